@@ -1,0 +1,85 @@
+// Package atomicfile writes files that are either wholly there or not at all, also after a crash: a temporary file of the
+// final mode in the same directory, fsync, rename, fsync of the directory.
+package atomicfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// attempts bounds the search for a free temporary name; one is enough unless somebody guesses 50 random bits.
+const attempts = 16
+
+// WriteFile puts data at path with exactly this mode, whatever the umask. The mode is set before the content. What was at path
+// before is replaced, a link itself rather than its target; after an error it is untouched.
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	if err := write(path, data, mode, os.Rename); err != nil {
+		return fmt.Errorf("cannot write %q: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Create is WriteFile for a file that must not be there yet; else the error matches fs.ErrExist and the file is untouched.
+func Create(path string, data []byte, mode os.FileMode) error {
+	if err := write(path, data, mode, linkNew); err != nil {
+		return fmt.Errorf("cannot create %q: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// linkNew gives a finished temporary file its name unless that is taken, which rename cannot say.
+func linkNew(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		os.Remove(from)
+		return err
+	}
+	// A file system without hard links: nearly as good.
+	if _, serr := os.Lstat(to); serr == nil {
+		os.Remove(from)
+		return &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}
+	}
+	return os.Rename(from, to)
+}
+
+func write(path string, data []byte, mode os.FileMode, place func(from, to string) error) (err error) {
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err = f.Chmod(mode.Perm()); err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return place(f.Name(), path)
+}
+
+// create opens a new file beside path that nobody else can have prepared.
+func create(path string) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	for i := 0; ; i++ {
+		name := filepath.Join(dir, "."+base+"."+rand.Text()[:10])
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil || !errors.Is(err, fs.ErrExist) || i == attempts {
+			return f, err
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, mode := range []os.FileMode{0o600, 0o644, 0o400, 0o666} {
+		if err := WriteFile(path, []byte(mode.String()), mode); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		info, _ := os.Stat(path)
+		if err != nil || string(b) != mode.String() || info.Mode().Perm() != mode {
+			t.Errorf("mode %v: %v %q %v", mode, err, b, info.Mode())
+		}
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("left over: %v", list)
+	}
+}
+
+func TestLinkIsReplacedNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "f")
+	if err := errors.Join(os.WriteFile(victim, []byte("precious"), 0o600), os.Symlink(victim, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Create(path, []byte("x"), 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create over a link: %v", err)
+	}
+	if err := WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(victim); string(b) != "precious" {
+		t.Errorf("the link's target holds %q", b)
+	}
+}
+
+func TestFailureLeavesTheOldFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "d")
+	if err := errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "x"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("x"), 0o600); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if err := WriteFile(filepath.Join(dir, "no", "f"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("left over: %v", list)
+	}
+}
+
+func TestCreateOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	var wg sync.WaitGroup
+	won := make(chan int, 16)
+	for i := range cap(won) {
+		wg.Go(func() {
+			err := Create(path, fmt.Append(nil, i), 0o400)
+			if err == nil {
+				won <- i
+			} else if !errors.Is(err, fs.ErrExist) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	close(won)
+	var winners []int
+	for i := range won {
+		winners = append(winners, i)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || len(winners) != 1 || string(b) != fmt.Sprint(winners[0]) {
+		t.Errorf("winners %v, file %q, %v", winners, b, err)
+	}
+}

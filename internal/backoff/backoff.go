@@ -1,0 +1,71 @@
+// Package backoff says how long to wait before the next attempt at something that fails: a random part of a window that
+// doubles, so that many hosts which failed together do not come back together ("full jitter").
+package backoff
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff counts failures in a row. It is for one goroutine.
+type Backoff struct {
+	// Base is the first window, Max the last one. Zero means one second and one minute.
+	Base, Max time.Duration
+	failures  int
+}
+
+// Window is the upper end of the next delay.
+func (b *Backoff) Window() time.Duration {
+	base, limit := b.Base, b.Max
+	if base <= 0 {
+		base = time.Second
+	}
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	w := base
+	for range b.failures {
+		if w >= limit {
+			break
+		}
+		w *= 2
+	}
+	return min(w, max(limit, base))
+}
+
+// Next notes a failure and gives the delay before the next attempt.
+func (b *Backoff) Next() time.Duration {
+	w := b.Window()
+	b.failures++
+	return Random(0, w)
+}
+
+// Failures is the number of failures since the last Reset.
+func (b *Backoff) Failures() int { return b.failures }
+
+// Reset notes a success.
+func (b *Backoff) Reset() { b.failures = 0 }
+
+// Random is a random duration in [low, high].
+func Random(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + rand.N(high-low+1)
+}
+
+// Sleep waits for d or until ctx ends, and tells whether it waited to the end.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,90 @@
+// Package cliargs types the arguments of command lines as Salt does (salt/utils/args.py: parse_input, parse_kwarg,
+// yamlify_arg, condition_input): name=value becomes a keyword argument, values are YAML.
+package cliargs
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Value types one argument: YAML where that means something, else the text itself. It never fails.
+func Value(s string) any { return yaml.ParseValue(s) }
+
+// NoParse splits the value of --no-parse: names of arguments whose values stay text.
+func NoParse(list string) []string {
+	if list == "" {
+		return nil
+	}
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
+// Parse types the arguments after the function's name. A name that is given twice has its last value; kwargs is never nil.
+func Parse(list, noParse []string) (args []any, kwargs map[string]any) {
+	args, kwargs = []any{}, map[string]any{}
+	for _, text := range list {
+		name, value, ok := Keyword(text)
+		switch {
+		case !ok:
+			args = append(args, condition(Value(text)))
+		case contains(noParse, name):
+			kwargs[name] = value
+		default:
+			kwargs[name] = Value(value)
+		}
+	}
+	return args, kwargs
+}
+
+// Keyword splits name=value, ok is false for everything else: a name begins with a letter or an underscore and goes on
+// with those, digits, dots and dashes; the value neither begins with "=" nor holds a line end, except for a final one,
+// which is dropped.
+func Keyword(s string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(s, "=")
+	if !ok || name == "" || strings.HasPrefix(value, "=") {
+		return "", "", false
+	}
+	for i, r := range name {
+		word := r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r)
+		if i == 0 && (!word || unicode.Is(unicode.Nd, r)) || !word && r != '.' && r != '-' {
+			return "", "", false
+		}
+	}
+	value = strings.TrimSuffix(value, "\n")
+	if strings.Contains(value, "\n") {
+		return "", "", false
+	}
+	return name, value, true
+}
+
+// condition keeps job ids text: they look like numbers.
+func condition(v any) any {
+	var text string
+	switch v := v.(type) {
+	case int64:
+		text = strconv.FormatInt(v, 10)
+	case uint64:
+		text = strconv.FormatUint(v, 10)
+	default:
+		return v
+	}
+	if len(text) == 20 {
+		return text
+	}
+	return v
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

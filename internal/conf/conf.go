@@ -1,0 +1,250 @@
+// Package conf reads Salt's configuration files into the effective options, as salt/config/__init__.py does: defaults,
+// the main file, default_include and include with Salt's two merge rules, then the rewriting of paths, roots and ids.
+//
+// The options keep their names and raw values: unknown ones too, and those of a wrong type, about which Salt only warns.
+// The package reads files and, when the id must be guessed, the host's name and addresses; it reads no flags and no
+// environment but through Options.Getenv, and writes only the minion_id file and the rename of a broken _schedule.conf.
+package conf
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// Config is an effective configuration.
+type Config struct {
+	// Path is the main file that was asked for; it need not exist.
+	Path string
+	// Opts are all options: defaults, then files, then overrides. Unknown ones are kept.
+	Opts map[string]any
+	// Files are the files that were read, in order.
+	Files []string
+	// Notes are what Salt would have logged while loading; a caller logs them once its log is set up.
+	Notes []Note
+}
+
+// Note is a line for the log.
+type Note struct {
+	Level slog.Level
+	Text  string
+}
+
+func (c *Config) note(level slog.Level, format string, args ...any) {
+	c.Notes = append(c.Notes, Note{level, fmt.Sprintf(format, args...)})
+}
+
+// Error is a configuration that cannot be used. Salt ends with exit code 1 then.
+type Error struct {
+	// Path is the file, "" when no single file is at fault; Line is the place in it, 0 when unknown.
+	Path string
+	Line int
+	// Msg is Salt's message.
+	Msg string
+}
+
+// Error gives "Error parsing configuration file: PATH - MSG", or MSG alone without a path.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Msg
+	}
+	return "Error parsing configuration file: " + e.Path + " - " + e.Msg
+}
+
+// String gives an option as text, "" when it is absent or empty; numbers and truth values in Python's spelling.
+func (c *Config) String(key string) string {
+	switch v := c.Opts[key].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case []any, map[string]any, map[any]any:
+		return ""
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// Int gives an option as a number. Text of a number counts as it, true as 1; anything else is the default of the option
+// for the role, or 0.
+func (c *Config) Int(key string) int {
+	if f, ok := number(c.Opts[key]); ok {
+		return int(f)
+	}
+	if f, ok := number(c.fallback(key)); ok {
+		return int(f)
+	}
+	return 0
+}
+
+// Float is Int for numbers with a fraction.
+func (c *Config) Float(key string) float64 {
+	if f, ok := number(c.Opts[key]); ok {
+		return f
+	}
+	f, _ := number(c.fallback(key))
+	return f
+}
+
+// Duration gives an option counted in unit.
+func (c *Config) Duration(key string, unit time.Duration) time.Duration {
+	d := c.Float(key) * float64(unit)
+	if d > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	if d < math.MinInt64 {
+		return math.MinInt64
+	}
+	return time.Duration(d)
+}
+
+// fallback is Salt's default for an option.
+func (c *Config) fallback(key string) any {
+	if c.Opts["__role"] == "master" {
+		return MasterDefaults()[key]
+	}
+	return MinionDefaults()[key]
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case int:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, !math.IsNaN(v)
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case string:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		return f, err == nil && !math.IsNaN(f)
+	}
+	return 0, false
+}
+
+// Bool gives the truth of an option by Python's rules, except that the texts yes/no, true/false, on/off and 0 mean what
+// they say.
+func (c *Config) Bool(key string) bool {
+	return Truth(c.Opts[key])
+}
+
+// Truth is Bool for a value.
+func Truth(v any) bool {
+	if s, ok := v.(string); ok {
+		switch strings.ToLower(strings.TrimSpace(s)) {
+		case "", "false", "no", "off", "0", "none":
+			return false
+		}
+		return true
+	}
+	return pytext.Truth(v)
+}
+
+// List gives an option as a list; a single value counts as a list of one, nil and empty text as none.
+func (c *Config) List(key string) []any {
+	switch v := c.Opts[key].(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	case string:
+		if v == "" {
+			return nil
+		}
+		return []any{v}
+	default:
+		return []any{v}
+	}
+}
+
+// Strings is List with every element as text; elements without a text form are left out.
+func (c *Config) Strings(key string) []string {
+	var out []string
+	for _, v := range c.List(key) {
+		if s := (&Config{Opts: map[string]any{"": v}}).String(""); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Map gives an option as a mapping with text keys, nil when it is none.
+func (c *Config) Map(key string) map[string]any {
+	return textMap(c.Opts[key])
+}
+
+func textMap(v any) map[string]any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case map[any]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[pytext.Str(k)] = e
+		}
+		return m
+	}
+	return nil
+}
+
+// Get looks an option up by a path with colons, def when it is not there. An option whose name has the colons wins.
+func (c *Config) Get(path string, def any) any {
+	if v, ok := c.Opts[path]; ok {
+		return v
+	}
+	var at any = c.Opts
+	for step := range strings.SplitSeq(path, ":") {
+		switch v := at.(type) {
+		case map[string]any:
+			e, ok := v[step]
+			if !ok {
+				return def
+			}
+			at = e
+		case map[any]any:
+			e, ok := lookup(v, step)
+			if !ok {
+				return def
+			}
+			at = e
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(v) {
+				return def
+			}
+			at = v[i]
+		default:
+			return def
+		}
+	}
+	return at
+}
+
+func lookup(m map[any]any, step string) (any, bool) {
+	if e, ok := m[step]; ok {
+		return e, true
+	}
+	if i, err := strconv.ParseInt(step, 10, 64); err == nil {
+		e, ok := m[i]
+		return e, ok
+	}
+	return nil, false
+}

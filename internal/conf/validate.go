@@ -1,0 +1,73 @@
+package conf
+
+import (
+	"log/slog"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// validateTypes notes options whose values Salt would warn about (salt.config._validate_opts). The values stay.
+func (l *loader) validateTypes() {
+	keys := make([]string, 0, len(l.Opts))
+	for k := range l.Opts {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, key := range keys {
+		types := validTypes(key)
+		if types == "" || validType(l.Opts[key], strings.Fields(types)) {
+			continue
+		}
+		names := strings.Fields(types)
+		want := names[0]
+		if len(names) > 1 {
+			want = strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+		}
+		v := l.Opts[key]
+		l.note(slog.LevelWarn, "Config option '%s' with value %s has an invalid type of %s, a %s is required for this option",
+			key, pytext.Str(v), pyType(v), want)
+	}
+}
+
+func validType(v any, types []string) bool {
+	name := pyType(v)
+	single := len(types) == 1
+	for _, t := range types {
+		if t == name && !(name == "NoneType" && single) || t == "tuple" && name == "list" && !single {
+			return true
+		}
+		// bool is an int in Python, but a truth value is only taken for bool itself.
+	}
+	if name == "bool" {
+		return !single
+	}
+	for _, t := range types {
+		if converts(v, name, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// converts says whether the Python type t accepts the value without changing what it means.
+func converts(v any, name, t string) bool {
+	switch t {
+	case "str":
+		return name != "list" && name != "dict"
+	case "float":
+		_, ok := number(v)
+		return ok && name != "bool"
+	case "int":
+		switch v := v.(type) {
+		case int64, int, uint64:
+			return true
+		case string:
+			_, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+			return err == nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+// Package datastore is the minion's small store of values: one map in the file "datastore" of the cache directory, in the
+// format that Salt's execution module data keeps it in. The whole file is read and written each time.
+package datastore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// maxFile bounds the file, in bytes.
+const maxFile = 64 << 20
+
+// mu makes changes follow each other; jobs of one program change the same file.
+var mu sync.Mutex
+
+// Path is the store's file below a cache directory.
+func Path(cacheDir string) string { return filepath.Join(cacheDir, "datastore") }
+
+// Load reads the store. One that is not there, or cannot be read, is empty, as in Salt; content that is no map is an error.
+func Load(path string) (map[string]any, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return map[string]any{}, nil
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("cannot read datastore %q: more than %d bytes", path, maxFile)
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read datastore: %w", err)
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read datastore %q: %w", path, err)
+	}
+	switch m := v.(type) {
+	case map[string]any:
+		return m, nil
+	case map[any]any: // some key is no text
+		text := make(map[string]any, len(m))
+		for k, x := range m {
+			text[pytext.Str(k)] = x
+		}
+		return text, nil
+	}
+	return nil, fmt.Errorf("cannot read datastore %q: it holds no map", path)
+}
+
+// Save replaces the store.
+func Save(path string, store map[string]any) error {
+	b, err := payload.MarshalBin(store)
+	if err != nil {
+		return fmt.Errorf("cannot write datastore: %w", err)
+	}
+	return atomicfile.WriteFile(path, b, 0o600)
+}
+
+// Change reads the store, lets the function change it, and writes it if the function says so.
+func Change(path string, change func(store map[string]any) bool) error {
+	mu.Lock()
+	defer mu.Unlock()
+	store, err := Load(path)
+	if err != nil || !change(store) {
+		return err
+	}
+	return Save(path, store)
+}

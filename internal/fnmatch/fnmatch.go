@@ -1,0 +1,101 @@
+// Package fnmatch matches names against shell patterns by the rules of Python's fnmatch.fnmatchcase, which are not those of
+// path.Match: "*" also matches slashes, "[!…]" negates, a bracket that is never closed stands for itself, a backslash is
+// nothing special.
+package fnmatch
+
+import "unicode/utf8"
+
+// Match tells whether a name matches a pattern. It takes at most len(pattern)×len(name) steps.
+func Match(pattern, name string) bool {
+	// After a failure the last star takes one character more; earlier stars need not be tried again.
+	starPattern, starName := "", ""
+	star := false
+	for {
+		if pattern != "" && pattern[0] == '*' {
+			pattern = pattern[1:]
+			starPattern, starName, star = pattern, name, true
+			continue
+		}
+		if rest, after, ok := one(pattern, name); ok {
+			pattern, name = rest, after
+			continue
+		}
+		if pattern == "" && name == "" {
+			return true
+		}
+		if !star || starName == "" {
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(starName)
+		starName = starName[size:]
+		pattern, name = starPattern, starName
+	}
+}
+
+// one matches one character, and gives what is left of both.
+func one(pattern, name string) (string, string, bool) {
+	if pattern == "" || name == "" {
+		return "", "", false
+	}
+	p, psize := utf8.DecodeRuneInString(pattern)
+	r, rsize := utf8.DecodeRuneInString(name)
+	switch p {
+	case '?':
+		return pattern[1:], name[rsize:], true
+	case '[':
+		if end := closing(pattern); end > 0 {
+			return pattern[end+1:], name[rsize:], class(pattern[1:end], r)
+		}
+	}
+	if p == r && (p != utf8.RuneError || pattern[:psize] == name[:rsize]) {
+		return pattern[psize:], name[rsize:], true
+	}
+	return "", "", false
+}
+
+// closing is the place of the bracket that closes the class at the beginning of the pattern, -1 if there is none. A bracket
+// that comes first in the class belongs to it.
+func closing(pattern string) int {
+	i := 1
+	if i < len(pattern) && pattern[i] == '!' {
+		i++
+	}
+	if i < len(pattern) && pattern[i] == ']' {
+		i++
+	}
+	for ; i < len(pattern); i++ {
+		if pattern[i] == ']' {
+			return i
+		}
+	}
+	return -1
+}
+
+func class(set string, r rune) bool {
+	negate := false
+	if set != "" && set[0] == '!' {
+		negate, set = true, set[1:]
+	}
+	chars := []rune(set)
+	found := false
+	for i := 0; i < len(chars); i++ {
+		if i+2 < len(chars) && chars[i+1] == '-' {
+			found = found || chars[i] <= r && r <= chars[i+2]
+			i += 2
+			continue
+		}
+		found = found || chars[i] == r
+	}
+	return found != negate
+}
+
+// Filter are the names that match, in their order.
+func Filter(names []string, pattern string) []string {
+	var out []string
+	for _, n := range names {
+		if Match(pattern, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

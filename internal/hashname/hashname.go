@@ -1,0 +1,41 @@
+// Package hashname finds hashes by the names that Salt's option hash_type, and Python's module hashlib, have for them.
+//
+// It serves the rooms of modules and of the minion's files. The protocol has its own (protocol/crypt), since it imports
+// nothing from here.
+package hashname
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"hash"
+)
+
+// Func gives the function that makes the hash of a name: md5, sha1, sha224, sha256, sha384 or sha512. It is nil for other
+// names; what to say then differs from caller to caller.
+func Func(name string) func() hash.Hash {
+	switch name {
+	case "md5":
+		return md5.New
+	case "sha1":
+		return sha1.New
+	case "sha224":
+		return sha256.New224
+	case "sha256":
+		return sha256.New
+	case "sha384":
+		return sha512.New384
+	case "sha512":
+		return sha512.New
+	}
+	return nil
+}
+
+// New gives the hash of a name that [Func] knows, nil for others.
+func New(name string) hash.Hash {
+	if f := Func(name); f != nil {
+		return f()
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package hashname
+
+import (
+	"encoding/hex"
+	"testing"
+)
+
+func TestNew(t *testing.T) {
+	cases := []struct{ name, begin string }{
+		{"md5", "900150983cd24fb0"}, {"sha1", "a9993e364706816a"}, {"sha224", "23097d223405d822"},
+		{"sha256", "ba7816bf8f01cfea"}, {"sha384", "cb00753f45a35e8b"}, {"sha512", "ddaf35a193617aba"},
+	}
+	for _, c := range cases {
+		h := New(c.name)
+		if h == nil {
+			t.Errorf("%s is unknown", c.name)
+			continue
+		}
+		h.Write([]byte("abc"))
+		if got := hex.EncodeToString(h.Sum(nil))[:16]; got != c.begin {
+			t.Errorf("%s of abc begins with %s, want %s", c.name, got, c.begin)
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	for _, name := range []string{"", "SHA256", "sha-256", "sha3_256", "crc32"} {
+		if New(name) != nil || Func(name) != nil {
+			t.Errorf("%q is known", name)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+// Package match compares a minion with a target on behalf of execution modules, which may not know package protocol/target.
+package match
+
+import "github.com/brine-salt/brine/protocol/target"
+
+// Subject is the minion that is compared.
+type Subject = target.Subject
+
+// Delimiter separates the levels of grain and pillar expressions.
+const Delimiter = target.DefaultDelimiter
+
+// Target tells whether the minion is in a target of a type ("glob", "compound" and so on). Unlike a published job, pillar_pcre
+// honours the delimiter too. The answer is false with every error.
+func Target(kind string, tgt any, delimiter string, s Subject) (bool, error) {
+	expr, ok := tgt.(string)
+	if kind != target.TypePillarPCRE || !ok || delimiter == Delimiter || delimiter == "" {
+		return target.Match(kind, tgt, delimiter, s)
+	}
+	var pillar map[string]any
+	if s.Pillar != nil {
+		pillar = s.Pillar()
+	}
+	return target.SubdictMatch(pillar, expr, delimiter, target.SubdictRegex), nil
+}

@@ -1,0 +1,352 @@
+// Package nested finds, compares, copies and merges plain data: maps in lists in maps, as grains, pillar and options are.
+//
+// Salt's sources: salt/utils/data.py (traverse_dict_and_list, filter_by), salt/utils/dictupdate.py.
+package nested
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Get follows a key like "a:b:0:c" into data. In a list a number is an index, and any other word is looked for in the maps of
+// the list; the first that has it counts. A word that is no key of a map is tried as the number, bool or None that it reads
+// as in YAML.
+func Get(data any, key, delimiter string) (any, bool) {
+	if delimiter == "" {
+		return nil, false
+	}
+	return Follow(data, strings.Split(key, delimiter))
+}
+
+// Follow is Get with the key in pieces.
+func Follow(data any, path []string) (any, bool) {
+	for _, word := range path {
+		var ok bool
+		if list, isList := data.([]any); isList {
+			data, ok = inList(list, word)
+		} else {
+			data, ok = inMap(data, word)
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return data, true
+}
+
+func inList(list []any, word string) (any, bool) {
+	index, err := strconv.Atoi(strings.TrimSpace(word))
+	for _, x := range list {
+		switch m := x.(type) {
+		case map[string]any:
+			if v, ok := m[word]; ok && err != nil {
+				return v, true
+			}
+		case map[any]any:
+			var key any = word
+			if err == nil {
+				key = int64(index)
+			}
+			if v, ok := m[key]; ok {
+				return v, true
+			}
+		}
+	}
+	if err != nil {
+		return nil, false
+	}
+	if index < 0 {
+		index += len(list) // Python counts from the end
+	}
+	if index < 0 || index >= len(list) {
+		return nil, false
+	}
+	return list[index], true
+}
+
+func inMap(data any, word string) (any, bool) {
+	switch m := data.(type) {
+	case map[string]any:
+		v, ok := m[word]
+		return v, ok
+	case map[any]any:
+		if v, ok := m[word]; ok {
+			return v, true
+		}
+		key := yaml.ParseValue(word)
+		if key != nil && !reflect.TypeOf(key).Comparable() {
+			return nil, false
+		}
+		v, ok := m[key]
+		return v, ok
+	}
+	return nil, false
+}
+
+// Equal is Python's ==: True is 1 and 1.0, lists and maps are compared by their content.
+func Equal(a, b any) bool {
+	if x, ok := number(a); ok {
+		y, ok := number(b)
+		return ok && x == y
+	}
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !Equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any, map[any]any:
+		return equalMaps(items(a), items(b))
+	case []byte:
+		b, ok := b.([]byte)
+		return ok && string(a) == string(b)
+	case time.Time:
+		b, ok := b.(time.Time)
+		return ok && a.Equal(b)
+	case nil:
+		return b == nil
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// number gives numbers and bools a form in which equal ones are equal.
+func number(v any) (any, bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return int64(1), true
+		}
+		return int64(0), true
+	case int64:
+		return v, true
+	case int:
+		return int64(v), true
+	case uint64:
+		if v < 1<<63 {
+			return int64(v), true
+		}
+		return v, true
+	case float64:
+		if v == float64(int64(v)) && v >= -1<<63 && v < 1<<63 {
+			return int64(v), true
+		}
+		return v, true
+	}
+	return nil, false
+}
+
+// items is a map with keys of any type; nil for what is none.
+func items(v any) map[any]any {
+	switch m := v.(type) {
+	case map[any]any:
+		return m
+	case map[string]any:
+		out := make(map[any]any, len(m))
+		for k, x := range m {
+			out[k] = x
+		}
+		return out
+	}
+	return nil
+}
+
+func equalMaps(a, b map[any]any) bool {
+	if len(a) != len(b) || b == nil {
+		return false
+	}
+	for k, x := range a {
+		y, ok := b[k]
+		if !ok || !Equal(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// Contains tells whether a list has an equal member.
+func Contains(list []any, v any) bool {
+	for _, x := range list {
+		if Equal(x, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Copy copies lists and maps at every depth.
+func Copy(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = Copy(v[i])
+		}
+		return out
+	case map[string]any:
+		return CopyMap(v)
+	case map[any]any:
+		out := make(map[any]any, len(v))
+		for k, x := range v {
+			out[k] = Copy(x)
+		}
+		return out
+	}
+	return v
+}
+
+// CopyMap is Copy of a map, never nil.
+func CopyMap(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, x := range m {
+		out[k] = Copy(x)
+	}
+	return out
+}
+
+// Update merges upd into dest and returns dest: maps into maps at every depth, everything else replaces. With mergeLists lists
+// are joined, without what is there already. Nothing of upd is shared with dest afterwards.
+func Update(dest, upd map[string]any, mergeLists bool) map[string]any {
+	for k, v := range upd {
+		switch v := v.(type) {
+		case map[string]any:
+			if d, ok := dest[k].(map[string]any); ok {
+				dest[k] = Update(d, v, mergeLists)
+				continue
+			}
+		case []any:
+			if d, ok := dest[k].([]any); ok && mergeLists {
+				dest[k] = Join(d, v)
+				continue
+			}
+		}
+		dest[k] = Copy(v)
+	}
+	return dest
+}
+
+// Join is a list and what of another is not in it yet. Members that are twice in the other are judged against the first list
+// only, as Salt does.
+func Join(a, b []any) []any {
+	out := Copy(a).([]any)
+	for _, x := range b {
+		if !Contains(a, x) {
+			out = append(out, Copy(x))
+		}
+	}
+	return out
+}
+
+// The errors of Filter; the texts are Salt's.
+var (
+	ErrBase  = errors.New("filter_by default and look-up values must both be dictionaries.")
+	ErrMerge = errors.New("filter_by merge argument must be a dictionary.")
+)
+
+// Lookup is a map with its keys in the order in which they are to be tried.
+type Lookup struct {
+	Keys []any
+	Get  func(key any) any
+}
+
+// LookupOf takes a map apart. Go's maps have no order: exact keys win over patterns in [Filter] anyway, and patterns are
+// tried in the order of their text.
+func LookupOf(v any) (Lookup, bool) {
+	m := items(v)
+	if m == nil {
+		return Lookup{}, false
+	}
+	keys := pytext.SortKeys(m)
+	return Lookup{Keys: keys, Get: func(k any) any { return m[k] }}, true
+}
+
+// Filter picks from a table the entry whose key matches a value of the data (exactly, or as a shell pattern), else the default;
+// puts it over the entry base, and merge over all. It is grains.filter_by.
+func Filter(table Lookup, key string, data, merge, byDefault, base any) (any, error) {
+	found, ok := Get(data, key, ":")
+	if !ok {
+		found = []any{}
+	}
+	values, isList := found.([]any)
+	if !isList {
+		values = []any{found}
+	}
+	var ret any
+	for _, v := range values {
+		if ret = match(table, pytext.Str(v)); ret != nil {
+			break
+		}
+	}
+	if ret == nil && hasKey(table, byDefault) {
+		ret = table.Get(byDefault)
+	}
+	if pytext.Truth(base) && hasKey(table, base) {
+		under := table.Get(base)
+		if m, ok := under.(map[string]any); ok && ret != nil {
+			over, ok := ret.(map[string]any)
+			if !ok {
+				return nil, ErrBase
+			}
+			ret = Update(CopyMap(m), over, false)
+		} else if ret == nil {
+			ret = under
+		}
+	}
+	if pytext.Truth(merge) {
+		m, ok := merge.(map[string]any)
+		if !ok {
+			return nil, ErrMerge
+		}
+		into, ok := ret.(map[string]any)
+		switch {
+		case ret == nil:
+			ret = m
+		case !ok:
+			return nil, ErrUpdate
+		default:
+			ret = Update(CopyMap(into), m, false)
+		}
+	}
+	return Copy(ret), nil
+}
+
+// ErrUpdate is Python's TypeError of a merge into something that is no map.
+var ErrUpdate = errors.New("Cannot update using non-dict types in dictupdate.update()")
+
+func match(table Lookup, value string) any {
+	for _, k := range table.Keys {
+		if pytext.Str(k) == value {
+			return table.Get(k)
+		}
+	}
+	for _, k := range table.Keys {
+		if fnmatch.Match(pytext.Str(k), value) {
+			return table.Get(k)
+		}
+	}
+	return nil
+}
+
+func hasKey(table Lookup, key any) bool {
+	for _, k := range table.Keys {
+		if k == key {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+// Package output turns results into the texts that Salt's outputters print (salt/output/*.py), to the character: scripts
+// read them. It prints nothing itself.
+//
+// Go's maps have no order, so where Salt keeps the order of a dictionary keys are sorted here; yaml.Map values keep
+// theirs.
+package output
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Options steer the outputters. The zero value is Salt's default without colours.
+type Options struct {
+	// Indent is --out-indent: nil if not given; negative means one line for json and yaml.
+	Indent *int
+	// Pretty is output_indent: pretty, json with four blanks.
+	Pretty bool
+	// Color turns colours on. Theme replaces some of them: names as in Salt (GREEN…) with numbers like "1;32".
+	Color bool
+	Theme map[string]string
+	// KeepEscapes leaves escape characters in texts as they are; otherwise they are shown as "?" (strip_colors).
+	KeepEscapes bool
+	// Retcode other than 0 makes nested use red.
+	Retcode int
+	// NestedIndent is where nested begins.
+	NestedIndent int
+
+	// StateOutput is state_output: full (also for ""), terse, mixed, changes, filter, and these with _id.
+	StateOutput string
+	// StateQuiet hides states that succeeded without changes (state_verbose: False).
+	StateQuiet bool
+	// StateDiff is state_output_diff: only states with changes or failures.
+	StateDiff bool
+	// NoStateProfile hides start times and durations (state_output_profile: False).
+	NoStateProfile bool
+	// StatePercent adds percentages to the summary (state_output_pct).
+	StatePercent bool
+	// StateTabular is state_tabular for terse lines.
+	StateTabular bool
+	// CompressIDs is state_compress_ids.
+	CompressIDs bool
+	// StateExclude and StateTerse are state_output_exclude and state_output_terse for state_output: filter.
+	StateExclude, StateTerse []string
+
+	// MultiKey indents the key outputter (several kinds of keys are listed).
+	MultiKey bool
+	// Table has the options out.table.*, by their last word: rows_key, labels_key, title, has_header, width, …
+	Table map[string]any
+}
+
+// ErrUnknown says that there is no outputter of the name. Render gives nested text with it, as Salt does.
+var ErrUnknown = errors.New("unknown outputter")
+
+// errShape makes Render fall back to nested: the value is not what the outputter is for.
+var errShape = errors.New("value has another shape")
+
+// Names lists the outputters.
+func Names() []string {
+	return []string{"highstate", "json", "key", "nested", "newline_values_only", "no_return", "pprint", "profile", "quiet",
+		"raw", "table", "txt", "yaml"}
+}
+
+// Render gives what Salt would print of v, without the final newline, by the outputter name; "" is nested. A value that
+// does not fit the outputter is shown by nested, and so is everything for an unknown outputter, with an ErrUnknown.
+func Render(name string, v any, o Options) (string, error) {
+	r := renderer{Options: o, colors: palette(o)}
+	var text string
+	var err error
+	switch name {
+	case "", "nested":
+		text = r.nested(v, o.NestedIndent)
+	case "json":
+		text, err = r.json(v)
+	case "yaml":
+		text, err = r.yaml(v)
+	case "txt", "text":
+		text = r.txt(v)
+	case "raw":
+		text = pytext.Str(plain(v))
+	case "pprint":
+		indent := 1
+		if o.Indent != nil && *o.Indent >= 0 {
+			indent = *o.Indent
+		}
+		text = pytext.Pretty(plain(v), indent)
+	case "quiet":
+		return "", nil
+	case "newline_values_only":
+		text, err = r.values(v)
+	case "no_return":
+		text, err = r.noReturn(v, 0)
+	case "key":
+		text, err = r.key(v)
+	case "highstate":
+		text, err = r.highstate(v, 1)
+	case "table":
+		text, err = r.table(v)
+	case "profile":
+		text, err = r.profile(v)
+	default:
+		return pytext.StripRight(r.nested(v, o.NestedIndent)), fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	if errors.Is(err, errShape) {
+		text, err = r.nested(v, o.NestedIndent), nil
+	}
+	return pytext.StripRight(text), err
+}
+
+// OptionsFrom takes Salt's options (state_output, output_indent, color_theme is not among them) into o.
+func OptionsFrom(opts map[string]any, o Options) Options {
+	if v, ok := opts["output_indent"]; ok && o.Indent == nil {
+		one := -1
+		switch v := v.(type) {
+		case nil:
+			o.Indent = &one
+		case string:
+			o.Pretty = v == "pretty"
+		case int64:
+			n := int(v)
+			o.Indent = &n
+		}
+	}
+	truth := func(key string, def bool) bool {
+		if b, ok := opts[key].(bool); ok {
+			return b
+		}
+		return def
+	}
+	o.KeepEscapes = !truth("strip_colors", true)
+	if s, ok := opts["state_output"].(string); ok {
+		o.StateOutput = s
+	}
+	o.StateQuiet = !truth("state_verbose", true)
+	o.StateDiff = truth("state_output_diff", false)
+	o.NoStateProfile = !truth("state_output_profile", true)
+	o.StatePercent = truth("state_output_pct", false)
+	o.StateTabular = truth("state_tabular", false)
+	o.CompressIDs = truth("state_compress_ids", false)
+	o.StateExclude = words(opts["state_output_exclude"])
+	o.StateTerse = words(opts["state_output_terse"])
+	return o
+}
+
+type renderer struct {
+	Options
+	colors colors
+}
+
+// entry is an entry of a mapping.
+type entry struct{ key, value any }
+
+// entries gives the entries of a mapping in order, ok is false when v is none.
+func entries(v any) (list []entry, ok bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			list = append(list, entry{k, v[k]})
+		}
+		return list, true
+	case map[any]any:
+		for _, k := range pytext.SortKeys(v) {
+			list = append(list, entry{k, v[k]})
+		}
+		return list, true
+	case yaml.Map:
+		for _, it := range v {
+			list = append(list, entry{it.Key, it.Value})
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// items gives the elements of a list, ok is false when v is none.
+func items(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case []string:
+		list := make([]any, len(v))
+		for i, s := range v {
+			list[i] = s
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+// asText gives text, or bytes that are UTF-8.
+func asText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case []byte:
+		return decodeText(v)
+	}
+	return "", false
+}

@@ -1,0 +1,46 @@
+package output
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+func TestUnknownOutputterShowsNested(t *testing.T) {
+	got, err := Render("nonsense", map[string]any{"local": true}, Options{})
+	if !errors.Is(err, ErrUnknown) || got != "local:\n    True" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestOrderedMappingsKeepTheirOrder(t *testing.T) {
+	v := yaml.Map{{Key: "z", Value: int64(1)}, {Key: "a", Value: yaml.Map{{Key: "y", Value: nil}, {Key: "b", Value: "t"}}}}
+	for out, want := range map[string]string{
+		"txt":                 "z: 1\na: {'b': 't', 'y': None}",
+		"newline_values_only": "1\n{'b': 't', 'y': None}",
+	} {
+		if got, err := Render(out, v, Options{}); err != nil || got != want {
+			t.Errorf("%s: got %q, %v", out, got, err)
+		}
+	}
+	one := -1
+	if got, err := Render("json", v, Options{Indent: &one}); err != nil || got != `{"z": 1, "a": {"y": null, "b": "t"}}` {
+		t.Errorf("json: got %q, %v", got, err)
+	}
+}
+
+func TestEveryNameRenders(t *testing.T) {
+	for _, name := range Names() {
+		if _, err := Render(name, map[string]any{"local": map[string]any{"a": []any{int64(1)}}}, Options{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheme(t *testing.T) {
+	got, err := Render("nested", "x", Options{Color: true, Theme: map[string]string{"GREEN": "4;35"}})
+	if want := "\x1b[4;35mx\x1b[0;0m"; err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -1,0 +1,130 @@
+package output
+
+import (
+	"math"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func decodeText(b []byte) (string, bool) {
+	return string(b), utf8.Valid(b)
+}
+
+// plain turns ordered mappings and lists of other types into the ones that pyrepr knows.
+func plain(v any) any {
+	switch v := v.(type) {
+	case yaml.Map:
+		m := make(map[any]any, len(v))
+		for _, it := range v {
+			m[it.Key] = plain(it.Value)
+		}
+		return m
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plain(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	case map[any]any:
+		out := make(map[any]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	case []string, []map[string]any:
+		r := reflect.ValueOf(v)
+		out := make([]any, r.Len())
+		for i := range out {
+			out[i] = plain(r.Index(i).Interface())
+		}
+		return out
+	}
+	return v
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int64, uint64, float64, int, int32, uint32, float32:
+		return true
+	}
+	return false
+}
+
+func isInt(v any) bool {
+	switch v.(type) {
+	case bool, int64, uint64, int, int32, uint32:
+		return true
+	}
+	return false
+}
+
+// truth is Python's bool(), of ordered mappings too.
+func truth(v any) bool {
+	if m, ok := v.(yaml.Map); ok {
+		return len(m) > 0
+	}
+	return pytext.Truth(v)
+}
+
+// words gives the elements of a list, or of text with commas.
+func words(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return strings.Split(v, ",")
+	case []any:
+		out := make([]string, len(v))
+		for i, e := range v {
+			out[i] = pytext.Str(e)
+		}
+		return out
+	}
+	return nil
+}
+
+// float is float() of Python for the durations of states.
+func float(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case string:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		return f, err == nil && !math.IsNaN(f)
+	}
+	return 0, false
+}
+
+// stripEscapes shows escape characters as question marks unless told otherwise: results must not steer the terminal.
+func (r *renderer) stripEscapes(s string) string {
+	if r.KeepEscapes {
+		return s
+	}
+	return strings.ReplaceAll(s, "\x1b", "?")
+}

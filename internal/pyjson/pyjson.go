@@ -1,0 +1,81 @@
+// Package pyjson reads JSON as Python's json.loads does: integers stay integers.
+package pyjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// maxDepth bounds the nesting; Python's own limit is about a thousand.
+const maxDepth = 500
+
+// Parse reads one value. Numbers are int64, uint64 where needed, or float64.
+func Parse(b []byte) (any, error) {
+	if err := shallow(b); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("cannot read JSON: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("cannot read JSON: there is more after the value")
+	}
+	return plain(v), nil
+}
+
+// shallow refuses what is nested too deep before the decoder recurses into it.
+func shallow(b []byte) error {
+	depth, text := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("cannot read JSON: nested more than %d deep", maxDepth)
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return nil
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return number(v.String())
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	}
+	return v
+}
+
+func number(s string) any {
+	if !strings.ContainsAny(s, ".eE") {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+			return n
+		}
+	}
+	f, _ := strconv.ParseFloat(s, 64) // out of range is infinite, as in Python
+	return f
+}

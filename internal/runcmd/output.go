@@ -1,0 +1,215 @@
+package runcmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+)
+
+// stream collects what comes out of one pipe, up to a limit; what is beyond is read and dropped, so that the program does
+// not block.
+type stream struct {
+	sh   *shared
+	r, w *os.File
+	done chan struct{}
+
+	mu      sync.Mutex
+	chunks  [][]byte // guarded by mu
+	left    int64    // guarded by mu; bytes that may still be kept
+	kept    int64    // guarded by mu; bytes that count among the shared ones
+	dropped bool     // guarded by mu
+	closed  bool     // guarded by mu; nothing is kept any more
+}
+
+type streams struct{ out, err *stream }
+
+// connect makes the pipes of a command.
+func connect(sh *shared, cmd *exec.Cmd, merge bool, limit int64) (*streams, error) {
+	s := &streams{}
+	var err error
+	if s.out, err = newStream(sh, limit); err != nil {
+		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
+	}
+	cmd.Stdout = s.out.w
+	if merge {
+		cmd.Stderr = s.out.w
+		return s, nil
+	}
+	if s.err, err = newStream(sh, limit); err != nil {
+		s.abandon()
+		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
+	}
+	cmd.Stderr = s.err.w
+	return s, nil
+}
+
+func newStream(sh *shared, limit int64) (*stream, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &stream{sh: sh, r: r, w: w, left: limit, done: make(chan struct{})}, nil
+}
+
+func (s *streams) each(f func(*stream)) {
+	f(s.out)
+	if s.err != nil {
+		f(s.err)
+	}
+}
+
+// started closes our copy of the writing ends and begins to read.
+func (s *streams) started() {
+	s.each(func(p *stream) {
+		p.w.Close()
+		go p.read()
+	})
+}
+
+// abandon releases everything after a failed start.
+func (s *streams) abandon() {
+	if s.out != nil {
+		s.each(func(p *stream) {
+			p.w.Close()
+			p.r.Close()
+		})
+	}
+}
+
+// finish waits for the end of the output, but not for processes that the program left behind with the pipe in their hands.
+func (s *streams) finish(sh *shared) {
+	t := time.NewTimer(pipeGrace)
+	defer t.Stop()
+	over := false
+	s.each(func(p *stream) {
+		if !over {
+			select {
+			case <-p.done:
+				return
+			case <-t.C:
+				over = true
+			}
+		}
+		select {
+		case <-p.done:
+		default:
+			p.mu.Lock()
+			p.closed = true
+			p.mu.Unlock()
+			sh.drain(p)
+		}
+	})
+}
+
+// drain keeps a pipe open whose reader goes on dropping; at most maxDrains of them.
+func (sh *shared) drain(p *stream) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.drains = append(slices.DeleteFunc(sh.drains, (*stream).ended), p)
+	if len(sh.drains) > maxDrains {
+		sh.drains[0].r.Close()
+		sh.drains = slices.Delete(sh.drains, 0, 1)
+	}
+}
+
+func (p *stream) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close closes the pipes that daemons started by finished commands still hold.
+func (r *Runner) Close() error {
+	r.init()
+	r.shared.mu.Lock()
+	defer r.shared.mu.Unlock()
+	for _, p := range r.shared.drains {
+		p.r.Close()
+	}
+	r.shared.drains = nil
+	return nil
+}
+
+// read reads until the end of the pipe. The first buffers are small, since most programs print little.
+func (p *stream) read() {
+	defer close(p.done)
+	defer p.r.Close()
+	size := 4 << 10
+	buf := make([]byte, size)
+	for {
+		n, err := p.r.Read(buf)
+		if n > 0 && p.keep(buf[:n]) {
+			buf = buf[n:]
+			if len(buf) < 512 {
+				size = min(size*2, 256<<10)
+				buf = make([]byte, size)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// keep stores a piece and tells whether its memory now belongs to the store.
+func (p *stream) keep(b []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if int64(len(b)) > p.left {
+		b = b[:p.left]
+		p.dropped = true
+	}
+	if len(b) > 0 && p.sh.held.Add(int64(len(b))) > p.sh.total {
+		p.sh.held.Add(-int64(len(b)))
+		p.dropped, b = true, nil
+	}
+	if len(b) == 0 {
+		return false
+	}
+	p.left -= int64(len(b))
+	p.kept += int64(len(b))
+	p.chunks = append(p.chunks, b[:len(b):len(b)])
+	return true
+}
+
+// bytes takes the output; nothing is kept after it.
+func (p *stream) bytes() ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.sh.held.Add(-p.kept)
+	p.kept = 0
+	if len(p.chunks) == 1 {
+		return p.chunks[0], p.dropped
+	}
+	n := 0
+	for _, c := range p.chunks {
+		n += len(c)
+	}
+	all := make([]byte, 0, n)
+	for i, c := range p.chunks {
+		all = append(all, c...)
+		p.chunks[i] = nil
+	}
+	p.chunks = nil
+	return all, p.dropped
+}
+
+func (s *streams) output() (stdout, stderr []byte, truncated bool) {
+	stdout, truncated = s.out.bytes()
+	if s.err != nil {
+		var more bool
+		stderr, more = s.err.bytes()
+		truncated = truncated || more
+	}
+	return stdout, stderr, truncated
+}

@@ -1,0 +1,427 @@
+// Package runcmd runs programs for execution modules: in a session of their own, as another user if asked, with a limit on
+// time, on the output that is kept and on how many run at once. When a program is stopped, everything that it started is
+// stopped with it, except daemons that took leave properly (a session of their own and no living parent).
+//
+// It does not interpret commands: no splitting, no quoting, no expansion. Salt's counterpart is
+// salt/utils/timed_subprocess.py and the second half of _run in salt/modules/cmdmod.py.
+package runcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+const (
+	// DefaultLimit is how many bytes of each output stream are kept when the command names no limit of its own.
+	DefaultLimit = 16 << 20
+	// DefaultTotal is how many bytes of output all running programs together may have waiting, so that no number of talkative
+	// jobs fills the memory. What a program may not keep is dropped, as beyond its own limit.
+	DefaultTotal = 64 << 20
+	// DefaultMax is how many programs run at once before further ones wait.
+	DefaultMax = 256
+	// pipeGrace is how long output is still collected after the program ended but something that it left behind holds the
+	// pipe open.
+	pipeGrace = 700 * time.Millisecond
+	// killGrace bounds the wait for a killed program.
+	killGrace = 1500 * time.Millisecond
+	// maxDrains is how many left-over pipes are kept open and emptied, so that daemons which kept a job's standard output
+	// do not die of SIGPIPE when they write. The oldest is closed when there are more.
+	maxDrains = 32
+)
+
+// Runner runs programs. The zero value is ready. It is safe for concurrent use.
+//
+// A Runner knows which programs run through it, so a runner per job ([Runner.Sub]) makes jobs that can be signalled.
+type Runner struct {
+	// Max is how many programs may run at once, 0 is DefaultMax. Detached programs do not count.
+	Max int
+	// Total bounds the output of all running programs together, 0 is DefaultTotal.
+	Total int64
+
+	once   sync.Once
+	shared *shared
+
+	mu      sync.Mutex
+	running map[int]*process // guarded by mu; by pid
+}
+
+// shared is what a runner and its subs have in common.
+type shared struct {
+	slots chan struct{}
+	total int64
+	held  atomic.Int64 // bytes of output that running programs have waiting
+
+	mu     sync.Mutex
+	drains []*stream // guarded by mu
+}
+
+var _ modules.Runner = (*Runner)(nil)
+
+func (r *Runner) init() {
+	r.once.Do(func() {
+		if r.shared == nil {
+			n := r.Max
+			if n <= 0 {
+				n = DefaultMax
+			}
+			total := r.Total
+			if total <= 0 {
+				total = DefaultTotal
+			}
+			r.shared = &shared{slots: make(chan struct{}, n), total: total}
+		}
+		r.running = map[int]*process{}
+	})
+}
+
+// Sub is a runner with its own list of running programs and the same limits as r: one for each job.
+func (r *Runner) Sub() *Runner {
+	r.init()
+	return &Runner{Max: r.Max, Total: r.Total, shared: r.shared}
+}
+
+// PIDs are the process ids of the programs that run now, in ascending order, without their descendants.
+func (r *Runner) PIDs() []int {
+	r.init()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pids := make([]int, 0, len(r.running))
+	for pid := range r.running {
+		pids = append(pids, pid)
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// Signal sends a signal to every running program and all its descendants and returns how many programs there were.
+func (r *Runner) Signal(sig int) int {
+	pids := r.PIDs()
+	for _, pid := range pids {
+		r.mu.Lock()
+		p := r.running[pid]
+		r.mu.Unlock()
+		if p != nil {
+			p.signalTree(sig)
+		}
+	}
+	return len(pids)
+}
+
+// Run implements [modules.Runner].
+func (r *Runner) Run(ctx context.Context, c modules.Command) (modules.CommandResult, error) {
+	r.init()
+	if !c.Detach {
+		select {
+		case r.shared.slots <- struct{}{}:
+			defer func() { <-r.shared.slots }()
+		case <-ctx.Done():
+			return modules.CommandResult{}, fmt.Errorf("cannot run %s: %w", name(c), ctx.Err())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return modules.CommandResult{}, fmt.Errorf("cannot run %s: %w", name(c), err)
+	}
+	cmd, err := r.prepare(ctx, c)
+	if err != nil {
+		return modules.CommandResult{}, err
+	}
+	if c.Detach {
+		return r.detach(cmd)
+	}
+	return r.attend(ctx, c, cmd)
+}
+
+// prepare turns the command into one the operating system can start: the program found, user and environment set.
+func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, error) {
+	argv := c.Args
+	if c.Shell != "" {
+		argv = shellArgs(c.Shell, c.Script)
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, modules.Errorf("cannot run a command without a program")
+	}
+	for _, a := range argv {
+		if strings.IndexByte(a, 0) >= 0 {
+			return nil, &modules.PythonError{Type: "ValueError", Msg: "embedded null byte"}
+		}
+	}
+	who, err := lookup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	env := environment(ctx, c, who)
+	path, err := find(argv[0], env, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: c.Dir}
+	if cmd.Dir == "" {
+		cmd.Dir = homeDir(who)
+	}
+	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
+		return nil, modules.Errorf("cannot run %s: %s is not a directory", argv[0], cmd.Dir)
+	}
+	if err := apply(cmd, c, who); err != nil {
+		return nil, err
+	}
+	return cmd, nil
+}
+
+func name(c modules.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	if len(c.Args) > 0 {
+		return c.Args[0]
+	}
+	return "a command without a program"
+}
+
+// environment is the inherited environment (unless CleanEnv), then the defaults, then the login environment of the user to run
+// as, then the settings of the command; later ones win. NOTIFY_SOCKET is systemd's line to the daemon and not passed on.
+func environment(ctx context.Context, c modules.Command, who *account) []string {
+	var env []string
+	if !c.CleanEnv {
+		for _, kv := range os.Environ() {
+			if !strings.HasPrefix(kv, "NOTIFY_SOCKET=") {
+				env = append(env, kv)
+			}
+		}
+	}
+	env = append(env, c.Defaults...)
+	if who != nil {
+		env = append(env, loginEnv(ctx, c, who)...)
+	}
+	env = append(env, c.Env...)
+	if who != nil && who.name != "" {
+		env = append(env, "USER="+who.name, "HOME="+who.home)
+	}
+	return lastWins(env)
+}
+
+// lastWins keeps the last setting of each name; a bare name removes it.
+func lastWins(env []string) []string {
+	seen := make(map[string]bool, len(env))
+	out := make([]string, 0, len(env))
+	for _, kv := range slices.Backward(env) {
+		name, _, set := strings.Cut(kv, "=")
+		if strings.IndexByte(kv, 0) >= 0 || name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if set {
+			out = append(out, kv)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func getenv(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// process is a program that was started.
+type process struct {
+	cmd  *exec.Cmd
+	tree tree
+}
+
+func (r *Runner) track(p *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[p.cmd.Process.Pid] = p
+}
+
+func (r *Runner) forget(p *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, p.cmd.Process.Pid)
+}
+
+func start(cmd *exec.Cmd) (*process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, startError(cmd.Args[0], err)
+	}
+	p := &process{cmd: cmd}
+	p.tree.opened(cmd.Process)
+	return p, nil
+}
+
+// StartError says that a program could not be started.
+type StartError struct {
+	// Program is the first argument; Err is the operating system's reason.
+	Program string
+	Err     error
+}
+
+func (e *StartError) Error() string { return "cannot run " + e.Program + ": " + e.Err.Error() }
+
+// Unwrap gives the reason, and *modules.MissingCommandError for a program that is not there.
+func (e *StartError) Unwrap() []error {
+	if errors.Is(e.Err, os.ErrNotExist) {
+		return []error{e.Err, &modules.MissingCommandError{Command: e.Program}}
+	}
+	return []error{e.Err}
+}
+
+func startError(program string, err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &StartError{Program: program, Err: err}
+}
+
+// detach starts the program and lets it go; it is only reaped.
+func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
+	p, err := start(cmd)
+	if err != nil {
+		return modules.CommandResult{}, err
+	}
+	r.track(p)
+	pid := cmd.Process.Pid
+	go func() {
+		_ = cmd.Wait()
+		r.forget(p)
+		p.tree.closed()
+	}()
+	return modules.CommandResult{PID: pid}, nil
+}
+
+// attend runs the program, collects its output and stops it when its time is over.
+func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (modules.CommandResult, error) {
+	limit := c.Limit
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	streams, err := connect(r.shared, cmd, c.Merge, limit)
+	if err != nil {
+		return modules.CommandResult{}, err
+	}
+	in, err := feed(cmd, c.Stdin)
+	if err != nil {
+		streams.abandon()
+		return modules.CommandResult{}, err
+	}
+	p, err := start(cmd)
+	streams.started()
+	if err != nil {
+		in.close()
+		streams.abandon()
+		return modules.CommandResult{}, err
+	}
+	r.track(p)
+	in.run(c.Stdin)
+	res := modules.CommandResult{PID: cmd.Process.Pid}
+	err = r.wait(ctx, c.Timeout, p, &res)
+	in.close()
+	streams.finish(r.shared)
+	p.tree.closed()
+	res.Stdout, res.Stderr, res.Truncated = streams.output()
+	return res, err
+}
+
+// wait waits for the end of the program, the end of ctx or the timeout, whichever is first.
+func (r *Runner) wait(ctx context.Context, timeout time.Duration, p *process, res *modules.CommandResult) error {
+	done := make(chan error, 1)
+	go func() {
+		err := p.cmd.Wait()
+		r.forget(p)
+		done <- err
+	}()
+	var expired <-chan time.Time
+	if timeout > 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	var cause error
+	select {
+	case <-done:
+		res.ExitCode = exitCode(p.cmd.ProcessState)
+		return nil
+	case <-expired:
+		res.TimedOut = true
+	case <-ctx.Done():
+		cause = fmt.Errorf("cannot finish %s: %w", p.cmd.Args[0], context.Cause(ctx))
+	}
+	p.killTree()
+	t := time.NewTimer(killGrace)
+	defer t.Stop()
+	select {
+	case <-done:
+		res.ExitCode = exitCode(p.cmd.ProcessState)
+	case <-t.C: // in uninterruptible sleep; the goroutine above reaps it when the kernel lets go
+		res.ExitCode = -9
+	}
+	return cause
+}
+
+// stdin is the pipe into the program.
+type stdin struct {
+	r, w *os.File
+	done chan struct{}
+}
+
+// feed gives the program its standard input: the reader through a pipe, or nothing. The minion's own is never inherited.
+func feed(cmd *exec.Cmd, from io.Reader) (*stdin, error) {
+	if from == nil {
+		return &stdin{}, nil // os/exec opens the null device
+	}
+	if f, ok := from.(*os.File); ok {
+		cmd.Stdin = f
+		return &stdin{}, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
+	}
+	cmd.Stdin = r
+	return &stdin{r: r, w: w}, nil
+}
+
+func (s *stdin) run(from io.Reader) {
+	if s.w == nil {
+		return
+	}
+	s.r.Close()
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		_, _ = io.Copy(s.w, from) // a program need not read all of it
+		s.w.Close()
+	}()
+}
+
+// close ends the writing, also when a descendant still holds the pipe and does not read.
+func (s *stdin) close() {
+	if s.w == nil {
+		return
+	}
+	s.r.Close()
+	s.w.Close()
+	if s.done == nil {
+		return
+	}
+	select { // a reader that blocks is its owner's; the pipe is closed either way
+	case <-s.done:
+	case <-time.After(100 * time.Millisecond):
+	}
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package runcmd
+
+// descendants is empty where there is no /proc to look through: there the process group is all that is signalled.
+func descendants(_ int, known []int) []int { return known }

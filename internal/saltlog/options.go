@@ -1,0 +1,83 @@
+package saltlog
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Options say where to log and how; FromConfig fills them from Salt's options. The zero value logs nowhere.
+type Options struct {
+	// Console receives lines at ConsoleLevel and above; nil is none. While there is one, the color… keys are coloured,
+	// in the file too, as in Salt.
+	Console                                  io.Writer
+	ConsoleLevel, ConsoleFormat, ConsoleDate string
+	// File is a path, file:///dev/log[/LOG_FACILITY], udp://host[:port][/LOG_FACILITY] or tcp://…; "" is none.
+	File                            string
+	FileLevel, FileFormat, FileDate string
+	// MaxBytes is the size at which a file is rotated, keeping Backups old ones; 0 is never.
+	MaxBytes int64
+	Backups  int
+	// Granular are lowest levels by logger name (log_granular_levels); they reach the loggers below theirs. They can
+	// only hide: what a destination's own level hides stays hidden.
+	Granular map[string]any
+	// JIDFormat and MinionFormat wrap the job id for the key jid ("[JID: %(jid)s]") and the minion's for minion_id.
+	JIDFormat, MinionFormat string
+	// MinionID is the key minion_id where a record has no such attribute.
+	MinionID string
+	// Name is the logger of records from other modules' packages that have no attribute "logger".
+	Name string
+	// Now and Pid replace the clock and the process, in tests.
+	Now func() time.Time
+	Pid int
+}
+
+// FromConfig takes the options of a program's configuration. name is the logger's name, console where the console is.
+func FromConfig(opts map[string]any, name string, console io.Writer) Options {
+	text := func(keys ...string) string {
+		for _, key := range keys {
+			switch v := opts[key].(type) {
+			case nil:
+			case string:
+				if v != "" {
+					return v
+				}
+			default:
+				return fmt.Sprint(v)
+			}
+		}
+		return ""
+	}
+	number := func(key string) int64 {
+		n, _ := opts[key].(int64)
+		return n
+	}
+	granular, _ := opts["log_granular_levels"].(map[string]any)
+	return Options{
+		Console: console, ConsoleLevel: text("log_level"), ConsoleFormat: text("log_fmt_console", "log_fmt"),
+		ConsoleDate: text("log_datefmt_console", "log_datefmt"),
+		File:        text("log_file"), FileLevel: text("log_level_logfile", "log_level"),
+		FileFormat: text("log_fmt_logfile", "log_fmt_console", "log_fmt"),
+		FileDate:   text("log_datefmt_logfile", "log_datefmt_console", "log_datefmt"),
+		MaxBytes:   number("log_rotate_max_bytes"), Backups: int(number("log_rotate_backup_count")),
+		Granular: granular, JIDFormat: text("log_fmt_jid"), MinionFormat: text("log_fmt_minion_id"),
+		MinionID: text("id"), Name: name,
+	}
+}
+
+// Salt's defaults for what Options leave empty (salt/_logging/impl.py).
+const (
+	defaultConsole     = "[%(levelname)-8s] %(message)s"
+	defaultConsoleDate = "%H:%M:%S"
+	defaultFile        = "%(asctime)s,%(msecs)03d [%(name)-17s:%(lineno)-4d][%(levelname)-8s][%(process)d] %(message)s"
+	defaultFileDate    = "%Y-%m-%d %H:%M:%S"
+	defaultJID         = "[JID: %(jid)s]"
+	defaultMinion      = "[%(minion_id)s]"
+)
+
+func or(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+// Package textwrap breaks text into lines where Python's module textwrap does, so that help and banners look like Salt's.
+package textwrap
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Wrap is Python's textwrap.wrap(text, width): lines of at most width characters, without the blanks around breaks. Lines end
+// at white space, which becomes blanks, after hyphens that join words, around dashes of several hyphens, and, in words longer
+// than a line, after their last hyphen that fits or anywhere. A width below 1 counts as 1, where Python raises ValueError.
+func Wrap(text string, width int) []string {
+	width = max(width, 1)
+	var lines []string
+	for chunks := split(blank(text)); len(chunks) > 0; {
+		if len(lines) > 0 && chunks[0][0] == ' ' {
+			chunks = chunks[1:]
+		}
+		var line [][]rune
+		size := 0
+		for len(chunks) > 0 && size+len(chunks[0]) <= width {
+			line = append(line, chunks[0])
+			size += len(chunks[0])
+			chunks = chunks[1:]
+		}
+		if len(chunks) > 0 && len(chunks[0]) > width {
+			// As in Python, a full line gets an empty piece, which then is dropped in place of the blanks before it.
+			end := cutAt(chunks[0], width-size)
+			line = append(line, chunks[0][:end])
+			chunks[0] = chunks[0][end:]
+		}
+		if n := len(line); n > 0 && strings.TrimSpace(string(line[n-1])) == "" {
+			line = line[:n-1]
+		}
+		if len(line) > 0 {
+			lines = append(lines, string(slices.Concat(line...)))
+		}
+	}
+	return lines
+}
+
+// blank makes blanks of white space; tabs reach to the next multiple of eight characters.
+func blank(text string) []rune {
+	var out []rune
+	column := 0
+	for _, r := range text {
+		switch r {
+		case '\t':
+			for more := 8 - column%8; more > 0; more-- {
+				out = append(out, ' ')
+				column++
+			}
+			continue
+		case '\n', '\r':
+			column = -1
+			r = ' '
+		case '\v', '\f':
+			r = ' '
+		}
+		out = append(out, r)
+		column++
+	}
+	return out
+}
+
+// cutAt tells how much of a word that is longer than a line goes into the room left.
+func cutAt(word []rune, room int) int {
+	for i := room - 1; i > 0; i-- {
+		if word[i] == '-' {
+			if slices.ContainsFunc(word[:i], func(r rune) bool { return r != '-' }) {
+				return i + 1
+			}
+			break
+		}
+	}
+	return room
+}
+
+// split parts text into runs of blanks, words, pieces of words that end with a hyphen, and dashes.
+func split(text []rune) [][]rune {
+	var chunks [][]rune
+	start := 0
+	for i := 1; i <= len(text); i++ {
+		if i == len(text) || (text[i] == ' ') != (text[i-1] == ' ') || afterHyphen(text, start, i) || dash(text, i) {
+			chunks = append(chunks, text[start:i])
+			start = i
+		}
+	}
+	return chunks
+}
+
+// afterHyphen tells whether a word that began at start may be parted before i: after a hyphen that joins words.
+func afterHyphen(text []rune, start, i int) bool {
+	letter := func(i int) bool {
+		return i >= 0 && i < len(text) && (text[i] == '_' || unicode.IsLetter(text[i]))
+	}
+	return text[i-1] == '-' && i-1 > start &&
+		letter(i-2) && (letter(i-3) || i >= 3 && text[i-3] == '-' && letter(i-4)) &&
+		letter(i) && (letter(i+1) || i+1 < len(text) && text[i+1] == '-' && letter(i+2))
+}
+
+// dash tells whether a dash between words, several hyphens, begins or ends at i.
+func dash(text []rune, i int) bool {
+	from, to := i, i
+	for from > 0 && text[from-1] == '-' {
+		from--
+	}
+	for to < len(text) && text[to] == '-' {
+		to++
+	}
+	word := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
+	return to-from >= 2 && (i == from || i == to) && from > 0 && to < len(text) && word(text[to]) &&
+		(word(text[from-1]) || strings.ContainsRune(`!"'&.,?`, text[from-1]))
+}

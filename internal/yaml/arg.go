@@ -1,0 +1,51 @@
+package yaml
+
+import "strings"
+
+// ParseValue types one command line argument, as salt.utils.args.yamlify_arg does: YAML where it means something other
+// than a comment or a mapping without braces, else the text as it is. It never fails.
+func ParseValue(s string) any {
+	trimmed := strings.TrimSpace(s)
+	switch {
+	case trimmed == "" || trimmed == "---" || trimmed == "...":
+		return s
+	case strings.Contains(s, "_") && strings.Trim(trimmed, "0123456789_") == "":
+		// Digits and underscores: YAML would drop the underscores.
+		return s
+	case strings.ContainsAny(s, "\t\r\n"):
+		return s
+	case s == "None":
+		return nil
+	}
+	v, err := Parse([]byte(s), "<unicode string>")
+	if err != nil {
+		return s
+	}
+	if strings.Contains(s, "#") {
+		if _, text := v.(string); text || v == nil {
+			return s
+		}
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any, map[any]any:
+		if !strings.HasPrefix(s, "{") {
+			return s
+		}
+	case []any:
+		if !strings.HasPrefix(s, "[") {
+			return s
+		}
+	case []byte:
+		return s
+	case string:
+		if v == "" && (s == "|" || s == "!") {
+			return s
+		}
+	case nil:
+		if s == "!" {
+			return s
+		}
+	}
+	return v
+}

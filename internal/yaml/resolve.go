@@ -1,0 +1,323 @@
+package yaml
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Tags in the short form that the grammar package uses.
+const (
+	tagNull, tagBool, tagInt, tagFloat   = "!!null", "!!bool", "!!int", "!!float"
+	tagStr, tagSeq, tagMap               = "!!str", "!!seq", "!!map"
+	tagMerge, tagValue, tagTimestamp     = "!!merge", "!!value", "!!timestamp"
+	tagBinary, tagOmap, tagPairs, tagSet = "!!binary", "!!omap", "!!pairs", "!!set"
+	tagPythonUnicode                     = "!!python/unicode"
+	longTag, shortTag                    = "tag:yaml.org,2002:", "!!"
+)
+
+// resolve gives the tag of a plain scalar by the implicit resolvers of PyYAML (yaml/resolver.py), in their order.
+func resolve(s string) string {
+	if s == "" {
+		return tagNull
+	}
+	switch c := s[0]; {
+	case c == 'y', c == 'Y', c == 'n', c == 'N', c == 't', c == 'T', c == 'f', c == 'F', c == 'o', c == 'O':
+		switch s {
+		case "yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE",
+			"on", "On", "ON", "off", "Off", "OFF":
+			return tagBool
+		case "null", "Null", "NULL":
+			return tagNull
+		}
+	case c == '~':
+		if s == "~" {
+			return tagNull
+		}
+	case c == '<':
+		if s == "<<" {
+			return tagMerge
+		}
+	case c == '=':
+		if s == "=" {
+			return tagValue
+		}
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
+		switch {
+		case isFloat(s):
+			return tagFloat
+		case isInt(s):
+			return tagInt
+		case isTimestamp(s):
+			return tagTimestamp
+		}
+	}
+	return tagStr
+}
+
+func span(s string, in func(byte) bool) int {
+	i := 0
+	for i < len(s) && in(s[i]) {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool   { return c >= '0' && c <= '9' }
+func isDigit_(c byte) bool  { return isDigit(c) || c == '_' }
+func isOctal_(c byte) bool  { return c >= '0' && c <= '7' || c == '_' }
+func isBinary_(c byte) bool { return c == '0' || c == '1' || c == '_' }
+func isHex_(c byte) bool {
+	return isDigit_(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func unsign(s string) string {
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		return s[1:]
+	}
+	return s
+}
+
+// isExponent matches (?:[eE][-+][0-9]+)?$
+func isExponent(s string) bool {
+	if s == "" {
+		return true
+	}
+	return len(s) >= 3 && (s[0] == 'e' || s[0] == 'E') && (s[1] == '-' || s[1] == '+') && span(s[2:], isDigit) == len(s)-2
+}
+
+// sexagesimal matches (?::[0-5]?[0-9])+ and gives what follows; ok is false when there is not one.
+func sexagesimal(s string) (rest string, ok bool) {
+	for len(s) >= 2 && s[0] == ':' && isDigit(s[1]) {
+		if len(s) >= 3 && s[1] <= '5' && isDigit(s[2]) {
+			s = s[3:]
+		} else {
+			s = s[2:]
+		}
+		ok = true
+	}
+	return s, ok
+}
+
+func isFloat(s string) bool {
+	u := unsign(s)
+	switch u {
+	case ".inf", ".Inf", ".INF":
+		return true
+	}
+	switch s {
+	case ".nan", ".NaN", ".NAN":
+		return true
+	}
+	if s[0] == '.' {
+		return len(s) > 1 && isDigit(s[1]) && isExponent(s[1+span(s[1:], isDigit_):])
+	}
+	if u == "" || !isDigit(u[0]) {
+		return false
+	}
+	rest := u[span(u, isDigit_):]
+	if rest != "" && rest[0] == '.' {
+		return isExponent(rest[1+span(rest[1:], isDigit_):])
+	}
+	rest, ok := sexagesimal(rest)
+	return ok && rest != "" && rest[0] == '.' && span(rest[1:], isDigit_) == len(rest)-1
+}
+
+func isInt(s string) bool {
+	u := unsign(s)
+	if u == "" || !isDigit(u[0]) {
+		return false
+	}
+	if u[0] == '0' {
+		switch {
+		case len(u) == 1:
+			return true
+		case u[1] == 'b' && len(u) > 2 && span(u[2:], isBinary_) == len(u)-2:
+			return true
+		case u[1] == 'x' && len(u) > 2 && span(u[2:], isHex_) == len(u)-2:
+			return true
+		}
+		return span(u[1:], isOctal_) == len(u)-1
+	}
+	rest := u[span(u, isDigit_):]
+	if rest == "" {
+		return true
+	}
+	rest, ok := sexagesimal(rest)
+	return ok && rest == ""
+}
+
+// isTimestamp matches PyYAML's dates and times. Salt keeps them as text; Marshal must quote text that looks like one.
+func isTimestamp(s string) bool {
+	digits := func(low, high int) bool {
+		n := min(span(s, isDigit), high)
+		s = s[n:]
+		return n >= low
+	}
+	sign := func(c byte) bool {
+		if s == "" || s[0] != c {
+			return false
+		}
+		s = s[1:]
+		return true
+	}
+	blanks := func() int {
+		n := span(s, func(c byte) bool { return c == ' ' || c == '\t' })
+		s = s[n:]
+		return n
+	}
+	whole := s
+	if !(digits(4, 4) && sign('-') && digits(1, 2) && sign('-') && digits(1, 2)) {
+		return false
+	}
+	if s == "" {
+		return len(whole) == 10 && whole[7] == '-'
+	}
+	if !sign('T') && !sign('t') && blanks() == 0 {
+		return false
+	}
+	if !(digits(1, 2) && sign(':') && digits(2, 2) && sign(':') && digits(2, 2)) {
+		return false
+	}
+	if sign('.') {
+		s = s[span(s, isDigit):]
+	}
+	if s == "" {
+		return true
+	}
+	blanks()
+	if sign('Z') {
+		return s == ""
+	}
+	if !sign('-') && !sign('+') || !digits(1, 2) {
+		return false
+	}
+	return s == "" || sign(':') && digits(2, 2) && s == ""
+}
+
+// maxDigits is the longest integer. Python has the limit for decimals, since long ones take quadratic time; here it holds
+// for all.
+const maxDigits = 4300
+
+// parseInt gives the value of an integer scalar: construct_scalar of Salt's loader and construct_yaml_int of PyYAML.
+// The text of the Python error is returned when there is one.
+func parseInt(s string) (any, string) {
+	// Salt reads 0755 as 755: users mean file modes. A sign defeats this, as in Salt.
+	if s != "0" && strings.HasPrefix(s, "0") && !strings.HasPrefix(s, "0b") && !strings.HasPrefix(s, "0x") {
+		if s = strings.TrimLeft(s, "0"); s == "" {
+			s = "0"
+		}
+	}
+	s = strings.ReplaceAll(s, "_", "")
+	if s == "" {
+		return nil, "string index out of range"
+	}
+	negative := s[0] == '-'
+	u := unsign(s)
+	if len(u) > maxDigits {
+		return nil, "Exceeds the limit (4300 digits) for integer string conversion: value has " + strconv.Itoa(len(u)) + " digits"
+	}
+	if u == "" {
+		return nil, "string index out of range"
+	}
+	base := 10
+	switch {
+	case u == "0":
+		return int64(0), ""
+	case strings.HasPrefix(u, "0b"):
+		base, u = 2, u[2:]
+	case strings.HasPrefix(u, "0x"):
+		base, u = 16, u[2:]
+	case u[0] == '0':
+		base = 8
+	case strings.Contains(u, ":"):
+		return parseSexagesimal(u, negative)
+	}
+	if v, err := strconv.ParseInt(u, base, 64); err == nil && !strings.HasPrefix(u, "-") && !strings.HasPrefix(u, "+") {
+		if negative {
+			v = -v
+		}
+		return v, ""
+	}
+	n, ok := new(big.Int).SetString(u, base)
+	if !ok || unsign(u) != u {
+		return nil, "invalid literal for int() with base " + strconv.Itoa(base) + ": '" + u + "'"
+	}
+	if negative {
+		n.Neg(n)
+	}
+	return fromBig(n), ""
+}
+
+func parseSexagesimal(s string, negative bool) (any, string) {
+	sum, sixty := new(big.Int), big.NewInt(60)
+	for part := range strings.SplitSeq(s, ":") {
+		n, ok := new(big.Int).SetString(part, 10)
+		if !ok {
+			return nil, "invalid literal for int() with base 10: '" + part + "'"
+		}
+		sum.Add(sum.Mul(sum, sixty), n)
+	}
+	if negative {
+		sum.Neg(sum)
+	}
+	return fromBig(sum), ""
+}
+
+// fromBig gives int64, else uint64, else the decimal text (salt.payload sends such numbers as text).
+func fromBig(n *big.Int) any {
+	switch {
+	case n.IsInt64():
+		return n.Int64()
+	case n.IsUint64():
+		return n.Uint64()
+	}
+	return n.String()
+}
+
+// parseFloat is construct_yaml_float of PyYAML.
+func parseFloat(s string) (any, string) {
+	s = strings.ToLower(strings.ReplaceAll(s, "_", ""))
+	if s == "" {
+		return nil, "string index out of range"
+	}
+	sign := 1.0
+	if s[0] == '-' {
+		sign = -1
+	}
+	u := unsign(s)
+	switch {
+	case u == ".inf":
+		return math.Inf(int(sign)), ""
+	case u == ".nan":
+		return math.NaN(), ""
+	case strings.Contains(u, ":"):
+		// From the right and with a growing base, to round as PyYAML does.
+		parts := strings.Split(u, ":")
+		value, base := 0.0, 1.0
+		for i := len(parts) - 1; i >= 0; i-- {
+			d, msg := pythonFloat(parts[i])
+			if msg != "" {
+				return nil, msg
+			}
+			value += d * base
+			base *= 60
+		}
+		return sign * value, ""
+	}
+	v, msg := pythonFloat(u)
+	if msg != "" {
+		return nil, msg
+	}
+	return sign * v, ""
+}
+
+func pythonFloat(s string) (float64, string) {
+	t := strings.TrimSpace(s)
+	v, err := strconv.ParseFloat(t, 64)
+	if err != nil && !math.IsInf(v, 0) || strings.ContainsAny(t, "xXpP_") {
+		return 0, "could not convert string to float: '" + s + "'"
+	}
+	return v, ""
+}

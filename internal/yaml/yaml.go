@@ -1,0 +1,144 @@
+// Package yaml reads and writes YAML the way stock Salt does: PyYAML's YAML 1.1 rules with the changes of
+// salt/utils/yamlloader.py (octal integers read as decimal, dates kept as text, duplicate keys refused, its own merge
+// rule) and the look of salt.utils.yaml.safe_dump.
+//
+// The grammar (scanner and parser) is that of go.yaml.in/yaml/v3, a port of the libyaml that Salt uses through PyYAML;
+// only its node tree is used. Tags, values and limits are decided here. The package does not template, include or open
+// files.
+package yaml
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of Parse. They bound what a short hostile document can make of itself.
+const (
+	// MaxInput is the longest document in bytes.
+	MaxInput = 32 << 20
+	// MaxDepth is how deep sequences and mappings may nest.
+	MaxDepth = 400
+	// MaxAliased is how many nodes all aliases of a document may stand for together. Nodes written out do not count.
+	MaxAliased = 100_000
+)
+
+// Item is one entry of a Map.
+type Item struct{ Key, Value any }
+
+// Map is a mapping in the order of the document, as ParseOrdered gives it.
+type Map []Item
+
+// Get returns the value of the text key, and whether it is there.
+func (m Map) Get(key string) (any, bool) {
+	for i := range m {
+		if k, ok := m[i].Key.(string); ok && k == key {
+			return m[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// Error is a document that cannot be read. Its text has the shape of PyYAML's: an optional context with its place, the
+// problem, its place.
+type Error struct {
+	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
+	// ConstructorError. ValueError stands for the plain Python errors that an ill-formed number raises.
+	Class string
+	// Name is what the document was called, often its path.
+	Name string
+	// Line and Column are where the problem is, from 1; Column is 0 when unknown, both are 0 for a ReaderError.
+	Line, Column int
+	// Context is what was being read, "" when unknown; it began at ContextLine and ContextColumn.
+	Context                    string
+	ContextLine, ContextColumn int
+	// Problem says what is wrong.
+	Problem string
+}
+
+// Error gives PyYAML's text of the exception.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Context != "" {
+		b.WriteString(e.Context)
+		if e.ContextLine > 0 && (e.ContextLine != e.Line || e.ContextColumn != e.Column) {
+			fmt.Fprintf(&b, "\n  in %q, line %d, column %d", e.Name, e.ContextLine, e.ContextColumn)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(e.Problem)
+	switch {
+	case e.Line == 0:
+	case e.Column == 0:
+		fmt.Fprintf(&b, "\n  in %q, line %d", e.Name, e.Line)
+	default:
+		fmt.Fprintf(&b, "\n  in %q, line %d, column %d", e.Name, e.Line, e.Column)
+	}
+	return b.String()
+}
+
+// ErrLimit is wrapped by errors about documents that exceed MaxInput, MaxDepth or MaxAliased.
+var ErrLimit = errors.New("document exceeds a limit")
+
+// Parse reads one document, as salt.utils.yaml.safe_load does. name is used in error messages. Values are nil, bool,
+// int64, uint64 (above the largest int64), float64, string, []byte (!!binary), []any, map[string]any, and map[any]any
+// if a key is not text. Integers beyond 64 bits are given as text in decimal, which is what Salt sends for them. An
+// empty document is nil. Errors are *Error or wrap ErrLimit.
+func Parse(b []byte, name string) (any, error) {
+	return parse(b, name, false)
+}
+
+// ParseOrdered is Parse with every mapping as a Map.
+func ParseOrdered(b []byte, name string) (any, error) {
+	return parse(b, name, true)
+}
+
+func parse(b []byte, name string, ordered bool) (any, error) {
+	if err := checkInput(b, name); err != nil {
+		return nil, err
+	}
+	node, err := compose(b, name)
+	if err != nil || node == nil {
+		return nil, err
+	}
+	c := &constructor{name: name, ordered: ordered}
+	if err := c.survey(node); err != nil {
+		return nil, err
+	}
+	return c.object(node, 0)
+}
+
+// checkInput does what libyaml's reader does: only printable characters may occur. The file must be UTF-8.
+func checkInput(b []byte, name string) error {
+	if len(b) > MaxInput {
+		return fmt.Errorf("cannot parse %s: %d bytes exceed %d: %w", name, len(b), MaxInput, ErrLimit)
+	}
+	position := 0
+	for i := 0; i < len(b); position++ {
+		c := b[i]
+		if c < utf8.RuneSelf {
+			if c >= 0x20 && c < 0x7f || c == '\t' || c == '\n' || c == '\r' {
+				i++
+				continue
+			}
+			return unacceptable(rune(c), name, position)
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return &Error{Class: "ReaderError", Name: name, Problem: fmt.Sprintf(
+				"'utf-8' codec can't decode byte %#02x in position %d: invalid start byte", c, i)}
+		}
+		ok := r == 0x85 || r >= 0xa0 && r < 0xd800 || r >= 0xe000 && r <= 0xfffd && (r != 0xfeff || i == 0) || r >= 0x10000
+		if !ok {
+			return unacceptable(r, name, position)
+		}
+		i += n
+	}
+	return nil
+}
+
+func unacceptable(r rune, name string, position int) error {
+	return &Error{Class: "ReaderError", Name: name, Problem: fmt.Sprintf(
+		"unacceptable character #x%04x: control characters are not allowed\n  in %q, position %d", r, name, position)}
+}
