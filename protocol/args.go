@@ -1,0 +1,94 @@
+package protocol
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// kwargMark is the key that makes a map in arg a map of keyword arguments, when its value is true.
+const kwargMark = "__kwarg__"
+
+// ParseArgs splits the arguments of a job into positional and keyword ones (salt/minion.py:load_args_and_kwargs).
+// Keyword arguments are maps with __kwarg__ true, and texts of the form name=value, whose value is given to yaml; nil
+// keeps it as text. Positional texts are left alone: the sender has parsed them. Later keywords overwrite earlier ones.
+// Nothing of arg is changed.
+func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]any) {
+	args, kwargs = make([]any, 0, len(arg)), map[string]any{}
+	for _, a := range arg {
+		switch a := a.(type) {
+		case map[string]any:
+			if on, _ := a[kwargMark].(bool); !on {
+				args = append(args, a)
+				continue
+			}
+			for k, v := range a {
+				if k != kwargMark {
+					kwargs[k] = v
+				}
+			}
+		case map[any]any:
+			if on, _ := a[kwargMark].(bool); !on {
+				args = append(args, a)
+				continue
+			}
+			for k, v := range a {
+				// Python refuses names that are not text; a name that no function has leads to the same refusal.
+				if name, ok := k.(string); !ok {
+					kwargs[""] = v
+				} else if name != kwargMark {
+					kwargs[name] = v
+				}
+			}
+		case string:
+			name, value, ok := SplitKwarg(a)
+			switch {
+			case !ok:
+				args = append(args, a)
+			case yaml != nil:
+				kwargs[name] = yaml(value)
+			default:
+				kwargs[name] = value
+			}
+		default:
+			args = append(args, a)
+		}
+	}
+	return args, kwargs
+}
+
+// SplitKwarg splits "name=value": name begins with a letter or underscore, goes on with word characters, dots or
+// dashes, and is followed by "=" but not by "=="; value has no newline, but may end in one
+// (salt/utils/args.py:KWARG_REGEX).
+func SplitKwarg(s string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(s, "=")
+	if !ok || name == "" || strings.HasPrefix(value, "=") {
+		return "", "", false
+	}
+	value = strings.TrimSuffix(value, "\n") // "$" of the regular expression matches before a final newline
+	if strings.ContainsRune(value, '\n') {
+		return "", "", false
+	}
+	for i, r := range name {
+		switch {
+		case r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) && (i > 0 || !unicode.IsDigit(r)):
+		case i > 0 && (r == '.' || r == '-'):
+		default:
+			return "", "", false
+		}
+	}
+	return name, value, utf8.ValidString(name)
+}
+
+// Kwargs returns keyword arguments as the map that travels inside arg.
+func Kwargs(kwargs map[string]any) map[string]any {
+	m := payload.OrderedMap{{Key: kwargMark, Value: true}}.Map()
+	for k, v := range kwargs {
+		if k != kwargMark {
+			m[k] = v
+		}
+	}
+	return m
+}

@@ -1,0 +1,271 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/internal/vectors"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// seedEnvelopes adds every message of the vectors.
+func seedEnvelopes(f *testing.F) {
+	exchanges, refusals := authVectors(f, "3007")
+	for _, x := range exchanges {
+		f.Add(x.Request)
+		f.Add(x.Reply)
+	}
+	for _, r := range refusals {
+		f.Add(r.Request)
+		f.Add(r.Reply)
+	}
+	for _, r := range requestVectors(f) {
+		f.Add(r.Request)
+		f.Add(r.Reply)
+	}
+	var v struct {
+		Messages []struct {
+			Message []byte `json:"message"`
+		} `json:"messages"`
+	}
+	vectors.Load(f, "common/pub.json", &v)
+	for _, m := range v.Messages {
+		f.Add(m.Message)
+	}
+}
+
+// FuzzEnvelope: what parses comes back, and what arrives from a stranger opens nothing.
+func FuzzEnvelope(f *testing.F) {
+	seedEnvelopes(f)
+	session, pub := newKey(f), private(f, "minion").Public()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := ParseEnvelope(b, payload.Limits{})
+		if err != nil {
+			if !errors.Is(err, ErrBadLoad) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		packed, err := e.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseEnvelope(packed, payload.Limits{})
+		if err != nil || again.Enc != e.Enc || again.ID != e.ID || again.Version != e.Version || !bytes.Equal(again.Sig, e.Sig) {
+			t.Fatalf("%+v came back as %+v, %v", e, again, err)
+		}
+		if v, err := OpenRequest(e, session, pub); err == nil || v.OK() {
+			t.Fatal("request opened")
+		}
+		if job, err := OpenPublish(e, session, pub, false); err == nil {
+			t.Fatalf("publish opened: %v", job)
+		}
+		if id, err := OpenPresence(e, session, func(string) *crypt.PublicKey { return pub }); err == nil {
+			t.Fatalf("presence of %q", id)
+		}
+	})
+}
+
+// FuzzAuthRequest: every request is refused or can be answered both ways.
+func FuzzAuthRequest(f *testing.F) {
+	seedEnvelopes(f)
+	id := AuthIdentity{Key: private(f, "master")}
+	aes, session := newKey(f), newKey(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := ParseEnvelope(b, payload.Limits{})
+		if err != nil {
+			return
+		}
+		r, err := ParseAuthRequest(e)
+		if err != nil {
+			if !errors.Is(err, ErrBadLoad) && !errors.Is(err, ErrAlgorithm) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		if _, err := r.Refuse(id, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Accept(id, aes, session, 4505); (err == nil) != (r.Pub != nil) {
+			t.Fatalf("accept: %v", err)
+		}
+	})
+}
+
+// FuzzAuthReply: a minion with a pinned key accepts nothing, because the fuzzer does not have the master's key; without
+// one it never panics. Either way a refused reply yields nothing.
+func FuzzAuthReply(f *testing.F) {
+	seedEnvelopes(f)
+	exchanges, _ := authVectors(f, "3006")
+	x := exchanges[0]
+	minion, pinned := x.signin(f), x.signin(f)
+	pinned.MasterKey, pinned.nonce = private(f, "other_minion").Public(), NewNonce()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := payload.Unmarshal(b)
+		if err != nil {
+			return
+		}
+		for _, s := range []Signin{*minion, *pinned} {
+			res, err := s.Reply(v)
+			if err != nil && (res != (SigninResult{}) || !errors.Is(err, ErrBadReply)) {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			if err == nil && s.nonce == pinned.nonce {
+				t.Fatalf("pinned minion believes %+v", res)
+			}
+		}
+	})
+}
+
+// FuzzJob: what parses comes back the same.
+func FuzzJob(f *testing.F) {
+	jid := "20231114221320123456"
+	for _, v := range []map[string]any{
+		{"fun": "test.ping", "arg": []any{}, "tgt": "*", "jid": jid, "ret": "", "serial": 3},
+		{"fun": []any{"a.b", "c.d"}, "arg": []any{[]any{1}, []any{"x=1"}}, "tgt": []any{"a"}, "tgt_type": "list", "jid": jid + "_1"},
+		{"fun": "a.b", "arg": []any{map[string]any{"__kwarg__": true, "a": 1}}, "tgt": "os:x", "jid": jid, "metadata": 1, "delimiter": "|"},
+	} {
+		f.Add(pack(f, v))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := payload.Unmarshal(b)
+		if err != nil {
+			return
+		}
+		m, ok := payload.Map(v)
+		if !ok {
+			return
+		}
+		j, err := ParseJob(m)
+		if err != nil {
+			return
+		}
+		again, err := ParseJob(j.Map())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Raw, j.Raw = nil, nil
+		first, second := pack(t, j.Map()), pack(t, again.Map())
+		if !bytes.Equal(first, second) {
+			t.Fatalf("% x\n% x", first, second)
+		}
+		for _, a := range j.Args {
+			args, kwargs := ParseArgs(a, func(s string) any { return s })
+			if len(args) > len(a) || kwargs == nil {
+				t.Fatalf("%d arguments of %d", len(args), len(a))
+			}
+		}
+	})
+}
+
+// FuzzReturn: what parses comes back the same.
+func FuzzReturn(f *testing.F) {
+	for _, r := range []Return{
+		{JID: JIDRequest, ID: "m", Fun: "a.b"},
+		{JID: "20231114221320123456", ID: "web01.example.com", Fun: []any{"a.b"}, FunArgs: []any{1}, Return: map[string]any{"a.b": true},
+			Retcode: map[string]any{"a.b": 0}, Success: map[string]any{"a.b": true}, Out: "x", User: "y", MasterID: "z", Metadata: "m"},
+	} {
+		f.Add(pack(f, r.Load()))
+	}
+	for _, r := range requestVectors(f) {
+		plain, err := aesKey(f, r.Session).Open(envelope(f, r.Request).Load.([]byte), "")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(plain)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := payload.Unmarshal(b)
+		if err != nil {
+			return
+		}
+		m, ok := payload.Map(v)
+		if !ok {
+			return
+		}
+		r, err := ParseReturn(m)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		first := pack(t, r.Load())
+		again, err := ParseReturn(decode(t, first).(map[string]any))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second := pack(t, again.Load()); !bytes.Equal(first, second) {
+			t.Fatalf("% x\n% x", first, second)
+		}
+	})
+}
+
+// FuzzEvent: what unpacks packs again.
+func FuzzEvent(f *testing.F) {
+	var v struct {
+		Events []struct {
+			Body  []byte `json:"body"`
+			Frame []byte `json:"ipc_frame"`
+		} `json:"events"`
+	}
+	vectors.Load(f, "common/event.json", &v)
+	for _, e := range v.Events {
+		f.Add(e.Body)
+		f.Add(e.Frame)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if frame, err := payload.NewReader(bytes.NewReader(b), payload.Limits{}).Next(); err == nil {
+			_, _ = UnframeIPC(frame)
+		}
+		tag, data, err := UnpackEvent(b)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		body, err := PackEvent(tag, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag2, data2, err := UnpackEvent(body)
+		if err != nil || tag2 != tag {
+			t.Fatalf("%q, %v", tag2, err)
+		}
+		again, err := PackEvent(tag2, data2)
+		if err != nil || !bytes.Equal(body, again) {
+			t.Fatalf("% x\n% x\n%v", body, again, err)
+		}
+	})
+}
+
+// FuzzPillar: content that the key's thief seals, but the master never signed, is refused; nothing panics.
+func FuzzPillar(f *testing.F) {
+	minion, master := private(f, "minion"), private(f, "master").Public()
+	for _, c := range pillarVectors(f, "3007") {
+		f.Add(c.Reply, c.Data, c.Signature)
+	}
+	key := newKey(f)
+	wrapped := encrypt(f, minion, key.Text())
+	nonce := NewNonce()
+	f.Fuzz(func(t *testing.T, reply, data, sig []byte) {
+		if v, err := payload.Unmarshal(reply); err == nil {
+			if got, err := OpenPillar(v, minion, master, "", "", nonce); err == nil {
+				t.Fatalf("%v", got)
+			}
+		}
+		inside := seal(t, key, map[string]any{"data": data, "sig": sig}, "")
+		v := map[string]any{"key": wrapped, "pillar": inside}
+		if got, err := OpenPillar(v, minion, master, "", "", nonce); err == nil {
+			t.Fatalf("%v", got)
+		}
+		if raw, err := key.Seal(data, ""); err == nil {
+			if got, err := OpenPillar(map[string]any{"key": wrapped, "pillar": raw}, minion, master, "", "", nonce); err == nil {
+				t.Fatalf("%v", got)
+			}
+		}
+	})
+}

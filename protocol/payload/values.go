@@ -1,0 +1,139 @@
+package payload
+
+import (
+	"errors"
+	"math"
+	"unicode/utf8"
+)
+
+// ErrLimit is wrapped by every error that says that a value exceeds [Limits].
+var ErrLimit = errors.New("payload: limit exceeded")
+
+// Defaults of [Limits].
+const (
+	DefaultDepth    = 64        // levels of nested containers
+	DefaultElements = 1 << 20   // values, counting containers, keys and members
+	DefaultBytes    = 100 << 20 // bytes of one packed value; Python's stream buffer has the same limit
+)
+
+// Limits bounds what one packed value may contain. A zero field means the default.
+type Limits struct {
+	Depth    int   // levels of nested containers
+	Elements int   // values in total: containers, keys, members
+	Bytes    int64 // bytes of packed input
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Depth <= 0 {
+		l.Depth = DefaultDepth
+	}
+	if l.Elements <= 0 {
+		l.Elements = DefaultElements
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = DefaultBytes
+	}
+	return l
+}
+
+// A Pair is one entry of an [OrderedMap].
+type Pair struct{ Key, Value any }
+
+// An OrderedMap is packed as a map whose entries keep this order. Decoders never return one.
+type OrderedMap []Pair
+
+// Map returns the entries whose keys are text as an ordinary map; of equal keys the last wins.
+func (m OrderedMap) Map() map[string]any {
+	out := make(map[string]any, len(m))
+	for _, p := range m {
+		if k, ok := p.Key.(string); ok {
+			out[k] = p.Value
+		}
+	}
+	return out
+}
+
+// Get returns the value of a text key, and whether there is one.
+func (m OrderedMap) Get(key string) (any, bool) {
+	for i := len(m) - 1; i >= 0; i-- {
+		if k, ok := m[i].Key.(string); ok && k == key {
+			return m[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// A Constant is one of Python Salt's named internal constants, extension type 79 (salt/defaults/__init__.py).
+type Constant struct {
+	Name  string
+	Value any
+}
+
+// Text returns a string, or a byte string that is valid UTF-8, as text.
+func Text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v), true
+		}
+	}
+	return "", false
+}
+
+// Bytes returns a byte string, or the bytes of a text. Fields that are binary by definition are read with it, because
+// bytes which happen to be valid UTF-8 arrive as text.
+func Bytes(v any) ([]byte, bool) {
+	switch v := v.(type) {
+	case []byte:
+		return v, true
+	case string:
+		return []byte(v), true
+	}
+	return nil, false
+}
+
+// Map returns a map all of whose keys are text. A nil map is not one.
+func Map(v any) (map[string]any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return v, v != nil
+	case OrderedMap:
+		return v.Map(), true
+	}
+	return nil, false
+}
+
+// List returns an array.
+func List(v any) ([]any, bool) {
+	l, ok := v.([]any)
+	return l, ok
+}
+
+// Int returns an integer that fits an int64. Bools, floats and numeric text are none.
+func Int(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case int:
+		return int64(v), true
+	case uint64:
+		return int64(v), v <= math.MaxInt64
+	case int32:
+		return int64(v), true
+	case uint32:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case uint16:
+		return int64(v), true
+	case int8:
+		return int64(v), true
+	case uint8:
+		return int64(v), true
+	case uint:
+		return int64(v), uint64(v) <= math.MaxInt64
+	}
+	return 0, false
+}

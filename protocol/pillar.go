@@ -1,0 +1,131 @@
+package protocol
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// SealPillar makes the reply to a _pillar request: a map with a fresh key encrypted to the minion, and the pillar,
+// signed by the master together with the request's nonce, under that key (salt/channel/server.py:_encrypt_private).
+// The algorithms are those that the envelope e of the request names.
+func SealPillar(v Verified, e Envelope, pillar map[string]any, minion *crypt.PublicKey,
+	master *crypt.PrivateKey) (map[string]any, error) {
+	if !v.OK() {
+		return nil, errors.New("cannot send pillar: request is not verified")
+	}
+	fail := func(err error) (map[string]any, error) {
+		return nil, fmt.Errorf("cannot send pillar to %q: %w", v.id, err)
+	}
+	enc, sig := orDefault(e.EncAlgo, crypt.OAEPSHA1), orDefault(e.SigAlgo, crypt.PKCS1v15SHA1)
+	key, err := crypt.NewKey()
+	if err != nil {
+		return fail(err)
+	}
+	wrapped, err := minion.Encrypt(enc, []byte(key.Text()))
+	if err != nil {
+		return fail(err)
+	}
+	data, err := payload.Marshal(payload.OrderedMap{
+		{Key: "key", Value: wrapped}, {Key: "pillar", Value: pillar}, {Key: "nonce", Value: v.nonce},
+	})
+	if err != nil {
+		return fail(err)
+	}
+	signature, err := master.Sign(sig, data)
+	if err != nil {
+		return fail(err)
+	}
+	packed, err := payload.Marshal(payload.OrderedMap{{Key: "data", Value: data}, {Key: "sig", Value: signature}})
+	if err != nil {
+		return fail(err)
+	}
+	sealed, err := key.Seal(packed, "")
+	if err != nil {
+		return fail(err)
+	}
+	return map[string]any{"key": wrapped, "pillar": sealed}, nil
+}
+
+// OpenPillar opens the decoded reply to a _pillar request (salt/channel/client.py:crypted_transfer_decode_dictentry):
+// it must be encrypted to this minion, signed by the cached master key, and carry the nonce of this request. After an
+// error that matches [ErrReauth] the minion signs in again and asks once more. A pillar that fails is never returned,
+// not in part either (CVE-2022-22934).
+func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (map[string]any, error) {
+	reply, ok := payload.Map(v)
+	if !ok {
+		return nil, fmt.Errorf("%w: pillar reply is %T, not a map", ErrReauth, v)
+	}
+	wrapped, ok := payload.Bytes(reply["key"])
+	if !ok {
+		if text, ok := payload.Text(reply["error"]); ok {
+			return nil, fmt.Errorf("%w: the master answers %.80q", ErrReauth, text)
+		}
+		return nil, fmt.Errorf("%w: pillar reply has no key", ErrReauth)
+	}
+	sealed, ok := payload.Bytes(reply["pillar"])
+	if !ok {
+		return nil, malformed("pillar reply: pillar is %T", reply["pillar"])
+	}
+	text, err := minion.Decrypt(orDefault(encAlgo, crypt.OAEPSHA1), wrapped)
+	if err != nil {
+		return nil, fmt.Errorf("%w: key of pillar: %w", ErrReauth, err)
+	}
+	key, err := crypt.ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w key of pillar: %w", ErrMalformed, err)
+	}
+	packed, err := key.Open(sealed, "")
+	if err != nil {
+		return nil, fmt.Errorf("%w: pillar: %w", ErrReauth, err)
+	}
+	data, err := signedData(packed, master, orDefault(sigAlgo, crypt.PKCS1v15SHA1))
+	if err != nil {
+		return nil, err
+	}
+	inner, _ := payload.Bytes(data["key"])
+	if subtle.ConstantTimeCompare(inner, wrapped) != 1 {
+		return nil, fmt.Errorf("%w: pillar was signed for another key", ErrReplayed)
+	}
+	got, _ := payload.Text(data["nonce"])
+	if !validNonce(nonce) || subtle.ConstantTimeCompare([]byte(got), []byte(nonce)) != 1 {
+		return nil, fmt.Errorf("%w: pillar has another nonce", ErrReplayed)
+	}
+	pillar, ok := payload.Map(data["pillar"])
+	if !ok {
+		return nil, malformed("pillar: it is %T, not a map", data["pillar"])
+	}
+	return pillar, nil
+}
+
+// signedData checks the signature over the data as it was sent and decodes it.
+func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (map[string]any, error) {
+	v, err := payload.UnmarshalRaw(packed, payload.Limits{Depth: 4, Elements: 16})
+	if err != nil {
+		return nil, fmt.Errorf("%w pillar: %w", ErrMalformed, err)
+	}
+	m, _ := payload.Map(v)
+	raw, ok := payload.Bytes(m["data"])
+	if !ok {
+		return nil, malformed("pillar: it has no data")
+	}
+	sig, _ := payload.Bytes(m["sig"])
+	if master == nil {
+		return nil, fmt.Errorf("%w: no key of the master to verify pillar with", ErrReauth)
+	}
+	if err := master.Verify(sigAlgo, raw, sig); err != nil {
+		return nil, fmt.Errorf("%w: pillar: %w", ErrReauth, ErrBadSignature)
+	}
+	inner, err := payload.Unmarshal(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w pillar: %w", ErrMalformed, err)
+	}
+	data, ok := payload.Map(inner)
+	if !ok {
+		return nil, malformed("pillar: its data is %T", inner)
+	}
+	return data, nil
+}

@@ -1,0 +1,139 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// tokenMessage is what a minion's tok proves: that it can transform this with its key.
+const tokenMessage = "salt"
+
+// Requester packs a signed-in minion's requests and opens the replies (salt/channel/client.py:AsyncReqChannel). It is a
+// value: make a new one after each sign-in. It is safe for concurrent use.
+type Requester struct {
+	ID               string
+	Session          *crypt.Key // with Version 2 the shared key
+	Token            []byte     // [RequestToken] of the minion's key
+	EncAlgo, SigAlgo string     // for the pillar reply; "" is left out
+	Version          int        // 0 means [Version]
+}
+
+// RequestToken makes the token that every request carries. It never changes for a key and is remembered by it.
+func RequestToken(k *crypt.PrivateKey) ([]byte, error) { return k.SignX931([]byte(tokenMessage)) }
+
+// Pack seals a request. To a copy of load it adds nonce, ts (whole seconds), tok and id; fields of these names are
+// overwritten. The reply must be opened with the nonce that is returned, a repeated request needs another one.
+func (r Requester) Pack(load map[string]any, now time.Time) (Envelope, string, error) {
+	return r.pack(load, now, nil)
+}
+
+// PackSigned is Pack for a return that carries a signature of its own (option minion_sign_messages). Masters 3006 and
+// 3007 accept it; 3008 raises on every signed return and loses it. The signature covers the load without nonce and tok,
+// packed for files, in the order in which it travels (salt/master.py:AESFuncs._return).
+func (r Requester) PackSigned(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
+	return r.pack(load, now, key)
+}
+
+func (r Requester) pack(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
+	fail := func(err error) (Envelope, string, error) {
+		return Envelope{}, "", fmt.Errorf("cannot pack request %.40v: %w", load["cmd"], err)
+	}
+	if r.Session == nil || len(r.Token) == 0 {
+		return fail(errors.New("not signed in"))
+	}
+	m := make(map[string]any, len(load)+5)
+	maps.Copy(m, load)
+	m["id"] = r.ID
+	m["ts"] = now.Unix()
+	if key != nil {
+		sig, err := signLoad(m, key)
+		if err != nil {
+			return fail(err)
+		}
+		m["sig"] = sig
+	}
+	nonce := NewNonce()
+	m["nonce"], m["tok"] = nonce, r.Token
+	packed, err := payload.Marshal(m)
+	if err != nil {
+		return fail(err)
+	}
+	sealed, err := r.Session.Seal(packed, "")
+	if err != nil {
+		return fail(err)
+	}
+	e := Envelope{Enc: EncAES, Load: sealed, Version: r.Version, ID: r.ID, EncAlgo: r.EncAlgo, SigAlgo: r.SigAlgo}
+	if e.Version == 0 {
+		e.Version = Version
+	}
+	return e, nonce, nil
+}
+
+func signLoad(m map[string]any, key *crypt.PrivateKey) ([]byte, error) {
+	m = maps.Clone(m)
+	delete(m, "sig")
+	delete(m, "nonce")
+	delete(m, "tok")
+	// Map keys are sorted in both dialects, so the master, which keeps the order of arrival, packs the same bytes.
+	packed, err := payload.MarshalBin(m)
+	if err != nil {
+		return nil, err
+	}
+	return key.Sign(crypt.PKCS1v15SHA1, packed)
+}
+
+// OpenReply opens the decoded reply to a request with its nonce and returns the value inside. Errors match [ErrReauth]
+// when the reply is not sealed with the session key ("bad load" comes in clear), and [ErrReplayed] when it answers
+// another request.
+func (r Requester) OpenReply(v any, nonce string) (any, error) {
+	packed, err := r.open(v, nonce)
+	if err != nil {
+		return nil, err
+	}
+	out, err := payload.Unmarshal(packed)
+	if err != nil {
+		return nil, fmt.Errorf("%w reply: %w", ErrMalformed, err)
+	}
+	return out, nil
+}
+
+// OpenReplyRaw is OpenReply for replies with file data: byte strings stay bytes, map keys are text.
+func (r Requester) OpenReplyRaw(v any, nonce string) (any, error) {
+	packed, err := r.open(v, nonce)
+	if err != nil {
+		return nil, err
+	}
+	out, err := payload.UnmarshalRaw(packed, payload.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("%w reply: %w", ErrMalformed, err)
+	}
+	return out, nil
+}
+
+func (r Requester) open(v any, nonce string) ([]byte, error) {
+	if r.Session == nil || !validNonce(nonce) {
+		return nil, errors.New("cannot open reply: no session key or nonce")
+	}
+	sealed, ok := payload.Bytes(v)
+	if !ok {
+		return nil, fmt.Errorf("%w: reply is %T, not sealed", ErrReauth, v)
+	}
+	packed, err := r.Session.Open(sealed, nonce)
+	switch {
+	case err == nil:
+		return packed, nil
+	case errors.Is(err, crypt.ErrAuth):
+		if len(sealed) < 80 {
+			return nil, fmt.Errorf("%w: the master answers %.80q", ErrReauth, sealed)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrReauth, err)
+	case errors.Is(err, crypt.ErrNonce):
+		return nil, fmt.Errorf("%w: %w", ErrReplayed, err)
+	}
+	return nil, fmt.Errorf("%w reply: %w", ErrMalformed, err)
+}

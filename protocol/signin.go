@@ -1,0 +1,384 @@
+package protocol
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Signin is one attempt of a minion to sign in at a master (salt/crypt.py:minion_sign_in_payload and
+// handle_signin_response). Call Request, send what it returns, give the reply to Reply. A further attempt begins with
+// another Request. It writes nothing and keeps no secrets but those it is given.
+type Signin struct {
+	ID  string            // minion id
+	Key *crypt.PrivateKey // the minion's key
+
+	EncAlgo, SigAlgo string // "" means OAEP-SHA1 and PKCS1v15-SHA1
+
+	// MasterKey is the cached key of this master, nil at first contact. When it is set the master has to show the same
+	// one, and every reply must be signed with it.
+	MasterKey *crypt.PublicKey
+	// ClearToken is a secret that a master with the cached key has to return. Empty: one is made. See [NewToken].
+	ClearToken []byte
+	// AutosignGrains is sent when it is not nil (option autosign_grains).
+	AutosignGrains map[string]any
+
+	OpenMode              bool             // option open_mode: accept whatever key the master shows
+	VerifyKey             *crypt.PublicKey // master_sign.pub
+	VerifyPubkeySign      bool             // option verify_master_pubkey_sign
+	AlwaysVerifySignature bool             // option always_verify_signature
+	// MinimumVersion is the oldest dialect to accept from a master: 0 and 3 mean [Version], 2 allows masters before
+	// 3006.12 and 3007.4, which have no session keys (CVE-2025-62349).
+	MinimumVersion int
+
+	nonce string
+	token []byte // the clear token, if one was sent
+}
+
+// NewToken makes a clear token: 76 base64 characters. A minion makes one per process.
+func NewToken() []byte {
+	var b [56]byte
+	_, _ = rand.Read(b[:]) // does not fail
+	return []byte(base64.StdEncoding.EncodeToString(b[:]))
+}
+
+// SigninStatus is a master's decision about a minion.
+type SigninStatus int
+
+// The decisions. The zero value is none of them.
+const (
+	Accepted SigninStatus = iota + 1
+	Pending               // the key waits to be accepted: ask again later
+	Rejected              // the key is rejected, or another key holds this id, or the id is invalid
+	Full                  // the master takes no more minions
+)
+
+func (s SigninStatus) String() string {
+	switch s {
+	case Accepted:
+		return "accepted"
+	case Pending:
+		return "pending"
+	case Rejected:
+		return "rejected"
+	case Full:
+		return "full"
+	}
+	return "undecided"
+}
+
+// SigninResult is a reply that passed every check. Only Status is set unless it is Accepted.
+type SigninResult struct {
+	Status           SigninStatus
+	MasterKey        *crypt.PublicKey // to be cached when FirstContact or MasterKeyChanged
+	MasterKeyText    string           // its cleaned text
+	MasterKeyChanged bool             // another key than the cached one, vouched for by the signing key or by OpenMode
+	FirstContact     bool             // there was no cached key: trusted on first use
+	AES              *crypt.Key       // shared key of published messages
+	Session          *crypt.Key       // key of this minion's requests
+	PublishPort      int
+	Version          int // dialect to speak: 3, or 2 with Session equal to AES
+}
+
+func orDefault(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// Request makes the envelope of a sign-in request with a new nonce.
+func (s *Signin) Request() (Envelope, error) {
+	enc, sig := orDefault(s.EncAlgo, crypt.OAEPSHA1), orDefault(s.SigAlgo, crypt.PKCS1v15SHA1)
+	if !crypt.ValidEncryption(enc) {
+		return Envelope{}, &AlgorithmError{Which: "enc", Name: enc}
+	}
+	if !crypt.ValidSigning(sig) {
+		return Envelope{}, &AlgorithmError{Which: "sig", Name: sig}
+	}
+	if s.Key == nil {
+		return Envelope{}, errors.New("cannot sign in: no key")
+	}
+	s.nonce, s.token = NewNonce(), nil
+	load := payload.OrderedMap{
+		{Key: "cmd", Value: "_auth"}, {Key: "id", Value: s.ID}, {Key: "nonce", Value: s.nonce},
+		{Key: "enc_algo", Value: enc}, {Key: "sig_algo", Value: sig},
+	}
+	if s.AutosignGrains != nil {
+		load = append(load, payload.Pair{Key: "autosign_grains", Value: s.AutosignGrains})
+	}
+	if s.MasterKey != nil {
+		if len(s.ClearToken) == 0 {
+			s.ClearToken = NewToken()
+		}
+		sealed, err := s.MasterKey.Encrypt(enc, s.ClearToken)
+		if err != nil {
+			return Envelope{}, fmt.Errorf("cannot sign in: %w", err)
+		}
+		s.token = s.ClearToken
+		load = append(load, payload.Pair{Key: "token", Value: sealed})
+	}
+	load = append(load, payload.Pair{Key: "pub", Value: s.Key.Public().Text()})
+	return Envelope{Enc: EncClear, Load: load, Version: Version}, nil
+}
+
+func badReply(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrBadReply, fmt.Errorf(format, args...))
+}
+
+// signinLimits bounds what a master, authentic or not, may answer to a sign-in.
+var signinLimits = payload.Limits{Depth: 8, Elements: 256, Bytes: 256 << 10}
+
+// Reply checks the decoded reply to the last Request. An error means that nothing in it may be believed: it matches
+// [ErrBadReply] and, where it says more, [ErrMasterKeyChanged] or [ErrAlgorithm]. Writing the master's key to disk and
+// comparing it with master_finger is the caller's, after Reply returned no error.
+func (s *Signin) Reply(v any) (SigninResult, error) {
+	if s.nonce == "" {
+		return SigninResult{}, badReply("nothing was asked")
+	}
+	outer, ok := payload.Map(v)
+	if !ok {
+		if text, isText := payload.Text(v); isText {
+			return SigninResult{}, badReply("the master answers %.80q", text)
+		}
+		return SigninResult{}, badReply("it is %T, not a map", v)
+	}
+	if m, ok := payload.Map(outer["load"]); ok {
+		return SigninResult{}, clearRefusal(m)
+	}
+	load, ok := payload.Bytes(outer["load"])
+	if !ok {
+		return SigninResult{}, badReply("its load is %T, not bytes", outer["load"])
+	}
+	sig, _ := payload.Bytes(outer["sig"])
+	inner, err := payload.UnmarshalLimits(load, signinLimits)
+	if err != nil {
+		return SigninResult{}, badReply("cannot read its load: %w", err)
+	}
+	m, ok := payload.Map(inner)
+	if !ok {
+		return SigninResult{}, badReply("its load is no map inside")
+	}
+	var res SigninResult
+	if _, has := m["pub_key"]; has {
+		if res, err = s.accepted(m); err != nil {
+			return SigninResult{}, err
+		}
+	}
+	if err := s.verify(m, load, sig, res.MasterKey); err != nil {
+		return SigninResult{}, err
+	}
+	if res.Status != Accepted {
+		ret, has := m["ret"]
+		if !has {
+			return SigninResult{}, badReply("it neither accepts nor refuses")
+		}
+		res.Status = decision(ret)
+	} else if _, has := m["ret"]; has {
+		return SigninResult{}, badReply("it both accepts and refuses")
+	}
+	s.nonce = "" // each request has one reply
+	return res, nil
+}
+
+// clearRefusal reads the unsigned replies.
+func clearRefusal(m map[string]any) error {
+	ret, _ := payload.Text(m["ret"])
+	switch ret {
+	case "bad enc algo":
+		return badReply("the master refuses: %w", &AlgorithmError{Which: "enc"})
+	case "bad sig algo":
+		return badReply("the master refuses: %w", &AlgorithmError{Which: "sig"})
+	}
+	return badReply("it is not signed")
+}
+
+func decision(ret any) SigninStatus {
+	switch ret := ret.(type) {
+	case nil:
+		return Rejected
+	case bool:
+		if !ret {
+			return Rejected
+		}
+	case string:
+		if ret == "full" {
+			return Full
+		}
+		if ret == "" {
+			return Rejected
+		}
+	case int64:
+		if ret == 0 {
+			return Rejected
+		}
+	}
+	return Pending
+}
+
+// verify binds a reply to the master's key and to the question.
+func (s *Signin) verify(m map[string]any, load, sig []byte, key *crypt.PublicKey) error {
+	if key == nil {
+		key = s.MasterKey
+	}
+	// At first contact with a master that does not accept yet there is no key to verify with. Such a reply is not
+	// believed to more than waiting.
+	if key != nil {
+		if err := key.Verify(orDefault(s.SigAlgo, crypt.PKCS1v15SHA1), load, sig); err != nil {
+			return badReply("outer signature: %w", ErrBadSignature)
+		}
+	}
+	nonce, _ := payload.Text(m["nonce"])
+	if subtle.ConstantTimeCompare([]byte(nonce), []byte(s.nonce)) != 1 {
+		return badReply("nonce: %w", ErrReplayed)
+	}
+	return nil
+}
+
+// accepted reads a reply that accepts, except for the checks of verify.
+func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
+	res := SigninResult{Status: Accepted, FirstContact: s.MasterKey == nil}
+	if err := s.masterKey(m, &res); err != nil {
+		return res, err
+	}
+	enc := orDefault(s.EncAlgo, crypt.OAEPSHA1)
+	aesText, err := s.decrypt(enc, m, "aes")
+	if err != nil {
+		return res, err
+	}
+	if err := s.proof(m, res.MasterKey, aesText); err != nil {
+		return res, err
+	}
+	if len(s.token) > 0 && !res.MasterKeyChanged {
+		token, err := s.decrypt(enc, m, "token")
+		if err != nil || subtle.ConstantTimeCompare(token, s.token) != 1 {
+			return res, badReply("the master failed to decrypt the random minion token")
+		}
+	}
+	if res.AES, err = crypt.ParseKey(string(aesText)); err != nil {
+		return res, badReply("shared key: %w", err)
+	}
+	if err := s.session(enc, m, &res); err != nil {
+		return res, err
+	}
+	port, ok := payload.Int(m["publish_port"])
+	if !ok || port < 0 || port > 65535 {
+		return res, badReply("publish_port is %.20v", m["publish_port"])
+	}
+	res.PublishPort = int(port)
+	return res, nil
+}
+
+// session reads the session key, which masters before 3006.12 and 3007.4 do not send.
+func (s *Signin) session(enc string, m map[string]any, res *SigninResult) error {
+	if _, has := m["session"]; !has {
+		if s.MinimumVersion != 2 {
+			return badReply("the master sends no session key: it is too old (option minimum_auth_version)")
+		}
+		res.Version, res.Session = 2, res.AES
+		return nil
+	}
+	text, err := s.decrypt(enc, m, "session")
+	if err != nil {
+		return err
+	}
+	if res.Session, err = crypt.ParseKey(string(text)); err != nil {
+		return badReply("session key: %w", err)
+	}
+	res.Version = Version
+	return nil
+}
+
+func (s *Signin) decrypt(enc string, m map[string]any, field string) ([]byte, error) {
+	ct, ok := payload.Bytes(m[field])
+	if !ok {
+		return nil, badReply("it has no %s", field)
+	}
+	out, err := s.Key.Decrypt(enc, ct)
+	if err != nil {
+		return nil, badReply("%s: %w", field, err)
+	}
+	return out, nil
+}
+
+// proof checks that the owner of the master's key chose the shared key.
+func (s *Signin) proof(m map[string]any, key *crypt.PublicKey, aesText []byte) error {
+	sig, ok := payload.Bytes(m["sig"])
+	if !ok {
+		return badReply("it has no inner sig")
+	}
+	got, err := key.RecoverX931(sig)
+	if err != nil {
+		return badReply("inner sig: %w", ErrBadSignature)
+	}
+	if subtle.ConstantTimeCompare(got, []byte(keyDigest(aesText))) != 1 {
+		return badReply("inner sig: %w", ErrBadSignature)
+	}
+	return nil
+}
+
+// keyDigest is what a master signs about the shared key: the lower-case hex SHA-256 of its text form.
+func keyDigest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// masterKey decides whether the key that the master shows is to be believed (salt/crypt.py:verify_master).
+func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
+	text, ok := payload.Text(m["pub_key"])
+	if !ok {
+		return badReply("pub_key is %T", m["pub_key"])
+	}
+	key, err := crypt.ParsePublicKey([]byte(text))
+	if err != nil {
+		return badReply("pub_key: %w", err)
+	}
+	res.MasterKey, res.MasterKeyText = key, key.Text()
+	_, has := m["pub_sig"]
+	if has != s.VerifyPubkeySign {
+		if has {
+			return badReply("the master signs its public key, but verify_master_pubkey_sign is off here")
+		}
+		return badReply("the master does not sign its public key, but verify_master_pubkey_sign is on here")
+	}
+	same := s.MasterKey != nil && s.MasterKey.Equal(key)
+	if s.VerifyPubkeySign && (!same || s.AlwaysVerifySignature) {
+		if err := s.vouched(m, text); err != nil {
+			return err
+		}
+	}
+	if same || s.MasterKey == nil {
+		return nil
+	}
+	if !s.VerifyPubkeySign && !s.OpenMode {
+		return badReply("%w", ErrMasterKeyChanged)
+	}
+	res.MasterKeyChanged = true
+	return nil
+}
+
+// vouched checks the signature of the master's key by the signing key.
+func (s *Signin) vouched(m map[string]any, text string) error {
+	if s.VerifyKey == nil {
+		return badReply("there is no key to verify the signature of the master's public key with")
+	}
+	b64, _ := payload.Text(m["pub_sig"])
+	sig, err := base64.StdEncoding.DecodeString(b64) // skips the newline at its end
+	if err != nil {
+		return badReply("pub_sig: %w", err)
+	}
+	if err := s.VerifyKey.Verify(orDefault(s.SigAlgo, crypt.PKCS1v15SHA1), []byte(text), sig); err != nil {
+		if s.MasterKey != nil {
+			return badReply("pub_sig: %w (%w)", ErrBadSignature, ErrMasterKeyChanged)
+		}
+		return badReply("pub_sig: %w", ErrBadSignature)
+	}
+	return nil
+}

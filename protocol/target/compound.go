@@ -1,0 +1,334 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Word is one word of a compound expression taken apart: "G|@os|Debian" has engine 'G', delimiter "|" and the rest as
+// pattern. Engine is 0 for a plain glob (salt.utils.minions.parse_target).
+type Word struct {
+	Engine    byte
+	Delimiter string
+	Pattern   string
+}
+
+// ParseWord takes a word of a compound expression apart.
+func ParseWord(w string) Word {
+	if w == "" || !strings.Contains("GPIJLNSER", w[:1]) {
+		return Word{Pattern: w}
+	}
+	rest := w[1:]
+	if strings.Contains("GPIJ", w[:1]) && rest != "" {
+		_, size := utf8.DecodeRuneInString(rest)
+		if rest[0] != '\n' && strings.HasPrefix(rest[size:], "@") && len(rest) > size+1 {
+			if pattern, ok := oneLine(rest[size+1:]); ok {
+				return Word{w[0], rest[:size], pattern}
+			}
+		}
+	}
+	if pattern, ok := oneLine(strings.TrimPrefix(rest, "@")); ok && strings.HasPrefix(rest, "@") {
+		return Word{w[0], "", pattern}
+	}
+	return Word{Pattern: w}
+}
+
+// oneLine is ".+$" of Python's pattern: at least one character, no line break but a last one, which is cut off.
+func oneLine(s string) (string, bool) {
+	s = strings.TrimSuffix(s, "\n")
+	return s, s != "" && !strings.Contains(s, "\n")
+}
+
+// ParseCompound compiles a compound expression, text or a list of words; N@ words need the definitions of the groups.
+func ParseCompound(expr any, nodegroups map[string]any) (*Expr, error) {
+	root, err := compileCompound(expr, nodegroups, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Expr{root: root}, nil
+}
+
+func compileNodegroup(tgt any, nodegroups map[string]any) (node, error) {
+	name, ok := text(tgt)
+	if !ok {
+		return nil, fmt.Errorf("%w: the name is not text", ErrNodegroup)
+	}
+	if _, ok := nodegroups[name]; !ok {
+		return constant(no), nil
+	}
+	words, err := NodegroupWords(name, nodegroups)
+	if err != nil {
+		return nil, err
+	}
+	return compileWords(words, nodegroups, false)
+}
+
+func compileCompound(tgt any, nodegroups map[string]any, exact bool) (node, error) {
+	switch t := tgt.(type) {
+	case string:
+		return compileWords(splitWords(t), nodegroups, exact)
+	case []string:
+		return compileWords(t, nodegroups, exact)
+	case []any:
+		words := make([]string, len(t))
+		for i, v := range t {
+			w, ok := v.(string)
+			if !ok {
+				return nil, syntaxError("word %d of the compound target is not text", i)
+			}
+			words[i] = w
+		}
+		return compileWords(words, nodegroups, exact)
+	}
+	return nil, syntaxError("a compound target is text or a list, not %T", tgt)
+}
+
+// token is a word in place: an operator, or a compiled operand.
+type token struct {
+	op      string
+	operand node
+}
+
+// compileWords first makes tokens as Salt does, putting in the "and" that "not" after an operand means, then parses them
+// by Python's precedence: not, and, or.
+func compileWords(words []string, nodegroups map[string]any, exact bool) (node, error) {
+	if len(words) > maxWords {
+		return nil, ErrLimit
+	}
+	var tokens []token
+	spent := len(words)
+	queue := words
+	for len(queue) > 0 {
+		w := queue[0]
+		queue = queue[1:]
+		if isOperator(w) {
+			var err error
+			if tokens, err = appendOperator(tokens, w); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		word := ParseWord(w)
+		if word.Engine == 'N' {
+			expanded, err := NodegroupWords(word.Pattern, nodegroups)
+			if err != nil {
+				return nil, err
+			}
+			if spent += len(expanded); spent > maxWords {
+				return nil, ErrLimit
+			}
+			queue = append(append(make([]string, 0, len(expanded)+len(queue)), expanded...), queue...)
+			continue
+		}
+		operand, err := compileWord(word, exact)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token{operand: operand})
+	}
+	p := parser{tokens: tokens}
+	root, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if p.pos < len(tokens) {
+		return nil, syntaxError("operator missing before word %d of the compound target", p.pos+1)
+	}
+	return root, nil
+}
+
+func appendOperator(tokens []token, w string) ([]token, error) {
+	last := "start"
+	if len(tokens) > 0 {
+		last = tokens[len(tokens)-1].op
+	}
+	switch {
+	case last == "start" && w != "(" && w != "not":
+		return nil, syntaxError("a compound target cannot begin with %s", w)
+	case last == "(" && (w == "and" || w == "or"):
+		return nil, syntaxError("%s after an opening parenthesis", w)
+	case w == "not" && last != "start" && last != "and" && last != "or" && last != "(":
+		tokens = append(tokens, token{op: "and"})
+	}
+	return append(tokens, token{op: w}), nil
+}
+
+func compileWord(w Word, exact bool) (node, error) {
+	delimiter := w.Delimiter
+	if delimiter == "" {
+		delimiter = DefaultDelimiter
+	}
+	switch w.Engine {
+	case 0:
+		return compileLeaf(TypeGlob, w.Pattern, delimiter)
+	case 'G':
+		return compileLeaf(TypeGrain, w.Pattern, delimiter)
+	case 'P':
+		return compileLeaf(TypeGrainPCRE, w.Pattern, delimiter)
+	case 'I', 'J':
+		if exact {
+			return compileLeaf(TypePillarExact, w.Pattern, delimiter)
+		}
+		if w.Engine == 'I' {
+			return compileLeaf(TypePillar, w.Pattern, delimiter)
+		}
+		return compileLeaf(TypePillarPCRE, w.Pattern, delimiter)
+	case 'L':
+		return compileLeaf(TypeList, w.Pattern, delimiter)
+	case 'S':
+		n, err := compileLeaf(TypeIPCIDR, w.Pattern, delimiter)
+		if err != nil {
+			// Salt's matcher answers an empty list here, so that "not S@junk" is true.
+			return constant(no), nil
+		}
+		return n, nil
+	case 'E':
+		return compileLeaf(TypePCRE, w.Pattern, delimiter)
+	}
+	// R needs a library for range servers that Salt's packages do not have; it is then an unknown letter to them too.
+	return nil, syntaxError("unrecognized target engine %q", string(w.Engine))
+}
+
+type parser struct {
+	tokens []token
+	pos    int
+	depth  int
+}
+
+func (p *parser) op() string {
+	if p.pos < len(p.tokens) {
+		return p.tokens[p.pos].op
+	}
+	return "end"
+}
+
+func (p *parser) or() (node, error) {
+	left, err := p.and()
+	if err != nil || p.op() != "or" {
+		return left, err
+	}
+	list := orNode{left}
+	for p.op() == "or" {
+		p.pos++
+		right, err := p.and()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, right)
+	}
+	return list, nil
+}
+
+func (p *parser) and() (node, error) {
+	left, err := p.not()
+	if err != nil || p.op() != "and" {
+		return left, err
+	}
+	list := andNode{left}
+	for p.op() == "and" {
+		p.pos++
+		right, err := p.not()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, right)
+	}
+	return list, nil
+}
+
+func (p *parser) not() (node, error) {
+	if p.op() != "not" {
+		return p.atom()
+	}
+	p.pos++
+	inner, err := p.atom()
+	if err != nil {
+		return nil, err
+	}
+	return notNode{inner}, nil
+}
+
+func (p *parser) atom() (node, error) {
+	switch op := p.op(); op {
+	case "":
+		p.pos++
+		return p.tokens[p.pos-1].operand, nil
+	case "(":
+		if p.depth++; p.depth > maxNesting {
+			return nil, ErrLimit
+		}
+		p.pos++
+		if p.op() == ")" {
+			// Python reads "()" as an empty tuple, which is false.
+			p.pos++
+			p.depth--
+			return constant(no), nil
+		}
+		inner, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		if p.op() != ")" {
+			return nil, syntaxError("closing parenthesis missing in the compound target")
+		}
+		p.pos++
+		p.depth--
+		return inner, nil
+	case "end":
+		return nil, syntaxError("the compound target ends too early")
+	default:
+		return nil, syntaxError("unexpected %s in the compound target", op)
+	}
+}
+
+type (
+	orNode  []node
+	andNode []node
+	notNode struct{ inner node }
+)
+
+func (n orNode) eval(r *run) (answer, error) {
+	result := no
+	for _, part := range n {
+		v, err := part.eval(r)
+		if err != nil {
+			return no, err
+		}
+		if v == yes {
+			return yes, nil
+		}
+		if v == unknown {
+			result = unknown
+		}
+	}
+	return result, nil
+}
+
+func (n andNode) eval(r *run) (answer, error) {
+	result := yes
+	for _, part := range n {
+		v, err := part.eval(r)
+		if err != nil {
+			return no, err
+		}
+		if v == no {
+			return no, nil
+		}
+		if v == unknown {
+			result = unknown
+		}
+	}
+	return result, nil
+}
+
+func (n notNode) eval(r *run) (answer, error) {
+	v, err := n.inner.eval(r)
+	if err != nil || v == unknown {
+		return v, err
+	}
+	if v == yes {
+		return no, nil
+	}
+	return yes, nil
+}

@@ -1,0 +1,206 @@
+package target
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Glob reports whether s matches the whole pattern by the rules of Python's fnmatch.fnmatch on POSIX: case sensitive, "*"
+// crosses every character, "?" is one character, "[abc]", "[a-z]" and "[!a]" are sets; there is no escape character. It
+// takes at most len(pattern) * len(s) steps.
+func Glob(pattern, s string) bool {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return pattern == s
+	}
+	return compileGlob(pattern).match(s)
+}
+
+// glob is a compiled pattern: pieces in order.
+type glob struct {
+	exact  bool
+	text   string
+	pieces []piece
+}
+
+type pieceKind uint8
+
+const (
+	pieceRune pieceKind = iota
+	pieceAny
+	pieceStar
+	pieceSet
+	pieceNever
+)
+
+type piece struct {
+	kind   pieceKind
+	r      rune
+	negate bool
+	ranges []runeRange
+}
+
+type runeRange struct{ lo, hi rune }
+
+func (p *piece) matches(r rune) bool {
+	switch p.kind {
+	case pieceRune:
+		return p.r == r
+	case pieceAny:
+		return true
+	case pieceSet:
+		for _, x := range p.ranges {
+			if x.lo <= r && r <= x.hi {
+				return !p.negate
+			}
+		}
+		return p.negate
+	}
+	return false
+}
+
+func compileGlob(pattern string) *glob {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return &glob{exact: true, text: pattern}
+	}
+	g := &glob{}
+	pat := []rune(pattern)
+	for i := 0; i < len(pat); {
+		c := pat[i]
+		i++
+		switch c {
+		case '*':
+			if n := len(g.pieces); n == 0 || g.pieces[n-1].kind != pieceStar {
+				g.pieces = append(g.pieces, piece{kind: pieceStar})
+			}
+		case '?':
+			g.pieces = append(g.pieces, piece{kind: pieceAny})
+		case '[':
+			end := setEnd(pat, i)
+			if end < 0 {
+				g.pieces = append(g.pieces, piece{kind: pieceRune, r: '['})
+				continue
+			}
+			g.pieces = append(g.pieces, compileSet(pat[i:end]))
+			i = end + 1
+		default:
+			g.pieces = append(g.pieces, piece{kind: pieceRune, r: c})
+		}
+	}
+	return g
+}
+
+// setEnd returns the index of the bracket that closes the set whose content starts at i, -1 if there is none.
+func setEnd(pat []rune, i int) int {
+	j := i
+	if j < len(pat) && pat[j] == '!' {
+		j++
+	}
+	if j < len(pat) && pat[j] == ']' {
+		j++
+	}
+	for j < len(pat) && pat[j] != ']' {
+		j++
+	}
+	if j >= len(pat) {
+		return -1
+	}
+	return j
+}
+
+// compileSet reads the inside of brackets. fnmatch cuts it at hyphens that make ranges and drops ranges that are empty
+// ("z-a"); what remains may be nothing (never matches) or a lone "!" (matches anything).
+func compileSet(stuff []rune) piece {
+	chunks := setChunks(stuff)
+	if len(chunks) == 1 && len(chunks[0]) == 0 {
+		return piece{kind: pieceNever}
+	}
+	p := piece{kind: pieceSet}
+	if chunks[0][0] == '!' {
+		if len(chunks) == 1 && len(chunks[0]) == 1 {
+			return piece{kind: pieceAny}
+		}
+		p.negate = true
+		chunks[0] = chunks[0][1:]
+		if len(chunks[0]) == 0 && len(chunks) > 1 {
+			// Only dropped ranges lead here ("z-a!-x"): the hyphen then stands first and for itself.
+			chunks = chunks[1:]
+			chunks[0] = append([]rune{'-'}, chunks[0]...)
+		}
+	}
+	for k, chunk := range chunks {
+		for x, r := range chunk {
+			if x == len(chunk)-1 && k+1 < len(chunks) {
+				p.ranges = append(p.ranges, runeRange{r, chunks[k+1][0]})
+				continue
+			}
+			if x == 0 && k > 0 {
+				continue // the end of the range before
+			}
+			p.ranges = append(p.ranges, runeRange{r, r})
+		}
+	}
+	return p
+}
+
+func setChunks(stuff []rune) [][]rune {
+	var chunks [][]rune
+	i, k := 0, 1
+	if len(stuff) > 0 && stuff[0] == '!' {
+		k = 2
+	}
+	for {
+		for k < len(stuff) && stuff[k] != '-' {
+			k++
+		}
+		if k >= len(stuff) {
+			break
+		}
+		chunks = append(chunks, stuff[i:k:k])
+		i = k + 1
+		k += 3
+	}
+	if rest := stuff[i:]; len(rest) > 0 || len(chunks) == 0 {
+		chunks = append(chunks, rest)
+	} else {
+		chunks[len(chunks)-1] = append(chunks[len(chunks)-1], '-')
+	}
+	for k := len(chunks) - 1; k > 0; k-- {
+		left, right := chunks[k-1], chunks[k]
+		if left[len(left)-1] > right[0] {
+			merged := append(append([]rune{}, left[:len(left)-1]...), right[1:]...)
+			chunks[k-1] = merged
+			chunks = append(chunks[:k], chunks[k+1:]...)
+		}
+	}
+	return chunks
+}
+
+// match walks both texts once and goes back only to the last star.
+func (g *glob) match(s string) bool {
+	if g.exact {
+		return g.text == s
+	}
+	p, star, retry := 0, -1, 0
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case p < len(g.pieces) && g.pieces[p].kind == pieceStar:
+			star, retry = p, i
+			p++
+			continue
+		case p < len(g.pieces) && g.pieces[p].matches(r):
+			p++
+			i += size
+		case star >= 0:
+			_, back := utf8.DecodeRuneInString(s[retry:])
+			retry += back
+			p, i = star+1, retry
+		default:
+			return false
+		}
+	}
+	for p < len(g.pieces) && g.pieces[p].kind == pieceStar {
+		p++
+	}
+	return p == len(g.pieces)
+}

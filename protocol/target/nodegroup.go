@@ -1,0 +1,140 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NodegroupWords returns the compound words that a node group stands for, groups inside groups expanded
+// (salt.utils.minions.nodegroup_comp). A definition is text or a list of words. As in Salt, a definition without
+// nested groups comes back as it is, without parentheses around it, and one that is only names becomes one "L@…" word.
+//
+// Unknown and looping groups are an error wrapping ErrNodegroup, where Salt leaves holes in the expression.
+func NodegroupWords(name string, groups map[string]any) ([]string, error) {
+	x := expander{groups: groups, open: make(map[string]bool)}
+	return x.expand(name, true)
+}
+
+// ExpandNodegroups replaces every N@ word of a compound expression, as Salt's client does before it publishes
+// (salt.client.LocalClient._prep_pub).
+func ExpandNodegroups(expr string, groups map[string]any) (string, error) {
+	var words []string
+	for _, w := range splitWords(expr) {
+		name, found := strings.CutPrefix(w, "N@")
+		if !found || name == "" {
+			words = append(words, w)
+			continue
+		}
+		expanded, err := NodegroupWords(name, groups)
+		if err != nil {
+			return "", err
+		}
+		if words = append(words, expanded...); len(words) > maxWords {
+			return "", ErrLimit
+		}
+	}
+	return strings.Join(words, " "), nil
+}
+
+func isOperator(w string) bool {
+	switch w {
+	case "and", "or", "not", "(", ")":
+		return true
+	}
+	return false
+}
+
+// splitWords is Python's str.split.
+func splitWords(s string) []string { return strings.FieldsFunc(s, isSpace) }
+
+type expander struct {
+	groups map[string]any
+	open   map[string]bool
+	total  int
+}
+
+func (x *expander) expand(name string, first bool) ([]string, error) {
+	if x.open[name] {
+		return nil, fmt.Errorf("%w: %s contains itself", ErrNodegroup, quoted(name))
+	}
+	definition, ok := x.groups[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is not defined", ErrNodegroup, quoted(name))
+	}
+	words, err := definitionWords(name, definition)
+	if err != nil {
+		return nil, err
+	}
+	x.open[name] = true
+	defer delete(x.open, name)
+	var out []string
+	nested := false
+	for _, w := range words {
+		if inner, found := strings.CutPrefix(w, "N@"); found && inner != "" {
+			nested = true
+			more, err := x.expand(inner, false)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		} else {
+			out = append(out, w)
+		}
+		if x.total++; x.total > maxWords || len(out) > maxWords {
+			return nil, ErrLimit
+		}
+	}
+	if first && nested {
+		return parenthesized(out), nil
+	}
+	if joined := joinNames(words); joined != "" {
+		return []string{joined}, nil
+	}
+	if first {
+		return words, nil
+	}
+	return parenthesized(out), nil
+}
+
+func parenthesized(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(words)+2)
+	return append(append(append(out, "("), words...), ")")
+}
+
+func definitionWords(name string, definition any) ([]string, error) {
+	switch d := definition.(type) {
+	case string:
+		return splitWords(d), nil
+	case []string:
+		return d, nil
+	case []any:
+		words := make([]string, len(d))
+		for i, w := range d {
+			words[i] = Str(w)
+		}
+		return words, nil
+	}
+	return nil, fmt.Errorf("%w: %s is neither text nor a list", ErrNodegroup, quoted(name))
+}
+
+// joinNames makes one word of a definition without operators, wildcards and types: a list of ids, or a regular expression
+// if it looks like one (salt.utils.minions._nodegroup_regex). It returns "" for all others.
+func joinNames(words []string) string {
+	if len(words) == 0 {
+		return "L@"
+	}
+	regex := false
+	for _, w := range words {
+		if isOperator(w) || strings.Contains(w, "*") || len(w) > 1 && w[0] >= 'A' && w[0] <= 'Z' && w[1] == '@' {
+			return ""
+		}
+		regex = regex || strings.ContainsAny(w, `([{\?}])`)
+	}
+	if regex {
+		return "E@" + strings.Join(words, ",")
+	}
+	return "L@" + strings.Join(words, ",")
+}

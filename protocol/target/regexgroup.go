@@ -1,0 +1,484 @@
+package target
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// group parses what follows an opening parenthesis; nil for comments and global flags.
+func (p *rxParser) group(first bool) *rxNode {
+	if !p.accept('?') {
+		return p.capture("")
+	}
+	c := p.get()
+	switch c {
+	case -1:
+		p.fail("unexpected end of pattern")
+	case 'P':
+		return p.named()
+	case ':':
+		return p.inner(p.flags)
+	case '#':
+		for {
+			switch p.get() {
+			case -1:
+				p.fail("missing ), unterminated comment")
+			case ')':
+				return nil
+			}
+		}
+	case '=', '!':
+		return p.look(false, c == '!')
+	case '<':
+		if c = p.get(); c != '=' && c != '!' {
+			p.fail("unknown extension ?<")
+		}
+		return p.look(true, c == '!')
+	case '(':
+		return p.conditional()
+	case '>':
+		n := p.node(rxAtomic)
+		n.subs = []*rxNode{p.inner(p.flags)}
+		return n
+	}
+	if c == '-' || flagOf(c) != 0 || c == 'L' {
+		return p.flagGroup(c, first)
+	}
+	p.fail("unknown extension ?" + string(c))
+	return nil
+}
+
+// inner parses up to the closing parenthesis under the given flags.
+func (p *rxParser) inner(flags rxFlags) *rxNode {
+	saved := p.flags
+	p.flags = flags
+	n := p.alternatives(false)
+	p.flags = saved
+	if !p.accept(')') {
+		p.fail("missing ), unterminated subpattern")
+	}
+	// Kept apart from the surrounding sequence: a quantifier must see one item, and a repeat inside may be repeated.
+	return &rxNode{op: rxConcat, flags: flags, subs: []*rxNode{n}}
+}
+
+func (p *rxParser) capture(name string) *rxNode {
+	p.widths = append(p.widths, nil)
+	n := p.node(rxGroup)
+	n.group = len(p.widths)
+	if name != "" {
+		if p.names == nil {
+			p.names = make(map[string]int)
+		}
+		if _, taken := p.names[name]; taken {
+			p.fail("redefinition of group name " + name)
+		}
+		p.names[name] = n.group
+	}
+	n.subs = []*rxNode{p.inner(p.flags)}
+	w := p.width(n.subs[0])
+	p.widths[n.group-1] = &w
+	return n
+}
+
+// named parses (?P<name>…) and (?P=name).
+func (p *rxParser) named() *rxNode {
+	switch p.get() {
+	case '<':
+		return p.capture(p.name(p.until('>', "group name")))
+	case '=':
+		name := p.name(p.until(')', "group name"))
+		group, ok := p.names[name]
+		if !ok {
+			p.fail("unknown group name " + name)
+		}
+		return p.backref(group)
+	case -1:
+		p.fail("unexpected end of pattern")
+	}
+	p.fail("unknown extension ?P")
+	return nil
+}
+
+func (p *rxParser) name(s string) string {
+	if !isIdentifier(s) {
+		p.fail("bad character in group name")
+	}
+	return s
+}
+
+func isIdentifier(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Nl)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (p *rxParser) look(behind, negate bool) *rxNode {
+	n := p.node(rxLook)
+	n.behind, n.negate = behind, negate
+	saved := p.behindFrom
+	if behind && saved < 0 {
+		p.behindFrom = len(p.widths)
+	}
+	n.subs = []*rxNode{p.inner(p.flags)}
+	p.behindFrom = saved
+	if behind {
+		if w := p.width(n.subs[0]); w.lo != w.hi {
+			p.fail("look-behind requires fixed-width pattern")
+		}
+	}
+	return n
+}
+
+// conditional parses (?(group)yes|no).
+func (p *rxParser) conditional() *rxNode {
+	name := p.until(')', "group name")
+	group, ok := 0, false
+	if isIdentifier(name) {
+		if group, ok = p.names[name]; !ok {
+			p.fail("unknown group name " + name)
+		}
+	} else {
+		n, valid := pythonInt(name)
+		if !valid || n < 0 {
+			p.fail("bad character in group name")
+		}
+		if n == 0 || n > rxInfinite/16 {
+			p.fail("bad group number")
+		}
+		group = int(n)
+		p.condRefs = append(p.condRefs, group)
+	}
+	p.checkBehind(group)
+	n := p.node(rxConditional)
+	n.group = group
+	n.subs = []*rxNode{p.sequence(false)}
+	if p.accept('|') {
+		n.subs = append(n.subs, p.sequence(false))
+		if p.next() == '|' {
+			p.fail("conditional backref with more than two branches")
+		}
+	}
+	if !p.accept(')') {
+		p.fail("missing ), unterminated subpattern")
+	}
+	return n
+}
+
+func flagOf(c rune) rxFlags {
+	switch c {
+	case 'i':
+		return flagFold
+	case 'm':
+		return flagMulti
+	case 's':
+		return flagDotAll
+	case 'x':
+		return flagVerbose
+	case 'a':
+		return flagASCII
+	case 'u':
+		return flagUnicode
+	}
+	return 0
+}
+
+// flagGroup parses (?flags) at the start of the pattern and (?flags-flags:…) anywhere.
+func (p *rxParser) flagGroup(c rune, first bool) *rxNode {
+	var set, clear rxFlags
+	for c != '-' && c != ':' && c != ')' {
+		f := flagOf(c)
+		if f == 0 {
+			p.fail("unknown flag, or one that text patterns cannot have")
+		}
+		if set |= f; set&flagASCII != 0 && set&flagUnicode != 0 {
+			p.fail("flags 'a' and 'u' are incompatible")
+		}
+		if c = p.get(); c < 0 {
+			p.fail("missing -, : or )")
+		}
+	}
+	if c == ')' {
+		if !first {
+			p.fail("global flags not at the start of the expression")
+		}
+		p.flags |= set
+		return nil
+	}
+	if c == '-' {
+		for c = p.get(); c != ':' || clear == 0; c = p.get() {
+			f := flagOf(c)
+			if f == 0 || f&(flagASCII|flagUnicode) != 0 {
+				p.fail("bad inline flags")
+			}
+			clear |= f
+		}
+	}
+	if set&clear != 0 {
+		p.fail("flag turned on and off")
+	}
+	flags := (p.flags | set) &^ clear
+	if set&flagUnicode != 0 {
+		flags &^= flagASCII
+	}
+	return p.inner(flags)
+}
+
+// width is the range of lengths a node can match, as Python computes it for look-behind.
+func (p *rxParser) width(n *rxNode) rxWidth {
+	switch n.op {
+	case rxLiteral, rxSet, rxAny:
+		return rxWidth{1, 1}
+	case rxConcat:
+		var w rxWidth
+		for _, s := range n.subs {
+			x := p.width(s)
+			w.lo, w.hi = cap32(w.lo+x.lo), cap32(w.hi+x.hi)
+		}
+		return w
+	case rxAlternate:
+		w := p.width(n.subs[0])
+		for _, s := range n.subs[1:] {
+			x := p.width(s)
+			w.lo, w.hi = min(w.lo, x.lo), max(w.hi, x.hi)
+		}
+		return w
+	case rxRepeat:
+		w := p.width(n.subs[0])
+		return rxWidth{product(w.lo, n.min), product(w.hi, n.max)}
+	case rxGroup, rxAtomic:
+		return p.width(n.subs[0])
+	case rxBackref:
+		return *p.widths[n.group-1]
+	case rxConditional:
+		w := p.width(n.subs[0])
+		if len(n.subs) == 1 {
+			return rxWidth{0, w.hi}
+		}
+		x := p.width(n.subs[1])
+		return rxWidth{min(w.lo, x.lo), max(w.hi, x.hi)}
+	}
+	return rxWidth{}
+}
+
+func cap32(n int64) int64 { return min(n, rxInfinite) }
+
+func product(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	if a > rxInfinite/b {
+		return rxInfinite
+	}
+	return a * b
+}
+
+// emitter writes a parsed pattern for Go's engine (linear) or for the backtracking one.
+type emitter struct {
+	out    strings.Builder
+	linear bool
+	// unsupported means that linear cannot express it; boundary and dollar that it may only be used on simple texts.
+	unsupported, boundary, dollar, nonEmpty bool
+}
+
+func (e *emitter) node(n *rxNode) {
+	switch n.op {
+	case rxLiteral:
+		e.folded(n, func() { e.char(n.r) })
+	case rxSet:
+		e.folded(n, func() { e.set(n.set, n.flags) })
+	case rxAny:
+		if n.flags&flagDotAll != 0 {
+			e.out.WriteString(`[\x00-` + e.last() + `]`)
+		} else {
+			e.out.WriteString(`[^\n]`)
+		}
+	case rxConcat:
+		e.out.WriteString(`(?:`)
+		for _, s := range n.subs {
+			e.node(s)
+		}
+		e.out.WriteByte(')')
+	case rxAlternate:
+		e.alternate(`(?:`, n.subs)
+	case rxRepeat:
+		e.repeat(n)
+	case rxGroup:
+		if e.linear {
+			e.node(n.subs[0])
+			return
+		}
+		e.alternate(`(`, n.subs)
+	default:
+		e.special(n)
+	}
+}
+
+func (e *emitter) alternate(open string, subs []*rxNode) {
+	e.out.WriteString(open)
+	for i, s := range subs {
+		if i > 0 {
+			e.out.WriteByte('|')
+		}
+		e.node(s)
+	}
+	e.out.WriteByte(')')
+}
+
+// special writes assertions and everything that is not regular.
+func (e *emitter) special(n *rxNode) {
+	switch n.op {
+	case rxTextStart:
+		e.out.WriteString(`\A`)
+	case rxTextEnd:
+		e.out.WriteString(`\z`)
+	case rxLineStart:
+		if n.flags&flagMulti != 0 {
+			e.out.WriteString(`(?m:^)`)
+		} else {
+			e.out.WriteString(`\A`)
+		}
+	case rxLineEnd:
+		switch {
+		case n.flags&flagMulti != 0:
+			e.out.WriteString(`(?m:$)`)
+		case e.linear:
+			e.dollar = true
+			e.out.WriteString(`\z`)
+		default:
+			e.out.WriteString(`\Z`)
+		}
+	case rxBoundary:
+		e.wordBoundary(n)
+	default:
+		if e.linear {
+			e.unsupported = true
+			return
+		}
+		e.irregular(n)
+	}
+}
+
+func (e *emitter) irregular(n *rxNode) {
+	switch n.op {
+	case rxAtomic:
+		e.alternate(`(?>`, n.subs)
+	case rxLook:
+		open := `(?`
+		if n.behind {
+			open += `<`
+		}
+		if n.negate {
+			open += `!`
+		} else {
+			open += `=`
+		}
+		e.alternate(open, n.subs)
+	case rxBackref:
+		e.folded(n, func() { e.out.WriteString(`(?:\k<` + strconv.Itoa(n.group) + `>)`) })
+	case rxConditional:
+		e.alternate(`(?(`+strconv.Itoa(n.group)+`)`, n.subs)
+	}
+}
+
+func (e *emitter) wordBoundary(n *rxNode) {
+	if e.linear {
+		e.boundary = n.flags&flagASCII == 0 || e.boundary
+		if n.negate {
+			// In Python an empty text has not even a place that is no boundary.
+			e.nonEmpty = true
+			e.out.WriteString(`\B`)
+		} else {
+			e.out.WriteString(`\b`)
+		}
+		return
+	}
+	w := `[` + classText('w', n.flags) + `]`
+	if n.negate {
+		e.out.WriteString(`(?:(?<=` + w + `)(?=` + w + `)|(?<!` + w + `)(?!` + w + `)(?!\A\z))`)
+	} else {
+		e.out.WriteString(`(?:(?<=` + w + `)(?!` + w + `)|(?<!` + w + `)(?=` + w + `))`)
+	}
+}
+
+func (e *emitter) repeat(n *rxNode) {
+	if n.possessive {
+		if e.linear {
+			e.unsupported = true
+			return
+		}
+		e.out.WriteString(`(?>`)
+		defer e.out.WriteByte(')')
+	}
+	e.out.WriteString(`(?:`)
+	e.node(n.subs[0])
+	e.out.WriteByte(')')
+	switch {
+	case n.min == 0 && n.max == rxInfinite:
+		e.out.WriteByte('*')
+	case n.min == 1 && n.max == rxInfinite:
+		e.out.WriteByte('+')
+	case n.min == 0 && n.max == 1:
+		e.out.WriteByte('?')
+	default:
+		e.out.WriteString(`{` + strconv.FormatInt(n.min, 10) + `,`)
+		if n.max != rxInfinite {
+			e.out.WriteString(strconv.FormatInt(n.max, 10))
+		}
+		e.out.WriteByte('}')
+	}
+	if n.lazy {
+		e.out.WriteByte('?')
+	}
+}
+
+func (e *emitter) folded(n *rxNode, write func()) {
+	if n.flags&flagFold == 0 {
+		write()
+		return
+	}
+	e.out.WriteString(`(?i:`)
+	write()
+	e.out.WriteByte(')')
+}
+
+// char writes one character so that neither engine takes it for anything else, inside and outside of brackets.
+func (e *emitter) char(r rune) {
+	switch {
+	case r >= 0x80:
+		e.out.WriteRune(r)
+	case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+		e.out.WriteByte(byte(r))
+	default:
+		e.out.WriteString(`\x`)
+		e.out.WriteByte("0123456789abcdef"[r>>4])
+		e.out.WriteByte("0123456789abcdef"[r&15])
+	}
+}
+
+func (e *emitter) last() string { return string(unicode.MaxRune) }
+
+func (e *emitter) set(s *rxCharSet, flags rxFlags) {
+	negate, classes := s.negate, s.classes
+	if len(classes) == 1 && len(s.ranges) == 0 && unicode.IsUpper(rune(classes[0])) {
+		negate, classes = !negate, strings.ToLower(classes)
+	}
+	e.out.WriteByte('[')
+	if negate {
+		e.out.WriteByte('^')
+	}
+	for _, c := range classes {
+		e.out.WriteString(classText(c, flags))
+	}
+	for _, r := range s.ranges {
+		e.char(r.lo)
+		if r.hi != r.lo {
+			e.out.WriteByte('-')
+			e.char(r.hi)
+		}
+	}
+	e.out.WriteByte(']')
+}

@@ -1,0 +1,475 @@
+package target
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// rxOp is the kind of a node of a parsed regular expression.
+type rxOp uint8
+
+const (
+	rxLiteral rxOp = iota
+	rxSet
+	rxAny
+	rxConcat
+	rxAlternate
+	rxRepeat
+	rxGroup
+	rxAtomic
+	rxLook
+	rxBackref
+	rxConditional
+	rxLineStart
+	rxLineEnd
+	rxTextStart
+	rxTextEnd
+	rxBoundary
+)
+
+// rxFlags are the flags in force where a node stands.
+type rxFlags uint8
+
+const (
+	flagFold rxFlags = 1 << iota
+	flagMulti
+	flagDotAll
+	flagVerbose
+	flagASCII
+	flagUnicode
+)
+
+const (
+	rxInfinite = 1<<32 - 1 // re's MAXREPEAT
+	rxDepth    = 200       // nested groups; Python gives up at about 250
+)
+
+type rxNode struct {
+	op       rxOp
+	flags    rxFlags
+	r        rune
+	set      *rxCharSet
+	subs     []*rxNode
+	min, max int64
+	// lazy and possessive belong to rxRepeat, negate to rxLook and rxBoundary, behind to rxLook.
+	lazy, possessive, negate, behind bool
+	group                            int
+}
+
+// rxCharSet is the content of brackets, or one class such as \d.
+type rxCharSet struct {
+	negate bool
+	ranges []runeRange
+	// classes are letters of d D w W s S.
+	classes string
+}
+
+type rxParser struct {
+	src   []rune
+	pos   int
+	flags rxFlags
+	depth int
+	// groups[i] tells whether group i+1 is closed; names are their numbers.
+	widths []*rxWidth
+	names  map[string]int
+	// behindFrom is the number of groups when the outermost look-behind began, -1 outside.
+	behindFrom int
+	condRefs   []int
+}
+
+// rxWidth is the range of lengths a group can match, nil while it is open.
+type rxWidth struct{ lo, hi int64 }
+
+// rxError carries a syntax error out of the recursion.
+type rxError struct{ msg string }
+
+func (e rxError) Error() string { return e.msg }
+
+func parseRegex(pattern string) (root *rxNode, err error) {
+	p := &rxParser{src: []rune(pattern), behindFrom: -1}
+	defer func() {
+		if e := recover(); e != nil {
+			bad, ours := e.(rxError)
+			if !ours {
+				panic(e)
+			}
+			err = syntaxError("regular expression %s: %s at position %d", quoted(pattern), bad.msg, p.pos)
+		}
+	}()
+	root = p.alternatives(true)
+	if p.pos < len(p.src) {
+		p.fail("unbalanced parenthesis")
+	}
+	for _, n := range p.condRefs {
+		if n > len(p.widths) {
+			p.fail("invalid group reference " + strconv.Itoa(n))
+		}
+	}
+	return root, nil
+}
+
+func (p *rxParser) fail(msg string) { panic(rxError{msg}) }
+
+func (p *rxParser) next() rune {
+	if p.pos < len(p.src) {
+		return p.src[p.pos]
+	}
+	return -1
+}
+
+func (p *rxParser) get() rune {
+	r := p.next()
+	if r >= 0 {
+		p.pos++
+	}
+	return r
+}
+
+func (p *rxParser) accept(r rune) bool {
+	if p.next() == r {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *rxParser) until(end rune, what string) string {
+	start := p.pos
+	for {
+		switch p.get() {
+		case -1:
+			if p.pos == start {
+				p.fail("missing " + what)
+			}
+			p.fail("missing " + string(end) + ", unterminated name")
+		case end:
+			s := string(p.src[start : p.pos-1])
+			if s == "" {
+				p.fail("missing " + what)
+			}
+			return s
+		}
+	}
+}
+
+// alternatives parses a|b|c up to a closing parenthesis or the end. Flags set inside do not leak out.
+func (p *rxParser) alternatives(top bool) *rxNode {
+	if p.depth++; p.depth > rxDepth {
+		p.fail("too many nested groups")
+	}
+	defer func() { p.depth-- }()
+	n := &rxNode{op: rxAlternate}
+	for {
+		n.subs = append(n.subs, p.sequence(top && len(n.subs) == 0))
+		if !p.accept('|') {
+			break
+		}
+	}
+	if len(n.subs) == 1 {
+		return n.subs[0]
+	}
+	return n
+}
+
+// sequence parses items up to "|", ")" or the end.
+func (p *rxParser) sequence(first bool) *rxNode {
+	n := &rxNode{op: rxConcat}
+	for {
+		switch c := p.next(); {
+		case c < 0, c == '|', c == ')':
+			return n
+		case p.flags&flagVerbose != 0 && strings.ContainsRune(" \t\n\r\v\f", c):
+			p.pos++
+		case p.flags&flagVerbose != 0 && c == '#':
+			for r := p.get(); r >= 0 && r != '\n'; r = p.get() {
+			}
+		case c == '*', c == '+', c == '?', c == '{':
+			p.quantifier(n)
+		default:
+			if item := p.item(first && len(n.subs) == 0); item != nil {
+				n.subs = append(n.subs, item)
+			}
+		}
+	}
+}
+
+func (p *rxParser) node(op rxOp) *rxNode { return &rxNode{op: op, flags: p.flags} }
+
+func (p *rxParser) literal(r rune) *rxNode {
+	n := p.node(rxLiteral)
+	n.r = r
+	return n
+}
+
+// item parses one thing that a quantifier may follow; nil for comments and flags.
+func (p *rxParser) item(first bool) *rxNode {
+	switch c := p.get(); c {
+	case '\\':
+		return p.escape()
+	case '[':
+		return p.charSet()
+	case '.':
+		return p.node(rxAny)
+	case '^':
+		return p.node(rxLineStart)
+	case '$':
+		return p.node(rxLineEnd)
+	case '(':
+		return p.group(first)
+	default:
+		return p.literal(c)
+	}
+}
+
+// quantifier applies * + ? {m,n} to the last item of the sequence.
+func (p *rxParser) quantifier(seq *rxNode) {
+	c := p.get()
+	lo, hi := int64(0), int64(rxInfinite)
+	switch c {
+	case '+':
+		lo = 1
+	case '?':
+		hi = 1
+	case '{':
+		var ok bool
+		if lo, hi, ok = p.bounds(); !ok {
+			seq.subs = append(seq.subs, p.literal('{'))
+			return
+		}
+	}
+	if len(seq.subs) == 0 {
+		p.fail("nothing to repeat")
+	}
+	last := seq.subs[len(seq.subs)-1]
+	switch last.op {
+	case rxLineStart, rxLineEnd, rxTextStart, rxTextEnd, rxBoundary:
+		p.fail("nothing to repeat")
+	case rxRepeat:
+		p.fail("multiple repeat")
+	}
+	n := p.node(rxRepeat)
+	n.subs, n.min, n.max = []*rxNode{last}, lo, hi
+	if p.accept('?') {
+		n.lazy = true
+	} else if p.accept('+') {
+		n.possessive = true
+	}
+	seq.subs[len(seq.subs)-1] = n
+}
+
+// bounds parses m,n} after a brace; a brace that does not begin bounds stands for itself.
+func (p *rxParser) bounds() (lo, hi int64, ok bool) {
+	start := p.pos
+	if p.next() == '}' {
+		return 0, 0, false
+	}
+	digits := func() string {
+		from := p.pos
+		for p.next() >= '0' && p.next() <= '9' {
+			p.pos++
+		}
+		return string(p.src[from:p.pos])
+	}
+	low := digits()
+	high := low
+	if p.accept(',') {
+		high = digits()
+	}
+	if !p.accept('}') {
+		p.pos = start
+		return 0, 0, false
+	}
+	lo, hi = 0, rxInfinite
+	parse := func(s string) int64 {
+		v, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || v >= rxInfinite {
+			p.fail("the repetition number is too large")
+		}
+		return v
+	}
+	if low != "" {
+		lo = parse(low)
+	}
+	if high != "" {
+		if hi = parse(high); hi < lo {
+			p.fail("min repeat greater than max repeat")
+		}
+	}
+	return lo, hi, true
+}
+
+// escape parses what follows a backslash outside of brackets.
+func (p *rxParser) escape() *rxNode {
+	c := p.get()
+	switch c {
+	case -1:
+		p.fail("bad escape (end of pattern)")
+	case 'A':
+		return p.node(rxTextStart)
+	case 'Z':
+		return p.node(rxTextEnd)
+	case 'b', 'B':
+		n := p.node(rxBoundary)
+		n.negate = c == 'B'
+		return n
+	case 'd', 'D', 'w', 'W', 's', 'S':
+		n := p.node(rxSet)
+		n.set = &rxCharSet{classes: string(c)}
+		return n
+	}
+	if c >= '1' && c <= '9' {
+		return p.numericEscape(c)
+	}
+	return p.literal(p.charEscape(c))
+}
+
+// numericEscape is a reference to a group unless it is three octal digits.
+func (p *rxParser) numericEscape(c rune) *rxNode {
+	group := int(c - '0')
+	if d := p.next(); d >= '0' && d <= '9' {
+		p.pos++
+		group = group*10 + int(d-'0')
+		if e := p.next(); c < '8' && d < '8' && e >= '0' && e < '8' {
+			p.pos++
+			r := (c-'0')<<6 | (d-'0')<<3 | (e - '0')
+			if r > 0o377 {
+				p.fail("octal escape value outside of range 0-0o377")
+			}
+			return p.literal(r)
+		}
+	}
+	return p.backref(group)
+}
+
+func (p *rxParser) backref(group int) *rxNode {
+	if group > len(p.widths) {
+		p.fail("invalid group reference " + strconv.Itoa(group))
+	}
+	if p.widths[group-1] == nil {
+		p.fail("cannot refer to an open group")
+	}
+	p.checkBehind(group)
+	n := p.node(rxBackref)
+	n.group = group
+	return n
+}
+
+func (p *rxParser) checkBehind(group int) {
+	if p.behindFrom < 0 {
+		return
+	}
+	if group > len(p.widths) || p.widths[group-1] == nil || group > p.behindFrom {
+		p.fail("cannot refer to group defined in the same lookbehind subpattern")
+	}
+}
+
+// charEscape parses an escape that stands for one character, inside or outside of brackets.
+func (p *rxParser) charEscape(c rune) rune {
+	switch c {
+	case 'a':
+		return 7
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	case 'v':
+		return '\v'
+	case 'x':
+		return p.hex(2)
+	case 'u':
+		return p.hex(4)
+	case 'U':
+		return p.hex(8)
+	}
+	switch {
+	case c >= '0' && c <= '7':
+		r := c - '0'
+		for i := 0; i < 2 && p.next() >= '0' && p.next() <= '7'; i++ {
+			r = r<<3 | (p.get() - '0')
+		}
+		if r > 0o377 {
+			p.fail("octal escape value outside of range 0-0o377")
+		}
+		return r
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		p.fail(`bad escape \` + string(c))
+	}
+	return c
+}
+
+func (p *rxParser) hex(n int) rune {
+	if p.pos+n > len(p.src) {
+		p.fail("incomplete escape")
+	}
+	v, err := strconv.ParseUint(string(p.src[p.pos:p.pos+n]), 16, 32)
+	if err != nil || v > unicode.MaxRune {
+		p.fail("incomplete escape")
+	}
+	p.pos += n
+	return rune(v)
+}
+
+// charSet parses the inside of brackets.
+func (p *rxParser) charSet() *rxNode {
+	n := p.node(rxSet)
+	set := &rxCharSet{}
+	n.set = set
+	set.negate = p.accept('^')
+	for count := 0; ; count++ {
+		c := p.get()
+		if c < 0 {
+			p.fail("unterminated character set")
+		}
+		if c == ']' && count > 0 {
+			return n
+		}
+		lo, class := p.setItem(c)
+		if !p.accept('-') {
+			set.add(lo, lo, class)
+			continue
+		}
+		c = p.get()
+		if c < 0 {
+			p.fail("unterminated character set")
+		}
+		if c == ']' {
+			set.add(lo, lo, class)
+			set.add('-', '-', 0)
+			return n
+		}
+		hi, class2 := p.setItem(c)
+		if class != 0 || class2 != 0 || hi < lo {
+			p.fail("bad character range")
+		}
+		set.add(lo, hi, 0)
+	}
+}
+
+func (s *rxCharSet) add(lo, hi, class rune) {
+	if class != 0 {
+		s.classes += string(class)
+		return
+	}
+	s.ranges = append(s.ranges, runeRange{lo, hi})
+}
+
+// setItem returns a character, or the letter of a class.
+func (p *rxParser) setItem(c rune) (r, class rune) {
+	if c != '\\' {
+		return c, 0
+	}
+	switch c = p.get(); c {
+	case -1:
+		p.fail("bad escape (end of pattern)")
+	case 'd', 'D', 'w', 'W', 's', 'S':
+		return 0, c
+	case 'b':
+		return '\b', 0
+	}
+	return p.charEscape(c), 0
+}

@@ -1,0 +1,117 @@
+package target
+
+// Cached is what a master knows about a minion without asking it. Nil maps are unknown.
+type Cached struct {
+	Grains map[string]any
+	Pillar map[string]any
+}
+
+// Selection is a master's estimate of who is meant. The three lists are in the order of the ids given.
+type Selection struct {
+	// Matched are the minions that are certainly meant.
+	Matched []string
+	// Unknown are the minions whose answer depends on data that is not cached.
+	Unknown []string
+	// Missing are ids that a list target names and that do not exist.
+	Missing []string
+}
+
+// Greedy returns Matched and Unknown together in no particular order: whom to publish to and to expect. Salt's CkMinions is
+// greedy in this sense up to the releases of 2025; the latest of each line drop minions without cached data
+// (then Matched alone is the same answer).
+func (s Selection) Greedy() []string {
+	return append(append(make([]string, 0, len(s.Matched)+len(s.Unknown)), s.Matched...), s.Unknown...)
+}
+
+// Select estimates which of the ids an expression means (salt.utils.minions.CkMinions). The function cached is called for a
+// minion only when the expression asks for grains or pillar; nil means that nothing is cached.
+//
+// "Not known" is a third truth value: "not G@os:Debian" is unknown for a minion without cached grains, "web1 or
+// G@os:Debian" is certain for web1. Ids on which the evaluation fails match nothing; the first such error is returned
+// with the selection.
+func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, error) {
+	var sel Selection
+	var first error
+	var have bool
+	var data Cached
+	s := Subject{}
+	look := func() Cached {
+		if !have {
+			have = true
+			if data = (Cached{}); cached != nil {
+				data = cached(s.ID)
+			}
+		}
+		return data
+	}
+	s.Grains = func() map[string]any { return look().Grains }
+	s.Pillar = func() map[string]any { return look().Pillar }
+	r := run{subject: &s, partial: true}
+	for _, id := range ids {
+		s.ID, have = id, false
+		v, err := e.root.eval(&r)
+		switch {
+		case err != nil:
+			if first == nil {
+				first = err
+			}
+		case v == yes:
+			sel.Matched = append(sel.Matched, id)
+		case v == unknown:
+			sel.Unknown = append(sel.Unknown, id)
+		}
+		if len(r.globs)+len(r.regexes) > 1024 {
+			r.globs, r.regexes = nil, nil
+		}
+	}
+	sel.Missing = missing(e.root, ids)
+	return sel, first
+}
+
+// Select compiles a target and estimates which of the ids it means; see Expr.Select. A target that does not compile selects
+// nobody.
+func Select(tgtType string, tgt any, delimiter string, nodegroups map[string]any, ids []string, cached func(id string) Cached) (Selection, error) {
+	e, err := Compile(tgtType, tgt, delimiter, nodegroups)
+	if err != nil {
+		return Selection{}, err
+	}
+	return e.Select(ids, cached)
+}
+
+// missing collects the ids that lists name and nobody has; lists under "not" do not count, as in Salt.
+func missing(n node, ids []string) []string {
+	var lists []listNode
+	collectLists(n, &lists)
+	if len(lists) == 0 {
+		return nil
+	}
+	known := make(map[string]struct{}, len(ids))
+	for _, id := range ids {
+		known[id] = struct{}{}
+	}
+	var out []string
+	for _, l := range lists {
+		for _, id := range l.listed() {
+			if _, ok := known[id]; !ok {
+				known[id] = struct{}{}
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
+func collectLists(n node, out *[]listNode) {
+	switch x := n.(type) {
+	case listNode:
+		*out = append(*out, x)
+	case orNode:
+		for _, part := range x {
+			collectLists(part, out)
+		}
+	case andNode:
+		for _, part := range x {
+			collectLists(part, out)
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package target
+
+import (
+	"slices"
+	"strings"
+)
+
+// SubdictMode is how the last part of a delimited expression is compared with a value. Both sides are in lower case.
+type SubdictMode uint8
+
+// Modes of SubdictMatch.
+const (
+	// SubdictGlob compares by Glob.
+	SubdictGlob SubdictMode = iota
+	// SubdictRegex compares by a regular expression anchored at the start.
+	SubdictRegex
+	// SubdictExact compares for equality.
+	SubdictExact
+)
+
+// SubdictMatch reports whether data matches "key:key:pattern" (salt.utils.data.subdict_match): the longest key that exists
+// is tried first, a "*:" step means any key. An invalid pattern and an expression beyond the limits match nothing.
+func SubdictMatch(data any, expr, delimiter string, m SubdictMode) bool {
+	if delimiter == "" {
+		delimiter = DefaultDelimiter
+	}
+	r := run{subject: &Subject{}}
+	ok, err := r.subdict(data, expr, delimiter, m)
+	return ok && err == nil
+}
+
+// subdict is the recursion of Salt's function of that name.
+func (r *run) subdict(data any, expr, delimiter string, m SubdictMode) (bool, error) {
+	if strings.Count(expr, delimiter) >= maxSplits {
+		return false, ErrLimit
+	}
+	splits := strings.Split(expr, delimiter)
+	found := traversePrefixes(data, splits)
+	for i := len(splits) - 1; i > 0; i-- {
+		if err := r.step(); err != nil {
+			return false, err
+		}
+		var value any
+		pattern := expr
+		if i == 1 && splits[0] == "*" {
+			// Everything below the top level: the whole data with the whole expression.
+			value = data
+		} else {
+			if i > len(found) {
+				continue
+			}
+			value, pattern = found[i-1], tail(expr, splits, i, delimiter)
+		}
+		ok, err := r.value(value, pattern, m)
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// tail is the expression after the first n parts.
+func tail(expr string, splits []string, n int, delimiter string) string {
+	skip := n * len(delimiter)
+	for _, s := range splits[:n] {
+		skip += len(s)
+	}
+	return expr[skip:]
+}
+
+// value compares what a key led to.
+func (r *run) value(value any, pattern string, m SubdictMode) (bool, error) {
+	switch v := value.(type) {
+	case map[string]any, map[any]any:
+		if mapLen(v) == 0 {
+			return false, nil
+		}
+		return r.dict(v, pattern, m)
+	case []any:
+		for _, member := range v {
+			if isMap(member) {
+				if ok, err := r.dict(member, pattern, m); ok || err != nil {
+					return ok, err
+				}
+			}
+			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	case []string:
+		for _, member := range v {
+			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+	return r.scalar(value, pattern, m)
+}
+
+// dict is Salt's _dict_match: a map matches by one of its keys, or by something inside.
+func (r *run) dict(target any, pattern string, m SubdictMode) (bool, error) {
+	if err := r.step(); err != nil {
+		return false, err
+	}
+	pattern, wildcard := strings.CutPrefix(pattern, "*:")
+	if pattern == "*" || hasKey(target, pattern) {
+		return true, nil
+	}
+	for key := range mapKeys(target) {
+		if ok, err := r.scalar(key, pattern, m); ok || err != nil {
+			return ok, err
+		}
+	}
+	// Below the first level Salt always uses the default delimiter.
+	if strings.Contains(pattern, DefaultDelimiter) {
+		if ok, err := r.subdict(target, pattern, DefaultDelimiter, m); ok || err != nil {
+			return ok, err
+		}
+	}
+	if !wildcard {
+		return false, nil
+	}
+	for value := range mapValues(target) {
+		ok, err := r.below(value, pattern, m)
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// below compares one value under a "*:" step. Maps inside lists count by their text form only, as in Salt.
+func (r *run) below(value any, pattern string, m SubdictMode) (bool, error) {
+	switch v := value.(type) {
+	case map[string]any, map[any]any:
+		return r.dict(v, pattern, m)
+	case []any:
+		for _, member := range v {
+			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+	return r.scalar(value, pattern, m)
+}
+
+// scalar compares text forms, both in lower case.
+func (r *run) scalar(value any, pattern string, m SubdictMode) (bool, error) {
+	if err := r.step(); err != nil {
+		return false, err
+	}
+	s := lower(Str(value))
+	if r.steps += len(s) / 64; len(s) > maxText || r.steps > maxSteps {
+		return false, ErrLimit
+	}
+	switch m {
+	case SubdictExact:
+		return s == lower(pattern), nil
+	case SubdictRegex:
+		re := r.regex(lower(pattern))
+		if re == nil {
+			return false, nil
+		}
+		return re.MatchStart(s)
+	}
+	return r.glob(lower(pattern)).match(s), nil
+}
+
+// Traverse follows "key:key:…" through maps and lists (salt.utils.data.traverse_dict_and_list). A list is entered by an
+// index (negative ones count from the end) or through the first of its maps that has the key; a key that is not there as
+// text is tried again as the number, truth value or null that YAML reads from it. An empty delimiter means DefaultDelimiter.
+func Traverse(data any, key, delimiter string) (any, bool) {
+	if delimiter == "" {
+		delimiter = DefaultDelimiter
+	}
+	for rest, more := key, true; more; {
+		var part string
+		part, rest, more = strings.Cut(rest, delimiter)
+		var ok bool
+		if data, ok = enter(data, part); !ok {
+			return nil, false
+		}
+	}
+	return data, true
+}
+
+// traversePrefixes returns what the first part, the first two parts, … lead to, up to the first that leads nowhere.
+func traversePrefixes(data any, parts []string) []any {
+	var found []any
+	for _, part := range parts[:len(parts)-1] {
+		var ok bool
+		if data, ok = enter(data, part); !ok {
+			break
+		}
+		found = append(found, data)
+	}
+	return found
+}
+
+// enter takes one step of Traverse.
+func enter(data any, part string) (any, bool) {
+	switch v := data.(type) {
+	case map[string]any:
+		if x, ok := v[part]; ok {
+			return x, true
+		}
+		if key, ok := yamlKey(part); ok {
+			if s, isText := key.(string); isText {
+				x, ok := v[s]
+				return x, ok
+			}
+		}
+		return nil, false
+	case map[any]any:
+		if x, ok := v[part]; ok {
+			return x, true
+		}
+		if key, ok := yamlKey(part); ok {
+			return lookup(v, key)
+		}
+		return nil, false
+	case []any:
+		return enterList(v, part)
+	case []string:
+		i, ok := pythonInt(part)
+		if !ok {
+			return nil, false
+		}
+		if i < 0 {
+			i += int64(len(v))
+		}
+		if i < 0 || i >= int64(len(v)) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+func enterList(list []any, part string) (any, bool) {
+	i, isInt := pythonInt(part)
+	for _, member := range list {
+		switch m := member.(type) {
+		case map[string]any:
+			if isInt {
+				continue
+			}
+			if x, ok := m[part]; ok {
+				return x, true
+			}
+		case map[any]any:
+			if isInt {
+				if x, ok := lookup(m, i); ok {
+					return x, true
+				}
+			} else if x, ok := m[part]; ok {
+				return x, true
+			}
+		}
+	}
+	if !isInt {
+		return nil, false
+	}
+	if i < 0 {
+		i += int64(len(list))
+	}
+	if i < 0 || i >= int64(len(list)) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// lookup finds a key by Python's equality, in which 1, 1.0 and True are the same.
+func lookup(m map[any]any, key any) (any, bool) {
+	if x, ok := m[key]; ok {
+		return x, true
+	}
+	want, ok := number(key)
+	if !ok {
+		return nil, false
+	}
+	for k, x := range m {
+		if got, ok := number(k); ok && got == want {
+			return x, true
+		}
+	}
+	return nil, false
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case bool:
+		if n {
+			return 1, true
+		}
+		return 0, true
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case uint64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+func isMap(v any) bool {
+	switch v.(type) {
+	case map[string]any, map[any]any:
+		return true
+	}
+	return false
+}
+
+func mapLen(v any) int {
+	switch m := v.(type) {
+	case map[string]any:
+		return len(m)
+	case map[any]any:
+		return len(m)
+	}
+	return 0
+}
+
+func hasKey(v any, key string) bool {
+	switch m := v.(type) {
+	case map[string]any:
+		_, ok := m[key]
+		return ok
+	case map[any]any:
+		_, ok := m[key]
+		return ok
+	}
+	return false
+}
+
+// mapKeys yields the keys in no particular order; the answer does not depend on it.
+func mapKeys(v any) func(func(any) bool) {
+	return func(yield func(any) bool) {
+		switch m := v.(type) {
+		case map[string]any:
+			for k := range m {
+				if !yield(k) {
+					return
+				}
+			}
+		case map[any]any:
+			for k := range m {
+				if !yield(k) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func mapValues(v any) func(func(any) bool) {
+	return func(yield func(any) bool) {
+		switch m := v.(type) {
+		case map[string]any:
+			for _, x := range m {
+				if !yield(x) {
+					return
+				}
+			}
+		case map[any]any:
+			for _, x := range m {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sortedKeys returns the keys by their text form.
+func sortedKeys(m map[any]any) []any {
+	keys := make([]any, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b any) int { return strings.Compare(Str(a), Str(b)) })
+	return keys
+}

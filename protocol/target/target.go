@@ -1,0 +1,215 @@
+// Package target decides whether a minion is meant by a target expression. Both sides use it: the minion before it runs a
+// job, the master to know whom to expect and to check access rules.
+//
+// It follows Salt's matchers (salt/matchers/*_match.py, salt/utils/data.py: subdict_match, salt/utils/minions.py) including
+// Python's text forms, fnmatch and regular expressions. Expressions are parsed, never evaluated as code, and every match has
+// a budget: hostile expressions end in ErrLimit or ErrTimeout, which callers treat as "not meant".
+//
+// It is stricter than Salt in a few places, where Salt's answer comes from a malformed expression that Python happens to
+// accept: a call-like juxtaposition ("web1 or a ( b )"), unknown or looping node groups, and named characters (\N{…}) in
+// regular expressions are errors. Text forms of maps list their keys sorted; Python keeps insertion order.
+package target
+
+import (
+	"errors"
+	"fmt"
+)
+
+// DefaultDelimiter separates the levels of grain and pillar expressions (salt.defaults.DEFAULT_TARGET_DELIM).
+const DefaultDelimiter = ":"
+
+// Types of targets, as tgt_type on the wire.
+const (
+	TypeGlob                = "glob"
+	TypePCRE                = "pcre"
+	TypeList                = "list"
+	TypeGrain               = "grain"
+	TypeGrainPCRE           = "grain_pcre"
+	TypePillar              = "pillar"
+	TypePillarPCRE          = "pillar_pcre"
+	TypePillarExact         = "pillar_exact"
+	TypeIPCIDR              = "ipcidr"
+	TypeCompound            = "compound"
+	TypeCompoundPillarExact = "compound_pillar_exact"
+	TypeNodegroup           = "nodegroup"
+	TypeData                = "data"
+	TypeRange               = "range"
+)
+
+// Errors that callers may test for. All of them mean "no match".
+var (
+	// ErrUnknownType is returned for a tgt_type that has no matcher.
+	ErrUnknownType = errors.New("target: unknown target type")
+	// ErrSyntax is wrapped by every error about a malformed expression, pattern or network.
+	ErrSyntax = errors.New("target: malformed expression")
+	// ErrLimit is returned when an expression is too large or takes too many steps.
+	ErrLimit = errors.New("target: expression exceeds the limit")
+	// ErrTimeout is returned when a regular expression runs longer than RegexTimeout.
+	ErrTimeout = errors.New("target: regular expression takes too long")
+	// ErrNodegroup is wrapped when a node group is unknown, of the wrong type or contains itself.
+	ErrNodegroup = errors.New("target: unusable node group")
+)
+
+// Limits of one match. They are far above anything useful and keep a hostile expression from occupying a core.
+const (
+	maxWords      = 1 << 16 // words of a compound expression after node groups were expanded
+	maxNesting    = 200     // nested parentheses; Python's own limit
+	maxSplits     = 1 << 10 // levels of a delimited expression
+	maxSteps      = 1 << 18 // comparisons of one delimited expression against one minion
+	maxExpression = 1 << 20 // bytes of a delimited expression, a pattern or a compound word
+)
+
+// Subject is what a target is compared with: one minion. Functions are called only when an expression needs them; a nil
+// function counts as an empty map.
+type Subject struct {
+	// ID is the minion's id.
+	ID string
+	// Grains returns the minion's grains, nil if they are not known.
+	Grains func() map[string]any
+	// Pillar returns the minion's pillar, nil if it is not known.
+	Pillar func() map[string]any
+	// Data returns the minion's data store (the data execution module), for type "data".
+	Data func() map[string]any
+	// Nodegroups maps names to compound expressions (text or list of words), as the option nodegroups.
+	Nodegroups map[string]any
+}
+
+// Expr is a compiled target. It is immutable and safe for concurrent use.
+type Expr struct {
+	root node
+}
+
+// Compile parses a target of the given type ("" means glob). An empty delimiter means DefaultDelimiter; only grain,
+// grain_pcre and pillar honour another one, as Salt's minion. Node groups are used by compound and nodegroup targets.
+//
+// The error wraps ErrUnknownType, ErrSyntax, ErrLimit or ErrNodegroup; an expression that does not compile matches nobody.
+func Compile(tgtType string, tgt any, delimiter string, nodegroups map[string]any) (*Expr, error) {
+	if delimiter == "" {
+		delimiter = DefaultDelimiter
+	}
+	var root node
+	var err error
+	switch tgtType {
+	case TypeCompound, TypeCompoundPillarExact:
+		root, err = compileCompound(tgt, nodegroups, tgtType == TypeCompoundPillarExact)
+	case TypeNodegroup:
+		root, err = compileNodegroup(tgt, nodegroups)
+	case TypePillarPCRE, TypePillarExact:
+		// Salt's minion passes the delimiter only for the other three (salt/minion.py: _target_load).
+		root, err = compileLeaf(tgtType, tgt, DefaultDelimiter)
+	default:
+		root, err = compileLeaf(tgtType, tgt, delimiter)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Expr{root: root}, nil
+}
+
+// Match reports whether the subject is meant. Data that is not known counts as empty.
+func (e *Expr) Match(s Subject) (bool, error) {
+	r := run{subject: &s}
+	v, err := e.root.eval(&r)
+	return v == yes && err == nil, err
+}
+
+// Match compiles a target and compares it with one minion. The answer is false whenever the error is not nil.
+func Match(tgtType string, tgt any, delimiter string, s Subject) (bool, error) {
+	e, err := Compile(tgtType, tgt, delimiter, s.Nodegroups)
+	if err != nil {
+		return false, err
+	}
+	return e.Match(s)
+}
+
+// answer is Kleene's third truth value: unknown appears only on the master, for minions without cached data.
+type answer uint8
+
+const (
+	no answer = iota
+	yes
+	unknown
+)
+
+func answerOf(b bool) answer {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// node is a compiled part of an expression.
+type node interface {
+	eval(r *run) (answer, error)
+}
+
+// run is the state of one evaluation: the subject, its budget, and patterns compiled on the way.
+type run struct {
+	subject *Subject
+	// partial means that missing grains or pillar make the answer unknown instead of no.
+	partial bool
+	steps   int
+	regexes map[string]*Regex
+	globs   map[string]*glob
+}
+
+// step spends one unit of the budget.
+func (r *run) step() error {
+	if r.steps++; r.steps > maxSteps {
+		return ErrLimit
+	}
+	return nil
+}
+
+// regex returns the compiled pattern, nil when it is not valid.
+func (r *run) regex(pattern string) *Regex {
+	re, seen := r.regexes[pattern]
+	if seen {
+		return re
+	}
+	re, err := CompileRegex(pattern)
+	if err != nil {
+		re = nil
+	}
+	if r.regexes == nil {
+		r.regexes = make(map[string]*Regex)
+	}
+	r.regexes[pattern] = re
+	return re
+}
+
+func (r *run) glob(pattern string) *glob {
+	g, seen := r.globs[pattern]
+	if seen {
+		return g
+	}
+	g = compileGlob(pattern)
+	if r.globs == nil {
+		r.globs = make(map[string]*glob)
+	}
+	r.globs[pattern] = g
+	return g
+}
+
+// constant is an expression with a fixed answer.
+type constant answer
+
+func (c constant) eval(*run) (answer, error) { return answer(c), nil }
+
+// text returns a target as text; []byte is text that is not UTF-8 and never names a minion.
+func text(tgt any) (string, bool) {
+	s, ok := tgt.(string)
+	return s, ok
+}
+
+func syntaxError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSyntax, fmt.Sprintf(format, args...))
+}
+
+// quoted shortens what goes into an error text; expressions may be a megabyte.
+func quoted(s string) string {
+	if len(s) > 80 {
+		return fmt.Sprintf("%.77q…", s)
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,120 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// NetDial is the dialer that ClientOptions.Dial nil means: source binds the local end, k finds dead paths. IPv4 and IPv6 are
+// raced, and every address of a name is tried.
+func NetDial(k KeepAlive, source string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		d := net.Dialer{KeepAlive: -1}
+		if source != "" {
+			local, err := sourceAddr(source)
+			if err != nil {
+				return nil, err
+			}
+			d.LocalAddr = local
+			d.Control = func(_, _ string, rc syscall.RawConn) error { return reuseAddr(rc) }
+		}
+		c, err := d.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if err := SetKeepAlive(c, k); err != nil {
+			c.Close()
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+// sourceAddr parses "ip", "ip:port" or ":port".
+func sourceAddr(s string) (*net.TCPAddr, error) {
+	host, port := s, "0"
+	if ip := net.ParseIP(s); ip == nil {
+		var err error
+		if host, port, err = net.SplitHostPort(s); err != nil {
+			return nil, fmt.Errorf("transport: bad source address %q: %w", s, err)
+		}
+	}
+	a := &net.TCPAddr{}
+	if host != "" {
+		if a.IP = net.ParseIP(host); a.IP == nil {
+			return nil, fmt.Errorf("transport: bad source address %q: not an IP address", s)
+		}
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 65535 {
+		return nil, fmt.Errorf("transport: bad source address %q: port %q is not in 0..65535", s, port)
+	}
+	a.Port = n
+	return a, nil
+}
+
+// SetKeepAlive applies k to c when it is a TCP connection; others are left alone.
+func SetKeepAlive(c net.Conn, k KeepAlive) error {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	k = k.withDefaults()
+	conf := net.KeepAliveConfig{Enable: !k.Disabled, Idle: k.Idle, Interval: k.Interval, Count: k.Count}
+	if err := t.SetKeepAliveConfig(conf); err != nil {
+		return fmt.Errorf("transport: cannot set keepalive: %w", err)
+	}
+	if k.UserTimeout > 0 {
+		if err := setUserTimeout(t, k.UserTimeout); err != nil {
+			return fmt.Errorf("transport: cannot set user timeout: %w", err)
+		}
+	}
+	return nil
+}
+
+// BindTCP listens on addr; connections it accepts have k. For transports.
+func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
+	lc := net.ListenConfig{KeepAlive: -1}
+	ln, err := lc.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
+	}
+	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
+}
+
+type keepAliveListener struct {
+	net.Listener
+	keepAlive KeepAlive
+}
+
+func (l *keepAliveListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	// A connection that died between accept and here is found by its first read.
+	_ = SetKeepAlive(c, l.keepAlive)
+	return c, nil
+}
+
+// Listeners gives the listeners that o describes, wrapped, publish first. For transports. wrap is false for a transport without TLS.
+func (o ServerOptions) Listeners(wrap bool) (pub, req net.Listener, err error) {
+	if pub = o.PublishListener; pub == nil {
+		if pub, err = BindTCP(o.PublishAddr, o.KeepAlive); err != nil {
+			return nil, nil, err
+		}
+	}
+	if req = o.RequestListener; req == nil {
+		if req, err = BindTCP(o.RequestAddr, o.KeepAlive); err != nil {
+			pub.Close()
+			return nil, nil, err
+		}
+	}
+	if wrap && o.Wrap != nil {
+		pub, req = o.Wrap(pub), o.Wrap(req)
+	}
+	return pub, req, nil
+}

@@ -1,0 +1,90 @@
+package redial
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+func TestBackoff(t *testing.T) {
+	for _, full := range []bool{true, false} {
+		b := NewBackoff(transport.ClientOptions{ReconDefault: 100 * time.Millisecond, ReconMax: time.Second, ReconRandomize: full})
+		for round := range 3 {
+			for _, window := range []time.Duration{100, 200, 400, 800, 1000, 1000, 1000} {
+				window *= time.Millisecond
+				low := window / 2
+				if full {
+					low = 0
+				}
+				if d := b.Next(); d < low || d > window {
+					t.Errorf("round %d, full %v: %v is not in %v..%v", round, full, d, low, window)
+				}
+			}
+			b.Reset()
+		}
+	}
+	// Jitter is real: of a thousand clients few wait alike.
+	seen := map[time.Duration]bool{}
+	for range 1000 {
+		seen[NewBackoff(transport.ClientOptions{ReconDefault: time.Second, ReconMax: time.Second, ReconRandomize: true}).Next().Truncate(time.Millisecond)] = true
+	}
+	if len(seen) < 500 {
+		t.Errorf("%d different delays of 1000", len(seen))
+	}
+}
+
+func TestRetry(t *testing.T) {
+	o := transport.ClientOptions{ReconDefault: time.Millisecond, ReconMax: time.Millisecond}
+	n := 0
+	v, err := Retry(t.Context(), o, func(context.Context) (int, error) {
+		if n++; n < 20 {
+			return 0, io.ErrUnexpectedEOF
+		}
+		return n, nil
+	})
+	if v != 20 || err != nil {
+		t.Errorf("got %d, %v", v, err)
+	}
+	if _, err := Retry(t.Context(), o, func(context.Context) (int, error) { return 0, transport.ErrClosed }); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	// The reason is the last that was not the end of the context itself.
+	_, err = Retry(ctx, o, func(ctx context.Context) (int, error) {
+		if n++; n < 23 {
+			return 0, io.ErrUnexpectedEOF
+		}
+		<-ctx.Done()
+		return 0, ctx.Err()
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDial(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	o := transport.ClientOptions{
+		Dial: func(context.Context, string, string) (net.Conn, error) { return a, nil },
+		Wrap: func(_ context.Context, _ net.Conn, host string) (net.Conn, error) {
+			return nil, errors.New("no trust in " + host)
+		},
+	}.WithDefaults()
+	if _, err := Dial(t.Context(), o, "[2001:db8::1]:4506", "", true); err == nil || !strings.Contains(err.Error(), "no trust in 2001:db8::1") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := a.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("connection left open: %v", err)
+	}
+	if c, err := Dial(t.Context(), o, "x:1", "", false); err != nil || c != a {
+		t.Errorf("without TLS: %v, %v", c, err)
+	}
+}

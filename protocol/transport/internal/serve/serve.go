@@ -1,0 +1,319 @@
+// Package serve is what the servers of all stream transports share: an accept loop that no peer can stop, the handshake
+// under a deadline, the life of connections, the write side of a subscriber, and the memory that unknown peers may claim.
+package serve
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Group owns the listeners, connections and goroutines of one server.
+type Group struct {
+	o      transport.ServerOptions
+	ctx    context.Context // of handlers; ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu        sync.Mutex // guards the fields below
+	listeners []net.Listener
+	conns     map[net.Conn]struct{}
+	draining  bool
+	closed    bool
+	busy      int           // requests being handled, outboxes being written
+	idle      chan struct{} // closed when draining and busy is 0; nil before Shutdown
+}
+
+// NewGroup makes an empty group; o has its defaults filled.
+func NewGroup(o transport.ServerOptions) *Group {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]struct{})}
+}
+
+// Context ends when the group is closed.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Handshake makes a fresh connection ready and returns the function that serves it until its end. It runs under a deadline.
+type Handshake func(net.Conn) (serve func() error, err error)
+
+// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the oldest is closed,
+// so that peers who connect and say nothing cannot keep others out.
+func (g *Group) Accept(ln net.Listener, hs Handshake) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.draining {
+		ln.Close()
+		return
+	}
+	g.listeners = append(g.listeners, ln)
+	g.wg.Add(1)
+	go g.acceptLoop(ln, hs)
+}
+
+func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
+	defer g.wg.Done()
+	waiting := &pending{max: g.o.MaxHandshakes}
+	var delay time.Duration
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			if g.stopped() || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// Out of descriptors, most likely: without a pause this loop would burn a processor until one is free.
+			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+			g.o.Log.Warn("Cannot accept connection", "addr", ln.Addr().String(), "err", err, "retry", delay)
+			if !g.sleep(delay) {
+				return
+			}
+			continue
+		}
+		delay = 0
+		if !g.add(c) {
+			c.Close()
+			return
+		}
+		el, evicted := waiting.push(c)
+		if evicted != nil {
+			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
+			evicted.Close()
+		}
+		go g.handshake(c, hs, func() { waiting.remove(el) })
+	}
+}
+
+// handshake runs in a goroutine of its own that ends with it: serving goes on in a fresh one, with a small stack.
+func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
+	defer g.wg.Done()
+	serve, err := g.shake(c, hs)
+	done()
+	if err == nil {
+		err = c.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		g.o.Log.Debug("Refused connection", "peer", c.RemoteAddr().String(), "err", err)
+		g.Drop(c)
+		return
+	}
+	g.wg.Add(1)
+	go g.run(c, serve)
+}
+
+func (g *Group) shake(c net.Conn, hs Handshake) (serve func() error, err error) {
+	defer recovered(g.o.Log, c, &err)
+	if err := c.SetDeadline(time.Now().Add(g.o.HandshakeTimeout)); err != nil {
+		return nil, err
+	}
+	if t, ok := c.(interface{ HandshakeContext(context.Context) error }); ok {
+		if err := t.HandshakeContext(g.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return hs(c)
+}
+
+func (g *Group) run(c net.Conn, serve func() error) {
+	defer g.wg.Done()
+	defer g.Drop(c)
+	var err error
+	defer func() {
+		if err != nil {
+			g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
+		}
+	}()
+	defer recovered(g.o.Log, c, &err)
+	err = serve()
+}
+
+// recovered turns a panic, of a library fed by a peer or of a handler, into an error of this one connection.
+func recovered(log *slog.Logger, c net.Conn, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("transport: panic: %v", p)
+		log.Error("Recovered from panic in connection", "peer", c.RemoteAddr().String(), "err", p, "stack", string(debug.Stack()))
+	}
+}
+
+// Go runs f in a goroutine that Close and Shutdown wait for. It reports false, without running f, after Close.
+func (g *Group) Go(f func()) bool {
+	if !g.Begin() {
+		return false
+	}
+	g.wg.Add(1)
+	go func() {
+		defer g.wg.Done()
+		defer g.End()
+		f()
+	}()
+	return true
+}
+
+// Work runs f, a part of serving c, in a goroutine of its own that Close and Shutdown wait for. An error or a panic closes c.
+// It reports false, without running f, when the group is closed or draining.
+func (g *Group) Work(c net.Conn, f func() error) bool {
+	if g.Draining() {
+		return false
+	}
+	return g.Go(func() {
+		var err error
+		defer func() {
+			if err != nil {
+				g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
+				c.Close() // its reader drops it
+			}
+		}()
+		defer recovered(g.o.Log, c, &err)
+		err = f()
+	})
+}
+
+// Begin marks the start of work that Shutdown waits for; false means that the group is closed. Call End after true.
+func (g *Group) Begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.busy++
+	return true
+}
+
+// End marks the end of work.
+func (g *Group) End() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy--
+	g.signalIdle()
+}
+
+// Draining reports whether no new requests should be taken.
+func (g *Group) Draining() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.draining || g.closed
+}
+
+func (g *Group) signalIdle() {
+	if g.draining && g.busy == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+func (g *Group) stopped() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed || g.draining
+}
+
+// add takes c in, with a place in the wait group for its handshake.
+func (g *Group) add(c net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.draining {
+		return false
+	}
+	g.conns[c] = struct{}{}
+	g.wg.Add(1)
+	return true
+}
+
+// Drop closes c and forgets it.
+func (g *Group) Drop(c net.Conn) {
+	c.Close()
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+}
+
+// Conns is how many connections there are, handshakes included.
+func (g *Group) Conns() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.conns)
+}
+
+func (g *Group) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return !g.stopped()
+	case <-g.ctx.Done():
+		return false
+	}
+}
+
+// Shutdown closes the listeners, waits for what Begin counted until ctx ends, and closes. The error is ctx's.
+func (g *Group) Shutdown(ctx context.Context) error {
+	g.mu.Lock()
+	g.draining = true
+	for _, ln := range g.listeners {
+		ln.Close()
+	}
+	idle := make(chan struct{})
+	if g.idle == nil {
+		g.idle = idle
+	} else {
+		idle = g.idle
+	}
+	g.signalIdle()
+	g.mu.Unlock()
+	var err error
+	select {
+	case <-idle:
+	case <-g.ctx.Done():
+	case <-ctx.Done():
+		err = fmt.Errorf("transport: shutdown not finished: %w", ctx.Err())
+	}
+	g.Close()
+	return err
+}
+
+// Close ends everything and waits for it.
+func (g *Group) Close() {
+	g.mu.Lock()
+	g.closed = true
+	g.cancel()
+	for _, ln := range g.listeners {
+		ln.Close()
+	}
+	conns := make([]net.Conn, 0, len(g.conns))
+	for c := range g.conns {
+		conns = append(conns, c)
+	}
+	g.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+	g.wg.Wait()
+}
+
+// pending is the line of connections in their handshake, oldest first.
+type pending struct {
+	mu  sync.Mutex
+	max int
+	l   list.List
+}
+
+func (p *pending) push(c net.Conn) (el *list.Element, evicted net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.l.Len() >= p.max {
+		evicted = p.l.Remove(p.l.Front()).(net.Conn)
+	}
+	return p.l.PushBack(c), evicted
+}
+
+func (p *pending) remove(el *list.Element) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.l.Remove(el) // does nothing when it was evicted
+}

@@ -1,0 +1,295 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+func group(t *testing.T, mod func(*transport.ServerOptions)) *Group {
+	t.Helper()
+	o := transport.ServerOptions{Handler: func(context.Context, string, []byte) []byte { return nil }}
+	if mod != nil {
+		mod(&o)
+	}
+	o, err := o.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGroup(o)
+	t.Cleanup(g.Close)
+	return g
+}
+
+// failing is a listener out of descriptors.
+type failing struct {
+	calls atomic.Int32
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	select {
+	case <-f.done:
+		return nil, net.ErrClosed
+	default:
+		f.calls.Add(1)
+		return nil, errors.New("too many open files")
+	}
+}
+func (f *failing) Close() error   { f.once.Do(func() { close(f.done) }); return nil }
+func (f *failing) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestAcceptErrors: pauses grow, and Close does not wait for them.
+func TestAcceptErrors(t *testing.T) {
+	g := group(t, nil)
+	f := &failing{done: make(chan struct{})}
+	g.Accept(f, nil)
+	time.Sleep(200 * time.Millisecond) // 5+10+20+40+80 ms: five or six attempts
+	if n := f.calls.Load(); n < 2 || n > 8 {
+		t.Errorf("%d attempts in 200 ms", n)
+	}
+	start := time.Now()
+	g.Close()
+	if d := time.Since(start); d > 100*time.Millisecond {
+		t.Errorf("close took %v", d)
+	}
+	g.Accept(&failing{done: make(chan struct{})}, nil) // refused, no goroutine
+	if g.Begin() || g.Go(func() {}) || g.Work(nil, nil) {
+		t.Error("work begun after close")
+	}
+}
+
+func TestHandshakePanic(t *testing.T) {
+	var log bytes.Buffer
+	g := group(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Int32
+	g.Accept(ln, func(c net.Conn) (func() error, error) {
+		switch n.Add(1) {
+		case 1:
+			panic("in the handshake")
+		case 2:
+			return func() error { panic("while serving") }, nil
+		}
+		return func() error { _, err := c.Write([]byte("hi")); return err }, nil
+	})
+	for range 3 {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		_, _ = io.Copy(&log, c)
+		c.Close()
+	}
+	if log.String() != "hi" {
+		t.Errorf("third connection got %q", log.String())
+	}
+}
+
+// collect is a Sink that can be stopped.
+type collect struct {
+	mu     sync.Mutex
+	gate   chan struct{} // nil = open
+	got    []string
+	sends  int
+	err    error
+	closed bool
+}
+
+func (c *collect) Send(_ time.Duration, parts ...[]byte) error {
+	if c.gate != nil {
+		<-c.gate
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sends++
+	for i := 0; i < len(parts); i += 2 {
+		c.got = append(c.got, string(parts[i])+string(parts[i+1]))
+	}
+	return c.err
+}
+
+func (c *collect) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return nil
+}
+
+func (c *collect) state() (got string, sends int, closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.got, ","), c.sends, c.closed
+}
+
+func eventually(t *testing.T, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never happened")
+		}
+	}
+}
+
+// TestOutboxBatches: what waits goes out together, in order.
+func TestOutboxBatches(t *testing.T) {
+	c := &collect{gate: make(chan struct{})}
+	o := NewOutbox(group(t, nil), c, nil)
+	o.Put([]byte("a"), []byte("1"))
+	eventually(t, func() bool { o.mu.Lock(); defer o.mu.Unlock(); return len(o.queue) == 0 }) // the first is being written
+	o.Put([]byte("b"), nil)
+	o.Put([]byte("c"), []byte("3"))
+	o.Put([]byte("d"), make([]byte, writeChunk))
+	o.Put([]byte("e"), nil)
+	close(c.gate)
+	eventually(t, func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
+	got, sends, closed := c.state()
+	if want := "a1,b,c3,d" + string(make([]byte, writeChunk)) + ",e"; got != want || sends != 4 || closed {
+		t.Errorf("%d bytes in %d sends, closed %v; want %d in 4", len(got), sends, closed, len(want))
+	}
+	if o.msgs != 0 || o.bytes != 0 {
+		t.Errorf("%d messages and %d bytes left on the books", o.msgs, o.bytes)
+	}
+}
+
+func TestOutboxLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		hwm  int
+		size int64
+		put  []int // sizes
+		drop bool
+	}{
+		{"messages", 3, 1000, []int{1, 1, 1}, false},
+		{"too many messages", 3, 1000, []int{1, 1, 1, 1}, true},
+		{"bytes", 100, 100, []int{50, 50}, false},
+		{"too many bytes", 100, 100, []int{50, 51}, true},
+		{"one of any size", 100, 100, []int{1000}, false},
+		{"one of any size, but no more", 100, 100, []int{1000, 1}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &collect{gate: make(chan struct{})}
+			drops := 0
+			o := NewOutbox(group(t, func(o *transport.ServerOptions) { o.PubHWM, o.PubBytes = c.hwm, c.size }), s, func() { drops++ })
+			for _, n := range c.put {
+				o.Put(make([]byte, n), nil)
+			}
+			o.mu.Lock()
+			dead := o.dead
+			o.mu.Unlock()
+			if dead != c.drop || (drops == 1) != c.drop {
+				t.Errorf("dead %v, %d drops; want %v", dead, drops, c.drop)
+			}
+			if dead {
+				o.Put([]byte("late"), nil) // never an error, never a second drop
+			}
+			close(s.gate)
+			if _, _, closed := s.state(); closed != c.drop || drops > 1 {
+				t.Errorf("closed %v, %d drops", closed, drops)
+			}
+		})
+	}
+}
+
+func TestOutboxError(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want int32
+	}{"reset": {io.ErrClosedPipe, 0}, "deadline": {&net.OpError{Err: context.DeadlineExceeded}, 1}} {
+		s := &collect{err: c.err}
+		var drops atomic.Int32
+		o := NewOutbox(group(t, nil), s, func() { drops.Add(1) })
+		o.Put([]byte("x"), nil)
+		eventually(t, func() bool { _, _, closed := s.state(); return closed })
+		eventually(t, func() bool { return drops.Load() == c.want })
+		o.Put([]byte("y"), nil)
+		if got, _, _ := s.state(); got != "x" {
+			t.Errorf("%s: sent %q", name, got)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	x, y := bytes.Repeat([]byte("x"), 3*writeChunk+7), []byte("y")
+	done := make(chan error, 1)
+	go func() { done <- Write(a, time.Second, nil, y, x, nil, y); a.Close() }()
+	got, err := io.ReadAll(b)
+	if err != nil || string(got) != "y"+string(x)+"y" {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	a, b2 := net.Pipe()
+	defer b2.Close()
+	if err := Write(a, 10*time.Millisecond, x); !isTimeout(err) {
+		t.Errorf("nobody reads: %v", err)
+	}
+}
+
+type closer struct{ closed atomic.Bool }
+
+func (c *closer) Close() error { c.closed.Store(true); return nil }
+
+func TestBudget(t *testing.T) {
+	b := NewBudget(100)
+	b.SetGrace(30 * time.Millisecond)
+	ctx := t.Context()
+	old := &closer{}
+	first, err := b.Grow(ctx, nil, old, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	if s, err := b.Grow(short, nil, &closer{}, 50); !errors.Is(err, transport.ErrTooBig) || s != nil {
+		t.Errorf("beyond the budget: %v, %v", s, err)
+	}
+	if old.closed.Load() {
+		t.Error("holder closed within its grace")
+	}
+	// The oldest may grow beyond what is free, so nobody waits for nobody.
+	second, err := b.Grow(ctx, nil, &closer{}, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err = b.Grow(ctx, first, old, 30); err != nil {
+		t.Fatal(err)
+	}
+	// Who waits beyond the grace of the oldest closes it, and gets its place once it is back.
+	got := make(chan error)
+	var third *Share
+	go func() {
+		var err error
+		third, err = b.Grow(ctx, nil, &closer{}, 50)
+		got <- err
+	}()
+	eventually(t, old.closed.Load)
+	first.Release()
+	first.Release() // once is enough
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	second.Release()
+	third.Release()
+	(*Share)(nil).Release()
+	if b.free != 100 || b.holders.Len() != 0 {
+		t.Errorf("%d free, %d holders", b.free, b.holders.Len())
+	}
+}

@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KeepAlive is TCP keepalive and, where the system has it, the limit for unacknowledged bytes. The zero value finds a dead
+// path within 45 seconds even on a connection that only receives. A negative number leaves that one to the system, as -1 in
+// Salt's tcp_keepalive_idle, _cnt and _intvl does.
+type KeepAlive struct {
+	Disabled       bool
+	Idle, Interval time.Duration
+	Count          int
+	// UserTimeout is how long sent bytes may stay unacknowledged (TCP_USER_TIMEOUT, Linux).
+	UserTimeout time.Duration
+}
+
+// SaltKeepAlive translates Salt's options, in seconds. Salt's own defaults (true, 300, -1, -1) take hours to find a dead
+// path, so they mean the zero KeepAlive; anything else is what the operator chose, and is kept.
+func SaltKeepAlive(enabled bool, idle, count, interval int) KeepAlive {
+	if !enabled {
+		return KeepAlive{Disabled: true, UserTimeout: -1}
+	}
+	if idle == 300 && count < 0 && interval < 0 {
+		return KeepAlive{}
+	}
+	k := KeepAlive{Idle: -1, Interval: -1, Count: -1, UserTimeout: -1}
+	if idle > 0 {
+		k.Idle = time.Duration(idle) * time.Second
+	}
+	if interval > 0 {
+		k.Interval = time.Duration(interval) * time.Second
+	}
+	if count > 0 {
+		k.Count = count
+	}
+	return k
+}
+
+// withDefaults fills the zero fields: first probe after 20 s, four probes 5 s apart, unacknowledged bytes 40 s.
+func (k KeepAlive) withDefaults() KeepAlive {
+	if k.Idle == 0 {
+		k.Idle = 20 * time.Second
+	}
+	if k.Interval == 0 {
+		k.Interval = 5 * time.Second
+	}
+	if k.Count == 0 {
+		k.Count = 4
+	}
+	if k.UserTimeout == 0 {
+		k.UserTimeout = 40 * time.Second
+	}
+	return k
+}
+
+// JoinHostPort makes "host:port" from a host as Salt's configuration spells it: a name, an IPv4 address, an IPv6 address
+// with or without brackets, with or without a zone.
+func JoinHostPort(host string, port int) string {
+	host = strings.TrimSpace(host)
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// CheckAddr reports whether addr is a "host:port" that can be dialled.
+func CheckAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("transport: bad address %q: %w", addr, err)
+	}
+	if host == "" {
+		return fmt.Errorf("transport: bad address %q: no host", addr)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("transport: bad address %q: port %q is not in 1..65535", addr, port)
+	}
+	return nil
+}
+
+// WithDefaults returns o with its zero fields filled. For transports.
+func (o ServerOptions) WithDefaults() (ServerOptions, error) {
+	if o.Handler == nil {
+		return o, errors.New("transport: server without a handler")
+	}
+	setDefault(&o.PubHWM, DefaultPubHWM)
+	setDefault(&o.PubBytes, DefaultPubBytes)
+	setDefault(&o.MaxMessage, DefaultMaxMessage)
+	setDefault(&o.MaxUnauthenticated, DefaultMaxUnauthenticated)
+	o.MaxUnauthenticated = max(o.MaxUnauthenticated, o.MaxMessage)
+	setDefault(&o.MaxHandshakes, DefaultMaxHandshakes)
+	setDefault(&o.HandshakeTimeout, DefaultHandshakeTimeout)
+	setDefault(&o.ReadTimeout, DefaultReadTimeout)
+	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
+	o.Log = logger(o.Log)
+	return o, nil
+}
+
+// WithDefaults returns o with its zero fields filled. For transports.
+func (o ClientOptions) WithDefaults() ClientOptions {
+	setDefault(&o.MaxMessage, DefaultMaxMessage)
+	setDefault(&o.DialTimeout, DefaultDialTimeout)
+	setDefault(&o.HandshakeTimeout, DefaultHandshakeTimeout)
+	setDefault(&o.ReadTimeout, DefaultReadTimeout)
+	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&o.ReconDefault, DefaultReconDefault)
+	setDefault(&o.ReconMax, DefaultReconMax)
+	o.ReconMax = max(o.ReconMax, o.ReconDefault)
+	o.Log = logger(o.Log)
+	return o
+}
+
+func setDefault[T int | int64 | time.Duration](p *T, def T) {
+	if *p <= 0 {
+		*p = def
+	}
+}
+
+func logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}

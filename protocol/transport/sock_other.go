@@ -1,0 +1,15 @@
+//go:build !linux
+
+package transport
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// setUserTimeout: only Linux has TCP_USER_TIMEOUT under this name; elsewhere keepalive and the system's own limit do.
+func setUserTimeout(*net.TCPConn, time.Duration) error { return nil }
+
+// reuseAddr: elsewhere a fixed source port has to wait for its old connection to be forgotten.
+func reuseAddr(syscall.RawConn) error { return nil }

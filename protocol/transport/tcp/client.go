@@ -1,0 +1,331 @@
+package tcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/redial"
+	"github.com/brine-salt/brine/protocol/transport/internal/serve"
+)
+
+// idleTimeout is how long a connection without requests is kept: the master has ten thousand clients.
+const idleTimeout = 60 * time.Second
+
+type dialer struct{}
+
+// New is the client side.
+func New() transport.Dialer { return dialer{} }
+
+// Subscribe implements transport.Dialer.
+func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
+	o = o.WithDefaults()
+	if err := transport.CheckAddr(o.PublishAddr); err != nil {
+		return nil, err
+	}
+	return redial.Subscribe(ctx, o, o.PublishAddr, func(ctx context.Context) (redial.Session, error) {
+		var hello []byte
+		if o.Presence != nil {
+			load, err := o.Presence()
+			if err != nil {
+				return nil, fmt.Errorf("tcp: cannot announce presence: %w", err)
+			}
+			hello = append(head(emptyHead), load...)
+		}
+		c, err := redial.Dial(ctx, o, o.PublishAddr, o.PublishSource, true)
+		if err != nil {
+			return nil, err
+		}
+		if len(hello) > 0 {
+			if err := serve.Write(c, o.WriteTimeout, hello); err != nil {
+				c.Close()
+				return nil, fmt.Errorf("tcp: cannot announce presence: %w", err)
+			}
+		}
+		return &session{Conn: c, r: newReader(c, o.MaxMessage+16, o.ReadTimeout, nil)}, nil
+	}), nil
+}
+
+// session is a publish connection.
+type session struct {
+	net.Conn
+	r *reader
+}
+
+// Receive implements redial.Session.
+func (s *session) Receive() ([]byte, error) {
+	f, err := s.r.next()
+	if err != nil {
+		return nil, err
+	}
+	if isMap(f.body) { // 3006
+		return f.body, nil
+	}
+	if b, ok := content(f.body); ok {
+		return b, nil
+	}
+	return nil, fmt.Errorf("tcp: publish is neither a map nor bytes: %w", transport.ErrProtocol)
+}
+
+// requests is the client of the request channel: one connection, many requests on it.
+type requests struct {
+	o       transport.ClientOptions
+	ctx     context.Context
+	cancel  context.CancelFunc
+	dialing chan struct{} // a lock that a context can end waiting for
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	present *link      // takes new requests; nil when there is none
+	all     map[*link]struct{}
+	closed  bool
+}
+
+// link is one connection.
+type link struct {
+	p       *requests
+	c       net.Conn
+	writing chan struct{} // the lock of the write side
+	frames  atomic.Int64  // received so far
+
+	mu      sync.Mutex // guards the fields below
+	waiting map[string]chan reply
+	err     error       // why it ended
+	retired bool        // close it when nobody waits any more
+	idle    *time.Timer // runs while nobody waits
+}
+
+type reply struct {
+	body []byte
+	err  error
+}
+
+// Requester implements transport.Dialer.
+func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) {
+	o = o.WithDefaults()
+	if err := transport.CheckAddr(o.RequestAddr); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &requests{o: o, ctx: ctx, cancel: cancel, dialing: make(chan struct{}, 1), all: make(map[*link]struct{})}, nil
+}
+
+// Request implements transport.Requester.
+func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	b, err := p.request(ctx, body)
+	switch {
+	case err == nil:
+		return b, nil
+	case p.ctx.Err() != nil:
+		return nil, transport.ErrClosed
+	}
+	return nil, fmt.Errorf("tcp: no reply from %s: %w", p.o.RequestAddr, err)
+}
+
+func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
+	id := newMid()
+	var l *link
+	var answer chan reply
+	for answer == nil {
+		var err error
+		if l, err = p.link(ctx); err != nil {
+			return nil, err
+		}
+		answer = l.register(id)
+	}
+	seen := l.frames.Load()
+	defer l.unregister(id)
+	if !p.start(func() { l.send(head(midHead(id)), body) }) {
+		return nil, transport.ErrClosed
+	}
+	select {
+	case r := <-answer:
+		return r.body, r.err
+	case <-ctx.Done():
+		// Nothing came since: the path may be dead, so that later requests go over a new connection.
+		if l.frames.Load() == seen {
+			l.retire()
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// start runs f in a goroutine that Close waits for.
+func (p *requests) start(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.wg.Go(f)
+	return true
+}
+
+// link gives the present connection, or makes one, trying until ctx ends.
+func (p *requests) link(ctx context.Context) (*link, error) {
+	select {
+	case p.dialing <- struct{}{}:
+		defer func() { <-p.dialing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.mu.Lock()
+	l := p.present
+	p.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	c, err := redial.Retry(ctx, p.o, func(ctx context.Context) (net.Conn, error) {
+		return redial.Dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, true)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l = &link{p: p, c: c, writing: make(chan struct{}, 1), waiting: make(map[string]chan reply)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.Close()
+		return nil, transport.ErrClosed
+	}
+	p.present = l
+	p.all[l] = struct{}{}
+	p.wg.Go(l.read)
+	return l, nil
+}
+
+// gone takes l out of use.
+func (p *requests) gone(l *link, forget bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.present == l {
+		p.present = nil
+	}
+	if forget {
+		delete(p.all, l)
+	}
+}
+
+// Close implements transport.Requester.
+func (p *requests) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.cancel()
+	for l := range p.all {
+		l.c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+// register makes room for the answer to id; nil when the connection has ended.
+func (l *link) register(id string) chan reply {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || l.retired {
+		return nil
+	}
+	if l.idle != nil && !l.idle.Stop() {
+		return nil
+	}
+	l.idle = nil
+	answer := make(chan reply, 1)
+	l.waiting[id] = answer
+	return answer
+}
+
+// unregister forgets id: an answer that comes later finds nobody.
+func (l *link) unregister(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, id)
+	if len(l.waiting) > 0 || l.err != nil {
+		return
+	}
+	if l.retired {
+		l.c.Close()
+		return
+	}
+	l.idle = time.AfterFunc(idleTimeout, l.retireIdle)
+}
+
+// retireIdle ends a connection that nobody used for long.
+func (l *link) retireIdle() {
+	l.p.gone(l, false)
+	l.c.Close()
+}
+
+// retire takes no new requests and closes when the last one is over.
+func (l *link) retire() {
+	l.p.gone(l, false)
+	l.mu.Lock()
+	l.retired = true
+	l.mu.Unlock()
+}
+
+// send writes one request. It is not ended by the request's context: half a frame would spoil the stream for the others.
+func (l *link) send(start, body []byte) {
+	l.writing <- struct{}{}
+	err := serve.Write(l.c, l.p.o.WriteTimeout, start, body)
+	<-l.writing
+	if err != nil {
+		l.c.Close() // the reader tells everybody, with the better reason
+	}
+}
+
+// read hands each reply to the request that waits for it.
+func (l *link) read() {
+	r := newReader(l.c, l.p.o.MaxMessage, l.p.o.ReadTimeout, nil)
+	var err error
+	for {
+		var f frame
+		if f, err = r.next(); err != nil {
+			break
+		}
+		l.frames.Add(1)
+		id, ok := mid(f.head)
+		if !ok {
+			err = fmt.Errorf("tcp: reply without a message id: %w", transport.ErrProtocol)
+			break
+		}
+		l.mu.Lock()
+		if answer := l.waiting[id]; answer != nil {
+			answer <- reply{body: f.body}
+			delete(l.waiting, id) // a second answer finds nobody
+		}
+		l.mu.Unlock()
+	}
+	l.c.Close()
+	l.p.gone(l, true)
+	if !errors.Is(err, transport.ErrTooBig) && !errors.Is(err, transport.ErrProtocol) {
+		err = fmt.Errorf("%w: %w", transport.ErrNoReply, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+	if l.idle != nil {
+		l.idle.Stop()
+	}
+	for id, answer := range l.waiting {
+		answer <- reply{err: err}
+		delete(l.waiting, id)
+	}
+}
+
+// newMid is a random UUID (version 4), as Salt's message ids are.
+func newMid() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

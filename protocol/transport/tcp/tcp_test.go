@@ -1,0 +1,223 @@
+package tcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/transporttest"
+)
+
+var impl = transporttest.Impl{Listen: Listen, Dialer: New(), Topics: true, Presence: true}
+
+func TestSuite(t *testing.T) { transporttest.Run(t, impl) }
+
+// hostile are byte streams that no peer should send.
+var hostile = map[string][]byte{
+	"not a map":               []byte("\x91\x01"),
+	"text":                    []byte("\xa5hello"),
+	"never msgpack":           []byte("\xc1"),
+	"map of 4 G":              []byte("\xdf\xff\xff\xff\xff"),
+	"map of 8 M":              []byte("\xdf\x00\x80\x00\x00"),
+	"empty map":               []byte("\x80"),
+	"no body":                 []byte("\x81\xa4head\x80"),
+	"no head":                 []byte("\x81\xa4body\x80"),
+	"odd key":                 []byte("\x82\x01\x80\xa4body\x80"),
+	"key is a map":            []byte("\x82\x80\x80\xa4body\x80"),
+	"long key":                append([]byte("\x82\xda\xff\xff"), bytes.Repeat([]byte("k"), 1<<16)...),
+	"key of 4 G":              []byte("\x82\xdb\xff\xff\xff\xff"),
+	"head of 4 G":             []byte("\x82\xa4head\xdb\xff\xff\xff\xff"),
+	"head too big":            append([]byte("\x82\xa4head\xda\x20\x00"), make([]byte, 0x2000)...),
+	"other field too big":     append([]byte("\x82\xa4else\xda\x20\x00"), make([]byte, 0x2000)...),
+	"body of 4 G":             []byte("\x82\xa4head\x80\xa4body\xc6\xff\xff\xff\xff"),
+	"body: array of 4 G":      []byte("\x82\xa4head\x80\xa4body\xdd\xff\xff\xff\xff"),
+	"body: map of 2 G":        []byte("\x82\xa4head\x80\xa4body\xdf\x7f\xff\xff\xff"),
+	"body: ext of 4 G":        []byte("\x82\xa4head\x80\xa4body\xc9\xff\xff\xff\xff\x01"),
+	"body nested 5 million":   append([]byte("\x82\xa4head\x80\xa4body"), bytes.Repeat([]byte{0x91}, 5_000_000)...),
+	"head nested":             append([]byte("\x82\xa4head"), bytes.Repeat([]byte{0x91}, 10_000)...),
+	"arrays of arrays of 64k": append([]byte("\x82\xa4head\x80\xa4body"), bytes.Repeat([]byte{0xdc, 0xff, 0xff}, 600)...),
+	"half a frame":            []byte("\x82\xa4head\x81\xa3mid\xa1x\xa4bo"),
+	"half a length":           []byte("\x82\xa4head\x80\xa4body\xc6\x00"),
+	"body is nil":             []byte("\x82\xa4head\x80\xa4body\xc0"),
+	"head without mid":        []byte("\x82\xa4head\x80\xa4body\xa1x"),
+	"mid is a number":         []byte("\x82\xa4head\x81\xa3mid\x07\xa4body\xa1x"),
+	"mid unknown":             []byte("\x82\xa4head\x81\xa3mid\xa1x\xa4body\xa1x"),
+	"many bodies":             []byte("\x88\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x\xa4body\xa1x"),
+	"a thousand frames":       bytes.Repeat([]byte("\x82\xa4head\x80\xa4body\xa1x"), 1000),
+}
+
+func TestRecovery(t *testing.T) { transporttest.Recovery(t, impl, hostile) }
+
+func TestAttack(t *testing.T) {
+	streams := map[string][]byte{
+		"silence":              nil,
+		"http":                 []byte("GET / HTTP/1.1\r\n\r\n"),
+		"a thousand presences": bytes.Repeat([]byte("\x82\xa4head\x80\xa4body\x80"), 1000),
+		"requests in one go":   bytes.Repeat([]byte("\x82\xa4head\x81\xa3mid\xa1x\xa4body\xa1x"), 10_000),
+	}
+	for name, b := range hostile {
+		streams[name] = b
+	}
+	transporttest.Attack(t, impl, streams)
+}
+
+func TestUnread(t *testing.T) {
+	transporttest.Unread(t, impl, append([]byte("\x82\xa4head\x80\xa4body"), transporttest.Pack("big")...))
+}
+
+// TestIdleMemory holds the budget: bytes of the server, per idle connection.
+func TestIdleMemory(t *testing.T) {
+	const budget = 8 << 10
+	n := 2000
+	if testing.Short() || raceEnabled {
+		n = 200
+	}
+	got := transporttest.IdleMemory(t, impl, n, nil, nil)
+	t.Logf("%d bytes per idle connection, both ends in this process", got)
+	if got > budget && !raceEnabled {
+		t.Errorf("%d bytes per idle connection, want at most %d", got, budget)
+	}
+}
+
+// TestPublishForms: 3006 sends the envelope as a map, later ones as bytes in bin.
+func TestPublishForms(t *testing.T) {
+	transporttest.NoLeaks(t)
+	ln := transporttest.Listener(t)
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = c.Write([]byte("\x82\xa4head\x80\xa4body\x81\xa3enc\xa3aes" + "\x82\xa4body\xc4\x09\x81\xa3enc\xa3aes\xa4head\x80" + "\x82\xa4head\x80\xa4body\xa9\x81\xa3enc\xa3aes"))
+		_, _ = io.Copy(io.Discard, c)
+	}()
+	sub := impl.NewSubscriber(t, nil, func(o *transport.ClientOptions) { o.PublishAddr = ln.Addr().String() })
+	for range 3 {
+		if got := transporttest.Receive(t, sub); string(got) != "\x81\xa3enc\xa3aes" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// TestFrames checks the bytes themselves: the header comes back as it was, body is spliced in unopened, publishes are bin.
+func TestFrames(t *testing.T) {
+	transporttest.NoLeaks(t)
+	s := impl.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(_ context.Context, _ string, body []byte) []byte { return append([]byte{0x92, 0x01}, body...) }
+	})
+	for _, c := range []struct {
+		addr       net.Addr
+		send, want string
+	}{
+		{s.RequestAddr(), "\x82\xc4\x04body\x81\xa1a\xc0\xa4head\x82\xc4\x03mid\xc4\x02id\xa1z\x93\x01\x02\x03",
+			"\x82\xa4head\x82\xc4\x03mid\xc4\x02id\xa1z\x93\x01\x02\x03\xa4body\x92\x01\x81\xa1a\xc0"},
+		{s.PublishAddr(), "", "\x82\xa4head\x80\xa4body\xc4\x03\xa2hi"},
+	} {
+		conn, err := net.Dial("tcp", c.addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(c.send)); err != nil {
+			t.Fatal(err)
+		}
+		if c.send == "" {
+			transporttest.WaitSubscribers(t, s, 1)
+			if err := s.Publish([]byte("\xa2hi"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := make([]byte, len(c.want))
+		_ = conn.SetReadDeadline(time.Now().Add(transporttest.Patience))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != c.want {
+			t.Errorf("got %q, %v; want %q", got, err, c.want)
+		}
+	}
+}
+
+// TestDeadPath: after a request that brought nothing back, the next goes over a new connection.
+func TestDeadPath(t *testing.T) {
+	transporttest.NoLeaks(t)
+	ln := transporttest.Listener(t)
+	conns := make(chan net.Conn, 10)
+	go func() {
+		defer close(conns)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = ln.Addr().String() })
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := r.Request(ctx, transporttest.Pack("x")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		cancel()
+		c := <-conns
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Error(err) // the client has closed it
+		}
+		c.Close()
+	}
+	ln.Close()
+}
+
+func FuzzFrames(f *testing.F) {
+	for _, b := range hostile {
+		if len(b) < 1<<16 {
+			f.Add(b)
+		}
+	}
+	f.Add([]byte("\x82\xa4head\x81\xa3mid\xd9\x24aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee\xa4body\x83\xa3enc\xa3aes\xa4load\xc4\x02hi\xa7version\x03"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		const limit = 1 << 16
+		r := &reader{r: bufio.NewReaderSize(bytes.NewReader(b), 16), max: limit}
+		for {
+			fr, err := r.next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, transport.ErrTooBig) && !errors.Is(err, transport.ErrProtocol) {
+					t.Fatalf("unexpected error %v", err)
+				}
+				return
+			}
+			if len(fr.head) > maxHead || len(fr.body) > limit {
+				t.Fatalf("head of %d and body of %d bytes", len(fr.head), len(fr.body))
+			}
+			// What was cut out is one whole value, and survives being framed again.
+			if fr.head == nil {
+				continue
+			}
+			mid(fr.head)
+			two := &reader{r: bufio.NewReaderSize(bytes.NewReader(append(head(fr.head), fr.body...)), 16), max: limit}
+			back, err := two.next()
+			if err != nil || !bytes.Equal(back.head, fr.head) || !bytes.Equal(back.body, fr.body) {
+				t.Fatalf("%q / %q came back as %q / %q, %v", fr.head, fr.body, back.head, back.body, err)
+			}
+			if v, err := payload.Unmarshal(fr.body); err == nil && v != nil {
+				if _, isMapValue := v.(map[string]any); isMapValue != isMap(fr.body) {
+					if _, anyMap := v.(map[any]any); !anyMap {
+						t.Fatalf("%q is %T, and isMap says %v", fr.body, v, isMap(fr.body))
+					}
+				}
+				ext := fr.body[0] >= 0xc7 && fr.body[0] <= 0xc9 || fr.body[0] >= 0xd4 && fr.body[0] <= 0xd8
+				if want, ok := payload.Bytes(v); ok && !ext {
+					if got, ok := content(fr.body); !ok || !bytes.Equal(got, want) {
+						t.Fatalf("content of %q is %q, want %q", fr.body, got, want)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package transporttest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Attack sends byte streams to both ports of a server, and checks after each that good clients are served, old and new; at
+// the end, that nothing is left of them. Streams that a peer cannot be blamed for are welcome too.
+func Attack(t *testing.T, i Impl, streams map[string][]byte) {
+	NoLeaks(t)
+	before := heap()
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.MaxMessage, o.MaxUnauthenticated = 4<<20, 4<<20
+		o.WriteTimeout = 2 * time.Second
+		o.Presence = func([]byte) (string, bool) { return "", false }
+	})
+	sub, r := i.NewSubscriber(t, s, nil), i.NewRequester(t, s, nil)
+	WaitSubscribers(t, s, 1)
+	n := 0
+	served := func(t *testing.T) {
+		t.Helper()
+		n++
+		MustRequest(t, r, "still there")
+		MustPublish(t, s, fmt.Sprint(n), nil)
+		if got := Unpack(Receive(t, sub)); got != fmt.Sprint(n) {
+			t.Fatalf("got %q, want %d", got, n)
+		}
+		fresh := i.NewRequester(t, s, nil)
+		MustRequest(t, fresh, "new here")
+		fresh.Close()
+		if st := sub.State(); st.Reconnects != 0 {
+			t.Fatalf("good subscriber lost its connection: %+v", st)
+		}
+	}
+	for name, b := range streams {
+		t.Run(name, func(t *testing.T) {
+			for _, addr := range []net.Addr{s.PublishAddr(), s.RequestAddr()} {
+				c, err := net.Dial("tcp", addr.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+				if _, err := c.Write(b); err != nil {
+					t.Logf("cut off while writing: %v", err)
+				}
+			}
+			served(t)
+		})
+	}
+	if after := heap(); after > before+64<<20 {
+		t.Errorf("heap grew from %d to %d MiB", before>>20, after>>20)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Unread checks that a client which sends request and never reads the large answer is closed after the write deadline, while others are
+// served. request is what such a client writes; its body is Pack("big").
+func Unread(t *testing.T, i Impl, request []byte) {
+	NoLeaks(t)
+	log, logged := Logs()
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Log = log
+		o.WriteTimeout = 50 * time.Millisecond
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if Unpack(body) == "big" {
+				return Pack(string(make([]byte, 16<<20)))
+			}
+			return Echo(ctx, peer, body)
+		}
+	})
+	c, err := net.Dial("tcp", s.RequestAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write(request); err != nil {
+		t.Fatal(err)
+	}
+	MustRequest(t, i.NewRequester(t, s, nil), "others")
+	Eventually(t, "write deadline in the log", func() bool { return strings.Contains(logged(), "i/o timeout") })
+	_ = c.SetReadDeadline(time.Now().Add(Patience))
+	if n, err := io.Copy(io.Discard, c); n >= 16<<20 {
+		t.Errorf("read %d bytes, %v: the server waited", n, err)
+	}
+}
+
+// IdleMemory reports how many bytes of this process one idle subscriber and one idle requester cost the server, their clients being
+// raw connections that send hello for the publish and the request port. It counts heap and stacks.
+func IdleMemory(t testing.TB, i Impl, n int, pub, req []byte) (perConn int) {
+	t.Helper()
+	s := i.StartServer(t, nil)
+	conns := make([]net.Conn, 0, n)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	before := inUse()
+	for k := range n {
+		addr, hello := s.PublishAddr(), pub
+		if k%2 == 1 {
+			addr, hello = s.RequestAddr(), req
+		}
+		c, err := net.Dial("tcp", addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+		if _, err := c.Write(hello); err != nil {
+			t.Fatal(err)
+		}
+	}
+	WaitSubscribers(t, s, n/2)
+	time.Sleep(100 * time.Millisecond) // the last handshakes of the request port
+	after := inUse()
+	return int(after-before) / n
+}
+
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}

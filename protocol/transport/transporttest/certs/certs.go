@@ -1,0 +1,73 @@
+// Package certs makes a certificate authority, and a server's and a client's certificate, in a directory: for tests of TLS.
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Make writes ca.pem, server.pem, server.key, client.pem and client.key, and returns their directory. The server is 127.0.0.1 and
+// localhost.
+func Make(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	caKey := newKey(t)
+	write(t, filepath.Join(dir, "ca.pem"), "CERTIFICATE", sign(t, ca, ca, &caKey.PublicKey, caKey))
+	for i, name := range []string{"server", "client"} {
+		c := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(2 + i)), Subject: pkix.Name{CommonName: name},
+			NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}
+		if name == "server" {
+			c.DNSNames, c.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+		}
+		key := newKey(t)
+		write(t, filepath.Join(dir, name+".pem"), "CERTIFICATE", sign(t, c, ca, &key.PublicKey, caKey))
+		der, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name+".key"), "EC PRIVATE KEY", der)
+	}
+	return dir
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func sign(t testing.TB, c, parent *x509.Certificate, pub *ecdsa.PublicKey, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, pub, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func write(t testing.TB, path, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,410 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+func publishOrder(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	var subs []transport.Subscriber
+	for range 5 {
+		subs = append(subs, i.NewSubscriber(t, s, nil))
+	}
+	WaitSubscribers(t, s, 5)
+	const n = 200
+	go func() {
+		for k := range n {
+			MustPublish(t, s, fmt.Sprint(k), nil)
+		}
+	}()
+	for _, sub := range subs {
+		for k := range n {
+			if got := Unpack(Receive(t, sub)); got != fmt.Sprint(k) {
+				t.Fatalf("message %d is %q", k, got)
+			}
+		}
+	}
+	for _, sub := range subs {
+		if st := sub.State(); !st.Connected || st.Err != nil || st.Reconnects != 0 || st.Addr != s.PublishAddr().String() {
+			t.Errorf("state %+v", st)
+		}
+		sub.Close()
+		if st := sub.State(); st.Connected || st.Err != nil {
+			t.Errorf("state after close %+v", st)
+		}
+	}
+	WaitSubscribers(t, s, 0)
+	if n := s.Dropped(); n != 0 {
+		t.Errorf("%d dropped, want 0", n)
+	}
+}
+
+func publishSizes(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	sub := i.NewSubscriber(t, s, nil)
+	WaitSubscribers(t, s, 1)
+	for _, n := range []int{0, 250, 251, 255, 256, 65_530, 65_536, 1 << 20, 3 << 20} {
+		msg := strings.Repeat("y", n)
+		MustPublish(t, s, msg, nil)
+		if got := Unpack(Receive(t, sub)); got != msg {
+			t.Fatalf("size %d: got %d bytes", n, len(got))
+		}
+	}
+}
+
+func topics(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Filter = true
+		o.Presence = trust
+	})
+	var subs []transport.Subscriber
+	for _, id := range []string{"alpha", "beta", "gamma"} {
+		subs = append(subs, i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
+			o.Filter, o.ID = true, id
+			o.Presence = func() ([]byte, error) { return Pack(id), nil }
+		}))
+	}
+	WaitSubscribers(t, s, 3)
+	if i.Presence {
+		Eventually(t, "three present", func() bool { return len(s.Present()) == 3 })
+	} else if i.Topics {
+		// Two subscriptions each: the second may lag behind the first.
+		for _, sub := range subs {
+			Eventually(t, "addressed message", func() bool {
+				MustPublish(t, s, "warm", []string{"alpha", "beta", "gamma"})
+				select {
+				case <-sub.Messages():
+					return true
+				case <-time.After(10 * time.Millisecond):
+					return false
+				}
+			})
+		}
+	}
+	MustPublish(t, s, "for b and c", []string{"beta", "gamma", "nobody"})
+	MustPublish(t, s, "for nobody", []string{})
+	MustPublish(t, s, "for all", nil)
+	for k, sub := range subs {
+		var got []string
+		for len(got) == 0 || got[len(got)-1] != "for all" {
+			if m := Unpack(Receive(t, sub)); m != "warm" {
+				got = append(got, m)
+			}
+		}
+		want := "for b and c, for all"
+		switch {
+		case !i.Topics:
+			want = "for b and c, for nobody, for all"
+		case k == 0:
+			want = "for all"
+		}
+		if g := strings.Join(got, ", "); g != want {
+			t.Errorf("subscriber %d got %q, want %q", k, g, want)
+		}
+	}
+}
+
+// trust is a Presence function that believes everything but "liar".
+func trust(load []byte) (string, bool) {
+	id := Unpack(load)
+	return id, id != "liar"
+}
+
+func presence(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) { o.Presence = trust })
+	for _, id := range []string{"b", "a", "a", "liar"} {
+		i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
+			o.ID = id
+			o.Presence = func() ([]byte, error) { return Pack(id), nil }
+		})
+	}
+	if !i.Presence {
+		WaitSubscribers(t, s, 4)
+		if p := s.Present(); p != nil {
+			t.Errorf("present %q, want nil: this transport cannot know", p)
+		}
+		return
+	}
+	Eventually(t, "a and b present", func() bool { return strings.Join(s.Present(), ",") == "a,b" })
+
+	states := make(chan transport.State, 100)
+	i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
+		o.OnState = func(st transport.State) {
+			select {
+			case states <- st:
+			default:
+			}
+		}
+		o.Presence = func() ([]byte, error) { return nil, errors.New("no key yet") }
+	})
+	if st := <-states; st.Connected || st.Err == nil || !strings.Contains(st.Err.Error(), "no key yet") {
+		t.Errorf("state %+v, want the presence function's error", st)
+	}
+}
+
+// slowSubscriber: who does not read is cut off; others and the publisher do not notice.
+func slowSubscriber(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.PubHWM = 50
+		o.WriteTimeout = Patience
+	})
+	good := i.NewSubscriber(t, s, nil)
+	slow := i.NewSubscriber(t, s, nil)
+	WaitSubscribers(t, s, 2)
+	msg := strings.Repeat("z", 64<<10)
+	const n = 600
+	var worst time.Duration
+	for k := range n {
+		start := time.Now()
+		MustPublish(t, s, msg, nil)
+		worst = max(worst, time.Since(start))
+		if got := Unpack(Receive(t, good)); got != msg {
+			t.Fatalf("message %d: %d bytes", k, len(got))
+		}
+	}
+	if worst > 2*time.Second {
+		t.Errorf("one Publish took %v", worst)
+	}
+	if d := s.Dropped(); d != 1 {
+		t.Errorf("%d dropped, want 1", d)
+	}
+	if st := good.State(); st.Reconnects != 0 || !st.Connected {
+		t.Errorf("good subscriber %+v", st)
+	}
+	// The slow one wakes up, finds the end of its connection behind what was queued, and comes back.
+	go func() {
+		for range slow.Messages() {
+		}
+	}()
+	Eventually(t, "slow subscriber reconnected", func() bool { return slow.State().Reconnects == 1 && slow.State().Connected })
+	slow.Close()
+}
+
+func publishTooBig(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	sub := i.NewSubscriber(t, s, func(o *transport.ClientOptions) { o.MaxMessage = 100_000 })
+	WaitSubscribers(t, s, 1)
+	MustPublish(t, s, strings.Repeat("x", 1<<20), nil)
+	Eventually(t, "reconnected", func() bool { return sub.State().Reconnects == 1 })
+	WaitSubscribers(t, s, 1)
+	MustPublish(t, s, "after", nil)
+	if got := Unpack(Receive(t, sub)); got != "after" {
+		t.Errorf("got %.20q", got)
+	}
+}
+
+func serverRestart(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	var mu sync.Mutex
+	var states []transport.State
+	opts := func(o *transport.ClientOptions) {
+		o.OnState = func(st transport.State) {
+			mu.Lock()
+			defer mu.Unlock()
+			states = append(states, st)
+		}
+	}
+	sub := i.NewSubscriber(t, s, opts)
+	r := i.NewRequester(t, s, nil)
+	for round := range 3 {
+		WaitSubscribers(t, s, 1)
+		MustPublish(t, s, fmt.Sprint("round ", round), nil)
+		if got := Unpack(Receive(t, sub)); got != fmt.Sprint("round ", round) {
+			t.Fatalf("got %q", got)
+		}
+		MustRequest(t, r, "hello")
+		pub, req := s.PublishAddr().String(), s.RequestAddr().String()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		Eventually(t, "noticed", func() bool { st := sub.State(); return !st.Connected && st.Err != nil })
+		s = i.serveAt(t, pub, req)
+	}
+	WaitSubscribers(t, s, 1)
+	Eventually(t, "third reconnect", func() bool { return sub.State().Reconnects == 3 && sub.State().Connected })
+	sub.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	ups, downs := 0, 0
+	for _, st := range states {
+		if st.Connected {
+			if st.Reconnects != ups || st.Err != nil {
+				t.Errorf("connection %d: %+v", ups, st)
+			}
+			ups++
+		} else if st.Err != nil {
+			downs++
+		}
+	}
+	if ups != 4 || downs < 3 {
+		t.Errorf("%d connections and %d losses reported, want 4 and at least 3", ups, downs)
+	}
+	if last := states[len(states)-1]; last.Connected || last.Err != nil {
+		t.Errorf("last state %+v, want closed without error", last)
+	}
+}
+
+func serverLater(t *testing.T, i Impl) {
+	pub, req := freeAddr(t, i)
+	sub := i.NewSubscriber(t, nil, func(o *transport.ClientOptions) { o.PublishAddr = pub })
+	Eventually(t, "first failure", func() bool { return sub.State().Err != nil })
+	if st := sub.State(); st.Connected || st.Addr != pub || !strings.Contains(st.Err.Error(), "refused") {
+		t.Errorf("state %+v", st)
+	}
+	s := i.serveAt(t, pub, req)
+	WaitSubscribers(t, s, 1)
+	MustPublish(t, s, "hello", nil)
+	if got := Unpack(Receive(t, sub)); got != "hello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// reset: a new connection at once, although the backoff is long.
+func reset(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	sub := i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
+		o.ReconDefault, o.ReconMax, o.ReconRandomize = time.Hour, time.Hour, false
+	})
+	for k := range 3 {
+		Eventually(t, "connected", func() bool { return sub.State().Connected && sub.State().Reconnects == k })
+		sub.Reset()
+	}
+	Eventually(t, "connected", func() bool { return sub.State().Connected && sub.State().Reconnects == 3 })
+	WaitSubscribers(t, s, 1)
+	MustPublish(t, s, "still here", nil)
+	if got := Unpack(Receive(t, sub)); got != "still here" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func subscriberContext(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	sub, err := i.Dialer.Subscribe(ctx, i.options(s, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	WaitSubscribers(t, s, 1)
+	cancel()
+	select {
+	case _, ok := <-sub.Messages():
+		if ok {
+			t.Error("a message out of nowhere")
+		}
+	case <-time.After(Patience):
+		t.Error("messages not closed")
+	}
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := sub.Close(); err != nil {
+		t.Error(err)
+	}
+	WaitSubscribers(t, s, 0)
+}
+
+// shutdown lets a running request finish and takes no new ones.
+func shutdown(t *testing.T, i Impl) {
+	started, release := make(chan struct{}), make(chan struct{})
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			close(started)
+			<-release
+			return Echo(ctx, peer, body)
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	replied := make(chan struct{})
+	go func() {
+		defer close(replied)
+		MustRequest(t, r, "last")
+	}()
+	<-started
+	done := make(chan error)
+	go func() { done <- s.Shutdown(context.Background()) }()
+	Eventually(t, "publishing refused", func() bool { return errors.Is(s.Publish(Pack("x"), nil), transport.ErrClosed) })
+	close(release)
+	<-replied
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func shutdownOutOfTime(t *testing.T, i Impl) {
+	started := make(chan struct{})
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			close(started)
+			<-ctx.Done()
+			return nil
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	errs := make(chan error)
+	go func() {
+		_, err := r.Request(t.Context(), Pack("x"))
+		errs <- err
+	}()
+	<-started
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shutdown: %v; want deadline exceeded", err)
+	}
+	if err := <-errs; !errors.Is(err, transport.ErrNoReply) {
+		t.Errorf("request: %v; want ErrNoReply", err)
+	}
+}
+
+func closedServer(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Publish(Pack("x"), nil); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("publish: %v; want ErrClosed", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func badOptions(t *testing.T, i Impl) {
+	if s, err := i.Listen(transport.ServerOptions{PublishAddr: i.Addr, RequestAddr: i.Addr}); err == nil {
+		s.Close()
+		t.Error("a server without a handler")
+	}
+	s := i.StartServer(t, nil)
+	for _, o := range []transport.ServerOptions{
+		{PublishAddr: s.PublishAddr().String(), RequestAddr: i.Addr},
+		{PublishAddr: i.Addr, RequestAddr: s.RequestAddr().String()},
+		{PublishAddr: "nonsense", RequestAddr: i.Addr},
+	} {
+		o.Handler = Echo
+		if s, err := i.Listen(o); err == nil {
+			s.Close()
+			t.Errorf("listening on %q and %q succeeded", o.PublishAddr, o.RequestAddr)
+		}
+	}
+	for _, a := range []string{"", "host", "host:", ":4505", "host:0", "host:70000", "host:x", "a:b:c"} {
+		if s, err := i.Dialer.Subscribe(t.Context(), transport.ClientOptions{PublishAddr: a}); err == nil {
+			s.Close()
+			t.Errorf("subscribing at %q succeeded", a)
+		}
+		if r, err := i.Dialer.Requester(transport.ClientOptions{RequestAddr: a}); err == nil {
+			r.Close()
+			t.Errorf("requester at %q succeeded", a)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package transporttest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Recovery is what the client of a stream transport must survive: servers that are away, close, say nothing or send garbage, and
+// names that move. garbage are further byte streams that a false server sends.
+func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
+	behaviours := map[string]func(net.Conn){
+		"closes at once": func(c net.Conn) {},
+		"resets at once": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
+		"stays silent":   func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+		"reads nothing":  func(c net.Conn) { _, _ = c.Read(nil); time.Sleep(300 * time.Millisecond) },
+		"echoes":         func(c net.Conn) { _, _ = io.Copy(c, c) },
+		"answers zeros":  func(c net.Conn) { _, _ = c.Write(make([]byte, 4096)) },
+		"answers ones": func(c net.Conn) {
+			_, _ = c.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
+		},
+		"answers a telegram": func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example.com ESMTP\r\n")) },
+	}
+	for name, b := range garbage {
+		behaviours[name] = func(c net.Conn) {
+			go func() { _, _ = io.Copy(io.Discard, c) }()
+			_, _ = c.Write(b)
+			time.Sleep(20 * time.Millisecond) // let it be read before the end
+		}
+	}
+	for name, b := range behaviours {
+		t.Run(name, func(t *testing.T) { recoverFrom(t, i, b) })
+	}
+	t.Run("away for many attempts", func(t *testing.T) { awayLong(t, i) })
+	t.Run("name moves", func(t *testing.T) { nameMoves(t, i) })
+}
+
+// falseServer accepts at addr and behaves badly until stop, which closes everything.
+func falseServer(t *testing.T, addr string, behave func(net.Conn)) (conns *atomic.Int32, stop func()) {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns = new(atomic.Int32)
+	var mu sync.Mutex
+	var open []net.Conn
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns.Add(1)
+			mu.Lock()
+			open = append(open, c)
+			mu.Unlock()
+			wg.Go(func() {
+				defer c.Close()
+				behave(c)
+			})
+		}
+	})
+	return conns, func() {
+		ln.Close()
+		mu.Lock()
+		for _, c := range open {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	}
+}
+
+// recoverFrom points clients at false servers, then puts a good one in their place.
+func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
+	NoLeaks(t)
+	pub, req := freeAddr(t, i)
+	pubConns, stopPub := falseServer(t, pub, behave)
+	reqConns, stopReq := falseServer(t, req, behave)
+	mod := func(o *transport.ClientOptions) {
+		o.PublishAddr, o.RequestAddr = pub, req
+		o.HandshakeTimeout, o.ReadTimeout = 30*time.Millisecond, 30*time.Millisecond
+	}
+	sub, r := i.NewSubscriber(t, nil, mod), i.NewRequester(t, nil, mod)
+	good := make(chan struct{})
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		met := false
+		for b := range sub.Messages() { // a false publisher may send messages that cannot be told from true ones
+			if Unpack(b) == "good" && !met {
+				met = true
+				close(good)
+			}
+		}
+	}()
+	defer func() { sub.Close(); <-drained }()
+	Eventually(t, "false publisher met", func() bool { return pubConns.Load() > 0 })
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+		if b, err := r.Request(ctx, Pack("hello")); err == nil {
+			// A false server that echoes a frame cannot be told from one that answers so.
+			t.Logf("false server answered %q", b)
+		}
+		cancel()
+	}
+	if reqConns.Load() == 0 {
+		t.Error("false server never met")
+	}
+	stopPub()
+	stopReq()
+	s := i.serveAt(t, pub, req)
+	WaitSubscribers(t, s, 1)
+	Eventually(t, "a good message", func() bool {
+		MustPublish(t, s, "good", nil)
+		select {
+		case <-good:
+			return true
+		case <-time.After(20 * time.Millisecond):
+			return false
+		}
+	})
+	MustRequest(t, r, "good")
+}
+
+// awayLong: zmq4's own reconnecting gives up after ten attempts.
+func awayLong(t *testing.T, i Impl) {
+	NoLeaks(t)
+	pub, req := freeAddr(t, i)
+	var failures atomic.Int32
+	sub := i.NewSubscriber(t, nil, func(o *transport.ClientOptions) {
+		o.PublishAddr = pub
+		o.OnState = func(st transport.State) {
+			if !st.Connected {
+				failures.Add(1)
+			}
+		}
+	})
+	Eventually(t, "60 attempts", func() bool { return failures.Load() > 60 })
+	s := i.serveAt(t, pub, req)
+	WaitSubscribers(t, s, 1)
+	MustPublish(t, s, "back", nil)
+	if got := Unpack(Receive(t, sub)); got != "back" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// nameMoves: a name is resolved at every connection, so clients follow a master that moves.
+func nameMoves(t *testing.T, i Impl) {
+	NoLeaks(t)
+	const name = "localhost"
+	var where atomic.Pointer[transport.Server]
+	move := func() transport.Server {
+		s := i.StartServer(t, nil)
+		where.Store(&s)
+		return s
+	}
+	s := move()
+	mod := func(o *transport.ClientOptions) {
+		o.PublishAddr, o.RequestAddr = name+":4505", name+":4506"
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			s := *where.Load()
+			var d net.Dialer
+			switch addr {
+			case o.PublishAddr:
+				return d.DialContext(ctx, network, s.PublishAddr().String())
+			case o.RequestAddr:
+				return d.DialContext(ctx, network, s.RequestAddr().String())
+			}
+			return nil, fmt.Errorf("dialled %q, which is not the name", addr)
+		}
+	}
+	sub, r := i.NewSubscriber(t, nil, mod), i.NewRequester(t, nil, mod)
+	for k := range 3 {
+		WaitSubscribers(t, s, 1)
+		MustPublish(t, s, fmt.Sprint("from ", k), nil)
+		if got := Unpack(Receive(t, sub)); got != fmt.Sprint("from ", k) {
+			t.Errorf("got %q", got)
+		}
+		MustRequest(t, r, "x")
+		old := s
+		s = move()
+		old.Close()
+	}
+	WaitSubscribers(t, s, 1)
+	MustRequest(t, r, "x")
+}

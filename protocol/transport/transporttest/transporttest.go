@@ -1,0 +1,506 @@
+// Package transporttest is the behaviour that every transport must show, as tests, and the tools to test more: what a Handler, a
+// Subscriber and a Publisher promise in package transport is checked here and nowhere else.
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Impl is a transport under test.
+type Impl struct {
+	Listen transport.Listen
+	Dialer transport.Dialer
+	// Addr is where to listen on any free port; "127.0.0.1:0" when empty.
+	Addr string
+	// Topics: with Filter on both sides only the addressed get a message. Presence: presence frames are understood.
+	Topics, Presence bool
+	// MaxReply is the largest reply that the transport sends; 0 = MaxMessage.
+	MaxReply int
+	// Server and Client, when given, change the options of every test, say to put TLS in.
+	Server func(*transport.ServerOptions)
+	Client func(*transport.ClientOptions)
+}
+
+// Patience is how long anything in a test may take.
+const Patience = 20 * time.Second
+
+// Run runs the suite.
+func Run(t *testing.T, i Impl) {
+	if i.Addr == "" {
+		i.Addr = "127.0.0.1:0"
+	}
+	for _, c := range []struct {
+		name string
+		f    func(*testing.T, Impl)
+	}{
+		{"request sizes", requestSizes},
+		{"requests at once", requestsAtOnce},
+		{"late answer", lateAnswer},
+		{"no reply", noReply},
+		{"handler panic", handlerPanic},
+		{"request too big", requestTooBig},
+		{"reply too big", replyTooBig},
+		{"request waits for server", requestWaits},
+		{"request gives up", requestGivesUp},
+		{"requester close", requesterClose},
+		{"approve", approve},
+		{"publish in order", publishOrder},
+		{"publish sizes", publishSizes},
+		{"topics", topics},
+		{"presence", presence},
+		{"slow subscriber", slowSubscriber},
+		{"publish too big", publishTooBig},
+		{"server restart", serverRestart},
+		{"server later", serverLater},
+		{"reset", reset},
+		{"subscriber context", subscriberContext},
+		{"shutdown", shutdown},
+		{"shutdown out of time", shutdownOutOfTime},
+		{"closed server", closedServer},
+		{"bad options", badOptions},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			NoLeaks(t)
+			c.f(t, i)
+		})
+	}
+}
+
+// NoLeaks fails the test when goroutines are left after its other cleanups. Call it first.
+func NoLeaks(t testing.TB) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		var n int
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if n = runtime.NumGoroutine(); n <= before {
+				return
+			}
+		}
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines before, %d after:\n%s", before, n, buf[:runtime.Stack(buf, true)])
+	})
+}
+
+// Eventually waits until f says true.
+func Eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
+		if f() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// Echo answers "echo:" and the body.
+func Echo(_ context.Context, _ string, body []byte) []byte {
+	return wrap(append([]byte("echo:"), body...))
+}
+
+// wrap makes a packed text of b, since tcp needs whole msgpack values; unwrap undoes it.
+func wrap(b []byte) []byte {
+	n := len(b)
+	return append([]byte{0xdb, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, b...)
+}
+
+// Pack makes a msgpack value of text, as a stand-in for an envelope.
+func Pack(s string) []byte { return wrap([]byte(s)) }
+
+// Unpack undoes Pack.
+func Unpack(b []byte) string {
+	if len(b) < 5 {
+		return fmt.Sprintf("not packed: %q", b)
+	}
+	return string(b[5:])
+}
+
+// Server starts a server that the test's end closes. mod may be nil.
+func (i Impl) StartServer(t testing.TB, mod func(*transport.ServerOptions)) transport.Server {
+	t.Helper()
+	if i.Addr == "" {
+		i.Addr = "127.0.0.1:0"
+	}
+	o := transport.ServerOptions{PublishAddr: i.Addr, RequestAddr: i.Addr, Handler: Echo}
+	if i.Server != nil {
+		i.Server(&o)
+	}
+	if mod != nil {
+		mod(&o)
+	}
+	s, err := i.Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (i Impl) options(s transport.Server, mod func(*transport.ClientOptions)) transport.ClientOptions {
+	o := transport.ClientOptions{ReconDefault: time.Millisecond, ReconMax: 20 * time.Millisecond, ReconRandomize: true}
+	if s != nil {
+		o.PublishAddr, o.RequestAddr = s.PublishAddr().String(), s.RequestAddr().String()
+	}
+	if i.Client != nil {
+		i.Client(&o)
+	}
+	if mod != nil {
+		mod(&o)
+	}
+	return o
+}
+
+// NewRequester makes a requester that the test's end closes.
+func (i Impl) NewRequester(t testing.TB, s transport.Server, mod func(*transport.ClientOptions)) transport.Requester {
+	t.Helper()
+	r, err := i.Dialer.Requester(i.options(s, mod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// NewSubscriber makes a subscriber that the test's end closes.
+func (i Impl) NewSubscriber(t testing.TB, s transport.Server, mod func(*transport.ClientOptions)) transport.Subscriber {
+	t.Helper()
+	sub, err := i.Dialer.Subscribe(t.Context(), i.options(s, mod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sub.Close() })
+	return sub
+}
+
+// Receive waits for the next message.
+func Receive(t testing.TB, s transport.Subscriber) []byte {
+	t.Helper()
+	select {
+	case b, ok := <-s.Messages():
+		if !ok {
+			t.Fatal("subscriber closed")
+		}
+		return b
+	case <-time.After(Patience):
+		t.Fatalf("no message; state %+v", s.State())
+	}
+	return nil
+}
+
+// MustRequest requests, and checks that the answer is Echo's.
+func MustRequest(t testing.TB, r transport.Requester, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	b, err := r.Request(ctx, Pack(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := append([]byte("echo:"), Pack(body)...); !bytes.Equal(b[5:], want) {
+		t.Fatalf("reply of %d bytes %.40q, want %d bytes %.40q", len(b), b, len(want)+5, want)
+	}
+}
+
+// WaitSubscribers waits until s has n subscribers.
+func WaitSubscribers(t testing.TB, s transport.Server, n int) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%d subscribers", n), func() bool { return s.Subscribers() == n })
+}
+
+// MustPublish publishes.
+func MustPublish(t testing.TB, s transport.Server, msg string, topics []string) {
+	t.Helper()
+	if err := s.Publish(Pack(msg), topics); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Logs is a logger to look into.
+func Logs() (*slog.Logger, func() string) {
+	b := &lockedBuffer{}
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug})), b.String
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func requestSizes(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	r := i.NewRequester(t, s, nil)
+	for _, n := range []int{0, 1, 100, 240, 255, 256, 600, 65_535, 65_536, 1 << 20, 4<<20 - 100, 8 << 20} {
+		if i.MaxReply > 0 && n > i.MaxReply-100 {
+			continue
+		}
+		MustRequest(t, r, strings.Repeat("x", n))
+	}
+}
+
+func requestsAtOnce(t *testing.T, i Impl) {
+	s := i.StartServer(t, nil)
+	var wg sync.WaitGroup
+	for c := range 4 {
+		r := i.NewRequester(t, s, nil)
+		for k := range 10 {
+			wg.Go(func() {
+				for n := range 10 {
+					ctx, cancel := context.WithTimeout(t.Context(), Patience)
+					body := Pack(fmt.Sprintf("%d/%d/%d", c, k, n))
+					b, err := r.Request(ctx, body)
+					cancel()
+					if err != nil || !bytes.Equal(b[5:], append([]byte("echo:"), body...)) {
+						t.Errorf("request %q: %q, %v", body, b, err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// lateAnswer: the answer to a request that was given up must not answer the next one.
+func lateAnswer(t *testing.T, i Impl) {
+	release := make(chan struct{})
+	var once sync.Once
+	defer once.Do(func() { close(release) })
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if Unpack(body) == "slow" {
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+			}
+			return Echo(ctx, peer, body)
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	MustRequest(t, r, "first")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	b, err := r.Request(ctx, Pack("slow"))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("slow request: %q, %v; want deadline exceeded", b, err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("gave up after %v, not 50 ms", d)
+	}
+	once.Do(func() { close(release) })
+	for n := range 20 {
+		MustRequest(t, r, fmt.Sprint("next", n))
+	}
+}
+
+func noReply(t *testing.T, i Impl) {
+	var calls atomic.Int32
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			calls.Add(1)
+			if Unpack(body) == "none" {
+				return nil
+			}
+			return Echo(ctx, peer, body)
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	if b, err := r.Request(ctx, Pack("none")); !errors.Is(err, transport.ErrNoReply) {
+		t.Errorf("got %q, %v; want ErrNoReply", b, err)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("handler called %d times, want 1: a request must not be sent twice", n)
+	}
+	MustRequest(t, r, "after")
+}
+
+func handlerPanic(t *testing.T, i Impl) {
+	log, logged := Logs()
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Log = log
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if Unpack(body) == "panic" {
+				panic("oh no")
+			}
+			return Echo(ctx, peer, body)
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	if b, err := r.Request(ctx, Pack("panic")); !errors.Is(err, transport.ErrNoReply) {
+		t.Errorf("got %q, %v; want ErrNoReply", b, err)
+	}
+	MustRequest(t, r, "after")
+	Eventually(t, "panic in the log", func() bool { return strings.Contains(logged(), "oh no") })
+}
+
+func requestTooBig(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) { o.MaxMessage = 100_000 })
+	r := i.NewRequester(t, s, nil)
+	MustRequest(t, r, strings.Repeat("x", 90_000))
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	if b, err := r.Request(ctx, Pack(strings.Repeat("x", 1<<20))); !errors.Is(err, transport.ErrNoReply) {
+		t.Errorf("got %d bytes, %v; want ErrNoReply", len(b), err)
+	}
+	MustRequest(t, r, "after")
+}
+
+func replyTooBig(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if Unpack(body) == "big" {
+				return Pack(strings.Repeat("x", 1<<20))
+			}
+			return Echo(ctx, peer, body)
+		}
+	})
+	r := i.NewRequester(t, s, func(o *transport.ClientOptions) { o.MaxMessage = 100_000 })
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	if b, err := r.Request(ctx, Pack("big")); !errors.Is(err, transport.ErrTooBig) {
+		t.Errorf("got %d bytes, %v; want ErrTooBig", len(b), err)
+	}
+	MustRequest(t, r, "after")
+}
+
+// freeAddr is an address where nobody listens, but a server can.
+func freeAddr(t *testing.T, i Impl) (pub, req string) {
+	t.Helper()
+	s := i.StartServer(t, nil)
+	pub, req = s.PublishAddr().String(), s.RequestAddr().String()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return pub, req
+}
+
+func (i Impl) serveAt(t *testing.T, pub, req string) transport.Server {
+	t.Helper()
+	return i.StartServer(t, func(o *transport.ServerOptions) { o.PublishAddr, o.RequestAddr = pub, req })
+}
+
+func requestWaits(t *testing.T, i Impl) {
+	pub, req := freeAddr(t, i)
+	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		if _, err := r.Request(ctx, Pack("early")); err != nil {
+			t.Error(err)
+		}
+	}()
+	time.Sleep(30 * time.Millisecond) // a few attempts in vain
+	i.serveAt(t, pub, req)
+	<-done
+}
+
+func requestGivesUp(t *testing.T, i Impl) {
+	_, req := freeAddr(t, i)
+	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := r.Request(ctx, Pack("x"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), req) {
+		t.Errorf("error %v; want the deadline, the reason and the address", err)
+	}
+}
+
+func requesterClose(t *testing.T, i Impl) {
+	started := make(chan struct{}, 1)
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			started <- struct{}{}
+			<-ctx.Done()
+			return nil
+		}
+	})
+	r := i.NewRequester(t, s, nil)
+	errs := make(chan error)
+	go func() {
+		_, err := r.Request(context.Background(), Pack("x"))
+		errs <- err
+	}()
+	<-started
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-errs; !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("running request: %v; want ErrClosed", err)
+	}
+	if _, err := r.Request(t.Context(), Pack("x")); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("later request: %v; want ErrClosed", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// approve: Approve may be called any number of times, and large requests pass before and after.
+func approve(t *testing.T, i Impl) {
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.MaxMessage, o.MaxUnauthenticated = 2<<20, 1
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			transport.Approve(ctx)
+			transport.Approve(ctx)
+			return Echo(ctx, peer, body)
+		}
+	})
+	var wg sync.WaitGroup
+	for range 4 {
+		r := i.NewRequester(t, s, nil)
+		wg.Go(func() {
+			for range 4 {
+				MustRequest(t, r, strings.Repeat("x", 1<<20))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Listener is a loopback listener on a free port, closed at the test's end.
+func Listener(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln
+}

@@ -1,0 +1,191 @@
+// Package ws speaks Salt's ws transport (3007 and later): WebSocket over HTTP/1.1, whatever the path. A request is one binary
+// message on a connection of its own, and so is the reply; a publish is a binary message that holds a bin value that holds the
+// packed envelope. It is a package apart since it needs net/http.
+//
+// Python's side takes no message of 4 MiB or more, so none is sent to it.
+//
+// Salt's source: salt/transport/ws.py.
+package ws
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/serve"
+)
+
+const (
+	// maxPython is the largest message in bytes that aiohttp takes by default.
+	maxPython = 4<<20 - 1
+	// maxUpgrade is the largest HTTP request head in bytes.
+	maxUpgrade = 16 << 10
+	// agent is how our peers know us: they take more than Python does.
+	agent = "brine"
+)
+
+// conn is a WebSocket over a stream with deadlines of ours.
+type conn struct {
+	*websocket.Conn
+	stream *stream
+	python bool // messages to it are limited
+}
+
+// stream is a connection whose writes may only stand still so long, and whose reads, inside of a message, too.
+type stream struct {
+	net.Conn
+	readTimeout, writeTimeout time.Duration
+	idleTimeout               time.Duration // between messages; 0 = none
+	inside                    atomic.Bool
+	set                       bool // a read deadline is set; only the reading goroutine uses it
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	timeout := s.idleTimeout
+	if s.inside.Load() {
+		timeout = s.readTimeout
+	}
+	if timeout > 0 || s.set {
+		var t time.Time
+		if timeout > 0 {
+			t = time.Now().Add(timeout)
+		}
+		s.set = timeout > 0
+		if err := s.SetReadDeadline(t); err != nil {
+			return 0, err
+		}
+	}
+	return s.Conn.Read(p)
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	if err := serve.Write(s.Conn, s.writeTimeout, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// receive reads one binary message of at most limit bytes, making room as it arrives; grant, when not nil, is asked before it grows
+// beyond transport.SmallMessage.
+func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, error) {
+	typ, r, err := c.Reader(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	c.stream.inside.Store(true)
+	defer c.stream.inside.Store(false)
+	if typ != websocket.MessageBinary {
+		return nil, fmt.Errorf("ws: message is not binary: %w", transport.ErrProtocol)
+	}
+	buf := make([]byte, 0, 1024)
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return nil, fmt.Errorf("ws: message of more than %d bytes: %w", limit, transport.ErrTooBig)
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) < cap(buf) {
+			continue
+		}
+		size := min(int64(2*cap(buf)), limit+1)
+		if grant != nil && size > transport.SmallMessage {
+			if err := grant(size); err != nil {
+				return nil, err
+			}
+		}
+		buf = append(make([]byte, 0, size), buf...)
+	}
+}
+
+// send writes one binary message.
+func (c *conn) send(b []byte) error {
+	if c.python && len(b) > maxPython {
+		return fmt.Errorf("ws: message of %d bytes, and Python peers take no more than %d: %w", len(b), maxPython, transport.ErrTooBig)
+	}
+	if err := c.Conn.Write(context.Background(), websocket.MessageBinary, b); err != nil {
+		return fmt.Errorf("ws: cannot send: %w", err)
+	}
+	return nil
+}
+
+// Close drops the connection at once. A closing handshake would let a silent peer hold it.
+func (c *conn) Close() error {
+	c.stream.Conn.Close()
+	return c.CloseNow()
+}
+
+// upgrade makes a WebSocket of a fresh server connection. Its caller has set a deadline.
+func upgrade(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, error) {
+	br := bufio.NewReaderSize(io.LimitReader(c, maxUpgrade), 1024)
+	r, err := http.ReadRequest(br)
+	if err != nil {
+		return nil, fmt.Errorf("ws: cannot read request: %w", err)
+	}
+	s := &stream{Conn: c, readTimeout: readTimeout, writeTimeout: writeTimeout}
+	w := &response{stream: s, r: br, header: make(http.Header)}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return nil, fmt.Errorf("ws: %w: %w", err, transport.ErrProtocol)
+	}
+	ws.SetReadLimit(-1) // receive has its own
+	return &conn{Conn: ws, stream: s, python: !strings.HasPrefix(r.UserAgent(), agent)}, nil
+}
+
+// response is the http.ResponseWriter of one upgrade: net/http's server would bring an accept loop and limits of its own.
+type response struct {
+	stream  *stream
+	r       *bufio.Reader
+	header  http.Header
+	started bool
+	err     error
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	if w.started {
+		return
+	}
+	w.started = true
+	w.header.Set("Server", agent)
+	if status != http.StatusSwitchingProtocols {
+		w.header.Set("Connection", "close")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = w.header.Write(&b) // a Builder does not fail
+	b.WriteString("\r\n")
+	_, w.err = w.stream.Write([]byte(b.String()))
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.err != nil {
+		return 0, w.err
+	}
+	return w.stream.Write(p)
+}
+
+// Hijack implements http.Hijacker.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.err != nil {
+		return nil, nil, w.err
+	}
+	return w.stream, bufio.NewReadWriter(w.r, bufio.NewWriterSize(w.stream, 1024)), nil
+}

@@ -1,0 +1,191 @@
+package ws
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/transporttest"
+)
+
+var impl = transporttest.Impl{Listen: Listen, Dialer: New()}
+
+func TestSuite(t *testing.T) { transporttest.Run(t, impl) }
+
+const upgrade101 = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+
+// hostile are answers that no server should give.
+var hostile = map[string][]byte{
+	"status 200":       []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+	"status 500":       []byte("HTTP/1.1 500 Oh\r\n\r\n"),
+	"redirect":         []byte("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
+	"wrong accept key": []byte(upgrade101 + "Sec-WebSocket-Accept: x\r\n\r\n\x82\x01x"),
+	"endless head":     []byte(upgrade101 + "X: " + strings.Repeat("x", 1<<20)),
+	"endless body":     []byte("HTTP/1.1 404 Not Found\r\n\r\n" + strings.Repeat("x", 1<<20)),
+}
+
+func TestRecovery(t *testing.T) { transporttest.Recovery(t, impl, hostile) }
+
+const upgradeGet = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+
+// masked makes a client's frame with the zero mask.
+func masked(first byte, body []byte) []byte {
+	b := []byte{first, 0x80 | 127}
+	b = binary.BigEndian.AppendUint64(b, uint64(len(body)))
+	return append(append(b, 0, 0, 0, 0), body...)
+}
+
+func TestAttack(t *testing.T) {
+	streams := map[string][]byte{
+		"silence":             nil,
+		"half a request":      []byte("GET / HT"),
+		"not http":            []byte("\x82\xa4head\x80\xa4body\xa1x"),
+		"http without socket": []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+		"http/1.0":            []byte("GET / HTTP/1.0\r\n\r\n"),
+		"http/2":              []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+		"post":                []byte("POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 9999999999\r\n\r\n"),
+		"endless head":        []byte("GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 1<<20)),
+		"endless headers":     []byte("GET / HTTP/1.1\r\n" + strings.Repeat("X: x\r\n", 1<<18)),
+		"other site":          []byte(upgradeGet + "Origin: http://elsewhere.example.com\r\n\r\n"),
+		"bad key":             []byte(strings.Replace(upgradeGet, "AAAA==", "A", 1) + "\r\n"),
+	}
+	for name, frames := range map[string][]byte{
+		"not masked":                  []byte("\x82\x01x"),
+		"length 2^63":                 []byte("\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00"),
+		"length 2^62":                 []byte("\x82\xff\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"length 8 GiB":                []byte("\x82\xff\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"text":                        masked(0x81, []byte("close")),
+		"reserved bits":               masked(0xf2, []byte("x")),
+		"reserved opcode":             masked(0x8f, []byte("x")),
+		"long ping":                   masked(0x89, make([]byte, 200)),
+		"ping in fragments":           masked(0x09, []byte("x")),
+		"pings":                       bytes.Repeat([]byte("\x89\x80\x00\x00\x00\x00"), 10_000),
+		"continuation of nothing":     masked(0x80, []byte("x")),
+		"message inside of a message": append(masked(0x02, []byte("x")), masked(0x82, []byte("y"))...),
+		"fragments without end":       append(masked(0x02, nil), bytes.Repeat(masked(0x00, make([]byte, 1000)), 20_000)...),
+		"empty fragments":             append(masked(0x02, nil), bytes.Repeat(masked(0x00, nil), 20_000)...),
+		"empty message":               masked(0x82, nil),
+		"too big":                     masked(0x82, make([]byte, 5<<20)),
+		"half a message":              masked(0x82, make([]byte, 1000))[:500],
+		"close":                       masked(0x88, []byte("\x03\xe8bye")),
+		"close with one byte":         masked(0x88, []byte("\x03")),
+	} {
+		streams["upgraded: "+name] = append([]byte(upgradeGet+"\r\n"), frames...)
+	}
+	transporttest.Attack(t, impl, streams)
+}
+
+func TestUnread(t *testing.T) {
+	transporttest.Unread(t, impl, append([]byte(upgradeGet+"User-Agent: brine\r\n\r\n"), masked(0x82, transporttest.Pack("big"))...))
+}
+
+// TestIdleMemory holds the budget: bytes of the server, per idle connection.
+func TestIdleMemory(t *testing.T) {
+	const budget = 16 << 10
+	n := 2000
+	if testing.Short() || raceEnabled {
+		n = 200
+	}
+	got := transporttest.IdleMemory(t, impl, n, []byte(upgradeGet+"\r\n"), []byte(upgradeGet+"\r\n"))
+	t.Logf("%d bytes per idle connection, both ends in this process", got)
+	if got > budget && !raceEnabled {
+		t.Errorf("%d bytes per idle connection, want at most %d", got, budget)
+	}
+}
+
+// TestPythonLimit: nothing of 4 MiB or more goes to a peer that is not ours, neither way.
+func TestPythonLimit(t *testing.T) {
+	transporttest.NoLeaks(t)
+	big := transporttest.Pack(strings.Repeat("x", 4<<20))
+	log, logged := transporttest.Logs()
+	s := impl.StartServer(t, func(o *transport.ServerOptions) {
+		o.Log = log
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if transporttest.Unpack(body) == "big" {
+				return big
+			}
+			return transporttest.Echo(ctx, peer, body)
+		}
+	})
+	dial := func(addr net.Addr) *websocket.Conn {
+		c, _, err := websocket.Dial(t.Context(), "http://"+addr.String(), &websocket.DialOptions{HTTPHeader: http.Header{"User-Agent": {"Python/3.11 aiohttp/3.9"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetReadLimit(-1)
+		t.Cleanup(func() { c.CloseNow() })
+		return c
+	}
+	c := dial(s.RequestAddr())
+	if err := c.Write(t.Context(), websocket.MessageBinary, transporttest.Pack("big")); err != nil {
+		t.Fatal(err)
+	}
+	if _, b, err := c.Read(t.Context()); err == nil {
+		t.Errorf("got a reply of %d bytes", len(b))
+	}
+	transporttest.Eventually(t, "reason in the log", func() bool { return strings.Contains(logged(), "Python peers") })
+
+	sub := dial(s.PublishAddr())
+	transporttest.WaitSubscribers(t, s, 1)
+	if err := s.Publish(big, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Publish([]byte("\xa2hi"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, b, err := sub.Read(t.Context()); err != nil || string(b) != "\xc6\x00\x00\x00\x03\xa2hi" {
+		t.Errorf("got %.20q, %v", b, err)
+	}
+
+	// A Python server is known by its Server header.
+	ln := transporttest.Listener(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		r, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return
+		}
+		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+		fmt.Fprintf(c, "%sServer: Python/3.11 aiohttp/3.9\r\nSec-WebSocket-Accept: %s\r\n\r\n", upgrade101, base64.StdEncoding.EncodeToString(sum[:]))
+		if n, _ := io.Copy(io.Discard, c); n > 1000 {
+			t.Errorf("a Python server was sent %d bytes", n)
+		}
+	}()
+	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = ln.Addr().String() })
+	if _, err := r.Request(t.Context(), big); !errors.Is(err, transport.ErrTooBig) {
+		t.Errorf("error %v, want ErrTooBig", err)
+	}
+	<-done
+}
+
+// TestPublishForm: what is not packed bytes ends the connection; str will do for bin.
+func TestPublishForm(t *testing.T) {
+	for in, want := range map[string]string{
+		"\xc4\x02\xa1x": "\xa1x", "\xc5\x00\x02\xa1x": "\xa1x", "\xc6\x00\x00\x00\x02\xa1x": "\xa1x", "\xa2\xa1x": "\xa1x", "\xd9\x02\xa1x": "\xa1x",
+		"": "", "\xc4": "", "\xc6\x00": "", "\xc4\x03\xa1x": "", "\xc4\x01\xa1x": "", "\x80": "", "\x93\x01\x02\x03": "",
+	} {
+		b, err := unpackBin([]byte(in))
+		if string(b) != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v; want %q", in, b, err, want)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package zeromq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/redial"
+)
+
+const (
+	// maxConns is how many requests of one requester may be under way; more wait.
+	maxConns = 128
+	// maxIdle is how many connections are kept for later, idleTimeout for how long: the master has ten thousand clients.
+	maxIdle     = 2
+	idleTimeout = 60 * time.Second
+)
+
+type dialer struct{}
+
+// New is the client side.
+func New() transport.Dialer { return dialer{} }
+
+// Subscribe implements transport.Dialer.
+func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
+	o = o.WithDefaults()
+	if err := transport.CheckAddr(o.PublishAddr); err != nil {
+		return nil, err
+	}
+	if o.Filter && o.ID == "" {
+		return nil, fmt.Errorf("zeromq: filtering needs an id")
+	}
+	return redial.Subscribe(ctx, o, o.PublishAddr, func(ctx context.Context) (redial.Session, error) {
+		s := &session{}
+		var greeting []byte
+		if o.Filter {
+			s.topic = topic(o.ID)
+			greeting = appendFrame(greeting, 0, []byte("\x01"+broadcast))
+			greeting = appendFrame(greeting, 0, []byte("\x01"+s.topic))
+		} else {
+			greeting = appendFrame(greeting, 0, []byte{1})
+		}
+		c, err := dial(ctx, o, o.PublishAddr, o.PublishSource, zmq4.Sub, greeting)
+		s.conn = c
+		return s, err
+	}), nil
+}
+
+// dial connects and shakes hands; greeting is sent after it.
+func dial(ctx context.Context, o transport.ClientOptions, addr, source string, typ zmq4.SocketType, greeting []byte) (*conn, error) {
+	c, err := redial.Dial(ctx, o, addr, source, false)
+	if err != nil {
+		return nil, err
+	}
+	stop := redial.Guard(ctx, c)
+	defer stop()
+	var k *conn
+	if err = c.SetDeadline(time.Now().Add(o.HandshakeTimeout)); err == nil {
+		k, err = newConn(c, typ, false, o.MaxMessage+frameSlack, o.ReadTimeout, o.WriteTimeout, nil)
+	}
+	if err == nil {
+		err = c.SetDeadline(time.Time{})
+	}
+	if err == nil && len(greeting) > 0 {
+		err = k.write(greeting)
+	}
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("zeromq: cannot use connection to %s: %w", addr, err)
+	}
+	return k, nil
+}
+
+// session is a SUB connection.
+type session struct {
+	*conn
+	topic string // of this minion when filtering, else ""
+}
+
+// Receive implements redial.Session.
+func (s *session) Receive() ([]byte, error) {
+	for {
+		frames, cmd, err := s.recv()
+		if err != nil {
+			return nil, err
+		}
+		if cmd != "" {
+			if cmd == "PING" {
+				if err := s.write(pong(frames)); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
+		switch {
+		case len(frames) == 1 && s.topic == "":
+			return frames[0], nil
+		case len(frames) == 2 && (s.topic == "" || sameTopic(frames[0], s.topic) || sameTopic(frames[0], broadcast)):
+			return frames[1], nil
+		}
+		// Not for this minion: a subscription is a prefix, and a topic could be longer.
+	}
+}
+
+// requestPool is the REQ side: connections with one request under way each.
+type requestPool struct {
+	o      transport.ClientOptions
+	ctx    context.Context
+	cancel context.CancelFunc
+	slots  chan struct{}
+	wg     sync.WaitGroup
+
+	mu   sync.Mutex // guards the fields below
+	idle []*reqConn
+	all  map[*reqConn]struct{} // nil once closed
+}
+
+// Requester implements transport.Dialer.
+func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) {
+	o = o.WithDefaults()
+	if err := transport.CheckAddr(o.RequestAddr); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &requestPool{o: o, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxConns),
+		all: make(map[*reqConn]struct{})}, nil
+}
+
+// reqConn is one REQ connection. A goroutine reads it all the time, so that a server that goes away is noticed while it is idle.
+type reqConn struct {
+	p       *requestPool
+	c       *conn
+	replies chan reply
+	timer   *time.Timer // closes it when idle for long
+
+	mu     sync.Mutex // guards busy
+	busy   bool
+	closed bool
+}
+
+type reply struct {
+	body []byte
+	err  error
+}
+
+// Request implements transport.Requester.
+func (p *requestPool) Request(ctx context.Context, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, p.fail(ctx.Err())
+	}
+	c, err := p.take(ctx)
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	b, err := c.exchange(ctx, body)
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	return b, nil
+}
+
+// fail names the server, and tells closing from cancelling.
+func (p *requestPool) fail(err error) error {
+	if p.ctx.Err() != nil {
+		return transport.ErrClosed
+	}
+	return fmt.Errorf("zeromq: no reply from %s: %w", p.o.RequestAddr, err)
+}
+
+// take gives an idle connection or makes one, trying until ctx ends.
+func (p *requestPool) take(ctx context.Context) (*reqConn, error) {
+	p.mu.Lock()
+	for len(p.idle) > 0 {
+		c := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if c.claim() {
+			p.mu.Unlock()
+			return c, nil
+		}
+	}
+	p.mu.Unlock()
+	k, err := redial.Retry(ctx, p.o, func(ctx context.Context) (*conn, error) {
+		return dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, zmq4.Req, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &reqConn{p: p, c: k, replies: make(chan reply, 1), busy: true}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		k.Close()
+		return nil, transport.ErrClosed
+	}
+	p.all[c] = struct{}{}
+	p.wg.Add(1)
+	go c.read()
+	return c, nil
+}
+
+// put keeps a connection that has its reply for the next request.
+func (p *requestPool) put(c *reqConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.all == nil || len(p.idle) >= maxIdle || c.closed {
+		c.c.Close()
+		return
+	}
+	c.busy = false
+	c.timer = time.AfterFunc(idleTimeout, func() { c.c.Close() })
+	p.idle = append(p.idle, c)
+}
+
+// gone forgets a connection that ended.
+func (p *requestPool) gone(c *reqConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, c)
+	for i, x := range p.idle {
+		if x == c {
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			return
+		}
+	}
+}
+
+// Close implements transport.Requester.
+func (p *requestPool) Close() error {
+	p.mu.Lock()
+	p.cancel()
+	for c := range p.all {
+		c.c.Close()
+	}
+	p.all = nil
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+// claim takes c out of idleness; false when it has ended meanwhile.
+func (c *reqConn) claim() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || !c.timer.Stop() {
+		return false
+	}
+	c.busy = true
+	return true
+}
+
+// read hands each reply to the request that waits. A message while none waits is a late or invented answer and ends the connection.
+func (c *reqConn) read() {
+	defer c.p.wg.Done()
+	var err error
+	for err == nil {
+		var body []byte
+		if body, err = c.receive(); err != nil || body == nil {
+			continue
+		}
+		c.mu.Lock()
+		if !c.busy || len(c.replies) > 0 {
+			err = fmt.Errorf("zeromq: reply without a request: %w", transport.ErrProtocol)
+		} else {
+			c.replies <- reply{body: body}
+		}
+		c.mu.Unlock()
+	}
+	c.c.Close()
+	c.p.gone(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if !errors.Is(err, transport.ErrTooBig) && !errors.Is(err, transport.ErrProtocol) {
+		err = fmt.Errorf("%w: %w", transport.ErrNoReply, err)
+	}
+	select {
+	case c.replies <- reply{err: err}:
+	default: // the reply that is there counts
+	}
+}
+
+// receive returns the next reply, or nil for a command.
+func (c *reqConn) receive() ([]byte, error) {
+	frames, cmd, err := c.c.recv()
+	if err != nil {
+		return nil, err
+	}
+	if cmd == "PING" {
+		return nil, c.c.write(pong(frames))
+	}
+	if cmd != "" {
+		return nil, nil
+	}
+	if len(frames) != 2 || len(frames[0]) != 0 {
+		return nil, fmt.Errorf("zeromq: reply is not a delimiter and one frame: %w", transport.ErrProtocol)
+	}
+	return frames[1], nil
+}
+
+// exchange sends body and waits for the reply. When ctx ends first the connection goes with it, so that a late answer finds nobody.
+func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
+	stop := redial.Guard(ctx, c.c)
+	defer stop()
+	head := appendHeader([]byte{flagMore, 0}, 0, len(body))
+	if err := c.c.write(head, body); err != nil {
+		c.c.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", transport.ErrNoReply, err)
+	}
+	r := <-c.replies
+	if !stop() {
+		c.c.Close()
+		if r.err != nil {
+			return nil, ctx.Err()
+		}
+		return r.body, nil
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	c.p.put(c)
+	return r.body, nil
+}

@@ -1,0 +1,285 @@
+// Package zeromq speaks ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets do. It is the only importer of
+// go-zeromq/zmq4, of which it uses the handshake and the frame reading, never the sockets: those believe any frame length, panic
+// on malformed handshakes, block on slow peers and stop reconnecting. Between the library and the peer stands a
+// connection that follows the byte stream and refuses what is too big before anybody allocates for it.
+//
+// We announce ZMTP 3.0, so peers of 3.1 subscribe by messages rather than by commands; both are understood.
+//
+// Salt's source: salt/transport/zeromq.py. The protocol: https://rfc.zeromq.org/spec/23/.
+package zeromq
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+	"github.com/go-zeromq/zmq4/security/null"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/serve"
+)
+
+const (
+	// maxHandshake and maxCommand are the largest READY and other commands in bytes; libzmq's are below 400.
+	maxHandshake = 8 << 10
+	maxCommand   = 4 << 10
+	// maxFrames is how many frames a message may have: a request has two, behind proxies some more.
+	maxFrames = 8
+	// frameSlack is what the frames beside the envelope may hold: routing ids, the delimiter, a topic.
+	frameSlack = 4 << 10
+	// readBuffer is small since there are ten thousand of them; bodies are read past it.
+	readBuffer = 512
+)
+
+// conn is the guarded connection. One goroutine reads; writes are serialised.
+type conn struct {
+	net.Conn
+	z            *zmq4.Conn
+	buf          *bufio.Reader
+	follow       follower
+	readTimeout  time.Duration
+	writeTimeout time.Duration
+	deadline     bool // a read deadline is set
+
+	handshake []byte // what the library wrote and is not sent yet
+	open      bool   // the handshake is over: the library's own writes are dropped
+
+	wmu sync.Mutex // guards the write side
+}
+
+// newConn performs the handshake as typ; the caller has set deadlines and closes c on error. limit is the largest message
+// afterwards; grant, when not nil, is asked before a message grows beyond transport.SmallMessage, with its size so far.
+func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
+	k := &conn{Conn: c, buf: bufio.NewReaderSize(c, readBuffer), readTimeout: readTimeout, writeTimeout: writeTimeout}
+	k.follow = follower{skip: greetingSize, limit: maxHandshake, cmdLimit: maxHandshake}
+	if err := k.shake(typ, server); err != nil {
+		return nil, err
+	}
+	k.open, k.handshake = true, nil
+	k.follow.limit, k.follow.cmdLimit, k.follow.grant = limit, maxCommand, grant
+	return k, nil
+}
+
+// shake runs the library's handshake. It panics on several malformed ones, here in a goroutine where that can be caught.
+func (k *conn) shake(typ zmq4.SocketType, server bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("zeromq: malformed handshake: %v: %w", p, transport.ErrProtocol)
+		}
+	}()
+	k.z, err = zmq4.Open(wire{k}, null.Security(), typ, nil, server, nil)
+	if err != nil {
+		return fmt.Errorf("zeromq: handshake failed: %w", err)
+	}
+	return nil
+}
+
+// recv returns the next message, or a command with its name and body.
+func (k *conn) recv() (frames [][]byte, cmd string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("zeromq: malformed message: %v: %w", p, transport.ErrProtocol)
+		}
+	}()
+	m, err := k.z.RecvMsg()
+	if err != nil {
+		if k.follow.err != nil {
+			return nil, "", k.follow.err
+		}
+		return nil, "", fmt.Errorf("zeromq: cannot receive: %w", err)
+	}
+	if m.Type == zmq4.CmdMsg {
+		return m.Frames, k.follow.command(), nil
+	}
+	return m.Frames, "", nil
+}
+
+// write sends bufs at once.
+func (k *conn) write(bufs ...[]byte) error {
+	k.wmu.Lock()
+	defer k.wmu.Unlock()
+	if err := serve.Write(k.Conn, k.writeTimeout, bufs...); err != nil {
+		return fmt.Errorf("zeromq: cannot send: %w", err)
+	}
+	return nil
+}
+
+// pong answers a PING: its body is a time to live of two bytes and a context, which is sent back.
+func pong(ping [][]byte) []byte {
+	body := []byte("\x04PONG")
+	if len(ping) == 1 && len(ping[0]) > 2 {
+		body = append(body, ping[0][2:min(len(ping[0]), 2+16)]...)
+	}
+	return append([]byte{flagCommand, byte(len(body))}, body...)
+}
+
+// wire is what the library sees of a conn.
+type wire struct{ *conn }
+
+// Read reads through the limits. The library asks for exactly the bytes it needs, so a Read never crosses a frame.
+func (w wire) Read(p []byte) (int, error) {
+	k := w.conn
+	if len(k.handshake) > 0 {
+		err := k.write(k.handshake)
+		k.handshake = nil
+		if err != nil {
+			return 0, err
+		}
+	}
+	if k.open && k.buf.Buffered() == 0 {
+		if err := k.setDeadline(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := k.buf.Read(p)
+	if ferr := k.follow.feed(p[:n]); ferr != nil {
+		return 0, ferr
+	}
+	return n, err
+}
+
+// setDeadline lets an idle connection wait for ever, and a message that has begun only so long without a byte.
+func (k *conn) setDeadline() error {
+	if k.follow.idle() {
+		if !k.deadline {
+			return nil
+		}
+		k.deadline = false
+		return k.SetReadDeadline(time.Time{})
+	}
+	k.deadline = true
+	return k.SetReadDeadline(time.Now().Add(k.readTimeout))
+}
+
+// Write collects the handshake into few packets. After it, all the library writes are its answers to PING, from the reading goroutine and
+// unsynchronised; they are dropped, and pong sends ours.
+func (w wire) Write(p []byte) (int, error) {
+	if !w.open {
+		w.handshake = append(w.handshake, p...)
+	}
+	return len(p), nil
+}
+
+// Frame flags and sizes of ZMTP 3.0.
+const (
+	flagMore    = 1
+	flagLong    = 2
+	flagCommand = 4
+
+	greetingSize = 64
+)
+
+// appendHeader appends the header of a frame of n bytes.
+func appendHeader(b []byte, flags byte, n int) []byte {
+	if n <= 255 {
+		return append(b, flags, byte(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, flags|flagLong), uint64(n))
+}
+
+// appendFrame appends a whole frame.
+func appendFrame(b []byte, flags byte, body []byte) []byte {
+	return append(appendHeader(b, flags, len(body)), body...)
+}
+
+// follower follows a ZMTP stream and says no before the reader allocates.
+type follower struct {
+	limit    int64                   // bytes of all frames of one message
+	cmdLimit int64                   // bytes of a command
+	grant    func(total int64) error // asked when a message passes transport.SmallMessage
+
+	skip   uint64 // bytes of greeting or body still to come
+	hdr    [9]byte
+	n      int // bytes of hdr
+	more   bool
+	frames int // of the present message
+	total  int64
+	head   [16]byte // first bytes of the body of the present command
+	nhead  int
+	cmd    bool
+	err    error
+}
+
+// idle reports whether the stream is between two messages.
+func (f *follower) idle() bool { return f.skip == 0 && f.n == 0 && !f.more }
+
+// feed takes the next bytes of the stream. After an error it keeps returning it.
+func (f *follower) feed(b []byte) error {
+	for len(b) > 0 && f.err == nil {
+		if f.skip > 0 {
+			k := min(uint64(len(b)), f.skip)
+			if f.cmd && f.nhead < len(f.head) {
+				f.nhead += copy(f.head[f.nhead:], b[:k])
+			}
+			f.skip -= k
+			b = b[k:]
+			continue
+		}
+		f.hdr[f.n] = b[0]
+		f.n++
+		b = b[1:]
+		if f.n == 2 && f.hdr[0]&flagLong == 0 || f.n == len(f.hdr) {
+			f.err = f.frame()
+			f.n = 0
+		}
+	}
+	return f.err
+}
+
+// frame judges a complete header.
+func (f *follower) frame() error {
+	flags := f.hdr[0]
+	if flags&^(flagMore|flagLong|flagCommand) != 0 {
+		return fmt.Errorf("zeromq: frame flags %#x: %w", flags, transport.ErrProtocol)
+	}
+	size := uint64(f.hdr[1])
+	if flags&flagLong != 0 {
+		size = binary.BigEndian.Uint64(f.hdr[1:])
+	}
+	first := !f.more
+	if first {
+		f.frames, f.total = 0, 0
+	}
+	f.more = flags&flagMore != 0
+	f.cmd, f.nhead = flags&flagCommand != 0, 0
+	limit := f.limit
+	if f.cmd {
+		if !first || f.more {
+			return fmt.Errorf("zeromq: command inside of a message: %w", transport.ErrProtocol)
+		}
+		limit = f.cmdLimit
+	}
+	if f.frames++; f.frames > maxFrames {
+		return fmt.Errorf("zeromq: message of more than %d frames: %w", maxFrames, transport.ErrTooBig)
+	}
+	if size > uint64(limit) || f.total+int64(size) > limit {
+		return fmt.Errorf("zeromq: message of %d bytes or more exceeds %d: %w", size, limit, transport.ErrTooBig)
+	}
+	f.total += int64(size)
+	if f.grant != nil && f.total > transport.SmallMessage {
+		if err := f.grant(f.total); err != nil {
+			return err
+		}
+	}
+	f.skip = size
+	return nil
+}
+
+// command is the name of the command that was read last.
+func (f *follower) command() string {
+	if f.nhead == 0 || int(f.head[0]) >= f.nhead {
+		return "?"
+	}
+	return string(f.head[1 : 1+f.head[0]])
+}
+
+// gone reports whether err only says that the peer went away.
+func gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}

@@ -1,0 +1,460 @@
+package zeromq
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/transporttest"
+)
+
+// greetingBytes is a greeting of the NULL mechanism.
+func greetingBytes(minor byte) []byte {
+	g := make([]byte, 64)
+	g[0], g[9], g[10], g[11] = 0xff, 0x7f, 3, minor
+	copy(g[12:], "NULL")
+	return g
+}
+
+// ready is a READY command with raw properties.
+func ready(props []byte) []byte {
+	return appendFrame(nil, flagCommand, append([]byte("\x05READY"), props...))
+}
+
+func property(k, v string) []byte {
+	b := append([]byte{byte(len(k))}, k...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
+	return append(b, v...)
+}
+
+func handshakeBytes(typ string) []byte {
+	return append(greetingBytes(1), ready(property("Socket-Type", typ))...)
+}
+
+func frameHeader(flags byte, size uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size)
+}
+
+// hostile are byte streams that a peer may send; after each the connection must end or be ignored, and others be served.
+var hostile = []struct {
+	name  string
+	bytes []byte
+}{
+	{"silence", nil},
+	{"greeting then silence", greetingBytes(0)},
+	{"half a greeting", greetingBytes(0)[:11]},
+	{"http", []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 100))},
+	{"zmtp 1", append([]byte{1, 0}, bytes.Repeat([]byte{0}, 100)...)},
+	{"plain mechanism", bytes.Replace(greetingBytes(0), []byte("NULL"), []byte("PLAI"), 1)},
+	{"ready length 2^62", append(greetingBytes(0), frameHeader(flagCommand, 1<<62)...)},
+	{"ready length 2^64-1", append(greetingBytes(0), frameHeader(flagCommand, 1<<64-1)...)},
+	{"ready length 8 GiB", append(greetingBytes(0), frameHeader(flagCommand, 8<<30)...)},
+	{"ready of 9 KiB", append(greetingBytes(0), ready(bytes.Repeat([]byte("\x01a\x00\x00\x00\x00"), 1500))...)},
+	{"empty command", append(greetingBytes(0), flagCommand, 0)},
+	{"other command", append(greetingBytes(0), appendFrame(nil, flagCommand, []byte("\x05HELLO"))...)},
+	{"command name too long", append(greetingBytes(0), appendFrame(nil, flagCommand, []byte("\xffREADY"))...)},
+	{"message instead of ready", append(greetingBytes(0), appendFrame(nil, 0, []byte("hello"))...)},
+	{"ready: short property", append(greetingBytes(0), ready([]byte("\x0bSock"))...)},
+	{"ready: no value", append(greetingBytes(0), ready([]byte("\x0bSocket-Type"))...)},
+	{"ready: value too long", append(greetingBytes(0), ready([]byte("\x0bSocket-Type\x7f\xff\xff\xffREQ"))...)},
+	{"ready: value 4 GiB", append(greetingBytes(0), ready([]byte("\x0bSocket-Type\xff\xff\xff\xffREQ"))...)},
+	{"ready: empty name", append(greetingBytes(0), ready([]byte("\x00\x00\x00\x00\x00"))...)},
+	{"ready: one byte", append(greetingBytes(0), ready([]byte("\x01"))...)},
+	{"ready: nothing", append(greetingBytes(0), ready(nil)...)},
+	{"socket type empty", handshakeBytes("")},
+	{"socket type CLIENT", handshakeBytes("CLIENT")},
+	{"socket type RADIO", handshakeBytes("RADIO")},
+	{"socket type PUSH", handshakeBytes("PUSH")},
+	{"socket type twice", append(greetingBytes(0), ready(append(property("Socket-Type", "REQ"), property("socket-type", "\xff")...))...)},
+}
+
+// hostileAfter come after a good handshake.
+var hostileAfter = []struct {
+	name  string
+	bytes []byte
+}{
+	{"reserved flags", []byte{0xf8, 3, 1, 2, 3}},
+	{"length 2^62", frameHeader(0, 1<<62)},
+	{"length 2^63", frameHeader(0, 1<<63)},
+	{"length 8 GiB", frameHeader(flagMore, 8<<30)},
+	{"200 frames of 1 MiB-1", bytes.Repeat(append(frameHeader(flagMore, 1<<20-1), make([]byte, 1<<20-1)...), 200)},
+	{"a million empty frames", bytes.Repeat([]byte{flagMore, 0}, 1_000_000)},
+	{"command inside of a message", append(appendFrame(nil, flagMore, nil), appendFrame(nil, flagCommand, []byte("\x04PING\x00\x00"))...)},
+	{"command with more", appendFrame(nil, flagCommand|flagMore, []byte("\x04PING\x00\x00"))},
+	{"command of 5 KiB", appendFrame(nil, flagCommand, append([]byte("\x04PING\x00\x00"), make([]byte, 5<<10)...))},
+	{"empty command", []byte{flagCommand, 0}},
+	{"empty command name", []byte{flagCommand, 1, 0}},
+	{"unknown command", appendFrame(nil, flagCommand, []byte("\x05HELLOx"))},
+	{"ping flood", bytes.Repeat(appendFrame(nil, flagCommand, []byte("\x04PING\x00\x00ctx")), 100_000)},
+	{"no delimiter", appendFrame(nil, 0, []byte("hello"))},
+	{"only a delimiter", appendFrame(nil, 0, nil)},
+	{"two delimiters", append(append(appendFrame(nil, flagMore, nil), appendFrame(nil, flagMore, nil)...), appendFrame(nil, 0, nil)...)},
+	{"two bodies", append(append(appendFrame(nil, flagMore, nil), appendFrame(nil, flagMore, []byte("a"))...), appendFrame(nil, 0, []byte("b"))...)},
+	{"half a message", append(appendFrame(nil, flagMore, nil), frameHeader(0, 1000)...)},
+	{"long topic", appendFrame(nil, 0, append([]byte{1}, make([]byte, 1000)...))},
+	{"topics without end", manyTopics()},
+	{"cancel what was not asked", appendFrame(nil, 0, []byte("\x00topic"))},
+}
+
+func manyTopics() []byte {
+	var b []byte
+	for i := range 10_000 {
+		b = appendFrame(b, 0, fmt.Appendf(nil, "\x01topic %d", i))
+	}
+	return b
+}
+
+func tcpDial(t testing.TB, addr net.Addr) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// attacked is a server with a good subscriber and requester, and how to see that they are served.
+type attacked struct {
+	transport.Server
+	sub transport.Subscriber
+	req transport.Requester
+	n   int
+}
+
+func startAttacked(t *testing.T, mod func(*transport.ServerOptions)) *attacked {
+	t.Helper()
+	transporttest.NoLeaks(t)
+	a := &attacked{Server: impl.StartServer(t, mod)}
+	a.sub, a.req = impl.NewSubscriber(t, a, nil), impl.NewRequester(t, a, nil)
+	transporttest.Eventually(t, "subscribed", func() bool { return a.Subscribers() >= 1 && a.sub.State().Connected })
+	return a
+}
+
+// served checks that the good ones still are, and new ones too.
+func (a *attacked) served(t *testing.T) {
+	t.Helper()
+	a.n++
+	transporttest.MustRequest(t, a.req, "still there")
+	transporttest.MustPublish(t, a, fmt.Sprint(a.n), nil)
+	if got := transporttest.Unpack(transporttest.Receive(t, a.sub)); got != fmt.Sprint(a.n) {
+		t.Fatalf("got %q, want %d", got, a.n)
+	}
+	fresh := impl.NewRequester(t, a, nil)
+	transporttest.MustRequest(t, fresh, "new here")
+	fresh.Close()
+	if st := a.sub.State(); st.Reconnects != 0 {
+		t.Fatalf("good subscriber lost its connection: %+v", st)
+	}
+}
+
+func TestHostileHandshakes(t *testing.T) {
+	a := startAttacked(t, nil)
+	for _, h := range hostile {
+		t.Run(h.name, func(t *testing.T) {
+			for _, addr := range []net.Addr{a.PublishAddr(), a.RequestAddr()} {
+				c := tcpDial(t, addr)
+				if _, err := c.Write(h.bytes); err != nil {
+					t.Logf("cut off while writing: %v", err)
+				}
+			}
+			a.served(t)
+		})
+	}
+}
+
+func TestHostileMessages(t *testing.T) {
+	before := heap()
+	a := startAttacked(t, func(o *transport.ServerOptions) {
+		o.MaxMessage, o.MaxUnauthenticated = 4<<20, 4<<20
+		o.WriteTimeout = 2 * time.Second
+	})
+	for _, h := range hostileAfter {
+		t.Run(h.name, func(t *testing.T) {
+			for typ, addr := range map[string]net.Addr{"SUB": a.PublishAddr(), "REQ": a.RequestAddr()} {
+				c := tcpDial(t, addr)
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+				if _, err := c.Write(append(handshakeBytes(typ), h.bytes...)); err != nil {
+					t.Logf("cut off while writing: %v", err)
+				}
+			}
+			a.served(t)
+		})
+	}
+	if after := heap(); after > before+64<<20 {
+		t.Errorf("heap grew from %d to %d MiB", before>>20, after>>20)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestHandshakeDeadline: who says nothing is shown out.
+func TestHandshakeDeadline(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) { o.HandshakeTimeout = 30 * time.Millisecond })
+	for _, addr := range []net.Addr{a.PublishAddr(), a.RequestAddr()} {
+		c := tcpDial(t, addr)
+		_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+		if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("not closed: %v", err)
+		}
+	}
+	a.served(t)
+}
+
+// TestHandshakeCap: silent peers beyond the cap push out the oldest silent peer, not the good ones.
+func TestHandshakeCap(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) { o.MaxHandshakes, o.HandshakeTimeout = 10, time.Hour })
+	var silent []net.Conn
+	for range 50 {
+		silent = append(silent, tcpDial(t, a.RequestAddr()))
+	}
+	a.served(t)
+	_ = silent[0].SetReadDeadline(time.Now().Add(transporttest.Patience))
+	if _, err := io.Copy(io.Discard, silent[0]); isTimeout(err) {
+		t.Errorf("oldest silent connection still open: %v", err)
+	}
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// TestMutatedHandshakes sends 10,000 handshakes with random damage.
+func TestMutatedHandshakes(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) { o.HandshakeTimeout = 200 * time.Millisecond })
+	n := 10_000
+	if testing.Short() {
+		n = 1_000
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(1, uint64(w)))
+			for k := range n / 4 {
+				addr, typ := a.RequestAddr(), "REQ"
+				if k%2 == 0 {
+					addr, typ = a.PublishAddr(), "SUB"
+				}
+				c, err := net.Dial("tcp", addr.String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.(*net.TCPConn).SetLinger(0) // keep the port table small
+				_, _ = c.Write(mutate(rnd, typ))
+				c.Close()
+			}
+		})
+	}
+	for range 20 {
+		a.served(t)
+	}
+	wg.Wait()
+	a.served(t)
+}
+
+// mutate damages a handshake that is followed by a message.
+func mutate(rnd *rand.Rand, typ string) []byte {
+	b := append(handshakeBytes(typ), appendFrame(appendFrame(nil, flagMore, nil), 0, []byte("body"))...)
+	for range 1 + rnd.IntN(4) {
+		switch i := rnd.IntN(len(b)); rnd.IntN(4) {
+		case 0:
+			b[i] = byte(rnd.Uint32())
+		case 1:
+			b[i] ^= 1 << rnd.IntN(8)
+		case 2:
+			b = append(b[:i:i], b[i+1:]...)
+		case 3:
+			b = b[:i+1]
+		}
+		if len(b) == 0 {
+			return b
+		}
+	}
+	return b
+}
+
+// TestSubscriberStopsReading: 400 messages of 64 KiB for a raw peer that subscribes and reads nothing.
+func TestSubscriberStopsReading(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) { o.PubBytes = 4 << 20 })
+	c := tcpDial(t, a.PublishAddr())
+	if _, err := c.Write(append(handshakeBytes("SUB"), appendFrame(nil, 0, []byte{1})...)); err != nil {
+		t.Fatal(err)
+	}
+	transporttest.WaitSubscribers(t, a, 2)
+	msg := strings.Repeat("m", 64<<10)
+	for range 400 {
+		transporttest.MustPublish(t, a, msg, nil)
+		if got := transporttest.Receive(t, a.sub); len(got) != len(msg)+5 {
+			t.Fatalf("got %d bytes", len(got))
+		}
+	}
+	transporttest.Eventually(t, "one dropped", func() bool { return a.Dropped() == 1 && a.Subscribers() == 1 })
+	a.served(t)
+}
+
+// TestAnswerNotRead: a REQ that never reads its answer of 8 MiB is closed after the write deadline.
+func TestAnswerNotRead(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) {
+		o.WriteTimeout = 50 * time.Millisecond
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			if string(body) == "big" {
+				return make([]byte, 8<<20)
+			}
+			return transporttest.Echo(ctx, peer, body)
+		}
+	})
+	c := tcpDial(t, a.RequestAddr())
+	if _, err := c.Write(append(handshakeBytes("REQ"), appendFrame(appendFrame(nil, flagMore, nil), 0, []byte("big"))...)); err != nil {
+		t.Fatal(err)
+	}
+	a.served(t)
+	g := a.Server.(*server).g
+	transporttest.Eventually(t, "closed", func() bool { return g.Conns() <= 2 })
+	_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+	n, err := io.Copy(io.Discard, c)
+	if n >= 8<<20 || isTimeout(err) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+}
+
+// TestUnapprovedMemory: peers that claim large messages and send nothing hold no more than the budget, and lose it to
+// others after its grace; approved ones do not ask.
+func TestUnapprovedMemory(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) {
+		o.MaxMessage, o.MaxUnauthenticated = 8<<20, 8<<20
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			transport.Approve(ctx)
+			return transporttest.Echo(ctx, peer, body)
+		}
+	})
+	a.Server.(*server).budget.SetGrace(50 * time.Millisecond)
+	transporttest.MustRequest(t, a.req, "approved now")
+	claim := append(handshakeBytes("REQ"), append(appendFrame(nil, flagMore, nil), frameHeader(0, 8<<20)...)...)
+	var claims []net.Conn
+	for range 5 {
+		c := tcpDial(t, a.RequestAddr())
+		if _, err := c.Write(claim); err != nil {
+			t.Fatal(err)
+		}
+		claims = append(claims, c)
+	}
+	transporttest.MustRequest(t, a.req, strings.Repeat("x", 6<<20))
+	fresh := impl.NewRequester(t, a, nil)
+	transporttest.MustRequest(t, fresh, strings.Repeat("x", 6<<20))
+	for _, c := range claims {
+		c.Close()
+	}
+	a.served(t)
+}
+
+// TestHalfMessage: a message that stands still is given up.
+func TestHalfMessage(t *testing.T) {
+	a := startAttacked(t, func(o *transport.ServerOptions) { o.ReadTimeout = 50 * time.Millisecond })
+	c := tcpDial(t, a.RequestAddr())
+	if _, err := c.Write(append(handshakeBytes("REQ"), flagMore)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("not closed: %v", err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	a.served(t) // idle connections know no such deadline
+}
+
+// TestPing: heartbeats of libzmq peers are answered, with their context, on both channels.
+func TestPing(t *testing.T) {
+	a := startAttacked(t, nil)
+	for typ, addr := range map[string]net.Addr{"SUB": a.PublishAddr(), "REQ": a.RequestAddr()} {
+		c := tcpDial(t, addr)
+		if _, err := c.Write(append(handshakeBytes(typ), appendFrame(nil, flagCommand, []byte("\x04PING\x00\x0acontext"))...)); err != nil {
+			t.Fatal(err)
+		}
+		want := appendFrame(nil, flagCommand, []byte("\x04PONGcontext"))
+		_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+		var got []byte
+		buf := make([]byte, 1024)
+		for !bytes.HasSuffix(got, want) {
+			n, err := c.Read(buf)
+			if err != nil {
+				t.Fatalf("%s: no PONG in %q: %v", typ, got, err)
+			}
+			got = append(got, buf[:n]...)
+		}
+	}
+}
+
+// TestSubscriptions: both forms of subscribing, counted, and prefixes.
+func TestSubscriptions(t *testing.T) {
+	message := func(op byte, topic string) []byte { return appendFrame(nil, 0, append([]byte{op}, topic...)) }
+	command := func(name, topic string) []byte {
+		return appendFrame(nil, flagCommand, append(append([]byte{byte(len(name))}, name...), topic...))
+	}
+	for _, c := range []struct {
+		name  string
+		bytes [][]byte
+		want  int
+	}{
+		{"message", [][]byte{message(1, "broad")}, 1},
+		{"command", [][]byte{command("SUBSCRIBE", "broad")}, 1},
+		{"everything", [][]byte{message(1, "")}, 1},
+		{"other", [][]byte{message(1, "broadcaster")}, 0},
+		{"cancelled", [][]byte{message(1, "b"), message(0, "b")}, 0},
+		{"cancelled by command", [][]byte{command("SUBSCRIBE", "b"), command("CANCEL", "b")}, 0},
+		{"twice, cancelled once", [][]byte{message(1, "b"), message(1, "b"), message(0, "b")}, 1},
+		{"twice, cancelled twice", [][]byte{message(1, "b"), message(1, "b"), message(0, "b"), message(0, "b")}, 0},
+		{"several that match", [][]byte{message(1, ""), message(1, "b"), message(1, "broadcast")}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			transporttest.NoLeaks(t)
+			s := impl.StartServer(t, func(o *transport.ServerOptions) { o.Filter = true })
+			conn := tcpDial(t, s.PublishAddr())
+			b := append(handshakeBytes("SUB"), bytes.Join(c.bytes, nil)...)
+			b = append(b, message(1, topic("marker"))...)
+			if _, err := conn.Write(b); err != nil {
+				t.Fatal(err)
+			}
+			sv := s.(*server)
+			transporttest.Eventually(t, "marker subscribed", func() bool {
+				sv.mu.Lock()
+				defer sv.mu.Unlock()
+				return len(sv.index[topic("marker")]) == 1
+			})
+			transporttest.MustPublish(t, s, "hello", nil)
+			transporttest.MustPublish(t, s, "marker", []string{"marker"})
+			end := transporttest.Pack("marker")
+			_ = conn.SetReadDeadline(time.Now().Add(transporttest.Patience))
+			var got []byte
+			buf := make([]byte, 4096)
+			for !bytes.HasSuffix(got, end) {
+				n, err := conn.Read(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, buf[:n]...)
+			}
+			if n := bytes.Count(got, appendFrame(appendFrame(nil, flagMore, []byte("broadcast")), 0, transporttest.Pack("hello"))); n != c.want {
+				t.Errorf("got %d copies, want %d", n, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package zeromq
+
+const raceEnabled = false
