@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.cmd
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/cmdmod" // execution module cmd

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.event
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/event" // execution module event

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.match
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/matchmod" // execution module match

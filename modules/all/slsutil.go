@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.slsutil
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/slsutil" // execution module slsutil

@@ -1,0 +1,117 @@
+package modules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// bind fits the arguments of a call to the parameters by Python's rules. The texts of the errors are Python's, since users
+// read them: Salt answers with the TypeError's text.
+func (d *Def) bind(args []any, kwargs map[string]any) (values map[string]any, extra []any, extraKw map[string]any, err error) {
+	if err := d.checkKeywords(kwargs); err != nil {
+		return nil, nil, nil, err
+	}
+	values = make(map[string]any, len(d.Params))
+	used := 0
+	for _, p := range d.Params {
+		if p.KeywordOnly || used == len(args) {
+			continue
+		}
+		values[p.Name] = args[used]
+		used++
+	}
+	if used < len(args) && d.Args == "" {
+		return nil, nil, nil, d.tooMany(len(args))
+	}
+	extraKw = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+		if _, ok := d.param(name); !ok {
+			extraKw[name] = kwargs[name]
+			continue
+		}
+		if _, twice := values[name]; twice {
+			return nil, nil, nil, &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), name)}
+		}
+		values[name] = kwargs[name]
+	}
+	return values, append([]any{}, args[used:]...), extraKw, d.fill(values)
+}
+
+// checkKeywords refuses keywords the function does not take (salt/utils/args.py invalid_kwargs).
+func (d *Def) checkKeywords(kwargs map[string]any) error {
+	if d.Kwargs != "" {
+		return nil
+	}
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+		if _, ok := d.param(name); !ok {
+			bad = append(bad, name+"="+pytext.Str(kwargs[name]))
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
+}
+
+func (d *Def) fill(values map[string]any) error {
+	var missing, missingKw []string
+	for _, p := range d.Params {
+		if _, ok := values[p.Name]; ok {
+			continue
+		}
+		switch {
+		case !p.Required():
+			values[p.Name] = p.Default
+		case p.KeywordOnly:
+			missingKw = append(missingKw, "'"+p.Name+"'")
+		default:
+			missing = append(missing, "'"+p.Name+"'")
+		}
+	}
+	if missing != nil {
+		return d.missing("positional", missing)
+	}
+	if missingKw != nil {
+		return d.missing("keyword-only", missingKw)
+	}
+	return nil
+}
+
+func (d *Def) missing(kind string, names []string) error {
+	list, plural := names[0], ""
+	if n := len(names); n == 2 {
+		list, plural = names[0]+" and "+names[1], "s"
+	} else if n > 2 {
+		list, plural = strings.Join(names[:n-1], ", ")+", and "+names[n-1], "s"
+	}
+	return &TypeError{fmt.Sprintf("%s() missing %d required %s argument%s: %s", d.python(), len(names), kind, plural, list)}
+}
+
+func (d *Def) tooMany(given int) error {
+	required, most := 0, 0
+	for _, p := range d.Params {
+		if p.KeywordOnly {
+			continue
+		}
+		most++
+		if p.Required() {
+			required++
+		}
+	}
+	takes, plural := fmt.Sprint(most), "s"
+	if required != most {
+		takes = fmt.Sprintf("from %d to %d", required, most)
+	} else if most == 1 {
+		plural = ""
+	}
+	were := "were"
+	if given == 1 {
+		were = "was"
+	}
+	return &TypeError{fmt.Sprintf("%s() takes %s positional argument%s but %d %s given", d.python(), takes, plural, given, were)}
+}

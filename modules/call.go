@@ -1,0 +1,263 @@
+package modules
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// Call is one running function: its arguments and what it may ask of the program. It belongs to the goroutine that runs the
+// function.
+type Call struct {
+	// Env is the program's side of the contract.
+	*Env
+	// Fun is the full name that was called.
+	Fun string
+	// JID is the job id, "" outside a job.
+	JID string
+	// Extra are the positional arguments beyond the parameters (*args).
+	Extra []any
+	// Keywords are the keyword arguments beyond the parameters (**kwargs), including __pub_ fields.
+	Keywords map[string]any
+
+	registry *Registry
+	values   map[string]any
+	given    map[string]bool
+	job      *Context
+	progress func(item any)
+	depth    int
+}
+
+// Value is the argument as it came.
+func (c *Call) Value(name string) any { return c.values[name] }
+
+// Given tells whether the caller named or placed the argument, rather than leaving its default.
+func (c *Call) Given(name string) bool { return c.given[name] }
+
+// Str is the argument as Python's str() shows it; "" for None.
+func (c *Call) Str(name string) string {
+	if v := c.values[name]; v != nil {
+		return pytext.Str(v)
+	}
+	return ""
+}
+
+// Bool is the argument's truth by Python's rules.
+func (c *Call) Bool(name string) bool { return pytext.Truth(c.values[name]) }
+
+// Int is the argument as an integer, by the rules and with the errors of Python's int().
+func (c *Call) Int(name string) (int64, error) { return ToInt(c.values[name]) }
+
+// Float is the argument as a float; integers and text that holds a number are taken too.
+func (c *Call) Float(name string) (float64, error) {
+	switch v := c.values[name].(type) {
+	case float64:
+		return v, nil
+	case string:
+		if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil {
+			return f, nil
+		}
+	default:
+		if n, err := ToInt(v); err == nil {
+			return float64(n), nil
+		}
+	}
+	return 0, Usagef("%s must be a number, not %s", name, pytext.Repr(c.values[name]))
+}
+
+// Seconds is the argument as a duration in seconds; None and 0 give 0, which means no limit.
+func (c *Call) Seconds(name string) (time.Duration, error) {
+	if c.values[name] == nil {
+		return 0, nil
+	}
+	f, err := c.Float(name)
+	return time.Duration(f * float64(time.Second)), err
+}
+
+// Strings is the argument as a list of texts: a list as it is, text split at commas, None empty.
+func (c *Call) Strings(name string) []string {
+	switch v := c.values[name].(type) {
+	case nil:
+		return nil
+	case []any:
+		list := make([]string, len(v))
+		for i, x := range v {
+			list[i] = pytext.Str(x)
+		}
+		return list
+	case string:
+		list := strings.Split(v, ",")
+		for i := range list {
+			list[i] = strings.TrimSpace(list[i])
+		}
+		return list
+	default:
+		return []string{pytext.Str(v)}
+	}
+}
+
+// Map is the argument as a map; None gives an empty one.
+func (c *Call) Map(name string) (map[string]any, error) {
+	switch v := c.values[name].(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return v, nil
+	case map[any]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			m[pytext.Str(k)] = x
+		}
+		return m, nil
+	}
+	return nil, Usagef("%s must be a dictionary, not %s", name, pytext.Repr(c.values[name]))
+}
+
+// SetRetcode sets the job's return code, as a Python function does through __context__["retcode"].
+func (c *Call) SetRetcode(code int) { c.job.setRetcode(code) }
+
+// Context is what all calls of the job share.
+func (c *Call) Context() *Context { return c.job }
+
+// Cmd runs a program with the environment that the job has set for itself.
+func (c *Call) Cmd(ctx context.Context, cmd Command) (CommandResult, error) {
+	if !cmd.CleanEnv {
+		cmd.Env = append(c.job.Environ(), cmd.Env...)
+	}
+	return c.Env.Cmd(ctx, cmd)
+}
+
+// GrainData is the minion's grains as the job has left them; callers must not change it.
+func (c *Call) GrainData() map[string]any { return c.job.overGrains(c.Env.GrainData()) }
+
+// Grain is a grain's value, nil when not set.
+func (c *Call) Grain(name string) any { return c.GrainData()[name] }
+
+// Options is the minion's configuration as Salt's __opts__ has it: with the grains and the pillar in it. The map is a copy, its
+// values must not be changed.
+func (c *Call) Options() map[string]any {
+	opts := maps.Clone(c.Config())
+	if opts == nil {
+		opts = map[string]any{}
+	}
+	opts["grains"], opts["pillar"] = c.GrainData(), c.PillarData()
+	return opts
+}
+
+// Progress reports an item before the function returns; the master sees it as a progress event. Without a listener it does
+// nothing.
+func (c *Call) Progress(item any) {
+	if c.progress != nil {
+		c.progress(item)
+	}
+}
+
+// maxDepth bounds calls of functions by functions.
+const maxDepth = 64
+
+// Exec calls another function by name with positional arguments, as __salt__["mod.fun"](…) does. Return codes that the other
+// function sets are the job's.
+func (c *Call) Exec(ctx context.Context, fun string, args ...any) (any, error) {
+	return c.ExecKw(ctx, fun, args, nil)
+}
+
+// ExecKw is Exec with keyword arguments.
+func (c *Call) ExecKw(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+	if c.depth >= maxDepth {
+		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
+	}
+	sub := &Call{Env: c.Env, Fun: fun, JID: c.JID, registry: c.registry, job: c.job, progress: c.progress, depth: c.depth + 1}
+	return c.registry.run(ctx, sub, args, kwargs, nil)
+}
+
+// Registry is the set of functions the call can reach.
+func (c *Call) Registry() *Registry { return c.registry }
+
+// Env is what a program offers to the functions it runs. The zero value is a program without configuration, master or files;
+// functions that need a missing part answer with an error.
+type Env struct {
+	// ID is the minion id.
+	ID string
+	// Opts is the minion's configuration, Grains and Pillar its data. Callers must not change what they return.
+	Opts, Grains, Pillar func() map[string]any
+	// Root is put before every path of the host, for tests on a fixture tree; "" is the real host.
+	Root string
+	// Clock is the time; nil is time.Now.
+	Clock func() time.Time
+	// Log receives messages; nil is silent.
+	Log *slog.Logger
+	// Runner runs programs.
+	Runner Runner
+	// Match tells whether this minion is in a target (package protocol/target); nil where there are no targets.
+	Match func(tgtType string, tgt any, delimiter string) (bool, error)
+	// Render expands a template ("jinja") with the given names added to those that every template sees; nil where the program
+	// has no template engines. An unknown engine is an [ErrEngine].
+	Render func(ctx context.Context, engine, text string, vars map[string]any) (string, error)
+	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
+	// "returners", "runners". Nil, like an empty list, means none.
+	Others func(kind string) []*Module
+	// Master, Files and Agent are nil where the program has no such thing.
+	Master Master
+	Files  Files
+	Agent  Agent
+}
+
+// Opt is a configuration value, nil when not set.
+func (e *Env) Opt(name string) any { return call(e.Opts)[name] }
+
+// Config is the minion's configuration.
+func (e *Env) Config() map[string]any { return call(e.Opts) }
+
+// Grain is a grain's value, nil when not set.
+func (e *Env) Grain(name string) any { return call(e.Grains)[name] }
+
+// GrainData and PillarData are the minion's grains and pillar.
+func (e *Env) GrainData() map[string]any { return call(e.Grains) }
+
+// PillarData is the minion's pillar.
+func (e *Env) PillarData() map[string]any { return call(e.Pillar) }
+
+func call(f func() map[string]any) map[string]any {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// Path is a path of the host; every file access goes through it.
+func (e *Env) Path(path string) string {
+	if e.Root == "" {
+		return path
+	}
+	return filepath.Join(e.Root, path)
+}
+
+// Now is the time.
+func (e *Env) Now() time.Time {
+	if e.Clock != nil {
+		return e.Clock()
+	}
+	return time.Now()
+}
+
+// Logger is never nil.
+func (e *Env) Logger() *slog.Logger {
+	if e.Log != nil {
+		return e.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// Cmd runs a program.
+func (e *Env) Cmd(ctx context.Context, cmd Command) (CommandResult, error) {
+	if e.Runner == nil {
+		return CommandResult{}, Errorf("cannot run %s: this program runs no commands", cmd.name())
+	}
+	return e.Runner.Run(ctx, cmd)
+}

@@ -1,0 +1,219 @@
+package cmdmod
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/modules"
+)
+
+func script(ctx context.Context, c *modules.Call) (any, error) { return runScript(ctx, c) }
+
+func scriptRetcode(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := runScript(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	code, ok := v["retcode"]
+	if !ok {
+		return nil, keyError("retcode")
+	}
+	return code, nil
+}
+
+func cacheError() map[string]any {
+	return map[string]any{"pid": int64(0), "retcode": int64(1), "stdout": "", "stderr": "", "cache_error": true}
+}
+
+// runScript fetches the script, makes a private copy that the user can run, runs it and removes it.
+func runScript(ctx context.Context, c *modules.Call) (map[string]any, error) {
+	o, err := readOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	file, err := o.fetch(ctx, c.Str("source"))
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		return cacheError(), nil
+	}
+	remove := true
+	defer func() {
+		if remove {
+			os.Remove(file)
+		}
+	}()
+	if err := makeRunnable(c, file, o.text("runas")); err != nil {
+		return nil, err
+	}
+	args, err := scriptArgs(c.Value("args"))
+	if err != nil {
+		return nil, err
+	}
+	if pytext.Truth(c.Value("args")) {
+		o.pythonShell = false
+	}
+	o.cmd = append([]any{file}, args...)
+	if o.bg && runtime.GOOS != "windows" {
+		// The script is removed when it is done, which somebody must wait for.
+		o.cmd = append([]any{"/bin/sh", "-c", cleanupScript, "salt-cmd-script", file, file}, args...)
+		o.pythonShell, remove = false, false
+	}
+	ret := map[string]any{}
+	res, err := o.run(ctx)
+	var exec *modules.ExecError
+	var usage *modules.UsageError
+	switch {
+	case errors.As(err, &exec) || errors.As(err, &usage):
+		c.Logger().Error("cmd.script: unable to run script", "source", c.Str("source"), "err", err)
+		remove = true
+	case err != nil:
+		remove = true
+		return nil, err
+	default:
+		ret = res.value()
+	}
+	if o.truth("hide_output", false) {
+		ret["stdout"], ret["stderr"] = "", ""
+	}
+	return ret, nil
+}
+
+func scriptArgs(v any) ([]any, error) {
+	switch v := v.(type) {
+	case string:
+		words, err := shlex.Split(v)
+		if err != nil {
+			return nil, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
+		}
+		args := make([]any, len(words))
+		for i, w := range words {
+			args[i] = w
+		}
+		return args, nil
+	case []any:
+		return v, nil
+	}
+	if !pytext.Truth(v) {
+		return nil, nil
+	}
+	return nil, &modules.TypeError{Msg: "Value after * must be an iterable, not " + modules.TypeName(v)}
+}
+
+// fetch puts a copy of the script, expanded if a template engine is asked for, into a file that only we can read; "" if there
+// is no such script.
+func (o *options) fetch(ctx context.Context, source string) (string, error) {
+	cached, err := o.c.Exec(ctx, "cp.cache_file", source, o.saltenv())
+	if err != nil {
+		return "", err
+	}
+	from, _ := cached.(string)
+	if from == "" {
+		return "", nil
+	}
+	src, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", modules.OSError(err)
+	}
+	defer src.Close()
+	var text io.Reader = src
+	engine := o.value("template")
+	if pytext.Truth(engine) {
+		b, err := io.ReadAll(io.LimitReader(src, maxTemplate))
+		if err != nil {
+			return "", modules.OSError(err)
+		}
+		if o.c.Render == nil {
+			return "", modules.Errorf("Attempted to render file paths with unavailable engine %s", pytext.Str(engine))
+		}
+		out, err := o.c.Render(ctx, pytext.Str(engine), string(b), map[string]any{"saltenv": o.saltenv(), "source": source})
+		if err != nil {
+			return "", modules.Errorf("%s", err)
+		}
+		text = strings.NewReader(out)
+	}
+	name, _, _ := strings.Cut(source, "?")
+	return copyTemp(text, o.text("cwd"), path.Ext(name))
+}
+
+// cleanupScript runs a program and removes the file in $1 when it ended. Arguments: the file, the program, its arguments.
+const cleanupScript = `script="$1"; shift; trap 'rm -f -- "$script"' EXIT; "$@"`
+
+// maxTemplate is the size of a script that is expanded.
+const maxTemplate = 16 << 20
+
+func copyTemp(from io.Reader, dir, ext string) (string, error) {
+	if strings.ContainsAny(ext, `/\*`) {
+		ext = ""
+	}
+	f, err := os.CreateTemp(dir, "__salt.tmp.*"+ext) // mode 0600, never an existing file
+	if err != nil {
+		return "", modules.OSError(err)
+	}
+	_, err = io.Copy(f, from)
+	if err := errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", modules.OSError(err)
+	}
+	return f.Name(), nil
+}
+
+func execCode(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := runCode(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := v.(map[string]any)
+	return m["stdout"], nil
+}
+
+func execCodeAll(ctx context.Context, c *modules.Call) (any, error) { return runCode(ctx, c) }
+
+// runCode writes the code into a private file and has the language's program run it.
+func runCode(ctx context.Context, c *modules.Call) (any, error) {
+	lang, ok := c.Value("lang").(string)
+	if !ok {
+		return nil, &modules.PythonError{Type: "AttributeError",
+			Msg: "'" + modules.TypeName(c.Value("lang")) + "' object has no attribute 'lower'"}
+	}
+	ext, flags := "", []any{}
+	if strings.HasPrefix(strings.ToLower(lang), "powershell") {
+		ext, flags = ".ps1", []any{"-File"}
+	}
+	file, err := copyTemp(strings.NewReader(pytext.Str(c.Value("code"))), "", ext)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file)
+	o, err := readOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	if runas := o.text("runas"); runas != "" {
+		if err := chown(c, file, runas); err != nil {
+			return nil, err
+		}
+	}
+	cmd := append(append([]any{lang}, flags...), filepath.Clean(file))
+	switch args := c.Value("args").(type) {
+	case string:
+		cmd = append(cmd, args)
+	case []any:
+		cmd = append(cmd, args...)
+	}
+	o.cmd, o.pythonShell = cmd, false
+	return o.all(ctx)
+}

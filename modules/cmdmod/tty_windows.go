@@ -1,0 +1,4 @@
+package cmdmod
+
+// noTerminal keeps an opened terminal from becoming ours.
+const noTerminal = 0

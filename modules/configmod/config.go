@@ -1,0 +1,265 @@
+// Package configmod is Salt's execution module "config": settings from wherever a user may have put them. Salt's source:
+// salt/modules/config.py.
+package configmod
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// config.gather_bootstrap_script is absent: it fetches a script from the internet for salt-cloud to run on new machines.
+// config.get differs: values that begin with sdb:// are returned as they are; there are no sdb drivers.
+// config.get differs: with merge, lists are replaced whatever pillar_merge_lists in /etc/salt/master says.
+
+// defaults are the settings that have a value though nobody set them.
+func defaults() map[string]any {
+	return map[string]any{
+		"mongo.db": "salt", "mongo.password": "", "mongo.port": int64(27017), "mongo.user": "",
+		"redis.db": "0", "redis.host": "salt", "redis.port": int64(6379),
+		"test.foo":          "unconfigured",
+		"ca.cert_base_path": "/etc/pki",
+		"solr.cores":        []any{}, "solr.host": "localhost", "solr.port": "8983", "solr.baseurl": "/solr", "solr.type": "master",
+		"solr.request_timeout": nil, "solr.init_script": "/etc/rc.d/solr",
+		"solr.dih.import_options": map[string]any{"clean": false, "optimize": true, "commit": true, "verbose": false},
+		"solr.backup_path":        nil, "solr.num_backups": int64(1),
+		"poudriere.config": "/usr/local/etc/poudriere.conf", "poudriere.config_dir": "/usr/local/etc/poudriere.d",
+		"ldap.uri": "", "ldap.server": "localhost", "ldap.port": "389", "ldap.tls": false, "ldap.no_verify": false,
+		"ldap.anonymous": true, "ldap.scope": int64(2), "ldap.attrs": nil, "ldap.binddn": "", "ldap.bindpw": "",
+		"hosts.file": hostsFile(), "aliases.file": "/etc/aliases",
+		"virt":               map[string]any{"tunnel": false, "images": "/srv/salt-images"},
+		"docker.exec_driver": "docker-exec",
+		"docker.compare_container_networks": map[string]any{
+			"static":    []any{"Aliases", "Links", "IPAMConfig"},
+			"automatic": []any{"IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway"},
+		},
+	}
+}
+
+// place is one source of settings and the parameter that leaves it out.
+type place struct {
+	omit string
+	data func(c *modules.Call) map[string]any
+}
+
+func options(c *modules.Call) map[string]any { return c.Options() }
+func grains(c *modules.Call) map[string]any  { return c.GrainData() }
+func pillar(c *modules.Call) map[string]any  { return c.PillarData() }
+func master(c *modules.Call) map[string]any {
+	m, _ := c.PillarData()["master"].(map[string]any)
+	return m
+}
+
+// places are where settings may be, the strongest first.
+func places() []place {
+	return []place{{"omit_opts", options}, {"omit_grains", grains}, {"omit_pillar", pillar}, {"omit_master", master}}
+}
+
+// name is a key as text; what cannot be a key of a map is an error.
+func name(v any) (string, error) {
+	switch v.(type) {
+	case []any, map[string]any, map[any]any:
+		return "", &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(v) + "'"}
+	}
+	return pytext.Str(v), nil
+}
+
+func option(_ context.Context, c *modules.Call) (any, error) {
+	key, err := name(c.Value("value"))
+	if err != nil {
+		return nil, err
+	}
+	wildcard, all := c.Bool("wildcard"), c.Bool("omit_all")
+	byDefault := c.Value("default")
+	if byDefault == nil && wildcard {
+		byDefault = map[string]any{}
+	} else if byDefault == nil {
+		byDefault = ""
+	}
+	found := map[string]any{}
+	list := append(places(), place{data: func(*modules.Call) map[string]any { return defaults() }})
+	for _, p := range list {
+		if p.omit != "" && (all || c.Bool(p.omit)) {
+			continue
+		}
+		data := p.data(c)
+		if !wildcard {
+			if v, ok := data[key]; ok {
+				return nested.Copy(v), nil
+			}
+			continue
+		}
+		for k, v := range data {
+			if _, stronger := found[k]; !stronger && fnmatch.Match(key, k) {
+				found[k] = nested.Copy(v)
+			}
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return byDefault, nil
+}
+
+func merge(_ context.Context, c *modules.Call) (any, error) {
+	key, err := name(c.Value("value"))
+	if err != nil {
+		return nil, err
+	}
+	var ret any
+	for _, p := range []place{{"omit_opts", options}, {"omit_master", master}, {"omit_pillar", pillar}} {
+		v, ok := p.data(c)[key]
+		if !ok || c.Bool(p.omit) {
+			continue
+		}
+		switch have := ret.(type) {
+		case nil:
+			ret = nested.Copy(v)
+			if _, ok := ret.(string); ok {
+				return ret, nil
+			}
+		case map[string]any:
+			if under, ok := v.(map[string]any); ok { // what is there already wins, at the first level
+				under = nested.CopyMap(under)
+				maps.Copy(under, have)
+				ret = under
+			}
+		case []any:
+			if more, ok := v.([]any); ok {
+				ret = append(have, nested.Copy(more).([]any)...)
+			}
+		}
+	}
+	if ret == nil {
+		if v, ok := defaults()[key]; ok {
+			return v, nil
+		}
+		return c.Value("default"), nil
+	}
+	return ret, nil
+}
+
+func get(_ context.Context, c *modules.Call) (any, error) {
+	find, err := finder(c.Value("key"), c.Str("delimiter"))
+	if err != nil {
+		return nil, err
+	}
+	if strategy := c.Value("merge"); strategy != nil {
+		if strategy != "recurse" && strategy != "overwrite" {
+			c.Logger().Warn("Unsupported merge strategy. Falling back to recurse.", "strategy", strategy)
+		}
+		if v, ok := find(merged(c, strategy == "overwrite")); ok {
+			return nested.Copy(v), nil
+		}
+		return c.Value("default"), nil
+	}
+	for _, p := range places() {
+		if c.Bool(p.omit) {
+			continue
+		}
+		if v, ok := find(p.data(c)); ok {
+			return nested.Copy(v), nil
+		}
+	}
+	if v, ok := find(defaults()); ok {
+		return v, nil
+	}
+	return c.Value("default"), nil
+}
+
+// finder looks a key up; it may be a text, a number or a list.
+func finder(key any, delimiter string) (func(map[string]any) (any, bool), error) {
+	switch k := key.(type) {
+	case string:
+		if delimiter == "" {
+			return nil, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
+		}
+		return func(data map[string]any) (any, bool) { return nested.Get(data, k, delimiter) }, nil
+	case int64:
+		return func(data map[string]any) (any, bool) { return nested.Follow(data, []string{pytext.Str(k)}) }, nil
+	case []any:
+		path := make([]string, len(k))
+		for i, x := range k {
+			path[i] = pytext.Str(x)
+		}
+		return func(data map[string]any) (any, bool) { return nested.Follow(data, path) }, nil
+	}
+	return nil, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
+}
+
+// merged is everything put over each other, the strongest last. Overwriting replaces whole settings.
+func merged(c *modules.Call, overwrite bool) map[string]any {
+	all := defaults()
+	for _, p := range slices.Backward([]place{{"", options}, {"", grains}, {"", pillar}, {"", master}}) {
+		data := p.data(c)
+		if overwrite {
+			for k, v := range data {
+				all[k] = nested.Copy(v)
+			}
+			continue
+		}
+		nested.Update(all, data, false)
+	}
+	return all
+}
+
+func dotVals(_ context.Context, c *modules.Call) (any, error) {
+	prefix := c.Str("value") + "."
+	if c.Value("value") == nil {
+		prefix = "None."
+	}
+	ret := map[string]any{}
+	for _, data := range []map[string]any{master(c), options(c)} {
+		for k, v := range data {
+			if strings.HasPrefix(k, prefix) {
+				ret[k] = nested.Copy(v)
+			}
+		}
+	}
+	return ret, nil
+}
+
+func items(_ context.Context, c *modules.Call) (any, error) { return nested.CopyMap(c.Options()), nil }
+
+func backupMode(ctx context.Context, c *modules.Call) (any, error) {
+	if c.Bool("backup") {
+		return c.Value("backup"), nil
+	}
+	return c.Exec(ctx, "config.option", "backup_mode")
+}
+
+func manageMode(_ context.Context, c *modules.Call) (any, error) {
+	if c.Value("mode") == nil {
+		return nil, nil
+	}
+	mode := strings.ReplaceAll(pytext.Str(c.Value("mode")), "0o", "0")
+	mode = strings.TrimLeft(strings.Trim(strings.Trim(mode, `"`), `'`), "0")
+	return zfill(mode, 4), nil
+}
+
+// zfill puts zeros before a text, after its sign.
+func zfill(s string, width int) string {
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = s[:1], s[1:]
+	}
+	return sign + strings.Repeat("0", max(0, width-len(sign)-len([]rune(s)))) + s
+}
+
+func validFileproto(_ context.Context, c *modules.Call) (any, error) {
+	uri, ok := c.Value("uri").(string)
+	if !ok && pytext.Truth(c.Value("uri")) {
+		return nil, &modules.PythonError{Type: "AttributeError",
+			Msg: "'" + modules.TypeName(c.Value("uri")) + "' object has no attribute 'decode'"}
+	}
+	scheme, _, found := strings.Cut(strings.TrimLeft(uri, "\x00\t\n\v\f\r "), ":")
+	return found && slices.Contains([]string{"salt", "file", "http", "https", "ftp", "swift", "s3"}, strings.ToLower(scheme)), nil
+}

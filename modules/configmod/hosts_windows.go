@@ -1,0 +1,11 @@
+package configmod
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// hostsFile is the file of host names.
+func hostsFile() string {
+	return filepath.Join(os.Getenv("SystemRoot"), "System32", "drivers", "etc", "hosts")
+}

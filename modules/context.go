@@ -1,0 +1,129 @@
+package modules
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Context is what the calls of one job share: the return code, values that functions leave for each other, and changes of
+// the process environment. It is Salt's __context__ and, since our jobs share a process and Salt's do not, its os.environ.
+// The zero value is ready, and it is safe for concurrent use.
+type Context struct {
+	mu      sync.Mutex
+	retcode int                // guarded by mu
+	values  map[string]any     // guarded by mu
+	environ map[string]*string // guarded by mu; nil is a variable that was removed
+	grains  map[string]*any    // guarded by mu; nil is a grain that was removed
+}
+
+// Retcode is the job's return code so far.
+func (x *Context) Retcode() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.retcode
+}
+
+func (x *Context) setRetcode(code int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.retcode = code
+}
+
+// Get is a value that was left under a key.
+func (x *Context) Get(key string) (any, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	v, ok := x.values[key]
+	return v, ok
+}
+
+// Set leaves a value for later calls of the job.
+func (x *Context) Set(key string, v any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.values == nil {
+		x.values = map[string]any{}
+	}
+	x.values[key] = v
+}
+
+// Getenv is an environment variable as the job sees it.
+func (x *Context) Getenv(name string) (string, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if v, ok := x.environ[name]; ok {
+		if v == nil {
+			return "", false
+		}
+		return *v, true
+	}
+	return os.LookupEnv(name)
+}
+
+// Setenv sets a variable for the rest of the job, Unsetenv removes one.
+func (x *Context) Setenv(name, value string) { x.change(name, &value) }
+
+// Unsetenv removes a variable for the rest of the job.
+func (x *Context) Unsetenv(name string) { x.change(name, nil) }
+
+func (x *Context) change(name string, value *string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.environ == nil {
+		x.environ = map[string]*string{}
+	}
+	x.environ[name] = value
+}
+
+// Environ are the job's changes as a [Command] takes them: "name=value", and a bare name for a removed variable.
+func (x *Context) Environ() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(x.environ)) {
+		if v := x.environ[name]; v != nil {
+			env = append(env, name+"="+*v)
+		} else {
+			env = append(env, name)
+		}
+	}
+	return env
+}
+
+// SetGrain makes a grain have a value for the rest of the job, before the minion has gathered grains anew.
+func (x *Context) SetGrain(name string, value any) { x.changeGrain(name, &value) }
+
+// DropGrain removes a grain for the rest of the job.
+func (x *Context) DropGrain(name string) { x.changeGrain(name, nil) }
+
+func (x *Context) changeGrain(name string, value *any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.grains == nil {
+		x.grains = map[string]*any{}
+	}
+	x.grains[name] = value
+}
+
+// overGrains is the grains with the job's changes.
+func (x *Context) overGrains(grains map[string]any) map[string]any {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.grains) == 0 {
+		return grains
+	}
+	grains = maps.Clone(grains)
+	if grains == nil {
+		grains = map[string]any{}
+	}
+	for k, v := range x.grains {
+		if v == nil {
+			delete(grains, k)
+		} else {
+			grains[k] = *v
+		}
+	}
+	return grains
+}

@@ -1,0 +1,118 @@
+package modules
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Runner runs programs. Package internal/runcmd has the real one; tests bring their own.
+type Runner interface {
+	// Run starts the command and waits for it, unless it is detached. A program that could not be started is an error
+	// (*MissingCommandError when it is not installed); one that failed is a result with its exit code.
+	// When ctx ends or the timeout passes, the command and every process it started are killed.
+	Run(ctx context.Context, cmd Command) (CommandResult, error)
+}
+
+// Command is a program to run.
+type Command struct {
+	// Args is the program and its arguments. It is never split or expanded.
+	Args []string
+	// Shell, when set, is the shell that interprets Script; Args is then not used.
+	Shell, Script string
+	// Dir is the working directory, "" the home of the user it runs as.
+	Dir string
+	// Env are "name=value" settings over the inherited environment, or instead of it with CleanEnv. The last setting of a
+	// name wins; a bare "name" removes the variable.
+	Env      []string
+	CleanEnv bool
+	// Defaults are settings that win over the inherited environment, but not over Env and what a login of RunAs gives.
+	Defaults []string
+	// RunAs and Group are the user and group it runs as, "" the current ones. Password is for platforms that need one.
+	RunAs, Group, Password string
+	// Umask is the file mode mask, nil the current one.
+	Umask *int
+	Stdin io.Reader
+	// Merge puts standard error into standard output as it comes.
+	Merge bool
+	// Timeout kills the whole process group when it passes; 0 is no limit.
+	Timeout time.Duration
+	// Limit is the number of bytes of output kept, for each stream; 0 is the runner's own limit.
+	Limit int64
+	// Detach starts the program and does not wait.
+	Detach bool
+}
+
+func (c Command) name() string {
+	if len(c.Args) > 0 {
+		return c.Args[0]
+	}
+	return c.Shell
+}
+
+// CommandResult is what a program left.
+type CommandResult struct {
+	Stdout, Stderr []byte
+	// ExitCode is the exit status; minus the signal's number when one killed it, as Python has it.
+	ExitCode, PID int
+	TimedOut      bool
+	// Truncated tells that output beyond the limit was dropped.
+	Truncated bool
+}
+
+// Master is the way to a Salt master.
+type Master interface {
+	// Request sends an encrypted request ("cmd" and its arguments) and returns the decoded answer.
+	Request(ctx context.Context, load map[string]any) (any, error)
+	// Pillar compiles the pillar anew and returns it without storing it.
+	Pillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (map[string]any, error)
+	// Fire sends an event to the master. The data is what listeners find under "data".
+	Fire(ctx context.Context, tag string, data any) error
+}
+
+// Files is the minion's file client: the master's file server and the minion's cache of it.
+type Files interface {
+	// Envs lists the environments.
+	Envs(ctx context.Context) ([]string, error)
+	// List, EmptyDirs, Dirs and Symlinks list an environment below prefix ("" is everything).
+	List(ctx context.Context, saltenv, prefix string) ([]string, error)
+	EmptyDirs(ctx context.Context, saltenv, prefix string) ([]string, error)
+	Dirs(ctx context.Context, saltenv, prefix string) ([]string, error)
+	Symlinks(ctx context.Context, saltenv, prefix string) (map[string]string, error)
+	// Hash is the file server's {hash_type, hsum}, nil when there is no such file. Stat is os.stat's list or nil.
+	Hash(ctx context.Context, path, saltenv string) (map[string]any, error)
+	HashAndStat(ctx context.Context, path, saltenv string) (hash map[string]any, stat []any, err error)
+	// Cache brings a file (salt://, http(s)://, file://, local path) into the cache and returns its path there, "" when
+	// there is no such file.
+	Cache(ctx context.Context, url, saltenv string) (string, error)
+	// CachePath is where Cache puts the file.
+	CachePath(url, saltenv string) string
+	// CacheRoot is the directory of everything cached.
+	CacheRoot() string
+	// Send uploads a local file to the master (cp.push) under the given name.
+	Send(ctx context.Context, path, name string) (bool, error)
+	// Clear forgets everything cached.
+	Clear() error
+}
+
+// Agent is the running minion as its own functions see it (saltutil, event, status).
+type Agent interface {
+	// Running are the jobs that run now, each as Salt's proc file has it, plus "pid".
+	Running() []map[string]any
+	// Job is the running job with that id, nil if there is none. Cached is the return of a finished one that is still kept.
+	Job(jid string) map[string]any
+	Cached(jid string) map[string]any
+	// Signal sends a signal to every process of a job; a job without processes is cancelled. It answers as
+	// saltutil.signal_job does, "" when there is no such job.
+	Signal(jid string, sig int) string
+	// RefreshGrains and RefreshPillar read them anew. Reload re-reads what SIGHUP re-reads.
+	RefreshGrains(ctx context.Context) error
+	RefreshPillar(ctx context.Context) error
+	Reload(ctx context.Context) error
+	// FireLocal puts an event on the minion's own bus. The result tells whether the minion has one.
+	FireLocal(tag string, data any) bool
+	// Masters tells for each master whether the minion is connected to it.
+	Masters() map[string]bool
+	// Restart stops the minion so that its supervisor starts it again.
+	Restart() error
+}

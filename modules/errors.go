@@ -1,0 +1,97 @@
+package modules
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ExecError says that the work could not be done. Salt's CommandExecutionError; shown as "ERROR: <text>".
+type ExecError struct{ Msg string }
+
+func (e *ExecError) Error() string { return e.Msg }
+
+// Errorf makes an [ExecError].
+func Errorf(format string, args ...any) error { return &ExecError{Msg: fmt.Sprintf(format, args...)} }
+
+// UsageError says that the arguments make no sense. Salt's SaltInvocationError; shown as "ERROR executing '<fun>': <text>".
+type UsageError struct{ Msg string }
+
+func (e *UsageError) Error() string { return e.Msg }
+
+// Usagef makes a [UsageError].
+func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
+
+// TypeError says that the call does not fit the function's parameters, as Python's TypeError does. Shown as "Passed invalid
+// arguments to <fun>: <text>" with the function's documentation.
+type TypeError struct{ Msg string }
+
+func (e *TypeError) Error() string { return e.Msg }
+
+// MissingCommandError says that a program the function needs is not installed. Salt's CommandNotFoundError.
+type MissingCommandError struct{ Command string }
+
+func (e *MissingCommandError) Error() string { return e.Command }
+
+// PythonError is an error that stock Salt raises as some other Python exception and shows with a traceback.
+type PythonError struct{ Type, Msg string }
+
+func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
+
+// ErrEngine is what [Env.Render] answers for a template engine that the program does not have.
+var ErrEngine = errors.New("no such template engine")
+
+// NotAvailableError says that there is no such function here.
+type NotAvailableError struct {
+	Fun string
+	// Virtual is why the module refused this host, "" if there is no such module.
+	Virtual string
+}
+
+// Error is Salt's text for a missing function (salt/loader/lazy.py missing_fun_string).
+func (e *NotAvailableError) Error() string {
+	if e.Virtual != "" {
+		return e.Virtual
+	}
+	return fmt.Sprintf("'%s' is not available.", e.Fun)
+}
+
+// errorText is what a failed call returns to the master (salt/minion.py _thread_return).
+func errorText(fun string, doc string, err error) string {
+	var (
+		exec    *ExecError
+		usage   *UsageError
+		typ     *TypeError
+		missing *MissingCommandError
+		absent  *NotAvailableError
+		crash   *panicError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return absent.Error()
+	case errors.As(err, &missing):
+		return fmt.Sprintf("Command required for '%s' not found: %s", fun, missing)
+	case errors.As(err, &exec):
+		return "ERROR: " + err.Error()
+	case errors.As(err, &usage):
+		return fmt.Sprintf("ERROR executing '%s': %s", fun, err)
+	case errors.As(err, &typ):
+		return fmt.Sprintf("Passed invalid arguments to %s: %s\n%s", fun, err, doc)
+	case errors.As(err, &crash):
+		return fmt.Sprintf("The minion function caused an exception: %s\n%s", crash.value, crash.stack)
+	}
+	return "The minion function caused an exception: " + err.Error()
+}
+
+// panicError carries a recovered panic of a function.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprint(e.value) }
+
+// Panicked tells whether the error of a [Result] is a panic of the function, which is a bug of the module.
+func Panicked(err error) bool {
+	var crash *panicError
+	return errors.As(err, &crash)
+}

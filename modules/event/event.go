@@ -1,0 +1,105 @@
+// Package event is Salt's execution module "event": firing events on the minion's and on the master's event bus. Salt's
+// source: salt/modules/event.py.
+package event
+
+import (
+	"context"
+	"maps"
+
+	"github.com/brine-salt/brine/internal/jobenv"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// event.fire differs: a minion without a local event bus answers False.
+// event.fire_master differs: True means that the master has the event, rather than that it is on its way there.
+// event.send differs: True means that the master has the event, rather than that it is on its way there.
+
+func fireMaster(ctx context.Context, c *modules.Call) (any, error) {
+	return toMaster(ctx, c, c.Str("tag"), c.Value("data"), c.Value("preload")), nil
+}
+
+// toMaster sends an event. Like stock, a failure is false and not an error.
+func toMaster(ctx context.Context, c *modules.Call, tag string, data, preload any) bool {
+	local := pytext.Truth(c.Opt("local")) || c.Opt("file_client") == "local"
+	if local && !pytext.Truth(c.Opt("use_master_when_local")) {
+		c.Logger().Warn("the minion works without master; the event is not sent", "tag", tag)
+		return false
+	}
+	if c.Master == nil {
+		return false
+	}
+	var err error
+	if more, ok := preload.(map[string]any); ok && len(more) > 0 {
+		load := map[string]any{"cmd": "_minion_event", "id": c.ID, "tag": tag, "data": data}
+		maps.Copy(load, more)
+		_, err = c.Master.Request(ctx, load)
+	} else {
+		err = c.Master.Fire(ctx, tag, data)
+	}
+	if err != nil {
+		c.Logger().Error("cannot send event", "tag", tag, "err", err)
+	}
+	return err == nil
+}
+
+func fire(_ context.Context, c *modules.Call) (any, error) {
+	return toBus(c, c.Str("tag"), c.Value("data")), nil
+}
+
+// toBus puts an event on the minion's own bus.
+func toBus(c *modules.Call, tag string, data any) bool {
+	m, ok := data.(map[string]any)
+	return ok && tag != "" && c.Agent != nil && c.Agent.FireLocal(tag, m)
+}
+
+func send(ctx context.Context, c *modules.Call) (any, error) {
+	data := map[string]any{}
+	if c.Bool("with_env") {
+		env := map[string]any{}
+		for k, v := range jobenv.Map(c.Context().Environ()) {
+			env[k] = v
+		}
+		data["environ"] = subset(c.Value("with_env"), env)
+	}
+	if c.Bool("with_grains") {
+		data["grains"] = subset(c.Value("with_grains"), c.GrainData())
+	}
+	if c.Bool("with_pillar") {
+		data["pillar"] = subset(c.Value("with_pillar"), c.PillarData())
+	}
+	if c.Bool("with_env_opts") {
+		env, ok := c.Config()["saltenv"]
+		if !ok {
+			env = "base"
+		}
+		data["saltenv"], data["pillarenv"] = env, c.Opt("pillarenv")
+	}
+	maps.Copy(data, c.Keywords)
+	if more, err := c.Map("data"); err == nil {
+		maps.Copy(data, more)
+	}
+	local := pytext.Truth(c.Opt("local")) || c.Opt("file_client") == "local" || c.Opt("master_type") == "disable"
+	if local && !pytext.Truth(c.Opt("use_master_when_local")) {
+		return toBus(c, c.Str("tag"), data), nil
+	}
+	return toMaster(ctx, c, c.Str("tag"), data, c.Value("preload")), nil
+}
+
+// subset is the part of a map that a list names, or all of it for what is no list.
+func subset(names any, all map[string]any) map[string]any {
+	list, ok := names.([]any)
+	if !ok {
+		return all
+	}
+	part := map[string]any{}
+	for _, n := range list {
+		name := pytext.Str(n)
+		if v, ok := all[name]; ok {
+			part[name] = v
+		}
+	}
+	return part
+}

@@ -1,0 +1,167 @@
+// Package grainsmod is Salt's execution module "grains": reading the minion's grains, and changing those that the grains file
+// holds. Salt's source: salt/modules/grains.py.
+package grainsmod
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/filterby"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// grains.filter_by differs: patterns are tried in the order of their text, since maps arrive without one; exact keys first.
+// grains.set, grains.setval, grains.setvals, grains.append, grains.remove, grains.delkey, grains.delval differ: the grains file is replaced atomically; a file that cannot be read is left alone.
+
+// find is a grain by key.
+func find(c *modules.Call, key any, delimiter string) (any, bool, error) {
+	switch k := key.(type) {
+	case nil, bool, float64:
+		return nil, false, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
+	case []any:
+		path := make([]string, len(k))
+		for i, x := range k {
+			path[i] = pytext.Str(x)
+		}
+		v, ok := nested.Follow(c.GrainData(), path)
+		return v, ok, nil
+	case int64:
+		v, ok := nested.Follow(c.GrainData(), []string{pytext.Str(k)})
+		return v, ok, nil
+	}
+	if delimiter == "" {
+		return nil, false, errSeparator()
+	}
+	v, ok := nested.Get(c.GrainData(), pytext.Str(key), delimiter)
+	return v, ok, nil
+}
+
+func errSeparator() error { return &modules.PythonError{Type: "ValueError", Msg: "empty separator"} }
+
+// lookup is a copy of a grain, or the default.
+func lookup(c *modules.Call, key any, byDefault any, delimiter string) (any, error) {
+	v, ok, err := find(c, key, delimiter)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		v = byDefault
+	}
+	return nested.Copy(v), nil
+}
+
+func get(_ context.Context, c *modules.Call) (any, error) {
+	return lookup(c, c.Value("key"), c.Value("default"), c.Str("delimiter"))
+}
+
+func hasValue(_ context.Context, c *modules.Call) (any, error) {
+	_, ok, err := find(c, c.Value("key"), ":")
+	if err != nil {
+		return nil, err
+	}
+	return ok, nil
+}
+
+func ls(_ context.Context, c *modules.Call) (any, error) {
+	list := []any{}
+	for _, k := range slices.Sorted(maps.Keys(c.GrainData())) {
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+func items(_ context.Context, c *modules.Call) (any, error) {
+	grains := nested.CopyMap(c.GrainData())
+	if isTrue(c.Value("sanitize")) {
+		sanitize(grains)
+	}
+	return grains, nil
+}
+
+func item(_ context.Context, c *modules.Call) (any, error) {
+	byDefault, ok := c.Keywords["default"]
+	if !ok {
+		byDefault = ""
+	}
+	delimiter := ":"
+	if d, ok := c.Keywords["delimiter"]; ok {
+		delimiter = pytext.Str(d)
+	}
+	ret := map[any]any{}
+	for _, name := range c.Extra {
+		v, err := lookup(c, name, byDefault, delimiter)
+		if err != nil {
+			return nil, err
+		}
+		if list, ok := name.([]any); ok {
+			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(list) + "'"}
+		}
+		ret[name] = v
+	}
+	out := map[string]any{}
+	for k, v := range ret {
+		text, ok := k.(string)
+		if !ok {
+			return ret, nil
+		}
+		out[text] = v
+	}
+	if isTrue(c.Keywords["sanitize"]) {
+		sanitize(out)
+	}
+	return out, nil
+}
+
+// isTrue reads a flag as Salt does: positive numbers, also as text, and "true" (salt/utils/data.py is_true).
+func isTrue(v any) bool {
+	if text, ok := v.(string); ok && strings.EqualFold(text, "true") {
+		return true
+	} else if ok {
+		n, err := modules.ToInt(text)
+		return err == nil && n > 0
+	}
+	switch v := v.(type) {
+	case int64:
+		return v > 0
+	case float64:
+		return v > 0
+	}
+	return pytext.Truth(v)
+}
+
+// sanitize hides what identifies a host.
+func sanitize(grains map[string]any) {
+	for name, text := range map[string]string{
+		"domain": "DOMAINNAME", "fqdn": "MINION.DOMAINNAME", "id": "MINION.DOMAINNAME",
+		"host": "MINION", "localhost": "MINION", "nodename": "MINION",
+	} {
+		if _, ok := grains[name]; ok {
+			grains[name] = text
+		}
+	}
+	if v, ok := grains["serialnumber"]; ok {
+		serial := []rune(pytext.Str(v))
+		keep := len(serial) * 3 / 4
+		grains["serialnumber"] = string(serial[:keep]) + strings.Repeat("X", len(serial)-keep)
+	}
+}
+
+func equals(_ context.Context, c *modules.Call) (any, error) {
+	v, err := lookup(c, c.Value("key"), "", ":")
+	if err != nil {
+		return nil, err
+	}
+	return pytext.Str(c.Value("value")) == pytext.Str(v), nil
+}
+
+func filterBy(_ context.Context, c *modules.Call) (any, error) {
+	return filterby.Call(c, c.Str("grain"), c.GrainData())
+}
+
+func fetch(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c) }

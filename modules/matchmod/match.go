@@ -1,0 +1,216 @@
+// Package matchmod is Salt's execution module "match": telling whether the minion is in a target. Salt's sources:
+// salt/modules/match.py, salt/matchers.
+package matchmod
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/brine-salt/brine/internal/datastore"
+	"github.com/brine-salt/brine/internal/match"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// match.data differs: it looks into the minion's data store; stock answers False always, for a function it calls is gone.
+// match.filter_by differs: the targets are tried in the order of their text, since maps have no order on the way to us.
+// match.search_by differs: the answer is in the order of the keys' text.
+// match.compound differs: an expression that only Python's eval would understand does not match.
+
+// one compares the minion, or what it would be with another id, with a target. Like stock, whatever is wrong with a target is
+// "no".
+func one(c *modules.Call, kind string, tgt any, delimiter, id string) bool {
+	if id == "" {
+		id = c.ID
+	}
+	groups, _ := c.Opt("nodegroups").(map[string]any)
+	ok, err := match.Target(kind, tgt, delimiter, match.Subject{
+		ID: id, Grains: c.GrainData, Pillar: c.PillarData, Nodegroups: groups,
+		Data: func() map[string]any {
+			dir, _ := c.Opt("cachedir").(string)
+			store, err := datastore.Load(c.Path(datastore.Path(dir)))
+			if err != nil {
+				c.Logger().Error("cannot match data", "err", err)
+			}
+			return store
+		},
+	})
+	if err != nil {
+		c.Logger().Error("cannot match target", "err", err)
+	}
+	return ok
+}
+
+func compound(_ context.Context, c *modules.Call) (any, error) { return byID(c, "compound"), nil }
+func glob(_ context.Context, c *modules.Call) (any, error)     { return byID(c, "glob"), nil }
+func list(_ context.Context, c *modules.Call) (any, error)     { return byID(c, "list"), nil }
+func pcre(_ context.Context, c *modules.Call) (any, error)     { return byID(c, "pcre"), nil }
+
+func byID(c *modules.Call, kind string) any {
+	return one(c, kind, c.Value("tgt"), match.Delimiter, c.Str("minion_id"))
+}
+
+func grain(_ context.Context, c *modules.Call) (any, error)     { return byData(c, "grain"), nil }
+func grainPcre(_ context.Context, c *modules.Call) (any, error) { return byData(c, "grain_pcre"), nil }
+func pillar(_ context.Context, c *modules.Call) (any, error)    { return byData(c, "pillar"), nil }
+func pillarPcre(_ context.Context, c *modules.Call) (any, error) {
+	return byData(c, "pillar_pcre"), nil
+}
+
+func byData(c *modules.Call, kind string) any {
+	delimiter := c.Str("delimiter")
+	return delimiter != "" && one(c, kind, c.Value("tgt"), delimiter, "")
+}
+
+func data(_ context.Context, c *modules.Call) (any, error) {
+	return one(c, "data", c.Value("tgt"), match.Delimiter, ""), nil
+}
+
+func ipcidr(_ context.Context, c *modules.Call) (any, error) {
+	text := c.Str("tgt")
+	if _, err := netip.ParseAddr(text); err != nil {
+		if p, err := netip.ParsePrefix(text); err != nil || p.Masked() != p {
+			return []any{}, nil // not an address: stock's answer is an empty list
+		}
+	}
+	return one(c, "ipcidr", text, match.Delimiter, ""), nil
+}
+
+// chooser is how filter_by and its like compare: by a function of this module, with the id as its second argument.
+func chooser(c *modules.Call) (func(tgt any) (bool, error), error) {
+	kind, id := c.Str("tgt_type"), c.Str("minion_id")
+	switch kind {
+	case "compound", "glob", "pcre":
+	case "list_": // the name of stock's function
+		kind = "list"
+	case "grain", "grain_pcre", "pillar", "pillar_pcre":
+		// Stock puts the id where these functions take a delimiter.
+		delimiter := match.Delimiter
+		if id != "" {
+			delimiter = id
+		}
+		return func(tgt any) (bool, error) { return one(c, kind, tgt, delimiter, ""), nil }, nil
+	case "ipcidr", "data":
+		if id != "" {
+			return nil, &modules.TypeError{Msg: kind + "() takes 1 positional argument but 2 were given"}
+		}
+	default:
+		return nil, &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(c.Value("tgt_type"))}
+	}
+	return func(tgt any) (bool, error) { return one(c, kind, tgt, match.Delimiter, id), nil }, nil
+}
+
+func filterBy(_ context.Context, c *modules.Call) (any, error) {
+	lookup, err := c.Map("lookup")
+	if err != nil {
+		return nil, err
+	}
+	keys := slices.Sorted(maps.Keys(lookup))
+	order := make([]any, len(keys))
+	for i, k := range keys {
+		order[i] = k
+	}
+	return first(c, order, func(k any) any { return lookup[k.(string)] }, lookup[c.Str("default")])
+}
+
+// first is the value of the first key that the minion matches, with the call's merge in it.
+func first(c *modules.Call, keys []any, value func(key any) any, otherwise any) (any, error) {
+	matches, err := chooser(c)
+	if err != nil && len(keys) > 0 {
+		return nil, err
+	}
+	for _, k := range keys {
+		ok, err := matches(k)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return merged(c, value(k))
+		}
+	}
+	return otherwise, nil
+}
+
+func merged(c *modules.Call, v any) (any, error) {
+	if !c.Bool("merge") {
+		return v, nil
+	}
+	over, ok := c.Value("merge").(map[string]any)
+	if !ok {
+		return nil, &modules.PythonError{Type: "SaltException", Msg: nested.ErrMerge.Error()}
+	}
+	if v == nil {
+		return over, nil
+	}
+	into, ok := v.(map[string]any)
+	if !ok {
+		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
+	}
+	return nested.Update(nested.CopyMap(into), over, c.Bool("merge_lists")), nil
+}
+
+func searchBy(_ context.Context, c *modules.Call) (any, error) {
+	lookup, err := c.Map("lookup")
+	if err != nil {
+		return nil, err
+	}
+	matches, err := chooser(c)
+	if err != nil && len(lookup) > 0 {
+		return nil, err
+	}
+	found := []any{}
+	for _, key := range slices.Sorted(maps.Keys(lookup)) {
+		targets, ok := lookup[key].([]any)
+		if !ok {
+			return nil, &modules.TypeError{Msg: "'" + modules.TypeName(lookup[key]) + "' object is not iterable"}
+		}
+		for _, tgt := range targets {
+			ok, err := matches(tgt)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				found = append(found, key)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found, nil
+}
+
+func ifelse(_ context.Context, c *modules.Call) (any, error) {
+	args := c.Extra
+	if len(args)%2 == 0 {
+		return nil, &modules.PythonError{Type: "SaltException", Msg: "The ifelse function must have an odd number of arguments!"}
+	}
+	last := args[len(args)-1]
+	if len(args) == 1 {
+		return last, nil
+	}
+	var keys []any
+	values := map[string]any{}
+	for i := 0; i+1 < len(args); i += 2 {
+		key := pytext.Str(args[i])
+		switch args[i].(type) {
+		case bool:
+			key = map[bool]string{true: "*", false: "SALT_IFELSE_MATCH_NOTHING"}[args[i] == true]
+		case string:
+		case []any, map[string]any, map[any]any:
+			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(args[i]) + "'"}
+		default:
+			continue // no text, so that nothing matches it
+		}
+		if _, twice := values[key]; !twice {
+			keys = append(keys, key)
+		}
+		values[key] = args[i+1]
+	}
+	return first(c, keys, func(k any) any { return values[k.(string)] }, last)
+}

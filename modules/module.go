@@ -1,0 +1,184 @@
+// Package modules is the contract between execution modules and the programs that run them: a module is data ([Module],
+// [Def], [Param]), a [Registry] holds the modules a program chose, and a [Call] is what a running function sees.
+//
+// A function is declared once. From the declaration come Python's calling rules (positional, keyword, *args, **kwargs),
+// the error texts of a wrong call, sys.doc, sys.argspec and the JSON Schema of the arguments:
+//
+//	var Module = &modules.Module{Name: "test", Funcs: []modules.Def{
+//		{Name: "echo", Doc: "Return the text.", Params: []modules.Param{{Name: "text"}}, Run: echo},
+//	}}
+//
+//	func echo(ctx context.Context, c *modules.Call) (any, error) { return c.Value("text"), nil }
+//
+// Results are plain values: nil, bool, int64, float64, string, []byte, []any, map[string]any.
+//
+// The package knows nothing of masters, sockets or configuration files; what a function may ask of its program is in [Env].
+// Salt's sources: salt/loader, salt/utils/args.py, salt/minion.py (load_args_and_kwargs, _thread_return).
+package modules
+
+import "context"
+
+// Func is the body of an execution function. It must return soon after ctx ends.
+type Func func(ctx context.Context, c *Call) (any, error)
+
+// Module is one Salt execution module. Declare it as a package variable of constants and functions, so that nothing runs
+// when a program starts.
+type Module struct {
+	// Name is the name of the file in Salt's modules directory ("aptpkg", "cmdmod").
+	Name string
+	// Virtual is the name its functions are called by, if it is another ("pkg", "cmd").
+	Virtual string
+	// Doc describes the module (sys.doc of the bare module name).
+	Doc string
+	// Available tells whether this host can use the module, and why not; nil means always. Salt's __virtual__.
+	// Of several modules with one Virtual name the first available one is used.
+	Available func(e *Env) (ok bool, reason string)
+	// Funcs are the module's functions.
+	Funcs []Def
+}
+
+// Called is the name by which the module's functions are called.
+func (m *Module) Called() string {
+	if m.Virtual != "" {
+		return m.Virtual
+	}
+	return m.Name
+}
+
+// Def declares one function.
+type Def struct {
+	// Name is the name after the dot.
+	Name string
+	// Python is the name of Salt's Python function, where it differs (true_ for test.true); it shows in error texts.
+	Python string
+	// Doc is what sys.doc shows: what the function does, its arguments, a CLI example.
+	Doc string
+	// Params are the named parameters in Salt's order.
+	Params []Param
+	// Args names the parameter that takes further positional arguments (*args), "" if there is none.
+	Args string
+	// Kwargs names the parameter that takes further keyword arguments (**kwargs), "" if there is none. Such functions also
+	// receive the fields of the published job as __pub_<field>.
+	Kwargs string
+	// Out is the outputter that the caller should use, "" for the default.
+	Out string
+	// Run is the body.
+	Run Func
+}
+
+// Param is a named parameter. It is required unless it has a Default or Optional is set.
+type Param struct {
+	Name string
+	// Default is the value when the caller gives none.
+	Default any
+	// Optional marks a parameter whose default is nil (None).
+	Optional bool
+	// KeywordOnly marks a parameter after *args or a bare *.
+	KeywordOnly bool
+	// Type describes the value for documentation and JSON Schema; Python's functions do not check it and neither does Bind.
+	Type Type
+	// Secret values are masked in logs and in the job journal.
+	Secret bool
+}
+
+// Required tells whether a call must give the parameter.
+func (p Param) Required() bool { return !p.Optional && p.Default == nil }
+
+// Type is the kind of a parameter's value.
+type Type uint8
+
+// The kinds of values a parameter takes.
+const (
+	Any Type = iota
+	String
+	Int
+	Float
+	Bool
+	List
+	Map
+)
+
+// schema is JSON Schema's name of the type, "" for any value.
+func (t Type) schema() string {
+	switch t {
+	case String:
+		return "string"
+	case Int:
+		return "integer"
+	case Float:
+		return "number"
+	case Bool:
+		return "boolean"
+	case List:
+		return "array"
+	case Map:
+		return "object"
+	}
+	return ""
+}
+
+func (d *Def) python() string {
+	if d.Python != "" {
+		return d.Python
+	}
+	return d.Name
+}
+
+func (d *Def) param(name string) (Param, bool) {
+	for _, p := range d.Params {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Param{}, false
+}
+
+// Schema is the JSON Schema of the function's keyword arguments.
+func (d *Def) Schema() map[string]any {
+	props := map[string]any{}
+	required := []any{}
+	for _, p := range d.Params {
+		prop := map[string]any{}
+		if name := p.Type.schema(); name != "" {
+			prop["type"] = name
+		}
+		if p.Default != nil {
+			prop["default"] = p.Default
+		}
+		if p.Secret {
+			prop["writeOnly"] = true
+		}
+		props[p.Name] = prop
+		if p.Required() {
+			required = append(required, p.Name)
+		}
+	}
+	return map[string]any{
+		"type": "object", "properties": props, "required": required, "additionalProperties": d.Kwargs != "",
+	}
+}
+
+// Argspec is what sys.argspec answers for the function: args (with those that are keywords only), defaults, varargs, kwargs.
+func (d *Def) Argspec() map[string]any {
+	args, defaults := []any{}, []any{}
+	for _, p := range d.Params {
+		args = append(args, p.Name)
+		if !p.Required() {
+			defaults = append(defaults, p.Default)
+		}
+	}
+	spec := map[string]any{"args": nil, "defaults": nil, "varargs": nil, "kwargs": nil}
+	if len(args) > 0 {
+		spec["args"] = args
+	}
+	if len(defaults) > 0 {
+		spec["defaults"] = defaults
+	}
+	if d.Args != "" {
+		spec["varargs"] = true
+	}
+	if d.Kwargs != "" {
+		spec["kwargs"] = true
+	}
+	return spec
+}

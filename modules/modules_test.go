@@ -1,0 +1,123 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func probe(_ context.Context, c *Call) (any, error) {
+	return map[string]any{"a": c.Value("a"), "b": c.Value("b"), "extra": c.Extra, "kw": c.Keywords}, nil
+}
+
+var probeModule = &Module{Name: "probe", Funcs: []Def{
+	{Name: "two", Doc: "Two.", Params: []Param{{Name: "a"}, {Name: "b", Default: int64(2)}}, Run: probe},
+	{Name: "none", Run: func(context.Context, *Call) (any, error) { return true, nil }},
+	{Name: "all", Params: []Param{{Name: "a"}}, Args: "args", Kwargs: "kwargs", Run: probe},
+	{Name: "three", Params: []Param{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "k", KeywordOnly: true}}, Run: probe},
+	{Name: "exec", Run: func(context.Context, *Call) (any, error) { return nil, Errorf("no %s", "disk") }},
+	{Name: "crash", Run: func(context.Context, *Call) (any, error) { panic("boom") }},
+	{Name: "false", Run: func(context.Context, *Call) (any, error) {
+		return map[string]any{"result": true, "success": false}, nil
+	}},
+	{Name: "retcode", Run: func(_ context.Context, c *Call) (any, error) { c.SetRetcode(7); return "x", nil }},
+	{Name: "calls", Run: func(ctx context.Context, c *Call) (any, error) { return c.Exec(ctx, "probe.retcode") }},
+	{Name: "endless", Run: func(ctx context.Context, c *Call) (any, error) { return c.Exec(ctx, "probe.endless") }},
+}}
+
+var absentModule = &Module{Name: "absentpkg", Virtual: "absent",
+	Available: func(*Env) (bool, string) { return false, "no tool" }, Funcs: []Def{{Name: "x", Run: probe}}}
+
+func TestRun(t *testing.T) {
+	r := NewRegistry(probeModule, absentModule)
+	all := func(extra []any, kw map[string]any) map[string]any {
+		return map[string]any{"a": int64(1), "b": nil, "extra": extra, "kw": kw}
+	}
+	cases := []struct {
+		name string
+		q    Request
+		want Result
+	}{
+		{"default", Request{Fun: "probe.two", Args: []any{int64(1)}}, Result{Success: true,
+			Return: map[string]any{"a": int64(1), "b": int64(2), "extra": []any{}, "kw": map[string]any{}}}},
+		{"varargs and pub", Request{Fun: "probe.all", Args: []any{int64(1), "x"}, Kwargs: map[string]any{"k": nil},
+			Pub: map[string]any{"jid": "7"}},
+			Result{Success: true, Return: all([]any{"x"}, map[string]any{"k": nil, "__pub_jid": "7"})}},
+		{"missing one", Request{Fun: "probe.two"}, Result{Retcode: 1, Out: "nested",
+			Return: "Passed invalid arguments to probe.two: two() missing 1 required positional argument: 'a'\nTwo."}},
+		{"missing three", Request{Fun: "probe.three"}, Result{Retcode: 1, Out: "nested", Return: "Passed invalid arguments " +
+			"to probe.three: three() missing 3 required positional arguments: 'a', 'b', and 'c'\n"}},
+		{"missing keyword", Request{Fun: "probe.three", Args: []any{nil, nil, nil}}, Result{Retcode: 1, Out: "nested",
+			Return: "Passed invalid arguments to probe.three: three() missing 1 required keyword-only argument: 'k'\n"}},
+		{"too many", Request{Fun: "probe.none", Args: []any{"x"}}, Result{Retcode: 1, Out: "nested",
+			Return: "Passed invalid arguments to probe.none: none() takes 0 positional arguments but 1 was given\n"}},
+		{"too many of some", Request{Fun: "probe.two", Args: []any{1, 2, 3}}, Result{Retcode: 1, Out: "nested", Return: "Passed " +
+			"invalid arguments to probe.two: two() takes from 1 to 2 positional arguments but 3 were given\nTwo."}},
+		{"twice", Request{Fun: "probe.two", Args: []any{1}, Kwargs: map[string]any{"a": 2}}, Result{Retcode: 1, Out: "nested",
+			Return: "Passed invalid arguments to probe.two: two() got multiple values for argument 'a'\nTwo."}},
+		{"unknown keyword", Request{Fun: "probe.two", Kwargs: map[string]any{"z": true}}, Result{Retcode: 1, Out: "nested",
+			Return: "ERROR executing 'probe.two': The following keyword arguments are not valid: z=True"}},
+		{"failed", Request{Fun: "probe.exec"}, Result{Retcode: 1, Out: "nested", Return: "ERROR: no disk"}},
+		{"false result", Request{Fun: "probe.false"}, Result{Retcode: 1,
+			Return: map[string]any{"result": true, "success": false}}},
+		{"retcode through a call", Request{Fun: "probe.calls"}, Result{Retcode: 7, Return: "x"}},
+		{"absent", Request{Fun: "nope.x"}, Result{Retcode: 1, Out: "nested", Return: "'nope.x' is not available."}},
+		{"absent with docs", Request{Fun: "probe.tw"}, Result{Retcode: 1, Out: "nested",
+			Return: map[string]any{"probe.two": "Two.", "probe.tw": "'probe.tw' is not available."}}},
+		{"refused", Request{Fun: "absent.x"}, Result{Retcode: 1, Out: "nested",
+			Return: "'absent' __virtual__ returned False: no tool"}},
+		{"endless", Request{Fun: "probe.endless"}, Result{Retcode: 1, Out: "nested",
+			Return: "ERROR: functions call each other more than 64 deep at probe.endless"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := r.Run(t.Context(), &Env{}, c.q)
+			got.Err = nil
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPanicIsAResult(t *testing.T) {
+	res := NewRegistry(probeModule).Run(t.Context(), &Env{}, Request{Fun: "probe.crash"})
+	text, _ := res.Return.(string)
+	if res.Retcode != 1 || res.Success || len(text) < 50 || text[:44] != "The minion function caused an exception: boo" {
+		t.Errorf("got %d %v %q", res.Retcode, res.Success, text)
+	}
+	var crash *panicError
+	if !errors.As(res.Err, &crash) {
+		t.Errorf("Err = %v", res.Err)
+	}
+}
+
+func TestArgspecAndSchema(t *testing.T) {
+	d := &probeModule.Funcs[0]
+	want := map[string]any{"args": []any{"a", "b"}, "defaults": []any{int64(2)}, "varargs": nil, "kwargs": nil}
+	if diff := cmp.Diff(want, d.Argspec()); diff != "" {
+		t.Error(diff)
+	}
+	typed := Def{Name: "t", Params: []Param{{Name: "n", Type: Int}, {Name: "p", Type: String, Optional: true, Secret: true}}}
+	schema := map[string]any{"type": "object", "required": []any{"n"}, "additionalProperties": false,
+		"properties": map[string]any{"n": map[string]any{"type": "integer"},
+			"p": map[string]any{"type": "string", "writeOnly": true}}}
+	if diff := cmp.Diff(schema, typed.Schema()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddRefusesNonsense(t *testing.T) {
+	for name, m := range map[string]*Module{"nil": nil, "no name": {}, "dot": {Name: "a.b"}, "twice": probeModule} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("Add did not panic")
+				}
+			}()
+			NewRegistry(probeModule).Add(m)
+		})
+	}
+}

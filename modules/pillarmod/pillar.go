@@ -1,0 +1,308 @@
+// Package pillarmod is Salt's execution module "pillar": the data that the master has for this minion. Salt's source:
+// salt/modules/pillar.py.
+package pillarmod
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/filterby"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// pillar.ext is absent: a minion does not choose which external pillars its master runs (CVE-2025-22237).
+// pillar.items differs: pillar_enc is an error; there are no renderers that decrypt.
+// pillar.keys and pillar.ls differ: the keys are sorted.
+// pillar.filter_by differs: patterns are tried in the order of their text, since maps arrive without one; exact keys first.
+// pillar.* differ: there is no argument unmask (3008), since nothing is masked.
+
+// compile has the master compile the pillar. Without a master the one in memory is what there is, since it is made when it is
+// asked for.
+func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {
+	if pillarenv == nil && pytext.Truth(c.Opt("pillarenv_from_saltenv")) {
+		pillarenv = saltenv
+		if !pytext.Truth(pillarenv) {
+			pillarenv = c.Opt("saltenv")
+		}
+	} else if pillarenv == nil {
+		pillarenv = c.Opt("pillarenv")
+	}
+	text := ""
+	if pillarenv != nil {
+		text = pytext.Str(pillarenv)
+	}
+	if c.Master != nil {
+		return c.Master.Pillar(ctx, "", text, override)
+	}
+	if text != "" && text != pytext.Str(c.Opt("pillarenv")) {
+		return nil, modules.Errorf("cannot compile the pillar of %s: the minion has no master", text)
+	}
+	return nested.Update(nested.CopyMap(c.PillarData()), override, true), nil
+}
+
+// items is pillar.items and what is built upon it: some values of the pillar in memory, or all of a fresh one.
+func items(ctx context.Context, c *modules.Call) (any, error) { return fresh(ctx, c) }
+
+func data(ctx context.Context, c *modules.Call) (any, error) { return fresh(ctx, c) }
+
+func fresh(ctx context.Context, c *modules.Call) (any, error) {
+	if len(c.Extra) > 0 {
+		return some(ctx, c, "", ":")
+	}
+	var override map[string]any
+	if v := c.Value("pillar"); pytext.Truth(v) {
+		if pytext.Truth(c.Value("pillar_enc")) {
+			return nil, modules.Errorf("Failed to decrypt pillar override: '%s' is not a valid decryption renderer.", pytext.Str(c.Value("pillar_enc")))
+		}
+		m, ok := v.(map[string]any)
+		if !ok { // Salt logs that it cannot use it and goes on
+			c.Logger().Error("Pillar data must be a dictionary", "type", modules.TypeName(v))
+		}
+		override = m
+	}
+	m, err := compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), override)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func item(ctx context.Context, c *modules.Call) (any, error) {
+	byDefault, delimiter := c.Value("default"), ":"
+	if byDefault == nil {
+		byDefault = ""
+	}
+	if c.Value("delimiter") != nil {
+		delimiter = c.Str("delimiter")
+	}
+	return some(ctx, c, byDefault, delimiter)
+}
+
+// some are the values under the keys that the caller named.
+func some(ctx context.Context, c *modules.Call, byDefault any, delimiter string) (any, error) {
+	pillar, err := chosen(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	ret := map[any]any{}
+	out := map[string]any{}
+	for _, key := range c.Extra {
+		v, ok, err := find(pillar, key, delimiter)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			v = byDefault
+		}
+		if _, ok := key.([]any); ok {
+			return nil, &modules.TypeError{Msg: "unhashable type: 'list'"}
+		}
+		ret[key] = nested.Copy(v)
+		if name, ok := key.(string); ok {
+			out[name] = ret[key]
+		}
+	}
+	if len(out) < len(ret) {
+		return ret, nil
+	}
+	return out, nil
+}
+
+// chosen is the pillar in memory, or a fresh one if an environment was named.
+func chosen(ctx context.Context, c *modules.Call) (map[string]any, error) {
+	if c.Value("saltenv") == nil && c.Value("pillarenv") == nil {
+		return c.PillarData(), nil
+	}
+	return compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), nil)
+}
+
+func find(pillar map[string]any, key any, delimiter string) (any, bool, error) {
+	switch k := key.(type) {
+	case string:
+		if delimiter == "" {
+			return nil, false, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
+		}
+		v, ok := nested.Get(pillar, k, delimiter)
+		return v, ok, nil
+	case int64:
+		v, ok := nested.Follow(pillar, []string{pytext.Str(k)})
+		return v, ok, nil
+	case []any:
+		path := make([]string, len(k))
+		for i, x := range k {
+			path[i] = pytext.Str(x)
+		}
+		v, ok := nested.Follow(pillar, path)
+		return v, ok, nil
+	}
+	return nil, false, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
+}
+
+func notFound(key any) error {
+	return &modules.PythonError{Type: "KeyError", Msg: pytext.Repr("Pillar key not found: " + pytext.Str(key))}
+}
+
+func fetch(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c) }
+
+func get(ctx context.Context, c *modules.Call) (any, error) {
+	pillar, err := chosen(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	v, ok, err := find(pillar, c.Value("key"), c.Str("delimiter"))
+	if err != nil {
+		return nil, err
+	}
+	byDefault := c.Value("default")
+	if c.Bool("merge") && c.Given("default") {
+		if merged, done := mergeDefault(c, v, ok, byDefault); done {
+			return merged, nil
+		}
+	}
+	switch {
+	case ok:
+		return nested.Copy(v), nil
+	case c.Given("default"):
+		return byDefault, nil
+	case pytext.Truth(c.Opt("pillar_raise_on_missing")):
+		return nil, notFound(c.Value("key"))
+	}
+	return "", nil
+}
+
+// mergeDefault puts the value over the default if both are of one kind. A missing value is an empty one of that kind.
+func mergeDefault(c *modules.Call, v any, found bool, byDefault any) (any, bool) {
+	lists := c.Value("merge_nested_lists")
+	if lists == nil {
+		lists = c.Opt("pillar_merge_lists")
+	}
+	switch d := byDefault.(type) {
+	case map[string]any:
+		if m, ok := v.(map[string]any); ok || !found {
+			return nested.Update(nested.CopyMap(d), m, pytext.Truth(lists)), true
+		}
+	case []any:
+		if l, ok := v.([]any); ok || !found {
+			return nested.Join(d, l), true
+		}
+	}
+	c.Logger().Error("pillar.get: default and value are not both dicts or lists. Merge will be skipped.",
+		"default", modules.TypeName(byDefault), "value", modules.TypeName(v))
+	return nil, false
+}
+
+func raw(_ context.Context, c *modules.Call) (any, error) {
+	if !c.Bool("key") {
+		return nested.CopyMap(c.PillarData()), nil
+	}
+	if v, ok := c.PillarData()[c.Str("key")]; ok {
+		return nested.Copy(v), nil
+	}
+	return map[string]any{}, nil
+}
+
+func keys(_ context.Context, c *modules.Call) (any, error) {
+	v, ok, err := find(c.PillarData(), c.Value("key"), c.Str("delimiter"))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, notFound(c.Value("key"))
+	}
+	switch m := v.(type) {
+	case map[string]any:
+		return names(m), nil
+	case map[any]any:
+		return pytext.SortKeys(m), nil
+	}
+	return nil, &modules.PythonError{Type: "ValueError", Msg: "Pillar value in key " + c.Str("key") + " is not a dict"}
+}
+
+func names(m map[string]any) []any {
+	list := []any{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k)
+	}
+	return list
+}
+
+func ls(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := fresh(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := v.(map[any]any); ok {
+		return pytext.SortKeys(m), nil
+	}
+	return names(v.(map[string]any)), nil
+}
+
+func obfuscate(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := fresh(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return hide(v), nil
+}
+
+// hide puts the names of types in the place of values.
+func hide(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = hide(x)
+		}
+		return out
+	case map[any]any:
+		out := make(map[any]any, len(v))
+		for k, x := range v {
+			out[k] = hide(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = hide(x)
+		}
+		return out
+	}
+	name := modules.TypeName(v)
+	return "<" + name[strings.LastIndexByte(name, '.')+1:] + ">"
+}
+
+func fileExists(_ context.Context, c *modules.Call) (any, error) {
+	roots, _ := c.Opt("pillar_roots").(map[string]any)
+	if len(roots) == 0 {
+		return nil, modules.Errorf("No pillar_roots found. Are you running this on the master?")
+	}
+	path, env := c.Str("path"), c.Str("saltenv")
+	for name, dirs := range roots {
+		list, _ := dirs.([]any)
+		if env != "" && name != env {
+			continue
+		}
+		for _, dir := range list {
+			full := path
+			if !filepath.IsAbs(path) {
+				full = filepath.Join(pytext.Str(dir), path)
+			}
+			if info, err := os.Stat(c.Path(full)); err == nil && info.Mode().IsRegular() {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func filterBy(_ context.Context, c *modules.Call) (any, error) {
+	return filterby.Call(c, c.Str("pillar"), c.PillarData())
+}

@@ -1,0 +1,306 @@
+package modules
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// Registry is a set of modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
+type Registry struct {
+	mu      sync.Mutex
+	modules []*Module          // guarded by mu
+	chosen  map[string]*choice // guarded by mu; by called name, decided at first use
+	version int                // guarded by mu; counts what makes choices void
+}
+
+type choice struct {
+	module  *Module
+	refused []string
+}
+
+// global is what the blank imports of a program register into.
+var global Registry
+
+// Default is the registry that [Register] fills.
+func Default() *Registry { return &global }
+
+// Register adds a module to the default registry. Call it from init and nowhere else.
+func Register(m *Module) { global.Add(m) }
+
+// NewRegistry makes a registry of its own.
+func NewRegistry(list ...*Module) *Registry {
+	r := &Registry{}
+	for _, m := range list {
+		r.Add(m)
+	}
+	return r
+}
+
+// Add adds a module. It panics on a module without a name or one that is there already, which is a programming error.
+func (r *Registry) Add(m *Module) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m == nil || m.Name == "" || strings.Contains(m.Name, ".") {
+		panic("modules: a module needs a name without dots")
+	}
+	for _, have := range r.modules {
+		if have.Name == m.Name && have.Called() == m.Called() {
+			panic("modules: module registered twice: " + m.Name)
+		}
+	}
+	r.modules = append(slices.Clone(r.modules), m) // pick reads the old list without the lock
+	slices.SortFunc(r.modules, func(a, b *Module) int { return cmp.Compare(a.Name, b.Name) })
+	r.forget()
+}
+
+// pick decides which module stands behind a called name on this host. Modules are asked outside of the lock, since they look
+// at the host; two calls at once may both ask.
+func (r *Registry) pick(called string, e *Env) *choice {
+	r.mu.Lock()
+	c, ok := r.chosen[called]
+	list, version := r.modules, r.version
+	r.mu.Unlock()
+	if ok {
+		return c
+	}
+	c = &choice{}
+	for _, m := range list {
+		if m.Called() != called && m.Name != called {
+			continue
+		}
+		ok, reason := true, ""
+		if m.Available != nil {
+			ok, reason = m.Available(e)
+		}
+		if ok && m.Called() == called {
+			c.module = m
+			break
+		}
+		if !ok {
+			c.refused = append(c.refused, refusal(called, reason))
+		}
+	}
+	if c.module == nil && len(c.refused) == 0 {
+		return c // any name may be asked for; only those of modules are worth remembering
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version == version {
+		if r.chosen == nil {
+			r.chosen = map[string]*choice{}
+		}
+		r.chosen[called] = c
+	}
+	return c
+}
+
+func refusal(called, reason string) string {
+	if reason == "" {
+		return fmt.Sprintf("'%s' __virtual__ returned False", called)
+	}
+	return fmt.Sprintf("'%s' __virtual__ returned False: %s", called, reason)
+}
+
+// Reset forgets which modules were chosen for the host, so that changed grains count.
+func (r *Registry) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+}
+
+// forget makes all choices void. The caller holds mu.
+func (r *Registry) forget() {
+	r.chosen = nil
+	r.version++
+}
+
+// Lookup finds a function by its full name. The error is a *NotAvailableError.
+func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
+	mod, name, ok := strings.Cut(fun, ".")
+	if !ok {
+		return nil, &NotAvailableError{Fun: fun}
+	}
+	c := r.pick(mod, e)
+	if c.module == nil {
+		if len(c.refused) > 0 {
+			return nil, &NotAvailableError{Fun: fun, Virtual: c.refused[0]}
+		}
+		return nil, &NotAvailableError{Fun: fun}
+	}
+	for i := range c.module.Funcs {
+		if c.module.Funcs[i].Name == name {
+			return &c.module.Funcs[i], nil
+		}
+	}
+	return nil, &NotAvailableError{Fun: fun}
+}
+
+// Modules lists the modules that are available on this host, sorted by the name they are called by.
+func (r *Registry) Modules(e *Env) []*Module {
+	r.mu.Lock()
+	names := make([]string, 0, len(r.modules))
+	for _, m := range r.modules {
+		names = append(names, m.Called())
+	}
+	r.mu.Unlock()
+	slices.Sort(names)
+	var list []*Module
+	for _, name := range slices.Compact(names) {
+		if c := r.pick(name, e); c.module != nil {
+			list = append(list, c.module)
+		}
+	}
+	return list
+}
+
+// All lists every module of the program, available here or not, sorted by file name.
+func (r *Registry) All() []*Module {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.modules)
+}
+
+// Functions lists the full names of all functions available on this host, sorted.
+func (r *Registry) Functions(e *Env) []string {
+	var names []string
+	for _, m := range r.Modules(e) {
+		for _, d := range m.Funcs {
+			names = append(names, m.Called()+"."+d.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Request is a call from outside: a job or salt-call.
+type Request struct {
+	Fun    string
+	JID    string
+	Args   []any
+	Kwargs map[string]any
+	// Pub are the fields of the published job, for functions with **kwargs.
+	Pub map[string]any
+	// Progress receives what the function reports before it returns; may be nil.
+	Progress func(item any)
+	// Context is shared by several calls of one job; nil makes one for this call. The return code starts at 0 in any case.
+	Context *Context
+}
+
+// Result is what a call sends back to the master.
+type Result struct {
+	Return  any
+	Retcode int
+	Success bool
+	// Out is the outputter, "" for the default.
+	Out string
+	// Err is the error behind a failed call, nil when the function returned.
+	Err error
+}
+
+// Run calls a function and turns whatever happens into a result, with Salt's texts and return codes.
+func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
+	job := q.Context
+	if job == nil {
+		job = &Context{}
+	}
+	job.setRetcode(0)
+	c := &Call{Env: e, Fun: q.Fun, JID: q.JID, registry: r, job: job, progress: q.Progress}
+	v, err := r.run(ctx, c, q.Args, q.Kwargs, q.Pub)
+	def, _ := r.Lookup(q.Fun, e)
+	if err != nil {
+		return r.failed(e, q.Fun, def, err)
+	}
+	res := Result{Return: v, Retcode: job.Retcode(), Out: def.Out}
+	if res.Retcode == 0 && falseResult(v) {
+		res.Retcode = 1
+	}
+	res.Success = res.Retcode == 0
+	return res
+}
+
+func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
+	res := Result{Retcode: 1, Out: "nested", Err: err} // whatever the function set before it failed
+	doc := ""
+	if def != nil {
+		doc = def.Doc
+	}
+	res.Return = errorText(fun, doc, err)
+	var absent *NotAvailableError
+	if errors.As(err, &absent) && absent.Fun == fun {
+		if docs := r.Docs(e, fun+"*"); len(docs) > 0 {
+			docs[fun] = absent.Error()
+			res.Return = docs
+		}
+	}
+	return res
+}
+
+// falseResult is Salt's look at a returned map: a false "result" or "success" makes the return code 1.
+func falseResult(v any) bool {
+	for _, key := range [...]string{"result", "success"} {
+		var x any
+		ok := false
+		switch m := v.(type) {
+		case map[string]any:
+			x, ok = m[key]
+		case map[any]any:
+			x, ok = m[key]
+		}
+		if ok && !pytext.Truth(x) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
+	def, err := r.Lookup(c.Fun, c.Env)
+	if err != nil {
+		return nil, err
+	}
+	values, extra, extraKw, err := def.bind(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	if def.Kwargs != "" {
+		for k, x := range pub {
+			extraKw["__pub_"+k] = x
+		}
+	}
+	c.values, c.Extra, c.Keywords = values, extra, extraKw
+	c.given = make(map[string]bool, len(values))
+	for i, p := range def.Params {
+		_, named := kwargs[p.Name]
+		c.given[p.Name] = named || (i < len(args) && !p.KeywordOnly)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = nil, &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	return def.Run(ctx, c)
+}
+
+// Docs is sys.doc: the documentation of every function whose name matches the pattern. The pattern is a module name, a
+// function name, or either with "*" at its end; "" is everything.
+func (r *Registry) Docs(e *Env, pattern string) map[string]any {
+	docs := map[string]any{}
+	prefix, glob := strings.CutSuffix(pattern, "*")
+	for _, m := range r.Modules(e) {
+		for _, d := range m.Funcs {
+			name := m.Called() + "." + d.Name
+			if pattern == "" || name == pattern || m.Called() == pattern || glob && strings.HasPrefix(name, prefix) {
+				docs[name] = d.Doc
+			}
+		}
+	}
+	return docs
+}

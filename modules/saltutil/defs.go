@@ -1,0 +1,492 @@
+package saltutil
+
+import "github.com/brine-salt/brine/modules"
+
+func init() { modules.Register(Module) }
+
+// Module is Salt's "saltutil": managing the minion and its jobs.
+var Module = &modules.Module{Name: "saltutil", Doc: "Managing the minion and its jobs.", Funcs: []modules.Def{
+	{Name: "clear_cache", Doc: `Remove the files in the minion's cache directory, apart from what the running minion needs.
+
+CLI Example:
+
+    salt '*' saltutil.clear_cache
+`, Run: clearCache},
+	{Name: "clear_job_cache", Doc: `Remove the returns that the minion keeps of finished jobs.
+
+hours
+    Keep those that are not older.
+
+CLI Example:
+
+    salt '*' saltutil.clear_job_cache hours=12
+`, Params: []modules.Param{{Name: "hours", Default: int64(24), Type: modules.Int}}, Run: clearJobCache},
+	{Name: "find_cached_job", Doc: `Return what the minion keeps of a finished job; it must have the option cache_jobs.
+
+CLI Example:
+
+    salt '*' saltutil.find_cached_job JID
+`, Params: []modules.Param{{Name: "jid"}}, Run: findCachedJob},
+	{Name: "find_job", Doc: `Return a job if it is running or waiting on the minion, else an empty map.
+
+CLI Example:
+
+    salt '*' saltutil.find_job JID
+`, Params: []modules.Param{{Name: "jid"}}, Run: findJob},
+	{Name: "is_running", Doc: `List the running jobs whose function matches a shell pattern.
+
+CLI Example:
+
+    salt '*' saltutil.is_running state.highstate
+`, Params: []modules.Param{{Name: "fun"}}, Run: isRunning},
+	{Name: "kill_all_jobs", Doc: `Kill all running jobs with the programs they run. The answer says what was done to each.
+
+CLI Example:
+
+    salt '*' saltutil.kill_all_jobs
+`, Run: killAllJobs},
+	{Name: "kill_job", Doc: `Kill a running job with the programs it runs. The answer is an empty text if there is no such job.
+
+CLI Example:
+
+    salt '*' saltutil.kill_job JID
+`, Params: []modules.Param{{Name: "jid"}}, Run: killJob},
+	{Name: "list_extmods", Doc: `List Python code that an earlier minion has brought from the master, by kind.
+
+CLI Example:
+
+    salt '*' saltutil.list_extmods
+`, Run: listExtmods},
+	{Name: "mmodule", Doc: `Call an execution function of the minion.
+
+saltenv
+    Taken for compatibility.
+fun
+    The function. Further arguments are its own.
+
+CLI Example:
+
+    salt '*' saltutil.mmodule base test.ping
+`, Params: []modules.Param{{Name: "saltenv"}, {Name: "fun"}}, Args: "args", Kwargs: "kwargs", Run: mmodule},
+	{Name: "pillar_refresh", Python: "refresh_pillar", Doc: `Get the pillar from the master anew. The answer tells whether that was possible.
+
+wait
+    Wait no longer than timeout.
+timeout
+    The longest time to wait, in seconds.
+clean_cache
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.pillar_refresh
+`, Params: []modules.Param{
+		{Name: "wait", Default: false, Type: modules.Bool}, {Name: "timeout", Default: int64(30), Type: modules.Int},
+		{Name: "clean_cache", Default: true, Type: modules.Bool},
+	}, Run: refreshPillar},
+	{Name: "refresh_beacons", Doc: `Tell the minion's event bus to read the beacons anew. The answer is False if there is no bus.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_beacons
+`, Run: refreshBeacons},
+	{Name: "refresh_grains", Doc: `Gather the grains anew and get the pillar from the master. The answer tells whether that was possible.
+
+refresh_pillar
+    Get the pillar as well.
+clean_pillar_cache
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_grains refresh_pillar=False
+`, Kwargs: "kwargs", Run: refreshGrains},
+	{Name: "refresh_matchers", Doc: `Return True: matchers are part of the program and need no refresh.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_matchers
+`, Run: refreshMatchers},
+	{Name: "refresh_modules", Doc: `Gather the grains anew and decide again which modules fit this host.
+
+async
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_modules
+`, Kwargs: "kwargs", Run: refreshModules},
+	{Name: "refresh_pillar", Doc: `Get the pillar from the master anew. The answer tells whether that was possible.
+
+wait
+    Wait no longer than timeout.
+timeout
+    The longest time to wait, in seconds.
+clean_cache
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_pillar wait=True timeout=60
+`, Params: []modules.Param{
+		{Name: "wait", Default: false, Type: modules.Bool}, {Name: "timeout", Default: int64(30), Type: modules.Int},
+		{Name: "clean_cache", Default: true, Type: modules.Bool},
+	}, Run: refreshPillar},
+	{Name: "regen_keys", Doc: `Remove the minion's keys and restart it, so that it makes new ones. The master must accept them.
+
+CLI Example:
+
+    salt '*' saltutil.regen_keys
+`, Run: regenKeys},
+	{Name: "revoke_auth", Doc: `Ask the master to remove the minion's key. The answer tells whether it was asked.
+
+preserve_minion_cache
+    Have the master keep what it has cached of the minion.
+
+CLI Example:
+
+    salt '*' saltutil.revoke_auth
+`, Params: []modules.Param{{Name: "preserve_minion_cache", Default: false, Type: modules.Bool}}, Run: revokeAuth},
+	{Name: "running", Doc: `List the jobs that the minion runs, apart from the one that asks.
+
+CLI Example:
+
+    salt '*' saltutil.running
+`, Run: running},
+	{Name: "signal_job", Doc: `Send a signal to the programs of a running job. The answer is an empty text if there is no such job.
+
+jid
+    The job.
+sig
+    The number of the signal.
+
+CLI Example:
+
+    salt '*' saltutil.signal_job JID 15
+`, Params: []modules.Param{{Name: "jid"}, {Name: "sig"}}, Run: signalJob},
+	{Name: "sync_all", Doc: `Bring code of all kinds from the master. There is no Python here to run it, so that nothing is brought and the lists are empty.
+
+saltenv, extmod_whitelist, extmod_blacklist, clean_pillar_cache
+    Taken for compatibility.
+refresh
+    Refresh grains and pillar.
+
+CLI Example:
+
+    salt '*' saltutil.sync_all
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
+	}, Run: syncAll},
+	{Name: "sync_beacons", Doc: `Bring beacons from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_beacons
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncBeacons},
+	{Name: "sync_clouds", Doc: `Bring cloud modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_clouds
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_engines", Doc: `Bring engines from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_engines
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_executors", Doc: `Bring executors from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_executors
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_grains", Doc: `Bring grains from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_grains
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
+	}, Run: syncGrains},
+	{Name: "sync_log_handlers", Doc: `Bring log handlers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_log_handlers
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_matchers", Doc: `Bring matchers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_matchers
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_modules", Doc: `Bring execution modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_modules
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_output
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_outputters", Python: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_outputters
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_pillar", Doc: `Bring external pillars from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_pillar
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
+	}, Run: syncPillar},
+	{Name: "sync_proxymodules", Doc: `Bring proxy modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_proxymodules
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_renderers", Doc: `Bring renderers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_renderers
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_returners", Doc: `Bring returners from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_returners
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_sdb", Doc: `Bring sdb modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.sync_sdb
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "extmod_whitelist", Optional: true},
+		{Name: "extmod_blacklist", Optional: true},
+	}, Run: syncSdb},
+	{Name: "sync_serializers", Doc: `Bring serializers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_serializers
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_states", Doc: `Bring state modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_states
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_thorium", Doc: `Bring thorium modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_thorium
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_tops", Doc: `Bring master tops from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+
+CLI Example:
+
+    salt '*' saltutil.sync_tops
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncTops},
+	{Name: "sync_utils", Doc: `Bring utility modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_utils
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncCode},
+	{Name: "sync_wrapper", Doc: `Bring wrapper modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Refresh what depends on them.
+
+CLI Example:
+
+    salt '*' saltutil.sync_wrapper
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncWrapper},
+	{Name: "term_all_jobs", Doc: `Ask all running jobs to end. The answer says what was done to each.
+
+CLI Example:
+
+    salt '*' saltutil.term_all_jobs
+`, Run: termAllJobs},
+	{Name: "term_job", Doc: `Ask a running job to end. The answer is an empty text if there is no such job.
+
+CLI Example:
+
+    salt '*' saltutil.term_job JID
+`, Params: []modules.Param{{Name: "jid"}}, Run: termJob},
+	{Name: "update", Doc: `Say that the minion cannot update itself.
+
+CLI Example:
+
+    salt '*' saltutil.update
+`, Params: []modules.Param{{Name: "version", Optional: true}}, Run: update},
+}}

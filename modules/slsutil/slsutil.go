@@ -1,0 +1,245 @@
+// Package slsutil is Salt's execution module "slsutil": merging, rendering and reading data. Salt's sources:
+// salt/modules/slsutil.py, salt/utils/dictupdate.py, salt/utils/aggregation.py.
+package slsutil
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// slsutil.renderer differs: it knows the renderers jinja, yaml and json; later keys of a YAML map win over equal earlier ones.
+// slsutil.serialize differs: it knows json, yaml, python and keyvalue, and of their options the ones that matter there.
+// slsutil.deserialize differs: it knows json, yaml and keyvalue.
+
+func update(_ context.Context, c *modules.Call) (any, error) {
+	dest, ok1 := c.Value("dest").(map[string]any)
+	upd, ok2 := c.Value("upd").(map[string]any)
+	if !ok1 || !ok2 {
+		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
+	}
+	dest = nested.CopyMap(dest)
+	if c.Bool("recursive_update") {
+		return nested.Update(dest, upd, c.Bool("merge_lists")), nil
+	}
+	maps.Copy(dest, upd)
+	return dest, nil
+}
+
+func mergeFn(_ context.Context, c *modules.Call) (any, error) {
+	return merge(c, c.Value("obj_a"), c.Value("obj_b"))
+}
+
+func mergeAll(_ context.Context, c *modules.Call) (any, error) {
+	list, ok := c.Value("lst").([]any)
+	if !ok {
+		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(c.Value("lst")) + "' object is not iterable"}
+	}
+	var (
+		ret any = map[string]any{}
+		err error
+	)
+	for _, x := range list {
+		if ret, err = merge(c, ret, x); err != nil {
+			return nil, err
+		}
+	}
+	return ret, nil
+}
+
+// merge merges by the call's strategy.
+func merge(c *modules.Call, a, b any) (any, error) {
+	strategy, renderer := c.Str("strategy"), c.Str("renderer")
+	if strategy == "smart" {
+		strategy = "recurse"
+		if renderer[strings.LastIndexByte(renderer, '|')+1:] == "yamlex" || strings.HasPrefix(renderer, "yamlex_") {
+			strategy = "aggregate"
+		}
+	}
+	if strategy == "aggregate" {
+		return aggregate(a, b, true), nil
+	}
+	m, ok1 := a.(map[string]any)
+	n, ok2 := b.(map[string]any)
+	if !ok1 || !ok2 {
+		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
+	}
+	lists := c.Bool("merge_lists")
+	switch strategy {
+	case "list":
+		ret := map[string]any{}
+		for k, v := range m {
+			if other, ok := n[k]; ok {
+				v = []any{v, other}
+			}
+			ret[k] = v
+		}
+		return ret, nil
+	case "overwrite":
+		m = maps.Clone(m)
+		for k, v := range n {
+			if _, ok := m[k]; ok {
+				m[k] = v
+			}
+		}
+	case "recurse":
+	default:
+		if strategy != "none" {
+			c.Logger().Warn("unknown merging strategy; recurse is used", "strategy", strategy)
+		}
+		lists = false
+	}
+	return nested.Update(nested.CopyMap(m), n, lists), nil
+}
+
+// aggregate is Salt's aggregation: on the first level maps and lists are joined, below what comes later stays alone.
+func aggregate(a, b any, deep bool) any {
+	if deep {
+		a, b = mark(a), mark(b)
+	}
+	m, ok1 := a.(map[string]any)
+	n, ok2 := b.(map[string]any)
+	if ok1 && ok2 {
+		ret := map[string]any{}
+		if deep {
+			maps.Copy(ret, m)
+		}
+		for k, v := range n {
+			if have, ok := m[k]; ok {
+				v = aggregate(have, v, false)
+			}
+			ret[k] = v
+		}
+		return ret
+	}
+	x, ok1 := a.([]any)
+	y, ok2 := b.([]any)
+	if deep && ok1 && ok2 {
+		ret := slices.Clone(x)
+		for _, v := range y {
+			if !nested.Contains(x, v) {
+				ret = append(ret, v)
+			}
+		}
+		return ret
+	}
+	return b
+}
+
+// mark makes a list of what is neither list nor map.
+func mark(v any) any {
+	switch v.(type) {
+	case map[string]any, []any:
+		return v
+	}
+	return []any{v}
+}
+
+func boolstr(_ context.Context, c *modules.Call) (any, error) {
+	if c.Bool("value") {
+		return c.Value("true"), nil
+	}
+	return c.Value("false"), nil
+}
+
+// names are the files or directories of an environment, asked for once per job.
+func names(ctx context.Context, c *modules.Call, kind string) ([]string, error) {
+	env := c.Str("saltenv")
+	key := "slsutil." + kind + "." + env
+	if have, ok := c.Context().Get(key); ok {
+		return have.([]string), nil
+	}
+	if c.Files == nil {
+		return nil, modules.Errorf("cannot list files: this program has no file server to ask")
+	}
+	list := c.Files.List
+	if kind == "dirs" {
+		list = c.Files.Dirs
+	}
+	found, err := list(ctx, env, "")
+	if err != nil {
+		return nil, err
+	}
+	c.Context().Set(key, found)
+	return found, nil
+}
+
+// has tells whether the file server has a path of one of the kinds.
+func has(ctx context.Context, c *modules.Call, name string, kinds ...string) (bool, error) {
+	for _, k := range kinds {
+		list, err := names(ctx, c, k)
+		if err != nil {
+			return false, err
+		}
+		if slices.Contains(list, name) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// answer makes any of a result, nil with an error.
+func answer(ok bool, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return ok, nil
+}
+
+func fileExists(ctx context.Context, c *modules.Call) (any, error) {
+	return answer(has(ctx, c, c.Str("path"), "files"))
+}
+
+func dirExists(ctx context.Context, c *modules.Call) (any, error) {
+	return answer(has(ctx, c, c.Str("path"), "dirs"))
+}
+
+func pathExists(ctx context.Context, c *modules.Call) (any, error) {
+	return answer(has(ctx, c, c.Str("path"), "files", "dirs"))
+}
+
+func findup(ctx context.Context, c *modules.Call) (any, error) {
+	start := c.Str("startpath")
+	if start != "" {
+		start = path.Clean(start)
+		if ok, err := has(ctx, c, start, "files", "dirs"); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, modules.Usagef("Starting path not found in the state tree: %s", start)
+		}
+	}
+	list, ok := c.Value("filenames").([]any)
+	if text, isText := c.Value("filenames").(string); isText {
+		list, ok = []any{text}, true
+	}
+	if !ok {
+		return nil, modules.Usagef("Filenames argument must be a string or list of strings")
+	}
+	for {
+		for _, f := range list {
+			name := path.Clean(strings.TrimLeft(pytext.Str(f), "/"))
+			if start != "" {
+				name = path.Join(start, name)
+			}
+			if ok, err := has(ctx, c, name, "files", "dirs"); err != nil {
+				return nil, err
+			} else if ok {
+				return name, nil
+			}
+		}
+		if start == "" || start == "/" {
+			return nil, modules.Errorf("File pattern(s) not found in path ancestry")
+		}
+		if start = path.Dir(start); start == "." {
+			start = ""
+		}
+	}
+}

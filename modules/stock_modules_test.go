@@ -1,0 +1,26 @@
+//go:build interop
+
+package modules_test
+
+import (
+	"testing"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/cmdmod"
+	"github.com/brine-salt/brine/modules/configmod"
+	"github.com/brine-salt/brine/modules/grainsmod"
+	"github.com/brine-salt/brine/modules/pillarmod"
+	"github.com/brine-salt/brine/modules/sysmod"
+	"github.com/brine-salt/brine/modules/test"
+)
+
+// stockModules are the modules that are compared with stock Salt.
+func stockModules() []*modules.Module {
+	return append(agentModules(), cmdmod.Module, configmod.Module, grainsmod.Module, pillarmod.Module, sysmod.Module, test.Module)
+}
+
+// parts gives our side the parts of a minion that need other packages.
+func (s *stock) parts(t *testing.T, e *modules.Env) {
+	t.Helper()
+	s.agentParts(t, e)
+}

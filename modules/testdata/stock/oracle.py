@@ -1,0 +1,91 @@
+"""
+Calls functions of a stock Salt minion (local, without master) for the differential test of the modules.
+
+Started once with a scratch directory. Prints one line of JSON with the configuration, grains and pillar, then answers each
+line {"fun", "args", "kwargs", "pub"} with a line {"value", "retcode"} or {"error", "message", "retcode"}. What JSON cannot
+say is wrapped: {"__py__": "bytes", "hex": ...}, {"__py__": "map", "items": [[key, value], ...]}.
+"""
+
+import json
+import os
+import sys
+
+
+def wrap(v, depth=0):
+    if depth > 60:
+        return "<deep>"
+    if v is None or isinstance(v, (bool, str)):
+        if isinstance(v, str):
+            return v.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return v
+    if isinstance(v, int):
+        return {"__py__": "int", "text": str(v)}
+    if isinstance(v, float):
+        return {"__py__": "float", "text": repr(v)}
+    if isinstance(v, bytes):
+        return {"__py__": "bytes", "hex": v.hex()}
+    if isinstance(v, (list, tuple, set, frozenset)):
+        return [wrap(x, depth + 1) for x in v]
+    if hasattr(v, "keys"):
+        if all(isinstance(k, str) for k in v.keys()):
+            return {k: wrap(v[k], depth + 1) for k in v.keys()}
+        return {"__py__": "map", "items": [[wrap(k), wrap(v[k], depth + 1)] for k in v.keys()]}
+    return {"__py__": type(v).__name__, "text": str(v)}
+
+
+def main():
+    scratch = sys.argv[1]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what functions print is not an answer
+    questions = os.fdopen(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and they shall not read our questions
+
+    import salt.client
+    import salt.config
+    import salt.minion
+    import salt.utils.args
+
+    opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
+    opts["file_client"] = "local"
+    caller = salt.client.Caller(mopts=opts)
+    funcs = caller.sminion.functions
+    funcs["test.ping"]()
+
+    def answer(obj):
+        out.write(json.dumps(obj) + "\n")
+        out.flush()
+
+    answer(
+        {
+            "opts": wrap({k: v for k, v in caller.opts.items() if k not in ("grains", "pillar")}),
+            "grains": wrap(caller.sminion.opts["grains"]),
+            "pillar": wrap(caller.sminion.opts["pillar"]),
+            "version": __import__("salt.version").version.__version__,
+        }
+    )
+    for line in questions:
+        q = json.loads(line)
+        context = funcs.pack["__context__"]
+        context["retcode"] = 0
+        res = {}
+        try:
+            func = funcs[q["fun"]]
+            args = list(q.get("args") or [])
+            if q.get("kwargs"):
+                args.append(dict(q["kwargs"], __kwarg__=True))
+            args, kwargs = salt.minion.load_args_and_kwargs(func, args, data=q.get("pub"))
+            value = func(*args, **kwargs)
+            if hasattr(value, "__next__"):
+                value = list(value)
+            res["value"] = wrap(value)
+        except BaseException as exc:  # the differential test compares every failure
+            if isinstance(exc, KeyboardInterrupt):
+                raise
+            res["error"] = type(exc).__name__
+            res["message"] = str(exc)
+        res["retcode"] = funcs.pack["__context__"].get("retcode") or 0
+        answer(res)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "script $@"; echo err >&2; exit 3
