@@ -1,0 +1,188 @@
+package minion
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// agent is the minion as one of its own jobs sees it. In a salt-call job is nil, and the jobs are those that the daemon
+// has noted in its proc files.
+type agent struct {
+	m    *Minion
+	link *link
+	job  *job
+}
+
+var _ modules.Agent = agent{}
+
+// Running implements modules.Agent. The job that asks is not among them, as in Salt.
+func (a agent) Running() []map[string]any {
+	if a.m.ctx == nil {
+		return a.m.procFiles()
+	}
+	var list []map[string]any
+	for _, j := range a.m.jobs.list() {
+		if j != a.job && !j.returning.Load() {
+			list = append(list, j.describe())
+		}
+	}
+	return list
+}
+
+// describe is the job as its proc file has it.
+func (j *job) describe() map[string]any {
+	d := maps.Clone(j.Raw)
+	d["pid"] = int64(os.Getpid())
+	if j.queued.Load() {
+		d["pid"], d["queued"], d["queue_type"] = int64(0), true, "process"
+	} else if j.runner != nil {
+		if pids := j.runner.PIDs(); len(pids) > 0 {
+			children := make([]any, len(pids))
+			for i, p := range pids {
+				children[i] = int64(p)
+			}
+			d["child_pids"] = children
+		}
+	}
+	return d
+}
+
+// Job implements modules.Agent. A job counts until its return has arrived, so that a salt command does not give up while it is
+// on the way.
+func (a agent) Job(jid string) map[string]any {
+	if a.m.ctx != nil {
+		if j := a.m.jobs.get(jid); j != nil && j != a.job {
+			return j.describe()
+		}
+		return nil
+	}
+	for _, d := range a.Running() {
+		if have, _ := payload.Text(d["jid"]); have == jid {
+			return d
+		}
+	}
+	return nil
+}
+
+// Cached implements modules.Agent.
+func (a agent) Cached(jid string) map[string]any { return a.m.cachedJob(jid) }
+
+// Signals that end a job.
+const (
+	sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm = 1, 2, 3, 6, 9, 15
+)
+
+// Signal implements modules.Agent (salt/modules/saltutil.py: signal_job). A job is a goroutine here: its processes get the
+// signal, and one that has none, or that is told to die at once, is cancelled.
+func (a agent) Signal(jid string, sig int) string {
+	if a.m.ctx == nil {
+		return a.signalForeign(jid)
+	}
+	j := a.m.jobs.get(jid)
+	if j == nil || j == a.job {
+		return ""
+	}
+	sent := 0
+	if j.runner != nil {
+		sent = j.runner.Signal(sig)
+	}
+	ends := sig == sigHup || sig == sigInt || sig == sigQuit || sig == sigAbrt || sig == sigKill || sig == sigTerm
+	if sig == sigKill || ends && sent == 0 {
+		j.signal.Store(int32(sig))
+		j.cancel(errSignal)
+	}
+	pid := os.Getpid()
+	if j.runner != nil {
+		if pids := j.runner.PIDs(); len(pids) > 0 {
+			pid = pids[0]
+		}
+	}
+	return fmt.Sprintf("Signal %d sent to job %s at pid %d", sig, jid, pid)
+}
+
+// signalForeign answers salt-call, for which the daemon's jobs are out of reach: they have no process of their own, and
+// the one that is noted is the whole minion.
+func (a agent) signalForeign(jid string) string {
+	for _, d := range a.m.procFiles() {
+		if have, _ := payload.Text(d["jid"]); have == jid {
+			return fmt.Sprintf("Job %s runs inside the minion; signal it through its master", jid)
+		}
+	}
+	if path := filepath.Join(a.m.settings().cacheDir, "proc", filepath.Base(jid)); os.Remove(path) == nil {
+		return fmt.Sprintf("Job %s was not running and job data has been cleaned up", jid)
+	}
+	return ""
+}
+
+// RefreshGrains implements modules.Agent.
+func (a agent) RefreshGrains(ctx context.Context) error { return a.m.refreshGrains(ctx) }
+
+// RefreshPillar implements modules.Agent: the pillar of the master that asked.
+func (a agent) RefreshPillar(ctx context.Context) error {
+	if a.link == nil {
+		return nil
+	}
+	if a.link.local {
+		return a.link.localPillar(ctx)
+	}
+	return a.link.refreshPillar(ctx)
+}
+
+// Reload implements modules.Agent.
+func (a agent) Reload(ctx context.Context) error { return a.m.Reload(ctx) }
+
+// FireLocal implements modules.Agent: there is no bus on this host.
+func (a agent) FireLocal(string, any) bool { return false }
+
+// Masters implements modules.Agent.
+func (a agent) Masters() map[string]bool {
+	list := map[string]bool{}
+	links := a.m.eachLink()
+	if len(links) == 0 && a.link != nil {
+		links = []*link{a.link}
+	}
+	for _, l := range links {
+		current := l.session()
+		for _, s := range l.masters() {
+			list[s.name] = current != nil && current.master == s
+		}
+	}
+	return list
+}
+
+// Restart implements modules.Agent.
+func (a agent) Restart() error { return a.m.restart() }
+
+// masterDoor is the master as functions see it.
+type masterDoor struct{ l *link }
+
+var _ modules.Master = masterDoor{}
+
+// Request implements modules.Master.
+func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, error) {
+	return d.l.request(ctx, load, d.l.plainCall())
+}
+
+// Pillar implements modules.Master.
+func (d masterDoor) Pillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (map[string]any, error) {
+	set := d.l.m.settings()
+	env, penv := any(saltenv), any(pillarenv)
+	if saltenv == "" {
+		env = set.options["saltenv"]
+	}
+	if pillarenv == "" {
+		penv = pillarEnv(set)
+	}
+	return d.l.fetchPillar(ctx, env, penv, override)
+}
+
+// Fire implements modules.Master.
+func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
+	return d.l.fire(ctx, tag, data, nil)
+}

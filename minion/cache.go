@@ -1,0 +1,130 @@
+package minion
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/brine-salt/brine/minion/journal"
+	"github.com/brine-salt/brine/minion/spool"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// openCache opens what the minion keeps in cachedir. A cache that cannot be written does not keep it from starting.
+func (m *Minion) openCache() error {
+	s := m.settings()
+	if err := makeCacheDir(s.cacheDir); err != nil {
+		return err
+	}
+	var err error
+	m.journal, err = journal.Open(journal.Options{Path: filepath.Join(s.cacheDir, "job_journal"), Now: m.o.Clock, Log: m.log})
+	if err != nil {
+		return err
+	}
+	m.cleanProc()
+	m.spool, err = spool.Open(spool.Options{Dir: filepath.Join(s.cacheDir, "return_spool"), Now: m.o.Clock, Log: m.log,
+		TTL: s.span("return_spool_ttl", spool.DefaultTTL.Seconds(), time.Second), MaxBytes: int64(s.number("return_spool_max_bytes", spool.DefaultMaxBytes))})
+	if err != nil {
+		return errors.Join(err, m.journal.Close())
+	}
+	return nil
+}
+
+// makeCacheDir makes cachedir and its proc directory, for the minion alone (salt/utils/verify.py: verify_env).
+func makeCacheDir(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "proc"), 0o750); err != nil {
+		return fmt.Errorf("cannot make cache directory: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("cannot use cache directory: %w", err)
+	}
+	if mode := info.Mode().Perm(); unixModes && mode&0o022 != 0 {
+		return fmt.Errorf("cannot use cache directory %q: others can write to it (mode %04o)", dir, mode)
+	}
+	return nil
+}
+
+// cleanProc removes the notes of jobs that ended with an earlier process, whose number may be in use again.
+func (m *Minion) cleanProc() {
+	dir := filepath.Join(m.settings().cacheDir, "proc")
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		data := readMap(path)
+		pid, _ := payload.Int(data["pid"])
+		if data["tgt"] == "salt-call" && pid > 0 && pid != int64(os.Getpid()) && alive(int(pid)) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			m.log.Debug("Cannot remove an old proc file", "path", path, "err", err)
+		}
+	}
+}
+
+// maxProc bounds a proc file.
+const maxProc = 16 << 20
+
+// procFiles are the jobs that some minion on this host has noted as running, for salt-call.
+func (m *Minion) procFiles() []map[string]any {
+	dir := filepath.Join(m.settings().cacheDir, "proc")
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var jobs []map[string]any
+	for _, e := range list {
+		data := readMap(filepath.Join(dir, e.Name()))
+		pid, ok := payload.Int(data["pid"])
+		if !ok || pid == int64(os.Getpid()) || !alive(int(pid)) {
+			continue
+		}
+		jobs = append(jobs, data)
+	}
+	return jobs
+}
+
+// readMap reads a packed map of a regular file, nil if it is none.
+func readMap(path string) map[string]any {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxProc {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	v, err := payload.Unmarshal(b)
+	if err != nil {
+		return nil
+	}
+	data, _ := payload.Map(v)
+	return data
+}
+
+// cachedJob is the return of a finished job that was kept.
+func (m *Minion) cachedJob(jid string) map[string]any {
+	if !protocol.ValidJID(jid) {
+		return nil
+	}
+	return readMap(filepath.Join(m.settings().cacheDir, "minion_jobs", jid, "return.p"))
+}
+
+// dataStore is the minion's own key and value store (salt/modules/data.py), for targets of type data.
+func (m *Minion) dataStore() map[string]any {
+	path := filepath.Join(m.settings().cacheDir, "datastore")
+	data := readMap(path)
+	if data == nil {
+		if _, err := os.Stat(path); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return map[string]any{}
+		}
+	}
+	return data
+}

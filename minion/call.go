@@ -1,0 +1,138 @@
+package minion
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Call runs one function as salt-call does (salt/cli/caller.py): with the master's pillar and files, or with local ones. A
+// function that fails is a result; an error says that the call did not get that far.
+func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error) {
+	s := m.settings()
+	local := q.Local || s.masterType == typeDisable
+	l := &link{m: m, log: m.log, local: true}
+	if q.SkipGrains {
+		m.grains.set(map[string]any{"id": s.id})
+	}
+	if local && !s.truth("use_master_when_local", false) {
+		if err := makeCacheDir(s.cacheDir); err != nil {
+			m.log.Warn("The cache cannot be used", "err", err)
+		}
+		l.localOnly(ctx)
+	} else {
+		var err error
+		if l, err = m.callLink(ctx); err != nil {
+			return modules.Result{}, err
+		}
+		defer l.close()
+		if err := l.refreshPillar(ctx); err != nil {
+			return modules.Result{}, &ExitError{Code: 1, Err: err}
+		}
+	}
+	jid := protocol.JID(q.JID)
+	if jid == "" {
+		jid = m.jids.Next(m.now())
+	}
+	defer m.noteCall(q, jid)()
+	env := m.env(ctx, l, nil)
+	res := m.callFunction(ctx, env, q, jid)
+	m.afterCall(ctx, l, q, jid, res, local)
+	return res, nil
+}
+
+func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {
+	// Neither blackout nor policy: they are about masters, this is the host's own administrator.
+	if err := m.dispatch.unlisted(q.Fun); err != nil {
+		return failure(q.Fun, err)
+	}
+	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
+	return m.dispatch.registry(env).Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
+		Pub: pub, Progress: q.Progress})
+}
+
+// callLink signs in at the first master that accepts; there is no subscription.
+func (m *Minion) callLink(ctx context.Context) (*link, error) {
+	s := m.settings()
+	if m.o.Dialers[s.transport] == nil {
+		return nil, &ExitError{Code: 1, Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
+	}
+	if err := m.openKeys(); err != nil {
+		return nil, err
+	}
+	if err := makeCacheDir(s.cacheDir); err != nil {
+		return nil, &ExitError{Code: ExitPermission, Err: err}
+	}
+	l := newLink(m, s.masters)
+	if _, err := l.establish(ctx, true); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// noteCall leaves the call where saltutil.running looks, and gives the function that removes the note.
+func (m *Minion) noteCall(q CallOptions, jid protocol.JID) func() {
+	note := map[string]any{"fun": q.Fun, "pid": os.Getpid(), "jid": string(jid), "tgt": "salt-call"}
+	if q.Metadata != nil {
+		note["metadata"] = q.Metadata
+	}
+	path := filepath.Join(m.settings().cacheDir, "proc", string(jid))
+	b, err := payload.Marshal(note)
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		m.log.Warn(fmt.Sprintf("Cannot write to process directory. Do you have permissions to write to %s ?", path), "err", err)
+		return func() {}
+	}
+	return func() { os.Remove(path) }
+}
+
+// afterCall sends and keeps the result where it shall go.
+func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid protocol.JID, res modules.Result, local bool) {
+	for _, names := range q.Returners {
+		for name := range strings.SplitSeq(names, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				m.log.Error(fmt.Sprintf("Returner %s.returner could not be loaded: '%s.returner' is not available.", name, name))
+			}
+		}
+	}
+	args := q.Args
+	if len(q.Kwargs) > 0 {
+		args = append(append([]any{}, args...), protocol.Kwargs(q.Kwargs))
+	}
+	if q.FunArgs != nil {
+		args = q.FunArgs
+	}
+	if args == nil {
+		args = []any{}
+	}
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: res.Return, Retcode: int64(res.Retcode),
+		Success: res.Success, Out: res.Out}
+	if q.Metadata != nil {
+		ret.Metadata = q.Metadata
+	}
+	switch {
+	case !local && !q.NoReturnEvent:
+		if _, err := l.request(ctx, ret.Load(), l.plainCall()); err != nil {
+			m.log.Warn("The result could not be sent to the master", "err", err)
+		}
+	case m.settings().truth("cache_jobs", false):
+		ret.JID = jid
+		m.cacheJob(string(jid), ret.Load())
+	}
+}
+
+// set replaces the grains.
+func (g *grains) set(data map[string]any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.data = data
+}

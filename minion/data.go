@@ -1,0 +1,261 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// grains keeps the minion's grains. They are gathered in the background; who needs them waits.
+type grains struct {
+	gather func(ctx context.Context) map[string]any
+	spawn  func(func())
+
+	mu      sync.Mutex
+	data    map[string]any // guarded by mu; never changed, only replaced
+	pending chan struct{}  // guarded by mu; closed when the gathering under way ends; nil when none is
+}
+
+// refresh gathers anew without waiting. One gathering at a time; who asks during one gets the next.
+func (g *grains) refresh(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	prev, done := g.pending, make(chan struct{})
+	g.pending = done
+	g.spawn(func() {
+		if prev != nil {
+			<-prev
+		}
+		data := g.gather(ctx)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if ctx.Err() == nil || g.data == nil {
+			g.data = data
+		}
+		if g.pending == done {
+			g.pending = nil
+		}
+		close(done)
+	})
+}
+
+// get gives the grains, waiting for the gathering under way if there are none yet. It may be called before refresh.
+func (g *grains) get(ctx context.Context) map[string]any {
+	g.mu.Lock()
+	data, pending := g.data, g.pending
+	g.mu.Unlock()
+	if data != nil {
+		return data
+	}
+	if pending == nil {
+		g.refresh(ctx)
+		return g.get(ctx)
+	}
+	select {
+	case <-pending:
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.data == nil {
+		return map[string]any{}
+	}
+	return g.data
+}
+
+// wait waits for the gathering under way.
+func (g *grains) wait(ctx context.Context) error {
+	g.mu.Lock()
+	pending := g.pending
+	g.mu.Unlock()
+	if pending == nil {
+		return nil
+	}
+	select {
+	case <-pending:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cannot refresh grains: %w", ctx.Err())
+	}
+}
+
+func (g *grains) ready() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.data != nil
+}
+
+func (m *Minion) gatherGrains(ctx context.Context) map[string]any {
+	s := m.settings()
+	if m.o.Grains != nil {
+		if g := m.o.Grains(ctx, s.options); g != nil {
+			return g
+		}
+	}
+	g := map[string]any{"id": s.id}
+	maps.Copy(g, s.dict("grains"))
+	return g
+}
+
+// refreshGrains gathers the grains anew and waits for them.
+func (m *Minion) refreshGrains(ctx context.Context) error {
+	parent := m.ctx
+	if parent == nil {
+		parent = ctx
+	}
+	m.grains.refresh(parent)
+	if err := m.grains.wait(ctx); err != nil {
+		return err
+	}
+	m.o.Registry.Reset()
+	m.dispatch.reset()
+	return nil
+}
+
+// pillarCache keeps the pillar of one master.
+type pillarCache struct {
+	mu     sync.Mutex
+	data   map[string]any // guarded by mu; never changed, only replaced
+	tried  chan struct{}  // closed when the first attempt has ended
+	ended  bool           // guarded by mu; tried is closed
+	broken bool           // guarded by mu; the last attempt failed
+	busy   sync.Mutex     // held while the pillar is fetched
+}
+
+func (p *pillarCache) init() { p.tried = make(chan struct{}) }
+
+func (p *pillarCache) ready() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+func (p *pillarCache) failed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}
+
+// put notes the outcome of an attempt. A failed one keeps what was there.
+func (p *pillarCache) put(data map[string]any, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken = err != nil
+	if err == nil {
+		p.data = data
+	}
+	if !p.ended {
+		p.ended = true
+		close(p.tried)
+	}
+}
+
+// get gives the pillar, waiting for the first attempt to fetch it.
+func (p *pillarCache) get(ctx context.Context) map[string]any {
+	select {
+	case <-p.tried:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.data == nil {
+		return map[string]any{}
+	}
+	return p.data
+}
+
+// loadPillar fetches the first pillar. When that fails, jobs go on without one, as there is no telling how long it takes, and
+// it is tried again until it works.
+func (l *link) loadPillar(ctx context.Context) {
+	retry := backoff.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
+	for {
+		err := l.refreshPillar(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		l.log.Error("Pillar data could not be fetched. One or more masters may be down!", "err", err)
+		if !backoff.Sleep(ctx, retry.Next()) {
+			return
+		}
+	}
+}
+
+// refreshPillar fetches the pillar and stores it.
+func (l *link) refreshPillar(ctx context.Context) error {
+	l.pillar.busy.Lock()
+	defer l.pillar.busy.Unlock()
+	set := l.m.settings()
+	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil)
+	if err == nil {
+		if errs, bad := data["_errors"]; bad {
+			l.log.Error(fmt.Sprintf("Pillar render error: %v", errs))
+		}
+	}
+	l.pillar.put(data, err)
+	return err
+}
+
+func pillarEnv(set *settings) any {
+	if v := set.options["pillarenv"]; v != nil {
+		return v
+	}
+	if set.truth("pillarenv_from_saltenv", false) {
+		return set.options["saltenv"]
+	}
+	return nil
+}
+
+// fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
+// by the master for this question; anything else is refused (CVE-2022-22934).
+func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {
+	if override == nil {
+		override = map[string]any{}
+	}
+	set := l.m.settings()
+	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.get(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
+		"pillar_override": override, "extra_minion_data": map[string]any{}, "ver": "2"}
+	c := l.plainCall()
+	c.unsealed = func(v any, s *session, nonce string) (any, error) {
+		m, err := protocol.OpenPillar(v, l.m.key, s.key, set.encAlgo, set.sigAlgo, nonce)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	v, err := l.request(ctx, load, c)
+	if err != nil {
+		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
+	}
+	m, ok := payload.Map(v)
+	if !ok {
+		return nil, errors.New("cannot fetch pillar: the answer is not a map")
+	}
+	return m, nil
+}
+
+// pillarData is the pillar for functions and targets.
+func (l *link) pillarData(ctx context.Context) map[string]any {
+	if l.lazy != nil {
+		l.lazy()
+	}
+	return l.pillar.get(ctx)
+}
+
+// match tells whether this minion is meant.
+func (l *link) match(ctx context.Context, tgtType string, tgt any, delimiter string) (bool, error) {
+	set := l.m.settings()
+	return target.Match(tgtType, tgt, delimiter, target.Subject{ID: set.id,
+		Grains:     func() map[string]any { return l.m.grains.get(ctx) },
+		Pillar:     func() map[string]any { return l.pillarData(ctx) },
+		Data:       l.m.dataStore,
+		Nodegroups: set.dict("nodegroups"),
+	})
+}

@@ -1,0 +1,81 @@
+package fileclient
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// cached is a file on its way into the cache: written under another name, then renamed. Everything happens below the cache
+// directory by its handle, so that neither a hostile name nor a planted link leads out of it.
+type cached struct {
+	root *os.Root
+	file *os.File
+	temp string
+	name string
+}
+
+// create begins a file of the cache, making its directories. Like stock, it removes a file that is in the way of a directory.
+func (c *Client) create(name string) (*cached, error) {
+	if err := os.MkdirAll(c.o.CacheDir, 0o750); err != nil {
+		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	root, err := os.OpenRoot(c.o.CacheDir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	w := &cached{root: root, name: name}
+	dir := filepath.Dir(name)
+	if info, err := root.Lstat(dir); err == nil && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		if err := root.Remove(dir); err != nil {
+			root.Close()
+			return nil, fmt.Errorf("cannot write to the file cache: %w", err)
+		}
+	}
+	if err := root.MkdirAll(dir, 0o700); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails, by its documentation
+	w.temp = filepath.Join(dir, "."+hex.EncodeToString(random[:]))
+	w.file, err = root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	return w, nil
+}
+
+// commit gives the file its name and tells its path.
+func (w *cached) commit() (string, error) {
+	if err := w.file.Close(); err != nil {
+		return "", fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	// A directory that was cached under the name before has become a file on the master.
+	if info, err := w.root.Lstat(w.name); err == nil && info.IsDir() {
+		if err := w.root.RemoveAll(w.name); err != nil {
+			return "", fmt.Errorf("cannot write to the file cache: %w", err)
+		}
+	}
+	if err := w.root.Rename(w.temp, w.name); err != nil {
+		return "", fmt.Errorf("cannot write to the file cache: %w", err)
+	}
+	w.temp = ""
+	return filepath.Join(w.root.Name(), w.name), nil
+}
+
+// discard removes what was not committed. It is harmless after commit.
+func (w *cached) discard() {
+	w.file.Close()
+	if w.temp != "" {
+		if err := w.root.Remove(w.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	w.root.Close()
+}

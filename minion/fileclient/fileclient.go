@@ -1,0 +1,212 @@
+package fileclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Options of [New]. Either Request or Roots is the source of salt:// files.
+type Options struct {
+	// Request asks the master; raw leaves every text of the answer as bytes. nil makes a local client (file_client: local).
+	// It must be safe for concurrent use: a download keeps several requests in flight.
+	Request func(ctx context.Context, load map[string]any, raw bool) (any, error)
+	// Roots are the directories of each environment of a local client (file_roots).
+	Roots map[string][]string
+	// CacheDir is the minion's cachedir. Files of the master go below its directories files and extrn_files, and nowhere else.
+	CacheDir string
+	// HashType is for hashes of local files; "" means sha256. Files of the master are compared by the master's.
+	HashType string
+	// Fetch copies what a http, https or ftp address has; nil refuses such addresses.
+	Fetch func(ctx context.Context, url string, w io.Writer) error
+	Log   *slog.Logger
+}
+
+// Client is a file client. It is safe for concurrent use.
+type Client struct {
+	o   Options
+	log *slog.Logger
+}
+
+var _ modules.Files = (*Client)(nil)
+
+// New makes a client. It touches nothing.
+func New(o Options) *Client {
+	if o.HashType == "" {
+		o.HashType = "sha256"
+	}
+	c := &Client{o: o, log: o.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// place is a salt:// address.
+type place struct{ path, env string }
+
+// parse splits an address of the file server. Without the scheme it is not one.
+func parse(address, saltenv string) (place, bool) {
+	rest, ok := strings.CutPrefix(address, "salt://")
+	if !ok {
+		return place{}, false
+	}
+	p := place{path: rest, env: saltenv}
+	if before, _, found := strings.Cut(rest, "?env="); found {
+		p.path = before // Salt ignores the old name of the query
+	} else if before, env, found := strings.Cut(rest, "?saltenv="); found {
+		p.path, p.env = before, env
+	}
+	if p.env == "" {
+		p.env = "base"
+	}
+	return p, true
+}
+
+// local checks that a path of the file server cannot leave the directory it is cached in, whoever made it.
+func (p place) local() (string, error) {
+	name := strings.TrimLeft(p.path, "|/")
+	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
+		return "", fmt.Errorf("cannot cache file %q: not a path below the file roots", p.path)
+	}
+	if p.env != filepath.Base(p.env) || !filepath.IsLocal(p.env) || p.env == "." {
+		return "", fmt.Errorf("cannot cache file %q: %q is no environment", p.path, p.env)
+	}
+	return filepath.Join("files", p.env, filepath.FromSlash(name)), nil
+}
+
+// CacheRoot implements modules.Files.
+func (c *Client) CacheRoot() string { return c.o.CacheDir }
+
+// CachePath implements modules.Files (salt/fileclient.py: cache_dest).
+func (c *Client) CachePath(address, saltenv string) string {
+	if p, ok := parse(address, saltenv); ok {
+		name, err := p.local()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(c.o.CacheDir, name)
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" {
+		return address
+	}
+	name, err := externalName(u, saltenv)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(c.o.CacheDir, name)
+}
+
+// maxName is the longest file name that is kept; longer ones become their hash.
+const maxName = 255
+
+// externalName is where a web server's file is cached. The name holds the whole path and query, and the whole of a name that
+// is too long goes into its hash, so two addresses never share a file.
+func externalName(u *url.URL, saltenv string) (string, error) {
+	if saltenv == "" {
+		saltenv = "base"
+	}
+	host := strings.ReplaceAll(u.Host, ":", "")
+	name := strings.TrimLeft(u.Path, "/")
+	if u.RawQuery != "" {
+		name += "-" + u.RawQuery
+	}
+	if slices.Contains(strings.Split(name, "/"), "..") || name == "" || strings.ContainsRune(name, 0) {
+		return "", modules.Errorf("cannot cache %s: invalid path", u.Redacted())
+	}
+	if len(name) > maxName {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:])
+	}
+	for _, part := range []string{saltenv, host} {
+		if part != filepath.Base(part) || !filepath.IsLocal(part) {
+			return "", modules.Errorf("cannot cache %s: invalid host or environment", u.Redacted())
+		}
+	}
+	return filepath.Join("extrn_files", saltenv, host, filepath.FromSlash(path.Clean(name))), nil
+}
+
+// Cache implements modules.Files.
+func (c *Client) Cache(ctx context.Context, address, saltenv string) (string, error) {
+	if p, ok := parse(address, saltenv); ok {
+		if c.o.Request == nil {
+			return c.copyLocal(p)
+		}
+		return c.download(ctx, p)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", modules.Errorf("cannot read address %q: %v", address, err)
+	}
+	switch u.Scheme {
+	case "", "file":
+		if !filepath.IsAbs(u.Path) {
+			return "", modules.Errorf("Path '%s' is not absolute", u.Path)
+		}
+		if _, err := os.Stat(u.Path); err != nil {
+			return "", nil
+		}
+		return u.Path, nil
+	}
+	return c.fetch(ctx, u, saltenv)
+}
+
+// fetch brings a web server's file into the cache.
+func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string) (string, error) {
+	if c.o.Fetch == nil {
+		return "", modules.Errorf("cannot fetch %s: this program fetches from no web servers", u.Redacted())
+	}
+	name, err := externalName(u, saltenv)
+	if err != nil {
+		return "", err
+	}
+	w, err := c.create(name)
+	if err != nil {
+		return "", err
+	}
+	defer w.discard()
+	if err := c.o.Fetch(ctx, u.String(), w.file); err != nil {
+		return "", modules.Errorf("Error: %v reading %s", err, u.Redacted())
+	}
+	return w.commit()
+}
+
+// Clear implements modules.Files.
+func (c *Client) Clear() error {
+	for _, dir := range []string{"files", "extrn_files", "localfiles"} {
+		if err := os.RemoveAll(filepath.Join(c.o.CacheDir, dir)); err != nil {
+			return fmt.Errorf("cannot clear the file cache: %w", err)
+		}
+	}
+	return nil
+}
+
+// hashFile is the hex digest of a file.
+func hashFile(name, kind string) (string, error) {
+	h := hashname.New(kind)
+	if h == nil {
+		return "", fmt.Errorf("cannot hash %q: unknown hash type %q", name, kind)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,13 @@
+package fileclient
+
+import "os"
+
+// statList is Python's list(os.stat(path)) as far as Windows has the fields.
+func statList(name string) []any {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil
+	}
+	t := info.ModTime().Unix()
+	return []any{int64(0o100000 | info.Mode().Perm()), int64(0), int64(0), int64(1), int64(0), int64(0), info.Size(), t, t, t}
+}

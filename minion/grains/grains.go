@@ -1,0 +1,326 @@
+// Package grains gathers what a minion knows about its machine, under Salt's names and with Salt's values (salt/grains/*.py,
+// salt.loader.grains). It knows nothing of masters; the caller keeps, sends and refreshes the result.
+//
+// Sources run in parallel, each with a deadline, so that a black-holed resolver or a hanging program costs at most that
+// long and only its own grains. Where Salt runs "ip" and reads its output, this package asks the kernel.
+//
+// What differs from Salt, and why, is listed in docs/grains.md. In short: there are no python* grains, no saltpath and no
+// zmqversion, because there is no Python and no libzmq; saltversion is the version of Salt that the minion is compatible
+// with, and brineversion is its own.
+//
+// Being about the process, this is the one library package that reads the environment (PATH, SHELL, the locale) and the
+// working directory; Options.Getenv replaces the former.
+package grains
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// DefaultSaltVersion is the release of Salt whose behaviour the minion reports in saltversion.
+const DefaultSaltVersion = "3007.15"
+
+// DefaultTimeout is how long one source may take.
+const DefaultTimeout = 2 * time.Second
+
+// Options say what to gather and from where. The zero value is the running system without configuration.
+type Options struct {
+	// Root is where the file system of the described machine begins, "" for the running one. With another root nothing
+	// is run and nothing but files is read, which is for tests and images.
+	Root string
+	// Opts is the minion's configuration under Salt's names. "grains" must be what the configuration files say, not
+	// grains gathered before.
+	Opts map[string]any
+	// Log receives what a source could not find out; nil is silent.
+	Log *slog.Logger
+	// Timeout is the deadline of a source, 0 means DefaultTimeout.
+	Timeout time.Duration
+	// SaltVersion is the grain saltversion, "" means DefaultSaltVersion.
+	SaltVersion string
+	// Version is the grain brineversion; "" leaves it out.
+	Version string
+	// GrainsFile is the file of static grains; "" means "grains" beside the option conf_file. A directory "<file>.d" holds
+	// further ones (*.conf), read in order of their names.
+	GrainsFile string
+	// Getenv reads the environment, nil means os.Getenv.
+	Getenv func(string) string
+	// Custom are the embedder's own sources, in order of precedence. Their grains override all but the configuration's.
+	Custom []Source
+	// Refresh gathers anew even if the grains cache (option grains_cache) is fresh.
+	Refresh bool
+}
+
+// Source is a custom source of grains.
+type Source struct {
+	// Name is for messages.
+	Name string
+	// Gather returns the grains. It gets those of the built-in sources, which it must not change, and has to end when ctx
+	// does; what comes later is dropped.
+	Gather func(ctx context.Context, grains map[string]any) (map[string]any, error)
+}
+
+// source is a built-in one.
+type source struct {
+	name string
+	// slow sources get five times the usual deadline because they ask one thing after another.
+	slow   bool
+	gather func(ctx context.Context, h *host) (map[string]any, error)
+}
+
+// Gather returns all grains. It never fails: what cannot be found out is missing and logged. It takes at most a little
+// longer than Options.Timeout, and less when ctx ends. Values are those of package payload (int64, []any, map[string]any).
+func Gather(ctx context.Context, o Options) map[string]any {
+	if truth(o.Opts["skip_grains"]) {
+		return map[string]any{}
+	}
+	if !o.Refresh && truth(o.Opts["grains_cache"]) {
+		if cached, ok := loadCache(o); ok {
+			return cached
+		}
+	}
+	h := newHost(o)
+	defer h.close()
+	m := merger{deep: o.Opts["grains_deep_merge"] == any(true), blocked: blacklist(o.Opts["grains_blacklist"]), grains: map[string]any{}}
+	for _, found := range h.runAll(ctx, sources(h.live)) {
+		m.add(found)
+	}
+	for _, found := range h.runAll(ctx, customSources(o.Custom, m.grains)) {
+		m.add(found)
+	}
+	if static, ok := o.Opts["grains"].(map[string]any); ok {
+		// Salt neither merges deeply nor filters here.
+		maps.Copy(m.grains, static)
+	}
+	if truth(o.Opts["grains_cache"]) {
+		if err := saveCache(o, m.grains); err != nil {
+			h.log.Warn("Cannot write the grains cache", "err", err)
+		}
+	}
+	return m.grains
+}
+
+// sources in the order in which later ones override earlier ones: Salt runs core first and then the other modules by name.
+// Trees of files are taken for Linux systems.
+func sources(live bool) []source {
+	list := coreSources()
+	if live {
+		list = append(list, platformSources()...)
+	} else {
+		list = append(list, linuxSources()...)
+	}
+	return append(list,
+		source{name: "disks", gather: disks},
+		source{name: "static", gather: static},
+		source{name: "extra", gather: extra},
+		source{name: "fibre_channel", gather: fibreChannel},
+		source{name: "iscsi", gather: iscsi},
+		source{name: "lvm", gather: lvm, slow: true},
+		source{name: "mdadm", gather: mdadm},
+		source{name: "metadata", gather: metadata, slow: true},
+		source{name: "minion_process", gather: process},
+		source{name: "nvme", gather: nvme},
+		source{name: "opts", gather: optsGrain},
+		source{name: "package", gather: packageGrain},
+		source{name: "zfs", gather: zfs},
+	)
+}
+
+func customSources(custom []Source, grains map[string]any) []source {
+	list := make([]source, len(custom))
+	for i, c := range custom {
+		view := maps.Clone(grains)
+		list[i] = source{name: c.Name, gather: func(ctx context.Context, _ *host) (map[string]any, error) { return c.Gather(ctx, view) }}
+	}
+	return list
+}
+
+// runAll runs the sources at once and returns what each found, in their order. A source that outlives its deadline is given
+// up; it ends by itself when the program or look-up it waits for is stopped.
+func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
+	type result struct {
+		index int
+		found map[string]any
+	}
+	results := make(chan result, len(list))
+	late := h.timeout
+	for i, s := range list {
+		limit := h.timeout
+		if s.slow {
+			limit *= 5
+		}
+		late = max(late, limit)
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			results <- result{i, h.runOne(ctx, s)}
+		}()
+	}
+	found := make([]map[string]any, len(list))
+	pending := make(map[int]bool, len(list))
+	for i := range list {
+		pending[i] = true
+	}
+	// A source that minds its deadline is back by then; one stuck in the kernel is not.
+	soon := time.NewTimer(h.timeout + h.timeout/4)
+	defer soon.Stop()
+	end := time.NewTimer(late + late/4)
+	defer end.Stop()
+	for len(pending) > 0 {
+		select {
+		case r := <-results:
+			found[r.index] = r.found
+			delete(pending, r.index)
+			continue
+		case <-soon.C:
+			for i := range pending {
+				if !list[i].slow {
+					h.giveUp(list[i].name)
+					delete(pending, i)
+				}
+			}
+			continue
+		case <-end.C:
+		case <-ctx.Done():
+		}
+		for i := range pending {
+			h.giveUp(list[i].name)
+		}
+		break
+	}
+	return found
+}
+
+func (h *host) giveUp(name string) {
+	h.log.Warn("Source of grains did not answer in time", "source", name)
+}
+
+// runOne survives whatever a source does.
+func (h *host) runOne(ctx context.Context, s source) (found map[string]any) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.log.Error("Source of grains failed", "source", s.name, "err", fmt.Sprint(r), "stack", string(debug.Stack()))
+			found = nil
+		}
+	}()
+	found, err := s.gather(ctx, h)
+	if err != nil {
+		h.log.Warn("Cannot gather grains", "source", s.name, "err", err)
+	}
+	return found
+}
+
+// merger puts grains together.
+type merger struct {
+	grains  map[string]any
+	deep    bool
+	blocked func(key string) bool
+}
+
+func (m *merger) add(found map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		if m.blocked != nil && m.blocked(key) {
+			continue
+		}
+		if m.deep {
+			m.grains[key] = deepMerge(m.grains[key], found[key])
+		} else {
+			m.grains[key] = found[key]
+		}
+	}
+}
+
+// deepMerge is salt.utils.dictupdate.update without merge_lists: only maps are merged. Maps of either side are not changed.
+func deepMerge(old, add any) any {
+	a, ok := add.(map[string]any)
+	if !ok {
+		return add
+	}
+	o, ok := old.(map[string]any)
+	if !ok {
+		return add
+	}
+	merged := maps.Clone(o)
+	for k, v := range a {
+		merged[k] = deepMerge(merged[k], v)
+	}
+	return merged
+}
+
+// blacklist compiles the option grains_blacklist: names, globs or regular expressions for the whole name
+// (salt.utils.stringutils.expr_match).
+func blacklist(opt any) func(string) bool {
+	var blocks []string
+	switch v := opt.(type) {
+	case []any:
+		for _, x := range v {
+			if s, ok := x.(string); ok {
+				blocks = append(blocks, s)
+			}
+		}
+	case []string:
+		blocks = v
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	regexes := make([]*target.Regex, len(blocks))
+	for i, b := range blocks {
+		if re, err := target.CompileRegex(`\A` + b + `\Z`); err == nil {
+			regexes[i] = re
+		}
+	}
+	return func(key string) bool {
+		for i, b := range blocks {
+			if target.Glob(b, key) {
+				return true
+			}
+			if regexes[i] != nil {
+				if ok, err := regexes[i].MatchStart(key); ok && err == nil {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// truth is Python's idea of an option being set.
+func truth(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return x
+	case int64:
+		return x != 0
+	case int:
+		return x != 0
+	case float64:
+		return x != 0
+	case string:
+		return x != ""
+	case []any:
+		return len(x) > 0
+	case map[string]any:
+		return len(x) > 0
+	}
+	return true
+}
+
+// enabled reads an option that is on unless it is false, as Salt compares with "is False".
+func enabled(v any) bool { return v != any(false) }
+
+func getenv(o Options) func(string) string {
+	if o.Getenv != nil {
+		return o.Getenv
+	}
+	return os.Getenv
+}

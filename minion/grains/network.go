@@ -1,0 +1,189 @@
+package grains
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// iface is a network interface as far as grains tell of it.
+type iface struct {
+	name string
+	// hardware is the link layer address; hasHardware is false for interfaces without one.
+	hardware    string
+	hasHardware bool
+	// v4 are the primary IPv4 addresses, secondary the others.
+	v4, secondary, v6 []string
+}
+
+// addresses gives ip_interfaces, ip4_interfaces, ip6_interfaces and hwaddr_interfaces.
+func addresses(_ context.Context, h *host) (map[string]any, error) {
+	if !h.live {
+		return nil, nil
+	}
+	list, err := h.interfaces()
+	if err != nil {
+		return nil, err
+	}
+	all, v4, v6, hw := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
+	for _, i := range list {
+		all[i.name] = anys(slices.Concat(i.v4, i.v6, i.secondary))
+		v4[i.name] = anys(slices.Concat(i.v4, i.secondary))
+		v6[i.name] = anys(i.v6)
+		if i.hasHardware {
+			hw[i.name] = i.hardware
+		}
+	}
+	return map[string]any{"ip_interfaces": all, "ip4_interfaces": v4, "ip6_interfaces": v6, "hwaddr_interfaces": hw}, nil
+}
+
+// addressList returns all addresses of one family, each once, by number.
+func addressList(list []iface, v6 bool) []string {
+	var found []netip.Addr
+	for _, i := range list {
+		texts := slices.Concat(i.v4, i.secondary)
+		if v6 {
+			texts = i.v6
+		}
+		for _, t := range texts {
+			if a, err := netip.ParseAddr(t); err == nil {
+				found = append(found, a.WithZone(""))
+			}
+		}
+	}
+	slices.SortFunc(found, netip.Addr.Compare)
+	found = slices.Compact(found)
+	out := make([]string, len(found))
+	for i, a := range found {
+		out[i] = a.String()
+	}
+	return out
+}
+
+// dns gives dns, the content of resolv.conf (salt.utils.dns.parse_resolv).
+func dns(_ context.Context, h *host) (map[string]any, error) {
+	name := "/etc/resolv.conf"
+	if h.exists("/run/systemd/resolve/resolv.conf") {
+		name = "/run/systemd/resolve/resolv.conf"
+	}
+	text, err := h.read(name)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no such file, no such grain
+	}
+	return map[string]any{"dns": parseResolv(text)}, nil
+}
+
+func parseResolv(text string) map[string]any {
+	var servers, v4, v6, search, sortlist, options []string
+	domain := ""
+	add := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	for _, line := range lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		args := words[1:]
+		if i := slices.IndexFunc(args, func(s string) bool { return s[0] == '#' || s[0] == ';' }); i >= 0 {
+			args = args[:i]
+		}
+		directive := strings.ToLower(words[0])
+		if directive == "search" {
+			search = args
+		}
+		if directive == "sortlist" {
+			for _, a := range args {
+				if n, ok := sortEntry(a); ok {
+					add(&sortlist, n)
+				}
+			}
+		}
+		if len(args) == 0 {
+			continue
+		}
+		switch directive {
+		case "nameserver":
+			a, err := netip.ParseAddr(args[0])
+			if err != nil {
+				continue
+			}
+			add(&servers, a.String())
+			if a.Is4() {
+				add(&v4, a.String())
+			} else {
+				add(&v6, a.String())
+			}
+		case "domain":
+			domain = args[0]
+		case "options":
+			// Only the first option of a line, as Salt has it.
+			add(&options, args[0])
+		}
+	}
+	return map[string]any{
+		"nameservers": anys(servers), "ip4_nameservers": anys(v4), "ip6_nameservers": anys(v6),
+		"sortlist": anys(sortlist), "domain": domain, "search": anys(search), "options": anys(options),
+	}
+}
+
+// sortEntry writes a network of a sortlist with its netmask; without one it is the natural mask of the old classes.
+func sortEntry(s string) (string, bool) {
+	text, mask, found := strings.Cut(s, "/")
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return "", false
+	}
+	bits := a.BitLen()
+	if found {
+		if bits = maskBits(mask, a); bits < 0 {
+			return "", false
+		}
+	} else if a.Is4() {
+		switch first := a.As4()[0]; {
+		case first < 128:
+			bits = 8
+		case first < 192:
+			bits = 16
+		default:
+			bits = 24
+		}
+	}
+	p := netip.PrefixFrom(a, bits)
+	if found && p.Masked().Addr() != a {
+		return "", false
+	}
+	return p.Masked().Addr().String() + "/" + maskText(bits, a), true
+}
+
+// maskBits reads a prefix length or a netmask, -1 if it is neither.
+func maskBits(s string, a netip.Addr) int {
+	if s != "" && len(s) <= 3 && strings.Trim(s, "0123456789") == "" {
+		if n := int(cleanNumber(s)); n <= a.BitLen() {
+			return n
+		}
+		return -1
+	}
+	for n := 0; n <= a.BitLen(); n++ {
+		if s == maskText(n, a) {
+			return n
+		}
+	}
+	return -1
+}
+
+// maskText writes a netmask of n bits for the family of a.
+func maskText(n int, a netip.Addr) string {
+	ones := netip.AddrFrom16([16]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})
+	if a.Is4() {
+		ones = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	}
+	p, err := ones.Prefix(n)
+	if err != nil {
+		return ""
+	}
+	return p.Addr().String()
+}

@@ -1,0 +1,245 @@
+package grains
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// hostname gives localhost, fqdn, host and domain.
+func hostname(ctx context.Context, h *host) (map[string]any, error) {
+	if !h.live {
+		return nil, nil
+	}
+	name, err := os.Hostname()
+	fqdn := h.fqdn(ctx)
+	host, domain, _ := strings.Cut(fqdn, ".")
+	return map[string]any{"localhost": name, "fqdn": fqdn, "host": host, "domain": domain}, err
+}
+
+// findFQDN is the canonical name of this host (salt.utils.network.get_fqhostname): what getaddrinfo answers, from /etc/hosts
+// without asking anybody, else from the system's own resolver, so that every kind of name service counts. Without an answer
+// in time it is the host name itself.
+func (h *host) findFQDN(ctx context.Context) string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "localhost.localdomain"
+	}
+	if e := h.hosts().byName(name); len(e) > 0 {
+		return e[0].names[0]
+	}
+	if bin := h.which("getent"); bin != "" {
+		if out, code, err := h.exec(ctx, bin, "ahosts", name); err == nil && code == 0 {
+			for _, line := range lines(out) {
+				if f := strings.Fields(line); len(f) >= 3 {
+					return f[2]
+				}
+			}
+		}
+		return name
+	}
+	if cname, err := h.resolver.LookupCNAME(ctx, name); err == nil && cname != "" {
+		return strings.TrimSuffix(cname, ".")
+	}
+	return name
+}
+
+// ipFQDN gives ipv4, ipv6, fqdn_ip4 and fqdn_ip6.
+func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
+	if !h.live {
+		return nil, nil
+	}
+	list, err := h.interfaces()
+	v4, v6 := addressList(list, false), addressList(list, true)
+	g := map[string]any{"ipv4": anys(v4), "ipv6": anys(v6), "fqdn_ip4": []any{}, "fqdn_ip6": []any{}}
+	fqdn := h.fqdn(ctx)
+	var wait sync.WaitGroup
+	var fqdn4, fqdn6 []string
+	if len(v4) > 0 {
+		wait.Go(func() { fqdn4 = h.lookupAddresses(ctx, fqdn, false) })
+	}
+	if len(v6) > 0 {
+		wait.Go(func() { fqdn6 = h.lookupAddresses(ctx, fqdn, true) })
+	}
+	wait.Wait()
+	g["fqdn_ip4"], g["fqdn_ip6"] = anys(fqdn4), anys(fqdn6)
+	return g, err
+}
+
+// lookupAddresses resolves a name to the addresses of one family. Salt's order is that of a set; here they are sorted.
+func (h *host) lookupAddresses(ctx context.Context, name string, v6 bool) []string {
+	var found []netip.Addr
+	for _, e := range h.hosts().byName(name) {
+		if e.addr.Is4() != v6 {
+			found = append(found, e.addr)
+		}
+	}
+	if len(found) == 0 {
+		found = h.askAddresses(ctx, name, v6)
+	}
+	slices.SortFunc(found, netip.Addr.Compare)
+	found = slices.Compact(found)
+	out := make([]string, len(found))
+	for i, a := range found {
+		out[i] = a.String()
+	}
+	return out
+}
+
+func (h *host) askAddresses(ctx context.Context, name string, v6 bool) []netip.Addr {
+	var found []netip.Addr
+	if bin := h.which("getent"); bin != "" {
+		database := "ahostsv4"
+		if v6 {
+			database = "ahostsv6"
+		}
+		out, code, err := h.exec(ctx, bin, database, name)
+		if err != nil || code != 0 {
+			return nil
+		}
+		for _, line := range lines(out) {
+			text, _, _ := strings.Cut(line, " ")
+			// ahostsv6 fills up with mapped addresses.
+			if a, err := netip.ParseAddr(text); err == nil && a.Is4() != v6 && !a.Is4In6() {
+				found = append(found, a)
+			}
+		}
+		return found
+	}
+	network := "ip4"
+	if v6 {
+		network = "ip6"
+	}
+	found, err := h.resolver.LookupNetIP(ctx, network, name)
+	if err != nil {
+		return nil
+	}
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	return found
+}
+
+// fqdns gives fqdns, the names that the addresses of all interfaces but the loopback resolve to. Look-ups run eight at a
+// time; those that have no answer when the source's time is over are left out.
+func fqdns(ctx context.Context, h *host) (map[string]any, error) {
+	if !h.live || !enabledByDefault(h.o.Opts["enable_fqdns_grains"], fqdnsByDefault) {
+		return map[string]any{"fqdns": []any{}}, nil
+	}
+	list, err := h.interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	names := []string{}
+	slots := make(chan struct{}, 8)
+	for _, text := range slices.Concat(addressList(list, false), addressList(list, true)) {
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.IsLoopback() {
+			continue
+		}
+		wait.Go(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-ctx.Done():
+				return
+			}
+			if name := h.reverse(ctx, a); name != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				names = append(names, name)
+			}
+		})
+	}
+	wait.Wait()
+	slices.Sort(names)
+	return map[string]any{"fqdns": anys(slices.Compact(names))}, nil
+}
+
+// reverse is the full name of an address: among its names the first with a dot.
+func (h *host) reverse(ctx context.Context, a netip.Addr) string {
+	for _, e := range h.hosts().entries {
+		if e.addr != a {
+			continue
+		}
+		for _, name := range e.names {
+			if strings.Contains(name, ".") {
+				return name
+			}
+		}
+		return e.names[0]
+	}
+	found, err := h.resolver.LookupAddr(ctx, a.String())
+	if err == nil && len(found) > 0 {
+		return strings.TrimSuffix(found[0], ".")
+	}
+	// These name services know the machine's own addresses.
+	if text, err := h.read("/etc/nsswitch.conf"); err == nil {
+		for _, line := range lines(text) {
+			if f := strings.Fields(line); len(f) > 0 && f[0] == "hosts:" && (slices.Contains(f, "myhostname") || slices.Contains(f, "resolve")) {
+				return h.fqdn(ctx)
+			}
+		}
+	}
+	return ""
+}
+
+func enabledByDefault(v any, fallback bool) bool {
+	if v == nil {
+		return fallback
+	}
+	return truth(v)
+}
+
+// hostsFile is the content of /etc/hosts.
+type hostsFile struct{ entries []hostsEntry }
+
+type hostsEntry struct {
+	addr  netip.Addr
+	names []string
+}
+
+func (h *host) hosts() hostsFile {
+	text, err := h.read(hostsPath(h))
+	if err != nil {
+		return hostsFile{}
+	}
+	return parseHosts(text)
+}
+
+func parseHosts(text string) hostsFile {
+	var f hostsFile
+	for _, line := range lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.FieldsFunc(line, unicode.IsSpace)
+		if len(words) < 2 {
+			continue
+		}
+		if a, err := netip.ParseAddr(words[0]); err == nil {
+			f.entries = append(f.entries, hostsEntry{a, words[1:]})
+		}
+	}
+	return f
+}
+
+// byName returns the lines with the name, IPv6 first as the resolver of the C library asks.
+func (f hostsFile) byName(name string) []hostsEntry {
+	var v4, v6 []hostsEntry
+	for _, e := range f.entries {
+		if !slices.ContainsFunc(e.names, func(n string) bool { return strings.EqualFold(n, name) }) {
+			continue
+		}
+		if e.addr.Is4() {
+			v4 = append(v4, e)
+		} else {
+			v6 = append(v6, e)
+		}
+	}
+	return append(v6, v4...)
+}

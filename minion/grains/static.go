@@ -1,0 +1,176 @@
+package grains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// grainsFile is where the static grains are, "" if that is not known (salt/grains/extra.py: config).
+func (o Options) grainsFile() string {
+	if o.GrainsFile != "" {
+		return o.GrainsFile
+	}
+	conf, ok := o.Opts["conf_file"].(string)
+	if !ok || conf == "" {
+		return ""
+	}
+	if i, err := os.Stat(conf); err == nil && i.IsDir() {
+		return filepath.Join(conf, "grains")
+	}
+	return filepath.Join(filepath.Dir(conf), "grains")
+}
+
+// static reads the grains file and its drop-in directory. A file that is no YAML map is skipped with a message; the others
+// count.
+func static(_ context.Context, h *host) (map[string]any, error) {
+	file := h.o.grainsFile()
+	if file == "" {
+		return nil, nil
+	}
+	names := []string{file}
+	dropIns, err := filepath.Glob(file + ".d/*.conf")
+	if err == nil {
+		sort.Strings(dropIns)
+		names = append(names, dropIns...)
+	}
+	all := map[string]any{}
+	var errs []error
+	for _, name := range names {
+		found, err := readGrains(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if h.o.Opts["grains_deep_merge"] == any(true) {
+			for k, v := range found {
+				all[k] = deepMerge(all[k], v)
+			}
+		} else {
+			maps.Copy(all, found)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func readGrains(name string) (map[string]any, error) {
+	i, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !i.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read grains file %q: %w", name, err)
+	}
+	if i.Size() > maxFile {
+		return nil, fmt.Errorf("cannot read grains file %q: %d bytes are more than %d", name, i.Size(), maxFile)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read grains file %q: %w", name, err)
+	}
+	v, err := yaml.Parse(b, name)
+	if err != nil {
+		// The beginning is Salt's message; the rest says what Salt does not.
+		return nil, fmt.Errorf("Bad syntax in grains file! Skipping. %w", err) //nolint:staticcheck // Salt's words
+	}
+	switch m := v.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return m, nil
+	case map[any]any:
+		return textKeys(m), nil
+	}
+	return nil, fmt.Errorf("cannot use grains file %q: it holds a %T, not a map", name, v)
+}
+
+// textKeys keeps the grains whose name is text; Salt keeps others too, but nothing can ask for them.
+func textKeys(m map[any]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		switch k := k.(type) {
+		case string:
+			out[k] = v
+		case int64, float64, bool, nil:
+			out[strings.TrimSpace(fmt.Sprint(k))] = v
+		}
+	}
+	return out
+}
+
+// cacheFile is grains.cache.p in the cache directory.
+func (o Options) cacheFile() (string, error) {
+	dir, ok := o.Opts["cachedir"].(string)
+	if !ok || dir == "" {
+		return "", errors.New("option cachedir is not set")
+	}
+	return filepath.Join(dir, "grains.cache.p"), nil
+}
+
+// loadCache returns cached grains that are younger than the option grains_cache_expiration (seconds, 300 by default).
+func loadCache(o Options) (map[string]any, bool) {
+	name, err := o.cacheFile()
+	if err != nil || truth(o.Opts["refresh_grains_cache"]) {
+		return nil, false
+	}
+	i, err := os.Stat(name)
+	if err != nil || !i.Mode().IsRegular() || i.Size() > maxFile {
+		return nil, false
+	}
+	limit := 300 * time.Second
+	if n, ok := payload.Int(o.Opts["grains_cache_expiration"]); ok {
+		limit = time.Duration(n) * time.Second
+	}
+	if age := time.Since(i.ModTime()).Truncate(time.Second); age > limit {
+		return nil, false
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, false
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if err != nil {
+		return nil, false
+	}
+	m, ok := payload.Map(v)
+	return m, ok && len(m) > 0
+}
+
+// saveCache writes the cache for the owner only, in Salt's own format.
+func saveCache(o Options, grains map[string]any) error {
+	name, err := o.cacheFile()
+	if err != nil {
+		return err
+	}
+	b, err := payload.MarshalBin(grains)
+	if err != nil {
+		return fmt.Errorf("cannot encode the grains: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".grains.cache.*")
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", name, err)
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(b); err == nil {
+		err = f.Close()
+	} else {
+		f.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", name, err)
+	}
+	return nil
+}

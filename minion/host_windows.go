@@ -1,0 +1,15 @@
+package minion
+
+import "os"
+
+const unixModes = false
+
+// alive tells whether a process exists.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	p.Release()
+	return true
+}

@@ -1,0 +1,407 @@
+package minion
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/minion/journal"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// defaultRunning bounds the jobs that run at once where process_count_max does not: more would only compete for the
+// same descriptors and memory, and those that wait are not lost.
+const defaultRunning = 200
+
+// job is one job that was taken on.
+type job struct {
+	protocol.Job
+	master   string // who published it
+	received time.Time
+	link     *link
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	runner   *runcmd.Runner // nil when the program's runner is of another kind
+	degraded error          // why it could not be journalled
+	progress progress
+
+	ready chan struct{} // closed when a queued job gets its place
+
+	queued    atomic.Bool
+	returning atomic.Bool  // it has ended and its return is on the way
+	signal    atomic.Int32 // the signal that ended it, 0 if none did
+	finished  chan struct{}
+}
+
+// jobTable knows the jobs that run and those that wait for a place.
+type jobTable struct {
+	mu      sync.Mutex
+	running map[string]*job // guarded by mu; waiting ones too
+	queue   []*job          // guarded by mu
+	active  int             // guarded by mu; jobs that have a place
+	closed  bool            // guarded by mu
+}
+
+// immediate tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
+// must work while everything else is stuck.
+func immediate(j *protocol.Job) bool {
+	if j.Compound {
+		return false
+	}
+	switch j.Fun[0] {
+	case "saltutil.find_job", "saltutil.running", "saltutil.is_running", "saltutil.find_cached_job":
+		return true
+	}
+	return false
+}
+
+// hasEffects tells whether a job must be on the disk before it runs.
+func hasEffects(j *protocol.Job) bool {
+	return !immediate(j) && (j.Compound || j.Fun[0] != "test.ping")
+}
+
+// urgent tells whether a job gets a place at once even when there is none.
+func urgent(j *protocol.Job) bool {
+	if immediate(j) {
+		return true
+	}
+	if j.Compound {
+		return false
+	}
+	switch j.Fun[0] {
+	case "test.ping", "saltutil.kill_job", "saltutil.term_job", "saltutil.signal_job", "saltutil.kill_all_jobs", "saltutil.term_all_jobs":
+		return true
+	}
+	return false
+}
+
+// startJob takes a job on, once per job id. It returns at once.
+func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
+	jid := string(pj.JID)
+	j := &job{Job: pj, link: l, master: master, received: time.Now(), finished: make(chan struct{})}
+	if !m.jobs.add(j) {
+		m.log.Debug("Dropping a job that was taken on before", "jid", jid)
+		return
+	}
+	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: brief(pj)}
+	if m.journal.Seen(jid) {
+		m.jobs.remove(j)
+		m.log.Debug("Dropping a job that has run before", "jid", jid)
+		return
+	}
+	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
+	if r, ok := m.o.Runner.(*runcmd.Runner); ok {
+		j.runner = r.Sub()
+	}
+	m.jobs.line(j, m.places(), m.log.Warn)
+	m.wg.Go(func() {
+		defer m.finish(j)
+		// Counted before it runs: after a crash at any later point the job is reported, not repeated.
+		first, err := m.journal.Begin(entry, hasEffects(&pj))
+		if !first {
+			m.log.Debug("Dropping a job that has run before", "jid", jid)
+			j.cancel(errSignal)
+			if m.jobs.admit(j) {
+				m.jobs.leave(m.places())
+			}
+			return
+		}
+		if err != nil {
+			j.degraded = err
+			m.log.Error("The journal cannot be written; jobs go on without it", "jid", jid, "err", err)
+		}
+		failpoint("journalled")
+		if !m.jobs.admit(j) {
+			m.interrupted(j)
+			return
+		}
+		m.runJob(j)
+	})
+}
+
+// brief is what a report of an interrupted job needs.
+func brief(pj protocol.Job) map[string]any {
+	b := map[string]any{"fun": pj.FunValue(), "arg": pj.ArgValue()}
+	for _, k := range []string{"user", "metadata", "master_id"} {
+		if v, ok := pj.Raw[k]; ok {
+			b[k] = v
+		}
+	}
+	return b
+}
+
+// places is how many jobs may run at once.
+func (m *Minion) places() int {
+	if n := m.settings().integer("process_count_max", -1); n > 0 {
+		return n
+	}
+	return defaultRunning
+}
+
+func (t *jobTable) add(j *job) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, dup := t.running[string(j.JID)]; dup || t.closed {
+		return false
+	}
+	if t.running == nil {
+		t.running = map[string]*job{}
+	}
+	t.running[string(j.JID)] = j
+	return true
+}
+
+func (t *jobTable) remove(j *job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.running, string(j.JID))
+}
+
+// line gives the job a place, or the last one in the queue. Places are given in the order in which jobs came.
+func (t *jobTable) line(j *job, places int, warn func(string, ...any)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j.ready = make(chan struct{})
+	if urgent(&j.Job) || t.active < places && len(t.queue) == 0 {
+		t.active++
+		close(j.ready)
+		return
+	}
+	j.queued.Store(true)
+	t.queue = append(t.queue, j)
+	warn(fmt.Sprintf("Maximum number of processes reached while executing jid %s, queuing... (Running: %d, Max: %d)", j.JID, t.active, places),
+		"jid", string(j.JID))
+}
+
+// admit waits for the job's place. It is false when the job was signalled or the minion stops before; then it has none.
+func (t *jobTable) admit(j *job) bool {
+	select {
+	case <-j.ready:
+		return true
+	case <-j.ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.queue, j)
+	if i < 0 {
+		return true // the place came at the same moment; the job will see for itself that it is to end
+	}
+	t.queue = slices.Delete(t.queue, i, i+1)
+	return false
+}
+
+// leave gives a place back, to the job that waits longest.
+func (t *jobTable) leave(places int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.active--
+	for len(t.queue) > 0 && t.active < places {
+		next := t.queue[0]
+		t.queue = t.queue[1:]
+		t.active++
+		next.queued.Store(false)
+		close(next.ready)
+	}
+}
+
+func (t *jobTable) get(jid string) *job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running[jid]
+}
+
+func (t *jobTable) list() []*job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.SortedFunc(maps.Values(t.running), func(a, b *job) int { return strings.Compare(string(a.JID), string(b.JID)) })
+}
+
+// shutdown takes no more jobs, lets those that run end for a while and then kills them.
+func (t *jobTable) shutdown(patience time.Duration) {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for _, j := range t.list() {
+		select {
+		case <-j.finished:
+		case <-deadline.C:
+			for _, j := range t.list() {
+				j.cancel(errStopping)
+			}
+			t.await(killPatience)
+			return
+		}
+	}
+}
+
+// killPatience is how long killed jobs have to hand in what they have. One that does not end is reported after the next
+// start.
+const killPatience = 2 * time.Second
+
+func (t *jobTable) await(d time.Duration) {
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	for _, j := range t.list() {
+		select {
+		case <-j.finished:
+		case <-deadline.C:
+			return
+		}
+	}
+}
+
+var (
+	errStopping = modules.Errorf("the minion was stopped while this job ran")
+	errSignal   = modules.Errorf("the job was cancelled by a signal")
+)
+
+func (m *Minion) finish(j *job) {
+	j.cancel(nil)
+	m.jobs.remove(j)
+	close(j.finished)
+	if m.o.JobEnded != nil {
+		m.o.JobEnded()
+	}
+}
+
+// interrupted answers for a job that never got a place.
+func (m *Minion) interrupted(j *job) {
+	ret := m.emptyReturn(j)
+	ret.Return, ret.Retcode, ret.Success, ret.Out = "ERROR: "+context.Cause(j.ctx).Error(), int64(1), false, "nested"
+	m.deliver(j, ret)
+}
+
+// runJob runs an admitted job and sends its return.
+func (m *Minion) runJob(j *job) {
+	jid := string(j.JID)
+	m.log.Info(fmt.Sprintf("Starting a new job %s with PID %d", jid, os.Getpid()), "jid", jid)
+	proc := m.writeProc(j)
+	if m.settings().truth("grains_refresh_pre_exec", false) && !immediate(&j.Job) {
+		if err := m.refreshGrains(j.ctx); err != nil {
+			m.log.Warn("Cannot refresh grains before a job", "jid", jid, "err", err)
+		}
+	}
+	failpoint("running")
+	ret, silent := m.execute(j)
+	failpoint("ran")
+	j.returning.Store(true)
+	m.jobs.leave(m.places())
+	j.progress.close()
+	if proc != "" {
+		os.Remove(proc)
+	}
+	if silent {
+		if err := m.journal.End(jid); err != nil {
+			m.log.Debug("Cannot note the end of a job", "jid", jid, "err", err)
+		}
+		return
+	}
+	m.deliver(j, ret)
+}
+
+// writeProc leaves the job where stock tools look for running ones.
+func (m *Minion) writeProc(j *job) string {
+	data := maps.Clone(j.Raw)
+	data["pid"] = os.Getpid()
+	b, err := payload.Marshal(data)
+	path := filepath.Join(m.settings().cacheDir, "proc", string(j.JID))
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		m.log.Debug("Cannot write proc file", "jid", string(j.JID), "err", err)
+		os.Remove(path)
+		return ""
+	}
+	return path
+}
+
+func (m *Minion) emptyReturn(j *job) protocol.Return {
+	ret := protocol.Return{JID: j.JID, ID: m.ID(), Fun: j.FunValue(), FunArgs: j.ArgValue(), User: j.User, MasterID: j.MasterID}
+	if j.Metadata != nil {
+		if _, ok := j.Metadata.(map[string]any); ok || j.Compound {
+			ret.Metadata = j.Metadata
+		} else {
+			m.log.Warn("The metadata parameter must be a dictionary. Ignoring.", "jid", string(j.JID))
+		}
+	}
+	return ret
+}
+
+// execute runs the functions of a job. silent means that the job asked for no return.
+func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
+	ret = m.emptyReturn(j)
+	env := m.env(j.ctx, j.link, j)
+	if !j.Compound {
+		res := m.dispatch.run(j.ctx, env, j, 0)
+		ret.Return, ret.Retcode, ret.Success, ret.Out = res.Return, int64(res.Retcode), res.Success, res.Out
+		if rm, ok := res.Return.(map[string]any); ok {
+			no, _ := rm["__no_return__"].(bool)
+			silent = no
+		}
+		m.logResult(j, j.Fun[0], res)
+		return ret, silent
+	}
+	n := len(j.Fun)
+	returns, retcodes, success := make([]any, n), make([]any, n), make([]any, n)
+	byName := [3]map[string]any{{}, {}, {}}
+	for i, fun := range j.Fun {
+		res := m.dispatch.run(j.ctx, env, j, i)
+		m.logResult(j, fun, res)
+		returns[i], success[i] = res.Return, res.Success
+		byName[0][fun], byName[2][fun] = res.Return, res.Success
+		if res.Err == nil {
+			// Salt leaves the return code of a function that raised unset.
+			retcodes[i], byName[1][fun] = int64(res.Retcode), int64(res.Retcode)
+		}
+	}
+	if m.settings().truth("multifunc_ordered", false) {
+		ret.Return, ret.Retcode, ret.Success = returns, retcodes, success
+	} else {
+		ret.Return, ret.Retcode, ret.Success = byName[0], byName[1], byName[2]
+	}
+	return ret, false
+}
+
+func (m *Minion) logResult(j *job, fun string, res modules.Result) {
+	if res.Err != nil {
+		m.log.Error(fmt.Sprintf("Problem executing '%s': %v", fun, res.Err), "jid", string(j.JID))
+	}
+}
+
+// env is what one job, or a call without a job, sees. l is nil without a master.
+func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
+	s := m.settings()
+	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner,
+		Opts:   func() map[string]any { return m.settings().options },
+		Grains: func() map[string]any { return m.grains.get(ctx) },
+	}
+	a := agent{m: m, link: l, job: j}
+	e.Agent = a
+	if j != nil && j.runner != nil {
+		e.Runner = j.runner
+	}
+	if l != nil {
+		e.Pillar = func() map[string]any { return l.pillarData(ctx) }
+		if !l.local {
+			e.Master = masterDoor{l}
+		}
+		e.Files = l.files()
+		e.Match = func(tgtType string, tgt any, delimiter string) (bool, error) {
+			return l.match(ctx, tgtType, tgt, delimiter)
+		}
+	}
+	return e
+}

@@ -1,0 +1,213 @@
+// Package keys is the minion's pki_dir: its own key pair, the master's cached key and the key that signs masters. It
+// refuses what others could have planted or read, writes files whole or not at all, and never leaves a private key readable
+// by others.
+//
+// The file names and modes are Salt's (salt/crypt.py: gen_keys, AsyncAuth; salt/utils/verify.py: verify_env).
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// Names of the files in pki_dir.
+const (
+	PrivateFile = "minion.pem"
+	PublicFile  = "minion.pub"
+	MasterFile  = "minion_master.pub"
+)
+
+// maxFile bounds what is read as a key file.
+const maxFile = 64 << 10
+
+// ErrUnsafe is matched by errors about files and directories that somebody else could have written.
+var ErrUnsafe = errors.New("keys: not safe to use")
+
+// Options say where and how keys are kept.
+type Options struct {
+	// Dir is pki_dir. It is made if it is missing.
+	Dir string
+	// Bits is keysize; 0 means 2048.
+	Bits int
+	// Permissive is permissive_pki_access: a group may read the directory, and other owners are accepted.
+	Permissive bool
+	// Owners are user ids that may own the files, besides root and the user of this process.
+	Owners []int
+	// Log hears of modes that were mended; nil is silent.
+	Log *slog.Logger
+}
+
+// Store is an opened pki_dir.
+type Store struct{ o Options }
+
+// Open makes the directory with mode 0700 if it is missing, mends its mode, and checks that nobody else could have put files
+// there. Errors match [ErrUnsafe] or are those of the system.
+func Open(o Options) (*Store, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Bits == 0 {
+		o.Bits = crypt.MinBits
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make pki directory: %w", err)
+	}
+	s := &Store{o}
+	mode := fs.FileMode(0o700)
+	if o.Permissive {
+		mode = 0o750
+	}
+	if err := s.check(o.Dir, mode); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// check refuses a file that others own or may write, and takes rights away that are not in want.
+func (s *Store) check(path string, want fs.FileMode) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot check %q: %w", path, err)
+	}
+	if err := s.owner(path, info); err != nil {
+		return err
+	}
+	have := modeOf(info)
+	if have&0o002 != 0 || have&0o020 != 0 && !s.o.Permissive {
+		return fmt.Errorf("%w: %q can be written by others (mode %04o)", ErrUnsafe, path, have)
+	}
+	if have&^want&0o077 == 0 {
+		return nil
+	}
+	s.o.Log.Warn("Taking rights of others away", "path", path, "mode", fmt.Sprintf("%04o", have))
+	if err := os.Chmod(path, have&(want|0o700)); err != nil {
+		return fmt.Errorf("cannot protect %q: %w", path, err)
+	}
+	return nil
+}
+
+// Identity loads the minion's key pair, or makes one. A pair that was put there beforehand is used as it is; a missing
+// public file is written.
+func (s *Store) Identity() (*crypt.PrivateKey, error) {
+	path := s.path(PrivateFile)
+	key, err := s.private(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = s.generate(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return key, s.public(key)
+}
+
+func (s *Store) private(path string) (*crypt.PrivateKey, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("cannot read minion key: %w", err)
+	}
+	if err := s.check(path, 0o600); err != nil {
+		return nil, err
+	}
+	text, err := readSmall(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read minion key: %w", err)
+	}
+	key, err := crypt.ParsePrivateKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use minion key %q: %w", path, err)
+	}
+	return key, nil
+}
+
+// generate makes a pair. When another process makes one at the same time, that one counts.
+func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
+	key, err := crypt.GenerateKey(s.o.Bits)
+	if err != nil {
+		return nil, fmt.Errorf("cannot generate minion key: %w", err)
+	}
+	err = atomicfile.Create(path, key.PEM(), 0o400)
+	if errors.Is(err, fs.ErrExist) {
+		return s.private(path)
+	}
+	return key, err
+}
+
+// public makes sure that minion.pub belongs to minion.pem: administrators compare and copy it.
+func (s *Store) public(key *crypt.PrivateKey) error {
+	path := s.path(PublicFile)
+	text, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.WriteFile(path, key.Public().PEM(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read minion public key: %w", err)
+	}
+	pub, err := crypt.ParsePublicKey(text)
+	if err != nil {
+		return fmt.Errorf("cannot use minion public key %q: %w", path, err)
+	}
+	if !pub.Equal(key.Public()) {
+		return fmt.Errorf("cannot use key pair: %q does not belong to %q", path, s.path(PrivateFile))
+	}
+	return nil
+}
+
+// Master is the cached key of the master, nil if there is none yet.
+func (s *Store) Master() (*crypt.PublicKey, error) { return s.optional(MasterFile) }
+
+// Signing is the key that vouches for masters: name is the option master_sign_key_name. nil if there is none.
+func (s *Store) Signing(name string) (*crypt.PublicKey, error) {
+	if name == "" || filepath.Base(name) != name {
+		return nil, fmt.Errorf("cannot use master_sign_key_name %q: not a file name", name)
+	}
+	return s.optional(name + ".pub")
+}
+
+func (s *Store) optional(name string) (*crypt.PublicKey, error) {
+	path := s.path(name)
+	text, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = s.check(path, 0o644)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read master key: %w", err)
+	}
+	key, err := crypt.ParsePublicKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use master key %q: %w", path, err)
+	}
+	return key, nil
+}
+
+// SaveMaster caches the master's key. Call it only when every check of the sign-in passed.
+func (s *Store) SaveMaster(key *crypt.PublicKey) error {
+	return atomicfile.WriteFile(s.path(MasterFile), []byte(key.Text()), 0o644)
+}
+
+// Dir is pki_dir. MasterPath is the file of the master's cached key.
+func (s *Store) Dir() string { return s.o.Dir }
+
+// MasterPath is the file of the master's cached key.
+func (s *Store) MasterPath() string { return s.path(MasterFile) }
+
+func (s *Store) path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("%q is not a key file", path)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,26 @@
+//go:build !windows
+
+package keys
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+)
+
+func modeOf(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() }
+
+// owner refuses files of users who are neither root, nor this process's, nor configured.
+func (s *Store) owner(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || s.o.Permissive {
+		return nil
+	}
+	uid := int(st.Uid)
+	if uid == 0 || uid == os.Geteuid() || slices.Contains(s.o.Owners, uid) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q belongs to user %d", ErrUnsafe, path, uid)
+}

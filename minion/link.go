@@ -1,0 +1,253 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// link is the connection to one master, or under failover to one of several at a time. It signs in, subscribes, and signs
+// in again when keys change; requests of any goroutine go through it.
+type link struct {
+	m      *Minion
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	kick   chan error    // tells run to leave the current master; the reason
+	auth   chan struct{} // holds one value; who takes it signs in
+	pillar pillarCache
+	files  func() modules.Files
+	local  bool   // there is no master at all
+	lazy   func() // reads the local pillar at first use; nil with a master
+
+	mu      sync.Mutex
+	list    []master             // guarded by mu; in the order in which they are tried
+	home    []master             // guarded by mu; as configured
+	sess    *session             // guarded by mu; nil while not signed in
+	changed chan struct{}        // guarded by mu; closed when sess is set
+	known   map[string]knownKey  // guarded by mu; keys that masters had, by request address
+	sub     transport.Subscriber // guarded by mu; nil while not subscribed
+	state   Status               // guarded by mu
+	starts  int                  // guarded by mu; connections made
+	authAt  time.Time            // guarded by mu; when the last sign-in began that changed nothing
+}
+
+type knownKey struct{ key *crypt.PublicKey }
+
+// session is what a successful sign-in gave. It is immutable.
+type session struct {
+	master
+	dial      transport.Requester
+	requester protocol.Requester
+	aes       *crypt.Key
+	aesName   string // stands for the shared key, reveals nothing of it
+	key       *crypt.PublicKey
+	keyName   string // the master key's fingerprint
+	port      int    // of publishes
+}
+
+// Reasons to leave a master.
+var (
+	errLost      = errors.New("the connection is lost")
+	errSignedOut = errors.New("the master does not accept the key any more")
+	errFailback  = errors.New("the first master is back")
+	errReplaced  = errors.New("the master is not in the configuration any more")
+)
+
+func newLink(m *Minion, list []master) *link {
+	l := &link{m: m, log: m.log, list: slices.Clone(list), home: list, kick: make(chan error, 1),
+		auth: make(chan struct{}, 1), changed: make(chan struct{}), known: map[string]knownKey{}}
+	l.auth <- struct{}{}
+	parent := m.ctx
+	if parent == nil {
+		parent = context.Background()
+	}
+	l.ctx, l.cancel = context.WithCancel(parent)
+	l.files = sync.OnceValue(l.makeFiles)
+	l.pillar.init()
+	return l
+}
+
+func (l *link) makeFiles() modules.Files {
+	if l.m.o.Files == nil {
+		return nil
+	}
+	return l.m.o.Files(l.m.settings().options, l.fileRequest)
+}
+
+// run talks to masters until ctx ends. An error is an *ExitError that ends the whole minion.
+func (l *link) run(ctx context.Context) error {
+	defer l.setState(Disconnected, nil)
+	if d := l.m.settings().span("random_startup_delay", 0, time.Second); d > 0 {
+		d = backoff.Random(0, d)
+		l.log.Info("Minion sleeping for random_startup_delay", "seconds", d.Seconds())
+		if !backoff.Sleep(l.ctx, d) {
+			return nil
+		}
+	}
+	for l.ctx.Err() == nil {
+		s, err := l.establish(l.ctx, false)
+		if err != nil {
+			if l.ctx.Err() != nil || errors.Is(err, errUnresolvable) {
+				return nil
+			}
+			return err
+		}
+		if err := l.serve(l.ctx, s); err != nil {
+			l.leave(s, err)
+		}
+	}
+	return nil
+}
+
+// leave gives the current master up.
+func (l *link) leave(s *session, why error) {
+	l.setSession(nil)
+	s.dial.Close()
+	switch {
+	case errors.Is(why, errLost):
+		l.log.Info("Connection to master " + s.name + " lost")
+		l.moveToEnd(s.master)
+		if len(l.masters()) > 1 {
+			l.log.Info("Trying to tune in to next master from master-list")
+		}
+	case errors.Is(why, errFailback):
+		l.mu.Lock()
+		l.list = slices.Clone(l.home)
+		l.mu.Unlock()
+		l.log.Info("Returning to the first master of the list")
+	default:
+		l.log.Warn("Leaving master "+s.name, "reason", why)
+	}
+	l.setState(Connecting, why)
+}
+
+// moveToEnd makes a master the last one to be tried. The list never shrinks.
+func (l *link) moveToEnd(a master) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.IndexFunc(l.list, func(b master) bool { return a == b }); i >= 0 && len(l.list) > 1 {
+		l.log.Info("Moving possibly failed master " + a.name + " to the end of the list of masters")
+		l.list = append(slices.Delete(l.list, i, i+1), a)
+	}
+}
+
+func (l *link) masters() []master {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
+// replace changes the list of masters of a failover link.
+func (l *link) replace(list []master) {
+	l.mu.Lock()
+	l.home, l.list = list, slices.Clone(list)
+	gone := l.sess != nil && !slices.Contains(list, l.sess.master)
+	l.mu.Unlock()
+	if gone {
+		l.leaveFor(errReplaced)
+	}
+}
+
+// leaveFor asks run to leave the current master.
+func (l *link) leaveFor(why error) {
+	select {
+	case l.kick <- why:
+	default:
+	}
+}
+
+// quit ends the link.
+func (l *link) quit() { l.cancel() }
+
+// close releases what is left after run has ended, or when there was none.
+func (l *link) close() {
+	if l.local {
+		return
+	}
+	l.cancel()
+	if s := l.session(); s != nil {
+		s.dial.Close()
+	}
+}
+
+func (l *link) session() *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sess
+}
+
+// setSession makes a session the current one and wakes who waited for it; nil means that there is none.
+func (l *link) setSession(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sess = s
+	if s == nil {
+		return
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// wait gives the current session, or the next one, until ctx ends.
+func (l *link) wait(ctx context.Context) (*session, error) {
+	for {
+		l.mu.Lock()
+		s, changed := l.sess, l.changed
+		l.mu.Unlock()
+		if s != nil {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ErrNotConnected
+		case <-l.ctx.Done():
+			return nil, ErrNotConnected
+		}
+	}
+}
+
+func (l *link) setState(st State, err error) {
+	l.mu.Lock()
+	name := ""
+	if l.sess != nil {
+		name = l.sess.name
+	} else if len(l.list) > 0 {
+		name = l.list[0].name
+	}
+	next := Status{Master: name, State: st, Err: err}
+	same := l.state.State == st && l.state.Master == name && err == nil && l.state.Err == nil
+	l.state = next
+	l.mu.Unlock()
+	if !same {
+		l.m.report(next)
+	}
+}
+
+func (l *link) status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+func (l *link) connected() bool { return l.status().State == Connected }
+
+// dialer is the configured transport.
+func (l *link) dialer() transport.Dialer { return l.m.o.Dialers[l.m.settings().transport] }
+
+// requester connects to a master for requests; connecting itself goes on behind it.
+func (l *link) requester(a master) (transport.Requester, error) {
+	c := l.m.settings().client(a)
+	c.Wrap, c.Log = l.m.o.Wrap, l.log
+	return l.dialer().Requester(c)
+}

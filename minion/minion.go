@@ -1,0 +1,316 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/minion/journal"
+	"github.com/brine-salt/brine/minion/keys"
+	"github.com/brine-salt/brine/minion/spool"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// levelCritical is where Salt's CRITICAL lies among slog's levels.
+const levelCritical = slog.LevelError + 4
+
+// Minion is a Salt minion. Its methods are safe for concurrent use; Run may be called once.
+type Minion struct {
+	o        Options
+	log      *slog.Logger
+	set      atomic.Pointer[settings]
+	grains   grains
+	jids     protocol.JIDClock
+	dispatch dispatcher
+	jobs     jobTable
+
+	// Set when a run or a call begins.
+	store *keys.Store
+	key   *crypt.PrivateKey
+	token []byte // clear token of sign-ins
+	tok   []byte // token of requests
+
+	// Of the daemon.
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	wg      sync.WaitGroup
+	journal *journal.Journal
+	spool   *spool.Spool
+	returns sender
+	timers  timers
+
+	keyMu sync.Mutex // held while the cached master key is compared and written
+
+	mu    sync.Mutex
+	links []*link // guarded by mu; never shrinks while running
+
+	stateMu sync.Mutex // serialises OnState
+}
+
+// New checks the options and makes a minion. It touches neither disk nor network.
+func New(o Options) (*Minion, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Registry == nil {
+		o.Registry = modules.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = DefaultStopTimeout
+	}
+	s, err := newSettings(o.Opts)
+	if err != nil {
+		return nil, &ExitError{Code: 1, Err: err}
+	}
+	m := &Minion{o: o, log: o.Log}
+	m.set.Store(s)
+	m.grains.gather = m.gatherGrains
+	m.grains.spawn = m.wg.Go
+	m.timers.m = m
+	m.dispatch.m = m
+	m.returns.m = m
+	return m, nil
+}
+
+// ID is the minion id.
+func (m *Minion) ID() string { return m.settings().id }
+
+func (m *Minion) settings() *settings { return m.set.Load() }
+
+func (m *Minion) now() time.Time { return m.o.Clock() }
+
+func (m *Minion) critical(msg string, args ...any) {
+	m.log.Log(context.Background(), levelCritical, msg, args...)
+}
+
+// openKeys loads or makes what the minion is known by.
+func (m *Minion) openKeys() error {
+	s := m.settings()
+	var err error
+	m.store, err = keys.Open(keys.Options{Dir: s.pkiDir, Bits: s.integer("keysize", 2048), Owners: ownerIDs(s.text("user", "")),
+		Permissive: s.truth("permissive_pki_access", false), Log: m.log})
+	if err == nil {
+		m.key, err = m.store.Identity()
+	}
+	if err != nil {
+		return &ExitError{Code: ExitPermission, Err: err}
+	}
+	m.token = protocol.NewToken()
+	if m.tok, err = protocol.RequestToken(m.key); err != nil {
+		return &ExitError{Code: 1, Err: err}
+	}
+	return nil
+}
+
+// Run is the daemon. It returns nil when ctx ends, else an *ExitError.
+func (m *Minion) Run(ctx context.Context) error {
+	s := m.settings()
+	if s.masterType != typeDisable && m.o.Dialers[s.transport] == nil {
+		return &ExitError{Code: 1, Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
+	}
+	m.ctx, m.stop = context.WithCancelCause(ctx)
+	defer m.stop(nil)
+	unlock, err := m.openState()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if m.o.Ready != nil {
+		m.o.Ready()
+	}
+	m.grains.refresh(m.ctx)
+	m.reportInterrupted()
+	m.startTimers()
+	m.startLinks()
+	<-m.ctx.Done()
+	m.log.Info("The minion is stopping")
+	m.timers.stop()
+	m.returns.stop()
+	m.jobs.shutdown(m.o.StopTimeout)
+	m.closeLinks()
+	m.wg.Wait()
+	if cause := context.Cause(m.ctx); ctx.Err() == nil && cause != nil {
+		return cause
+	}
+	return nil
+}
+
+// openState opens everything on disk.
+func (m *Minion) openState() (unlock func(), err error) {
+	if err := m.openKeys(); err != nil {
+		return nil, err
+	}
+	release, err := lockDir(m.store.Dir())
+	if err != nil {
+		return nil, &ExitError{Code: 1, Err: err}
+	}
+	fail := func(code int, err error) (func(), error) {
+		release()
+		return nil, &ExitError{Code: code, Err: err}
+	}
+	if err := m.openCache(); err != nil {
+		return fail(ExitPermission, err)
+	}
+	return func() {
+		if err := m.journal.Close(); err != nil {
+			m.log.Warn("Cannot close the journal", "err", err)
+		}
+		release()
+	}, nil
+}
+
+// startLinks begins to talk to the masters: to all of them, or to one at a time under failover.
+func (m *Minion) startLinks() {
+	s := m.settings()
+	if s.masterType == typeDisable {
+		m.log.Warn("Master is set to disable, skipping connection")
+		return
+	}
+	groups := [][]master{s.masters}
+	if !s.failover() {
+		groups = nil
+		for _, a := range s.masters {
+			groups = append(groups, []master{a})
+		}
+	} else {
+		m.log.Info(fmt.Sprintf("Got list of available master addresses: %s", s.texts("master")))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range groups {
+		l := newLink(m, g)
+		m.links = append(m.links, l)
+		m.wg.Go(func() {
+			if err := l.run(m.ctx); err != nil && m.ctx.Err() == nil {
+				m.stop(err)
+			}
+		})
+	}
+}
+
+func (m *Minion) eachLink() []*link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.links
+}
+
+func (m *Minion) closeLinks() {
+	for _, l := range m.eachLink() {
+		l.close()
+	}
+}
+
+// report tells the outside where a connection stands.
+func (m *Minion) report(st Status) {
+	if m.o.OnState == nil {
+		return
+	}
+	m.stateMu.Lock()
+	defer m.stateMu.Unlock()
+	m.o.OnState(st)
+}
+
+// Reload re-reads the configuration, as SIGHUP does: masters that were added are connected to, others let go, grains and
+// pillar are refreshed, timers start anew. id, pki_dir, cachedir, transport and master_type need a restart.
+func (m *Minion) Reload(ctx context.Context) error {
+	if m.o.Load == nil {
+		return m.refreshAll(ctx)
+	}
+	opts, err := m.o.Load()
+	if err != nil {
+		return fmt.Errorf("cannot reload configuration: %w", err)
+	}
+	s, err := newSettings(opts)
+	if err != nil {
+		return fmt.Errorf("cannot reload configuration: %w", err)
+	}
+	old := m.settings()
+	for name, same := range map[string]bool{"id": s.id == old.id, "pki_dir": s.pkiDir == old.pkiDir,
+		"cachedir": s.cacheDir == old.cacheDir, "transport": s.transport == old.transport, "master_type": s.masterType == old.masterType} {
+		if !same {
+			return fmt.Errorf("cannot reload configuration: %s was changed, which needs a restart", name)
+		}
+	}
+	m.set.Store(s)
+	m.o.Registry.Reset()
+	m.dispatch.reset()
+	if m.ctx == nil {
+		return nil
+	}
+	m.relink(s)
+	m.startTimers()
+	return m.refreshAll(ctx)
+}
+
+// relink fits the connections to a changed list of masters.
+func (m *Minion) relink(s *settings) {
+	if s.masterType == typeDisable {
+		return
+	}
+	if s.failover() {
+		for _, l := range m.eachLink() {
+			l.replace(s.masters)
+		}
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keep []*link
+	wanted := map[string]master{}
+	for _, a := range s.masters {
+		wanted[a.requestAddr()] = a
+	}
+	for _, l := range m.links {
+		addr := l.masters()[0].requestAddr()
+		if _, ok := wanted[addr]; !ok {
+			l.quit()
+			continue
+		}
+		delete(wanted, addr)
+		keep = append(keep, l)
+	}
+	m.links = keep
+	for _, a := range s.masters {
+		if _, ok := wanted[a.requestAddr()]; !ok {
+			continue
+		}
+		l := newLink(m, []master{a})
+		m.links = append(m.links, l)
+		m.wg.Go(func() {
+			if err := l.run(m.ctx); err != nil && m.ctx.Err() == nil {
+				m.stop(err)
+			}
+		})
+	}
+}
+
+func (m *Minion) refreshAll(ctx context.Context) error {
+	if err := m.refreshGrains(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, l := range m.eachLink() {
+		if l.session() != nil {
+			errs = append(errs, l.refreshPillar(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// restart ends Run with the wish to be started again.
+func (m *Minion) restart() error {
+	if m.stop == nil {
+		return errors.New("cannot restart: this is not the daemon")
+	}
+	m.stop(&ExitError{Code: ExitRestart, Err: ErrRestart})
+	return nil
+}

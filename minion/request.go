@@ -1,0 +1,152 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// replyLimits bound an authentic reply: whole file lists and pillars.
+var replyLimits = payload.Limits{Elements: 1 << 22}
+
+// call is how a request is made.
+type call struct {
+	raw      bool // byte strings of the answer stay bytes
+	timeout  func() time.Duration
+	tries    int
+	sign     bool // minion_sign_messages
+	unsealed func(v any, s *session, nonce string) (any, error)
+}
+
+func (l *link) plainCall() call {
+	set := l.m.settings()
+	return call{timeout: func() time.Duration { return set.requestTimeout }, tries: set.requestTries}
+}
+
+// daemonCall is for returns and events: shorter waits, spread over minions.
+func (l *link) daemonCall() call {
+	set := l.m.settings()
+	return call{timeout: func() time.Duration { return backoff.Random(set.returnMin, set.returnMax) }, tries: set.returnTries}
+}
+
+// request asks the master, with the timeouts and repetitions of Salt (salt/channel/client.py: AsyncReqChannel.send). The
+// answer has passed every check.
+func (l *link) request(ctx context.Context, load map[string]any, c call) (any, error) {
+	var last error
+	for range c.tries {
+		tctx, cancel := context.WithTimeout(ctx, c.timeout())
+		v, err := l.once(tctx, load, c)
+		cancel()
+		if err == nil {
+			return v, nil
+		}
+		last = err
+		if ctx.Err() != nil || errors.Is(err, payload.ErrLimit) || errors.Is(err, errSignedOut) {
+			break
+		}
+	}
+	l.suspect(last)
+	return nil, fmt.Errorf("cannot ask master for %v: %w", load["cmd"], last)
+}
+
+// once asks once, and once more with new keys when the old ones are not good any more.
+func (l *link) once(ctx context.Context, load map[string]any, c call) (any, error) {
+	s, err := l.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.ask(ctx, s, load, c)
+	if !errors.Is(err, protocol.ErrReauth) {
+		return v, err
+	}
+	if err := l.reauth(ctx, s); err != nil {
+		return nil, err
+	}
+	if s, err = l.wait(ctx); err != nil {
+		return nil, err
+	}
+	return l.ask(ctx, s, load, c)
+}
+
+func (l *link) ask(ctx context.Context, s *session, load map[string]any, c call) (any, error) {
+	pack := s.requester.Pack
+	if c.sign {
+		pack = func(load map[string]any, now time.Time) (protocol.Envelope, string, error) {
+			return s.requester.PackSigned(load, now, l.m.key)
+		}
+	}
+	env, nonce, err := pack(load, l.m.now())
+	if err != nil {
+		return nil, err
+	}
+	body, err := env.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.dial.Request(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	v, err := payload.UnmarshalLimits(reply, replyLimits)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.unsealed != nil:
+		return c.unsealed(v, s, nonce)
+	case c.raw:
+		return s.requester.OpenReplyRaw(v, nonce)
+	}
+	return s.requester.OpenReply(v, nonce)
+}
+
+// suspect makes the publish connection anew when requests fail for lack of an answer: both ways lead to the same host, and
+// a subscriber alone cannot see that its peer is gone.
+func (l *link) suspect(err error) {
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	l.mu.Lock()
+	sub := l.sub
+	l.mu.Unlock()
+	if sub != nil && sub.State().Connected {
+		l.log.Warn("The master does not answer; connecting anew")
+		sub.Reset()
+	}
+}
+
+// ping is a round trip through the request channel that leaves no trace on the master.
+func (l *link) ping(ctx context.Context, s *session) error {
+	env := protocol.Envelope{Enc: protocol.EncClear, Load: map[string]any{"cmd": "ping"}, Version: protocol.Version}
+	body, err := env.Marshal()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.m.settings().authTimeout)
+	defer cancel()
+	_, err = s.dial.Request(ctx, body)
+	return err
+}
+
+func (l *link) fileRequest(ctx context.Context, load map[string]any, raw bool) (any, error) {
+	c := l.plainCall()
+	c.raw = raw
+	return l.request(ctx, load, c)
+}
+
+// fire sends one event (salt/minion.py: _fire_master).
+func (l *link) fire(ctx context.Context, tag string, data any, grains map[string]any) error {
+	load := map[string]any{"cmd": "_minion_event", "id": l.m.ID(), "tag": tag, "data": data, "pretag": nil}
+	if grains != nil {
+		load["grains"] = grains
+	}
+	if _, err := l.request(ctx, load, l.daemonCall()); err != nil {
+		return fmt.Errorf("cannot fire event %q: %w", tag, err)
+	}
+	return nil
+}

@@ -1,0 +1,370 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// failoverGrace is how long a lost publish connection may try to come back before the next master is tried.
+const failoverGrace = 5 * time.Second
+
+// stateBox carries the newest state of a subscriber to serve. Older ones are skipped.
+type stateBox struct {
+	mu     sync.Mutex
+	state  transport.State // guarded by mu
+	notify chan struct{}
+}
+
+func (b *stateBox) put(s transport.State) {
+	b.mu.Lock()
+	b.state = s
+	b.mu.Unlock()
+	select {
+	case b.notify <- struct{}{}:
+	default:
+	}
+}
+
+func (b *stateBox) get() transport.State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// serve receives what the master publishes until ctx ends (nil) or the master must be left (the reason).
+func (l *link) serve(ctx context.Context, s *session) error {
+	select {
+	case <-l.kick: // about an earlier session
+	default:
+	}
+	if l.session() == nil {
+		return errSignedOut
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	box := &stateBox{notify: make(chan struct{}, 1)}
+	sub, err := l.subscribe(ctx, s, box)
+	if err != nil {
+		return err
+	}
+	defer l.unsubscribe(sub)
+	r := receiver{l: l}
+	watch := l.watch(ctx)
+	defer watch.stop()
+	lost := time.NewTimer(time.Hour)
+	lost.Stop()
+	defer lost.Stop()
+	connections, down := -1, false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case why := <-l.kick:
+			return why
+		case <-lost.C:
+			return errLost
+		case <-box.notify:
+			st := box.get()
+			if !st.Connected {
+				l.setState(Connecting, st.Err)
+				if !down && len(l.masters()) > 1 {
+					lost.Reset(failoverGrace)
+				}
+				down = true
+				continue
+			}
+			lost.Stop()
+			down = false
+			l.onConnected(ctx, st.Reconnects != connections, connections >= 0)
+			connections = st.Reconnects
+		case b, ok := <-sub.Messages():
+			if !ok {
+				return errLost
+			}
+			r.receive(ctx, b)
+		}
+	}
+}
+
+func (l *link) subscribe(ctx context.Context, s *session, box *stateBox) (transport.Subscriber, error) {
+	c := l.m.settings().client(s.master)
+	port := s.publish
+	if port == 0 {
+		port = s.port
+	}
+	c.PublishAddr = transport.JoinHostPort(s.host, port)
+	c.Wrap, c.Log, c.OnState = l.m.o.Wrap, l.log, box.put
+	first := true
+	c.Presence = func() ([]byte, error) {
+		again := !first
+		first = false
+		return l.presence(ctx, again)
+	}
+	sub, err := l.dialer().Subscribe(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("cannot subscribe to master %q: %w", s.name, err)
+	}
+	l.mu.Lock()
+	l.sub = sub
+	l.mu.Unlock()
+	return sub, nil
+}
+
+func (l *link) unsubscribe(sub transport.Subscriber) {
+	l.mu.Lock()
+	l.sub = nil
+	l.mu.Unlock()
+	sub.Close()
+}
+
+// presence says on a tcp publish connection who is there. A connection that is made again may be to a restarted master, so
+// the minion signs in before, as Salt does.
+func (l *link) presence(ctx context.Context, again bool) ([]byte, error) {
+	s, err := l.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		if err := l.reauth(ctx, s); err != nil && !errors.Is(err, ErrNotConnected) {
+			return nil, err
+		}
+		if s, err = l.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	env, err := protocol.SealPresence(l.m.ID(), l.m.tok, s.aes)
+	if err != nil {
+		return nil, err
+	}
+	return env.Marshal()
+}
+
+// onConnected is called when the publish connection stands, fresh when it is another connection than the last one.
+func (l *link) onConnected(ctx context.Context, fresh, again bool) {
+	l.setState(Connected, nil)
+	if !fresh {
+		return
+	}
+	l.mu.Lock()
+	first := l.starts == 0
+	l.starts++
+	l.mu.Unlock()
+	if again {
+		l.log.Info("Connection to master " + l.masterName() + " re-established")
+		if l.m.settings().transport == "zeromq" || l.m.settings().transport == "ws" {
+			// The master may have been restarted and have other keys. Finding out takes the place of the first publish that
+			// cannot be read; all minions of a master come back at once, hence the spread.
+			l.m.wg.Go(func() { l.checkKeys(ctx) })
+			l.m.returns.kick()
+			return
+		}
+	} else {
+		l.log.Info("Minion is ready to receive requests!")
+	}
+	l.m.wg.Go(func() { l.greet(ctx, first) })
+}
+
+// checkKeys signs in again within random_reauth_delay.
+func (l *link) checkKeys(ctx context.Context) {
+	s := l.session()
+	if s == nil || !backoff.Sleep(ctx, backoff.Random(0, l.m.settings().span("random_reauth_delay", 10, time.Second))) {
+		return
+	}
+	if err := l.reauth(ctx, s); err != nil && ctx.Err() == nil {
+		l.log.Debug("Cannot sign in again after a new connection", "err", err)
+	}
+}
+
+func (l *link) masterName() string { return l.status().Master }
+
+// greet is what follows a sign-in: returns that wait, start events, pillar, mine.
+func (l *link) greet(ctx context.Context, first bool) {
+	l.m.returns.kick()
+	l.m.wg.Go(func() { l.startEvents(ctx) })
+	if first || l.pillar.failed() {
+		l.loadPillar(ctx)
+	}
+	if first {
+		l.m.mineUpdate(ctx)
+		l.startupStates(ctx)
+	}
+}
+
+// startupStates is option startup_states (salt/minion.py: _state_run).
+func (l *link) startupStates(ctx context.Context) {
+	set := l.m.settings()
+	fun, arg := "state.highstate", []any{}
+	switch set.text("startup_states", "") {
+	case "":
+		return
+	case "sls":
+		fun, arg = "state.sls", []any{set.options["sls_list"]}
+	case "top":
+		fun, arg = "state.top", []any{set.options["top_file"]}
+	}
+	e := l.m.env(ctx, l, nil)
+	res := l.m.dispatch.registry(e).Run(ctx, e, modules.Request{Fun: fun, JID: string(l.m.jids.Next(l.m.now())), Args: arg})
+	l.m.returnInternal(ctx, l, fun, arg, res)
+}
+
+// startEvents announce the minion (salt/minion.py: _fire_master_minion_start).
+func (l *link) startEvents(ctx context.Context) {
+	set := l.m.settings()
+	var grains map[string]any
+	if names := set.texts("start_event_grains"); len(names) > 0 {
+		grains = map[string]any{}
+		all := l.m.grains.get(ctx)
+		for _, name := range names {
+			if v, ok := all[name]; ok {
+				grains[name] = v
+			}
+		}
+	}
+	text := fmt.Sprintf("Minion %s started at %s", set.id, l.m.now().Format("Mon Jan _2 15:04:05 2006"))
+	tags := []string{protocol.Tagify("minion", set.id, "start")}
+	if set.truth("enable_legacy_startup_events", true) {
+		tags = append([]string{"minion_start"}, tags...)
+	}
+	for _, tag := range tags {
+		if err := l.fire(ctx, tag, text, grains); err != nil && ctx.Err() == nil {
+			l.log.Info("fire_master failed: master could not be contacted. Request timed out.", "tag", tag, "err", err)
+		}
+	}
+}
+
+// receiver handles the publishes of one subscription, in order.
+type receiver struct {
+	l        *link
+	rubbish  int       // unreadable publishes in a row
+	nextAuth time.Time // no sign-in because of one before this
+}
+
+// publishLimits bound a publish before it is authenticated: arguments may carry whole files.
+var publishLimits = payload.Limits{Depth: 4, Elements: 64}
+
+// receive opens a publish and hands its job on. What does not pass is dropped and said.
+func (r *receiver) receive(ctx context.Context, b []byte) {
+	l := r.l
+	env, err := protocol.ParseEnvelope(b, publishLimits)
+	if err != nil {
+		l.log.Debug("Dropping a publish that is no envelope", "err", err)
+		return
+	}
+	s := l.session()
+	if s == nil {
+		return
+	}
+	load, err := l.open(env, s)
+	if errors.Is(err, protocol.ErrReauth) {
+		if s = r.newKeys(ctx, s); s == nil {
+			return
+		}
+		load, err = l.open(env, s)
+	}
+	if err != nil {
+		l.log.Warn("Dropping a publish that cannot be verified", "master", s.name, "err", err)
+		return
+	}
+	r.rubbish = 0
+	l.accept(ctx, s, load)
+}
+
+// heldFor bounds how long a publish under a new shared key waits for the sign-in, so that its answer is in time for a salt
+// command with the default timeout of 5 seconds. Who sets random_reauth_delay above its default of 10 seconds gets all of it.
+const heldFor = 3 * time.Second
+
+// newKeys signs in again because a publish cannot be read. It gives nil when there is no use in trying the publish again.
+func (r *receiver) newKeys(ctx context.Context, s *session) *session {
+	l := r.l
+	now := l.m.now()
+	if now.Before(r.nextAuth) {
+		return nil
+	}
+	r.rubbish++
+	r.nextAuth = now.Add(min(time.Minute, time.Second<<min(r.rubbish, 6)))
+	delay := l.m.settings().span("random_reauth_delay", 10, time.Second)
+	if delay <= 10*time.Second {
+		delay = min(delay, heldFor)
+	}
+	l.log.Debug("A publish cannot be read: the master has a new key", "master", s.name)
+	if !backoff.Sleep(ctx, backoff.Random(0, delay)) {
+		return nil
+	}
+	if err := l.reauth(ctx, s); err != nil {
+		if ctx.Err() == nil {
+			l.log.Warn("Cannot sign in again", "master", s.name, "err", err)
+		}
+		return nil
+	}
+	return l.session()
+}
+
+// open decrypts and verifies a publish. Whether it must be signed depends on sign_pub_messages and on whether this master
+// was ever seen to sign: every accepted minion knows the shared key and could forge what is not signed (CVE-2017-7893).
+func (l *link) open(env protocol.Envelope, s *session) (map[string]any, error) {
+	policy := l.m.settings().signPolicy()
+	if policy == signNever {
+		env.Sig = nil
+	}
+	must := policy == signAlways || policy == signSeen && l.m.journal.Pinned(s.keyName)
+	load, err := protocol.OpenPublish(env, s.aes, s.key, must)
+	if err == nil && policy == signSeen && env.Sig != nil && !must {
+		if err := l.m.journal.Pin(s.keyName); err != nil {
+			l.log.Warn("Cannot remember that the master signs", "err", err)
+		}
+	}
+	return load, err
+}
+
+// accept decides about an authentic publish (salt/minion.py: _target_load, _handle_decoded_payload).
+func (l *link) accept(ctx context.Context, s *session, load map[string]any) {
+	job, err := protocol.ParseJob(load)
+	if err != nil {
+		l.log.Warn("Dropping a malformed job", "master", s.name, "err", err)
+		return
+	}
+	if job.HasSerial && !l.m.journal.Advance(s.aesName, job.Serial) {
+		l.log.Error("Dropping a job with an invalid serial", "jid", string(job.JID), "serial", job.Serial)
+		return
+	}
+	delete(job.Raw, "serial")
+	if l.matchesNow(job.TgtType) {
+		l.take(ctx, s, job)
+		return
+	}
+	l.m.wg.Go(func() { l.take(ctx, s, job) }) // the target may need grains or pillar that are still being fetched
+}
+
+// matchesNow tells whether a target can be decided without waiting.
+func (l *link) matchesNow(tgtType string) bool {
+	switch tgtType {
+	case "glob", "list", "pcre":
+		return true
+	}
+	return l.m.grains.ready() && l.pillar.ready()
+}
+
+func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
+	ok, err := l.match(ctx, job.TgtType, job.Tgt, job.Delimiter)
+	if err != nil {
+		l.log.Debug("A target does not apply", "jid", string(job.JID), "type", job.TgtType, "err", err)
+	}
+	if !ok {
+		return
+	}
+	if job.User != "" {
+		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID), "jid", string(job.JID))
+	} else {
+		l.log.Info(fmt.Sprintf("Executing command %v with jid %s", job.FunValue(), job.JID), "jid", string(job.JID))
+	}
+	l.m.startJob(l, s.name, job)
+}

@@ -1,0 +1,480 @@
+package minion
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// errUnresolvable ends a link whose master's name was looked up retry_dns_count times in vain.
+var errUnresolvable = errors.New("the master cannot be resolved")
+
+// signinLimits bound a reply that nobody has authenticated yet.
+var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
+
+// verdicts counts what the masters of one round said.
+type verdicts struct {
+	pending, rejected, full, failed int
+	permanent                       bool // a failure that time alone will not mend
+	unresolved                      int
+}
+
+// establish signs in at the first master that accepts, trying for ever. With once it is salt-call: one round, and a key that
+// waits for acceptance is an error.
+func (l *link) establish(ctx context.Context, once bool) (*session, error) {
+	set := l.m.settings()
+	l.shuffle(set)
+	retry := backoff.Backoff{Base: set.span("recon_default", 1000, time.Millisecond), Max: set.span("recon_max", 10000, time.Millisecond)}
+	wait, lookups, rounds := set.acceptWait, 0, 0
+	for {
+		s, v, err := l.round(ctx)
+		if err != nil || s != nil {
+			return s, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		rounds++
+		if once && (v.pending > 0 || rounds >= max(1, set.integer("master_tries", 1))) {
+			return nil, l.callFailed(v)
+		}
+		if v.rejected > 0 && v.pending+v.full+v.failed == 0 && !set.truth("rejected_retry", false) && l.lastHope() {
+			return nil, l.rejected(ctx)
+		}
+		if v.unresolved > 0 && v.unresolved == v.failed {
+			lookups++
+			if n, limited := set.options["retry_dns_count"]; limited && n != nil && lookups > set.integer("retry_dns_count", 0) {
+				l.log.Error(fmt.Sprintf("Master address: '%s' could not be resolved. Invalid or unresolveable address. "+
+					"Set 'master' value in minion config.", l.masters()[0].name))
+				return nil, errUnresolvable
+			}
+		}
+		var pause time.Duration
+		if v.pending+v.rejected+v.full > 0 {
+			pause = wait
+			l.log.Info(fmt.Sprintf("Waiting %v seconds before retry.", wait.Seconds()))
+			if limit := set.acceptWaitMax; wait < limit {
+				wait = min(wait*2, max(limit, wait))
+			}
+			// A little spread, lest a whole fleet asks in step.
+			pause = backoff.Random(pause*9/10, pause*11/10)
+		} else {
+			pause = retry.Next()
+			if v.permanent {
+				pause = max(pause, backoff.Random(wait/2, wait))
+			}
+			if len(l.masters()) > 1 {
+				l.log.Error("No master could be reached or all masters denied the minion's connection attempt.")
+			}
+		}
+		if !backoff.Sleep(ctx, pause) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// shuffle is option random_master. With failback the first of the list stays the first.
+func (l *link) shuffle(set *settings) {
+	if !set.truth("random_master", false) && !set.truth("master_shuffle", false) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) < 2 || l.starts > 0 {
+		return
+	}
+	rest := l.list
+	if set.masterType == typeFailover && set.truth("master_failback", false) {
+		rest = l.list[1:]
+	}
+	rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+}
+
+// lastHope tells whether no other connection of the minion works or may still be accepted.
+func (l *link) lastHope() bool {
+	for _, o := range l.m.eachLink() {
+		if o != l && o.status().State != Rejected {
+			return false
+		}
+	}
+	return true
+}
+
+// round asks each master once.
+func (l *link) round(ctx context.Context) (*session, verdicts, error) {
+	var v verdicts
+	list := l.masters()
+	for _, a := range list {
+		if ctx.Err() != nil {
+			return nil, v, ctx.Err()
+		}
+		s, status, err := l.signInAt(ctx, a)
+		var exit *ExitError
+		switch {
+		case errors.As(err, &exit):
+			return nil, v, err
+		case err != nil && ctx.Err() != nil:
+			return nil, v, ctx.Err()
+		case err != nil:
+			v.failed++
+			v.permanent = v.permanent || errors.Is(err, protocol.ErrBadReply)
+			var dns *net.DNSError
+			if errors.As(err, &dns) {
+				v.unresolved++
+			}
+			l.logFailure(a, err, len(list))
+			l.setState(Connecting, err)
+		case status == protocol.Accepted:
+			return s, v, nil
+		default:
+			l.count(&v, status)
+		}
+	}
+	return nil, v, nil
+}
+
+func (l *link) count(v *verdicts, status protocol.SigninStatus) {
+	set := l.m.settings()
+	switch status {
+	case protocol.Pending:
+		v.pending++
+		l.log.Error(fmt.Sprintf("The Salt Master has cached the public key for this node, this salt minion will wait for %v "+
+			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()))
+		l.setState(Pending, nil)
+	case protocol.Full:
+		v.full++
+		l.log.Error("The Salt Master takes no more minions")
+		l.setState(Full, nil)
+	default:
+		v.rejected++
+		if set.truth("rejected_retry", false) {
+			l.log.Error("The Salt Master has rejected this minion's public key.\nTo repair this issue, delete the public key " +
+				"for this minion on the Salt Master.\nThe Salt Minion will attempt to re-authenicate.")
+		}
+		l.setState(Rejected, nil)
+	}
+}
+
+// rejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
+func (l *link) rejected(ctx context.Context) error {
+	l.m.critical("The Salt Master has rejected this minion's public key!\nTo repair this issue, delete the public key " +
+		"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in open mode to clean out the " +
+		"keys. The Salt Minion will now exit.")
+	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
+		return ctx.Err()
+	}
+	return &ExitError{Code: ExitRejected, Err: ErrRejected}
+}
+
+// The pause before the minion of a rejected key ends.
+const (
+	rejectedPauseMin = 10 * time.Second
+	rejectedPauseMax = 20 * time.Second
+)
+
+// callFailed says why salt-call has no master.
+func (l *link) callFailed(v verdicts) error {
+	switch {
+	case v.pending > 0:
+		return &ExitError{Code: ExitNotAccepted, Err: ErrNotAccepted}
+	case v.rejected > 0:
+		return &ExitError{Code: ExitRejected, Err: ErrRejected}
+	}
+	return &ExitError{Code: 1, Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's connection "+
+		"attempt (last: %w)", ErrNotConnected, cmpErr(l.status().Err, errLost))}
+}
+
+func cmpErr(err, def error) error {
+	if err != nil {
+		return err
+	}
+	return def
+}
+
+// logFailure says what Salt says about a failed sign-in.
+func (l *link) logFailure(a master, err error, masters int) {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, protocol.ErrMasterKeyChanged):
+		l.log.Error("The master key has changed, the salt master could have been subverted, verify salt master's public key")
+		l.keyRefused()
+	case errors.Is(err, protocol.ErrAlgorithm):
+		l.log.Error("This minion is using an algorithm that is not supported by its Master. Please check your minion "+
+			"configuration.", "err", err)
+	case errors.Is(err, protocol.ErrBadSignature):
+		l.m.critical("The payload signature did not validate.", "master", a.name, "err", err)
+		l.keyRefused()
+	case errors.Is(err, protocol.ErrReplayed):
+		l.m.critical("The payload nonce did not validate.", "master", a.name)
+	case errors.Is(err, protocol.ErrBadReply):
+		l.log.Error("Sign-in attempt failed", "master", a.name, "err", err)
+		l.keyRefused()
+	case errors.As(err, &dns):
+		l.log.Error(fmt.Sprintf("DNS lookup or connection check of '%s' failed.", a.host), "err", err)
+		if masters == 1 {
+			l.log.Error(fmt.Sprintf("Master hostname: '%s' not found or not responsive. Retrying", a.host))
+		}
+	case masters > 1:
+		l.log.Info(fmt.Sprintf("Master %s could not be reached, trying next master (if any)", a.name), "err", err)
+	default:
+		l.log.Error(fmt.Sprintf("Error while bringing up minion. Is master at %s responding?", a.name), "err", err)
+	}
+}
+
+func (l *link) keyRefused() {
+	l.m.critical("The Salt Master server's public key did not authenticate!\nThe master may need to be updated if it is a " +
+		"version of Salt lower than 3006.12, or\nIf you are confident that you are connecting to a valid Salt Master, then " +
+		"remove the master public key and restart the Salt Minion.\nThe master public key can be found at:\n" + l.m.store.MasterPath())
+}
+
+// signInAt connects to a master and signs in, with a new session when it accepts.
+func (l *link) signInAt(ctx context.Context, a master) (*session, protocol.SigninStatus, error) {
+	if !l.takeAuth(ctx) {
+		return nil, 0, ctx.Err()
+	}
+	defer l.giveAuth()
+	dial, err := l.requester(a)
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot connect to master %q: %w", a.name, err)
+	}
+	res, err := l.signIn(ctx, a, dial)
+	if err != nil || res.Status != protocol.Accepted {
+		dial.Close()
+		return nil, res.Status, err
+	}
+	s := l.newSession(a, dial, res)
+	l.setSession(s)
+	return s, res.Status, nil
+}
+
+// takeAuth makes sure that never more than one sign-in per master is under way.
+func (l *link) takeAuth(ctx context.Context) bool {
+	select {
+	case <-l.auth:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *link) giveAuth() { l.auth <- struct{}{} }
+
+// signIn asks a master auth_tries times. The caller holds the right to sign in.
+func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (protocol.SigninResult, error) {
+	set := l.m.settings()
+	tries := set.authTries
+	if set.failover() {
+		tries = 1
+	}
+	var last error
+	for range tries {
+		res, err := l.attempt(ctx, a, dial, set.authTimeout)
+		if err == nil || !retryable(err) || ctx.Err() != nil {
+			return res, err
+		}
+		last = err
+		if errors.Is(err, transport.ErrNoReply) && !backoff.Sleep(ctx, backoff.Random(0, time.Second)) {
+			break // a server that closes at once would be asked without a pause
+		}
+	}
+	return protocol.SigninResult{}, fmt.Errorf("cannot sign in to master %q: %w", a.name, last)
+}
+
+// retryable tells whether the same question may get another answer.
+func retryable(err error) bool {
+	var exit *ExitError
+	return !errors.As(err, &exit) && !errors.Is(err, protocol.ErrBadReply) && !errors.Is(err, protocol.ErrAlgorithm)
+}
+
+// attempt is one sign-in. Nothing is kept of a reply that fails any check.
+func (l *link) attempt(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
+	sign, err := l.signer(ctx, a)
+	if err != nil {
+		return protocol.SigninResult{}, err
+	}
+	env, err := sign.Request()
+	if err != nil {
+		return protocol.SigninResult{}, err
+	}
+	body, err := env.Marshal()
+	if err != nil {
+		return protocol.SigninResult{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reply, err := dial.Request(ctx, body)
+	if err != nil {
+		return protocol.SigninResult{}, err
+	}
+	v, err := payload.UnmarshalLimits(reply, signinLimits)
+	if err != nil {
+		return protocol.SigninResult{}, fmt.Errorf("%w: %w", protocol.ErrBadReply, err)
+	}
+	res, err := sign.Reply(v)
+	if err != nil {
+		return res, err
+	}
+	if res.Status == protocol.Accepted {
+		err = l.trust(a, res)
+	}
+	return res, err
+}
+
+// signer prepares a sign-in: which key the master must have, and how it may prove another one.
+func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
+	set := l.m.settings()
+	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo, ClearToken: l.m.token,
+		OpenMode: set.truth("open_mode", false), VerifyPubkeySign: set.truth("verify_master_pubkey_sign", false),
+		AlwaysVerifySignature: set.truth("always_verify_signature", false)}
+	if set.integer("minimum_auth_version", protocol.Version) == 2 {
+		s.MinimumVersion = 2
+	}
+	var err error
+	if s.VerifyPubkeySign {
+		name := set.text("master_sign_key_name", "master_sign")
+		if s.VerifyKey, err = l.m.store.Signing(name); err != nil {
+			return nil, err
+		}
+		if s.VerifyKey == nil {
+			l.log.Error(fmt.Sprintf("Verification public key %s.pub does not exist. You need to copy it from the master to "+
+				"the minions pki directory", name))
+		}
+	}
+	l.mu.Lock()
+	known, ok := l.known[a.requestAddr()]
+	l.mu.Unlock()
+	if ok && s.VerifyPubkeySign {
+		// Several signed masters take turns in the one file of the cached key.
+		s.MasterKey = known.key
+	} else if s.MasterKey, err = l.m.store.Master(); err != nil {
+		return nil, err
+	}
+	if names := set.texts("autosign_grains"); names != nil {
+		grains := l.m.grains.get(ctx)
+		s.AutosignGrains = map[string]any{}
+		for _, name := range names {
+			s.AutosignGrains[name] = grains[name]
+		}
+	}
+	return s, nil
+}
+
+// trust compares an accepted master's key with master_finger and then caches it.
+func (l *link) trust(a master, res protocol.SigninResult) error {
+	set := l.m.settings()
+	if finger := set.text("master_finger", ""); finger != "" {
+		have, err := res.MasterKey.Fingerprint(set.text("hash_type", "sha256"))
+		if err != nil {
+			return &ExitError{Code: 1, Err: err}
+		}
+		if !strings.EqualFold(strings.TrimSpace(finger), have) {
+			l.m.critical(fmt.Sprintf("The specified fingerprint in the master configuration file:\n%s\nDoes not match the "+
+				"authenticating master's key:\n%s\nVerify that the configured fingerprint matches the fingerprint of the correct "+
+				"master and that this minion is not subject to a man-in-the-middle attack.", finger, have))
+			return &ExitError{Code: ExitFinger, Err: ErrFinger}
+		}
+	}
+	l.m.keyMu.Lock()
+	defer l.m.keyMu.Unlock()
+	if res.FirstContact {
+		// Another connection may have met its master for the first time a moment ago: the first one counts.
+		if have, err := l.m.store.Master(); err != nil {
+			return err
+		} else if have != nil && !have.Equal(res.MasterKey) && !set.truth("open_mode", false) &&
+			!set.truth("verify_master_pubkey_sign", false) {
+			return fmt.Errorf("%w: %w", protocol.ErrBadReply, protocol.ErrMasterKeyChanged)
+		}
+	}
+	if res.FirstContact || res.MasterKeyChanged {
+		if err := l.m.store.SaveMaster(res.MasterKey); err != nil {
+			return err
+		}
+	}
+	if res.FirstContact && set.text("master_finger", "") == "" && !set.truth("verify_master_pubkey_sign", false) {
+		l.log.Warn("The key of the master is trusted on first use; set master_finger to be sure", "master", a.name)
+	}
+	l.mu.Lock()
+	l.known[a.requestAddr()] = knownKey{res.MasterKey}
+	l.mu.Unlock()
+	return nil
+}
+
+func (l *link) newSession(a master, dial transport.Requester, res protocol.SigninResult) *session {
+	set := l.m.settings()
+	s := &session{master: a, dial: dial, aes: res.AES, aesName: keyName(res.AES), key: res.MasterKey, port: res.PublishPort,
+		requester: protocol.Requester{ID: set.id, Session: res.Session, Token: l.m.tok, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
+			Version: res.Version}}
+	sum := sha256.Sum256([]byte(res.MasterKey.Text()))
+	s.keyName = hex.EncodeToString(sum[:])
+	return s
+}
+
+// keyName stands for a shared key in the journal.
+func keyName(k *crypt.Key) string {
+	sum := sha256.Sum256([]byte("brine publish serial\x00" + k.Text()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// minReauthGap is how soon a sign-in may follow one that changed nothing: somebody may be feeding the minion rubbish.
+const minReauthGap = 5 * time.Second
+
+// reauth signs in again unless somebody did since old was current. It is an error when the master does not accept the
+// key any more; then run takes over and waits.
+func (l *link) reauth(ctx context.Context, old *session) error {
+	if !l.takeAuth(ctx) {
+		return ctx.Err()
+	}
+	defer l.giveAuth()
+	l.mu.Lock()
+	cur, last := l.sess, l.authAt
+	l.mu.Unlock()
+	if cur != old {
+		if cur == nil {
+			return ErrNotConnected
+		}
+		return nil
+	}
+	if since := l.m.now().Sub(last); since >= 0 && since < minReauthGap {
+		return fmt.Errorf("%w: the last sign-in changed nothing", ErrNotConnected)
+	}
+	l.log.Debug("Signing in again", "master", old.name)
+	res, err := l.signIn(ctx, old.master, old.dial)
+	if err != nil {
+		var exit *ExitError
+		if errors.As(err, &exit) || errors.Is(err, protocol.ErrBadReply) {
+			l.logFailure(old.master, err, len(l.masters()))
+			l.signedOut(err)
+		}
+		return err
+	}
+	if res.Status != protocol.Accepted {
+		l.signedOut(errSignedOut)
+		return fmt.Errorf("%w: %w", ErrNotConnected, errSignedOut)
+	}
+	next := l.newSession(old.master, old.dial, res)
+	if next.aes.Equal(old.aes) && next.requester.Session.Equal(old.requester.Session) {
+		l.mu.Lock()
+		l.authAt = l.m.now()
+		l.mu.Unlock()
+	}
+	l.setSession(next)
+	return nil
+}
+
+// signedOut ends the session; run establishes the next one.
+func (l *link) signedOut(why error) {
+	l.setSession(nil)
+	l.leaveFor(why)
+}

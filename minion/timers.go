@@ -1,0 +1,215 @@
+package minion
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// timers run things now and then. Between the times there is no goroutine.
+type timers struct {
+	m    *Minion
+	mu   sync.Mutex
+	list []*repeating // guarded by mu
+}
+
+// repeating calls a function every so often, never twice at a time.
+type repeating struct {
+	every time.Duration
+	run   func()
+
+	mu      sync.Mutex
+	timer   *time.Timer // guarded by mu
+	stopped bool        // guarded by mu
+}
+
+func repeat(every time.Duration, run func()) *repeating {
+	r := &repeating{every: every, run: run}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer = time.AfterFunc(every, r.fire)
+	return r
+}
+
+func (r *repeating) fire() {
+	r.mu.Lock()
+	stopped := r.stopped
+	r.mu.Unlock()
+	if stopped {
+		return
+	}
+	r.run()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stopped {
+		r.timer = time.AfterFunc(r.every, r.fire)
+	}
+}
+
+func (r *repeating) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.timer.Stop()
+}
+
+func (t *timers) add(every time.Duration, run func()) {
+	if every <= 0 {
+		return
+	}
+	run = t.m.waitedFor(run)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = append(t.list, repeat(every, run))
+}
+
+// waitedFor makes a timer's function one that Run waits for, and that is not begun once the minion stops.
+func (m *Minion) waitedFor(run func()) func() {
+	return func() {
+		if m.ctx.Err() != nil {
+			return
+		}
+		m.wg.Add(1)
+		defer m.wg.Done()
+		run()
+	}
+}
+
+func (t *timers) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.list {
+		r.stop()
+	}
+	t.list = nil
+}
+
+// startTimers begins what the minion does by itself, anew after a reload.
+func (m *Minion) startTimers() {
+	m.timers.stop()
+	s := m.settings()
+	m.timers.add(s.span("ping_interval", 0, time.Minute), m.pingMasters)
+	m.timers.add(s.span("grains_refresh_every", 0, time.Minute), func() {
+		if err := m.refreshGrains(m.ctx); err != nil && m.ctx.Err() == nil {
+			m.log.Warn("Cannot refresh grains", "err", err)
+		}
+	})
+	m.timers.add(s.span("mine_interval", 60, time.Minute), func() { m.mineUpdate(m.ctx) })
+	m.timers.add(time.Hour, m.returns.kick)
+}
+
+// pingMasters is option ping_interval. A master that does not answer is connected to anew by the request itself.
+func (m *Minion) pingMasters() {
+	for _, l := range m.eachLink() {
+		if !l.connected() {
+			continue
+		}
+		if err := l.fire(m.ctx, "minion_ping", "ping", nil); err != nil && m.ctx.Err() == nil {
+			m.log.Warn("Attempt to ping master failed.", "err", err)
+		}
+	}
+}
+
+// mineUpdate sends the mine's data, as the scheduled job __mine_interval does (salt/minion.py: _post_master_init).
+func (m *Minion) mineUpdate(ctx context.Context) {
+	if !m.settings().truth("mine_enabled", true) {
+		return
+	}
+	for _, l := range m.eachLink() {
+		if l.session() == nil {
+			continue
+		}
+		e := m.env(ctx, l, nil)
+		if _, err := m.dispatch.registry(e).Lookup("mine.update", e); err != nil {
+			return
+		}
+		res := m.dispatch.registry(e).Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
+		if res.Err != nil && ctx.Err() == nil {
+			m.log.Warn("Unable to send mine data to master.", "err", res.Err)
+		}
+		if m.settings().truth("mine_return_job", false) {
+			m.returnInternal(ctx, l, "mine.update", []any{}, res)
+		}
+	}
+}
+
+// returnInternal sends the return of something that the minion ran by itself.
+func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []any, res modules.Result) {
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: fun, FunArgs: arg, Return: res.Return,
+		Retcode: int64(res.Retcode), Success: res.Success, Out: res.Out}
+	if _, err := l.request(ctx, ret.Load(), l.daemonCall()); err != nil && ctx.Err() == nil {
+		m.log.Warn("Cannot return an internal job", "fun", fun, "err", err)
+	}
+}
+
+// watcher looks after the connection to a master while it is served.
+type watcher struct{ alive, failback *repeating }
+
+func (w *watcher) stop() {
+	for _, r := range []*repeating{w.alive, w.failback} {
+		if r != nil {
+			r.stop()
+		}
+	}
+}
+
+// watch is options master_alive_interval and master_failback. Being alive means a round trip.
+func (l *link) watch(ctx context.Context) *watcher {
+	set := l.m.settings()
+	w := &watcher{}
+	alive := set.span("master_alive_interval", 0, time.Second)
+	if alive > 0 {
+		w.alive = repeat(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))
+	}
+	every := set.span("master_failback_interval", 0, time.Second)
+	if every == 0 {
+		every = alive
+	}
+	if set.failover() && set.truth("master_failback", false) && every > 0 {
+		w.failback = repeat(every, l.m.waitedFor(func() { l.checkFirst(ctx) }))
+	}
+	return w
+}
+
+func (l *link) checkAlive(ctx context.Context) {
+	s := l.session()
+	if s == nil {
+		return
+	}
+	err := l.ping(ctx, s)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	l.log.Warn("Master "+s.name+" does not answer", "err", err)
+	if len(l.masters()) > 1 {
+		l.leaveFor(errLost)
+		return
+	}
+	l.mu.Lock()
+	sub := l.sub
+	l.mu.Unlock()
+	if sub != nil {
+		sub.Reset()
+	}
+}
+
+// checkFirst asks whether the preferred master is back.
+func (l *link) checkFirst(ctx context.Context) {
+	l.mu.Lock()
+	first, s := l.home[0], l.sess
+	l.mu.Unlock()
+	if s == nil || s.master == first {
+		return
+	}
+	dial, err := l.requester(first)
+	if err != nil {
+		return
+	}
+	defer dial.Close()
+	if err := l.ping(ctx, &session{master: first, dial: dial}); err == nil {
+		l.leaveFor(errFailback)
+	}
+}
