@@ -1,0 +1,537 @@
+package master_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// TestT23MatchedIsPublished: those whom a rule or count was applied to are those who are expected (CVE-2022-22941).
+func TestT23MatchedIsPublished(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1})
+	var ids []string
+	for i := range 12 {
+		id := fmt.Sprintf("%c%d", 'a'+i%3, i)
+		ids = append(ids, id)
+		if err := r.Keys().Preseed(id, testKey(t, 1).Public().Text()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		tgt, kind := ids[rnd.IntN(len(ids))], []string{"glob", "pcre", "list", "compound"}[rnd.IntN(4)]
+		if rnd.IntN(2) == 0 {
+			tgt = tgt[:1] + "*"
+		}
+		if kind == "list" && rnd.IntN(2) == 0 {
+			tgt += "," + ids[rnd.IntN(len(ids))] + ",nobody"
+		}
+		matched, err := r.Match(kind, tgt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := r.Publish(t.Context(), master.Job{Fun: "test.ping", Tgt: tgt, TgtType: kind})
+		var none *master.NoMinionsError
+		if errors.As(err, &none) && len(matched) == 0 {
+			continue
+		}
+		if d := cmp.Diff(matched, p.Minions); d != "" || err != nil {
+			t.Fatalf("%s %s: %s %v", kind, tgt, d, err)
+		}
+	}
+}
+
+// TestCVE_2024_38822_TokenIsAlwaysChecked is T26: for every function, requests without the minion's token are refused.
+func TestCVE_2024_38822_TokenIsAlwaysChecked(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true})
+	a, b := r.accepted("a", 1), r.accepted("b", 2)
+	for _, cmd := range saltFuncs {
+		for what, tok := range map[string]any{"absent": nil, "another's": b.requester.Token, "empty": []byte{}, "text": "salt", "number": 5, "zeros": make([]byte, 256), "long": make([]byte, 5000)} {
+			load := map[string]any{"cmd": cmd, "tok": tok}
+			e := forge(t, a, "a", "both", load)
+			if what == "absent" {
+				b, _ := payload.Marshal(map[string]any{"cmd": cmd, "id": "a", "nonce": protocol.NewNonce(), "ts": time.Now().Unix()})
+				e["load"], _ = a.requester.Session.Seal(b, "")
+			}
+			if v, err := a.sendValue(e); err != nil || v != "bad load" {
+				t.Fatalf("%s with token %s: %v %v", cmd, what, v, err)
+			}
+		}
+	}
+	// The right token under another session, or none.
+	for _, e := range []map[string]any{
+		{"enc": "aes", "version": 3, "id": "b", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
+		{"enc": "aes", "version": 3, "id": "stranger", "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
+		{"enc": "aes", "version": 3, "load": forge(t, a, "a", "both", map[string]any{"cmd": "_file_envs"})["load"]},
+	} {
+		if v, err := a.sendValue(e); err != nil || v != "bad load" {
+			t.Fatalf("%v %v", v, err)
+		}
+	}
+	// The shared key opens nothing: every minion knows it.
+	shared := r.newMinion("a", 1)
+	shared.requester = a.requester
+	shared.requester.Session = a.signed.AES
+	if _, err := shared.call(map[string]any{"cmd": "_file_envs"}); !errors.Is(err, protocol.ErrReauth) {
+		t.Fatal(err)
+	}
+}
+
+// TestCVE_2024_38823_Replay is T27: a request is taken once.
+func TestCVE_2024_38823_Replay(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir()})
+	m := r.accepted("m", 1)
+	ev := r.Events().Subscribe(events.SubscribeOptions{Prefix: "custom"})
+	defer ev.Close()
+	pack := func(load map[string]any, at time.Time) []byte {
+		e, _, err := m.requester.Pack(load, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := e.Marshal()
+		return b
+	}
+	now := time.Now()
+	recorded := pack(map[string]any{"cmd": "_minion_event", "tag": "custom", "data": map[string]any{"n": 1}}, now)
+	if v, err := m.send(recorded); err != nil || v == "bad load" {
+		t.Fatal(v, err)
+	}
+	other := r.newMinion("x", 2)
+	for range 3 {
+		for _, c := range []*minion{m, other} { // on the same connection, on another
+			if v, err := c.send(recorded); err != nil || v != "bad load" {
+				t.Fatal("replayed:", v, err)
+			}
+		}
+	}
+	if _, err := ev.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.must(map[string]any{"cmd": "_file_envs"}) // the minion itself is not harmed
+	// Times: what matters is the order among the minion's own, not our clock.
+	for _, c := range []struct {
+		name string
+		at   time.Time
+		ok   bool
+	}{
+		{"a little late", now.Add(-200 * time.Second), true},
+		{"ahead of us", now.Add(time.Hour), true},
+		{"now within the window of it", now.Add(56 * time.Minute), true},
+		{"now before the window", now.Add(50 * time.Minute), false},
+		{"long ago", now.Add(-time.Hour), false},
+	} {
+		v, err := m.send(pack(map[string]any{"cmd": "_file_envs"}, c.at))
+		if err != nil || (v != "bad load") != c.ok {
+			t.Errorf("%s: %v %v", c.name, v, err)
+		}
+	}
+	// A minion whose clock jumped back signs in again and goes on; the recording is worthless under its new session.
+	if st := m.signIn(); st != protocol.Accepted {
+		t.Fatal(st)
+	}
+	m.must(map[string]any{"cmd": "_file_envs"})
+	if v, err := m.send(recorded); err != nil || v != "bad load" {
+		t.Fatal("replayed under another session:", v, err)
+	}
+	// A minion's clock may be as wrong as it likes.
+	far := r.accepted("far", 3)
+	if v, err := far.sendValue(forge(t, far, "far", "both", map[string]any{"cmd": "_file_envs", "ts": int64(1000000)})); err != nil || v == "bad load" {
+		t.Fatal(v, err)
+	}
+	for _, ts := range []any{nil, "now", 1.5} {
+		if v, err := far.sendValue(forge(t, far, "far", "both", map[string]any{"cmd": "_file_envs", "ts": ts})); err != nil || v != "bad load" {
+			t.Fatalf("time %v: %v %v", ts, v, err)
+		}
+	}
+}
+
+// TestPillarMayBeAskedAgain: stock minions send a pillar request again as it is when no answer came in time.
+func TestPillarMayBeAskedAgain(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	e, nonce, err := m.requester.Pack(map[string]any{"cmd": "_pillar", "ver": "2", "grains": map[string]any{}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := e.Marshal()
+	for range 2 {
+		v, err := m.send(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := protocol.OpenPillar(v, m.key, m.signed.MasterKey, "", "", nonce); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRequestTTL is Salt's request_server_ttl, off by default.
+func TestRequestTTL(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, RequestTTL: time.Minute})
+	m := r.accepted("m", 1)
+	for ts, ok := range map[int64]bool{time.Now().Unix(): true, time.Now().Add(-30 * time.Second).Unix(): true, time.Now().Add(-2 * time.Minute).Unix(): false} {
+		v, err := m.sendValue(forge(t, m, "m", "both", map[string]any{"cmd": "_file_envs", "ts": ts}))
+		if err != nil || (v != "bad load") != ok {
+			t.Errorf("%d: %v %v", ts, v, err)
+		}
+	}
+}
+
+// TestCVE_2025_22236_MinionsDoNotPublish is T29: nothing that a minion sends becomes a job unless a rule names it.
+func TestCVE_2025_22236_MinionsDoNotPublish(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	victim := r.accepted("victim", 2).subscribe()
+	job := map[string]any{"fun": "cmd.run", "arg": []any{"id"}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "20260101000000000000", "user": "root"}
+	for _, cmd := range append([]string{"publish", "_send_pub", "broadcast"}, saltFuncs...) {
+		load := map[string]any{"cmd": cmd, "tag": "salt/job/20260101000000000000/publish", "data": job, "events": nil, "load": job, "enc": "aes"}
+		for k, v := range job {
+			load[k] = v
+		}
+		m.call(load)
+		m.signIn() // some functions revoke the key
+	}
+	m.must(map[string]any{"cmd": "_minion_event", "events": []any{map[string]any{"tag": "salt/job/x/publish", "data": job}, map[string]any{"tag": "x", "data": job}}})
+	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "victim"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := victim.got(); !cmp.Equal(got, []string{"test.ping"}) {
+		t.Fatal(got)
+	}
+}
+
+// TestCVE_2025_22237_NoPillarOnDemand: what a minion names as external pillar is ignored.
+func TestCVE_2025_22237_NoPillarOnDemand(t *testing.T) {
+	dir := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	p, err := m.pillar(map[string]any{"ext": map[string]any{"git": []any{"base ext::sh -c touch% " + dir + "/owned"}}})
+	if err != nil || len(p) != 0 {
+		t.Fatal(p, err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 0 {
+		t.Fatal(list)
+	}
+}
+
+// TestCVE_2025_22239_EventInjection is T30: tags that mean something when a master fires them are refused.
+func TestCVE_2025_22239_EventInjection(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	ev := r.Events().Subscribe(events.SubscribeOptions{})
+	defer ev.Close()
+	jid := "20260101000000000000"
+	refused := []any{"salt/auth", "salt/key", "key", "salt/job/" + jid + "/new", "salt/job/" + jid + "/publish", "salt/job/" + jid + "/ret/m", "salt/job/" + jid + "/ret/other",
+		"salt/job/" + jid + "/prog/other/1", "salt/job/" + jid, "salt/job", "salt/run/" + jid + "/new", "salt/wheel/" + jid + "/ret", "salt/cloud/x", "salt/cluster/x", "cluster/peer/x",
+		"salt/presence/present", "salt/fileserver/roots/update", "salt/stats/1", "minion/refresh/other", "salt/minion/other/start", "salt/beacon/other/x", jid, jid + "/x", "syndic/x/y",
+		"", "a\n\nb", "a\x00b", strings.Repeat("x", 2000), "salt/", "salt//auth", []byte("\xff"), int64(1), nil, "salt/auth/", "salt/key/x"}
+	allowed := []string{"custom/tag", "minion_start", "salt/minion/m/start", "salt/beacon/m/load", "_salt_error", "minion_ping", "salt/job/" + jid + "/prog/m/1", "saltish/auth"}
+	for _, tag := range refused {
+		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": map[string]any{"x": 1}})
+		m.must(map[string]any{"cmd": "_minion_event", "events": []any{map[string]any{"tag": tag, "data": map[string]any{"x": 1}}}})
+	}
+	m.must(map[string]any{"cmd": "_minion_event", "pretag": "salt/job/" + jid, "events": []any{map[string]any{"tag": "new", "data": map[string]any{}}}})
+	for _, tag := range allowed {
+		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": map[string]any{"x": 1}})
+	}
+	var got []string
+	for range len(allowed) + 1 {
+		e, err := ev.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, e.Tag); e.Tag != "new" && e.Data["id"] != "m" {
+			t.Errorf("%s: %v", e.Tag, e.Data)
+		}
+	}
+	if d := cmp.Diff(append([]string{"new"}, allowed...), got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestCVE_2025_22242_JobIDs is T31: a job id is one, and its returns are for the minion that asked.
+func TestCVE_2025_22242_JobIDs(t *testing.T) {
+	base := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), Peer: map[string][]string{"a": {"test.*"}},
+		Local: &master.Local{SockDir: shortDir(t)}})
+	a, b := r.accepted("a", 1).subscribe(), r.accepted("b", 2).subscribe()
+	pub := a.must(map[string]any{"cmd": "minion_pub", "fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": ""}).(map[string]any)
+	eventually(t, "both returns", func() bool {
+		v, _ := a.must(map[string]any{"cmd": "pub_ret", "jid": pub["jid"]}).(map[string]any)
+		return cmp.Equal(v, map[string]any{"a": map[string]any{"ret": true}, "b": map[string]any{"ret": true}})
+	})
+	if v := b.must(map[string]any{"cmd": "pub_ret", "jid": pub["jid"]}); !cmp.Equal(v, any(map[string]any{})) {
+		t.Fatal("another minion reads the returns:", v)
+	}
+	before := tree(t, base)
+	for _, jid := range []any{"../../../etc/passwd", "..", "", "x", "20260101000000000000/../x", "2026010100000000000", int64(20260101000000000), nil, []any{}, "20260101000000000000_x",
+		strings.Repeat("1", 20) + "_" + strings.Repeat("1", 5000)} {
+		if v := a.must(map[string]any{"cmd": "pub_ret", "jid": jid}); !cmp.Equal(v, any(map[string]any{})) {
+			t.Errorf("%.40v: %v", jid, v)
+		}
+		a.must(map[string]any{"cmd": "_return", "jid": jid, "return": 1, "fun": "f", "fun_args": []any{}})
+	}
+	if d := cmp.Diff(before, tree(t, base)); d != "" {
+		t.Errorf("files changed:\n%s", d)
+	}
+}
+
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "brine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// TestCVE_2025_62349_OldDialects is T32: whoever asks for an older dialect, with fewer checks, is refused.
+func TestCVE_2025_62349_OldDialects(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	for _, version := range []any{int64(0), int64(1), int64(2), int64(-1), int64(math.MinInt64), "3", 3.0, 2.9, nil, []any{}, map[string]any{}, true, "x"} {
+		for _, e := range []map[string]any{
+			{"enc": "clear", "load": map[string]any{"cmd": "_auth", "id": "n", "nonce": protocol.NewNonce(), "pub": testKey(t, 2).Public().Text()}, "version": version},
+			{"enc": "aes", "id": "m", "load": forge(t, m, "m", "both", map[string]any{"cmd": "_file_envs"})["load"], "version": version},
+			{"enc": "clear", "load": map[string]any{"cmd": "ping"}, "version": version},
+		} {
+			if v, err := m.sendValue(e); err != nil || v != "bad load" {
+				t.Errorf("version %v: %v %v", version, v, err)
+			}
+			delete(e, "version")
+			if v, err := m.sendValue(e); err != nil || v != "bad load" {
+				t.Errorf("no version: %v %v", v, err)
+			}
+		}
+	}
+	if r.Keys().State("n") != keys.Unknown {
+		t.Fatal("a key came in by an old dialect")
+	}
+	// Newer than ours is taken as ours.
+	v, err := m.sendValue(func() map[string]any {
+		e := forge(t, m, "m", "both", map[string]any{"cmd": "_file_envs"})
+		e["version"] = int64(math.MaxInt64)
+		return e
+	}())
+	if err != nil || v == "bad load" {
+		t.Fatal(v, err)
+	}
+}
+
+// TestSignInsAreLimited: a source cannot keep the master busy with signatures, and others are not harmed.
+func TestSignInsAreLimited(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, AuthRate: 0.001, AuthBurst: 3, MaxPending: 2})
+	m := r.accepted("m", 1)
+	m.signIn()
+	m.signIn()
+	e := map[string]any{"enc": "clear", "version": 3, "load": map[string]any{"cmd": "_auth", "id": "m", "nonce": protocol.NewNonce(), "pub": testKey(t, 1).Public().Text()}}
+	if v, err := m.sendValue(e); err == nil {
+		t.Fatal("the fourth sign-in was answered:", v)
+	}
+	m.must(map[string]any{"cmd": "_file_envs"})
+}
+
+// TestAnUnknownIDMakesNoFiles: nothing is created for an id before its key is accepted (gotcha 40).
+func TestAnUnknownIDMakesNoFiles(t *testing.T) {
+	base := t.TempDir()
+	r := serve(t, master.Options{PKIDir: filepath.Join(base, "pki"), CacheDir: filepath.Join(base, "cache")})
+	m := r.newMinion("m", 1)
+	key, err := crypt.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.requester = protocol.Requester{ID: "m", Session: key, Token: make([]byte, 256)}
+	before := tree(t, base)
+	for range 5 {
+		if _, err := m.call(map[string]any{"cmd": "_file_envs"}); !errors.Is(err, protocol.ErrReauth) {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(before, tree(t, base)); d != "" {
+		t.Fatal(d)
+	}
+}
+
+// TestFileAccess: what a minion may not see is not there for it, in listings neither.
+func TestFileAccess(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, Files: fstest.MapFS{"a/f": {Data: []byte("A")}, "b/f": {Data: []byte("B")}},
+		FileAccess: func(id, env, path string) bool {
+			return env == "base" && (path == id || strings.HasPrefix(path, id+"/"))
+		}})
+	a := r.accepted("a", 1)
+	if v := a.must(map[string]any{"cmd": "_file_list", "saltenv": "base", "prefix": ""}); !cmp.Equal(v, any([]any{"a/f"})) {
+		t.Fatal(v)
+	}
+	for path, want := range map[string]string{"a/f": "A", "b/f": "", "a/../b/f": "", "b/f?saltenv=base": "", "|b/f": ""} {
+		v, _ := a.must(map[string]any{"cmd": "_serve_file", "path": path, "saltenv": "base", "loc": 0}).(map[string]any)
+		if v["data"] != want {
+			t.Errorf("%s: %v", path, v)
+		}
+	}
+}
+
+// TestT4PillarBombs: YAML that grows without bounds or names Python objects is an error, quickly (CVE-2013-4438, CVE-2025-62348).
+func TestT4PillarBombs(t *testing.T) {
+	dir := t.TempDir()
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 12; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	for name, content := range map[string]string{"top": "base:\n  bomb: [bomb]\n  python: [python]\n  deep: [deep]\n", "bomb": bomb.String(),
+		"python": "x: !!python/object/apply:os.system ['touch " + dir + "/owned']\n", "deep": strings.Repeat("[", 100000)} {
+		if err := os.WriteFile(filepath.Join(dir, name+".sls"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := serve(t, master.Options{AutoAccept: true, PillarRoots: map[string][]string{"base": {dir}}})
+	for _, id := range []string{"bomb", "python", "deep"} {
+		m := r.accepted(id, 1)
+		start := time.Now()
+		p, err := m.pillar(nil)
+		if list, _ := p["_errors"].([]any); err != nil || len(list) != 1 || len(p) != 1 {
+			t.Errorf("%s: %.200v %v", id, p, err)
+		}
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("%s took %v", id, d)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
+		t.Fatal("a command was run")
+	}
+}
+
+// lockedBuffer collects a log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// TestT7NoSecretsInLogs: the most talkative log shows no key, pillar, argument or result (CVE-2015-6918, CVE-2021-25284).
+func TestT7NoSecretsInLogs(t *testing.T) {
+	var log lockedBuffer
+	cache := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Pillar: pillar.Static(map[string]any{"password": "canary-pillar"}),
+		Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	m := r.accepted("m", 1)
+	m.run = func(protocol.Job) (any, error) { return "canary-result", nil }
+	m.subscribe()
+	if _, err := m.pillar(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(t.Context(), master.Job{Fun: "cmd.run", Args: []any{"canary-argument"}, Kwargs: map[string]any{"password": "canary-keyword"}, Tgt: "*"}); err != nil {
+		t.Fatal(err)
+	}
+	m.must(map[string]any{"cmd": "_mine", "data": map[string]any{"f": "canary-mine"}})
+	root, err := os.ReadFile(filepath.Join(cache, ".root_key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{string(root), "canary-wrong-key"} {
+		load := map[string]any{"cmd": "publish", "fun": "cmd.run", "arg": []any{"canary-argument"}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "", "key": key, "user": "root"}
+		if _, err := m.sendValue(map[string]any{"enc": "clear", "load": load, "version": 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.end()
+	text := log.b.String()
+	for _, secret := range []string{"canary", string(root), m.signed.AES.Text(), m.requester.Session.Text(), "PRIVATE KEY"} {
+		if i := strings.Index(text, secret); i >= 0 {
+			t.Errorf("the log shows %.16q… in %q", secret, text[max(0, i-200):min(len(text), i+50)])
+		}
+	}
+	if !strings.Contains(text, "job published") {
+		t.Fatal("the log is not talkative")
+	}
+}
+
+// TestT8ModesOfFiles: nothing that holds a secret is readable by others (CVE-2015-8034, CVE-2020-17490).
+func TestT8ModesOfFiles(t *testing.T) {
+	base := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRecv: true, Pillar: pillar.Static(map[string]any{"s": 1}),
+		Local: &master.Local{SockDir: filepath.Join(shortDir(t), "run")}})
+	m := r.accepted("m", 1).subscribe()
+	if _, err := m.pillar(nil); err != nil {
+		t.Fatal(err)
+	}
+	m.must(map[string]any{"cmd": "_mine", "data": map[string]any{"f": 1}})
+	m.must(map[string]any{"cmd": "_file_recv", "path": []any{"a", "b"}, "loc": 0, "data": "x"})
+	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "*"}); err != nil {
+		t.Fatal(err)
+	}
+	r.end()
+	for p := range tree(t, base) {
+		info, err := os.Lstat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public := strings.HasSuffix(p, "master.pub") || filepath.Base(filepath.Dir(p)) == "minions" && strings.Contains(p, "/pki/")
+		if p == base || public {
+			continue
+		}
+		if info.Mode().Perm()&0o007 != 0 {
+			t.Errorf("%s: %v", strings.TrimPrefix(p, base), info.Mode())
+		}
+	}
+}
+
+// FuzzRequests: no bytes end the master, and a good minion is served after each.
+func FuzzRequests(f *testing.F) {
+	r := serve(f, master.Options{AutoAccept: true, AuthRate: -1, MaxPending: 10, Log: slog.New(slog.DiscardHandler)})
+	good, m := r.accepted("good", 1), r.newMinion("m", 2)
+	seed := func(v any) {
+		b, err := payload.Marshal(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "_auth", "id": "m", "nonce": "00000000000000000000000000000000", "pub": testKey(f, 2).Public().Text()}, "version": 3})
+	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "ping"}, "version": 3})
+	seed(map[string]any{"enc": "aes", "load": make([]byte, 80), "version": 3, "id": "good"})
+	seed("bad load")
+	f.Add([]byte{0xdd, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		good.t, m.t = t, t
+		start := time.Now()
+		defer func() {
+			if d := time.Since(start); d > 10*time.Second {
+				t.Fatalf("it took %v", d)
+			}
+		}()
+		if _, err := m.send(body); err != nil && !errors.Is(err, transport.ErrNoReply) && !errors.Is(err, transport.ErrTooBig) && !strings.Contains(err.Error(), "payload") {
+			t.Fatal(err)
+		}
+		if _, err := good.call(map[string]any{"cmd": "_file_envs"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

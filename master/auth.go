@@ -1,0 +1,110 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
+func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
+	if !m.authLimit.allow(peer, time.Now()) {
+		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
+		return noReply{}
+	}
+	r, err := protocol.ParseAuthRequest(e)
+	var alg *protocol.AlgorithmError
+	switch {
+	case errors.As(err, &alg):
+		m.log.Info("sign-in with unknown algorithm", "peer", peer, "err", err)
+		return protocol.BadAlgorithm(alg.Which)
+	case err != nil:
+		m.log.Info("bad sign-in request", "peer", peer, "err", err)
+		return protocol.ReplyText(err)
+	}
+	// Everything below costs an RSA signature: as many at once as there are processors.
+	select {
+	case m.authSlots <- struct{}{}:
+		defer func() { <-m.authSlots }()
+	case <-ctx.Done():
+		return noReply{}
+	}
+	reply, err := m.decide(peer, r, publishPort)
+	if err != nil {
+		m.log.Error("cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
+		return noReply{}
+	}
+	return reply
+}
+
+func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (map[string]any, error) {
+	log := m.log.With("minion", r.ID, "peer", peer)
+	if err := protocol.ValidID(r.ID); err != nil {
+		m.log.Info("sign-in refused", "peer", peer, "err", err)
+		return r.Refuse(m.identity, false)
+	}
+	if r.PubErr != nil {
+		log.Info("sign-in refused: unusable key", "err", r.PubErr)
+		return r.Refuse(m.identity, false)
+	}
+	if m.full(r.ID) {
+		log.Warn("sign-in refused: too many minions", "max_minions", m.opts.MaxMinions)
+		m.authEvent(r, "full", false)
+		return r.Refuse(m.identity, "full")
+	}
+	v, err := m.keys.SignIn(r.ID, r.PubText, m.opts.Keys, r.AutosignGrains)
+	if errors.Is(err, keys.ErrPendingFull) {
+		log.Warn("key was not stored: too many keys wait for acceptance")
+	} else if err != nil {
+		return nil, err
+	}
+	switch v.State {
+	case keys.Accepted:
+	case keys.Pending:
+		if v.Stored {
+			log.Info("new key waits for acceptance")
+		}
+		m.authEvent(r, "pend", true)
+		return r.Refuse(m.identity, true)
+	case keys.Denied:
+		log.Warn("sign-in with another key than the one that is known", "stored", v.Stored)
+		m.authEvent(r, "denied", false)
+		return r.Refuse(m.identity, false)
+	default:
+		log.Info("sign-in refused: key is rejected")
+		m.authEvent(r, "reject", false)
+		return r.Refuse(m.identity, false)
+	}
+	session, err := m.sessions.issue(r.ID, r.Pub)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.Accept(m.identity, m.secrets.current(), session, publishPort)
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("minion signed in", "auto", v.Auto)
+	m.presence.saw(r.ID, time.Now())
+	m.authEvent(r, "accept", true)
+	return reply, nil
+}
+
+// authEvent fires salt/auth.
+func (m *Master) authEvent(r protocol.AuthRequest, act string, result bool) {
+	if m.opts.NoAuthEvents {
+		return
+	}
+	m.events.Publish("salt/auth", map[string]any{"act": act, "result": result, "id": r.ID, "pub": r.PubText})
+}
+
+// full says whether max_minions turns an id away. Salt's condition: more than so many are connected, and not this one.
+func (m *Master) full(id string) bool {
+	if m.opts.MaxMinions <= 0 {
+		return false
+	}
+	n, known := m.presence.count(id, m.servers, time.Now())
+	return n > m.opts.MaxMinions && !known
+}

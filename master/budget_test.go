@@ -1,0 +1,232 @@
+package master_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// Budgets of a master: resident memory with no minion and for each connected one, in bytes.
+const (
+	budgetBase      = 25 << 20
+	budgetPerMinion = 20 << 10
+)
+
+const childEnv = "BRINE_TEST_CHILD_MASTER"
+
+// TestMain makes the test binary a master when a test asks for one in a process of its own.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		childMaster(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// childMaster serves until its input ends.
+func childMaster(dir string) {
+	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
+		AuthRate: -1, PKIDir: dir + "/pki", CacheDir: dir + "/cache"})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-m.Ready()
+		fmt.Println(m.PublishAddr(), m.RequestAddr())
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			// What the runtime does by itself within two minutes of quiet.
+			debug.FreeOSMemory()
+			debug.FreeOSMemory()
+			fmt.Println("settled")
+		}
+		cancel()
+	}()
+	if err := m.Serve(ctx); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// child is a master in its own process.
+type child struct {
+	pid      int
+	pub, req string
+	in       io.Writer
+	out      *bufio.Reader
+}
+
+func startChild(t testing.TB) *child {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("reads memory from /proc")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error("master:", err)
+		}
+	})
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	addrs := strings.Fields(line)
+	if err != nil || len(addrs) != 2 {
+		t.Fatalf("%q %v", line, err)
+	}
+	return &child{cmd.Process.Pid, addrs[0], addrs[1], in, lines}
+}
+
+// rss is the resident memory of the process in bytes, after it has come to rest.
+func (c *child) rss(t testing.TB) int {
+	t.Helper()
+	if _, err := io.WriteString(c.in, "settle\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.out.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			n, err := strconv.Atoi(f[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatal("no VmRSS")
+	return 0
+}
+
+// connect signs n minions in and keeps both of their connections open.
+func (c *child) connect(t testing.TB, n int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	ids := make(chan int)
+	for range 4 {
+		wg.Go(func() {
+			for i := range ids {
+				m := &minion{t: t, id: fmt.Sprintf("minion-%05d.example.org", i), key: testKey(t, 1)}
+				var err error
+				if m.conn, err = zeromq.New().Requester(transport.ClientOptions{RequestAddr: c.req, PublishAddr: c.pub}); err != nil {
+					t.Error(err)
+					return
+				}
+				t.Cleanup(m.close)
+				m.signIn()
+				m.must(map[string]any{"cmd": "_file_envs"})
+				if m.sub, err = zeromq.New().Subscribe(context.Background(), transport.ClientOptions{RequestAddr: c.req, PublishAddr: c.pub, ID: m.id}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range n {
+		ids <- i
+	}
+	close(ids)
+	wg.Wait()
+}
+
+// TestMemoryBudget: an idle master, and what a connected minion costs.
+func TestMemoryBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("signs 400 minions in")
+	}
+	if raceEnabled {
+		t.Skip("the race detector multiplies memory")
+	}
+	const n = 400
+	c := startChild(t)
+	base := c.rss(t)
+	c.connect(t, n)
+	full := c.rss(t)
+	t.Logf("idle %.1f MB, with %d minions %.1f MB: %d bytes each", float64(base)/(1<<20), n, float64(full)/(1<<20), (full-base)/n)
+	if base > budgetBase {
+		t.Errorf("an idle master takes %d bytes, more than %d", base, budgetBase)
+	}
+	if limit := budgetBase + n*budgetPerMinion; full > limit {
+		t.Errorf("a master with %d minions takes %d bytes, more than %d", n, full, limit)
+	}
+}
+
+// BenchmarkConnectedMinion reports memory per connected minion.
+func BenchmarkConnectedMinion(b *testing.B) {
+	c := startChild(b)
+	base := c.rss(b)
+	n := max(b.N, 1)
+	b.ResetTimer()
+	c.connect(b, n)
+	b.StopTimer()
+	b.ReportMetric(float64(base)/(1<<20), "idle-MB")
+	b.ReportMetric(float64(c.rss(b)-base)/float64(n), "B/minion")
+}
+
+// BenchmarkPing is the round trip of a job to one minion.
+func BenchmarkPing(b *testing.B) {
+	r := serve(b, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	r.accepted("m", 1).subscribe()
+	b.ResetTimer()
+	for range b.N {
+		if res, err := r.Run(context.Background(), master.Job{Fun: "test.ping", Tgt: "m"}); err != nil || len(res) != 1 {
+			b.Fatal(res, err)
+		}
+	}
+}
+
+// BenchmarkSignIn is one accepted sign-in.
+func BenchmarkSignIn(b *testing.B) {
+	r := serve(b, master.Options{AutoAccept: true, AuthRate: -1})
+	m := r.accepted("m", 1)
+	b.ResetTimer()
+	for range b.N {
+		m.signIn()
+	}
+}
+
+// BenchmarkRequest is one small encrypted request.
+func BenchmarkRequest(b *testing.B) {
+	r := serve(b, master.Options{AutoAccept: true})
+	m := r.accepted("m", 1)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		m.must(map[string]any{"cmd": "_file_envs"})
+	}
+}

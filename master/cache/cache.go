@@ -1,0 +1,219 @@
+// Package cache is what a master remembers about its minions between their visits: the grains and the pillar of the last
+// pillar request, by which jobs are targeted, and the mine. On disk it has the layout of Salt 3006 and 3007
+// (minions/<id>/data.p and mine.p below cachedir), which salt-run reads. Without a directory it is in memory, packed.
+// Salt's source: salt/cache/localfs.py, salt/daemons/masterapi.py.
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// MaxEntry is the largest packed entry in bytes: one minion cannot fill the disk with grains or a mine.
+const MaxEntry = 16 << 20
+
+const (
+	dataFile = "data.p"
+	mineFile = "mine.p"
+)
+
+// Data is what a minion's last pillar request showed.
+type Data struct {
+	Grains, Pillar map[string]any
+}
+
+// Cache holds the data of many minions. Methods may be called from many goroutines; ids that are not valid have no data.
+type Cache struct {
+	dir  *confined.Dir // nil in memory
+	seed maphash.Seed
+	mine [64]sync.Mutex // by hash of id: one change of a mine at a time
+
+	mu     sync.Mutex // guards memory
+	memory map[string][]byte
+}
+
+// Open opens the cache below a cachedir, or one in memory when dir is empty.
+func Open(dir string) (*Cache, error) {
+	c := &Cache{seed: maphash.MakeSeed()}
+	if dir == "" {
+		c.memory = make(map[string][]byte)
+		return c, nil
+	}
+	d, err := confined.Open(dir, 0o750)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Mkdir("minions", 0o700); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("cannot create minion cache: %w", err)
+	}
+	c.dir = d
+	return c, nil
+}
+
+// Close gives the directory back.
+func (c *Cache) Close() error {
+	if c.dir == nil {
+		return nil
+	}
+	return c.dir.Close()
+}
+
+func (c *Cache) write(id, file string, v any) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	b, err := payload.MarshalBin(v)
+	if err != nil {
+		return err
+	}
+	if len(b) > MaxEntry {
+		return fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
+	}
+	if c.dir == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.memory[id+"/"+file] = b
+		return nil
+	}
+	name := "minions/" + id + "/" + file
+	err = c.dir.Write(name, b, 0o600, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = c.dir.Mkdir("minions/"+id, 0o700); err == nil {
+			err = c.dir.Write(name, b, 0o600, false)
+		}
+	}
+	return err
+}
+
+// read returns an entry, nil when there is none.
+func (c *Cache) read(id, file string) (map[string]any, error) {
+	if protocol.ValidID(id) != nil {
+		return nil, nil
+	}
+	var b []byte
+	if c.dir == nil {
+		c.mu.Lock()
+		b = c.memory[id+"/"+file]
+		c.mu.Unlock()
+		if b == nil {
+			return nil, nil
+		}
+	} else {
+		var err error
+		b, _, err = c.dir.Read("minions/"+id+"/"+file, MaxEntry)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{Bytes: MaxEntry})
+	if err != nil {
+		return nil, err
+	}
+	m, ok := payload.Map(v)
+	if !ok {
+		return nil, fmt.Errorf("it is %T, not a map", v)
+	}
+	return m, nil
+}
+
+// Store keeps a minion's grains and pillar.
+func (c *Cache) Store(id string, d Data) error {
+	if err := c.write(id, dataFile, map[string]any{"grains": d.Grains, "pillar": d.Pillar}); err != nil {
+		return fmt.Errorf("cannot cache data of minion %q: %w", id, err)
+	}
+	return nil
+}
+
+// Data returns what is known of a minion; ok is false when nothing is, or nothing readable.
+func (c *Cache) Data(id string) (d Data, ok bool) {
+	m, err := c.read(id, dataFile)
+	if err != nil || m == nil {
+		return Data{}, false
+	}
+	d.Grains, _ = payload.Map(m["grains"])
+	d.Pillar, _ = payload.Map(m["pillar"])
+	return d, true
+}
+
+// Mine returns what a minion put into its mine, by function. It is never nil and the caller's own.
+func (c *Cache) Mine(id string) map[string]any {
+	m, err := c.read(id, mineFile)
+	if err != nil || m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// ChangeMine lets f change a minion's mine. When f returns false nothing is stored.
+func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
+	lock := &c.mine[maphash.String(c.seed, id)%uint64(len(c.mine))]
+	lock.Lock()
+	defer lock.Unlock()
+	m := c.Mine(id)
+	if !f(m) {
+		return nil
+	}
+	if err := c.write(id, mineFile, m); err != nil {
+		return fmt.Errorf("cannot store mine of minion %q: %w", id, err)
+	}
+	return nil
+}
+
+// Delete forgets a minion.
+func (c *Cache) Delete(id string) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	if c.dir == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.memory, id+"/"+dataFile)
+		delete(c.memory, id+"/"+mineFile)
+		return nil
+	}
+	for _, f := range []string{dataFile, mineFile} {
+		if err := c.dir.Remove("minions/" + id + "/" + f); err != nil {
+			return fmt.Errorf("cannot forget minion %q: %w", id, err)
+		}
+	}
+	// The directory stays when the minion pushed files (cp.push): they are the operator's.
+	c.dir.Remove("minions/" + id)
+	return nil
+}
+
+// IDs lists the minions that something is known about, sorted.
+func (c *Cache) IDs() ([]string, error) {
+	var ids []string
+	if c.dir == nil {
+		c.mu.Lock()
+		for k := range maps.Keys(c.memory) {
+			ids = append(ids, k[:len(k)-len("/data.p")]) // both names are of one length
+		}
+		c.mu.Unlock()
+	} else {
+		entries, err := c.dir.List("minions")
+		if err != nil {
+			return nil, fmt.Errorf("cannot list minion cache: %w", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && protocol.ValidID(e.Name()) == nil {
+				ids = append(ids, e.Name())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

@@ -1,0 +1,120 @@
+package cache_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/cache"
+)
+
+func both(t *testing.T, f func(t *testing.T, c *cache.Cache)) {
+	for name, dir := range map[string]string{"disk": filepath.Join(t.TempDir(), "cache"), "memory": ""} {
+		t.Run(name, func(t *testing.T) {
+			c, err := cache.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			f(t, c)
+		})
+	}
+}
+
+func TestData(t *testing.T) {
+	both(t, func(t *testing.T, c *cache.Cache) {
+		if _, ok := c.Data("m"); ok {
+			t.Fatal("data from nowhere")
+		}
+		want := cache.Data{Grains: map[string]any{"os": "Debian", "n": int64(3)}, Pillar: map[string]any{"secret": []any{"x"}}}
+		if err := c.Store("m", want); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := c.Data("m")
+		if d := cmp.Diff(want, got); d != "" || !ok {
+			t.Fatal(ok, d)
+		}
+		if ids, err := c.IDs(); err != nil || !cmp.Equal(ids, []string{"m"}) {
+			t.Fatal(ids, err)
+		}
+		if err := c.Delete("m"); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.Data("m"); ok {
+			t.Fatal("forgotten data is back")
+		}
+	})
+}
+
+func TestMineChangesAreNotLost(t *testing.T) {
+	both(t, func(t *testing.T, c *cache.Cache) {
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if err := c.ChangeMine("m", func(m map[string]any) bool {
+					m[fmt.Sprint("f", i)] = int64(i)
+					return true
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if m := c.Mine("m"); len(m) != 20 || m["f7"] != int64(7) {
+			t.Fatal(m)
+		}
+		if m := c.Mine("other"); len(m) != 0 || m == nil {
+			t.Fatal(m)
+		}
+	})
+}
+
+func TestLimitsAndDamage(t *testing.T) {
+	dir := t.TempDir()
+	c, err := cache.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	big := map[string]any{"x": strings.Repeat("y", cache.MaxEntry)}
+	if err := c.Store("m", cache.Data{Grains: big}); err == nil {
+		t.Fatal("an entry over the limit was stored")
+	}
+	os.MkdirAll(filepath.Join(dir, "minions", "m"), 0o700)
+	os.WriteFile(filepath.Join(dir, "minions", "m", "data.p"), []byte("\xc1garbage"), 0o600)
+	if _, ok := c.Data("m"); ok {
+		t.Fatal("garbage was taken")
+	}
+	if err := c.Store("m", cache.Data{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Data("m"); !ok {
+		t.Fatal("a damaged entry was not replaced")
+	}
+}
+
+// TestCVE_2025_22238_CacheTraversal: an id never leads out of the cache.
+func TestCVE_2025_22238_CacheTraversal(t *testing.T) {
+	dir := t.TempDir()
+	c, err := cache.Open(filepath.Join(dir, "cache"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, id := range []string{"..", "../x", "a/b", "", ".", "a\x00", `..\x`} {
+		if c.Store(id, cache.Data{}) == nil || c.Delete(id) == nil || c.ChangeMine(id, func(map[string]any) bool { return true }) == nil {
+			t.Errorf("%q was taken", id)
+		}
+		if _, ok := c.Data(id); ok || len(c.Mine(id)) != 0 {
+			t.Errorf("%q has data", id)
+		}
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Fatal(list)
+	}
+}

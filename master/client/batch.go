@@ -1,0 +1,212 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// BatchOptions say how a batch proceeds.
+type BatchOptions struct {
+	RunOptions
+	// Size is how many minions run at a time: a number, or a percentage of those that answer ("10%" or "%10").
+	Size string
+	// Wait is how long a slot stays empty after its minion is done.
+	Wait time.Duration
+	// Stop, if set, is asked after every return whether to end the batch (--failhard).
+	Stop func(Return) bool
+	// Down hears, before anything runs, of the targeted minions that do not answer; they get no job.
+	Down func(ids []string)
+	// Started hears of every group of minions that gets the job.
+	Started func(ids []string)
+}
+
+// SizeError is a batch size that makes no sense.
+type SizeError struct{ Size string }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("Invalid batch data sent: %s\nData must be in the form of %%10, 10%% or 3", e.Size)
+}
+
+// BatchSize is how many of total minions a size means; at least one.
+func BatchSize(size string, total int) (int, error) {
+	text := strings.TrimSpace(size)
+	if strings.Contains(text, "%") {
+		f, err := strconv.ParseFloat(strings.Trim(text, "%"), 64)
+		if err != nil || math.IsNaN(f) || f <= 0 {
+			return 0, &SizeError{size}
+		}
+		n := f / 100 * float64(total)
+		return max(1, int(min(n, float64(total)))), nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, &SizeError{size}
+	}
+	return n, nil
+}
+
+// Batch runs a command on the minions that answer a ping, some at a time, and calls each with every minion's return or loss,
+// from one goroutine. ErrNoMatch when nobody is meant, ErrNoAnswer when nobody answers.
+func (c *Client) Batch(ctx context.Context, cmd Command, o BatchOptions, each func(Return)) error {
+	if _, err := BatchSize(o.Size, 1); err != nil {
+		return err
+	}
+	up, down, err := c.ping(ctx, cmd, o.RunOptions)
+	if err != nil {
+		return err
+	}
+	if o.Down != nil && len(down) > 0 {
+		o.Down(down)
+	}
+	if len(up) == 0 {
+		return ErrNoAnswer
+	}
+	size, err := BatchSize(o.Size, len(up))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	b := &batch{c: c, cmd: cmd, o: o, todo: up, size: size, ret: make(chan Return), done: make(chan error)}
+	err = b.run(ctx, each)
+	cancel()
+	b.drain()
+	return err
+}
+
+// ping finds out who is there.
+func (c *Client) ping(ctx context.Context, cmd Command, o RunOptions) (up, down []string, err error) {
+	r, err := c.Run(ctx, Command{Fun: "test.ping", Tgt: cmd.Tgt, TgtType: cmd.TgtType, Kwargs: cmd.Kwargs}, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	for ret := range r.Returns(ctx) {
+		if ret.Status == Returned {
+			up = append(up, ret.ID)
+		} else {
+			down = append(down, ret.ID)
+		}
+	}
+	slices.Sort(up)
+	slices.Sort(down)
+	return up, down, r.Err()
+}
+
+// batch is a batch under way.
+type batch struct {
+	c    *Client
+	cmd  Command
+	o    BatchOptions
+	todo []string
+	size int
+
+	ret     chan Return // of running jobs
+	done    chan error  // one for each job that ended
+	jobs    int         // running
+	active  int         // minions that have the job
+	resting []time.Time // when slots become free again
+}
+
+func (b *batch) run(ctx context.Context, each func(Return)) error {
+	for {
+		b.wake(time.Now())
+		if n := min(b.size-b.active-len(b.resting), len(b.todo)); n > 0 {
+			ids := b.todo[:n]
+			b.todo = b.todo[n:]
+			b.start(ctx, ids)
+		}
+		if b.jobs == 0 && len(b.todo) == 0 {
+			return ctx.Err()
+		}
+		var rested <-chan time.Time
+		if len(b.resting) > 0 {
+			rested = time.After(time.Until(b.resting[0]))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rested:
+		case r := <-b.ret:
+			b.active--
+			if b.o.Wait > 0 {
+				b.resting = append(b.resting, time.Now().Add(b.o.Wait))
+			}
+			each(r)
+			if b.o.Stop != nil && b.o.Stop(r) {
+				return nil
+			}
+		case err := <-b.done:
+			b.jobs--
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// wake frees the slots whose rest is over.
+func (b *batch) wake(now time.Time) {
+	for len(b.resting) > 0 && !b.resting[0].After(now) {
+		b.resting = b.resting[1:]
+	}
+}
+
+// start gives the job to some minions.
+func (b *batch) start(ctx context.Context, ids []string) {
+	b.jobs++
+	b.active += len(ids)
+	if b.o.Started != nil {
+		b.o.Started(ids)
+	}
+	cmd := b.cmd
+	cmd.Tgt, cmd.TgtType = ids, "list"
+	go func() { b.done <- b.job(ctx, cmd, ids) }()
+}
+
+// job runs the command on one group and passes on exactly one return for each of its minions.
+func (b *batch) job(ctx context.Context, cmd Command, ids []string) error {
+	r, err := b.c.Run(ctx, cmd, b.o.RunOptions)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	left := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		left[id] = true
+	}
+	pass := func(ret Return) {
+		if !left[ret.ID] {
+			return // a stranger answered
+		}
+		delete(left, ret.ID)
+		select {
+		case b.ret <- ret:
+		case <-ctx.Done():
+		}
+	}
+	for ret := range r.Returns(ctx) {
+		pass(ret)
+	}
+	if r.Err() == nil {
+		for _, id := range ids {
+			pass(Return{ID: id, JID: r.JID, Status: NoResponse})
+		}
+	}
+	return r.Err()
+}
+
+// drain waits for jobs that are still running after the batch was ended.
+func (b *batch) drain() {
+	for b.jobs > 0 {
+		select {
+		case <-b.ret:
+		case <-b.done:
+			b.jobs--
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/master/events/ipc"
+)
+
+const jobPrefix = "salt/job/"
+
+// bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when the
+// master goes away and comes back; what happened meanwhile is in the job cache.
+type bus struct {
+	dir string
+	log *slog.Logger
+
+	ctx    context.Context // life of the bus
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	started bool
+	watches map[*watch]struct{}
+}
+
+func newBus(dir string, log *slog.Logger) *bus {
+	b := &bus{dir: dir, log: log, watches: make(map[*watch]struct{})}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
+func (b *bus) close() {
+	b.cancel()
+	b.wg.Wait()
+}
+
+// watch starts to look for the events of jobs, which bind names later.
+func (b *bus) watch(ctx context.Context) (*watch, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.started {
+		conn, err := ipc.Dial(ctx, b.dir)
+		if err != nil {
+			return nil, err
+		}
+		b.started = true
+		b.wg.Go(func() { b.read(conn) })
+	}
+	w := &watch{bus: b, jids: make(map[string]bool), ready: make(chan struct{}, 1)}
+	b.watches[w] = struct{}{}
+	return w, nil
+}
+
+// read hands events to the watches until the bus is closed.
+func (b *bus) read(conn *ipc.Client) {
+	pause := 50 * time.Millisecond
+	for {
+		for conn != nil {
+			e, err := conn.Next(b.ctx)
+			if err != nil {
+				conn.Close()
+				conn = nil
+				if b.ctx.Err() != nil {
+					return
+				}
+				b.log.Warn("lost the master's event socket", "err", err)
+				break
+			}
+			pause = 50 * time.Millisecond
+			if strings.HasPrefix(e.Tag, jobPrefix) {
+				b.hand(e)
+			}
+		}
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+		var err error
+		if conn, err = ipc.Dial(b.ctx, b.dir); err != nil {
+			b.log.Debug("cannot connect to the master's event socket", "err", err)
+			conn = nil
+		}
+	}
+}
+
+func (b *bus) hand(e events.Event) {
+	jid, _, _ := strings.Cut(e.Tag[len(jobPrefix):], "/")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w := range b.watches {
+		w.offer(jid, e)
+	}
+}
+
+// watch collects the events of some jobs. While a publish is under way it keeps those of every job, because a minion may
+// answer before the client knows the job's id.
+type watch struct {
+	bus   *bus
+	ready chan struct{} // has one element when there is something to see
+
+	mu    sync.Mutex // guards the fields below
+	jids  map[string]bool
+	open  int // publishes under way
+	held  []heldEvent
+	queue []events.Event
+}
+
+type heldEvent struct {
+	jid string
+	e   events.Event
+}
+
+func (w *watch) offer(jid string, e events.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.jids[jid]:
+		w.queue = append(w.queue, e)
+		w.signal()
+	case w.open > 0:
+		w.held = append(w.held, heldEvent{jid, e})
+	}
+}
+
+func (w *watch) signal() {
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// hold is called before a publish, bind after it, with the job's id or "" if there was none.
+func (w *watch) hold() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open++
+}
+
+func (w *watch) bind(jid string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open--
+	if jid != "" {
+		w.jids[jid] = true
+		for _, h := range w.held {
+			if h.jid == jid {
+				w.queue = append(w.queue, h.e)
+			}
+		}
+		w.signal()
+	}
+	if w.open == 0 {
+		w.held = nil
+	}
+}
+
+// forget drops a job that is of no more interest.
+func (w *watch) forget(jid string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.jids, jid)
+}
+
+// take returns what has come.
+func (w *watch) take() []events.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queue
+	w.queue = nil
+	return q
+}
+
+func (w *watch) close() {
+	w.bus.mu.Lock()
+	defer w.bus.mu.Unlock()
+	delete(w.bus.watches, w)
+}
+
+// part returns the n-th part of a job's tag after the job id: "ret", then the minion's id.
+func part(tag string, n int) string {
+	parts := strings.SplitN(tag, "/", 5)
+	if n+3 >= len(parts) {
+		return ""
+	}
+	return parts[n+3]
+}

@@ -1,0 +1,282 @@
+// Package client commands a running Salt master from the same host, as stock `salt` does: it publishes jobs through the
+// master's request port with the key file that the master leaves for local users, and learns of returns through the event
+// socket. The master may be ours, stand-alone, or stock Salt; an embedded master is commanded through its own methods
+// instead. Salt's source: salt/client/__init__.py.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/events/ipc"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Errors that callers test for.
+var (
+	// ErrNotRunning says that no master uses the socket directory.
+	ErrNotRunning = errors.New("the master is not running")
+	// ErrTimeout says that the master did not answer in time.
+	ErrTimeout = errors.New("the master does not answer")
+	// ErrNoMatch says that the master knows no minion for a target. No job was published.
+	ErrNoMatch = errors.New("no minions matched the target")
+	// ErrNoAnswer says that none of a batch's minions answered a ping, so that none got the job.
+	ErrNoAnswer = errors.New("no minion answered")
+	// ErrAuthentication and ErrAuthorization are the master's refusals.
+	ErrAuthentication = errors.New("Authentication error occurred.") //nolint:staticcheck // Salt's text
+	ErrAuthorization  = errors.New("Authorization error occurred.")  //nolint:staticcheck // Salt's text
+)
+
+// PublishError is another refusal of the master.
+type PublishError struct{ Msg string }
+
+func (e *PublishError) Error() string { return e.Msg }
+
+// Options say how to reach the master. Dialer, Addr and SockDir are needed.
+type Options struct {
+	// Dialer is the transport that the master listens with.
+	Dialer transport.Dialer
+	// Client is how to connect; RequestAddr is set from Addr.
+	Client transport.ClientOptions
+	// Addr is the master's request port, "host:port".
+	Addr string
+	// SockDir is the master's sock_dir, CacheDir its cachedir, PKIDir its pki_dir.
+	SockDir, CacheDir, PKIDir string
+	// User is the name under which commands are recorded ("root", "sudo_alice"); KeyFile holds the key that proves it.
+	User, KeyFile string
+	// HashType names the directories of the job cache; empty means sha256.
+	HashType string
+	// PublishPort is where minions are connected, for telling who is not; 0 means not to look.
+	PublishPort int
+	// PublishTimeout is how long the master may take to answer; 0 means 30 s.
+	PublishTimeout time.Duration
+	// OrderMasters is set under a master of masters: an empty target is no error, and timeouts are sent along.
+	OrderMasters bool
+	// Log is silent when nil.
+	Log *slog.Logger
+}
+
+// Client is a connection to a master. Its methods may be called from several goroutines. Close it.
+type Client struct {
+	o   Options
+	log *slog.Logger
+	req transport.Requester
+	bus *bus
+
+	mu          sync.Mutex // guards the fields below
+	key         string
+	connected   map[string]bool
+	connectedAt time.Time
+}
+
+// New makes a client. It connects when it is used.
+func New(o Options) (*Client, error) {
+	if o.Dialer == nil {
+		return nil, errors.New("cannot reach the master: no transport given")
+	}
+	if err := transport.CheckAddr(o.Addr); err != nil {
+		return nil, err
+	}
+	if o.HashType == "" {
+		o.HashType = "sha256"
+	}
+	if o.PublishTimeout <= 0 {
+		o.PublishTimeout = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Client.RequestAddr = o.Addr
+	o.Client.Log = o.Log
+	req, err := o.Dialer.Requester(o.Client)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the master: %w", err)
+	}
+	c := &Client{o: o, log: o.Log, req: req, bus: newBus(o.SockDir, o.Log)}
+	c.readKey()
+	return c, nil
+}
+
+// Close ends all connections.
+func (c *Client) Close() error {
+	c.bus.close()
+	return c.req.Close()
+}
+
+// readKey reads the local key and says whether it changed. Without one the master will refuse.
+func (c *Client) readKey() bool {
+	b, err := os.ReadFile(c.o.KeyFile)
+	if err != nil {
+		c.log.Debug("cannot read local key", "err", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := c.key != string(b)
+	c.key = string(b)
+	return changed
+}
+
+// Command is a job to publish.
+type Command struct {
+	// Fun is a function's name, or []string for several at once; Arg then has one list for each.
+	Fun any
+	Arg []any
+	// Tgt is text, or []string for list targets; TgtType is Salt's tgt_type, "" meaning glob.
+	Tgt     any
+	TgtType string
+	// Ret names returners, comma separated.
+	Ret string
+	// JID is the job id; empty lets the master choose.
+	JID string
+	// Kwargs are further fields of the request: delimiter, metadata, ret_config, module_executors, …
+	Kwargs map[string]any
+}
+
+// Published is what the master says about a new job.
+type Published struct {
+	JID string
+	// Minions are expected to answer; Missing are ids of a list target that the master does not know.
+	Minions, Missing []string
+}
+
+// Publish sends a job and does not wait for returns. ErrNoMatch if nobody is meant.
+func (c *Client) Publish(ctx context.Context, cmd Command) (Published, error) {
+	if _, err := os.Stat(filepath.Join(c.o.SockDir, ipc.MarkerName)); err != nil {
+		return Published{}, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	reply, err := c.publish(ctx, cmd)
+	if err == nil && empty(reply) && c.readKey() {
+		reply, err = c.publish(ctx, cmd)
+	}
+	if err != nil {
+		return Published{}, err
+	}
+	return c.published(reply)
+}
+
+// empty is how a master refuses without a word.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func (c *Client) publish(ctx context.Context, cmd Command) (any, error) {
+	c.mu.Lock()
+	key := c.key
+	c.mu.Unlock()
+	load := map[string]any{"cmd": "publish", "fun": cmd.Fun, "arg": cmd.Arg, "tgt": cmd.Tgt, "tgt_type": cmd.TgtType,
+		"ret": cmd.Ret, "jid": cmd.JID, "key": key, "user": c.o.User}
+	if cmd.Arg == nil {
+		load["arg"] = []any{}
+	}
+	if cmd.TgtType == "" {
+		load["tgt_type"] = "glob"
+	}
+	if len(cmd.Kwargs) > 0 {
+		load["kwargs"] = maps.Clone(cmd.Kwargs)
+	}
+	if c.o.OrderMasters {
+		load["to"] = int64(c.o.PublishTimeout / time.Second)
+	}
+	return c.Request(ctx, load)
+}
+
+// Request sends a clear request (publish, wheel, runner, …) and returns the reply as the master gave it.
+func (c *Client) Request(ctx context.Context, load map[string]any) (any, error) {
+	body, err := protocol.Envelope{Enc: protocol.EncClear, Load: load, Version: protocol.Version}.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("cannot pack request: %w", err)
+	}
+	wait, cancel := context.WithTimeout(ctx, c.o.PublishTimeout)
+	defer cancel()
+	b, err := c.req.Request(wait, body)
+	if err != nil {
+		if ctx.Err() == nil && wait.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTimeout, err)
+		}
+		return nil, fmt.Errorf("cannot ask the master: %w", err)
+	}
+	v, err := payload.Unmarshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the master's answer: %w", err)
+	}
+	return v, nil
+}
+
+// published reads the reply to a publish.
+func (c *Client) published(reply any) (Published, error) {
+	if text, ok := payload.Text(reply); ok {
+		if text == "" {
+			return Published{}, ErrAuthentication
+		}
+		return Published{}, &PublishError{text}
+	}
+	m, ok := payload.Map(reply)
+	if !ok || len(m) == 0 {
+		return Published{}, ErrAuthentication
+	}
+	if e, ok := m["error"]; ok {
+		return Published{}, refusal(e)
+	}
+	load, ok := payload.Map(m["load"])
+	if !ok {
+		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no load: %.80v", reply)}
+	}
+	p := Published{Minions: texts(load["minions"]), Missing: texts(load["missing"])}
+	p.JID, _ = payload.Text(load["jid"])
+	if e, ok := payload.Text(load["error"]); ok && load["minions"] == nil {
+		return Published{}, &PublishError{e}
+	}
+	if p.JID == "" || len(p.Minions) == 0 && !c.o.OrderMasters {
+		return p, ErrNoMatch
+	}
+	if !protocol.ValidJID(p.JID) {
+		return Published{}, &PublishError{fmt.Sprintf("the master's answer has no usable job id: %.40q", p.JID)}
+	}
+	return p, nil
+}
+
+// refusal is the error in a reply.
+func refusal(e any) error {
+	m, ok := payload.Map(e)
+	if !ok {
+		return &PublishError{fmt.Sprint(e)}
+	}
+	name, _ := payload.Text(m["name"])
+	msg, _ := payload.Text(m["message"])
+	switch name {
+	case "AuthenticationError":
+		return ErrAuthentication
+	case "AuthorizationError":
+		return ErrAuthorization
+	}
+	return &PublishError{msg}
+}
+
+// texts takes the texts out of a list.
+func texts(v any) []string {
+	list, _ := payload.List(v)
+	out := make([]string, 0, len(list))
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

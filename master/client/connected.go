@@ -1,0 +1,126 @@
+package client
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// connectedFor is how long an answer of the system about its connections is used.
+const connectedFor = 10 * time.Second
+
+// disconnected says that a minion has surely no connection to the master: the master remembers its addresses, another
+// remembered minion is connected, and this one is not (salt/utils/minions.py: connected_ids). It is used for the words about
+// a minion that did not return, and is only as good as addresses are: behind address translation it knows nothing.
+func (c *Client) disconnected(id string) bool {
+	if c.o.PublishPort == 0 {
+		return false
+	}
+	if grains, _ := c.Cached(id); grains == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.connectedAt) > connectedFor {
+		c.connected = c.connectedIDs()
+		c.connectedAt = time.Now()
+	}
+	return len(c.connected) > 0 && !c.connected[id]
+}
+
+// connectedIDs are the remembered minions one of whose addresses is connected.
+func (c *Client) connectedIDs() map[string]bool {
+	remote := remotes(c.o.PublishPort)
+	ids := map[string]bool{}
+	if len(remote) == 0 {
+		return ids
+	}
+	for _, id := range c.remembered() {
+		if slices.ContainsFunc(c.addresses(id), func(a netip.Addr) bool { return remote[a] }) {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
+// addresses are those that a minion's cached grains have.
+func (c *Client) addresses(id string) []netip.Addr {
+	grains, _ := c.Cached(id)
+	var out []netip.Addr
+	for _, key := range []string{"ipv4", "ipv6"} {
+		list, _ := payload.List(grains[key])
+		for _, v := range list {
+			s, _ := payload.Text(v)
+			if a, err := netip.ParseAddr(s); err == nil {
+				out = append(out, a.Unmap().WithZone(""))
+			}
+		}
+	}
+	return out
+}
+
+// remotes are the addresses connected to the publish port. A connection over loopback counts for the other addresses of
+// this host.
+func remotes(port int) map[netip.Addr]bool {
+	remote := map[netip.Addr]bool{}
+	loop := false
+	for _, path := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		for s := bufio.NewScanner(f); s.Scan(); {
+			a, ok := parseTCPLine(s.Text(), port)
+			if ok && a.IsLoopback() {
+				loop = true
+			} else if ok {
+				remote[a] = true
+			}
+		}
+		f.Close()
+	}
+	if loop {
+		addrs, _ := net.InterfaceAddrs()
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLoopback() {
+				remote[p.Addr().Unmap().WithZone("")] = true
+			}
+		}
+	}
+	return remote
+}
+
+// parseTCPLine reads a line of /proc/net/tcp or tcp6 and returns the remote address of an established connection to a
+// local port.
+func parseTCPLine(line string, port int) (netip.Addr, bool) {
+	fields := strings.Fields(line)
+	const established = "01"
+	if len(fields) < 4 || fields[3] != established {
+		return netip.Addr{}, false
+	}
+	_, local, ok := strings.Cut(fields[1], ":")
+	n, err := strconv.ParseUint(local, 16, 16)
+	if !ok || err != nil || int(n) != port {
+		return netip.Addr{}, false
+	}
+	host, _, _ := strings.Cut(fields[2], ":")
+	b, err := hex.DecodeString(host)
+	if err != nil || len(b) != 4 && len(b) != 16 {
+		return netip.Addr{}, false
+	}
+	// The kernel prints 32 bit words in the byte order of the host.
+	for i := 0; i < len(b); i += 4 {
+		binary.BigEndian.PutUint32(b[i:], binary.NativeEndian.Uint32(b[i:]))
+	}
+	a, ok := netip.AddrFromSlice(b)
+	return a.Unmap(), ok
+}

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Preview lists the minions that the master would expect to answer, without publishing anything, from the key files and the
+// minion cache on disk (salt/utils/minions.py: CkMinions). Minions of which a grain or pillar is not known count.
+func (c *Client) Preview(tgtType string, tgt any, delimiter string, nodegroups map[string]any) ([]string, error) {
+	ids, err := c.Accepted()
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := tgt.([]string); ok {
+		anys := make([]any, len(list))
+		for i, id := range list {
+			anys[i] = id
+		}
+		tgt = anys
+	}
+	sel, err := target.Select(tgtType, tgt, delimiter, nodegroups, ids, func(id string) target.Cached {
+		grains, pillar := c.Cached(id)
+		return target.Cached{Grains: grains, Pillar: pillar}
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := sel.Greedy()
+	slices.Sort(found)
+	return found, nil
+}

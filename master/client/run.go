@@ -1,0 +1,383 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Status is how a minion's part of a job ended.
+type Status int
+
+// The ways.
+const (
+	Returned     Status = iota // there is a result
+	NoResponse                 // neither a result nor a sign of the job running
+	NotConnected               // the same, and the minion has no connection to the master
+)
+
+// Return is one minion's part of a job.
+type Return struct {
+	ID     string
+	Status Status
+	// Unknown is set with a lost minion when the master has no key of it: a list named it.
+	Unknown bool
+	JID     string
+	// Value is what the function returned.
+	Value any
+	// Out is the outputter that the minion asks for; Retcode is a number, or a map or list for several functions. HasRetcode is
+	// false for returns without one.
+	Out        string
+	Retcode    any
+	HasRetcode bool
+	// Data is the whole return as it travelled.
+	Data map[string]any
+}
+
+// RunOptions say how long to wait.
+type RunOptions struct {
+	// Timeout is how long a minion may keep silent: until it returns, or until it last said that the job is running.
+	Timeout time.Duration
+	// Gather is how long to wait, after Timeout, for answers to the question whether the job is running; as
+	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout.
+	Gather time.Duration
+	// Again is how long to wait between two such questions while the job runs; 0 means the larger of Timeout and 10 s.
+	Again time.Duration
+}
+
+// answerGrace is how long after the timeout answers may come in when no Gather is given.
+const answerGrace = 800 * time.Millisecond
+
+// Run is a published job whose returns are awaited. Close it.
+type Run struct {
+	Published
+	c *Client
+	w *watch
+	o RunOptions
+
+	expected map[string]*expectation
+	seen     map[string]bool // ids that were reported
+	missing  map[string]bool
+	probe    *probe
+	next     time.Time   // of the next probe
+	looks    []time.Time // at the job cache before the first probe
+	err      error
+	wg       sync.WaitGroup
+}
+
+// expectation is what is known of a minion that has not returned.
+type expectation struct {
+	until   time.Time // silence is forgiven until then
+	running bool      // it said so to the last probe
+}
+
+// probe is one question whether the job is running.
+type probe struct {
+	jid    string // "" until it is published
+	start  time.Time
+	end    time.Time // of the wait for answers
+	result chan Published
+}
+
+// Run publishes a job and awaits its returns. The caller ranges over Returns, then closes the run.
+func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Again <= 0 {
+		o.Again = max(o.Timeout, 10*time.Second)
+	}
+	w, err := c.bus.watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	w.hold()
+	p, err := c.Publish(ctx, cmd)
+	w.bind(p.JID)
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	r := &Run{Published: p, c: c, w: w, o: o, expected: make(map[string]*expectation), seen: make(map[string]bool),
+		missing: make(map[string]bool)}
+	now := time.Now()
+	r.expect(p.Minions, now)
+	for _, id := range p.Missing {
+		r.missing[id] = true
+	}
+	// A minion may answer before the master has noticed that this client listens; the job cache knows.
+	for d := 50 * time.Millisecond; d < o.Timeout/2; d *= 3 {
+		r.looks = append(r.looks, now.Add(d))
+	}
+	r.next = now.Add(o.Timeout / 2)
+	if o.Gather > 0 {
+		r.next = now.Add(o.Timeout)
+	}
+	return r, nil
+}
+
+// Close stops waiting. A range over Returns must have ended.
+func (r *Run) Close() {
+	r.wg.Wait()
+	r.w.close()
+}
+
+// Err is why Returns ended early: the context's error, or ErrAuthorization when the master withdrew the job.
+func (r *Run) Err() error { return r.err }
+
+// Outstanding lists the minions that have not been reported yet.
+func (r *Run) Outstanding() []string {
+	var ids []string
+	for id := range r.expected {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (r *Run) expect(ids []string, now time.Time) {
+	for _, id := range ids {
+		if !r.seen[id] && r.expected[id] == nil {
+			r.expected[id] = &expectation{until: now.Add(r.o.Timeout)}
+		}
+	}
+}
+
+// Returns yields every targeted minion exactly once: when its return arrives, or when it is given up. It ends when all
+// are reported, or with ctx.
+func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
+	return func(yield func(Return) bool) {
+		probing, stop := context.WithCancel(ctx)
+		defer stop()
+		for {
+			for _, e := range r.w.take() {
+				ret, ok := r.event(e)
+				if r.err != nil || ok && !yield(ret) {
+					return
+				}
+			}
+			if len(r.expected) == 0 {
+				break
+			}
+			for _, ret := range r.step(probing, time.Now()) {
+				if !yield(ret) {
+					return
+				}
+			}
+			if len(r.expected) == 0 {
+				break
+			}
+			if r.err = r.wait(ctx); r.err != nil {
+				return
+			}
+		}
+		for _, id := range sorted(r.missing) {
+			if !r.seen[id] && !yield(r.lost(id)) {
+				return
+			}
+		}
+	}
+}
+
+func sorted(set map[string]bool) []string {
+	var ids []string
+	for id := range set {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// wait sleeps until something may be done.
+func (r *Run) wait(ctx context.Context) error {
+	until := r.next
+	var published chan Published
+	if p := r.probe; p != nil {
+		until, published = p.end, p.result
+	}
+	if len(r.looks) > 0 && r.looks[0].Before(until) {
+		until = r.looks[0]
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.w.ready:
+	case p := <-published:
+		r.probe.result = nil
+		r.probe.jid = p.JID
+		r.w.bind(p.JID)
+		// Only now the minions have the question.
+		if r.o.Gather > 0 {
+			r.probe.end = time.Now().Add(r.o.Gather)
+		}
+	case <-timer.C:
+	}
+	return nil
+}
+
+// event takes one event in and says whether it is a return to report.
+func (r *Run) event(e events.Event) (Return, bool) {
+	jid := part(e.Tag, -1)
+	if r.probe != nil && jid == r.probe.jid {
+		r.answer(e)
+		return Return{}, false
+	}
+	if jid != r.JID {
+		return Return{}, false
+	}
+	now := time.Now()
+	if ids, ok := e.Data["minions"]; ok {
+		r.expect(texts(ids), now)
+		for _, id := range texts(e.Data["missing"]) {
+			r.missing[id] = true
+		}
+		return Return{}, false
+	}
+	switch part(e.Tag, 0) {
+	case "error":
+		r.err = ErrAuthorization
+	case "ret":
+		id, ok := payload.Text(e.Data["id"])
+		if _, has := e.Data["return"]; ok && has && !r.seen[id] {
+			return r.report(id, e.Data), true
+		}
+	}
+	return Return{}, false
+}
+
+func (r *Run) report(id string, data map[string]any) Return {
+	r.seen[id] = true
+	delete(r.expected, id)
+	ret := Return{ID: id, JID: r.JID, Value: data["return"], Data: data}
+	ret.Out, _ = payload.Text(data["out"])
+	ret.Retcode, ret.HasRetcode = data["retcode"]
+	return ret
+}
+
+// lost gives a minion up.
+func (r *Run) lost(id string) Return {
+	r.seen[id] = true
+	delete(r.expected, id)
+	ret := Return{ID: id, JID: r.JID, Status: NoResponse, Unknown: r.missing[id]}
+	if r.c.disconnected(id) {
+		ret.Status = NotConnected
+	}
+	return ret
+}
+
+// answer takes one minion's answer to the question whether the job is running.
+func (r *Run) answer(e events.Event) {
+	if part(e.Tag, 0) != "ret" {
+		return
+	}
+	id, ok := payload.Text(e.Data["id"])
+	if !ok || r.seen[id] {
+		return
+	}
+	if code, ok := payload.Int(e.Data["retcode"]); ok && code > 0 {
+		r.c.log.Error("saltutil returning errors on minion " + id)
+		return
+	}
+	job, ok := payload.Map(e.Data["return"])
+	if inner, is := payload.Map(job["return"]); is && len(inner) == 0 {
+		return
+	}
+	if !ok || len(job) == 0 {
+		return
+	}
+	now := time.Now()
+	r.expect([]string{id}, now)
+	x := r.expected[id]
+	x.running = true
+	x.until = now.Add(r.o.Timeout)
+}
+
+// step does what the time asks for: probes, and gives up minions after one.
+func (r *Run) step(ctx context.Context, now time.Time) []Return {
+	if p := r.probe; p != nil {
+		if now.Before(p.end) {
+			return nil
+		}
+		if p.result != nil { // the master did not even take the question
+			r.w.bind("")
+		} else if p.jid != "" {
+			r.w.forget(p.jid)
+		}
+		r.probe = nil
+		out := r.giveUp(now)
+		r.next = p.start.Add(r.o.Again)
+		if r.next.Before(now) {
+			r.next = now
+		}
+		return out
+	}
+	look := len(r.looks) > 0 && !now.Before(r.looks[0])
+	if look {
+		r.looks = r.looks[1:]
+	}
+	if now.Before(r.next) && !look {
+		return nil
+	}
+	out := r.fromCache()
+	if len(r.expected) > 0 && !now.Before(r.next) {
+		r.ask(ctx, now)
+	}
+	return out
+}
+
+// giveUp reports the minions that neither returned nor are running the job.
+func (r *Run) giveUp(now time.Time) []Return {
+	out := r.fromCache()
+	for _, id := range r.Outstanding() {
+		if x := r.expected[id]; !x.running && !now.Before(x.until) {
+			out = append(out, r.lost(id))
+		}
+	}
+	return out
+}
+
+// fromCache finds returns whose events did not arrive here.
+func (r *Run) fromCache() []Return {
+	var out []Return
+	for _, id := range r.c.cachedIDs(r.JID) {
+		if r.expected[id] == nil {
+			continue
+		}
+		if data, ok := r.c.cached(r.JID, id); ok {
+			out = append(out, r.report(id, data))
+		}
+	}
+	return out
+}
+
+// ask publishes the question whether the job is running, in the background.
+func (r *Run) ask(ctx context.Context, now time.Time) {
+	ids := r.Outstanding()
+	for _, x := range r.expected {
+		x.running = false
+	}
+	p := &probe{start: now, result: make(chan Published, 1)}
+	if r.o.Gather > 0 {
+		p.end = now.Add(r.o.Gather + r.c.o.PublishTimeout)
+	} else {
+		p.end = now.Add(r.o.Timeout - r.o.Timeout/2 + answerGrace)
+	}
+	r.probe = p
+	r.w.hold()
+	r.wg.Go(func() {
+		pub, err := r.c.Publish(ctx, Command{Fun: "saltutil.find_job", Arg: []any{r.JID}, Tgt: ids, TgtType: "list"})
+		if err != nil {
+			r.c.log.Debug("cannot ask for a running job", "jid", r.JID, "err", err)
+			pub = Published{}
+		}
+		p.result <- pub
+	})
+}

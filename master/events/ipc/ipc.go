@@ -1,0 +1,255 @@
+// Package ipc opens Salt's event sockets on the master's host: master_event_pub.ipc, from which every client gets every
+// event, and master_event_pull.ipc, into which clients write events; and the client side of both. Salt's own command
+// line tools (salt, salt-key, salt-run) and engines talk through them. A master that is embedded in another program does not
+// need them. Salt's source: salt/transport/ipc.py, salt/utils/event.py, salt/transport/frame.py.
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/events"
+)
+
+// Names of the sockets below sock_dir.
+const (
+	PubName  = "master_event_pub.ipc"
+	PullName = "master_event_pull.ipc"
+	// MarkerName is a file that Salt's command line tools look for before they start; nobody connects to it.
+	MarkerName = "publish_pull.ipc"
+)
+
+const (
+	maxClients   = 256
+	maxEvent     = 128 << 20 // a return may be as large as the transport allows
+	writeTimeout = 30 * time.Second
+)
+
+// Options of a Server.
+type Options struct {
+	// Dir is sock_dir; it is created (0750) when it is missing.
+	Dir string
+	// PubMode is the mode of the publishing socket; 0 means 0660, as Salt 3007 sets. The other sockets are 0600.
+	PubMode fs.FileMode
+	// Framing is how events are sent.
+	Framing Framing
+	// Log gets clients that were dropped; nil is silent.
+	Log *slog.Logger
+}
+
+// Server is the open sockets. Close it.
+type Server struct {
+	bus   *events.Bus
+	frame Framing
+	log   *slog.Logger
+	paths []string
+	pub   net.Listener
+	pull  net.Listener
+
+	ctx    context.Context // life of the server
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex // guards conns
+	conns map[net.Conn]struct{}
+}
+
+// Listen opens the sockets and serves them until Close. A socket of a dead master is replaced; one that answers belongs to
+// a running master and is an error.
+func Listen(bus *events.Bus, o Options) (*Server, error) {
+	if o.PubMode == 0 {
+		o.PubMode = 0o660
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
+		return nil, fmt.Errorf("cannot create socket directory %q: %w", o.Dir, err)
+	}
+	s := &Server{bus: bus, frame: o.Framing, log: o.Log, conns: make(map[net.Conn]struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var err error
+	if s.pub, err = s.listen(filepath.Join(o.Dir, PubName), o.PubMode); err == nil {
+		if s.pull, err = s.listen(filepath.Join(o.Dir, PullName), 0o600); err == nil {
+			err = s.mark(filepath.Join(o.Dir, MarkerName))
+		}
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.wg.Go(func() { s.accept(s.pub, s.publish) })
+	s.wg.Go(func() { s.accept(s.pull, s.receive) })
+	return s, nil
+}
+
+// listen binds under another name and moves the socket into place, so that it never exists with a wrong mode.
+func (s *Server) listen(path string, mode fs.FileMode) (net.Listener, error) {
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("cannot listen on %q: another master serves it", path)
+	}
+	temp := path + ".new"
+	os.Remove(temp)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	err = os.Chmod(temp, mode)
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		l.Close()
+		os.Remove(temp)
+		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
+	}
+	s.paths = append(s.paths, path)
+	return l, nil
+}
+
+func (s *Server) mark(path string) error {
+	os.Remove(path)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return fmt.Errorf("cannot create %q: %w", path, err)
+	}
+	s.paths = append(s.paths, path)
+	return nil
+}
+
+// Close closes the sockets, removes them, and returns when all clients are gone.
+func (s *Server) Close() error {
+	s.cancel()
+	for _, l := range []net.Listener{s.pub, s.pull} {
+		if l != nil {
+			l.Close()
+		}
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	var err error
+	for _, p := range s.paths {
+		if e := os.Remove(p); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	s.paths = nil
+	return err
+}
+
+func (s *Server) accept(l net.Listener, serve func(net.Conn)) {
+	pause := time.Millisecond
+	for {
+		c, err := l.Accept()
+		if s.ctx.Err() != nil {
+			if err == nil {
+				c.Close()
+			}
+			return
+		}
+		if err != nil {
+			s.log.Warn("cannot accept on event socket", "err", err)
+			select {
+			case <-time.After(pause):
+			case <-s.ctx.Done():
+				return
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = time.Millisecond
+		if !s.add(c) {
+			c.Close()
+			continue
+		}
+		s.wg.Go(func() {
+			defer s.drop(c)
+			defer func() {
+				if r := recover(); r != nil {
+					s.log.Error("event client ended in a panic", "err", r)
+				}
+			}()
+			serve(c)
+		})
+	}
+}
+
+func (s *Server) add(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) >= maxClients || s.ctx.Err() != nil {
+		return false
+	}
+	s.conns[c] = struct{}{}
+	return true
+}
+
+func (s *Server) drop(c net.Conn) {
+	c.Close()
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+}
+
+// publish sends every event to one client. A client that falls behind is cut off: Salt's clients take a closed socket
+// as a reason to connect again, a silent gap they would not notice.
+func (s *Server) publish(c net.Conn) {
+	sub := s.bus.Subscribe(events.SubscribeOptions{})
+	defer sub.Close()
+	prefixed := s.frame == Prefixed || s.frame == Auto && wantsPrefix(c)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	s.wg.Go(func() {
+		// Clients write nothing here; the read ends when they leave.
+		var b [64]byte
+		for {
+			if _, err := c.Read(b[:]); err != nil {
+				cancel()
+				return
+			}
+		}
+	})
+	for e := range sub.All(ctx) {
+		if e.Missed > 0 {
+			s.log.Warn("event client is too slow and was cut off", "missed", e.Missed)
+			return
+		}
+		body, err := frame(e.Tag, e.Data, prefixed)
+		if err != nil {
+			s.log.Warn("cannot pack event", "tag", e.Tag, "err", err)
+			continue
+		}
+		c.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := c.Write(body); err != nil {
+			return
+		}
+	}
+}
+
+// receive reads the events that one client writes.
+func (s *Server) receive(c net.Conn) {
+	r := newReader(c)
+	for {
+		tag, data, err := r.next()
+		if err != nil {
+			if s.ctx.Err() == nil && !isEOF(err) {
+				s.log.Warn("bad event on pull socket", "err", err)
+			}
+			return
+		}
+		s.bus.Publish(tag, data)
+	}
+}

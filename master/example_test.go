@@ -1,0 +1,95 @@
+package master_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing/fstest"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/store"
+)
+
+// A program that is a Salt master: it serves stock minions and brine's, opens nothing but its two ports, and pings whoever
+// is there once a minute.
+func Example() {
+	ctx, stop := context.WithTimeout(context.Background(), time.Hour)
+	defer stop()
+	m, err := master.New(master.Options{
+		PKIDir:     "/var/lib/ours/pki",
+		CacheDir:   "/var/lib/ours/cache",
+		AutoAccept: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		<-m.Ready()
+		for ctx.Err() == nil {
+			results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
+			fmt.Println(results, err)
+			time.Sleep(time.Minute)
+		}
+	}()
+	if err := m.Serve(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Results can be read as they come: each as soon as its minion sent it, and those that did not answer at the end.
+func ExampleMaster_Submit() {
+	var m *master.Master // from New, serving
+	ctx := context.Background()
+	run, err := m.Submit(ctx, master.Job{Fun: "cmd.run", Args: []any{"uptime"}, Tgt: "G@os:Debian and web*", TgtType: "compound"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer run.Close()
+	for {
+		r, err := run.Next(ctx)
+		if err != nil {
+			break // io.EOF: that was all
+		}
+		fmt.Println(r.ID, r.Status, r.Retcode, r.Return)
+	}
+}
+
+// Files, pillar and the decision about new keys can come from the program.
+func ExampleNew() {
+	known := map[string]string{"web1": "the public key that the machine was made with"}
+	m, err := master.New(master.Options{
+		Files: fstest.MapFS{"motd.sls": {Data: []byte("/etc/motd:\n  file.managed:\n    - contents: hello\n")}},
+		Pillar: func(ctx context.Context, r pillar.Request) (map[string]any, error) {
+			return map[string]any{"name": r.ID}, nil
+		},
+		FileAccess: func(id, saltenv, path string) bool { return path != "private" || id == "web1" },
+		Store:      store.NewMemory(),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	for id, key := range known {
+		if err := m.Keys().Preseed(id, key); err != nil {
+			fmt.Println("web1 needs a real key")
+		}
+	}
+	// Output: web1 needs a real key
+}
+
+// Everything that happens can be listened to.
+func ExampleMaster_Events() {
+	var m *master.Master // from New
+	s := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/"})
+	defer s.Close()
+	for e := range s.All(context.Background()) {
+		if e.Missed > 0 {
+			fmt.Println(e.Missed, "events were lost: this loop is too slow")
+			continue
+		}
+		fmt.Println(e.Tag, e.Data["id"])
+	}
+}

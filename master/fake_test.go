@@ -1,0 +1,358 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/mem"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// keyPool makes RSA keys once for all tests.
+var keyPool = struct {
+	sync.Mutex
+	keys []*crypt.PrivateKey
+}{}
+
+func testKey(t testing.TB, i int) *crypt.PrivateKey {
+	t.Helper()
+	keyPool.Lock()
+	defer keyPool.Unlock()
+	for len(keyPool.keys) <= i {
+		k, err := crypt.GenerateKey(2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyPool.keys = append(keyPool.keys, k)
+	}
+	return keyPool.keys[i]
+}
+
+// rig is a serving master and the network it is on.
+type rig struct {
+	*master.Master
+	t      testing.TB
+	dialer transport.Dialer
+	stop   context.CancelFunc
+	done   chan error
+}
+
+// serve starts a master over the in-memory transport, or over ZeroMQ on loopback when BRINE_TEST_ZEROMQ is set or the
+// options say so, and ends it with the test.
+func serve(t testing.TB, o master.Options) *rig {
+	t.Helper()
+	var dialer transport.Dialer
+	if o.Listen == nil {
+		var n mem.Network
+		o.Listen, dialer = n.Listen, n.Dialer()
+	} else {
+		dialer = zeromq.New()
+	}
+	if o.PKIDir == "" {
+		// Making a key takes long: all tests use the same.
+		o.PKIDir = filepath.Join(t.TempDir(), "pki")
+	}
+	if _, err := os.Stat(filepath.Join(o.PKIDir, "master.pem")); err != nil {
+		if err := os.MkdirAll(o.PKIDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(o.PKIDir, "master.pem"), testKey(t, 0).PEM(), 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Interface, o.PublishPort, o.RetPort = "127.0.0.1", master.AnyPort, master.AnyPort
+	if o.Log == nil && testing.Verbose() {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	m, err := master.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &rig{Master: m, t: t, dialer: dialer, stop: cancel, done: make(chan error, 1)}
+	go func() { r.done <- m.Serve(ctx) }()
+	select {
+	case <-m.Ready():
+	case err := <-r.done:
+		t.Fatal("serve:", err)
+	}
+	t.Cleanup(r.end)
+	return r
+}
+
+// end stops the master and waits until it is gone.
+func (r *rig) end() {
+	r.t.Helper()
+	r.stop()
+	select {
+	case err := <-r.done:
+		r.done <- nil
+		if err != nil {
+			r.t.Error("serve:", err)
+		}
+	case <-time.After(20 * time.Second):
+		buf := make([]byte, 1<<20)
+		r.t.Fatalf("the master does not end:\n%s", buf[:runtime.Stack(buf, true)])
+	}
+}
+
+// minion is what a minion does on the wire, and nothing else.
+type minion struct {
+	t    testing.TB
+	rig  *rig
+	id   string
+	key  *crypt.PrivateKey
+	conn transport.Requester
+
+	signed    protocol.SigninResult
+	requester protocol.Requester
+
+	mu   sync.Mutex // guards jobs
+	jobs []protocol.Job
+
+	// run answers a job; nil returns true for everything. An errSilent keeps quiet.
+	run func(j protocol.Job) (any, error)
+	sub transport.Subscriber
+	wg  sync.WaitGroup
+}
+
+var errSilent = errors.New("no return")
+
+// newMinion makes a minion with the i-th test key; 0 is the master's own.
+func (r *rig) newMinion(id string, i int) *minion {
+	r.t.Helper()
+	m := &minion{t: r.t, rig: r, id: id, key: testKey(r.t, i)}
+	var err error
+	if m.conn, err = r.dialer.Requester(transport.ClientOptions{RequestAddr: r.RequestAddr().String(), PublishAddr: r.PublishAddr().String()}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(m.close)
+	return m
+}
+
+func (m *minion) close() {
+	if m.sub != nil {
+		m.sub.Close()
+	}
+	m.conn.Close()
+	m.wg.Wait()
+}
+
+// send sends raw bytes and decodes the reply.
+func (m *minion) send(body []byte) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	b, err := m.conn.Request(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return payload.Unmarshal(b)
+}
+
+func (m *minion) sendValue(v any) (any, error) {
+	b, err := payload.Marshal(v)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return m.send(b)
+}
+
+// signIn signs in once.
+func (m *minion) signIn() protocol.SigninStatus {
+	m.t.Helper()
+	return m.signInWith(protocol.Signin{})
+}
+
+func (m *minion) signInWith(s protocol.Signin) protocol.SigninStatus {
+	m.t.Helper()
+	s.ID, s.Key = m.id, m.key
+	if s.MasterKey == nil {
+		s.MasterKey = m.signed.MasterKey
+	}
+	e, err := s.Request()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	v, err := m.send(b)
+	if err != nil {
+		m.t.Fatal("sign-in:", err)
+	}
+	res, err := s.Reply(v)
+	if err != nil {
+		m.t.Fatalf("sign-in: %v in %v", err, v)
+	}
+	if res.Status == protocol.Accepted {
+		m.signed = res
+		tok, err := protocol.RequestToken(m.key)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.requester = protocol.Requester{ID: m.id, Session: res.Session, Token: tok}
+	}
+	return res.Status
+}
+
+// accepted makes a minion that is signed in.
+func (r *rig) accepted(id string, i int) *minion {
+	r.t.Helper()
+	m := r.newMinion(id, i)
+	if st := m.signIn(); st != protocol.Accepted {
+		r.t.Fatalf("sign-in of %s: %v", id, st)
+	}
+	return m
+}
+
+// call sends an encrypted request and opens the answer.
+func (m *minion) call(load map[string]any) (any, error) {
+	m.t.Helper()
+	e, nonce, err := m.requester.Pack(load, time.Now())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	v, err := m.send(b)
+	if err != nil {
+		return nil, err
+	}
+	return m.requester.OpenReply(v, nonce)
+}
+
+// must is call without error.
+func (m *minion) must(load map[string]any) any {
+	m.t.Helper()
+	v, err := m.call(load)
+	if err != nil {
+		m.t.Fatalf("%v: %v", load["cmd"], err)
+	}
+	return v
+}
+
+// pillar asks for the pillar.
+func (m *minion) pillar(load map[string]any) (map[string]any, error) {
+	m.t.Helper()
+	l := map[string]any{"cmd": "_pillar", "ver": "2", "grains": map[string]any{"os": "Debian"}, "saltenv": nil}
+	for k, v := range load {
+		l[k] = v
+	}
+	e, nonce, err := m.requester.Pack(l, time.Now())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	b, _ := e.Marshal()
+	v, err := m.send(b)
+	if err != nil {
+		return nil, err
+	}
+	return protocol.OpenPillar(v, m.key, m.signed.MasterKey, "", "", nonce)
+}
+
+// subscribe makes the minion do jobs.
+func (m *minion) subscribe() *minion {
+	m.t.Helper()
+	ready := make(chan struct{})
+	var once sync.Once
+	var err error
+	before := m.rig.Subscribers()
+	m.sub, err = m.rig.dialer.Subscribe(context.Background(), transport.ClientOptions{ID: m.id, RequestAddr: m.rig.RequestAddr().String(), PublishAddr: m.rig.PublishAddr().String(),
+		OnState: func(s transport.State) {
+			if s.Connected {
+				once.Do(func() { close(ready) })
+			}
+		}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	select {
+	case <-ready:
+	case <-time.After(10 * time.Second):
+		m.t.Fatal("cannot subscribe")
+	}
+	eventually(m.t, "subscribed", func() bool { return m.rig.Subscribers() > before })
+	m.wg.Go(func() {
+		for msg := range m.sub.Messages() {
+			m.published(msg)
+		}
+	})
+	return m
+}
+
+func (m *minion) published(msg []byte) {
+	e, err := protocol.ParseEnvelope(msg, payload.Limits{})
+	if err != nil {
+		m.t.Errorf("%s: %v", m.id, err)
+		return
+	}
+	job, err := protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
+	if errors.Is(err, protocol.ErrReauth) {
+		if m.signIn() != protocol.Accepted {
+			return
+		}
+		job, err = protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
+	}
+	if err != nil {
+		m.t.Errorf("%s: publish: %v", m.id, err)
+		return
+	}
+	j, err := protocol.ParseJob(job)
+	if err != nil {
+		m.t.Errorf("%s: %v", m.id, err)
+		return
+	}
+	if ok, _ := target.Match(j.TgtType, j.Tgt, j.Delimiter, target.Subject{ID: m.id, Grains: func() map[string]any { return map[string]any{"os": "Debian"} }}); !ok {
+		return
+	}
+	m.mu.Lock()
+	m.jobs = append(m.jobs, j)
+	m.mu.Unlock()
+	var ret any = true
+	if m.run != nil {
+		if ret, err = m.run(j); errors.Is(err, errSilent) {
+			return
+		}
+	}
+	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: 0, Success: true}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
+		m.t.Errorf("%s: return: %v", m.id, err)
+	}
+}
+
+// got are the functions that the minion was asked for.
+func (m *minion) got() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for _, j := range m.jobs {
+		out = append(out, strings.Join(j.Fun, ","))
+	}
+	return out
+}
+
+// eventually waits for a condition that something else brings about.
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain:", what)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package fileserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of a listing. A tree beyond them is a mistake (a link to /), not a state tree.
+const (
+	maxEntries = 1 << 20
+	maxDepth   = 128
+)
+
+// tree is a directory tree below one point, by slash-separated names relative to it.
+type tree interface {
+	readDir(name string) ([]fs.DirEntry, error)
+	stat(name string) (fs.FileInfo, error) // follows links
+	readLink(name string) (string, error)
+	open(name string) (Handle, error)
+	where(name string) string        // for people
+	inside(link, target string) bool // whether a link leads to something in the tree
+	follows() bool                   // whether links to directories are walked into
+	close() error
+}
+
+// confinedTree never leaves its directory, whatever links say: os.Root resolves every part beneath it.
+type confinedTree struct {
+	root *os.Root
+	dir  string
+}
+
+func openConfined(dir string) (tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &confinedTree{root, dir}, nil
+}
+
+func (t *confinedTree) readDir(name string) ([]fs.DirEntry, error) {
+	f, err := t.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+func (t *confinedTree) stat(name string) (fs.FileInfo, error) { return t.root.Stat(name) }
+func (t *confinedTree) readLink(name string) (string, error)  { return t.root.Readlink(name) }
+func (t *confinedTree) where(name string) string {
+	return filepath.Join(t.dir, filepath.FromSlash(name))
+}
+func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link when it follows none
+func (t *confinedTree) follows() bool              { return false }
+func (t *confinedTree) close() error               { return t.root.Close() }
+func (t *confinedTree) open(name string) (Handle, error) {
+	return regular(t.root.OpenFile(name, os.O_RDONLY|nonblock, 0))
+}
+
+// followingTree follows links wherever they lead, as Salt does by default: those who can write to file_roots decide what is
+// served. Names of minions were checked for "..", so only links lead out.
+type followingTree struct{ dir string }
+
+func openFollowing(dir string) (tree, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a directory", dir)
+	}
+	return &followingTree{dir}, nil
+}
+
+func (t *followingTree) where(name string) string {
+	return filepath.Join(t.dir, filepath.FromSlash(name))
+}
+func (t *followingTree) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(t.where(name)) }
+func (t *followingTree) stat(name string) (fs.FileInfo, error)      { return os.Stat(t.where(name)) }
+func (t *followingTree) readLink(name string) (string, error)       { return os.Readlink(t.where(name)) }
+func (t *followingTree) follows() bool                              { return true }
+func (t *followingTree) close() error                               { return nil }
+func (t *followingTree) open(name string) (Handle, error) {
+	return regular(os.OpenFile(t.where(name), os.O_RDONLY|nonblock, 0))
+}
+
+func (t *followingTree) inside(link, target string) bool {
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(t.where(link)), target)
+	}
+	root, err := filepath.EvalSymlinks(t.dir)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		target = real
+	}
+	rel, err := filepath.Rel(root, target)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// regular refuses what is not a plain file, without having waited for the other end of a pipe.
+func regular(f *os.File, err error) (Handle, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRegular(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkRegular closes what is not a plain file, with the error to answer.
+func checkRegular(f fs.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotFound
+	}
+	if err != nil {
+		f.Close()
+	}
+	return err
+}
+
+// fsTree is any fs.FS.
+type fsTree struct {
+	fsys fs.FS
+	name string
+}
+
+func (t *fsTree) readDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.fsys, name) }
+func (t *fsTree) stat(name string) (fs.FileInfo, error)      { return fs.Stat(t.fsys, name) }
+func (t *fsTree) readLink(name string) (string, error)       { return fs.ReadLink(t.fsys, name) }
+func (t *fsTree) where(name string) string                   { return path.Join(t.name, name) }
+func (t *fsTree) inside(string, string) bool                 { return true }
+func (t *fsTree) follows() bool                              { return false }
+func (t *fsTree) close() error                               { return nil }
+func (t *fsTree) open(name string) (Handle, error) {
+	f, err := t.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRegular(f); err != nil {
+		return nil, err
+	}
+	if h, ok := f.(Handle); ok {
+		return h, nil
+	}
+	return &readerHandle{f}, nil
+}
+
+// readerHandle reads at an offset from files that only read forwards.
+type readerHandle struct{ fs.File }
+
+func (h *readerHandle) ReadAt(b []byte, offset int64) (int, error) {
+	if s, ok := h.File.(io.Seeker); ok {
+		if _, err := s.Seek(offset, io.SeekStart); err != nil {
+			return 0, err
+		}
+	} else if n, err := io.CopyN(io.Discard, h.File, offset); err != nil {
+		return 0, fmt.Errorf("file ends at %d: %w", n, err)
+	}
+	n, err := io.ReadFull(h.File, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// walker lists a tree as salt/fileserver/roots.py does.
+type walker struct {
+	ctx       context.Context
+	tree      tree
+	skipLinks bool // fileserver_ignoresymlinks
+	out       *Listing
+	entries   int
+}
+
+// walk lists one directory; above are the directories that lead to it, to notice a link into one of them.
+func (w *walker) walk(dir string, above []fs.FileInfo) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := w.tree.readDir(dir)
+	if err != nil {
+		if dir == "." && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // unreadable or gone meanwhile: Salt leaves it out, too
+	}
+	for _, e := range entries {
+		if w.entries++; w.entries > maxEntries {
+			return fmt.Errorf("more than %d entries below %q", maxEntries, w.tree.where("."))
+		}
+		name := path.Join(dir, e.Name())
+		link := e.Type()&fs.ModeSymlink != 0
+		if link && w.skipLinks {
+			continue
+		}
+		isDir := e.IsDir()
+		var info fs.FileInfo
+		if link {
+			if info, err = w.tree.stat(name); err == nil {
+				isDir = info.IsDir()
+			}
+			if dest, err := w.tree.readLink(name); err == nil && w.tree.inside(name, dest) {
+				w.out.Links[name] = dest
+			}
+		}
+		if !isDir {
+			w.out.Files = append(w.out.Files, name)
+			continue
+		}
+		w.out.Dirs = append(w.out.Dirs, name)
+		if err := w.enter(name, link, info, above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) enter(name string, link bool, info fs.FileInfo, above []fs.FileInfo) error {
+	if sub, err := w.tree.readDir(name); err == nil && len(sub) == 0 {
+		w.out.EmptyDirs = append(w.out.EmptyDirs, name)
+		return nil
+	}
+	if link && !w.tree.follows() || len(above) >= maxDepth {
+		return nil
+	}
+	if w.tree.follows() {
+		if info == nil {
+			var err error
+			if info, err = w.tree.stat(name); err != nil {
+				return nil
+			}
+		}
+		for _, a := range above {
+			if a != nil && os.SameFile(a, info) {
+				return nil
+			}
+		}
+	}
+	return w.walk(name, append(above, info))
+}
+
+// list lists a tree into out.
+func list(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
+	if out.Links == nil {
+		out.Links = make(map[string]string)
+	}
+	w := walker{ctx: ctx, tree: t, skipLinks: skipLinks, out: out}
+	top, err := t.stat(".")
+	if err != nil {
+		return nil
+	}
+	return w.walk(".", []fs.FileInfo{top})
+}
+
+// find describes a regular file of a tree.
+func find(t tree, name string) (Found, error) {
+	info, err := t.stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		// Not there, not readable, or a link that leads out: for the minion it is all the same.
+		return Found{}, ErrNotFound
+	}
+	return Found{Path: t.where(name), Rel: name, Info: info}, nil
+}

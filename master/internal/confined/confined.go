@@ -1,0 +1,220 @@
+// Package confined keeps files below one directory, whatever the name says: every path is resolved by the kernel
+// beneath an open directory (os.Root), only regular files are read, sizes are limited before reading, and writes replace
+// a file in one step. It is the only way in which the master turns an id, a job id or a path of a peer into a file.
+package confined
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// ErrNotRegular says that a name is a directory, link, pipe, socket or device where a plain file was expected.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Dir is a directory that names cannot leave. Its methods may be called from several goroutines.
+type Dir struct {
+	root *os.Root
+	path string
+}
+
+// Open opens the directory at path, creating it with the given permissions when it does not exist.
+func Open(dir string, perm fs.FileMode) (*Dir, error) {
+	if err := os.MkdirAll(dir, perm); err != nil {
+		return nil, fmt.Errorf("cannot create directory %q: %w", dir, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open directory %q: %w", dir, err)
+	}
+	return &Dir{root: root, path: dir}, nil
+}
+
+// Path is the name that the directory was opened with.
+func (d *Dir) Path() string { return d.path }
+
+// Close gives the directory back. Later calls fail.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Mkdir makes the directories of name, each with the given permissions.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error { return d.root.MkdirAll(name, perm) }
+
+// Stat describes a name without following a link in its last part.
+func (d *Dir) Stat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
+
+// Remove removes a file or an empty directory; a name that is not there is no error.
+func (d *Dir) Remove(name string) error {
+	err := d.root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// RemoveAll removes a name and everything below it.
+func (d *Dir) RemoveAll(name string) error { return d.root.RemoveAll(name) }
+
+// List returns the entries of a directory below, unsorted. A directory that is not there has no entries.
+func (d *Dir) List(name string) ([]fs.DirEntry, error) {
+	f, err := d.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// OpenFile opens a regular file for reading. It neither waits for the writer of a pipe nor opens devices.
+func (d *Dir) OpenFile(name string) (*os.File, fs.FileInfo, error) {
+	f, err := d.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Read returns the content of a regular file of at most limit bytes, and its description.
+func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	f, info, err := d.OpenFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return nil, nil, fmt.Errorf("cannot read %q: %d bytes are more than %d", name, info.Size(), limit)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("cannot read %q: more than %d bytes", name, limit)
+	}
+	return b, info, err
+}
+
+// Write replaces a file by data in one step: a reader sees the old content or the new one, never a part. With sync the
+// data is on the disk before the name is.
+func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error {
+	temp := path.Join(path.Dir(name), ".new-"+randomName())
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = d.root.Rename(temp, name)
+	}
+	if err != nil {
+		d.root.Remove(temp)
+	}
+	return err
+}
+
+// Create makes a file that must not exist yet and reports whether it was this call that made it.
+func (d *Dir) Create(name string, data []byte, perm fs.FileMode) (bool, error) {
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return true, err
+}
+
+// MakeDir makes one directory and reports whether it was this call that made it.
+func (d *Dir) MakeDir(name string, perm fs.FileMode) (bool, error) {
+	err := d.root.Mkdir(name, perm)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// WriteAt writes data at an offset of a regular file; create makes or empties the file first. Writing behind the end is
+// refused, so a file has no holes.
+func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm fs.FileMode) error {
+	flags := os.O_WRONLY | nonblock
+	if create {
+		flags |= os.O_CREATE | os.O_TRUNC
+	}
+	f, err := d.root.OpenFile(name, flags, perm)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = &fs.PathError{Op: "write", Path: name, Err: ErrNotRegular}
+	case offset > info.Size():
+		err = fmt.Errorf("cannot write %q: offset %d is behind its end %d", name, offset, info.Size())
+	default:
+		_, err = f.WriteAt(data, offset)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// Size is how many bytes the regular files below a directory hold. A directory that is not there holds none.
+func (d *Dir) Size(name string) (int64, error) {
+	entries, err := d.List(name)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, e := range entries {
+		if e.IsDir() {
+			below, err := d.Size(path.Join(name, e.Name()))
+			if err != nil {
+				return 0, err
+			}
+			n += below
+		} else if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+	}
+	return n, nil
+}
+
+func randomName() string {
+	var b [12]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,350 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// ErrNotServing is returned by calls that need the network before Serve has begun or after it has ended.
+var ErrNotServing = errors.New("master is not serving")
+
+// NoMinionsError says that a target means no minion that the master knows.
+type NoMinionsError struct {
+	Tgt any
+	// Missing are the ids of a list target.
+	Missing []string
+}
+
+func (e *NoMinionsError) Error() string {
+	return fmt.Sprintf("Master could not resolve minions for target %v", e.Tgt)
+}
+
+func isNoMinions(err error) bool {
+	var e *NoMinionsError
+	return errors.As(err, &e)
+}
+
+// Call is a function with its arguments.
+type Call struct {
+	Fun    string
+	Args   []any
+	Kwargs map[string]any
+}
+
+// Job is a command for minions.
+type Job struct {
+	// Fun, Args and Kwargs are what to run.
+	Fun    string
+	Args   []any
+	Kwargs map[string]any
+	// Calls, when set, are run in their place one after the other: a compound command.
+	Calls []Call
+
+	// Tgt is whom to run it: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means glob.
+	Tgt       any
+	TgtType   string
+	Delimiter string
+
+	// JID chooses the job id; empty lets the master make one.
+	JID string
+	// Ret names returners on the minions, User who orders, Metadata what comes back with every return.
+	Ret      string
+	User     string
+	Metadata any
+	// Asker is the minion that ordered the job through peer publishing.
+	Asker string
+	// NoCache keeps the job and its returns out of the store.
+	NoCache bool
+	// Extra are further fields of the published map: module_executors, ret_config, …
+	Extra map[string]any
+
+	// Timeout and GatherTimeout are those of Options, for this job.
+	Timeout, GatherTimeout time.Duration
+}
+
+// Published is a job on its way.
+type Published struct {
+	JID string
+	// Minions are expected to answer; Missing are ids of a list target that the master does not know.
+	Minions, Missing []string
+}
+
+// arg is the arguments of a call as they travel.
+func (c Call) arg() []any {
+	out := append([]any{}, c.Args...)
+	if len(c.Kwargs) > 0 {
+		kw := maps.Clone(c.Kwargs)
+		kw["__kwarg__"] = true
+		out = append(out, kw)
+	}
+	return out
+}
+
+// onWire is fun and arg as they travel.
+func (j Job) onWire() (fun any, arg []any, err error) {
+	if len(j.Calls) == 0 {
+		if j.Fun == "" {
+			return nil, nil, errors.New("job has no function")
+		}
+		return j.Fun, Call{j.Fun, j.Args, j.Kwargs}.arg(), nil
+	}
+	funs := make([]any, len(j.Calls))
+	arg = make([]any, len(j.Calls))
+	for i, c := range j.Calls {
+		if c.Fun == "" {
+			return nil, nil, fmt.Errorf("call %d of job has no function", i+1)
+		}
+		funs[i], arg[i] = c.Fun, c.arg()
+	}
+	return funs, arg, nil
+}
+
+// publication is a job in Salt's terms, ready to be matched, stored and sent.
+type publication struct {
+	fun       any
+	arg       []any
+	tgt       any
+	tgtType   string
+	delimiter string
+	ret       string
+	user      string
+	jid       string         // "" = make one
+	load      map[string]any // for the store; nil = made from the other fields
+	extra     map[string]any // further fields of the job map
+	noCache   bool
+	internal  bool // find_job: no events, not stored
+	again     bool // a given job id may be published once more, as salt --batch does
+	wait      *Run // to be registered before anything is sent
+}
+
+// Publish sends a job and does not wait. The error is a *NoMinionsError when the target means nobody, or wraps
+// store.ErrExists when the job id is taken.
+func (m *Master) Publish(ctx context.Context, j Job) (Published, error) {
+	p, err := j.publication()
+	if err != nil {
+		return Published{}, fmt.Errorf("cannot publish: %w", err)
+	}
+	return m.publish(ctx, p)
+}
+
+func (j Job) publication() (publication, error) {
+	fun, arg, err := j.onWire()
+	if err != nil {
+		return publication{}, err
+	}
+	p := publication{fun: fun, arg: arg, tgt: j.Tgt, tgtType: j.TgtType, delimiter: j.Delimiter, ret: j.Ret, user: j.User,
+		jid: j.JID, extra: maps.Clone(j.Extra), noCache: j.NoCache}
+	if p.extra == nil {
+		p.extra = make(map[string]any)
+	}
+	if j.Metadata != nil {
+		p.extra["metadata"] = j.Metadata
+	}
+	if j.Asker != "" {
+		p.extra["id"] = j.Asker
+	}
+	return p, nil
+}
+
+// publish matches, stores, announces and sends: in this order, so that no return can arrive for a job that is not known
+// (salt/master.py, ClearFuncs.publish).
+func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
+	if !m.serving.Load() {
+		return Published{}, ErrNotServing
+	}
+	tgtType, tgt, err := m.onWire(p.tgtType, p.tgt)
+	if err != nil {
+		return Published{}, fmt.Errorf("cannot publish: %w", err)
+	}
+	ids, missing, err := m.expected(tgtType, tgt, p.delimiter)
+	if err != nil {
+		return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
+	}
+	if len(ids) == 0 {
+		return Published{}, &NoMinionsError{p.tgt, missing}
+	}
+	if p.arg == nil {
+		p.arg = []any{}
+	}
+	job := map[string]any{"fun": p.fun, "arg": p.arg, "tgt": tgt, "tgt_type": tgtType, "ret": p.ret}
+	maps.Copy(job, p.extra)
+	if p.user != "" {
+		job["user"] = p.user
+	}
+	if p.delimiter != "" && p.delimiter != target.DefaultDelimiter {
+		job["delimiter"] = p.delimiter
+	}
+	jid, err := m.reserve(ctx, p, job, ids, missing)
+	if err != nil {
+		return Published{}, err
+	}
+	job["jid"] = jid
+	if _, err := protocol.ParseJob(job); err != nil {
+		return Published{}, fmt.Errorf("cannot publish: %w", err)
+	}
+	out := Published{JID: jid, Minions: ids, Missing: missing}
+	if p.wait != nil {
+		p.wait.begin(out)
+		m.addRun(p.wait)
+	}
+	if !p.internal {
+		m.events.Publish("salt/job/"+jid+"/new", map[string]any{"jid": jid, "tgt_type": tgtType, "tgt": tgt, "user": p.user,
+			"fun": p.fun, "arg": p.arg, "minions": anyList(ids), "missing": anyList(missing)})
+		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
+		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
+	}
+	if err := m.broadcast(job, topics(tgtType, ids, missing)); err != nil {
+		if p.wait != nil {
+			p.wait.Close()
+		}
+		return Published{}, fmt.Errorf("cannot publish job %s: %w", jid, err)
+	}
+	return out, nil
+}
+
+// reserve fixes the job id and stores the job under it.
+func (m *Master) reserve(ctx context.Context, p publication, job map[string]any, ids, missing []string) (string, error) {
+	now := time.Now()
+	if p.jid != "" && !protocol.ValidJID(p.jid) {
+		return "", fmt.Errorf("cannot publish: job id %.40q is none", p.jid)
+	}
+	for range 10 {
+		jid := p.jid
+		if jid == "" {
+			jid = string(m.clock.Next(now))
+		}
+		if p.internal || p.noCache {
+			m.skipCache(jid)
+		}
+		if p.internal {
+			return jid, nil
+		}
+		load := maps.Clone(p.load)
+		if load == nil {
+			load = maps.Clone(job)
+		}
+		load["jid"] = jid
+		if p.noCache {
+			load["nocache"] = true
+		}
+		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: p.fun, Arg: p.arg, Tgt: job["tgt"], TgtType: text(job, "tgt_type"),
+			User: p.user, Minions: ids, Missing: missing, Load: load, Created: now})
+		switch {
+		case err == nil:
+			return jid, nil
+		case p.jid == "" && errors.Is(err, store.ErrExists):
+			continue
+		case p.again && errors.Is(err, store.ErrExists):
+			return jid, m.store.AddMinions(ctx, jid, ids)
+		}
+		return "", err
+	}
+	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
+}
+
+// skipCache remembers that returns of a job are not to be stored.
+func (m *Master) skipCache(jid string) {
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	m.uncached[jid] = time.Now()
+}
+
+func (m *Master) noCache(jid string) bool {
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	_, ok := m.uncached[jid]
+	return ok
+}
+
+func (m *Master) addRun(r *Run) {
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	m.runs[r.JID] = r
+}
+
+func (m *Master) runOf(jid string) *Run {
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	return m.runs[jid]
+}
+
+func (m *Master) dropRun(jid string) {
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	delete(m.runs, jid)
+}
+
+// Status says what became of a job on one minion.
+type Status int
+
+const (
+	// Returned: the minion sent a result.
+	Returned Status = iota
+	// NoReturn: the minion sent nothing in time, and does not say that the job still runs.
+	NoReturn
+	// Missing: the target names an id that the master does not know.
+	Missing
+)
+
+// String is a word for people.
+func (s Status) String() string {
+	switch s {
+	case Returned:
+		return "returned"
+	case NoReturn:
+		return "no return"
+	}
+	return "missing"
+}
+
+// Result is what became of a job on one minion. The fields below Status are set when it returned.
+type Result struct {
+	ID     string
+	Status Status
+	Return any
+	// Retcode is the exit status; for compound commands the first that is not 0.
+	Retcode int
+	Success bool
+	// Out names the outputter for the result.
+	Out string
+	// Load is the whole return. It is shared and must not be changed.
+	Load map[string]any
+}
+
+func resultOf(id string, load map[string]any) Result {
+	r := Result{ID: id, Return: load["return"], Out: text(load, "out"), Load: load}
+	r.Retcode = firstCode(load["retcode"])
+	switch s := load["success"].(type) {
+	case bool:
+		r.Success = s
+	default:
+		r.Success = r.Retcode == 0
+	}
+	return r
+}
+
+func firstCode(v any) int {
+	if n, ok := payload.Int(v); ok {
+		return int(n)
+	}
+	list, _ := payload.List(v)
+	if m, ok := payload.Map(v); ok {
+		for _, x := range m {
+			list = append(list, x)
+		}
+	}
+	for _, x := range list {
+		if n, ok := payload.Int(x); ok && n != 0 {
+			return int(n)
+		}
+	}
+	return 0
+}

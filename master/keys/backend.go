@@ -1,0 +1,185 @@
+package keys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// disk keeps keys as files, in Salt's layout.
+type disk struct {
+	dir *confined.Dir
+
+	mu    sync.Mutex // guards lists
+	lists map[string]listing
+}
+
+// listing is a folder's content, good as long as the folder's time stands still. File systems count time in ticks of some
+// milliseconds, so a listing taken close to the last change could miss one made in the same tick: it is not kept.
+type listing struct {
+	mtime time.Time
+	ids   []string
+}
+
+const mtimeTick = 100 * time.Millisecond
+
+func openDisk(path string) (*disk, error) {
+	dir, err := confined.Open(path, 0o700)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range States() {
+		if err := dir.Mkdir(st.Folder(), 0o700); err != nil {
+			dir.Close()
+			return nil, err
+		}
+	}
+	if err := dir.Mkdir(autosignFolder, 0o700); err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return &disk{dir: dir, lists: make(map[string]listing)}, nil
+}
+
+func (d *disk) close() error { return d.dir.Close() }
+
+func (d *disk) read(folder, id string) ([]byte, stamp, error) {
+	b, info, err := d.dir.Read(folder+"/"+id, maxKeyBytes)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, confined.ErrNotRegular) {
+		return nil, stamp{}, ErrNotFound
+	}
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	return b, stampOf(info), nil
+}
+
+func (d *disk) stat(folder, id string) (stamp, error) {
+	info, err := d.dir.Stat(folder + "/" + id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stamp{}, ErrNotFound
+	}
+	if err != nil {
+		return stamp{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return stamp{}, ErrNotFound // Salt 3008 ignores links in key folders, too
+	}
+	return stampOf(info), nil
+}
+
+func stampOf(info fs.FileInfo) stamp {
+	return stamp{info.ModTime(), info.Size(), inode(info)}
+}
+
+func (d *disk) write(folder, id string, text []byte) error {
+	return d.dir.Write(folder+"/"+id, text, 0o644, true)
+}
+
+func (d *disk) remove(folder, id string) error { return d.dir.Remove(folder + "/" + id) }
+
+func (d *disk) list(folder string) ([]string, error) {
+	info, err := os.Stat(d.dir.Path() + "/" + folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	known, ok := d.lists[folder]
+	d.mu.Unlock()
+	if ok && known.mtime.Equal(info.ModTime()) {
+		return slices.Clone(known.ids), nil
+	}
+	entries, err := d.dir.List(folder)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.Type().IsRegular() && protocol.ValidID(e.Name()) == nil {
+			ids = append(ids, e.Name())
+		}
+	}
+	slices.Sort(ids)
+	if time.Since(info.ModTime()) > mtimeTick {
+		d.mu.Lock()
+		d.lists[folder] = listing{info.ModTime(), ids}
+		d.mu.Unlock()
+	}
+	return slices.Clone(ids), nil
+}
+
+// memory keeps keys for masters without a directory.
+type memory struct {
+	mu   sync.Mutex // guards keys and next
+	keys map[string]memoryKey
+	next uint64
+}
+
+type memoryKey struct {
+	text  []byte
+	stamp stamp
+}
+
+func newMemory() *memory {
+	return &memory{keys: make(map[string]memoryKey)}
+}
+
+func (m *memory) close() error { return nil }
+
+func (m *memory) read(folder, id string) ([]byte, stamp, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.keys[folder+"/"+id]
+	if !ok {
+		return nil, stamp{}, ErrNotFound
+	}
+	return slices.Clone(k.text), k.stamp, nil
+}
+
+func (m *memory) stat(folder, id string) (stamp, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.keys[folder+"/"+id]
+	if !ok {
+		return stamp{}, ErrNotFound
+	}
+	return k.stamp, nil
+}
+
+func (m *memory) write(folder, id string, text []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next++
+	m.keys[folder+"/"+id] = memoryKey{slices.Clone(text), stamp{time.Now(), int64(len(text)), m.next}}
+	return nil
+}
+
+func (m *memory) remove(folder, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.keys, folder+"/"+id)
+	return nil
+}
+
+func (m *memory) list(folder string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var ids []string
+	for k := range m.keys {
+		if id, ok := strings.CutPrefix(k, folder+"/"); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}

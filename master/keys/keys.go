@@ -1,0 +1,414 @@
+// Package keys holds which minion keys a master knows and what it thinks of each: accepted, pending, rejected, denied. On
+// disk it is stock Salt's own layout (minions, minions_pre, minions_rejected, minions_denied below the pki directory),
+// so salt-key and provisioning tools work on the same files while the master runs; without a directory it lives in
+// memory. It does not decide about sign-ins; that is package master. Salt's source: salt/key.py, salt/crypt.py.
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// State is what the master thinks of a key.
+type State int
+
+// The states in the order in which a sign-in looks at them: an id that is both rejected and accepted counts as rejected.
+const (
+	Unknown State = iota
+	Rejected
+	Accepted
+	Pending
+	Denied
+)
+
+// States lists every state under which keys are stored.
+func States() []State { return []State{Accepted, Pending, Rejected, Denied} }
+
+// String is Salt's word for the state in `salt-key -l`.
+func (s State) String() string {
+	switch s {
+	case Accepted:
+		return "accepted"
+	case Pending:
+		return "pending"
+	case Rejected:
+		return "rejected"
+	case Denied:
+		return "denied"
+	}
+	return "unknown"
+}
+
+// Folder is the directory below the pki directory that holds keys of this state.
+func (s State) Folder() string {
+	switch s {
+	case Accepted:
+		return "minions"
+	case Pending:
+		return "minions_pre"
+	case Rejected:
+		return "minions_rejected"
+	case Denied:
+		return "minions_denied"
+	}
+	return ""
+}
+
+var (
+	// ErrNotFound says that no key of this id is stored in the states asked for.
+	ErrNotFound = errors.New("key not found")
+	// ErrPendingFull says that as many keys wait for acceptance as the store may hold.
+	ErrPendingFull = errors.New("too many pending keys")
+)
+
+// maxParsed is how many keys are kept ready, at 2 KiB each. Reading and parsing one takes some 30 µs.
+const maxParsed = 2048
+
+// maxKeyBytes bounds one public key; 16384 bit RSA is below 3 KiB.
+const maxKeyBytes = 16 << 10
+
+// Key is one stored public key.
+type Key struct {
+	ID    string
+	State State
+	// Text is the cleaned PEM text, without final newline.
+	Text string
+	// Modified is when the key was stored in this state.
+	Modified time.Time
+}
+
+// Fingerprint is the key's finger print as salt-key -f shows it, with the hash named (md5, sha1, sha256, …).
+func (k Key) Fingerprint(hashType string) (string, error) {
+	return crypt.FingerprintPEM([]byte(k.Text+"\n"), hashType)
+}
+
+// Change tells what happened to a key through this store.
+type Change struct {
+	// Act is Salt's word in salt/key events: accept, reject, delete; "pend" and "denied" for new arrivals.
+	Act string
+	ID  string
+	// From is the state that the key had before, To the state after; Unknown when there is none.
+	From, To State
+}
+
+// Options of a Store. The zero value keeps keys in memory.
+type Options struct {
+	// Dir is the pki directory; empty means memory.
+	Dir string
+	// MaxPending bounds how many keys may wait for acceptance; 0 means 10000, below 0 no bound.
+	MaxPending int
+	// Log gets what an operator should know; nil is silent.
+	Log *slog.Logger
+}
+
+// Store holds minion keys. Its methods may be called from several goroutines. Files that other programs change are seen
+// at the next look-up: nothing is cached longer than the file stays as it is.
+type Store struct {
+	back       backend
+	maxPending int
+	log        *slog.Logger
+
+	// change serialises read-decide-write sequences, so that two sign-ins of one id cannot both win.
+	change sync.Mutex
+
+	mu     sync.Mutex // guards parsed and hooks
+	parsed map[string]parsedKey
+	hooks  []func(Change)
+}
+
+type parsedKey struct {
+	stamp stamp
+	key   *crypt.PublicKey
+}
+
+// backend is where keys are: a directory or memory.
+type backend interface {
+	read(folder, id string) (text []byte, st stamp, err error)
+	stat(folder, id string) (stamp, error)
+	write(folder, id string, text []byte) error
+	remove(folder, id string) error
+	list(folder string) ([]string, error)
+	close() error
+}
+
+// stamp changes when a stored key does.
+type stamp struct {
+	mtime time.Time
+	size  int64
+	inode uint64
+}
+
+// Open opens the store, creating Salt's directories (0700) where they are missing.
+func Open(o Options) (*Store, error) {
+	if o.MaxPending == 0 {
+		o.MaxPending = 10000
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{maxPending: o.MaxPending, log: o.Log, parsed: make(map[string]parsedKey)}
+	if o.Dir == "" {
+		s.back = newMemory()
+		return s, nil
+	}
+	back, err := openDisk(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s.back = back
+	return s, nil
+}
+
+// Close gives the directory back.
+func (s *Store) Close() error { return s.back.close() }
+
+// OnChange registers a function that hears of every change made through this store, after it was made. It is called
+// from the goroutine that made the change and must not call the store's changing methods.
+func (s *Store) OnChange(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = append(s.hooks, f)
+}
+
+func (s *Store) tell(c Change) {
+	s.mu.Lock()
+	hooks := slices.Clone(s.hooks)
+	s.mu.Unlock()
+	for _, f := range hooks {
+		f(c)
+	}
+}
+
+// State says how the store thinks of an id: rejected before accepted before pending; denied keys do not count.
+func (s *Store) State(id string) State {
+	if protocol.ValidID(id) != nil {
+		return Unknown
+	}
+	for _, st := range []State{Rejected, Accepted, Pending} {
+		if _, err := s.back.stat(st.Folder(), id); err == nil {
+			return st
+		}
+	}
+	return Unknown
+}
+
+// Get returns the key of an id in one state, or ErrNotFound.
+func (s *Store) Get(id string, st State) (Key, error) {
+	if err := protocol.ValidID(id); err != nil {
+		return Key{}, err
+	}
+	b, mark, err := s.back.read(st.Folder(), id)
+	if err != nil {
+		return Key{}, fmt.Errorf("cannot read %s key of %q: %w", st, id, err)
+	}
+	return Key{ID: id, State: st, Text: crypt.CleanKey(string(b)), Modified: mark.mtime}, nil
+}
+
+// Accepted returns the accepted public key of an id, ready for use, or ErrNotFound. A key that is also rejected is not
+// accepted. It is called for every request of a minion, so the parsed key is kept while its file stays as it is.
+func (s *Store) Accepted(id string) (*crypt.PublicKey, error) {
+	if err := protocol.ValidID(id); err != nil {
+		return nil, err
+	}
+	if _, err := s.back.stat(Rejected.Folder(), id); err == nil {
+		return nil, fmt.Errorf("cannot use key of %q: it is rejected: %w", id, ErrNotFound)
+	}
+	mark, err := s.back.stat(Accepted.Folder(), id)
+	if err != nil {
+		s.forget(id)
+		return nil, fmt.Errorf("cannot use key of %q: %w", id, err)
+	}
+	s.mu.Lock()
+	known, ok := s.parsed[id]
+	s.mu.Unlock()
+	if ok && known.stamp == mark {
+		return known.key, nil
+	}
+	b, mark, err := s.back.read(Accepted.Folder(), id)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use key of %q: %w", id, err)
+	}
+	key, err := crypt.ParsePublicKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use key of %q: %w", id, err)
+	}
+	s.mu.Lock()
+	if len(s.parsed) >= maxParsed {
+		clear(s.parsed)
+	}
+	s.parsed[id] = parsedKey{mark, key}
+	s.mu.Unlock()
+	return key, nil
+}
+
+func (s *Store) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.parsed, id)
+}
+
+// List returns the ids with a key in one state, sorted.
+func (s *Store) List(st State) ([]string, error) {
+	ids, err := s.back.list(st.Folder())
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s keys: %w", st, err)
+	}
+	return ids, nil
+}
+
+// Match returns the ids of one state that a shell pattern matches, sorted; "*" is all of them.
+func (s *Store) Match(pattern string, st State) ([]string, error) {
+	ids, err := s.List(st)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, id := range ids {
+		if ok, err := path.Match(pattern, id); err != nil {
+			return nil, fmt.Errorf("cannot match keys: pattern %q: %w", pattern, err)
+		} else if ok || pattern == id {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// put stores text under a state; the text must be of a usable length. Callers hold change.
+func (s *Store) put(id string, st State, text string) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	if len(text) == 0 || len(text) > maxKeyBytes {
+		return fmt.Errorf("cannot store %s key of %q: %d bytes are no key", st, id, len(text))
+	}
+	if err := s.back.write(st.Folder(), id, []byte(text)); err != nil {
+		return fmt.Errorf("cannot store %s key of %q: %w", st, id, err)
+	}
+	return nil
+}
+
+// Preseed stores a key as accepted before its minion ever called, as provisioning does. A key stored for the id in any
+// other state is removed.
+func (s *Store) Preseed(id, pem string) error {
+	if _, err := crypt.ParsePublicKey([]byte(pem)); err != nil {
+		return fmt.Errorf("cannot accept key of %q: %w", id, err)
+	}
+	s.change.Lock()
+	err := s.put(id, Accepted, crypt.CleanKey(pem))
+	for _, st := range []State{Pending, Rejected, Denied} {
+		if err == nil {
+			err = s.back.remove(st.Folder(), id)
+		}
+	}
+	s.change.Unlock()
+	if err == nil {
+		s.tell(Change{Act: "accept", ID: id, To: Accepted})
+	}
+	return err
+}
+
+// Accept moves a key to the accepted ones, from the pending or, when includeRejected or includeDenied say so, from those.
+// It returns ErrNotFound when there is none. A usable key is not checked for: Salt accepts what the operator accepts, and
+// a key that cannot be parsed never passes a sign-in.
+func (s *Store) Accept(id string, includeRejected, includeDenied bool) error {
+	from := []State{Pending}
+	if includeRejected {
+		from = append(from, Rejected)
+	}
+	if includeDenied {
+		from = append(from, Denied)
+	}
+	return s.move(id, from, Accepted, "accept")
+}
+
+// Reject moves a key to the rejected ones, from the pending or, when told so, from the accepted or denied.
+func (s *Store) Reject(id string, includeAccepted, includeDenied bool) error {
+	from := []State{Pending}
+	if includeAccepted {
+		from = append(from, Accepted)
+	}
+	if includeDenied {
+		from = append(from, Denied)
+	}
+	return s.move(id, from, Rejected, "reject")
+}
+
+func (s *Store) move(id string, from []State, to State, act string) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	s.change.Lock()
+	src := Unknown
+	var text []byte
+	for _, st := range from {
+		if b, _, err := s.back.read(st.Folder(), id); err == nil {
+			src, text = st, b
+			break
+		}
+	}
+	var err error
+	if src == Unknown {
+		err = ErrNotFound
+	} else if err = s.put(id, to, crypt.CleanKey(string(text))); err == nil {
+		err = s.back.remove(src.Folder(), id)
+	}
+	if err == nil && to == Accepted {
+		// An accepted key must not stay rejected, or no sign-in would ever see it.
+		err = s.back.remove(Rejected.Folder(), id)
+	}
+	s.change.Unlock()
+	if err != nil {
+		return fmt.Errorf("cannot %s key of %q: %w", act, id, err)
+	}
+	s.forget(id)
+	s.tell(Change{Act: act, ID: id, From: src, To: to})
+	return nil
+}
+
+// Delete removes the keys of an id in every state. ErrNotFound when there was none.
+func (s *Store) Delete(id string) error {
+	return s.deleteFrom(id, States())
+}
+
+// DeleteState removes the key of an id in one state only, as `salt-key` does for denied keys.
+func (s *Store) DeleteState(id string, st State) error {
+	return s.deleteFrom(id, []State{st})
+}
+
+func (s *Store) deleteFrom(id string, states []State) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	s.change.Lock()
+	was := Unknown
+	var err error
+	for _, st := range states {
+		if _, e := s.back.stat(st.Folder(), id); e != nil {
+			continue
+		}
+		if was == Unknown || st == Accepted {
+			was = st
+		}
+		if e := s.back.remove(st.Folder(), id); e != nil && err == nil {
+			err = e
+		}
+	}
+	s.change.Unlock()
+	if err == nil && was == Unknown {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("cannot delete key of %q: %w", id, err)
+	}
+	s.forget(id)
+	s.tell(Change{Act: "delete", ID: id, From: was})
+	return nil
+}

@@ -1,0 +1,431 @@
+package keys_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+var pair = sync.OnceValue(func() [2]*crypt.PrivateKey {
+	var out [2]*crypt.PrivateKey
+	for i := range out {
+		k, err := crypt.GenerateKey(2048)
+		if err != nil {
+			panic(err)
+		}
+		out[i] = k
+	}
+	return out
+})
+
+func text(i int) string { return pair()[i].Public().Text() }
+
+func open(t *testing.T, o keys.Options) *keys.Store {
+	t.Helper()
+	s, err := keys.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// both runs a test with keys on disk and in memory.
+func both(t *testing.T, f func(t *testing.T, s *keys.Store)) {
+	t.Run("disk", func(t *testing.T) { f(t, open(t, keys.Options{Dir: filepath.Join(t.TempDir(), "pki")})) })
+	t.Run("memory", func(t *testing.T) { f(t, open(t, keys.Options{})) })
+}
+
+func signIn(t *testing.T, s *keys.Store, id string, key int, p keys.Policy) keys.Verdict {
+	t.Helper()
+	v, err := s.SignIn(id, text(key), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestLifeOfAKey(t *testing.T) {
+	both(t, func(t *testing.T, s *keys.Store) {
+		var changes []string
+		s.OnChange(func(c keys.Change) {
+			changes = append(changes, fmt.Sprint(c.Act, " ", c.ID, " ", c.From, " ", c.To))
+		})
+		if v := signIn(t, s, "m", 0, keys.Policy{}); v != (keys.Verdict{State: keys.Pending, Stored: true}) {
+			t.Fatalf("first contact: %+v", v)
+		}
+		if v := signIn(t, s, "m", 0, keys.Policy{}); v != (keys.Verdict{State: keys.Pending}) {
+			t.Fatalf("second contact: %+v", v)
+		}
+		if _, err := s.Accepted("m"); !errors.Is(err, keys.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if err := s.Accept("m", false, false); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := s.Accepted("m"); err != nil || k.Text() != text(0) {
+			t.Fatal(err)
+		}
+		if v := signIn(t, s, "m", 0, keys.Policy{}); v != (keys.Verdict{State: keys.Accepted}) {
+			t.Fatalf("accepted: %+v", v)
+		}
+		if v := signIn(t, s, "m", 1, keys.Policy{AutoAccept: true}); v != (keys.Verdict{State: keys.Denied, Stored: true}) {
+			t.Fatalf("another key: %+v", v)
+		}
+		if k, err := s.Get("m", keys.Denied); err != nil || k.Text != text(1) {
+			t.Fatal(k, err)
+		}
+		if err := s.Reject("m", true, false); err != nil {
+			t.Fatal(err)
+		}
+		if v := signIn(t, s, "m", 0, keys.Policy{AutoAccept: true}); v != (keys.Verdict{State: keys.Rejected}) {
+			t.Fatalf("rejected: %+v", v)
+		}
+		if err := s.Accept("m", false, false); !errors.Is(err, keys.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if err := s.Accept("m", true, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete("m"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete("m"); !errors.Is(err, keys.ErrNotFound) {
+			t.Fatal(err)
+		}
+		want := []string{"pend m unknown pending", "accept m pending accepted", "denied m accepted denied",
+			"reject m accepted rejected", "accept m rejected accepted", "delete m accepted unknown"}
+		if d := cmp.Diff(want, changes); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestPendingWithAnotherKeyIsDenied(t *testing.T) {
+	both(t, func(t *testing.T, s *keys.Store) {
+		signIn(t, s, "m", 0, keys.Policy{})
+		for _, p := range []keys.Policy{{}, {AutoAccept: true}} {
+			if v := signIn(t, s, "m", 1, p); v.State != keys.Denied {
+				t.Fatalf("%+v", v)
+			}
+		}
+		if v := signIn(t, s, "m", 0, keys.Policy{AutoAccept: true}); v.State != keys.Accepted || !v.Auto {
+			t.Fatalf("%+v", v)
+		}
+		if got, _ := s.List(keys.Pending); len(got) != 0 {
+			t.Fatalf("still pending: %v", got)
+		}
+	})
+}
+
+func TestOpenMode(t *testing.T) {
+	both(t, func(t *testing.T, s *keys.Store) {
+		signIn(t, s, "m", 0, keys.Policy{AutoAccept: true})
+		if err := s.Reject("m", true, false); err != nil {
+			t.Fatal(err)
+		}
+		if v := signIn(t, s, "m", 1, keys.Policy{OpenMode: true}); v.State != keys.Accepted {
+			t.Fatalf("%+v", v)
+		}
+		if k, err := s.Accepted("m"); err != nil || k.Text() != text(1) {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestPendingKeysAreBounded(t *testing.T) {
+	s := open(t, keys.Options{Dir: t.TempDir(), MaxPending: 3})
+	for i := range 5 {
+		v, err := s.SignIn(fmt.Sprint("m", i), text(0), keys.Policy{}, nil)
+		if v.State != keys.Pending || i < 3 != (err == nil) || i >= 3 && !errors.Is(err, keys.ErrPendingFull) {
+			t.Fatalf("%d: %+v %v", i, v, err)
+		}
+	}
+	if got, _ := s.List(keys.Pending); len(got) != 3 {
+		t.Fatal(got)
+	}
+	if _, err := s.SignIn("m0", text(0), keys.Policy{}, nil); err != nil {
+		t.Fatal("a waiting minion was turned away:", err)
+	}
+}
+
+func TestPolicyLists(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string, mode fs.FileMode) string {
+		t.Helper()
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(p, mode); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	sign := write("sign", "# comment\nweb*.example\n\ndb[0-9]+\\.example\n  padded  \n(broken\n", 0o644)
+	loose := write("loose", "*\n", 0o666)
+	group := write("group", "*\n", 0o664)
+	reject := write("reject", "evil*\n", 0o600)
+	os.Mkdir(filepath.Join(dir, "grains"), 0o755)
+	write("grains/uuid", "# known machines\n123\nTrue\n1.0\nNone\n", 0o600)
+	write("grains/loose", "x\n", 0o606)
+	for _, c := range []struct {
+		name, id string
+		p        keys.Policy
+		grains   map[string]any
+		want     keys.State
+	}{
+		{"glob", "web1.example", keys.Policy{AutosignFile: sign}, nil, keys.Accepted},
+		{"regexp", "db12.example", keys.Policy{AutosignFile: sign}, nil, keys.Accepted},
+		{"regexp is anchored", "db12.example.org", keys.Policy{AutosignFile: sign}, nil, keys.Pending},
+		{"spaces", "padded", keys.Policy{AutosignFile: sign}, nil, keys.Accepted},
+		{"comment", "# comment", keys.Policy{AutosignFile: sign}, nil, keys.Pending},
+		{"world writable", "m", keys.Policy{AutosignFile: loose}, nil, keys.Pending},
+		{"group writable", "m", keys.Policy{AutosignFile: group}, nil, keys.Pending},
+		{"permissive", "m", keys.Policy{AutosignFile: group, PermissivePKIAccess: true}, nil, keys.Accepted},
+		{"missing", "m", keys.Policy{AutosignFile: filepath.Join(dir, "nope")}, nil, keys.Pending},
+		{"reject wins", "evil1", keys.Policy{AutoAccept: true, AutorejectFile: reject}, nil, keys.Rejected},
+		{"grain text", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": "123"}, keys.Accepted},
+		{"grain int", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": int64(123)}, keys.Accepted},
+		{"grain bool", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": true}, keys.Accepted},
+		{"grain float", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": 1.0}, keys.Accepted},
+		{"grain none", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": nil}, keys.Accepted},
+		{"other grain", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"uuid": "124", "x": "123"}, keys.Pending},
+		{"loose grain file", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"loose": "x"}, keys.Pending},
+		{"grain that climbs", "m", keys.Policy{AutosignGrainsDir: dir + "/grains"}, map[string]any{"../reject": "evil*"}, keys.Pending},
+		{"callback", "m", keys.Policy{Decide: func(id, pub string, _ map[string]any) bool { return id == "m" && pub == text(0) }}, nil, keys.Accepted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, keys.Options{})
+			v, err := s.SignIn(c.id, text(0), c.p, c.grains)
+			if err != nil || v.State != c.want {
+				t.Fatalf("%+v %v, want %v", v, err, c.want)
+			}
+		})
+	}
+}
+
+func TestStubFiles(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, keys.Options{Dir: dir})
+	stub := func(id string, age time.Duration) string {
+		p := filepath.Join(dir, "minions_autosign", id)
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(p, at, at); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	fresh, old := stub("fresh", time.Hour), stub("old", 3*time.Hour)
+	if v := signIn(t, s, "old", 0, keys.Policy{}); v.State != keys.Pending {
+		t.Fatalf("%+v", v)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Fatal("expired stub file is still there")
+	}
+	if v := signIn(t, s, "fresh", 0, keys.Policy{}); v.State != keys.Accepted {
+		t.Fatalf("%+v", v)
+	}
+	if _, err := os.Stat(fresh); err == nil {
+		t.Fatal("used stub file is still there")
+	}
+}
+
+func TestChangesOnDiskAreSeen(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, keys.Options{Dir: dir})
+	accepted := filepath.Join(dir, "minions", "m")
+	signIn(t, s, "m", 0, keys.Policy{})
+	if err := os.Rename(filepath.Join(dir, "minions_pre", "m"), accepted); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := s.Accepted("m"); err != nil || k.Text() != text(0) {
+		t.Fatal(err)
+	}
+	// Replaced within the same tick of the clock, with a file of the same size.
+	if err := os.WriteFile(accepted+"x", []byte(text(1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(accepted+"x", accepted); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := s.Accepted("m"); err != nil || k.Text() != text(1) {
+		t.Fatal("old key still in use", err)
+	}
+	for i := range 20 {
+		if err := os.WriteFile(filepath.Join(dir, "minions", fmt.Sprint("n", i)), []byte(text(0)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := s.List(keys.Accepted); len(got) != i+2 {
+			t.Fatalf("after %d files: %v", i+1, got)
+		}
+	}
+	if err := os.Remove(accepted); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Accepted("m"); !errors.Is(err, keys.ErrNotFound) {
+		t.Fatal("deleted key still in use", err)
+	}
+}
+
+func TestOddFilesAreNoKeys(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, keys.Options{Dir: dir})
+	outside := filepath.Join(t.TempDir(), "outside")
+	os.WriteFile(outside, []byte(text(0)), 0o644)
+	os.Symlink(outside, filepath.Join(dir, "minions", "link"))
+	os.Mkdir(filepath.Join(dir, "minions", "dir"), 0o755)
+	os.WriteFile(filepath.Join(dir, "minions", ".key_cache"), []byte("\x90"), 0o644)
+	os.WriteFile(filepath.Join(dir, "minions", "garbage"), []byte("garbage"), 0o644)
+	os.WriteFile(filepath.Join(dir, "minions", "huge"), []byte(strings.Repeat("x", 1<<20)), 0o644)
+	if got, _ := s.List(keys.Accepted); !cmp.Equal(got, []string{"garbage", "huge"}) {
+		t.Fatal(got)
+	}
+	for _, id := range []string{"link", "dir", ".key_cache", "garbage", "huge", "../outside"} {
+		if _, err := s.Accepted(id); err == nil {
+			t.Errorf("%q is usable", id)
+		}
+	}
+}
+
+// TestT1HostileIDs: an id never becomes a path, whatever it is (CVE-2017-12791, CVE-2025-22238 and the first of them, 2013).
+func TestT1HostileIDs(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, keys.Options{Dir: filepath.Join(dir, "pki")})
+	before := tree(t, dir)
+	for _, id := range []string{"", ".", "..", "../x", "a/b", `a\b`, "a\x00b", "/etc/passwd", strings.Repeat("a", 64<<10),
+		"\xff", "a\nb", "a\n", " a", ".hidden", "..\\..", "minions/../x", "../../../../tmp/x"} {
+		if _, err := s.SignIn(id, text(0), keys.Policy{AutoAccept: true}, nil); err == nil {
+			t.Errorf("sign-in of %.40q", id)
+		}
+		if err := s.Accept(id, true, true); err == nil {
+			t.Errorf("accept %.40q", id)
+		}
+		if err := s.Reject(id, true, true); err == nil {
+			t.Errorf("reject %.40q", id)
+		}
+		if err := s.Delete(id); err == nil {
+			t.Errorf("delete %.40q", id)
+		}
+		if err := s.Preseed(id, text(0)); err == nil {
+			t.Errorf("preseed %.40q", id)
+		}
+		if _, err := s.Get(id, keys.Accepted); err == nil {
+			t.Errorf("get %.40q", id)
+		}
+		if _, err := s.Accepted(id); err == nil {
+			t.Errorf("accepted %.40q", id)
+		}
+		if st := s.State(id); st != keys.Unknown {
+			t.Errorf("state of %.40q: %v", id, st)
+		}
+	}
+	if d := cmp.Diff(before, tree(t, dir)); d != "" {
+		t.Errorf("files changed:\n%s", d)
+	}
+}
+
+// tree maps every path below dir to a hash of its content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			b, _ := os.ReadFile(p)
+			out[p] = fmt.Sprintf("%x", sha256.Sum256(b))
+		} else {
+			out[p] = ""
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestUnusableKeyIsNotAutoAccepted(t *testing.T) {
+	s := open(t, keys.Options{})
+	v, err := s.SignIn("m", "garbage", keys.Policy{AutoAccept: true}, nil)
+	if err != nil || v.State != keys.Rejected || v.Stored {
+		t.Fatalf("%+v %v", v, err)
+	}
+	if _, err := s.SignIn("m", strings.Repeat("x", 1<<20), keys.Policy{}, nil); err == nil {
+		t.Fatal("a key of 1 MiB was stored")
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	o := keys.IdentityOptions{Dir: dir, SignPubkey: true}
+	a, err := keys.LoadIdentity(o)
+	if err != nil || a.Sign == nil {
+		t.Fatal(a, err)
+	}
+	for name, want := range map[string]fs.FileMode{"master.pem": 0o400, "master.pub": 0o644, "master_sign.pem": 0o400, "master_sign.pub": 0o644, ".": 0o700 | fs.ModeDir} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v", name, info.Mode(), err)
+		}
+	}
+	// A Salt 3008 master renames the file and leaves a link.
+	if err := os.Rename(filepath.Join(dir, "master.pem"), filepath.Join(dir, "host.pem")); err != nil {
+		t.Fatal(err)
+	}
+	os.Symlink("host.pem", filepath.Join(dir, "master.pem"))
+	b, err := keys.LoadIdentity(o)
+	if err != nil || b.Key.Public().Text() != a.Key.Public().Text() {
+		t.Fatal(err)
+	}
+	os.WriteFile(filepath.Join(dir, "master.pub"), pair()[0].Public().PEM(), 0o644)
+	if _, err := keys.LoadIdentity(o); err == nil {
+		t.Fatal("a foreign master.pub was taken")
+	}
+	os.Remove(filepath.Join(dir, "master.pem"))
+	os.WriteFile(filepath.Join(dir, "master.pem"), []byte("garbage"), 0o400)
+	if _, err := keys.LoadIdentity(o); err == nil {
+		t.Fatal("garbage was taken for a key")
+	}
+	if c, err := keys.LoadIdentity(keys.IdentityOptions{}); err != nil || c.Key == nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSignInsOfOneIDAtOnce(t *testing.T) {
+	s := open(t, keys.Options{Dir: t.TempDir()})
+	var wg sync.WaitGroup
+	states := make([]keys.State, 16)
+	for i := range states {
+		wg.Go(func() {
+			v, err := s.SignIn("m", text(i%2), keys.Policy{AutoAccept: true}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			states[i] = v.State
+		})
+	}
+	wg.Wait()
+	k, err := s.Accepted("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, st := range states {
+		if (st == keys.Accepted) != (text(i%2) == k.Text()) {
+			t.Errorf("sign-in %d: %v", i, st)
+		}
+	}
+}

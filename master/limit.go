@@ -1,0 +1,71 @@
+package master
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// limiter is a token bucket per source address (per /64 for IPv6): a stranger cannot keep the master busy with signatures.
+type limiter struct {
+	rate, burst float64
+
+	mu      sync.Mutex // guards buckets
+	buckets map[netip.Prefix]bucket
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// maxSources bounds the table; beyond it sources that have rested are forgotten, then all.
+const maxSources = 8192
+
+func newLimiter(rate, burst float64) *limiter {
+	return &limiter{rate: rate, burst: max(burst, 1), buckets: make(map[netip.Prefix]bucket)}
+}
+
+// allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
+func (l *limiter) allow(peer string, now time.Time) bool {
+	if l.rate < 0 || l.burst < 0 {
+		return true
+	}
+	var source netip.Prefix
+	if ap, err := netip.ParseAddrPort(peer); err == nil {
+		a := ap.Addr().Unmap()
+		bits := 32
+		if a.Is6() {
+			bits = 64
+		}
+		source, _ = a.WithZone("").Prefix(bits)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, ok := l.buckets[source]
+	if !ok {
+		if len(l.buckets) >= maxSources {
+			l.forget(now)
+		}
+		b = bucket{l.burst, now}
+	}
+	b.tokens = min(l.burst, b.tokens+l.rate*now.Sub(b.at).Seconds())
+	b.at = now
+	if ok = b.tokens >= 1; ok {
+		b.tokens--
+	}
+	l.buckets[source] = b
+	return ok
+}
+
+// forget makes room. Callers hold mu.
+func (l *limiter) forget(now time.Time) {
+	for s, b := range l.buckets {
+		if b.tokens+l.rate*now.Sub(b.at).Seconds() >= l.burst {
+			delete(l.buckets, s)
+		}
+	}
+	if len(l.buckets) >= maxSources {
+		clear(l.buckets)
+	}
+}

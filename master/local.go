@@ -1,0 +1,264 @@
+package master
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/events/ipc"
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/jobcache"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Local makes a stand-alone master usable by Salt's own command line tools on its host (salt, salt-key, salt-run of every
+// line): event sockets, key files for users, clear publish requests, and the job cache directory.
+type Local struct {
+	// SockDir is Salt's sock_dir.
+	SockDir string
+	// User is the user that the master runs as; empty means root.
+	User string
+	// ACL is Salt's publisher_acl: users other than root and User, and the functions (regular expressions, in full) that
+	// they may publish, to any minion.
+	ACL map[string][]string
+	// NoJobCache keeps jobs out of CacheDir/jobs. Stock salt then cannot wait for results.
+	NoJobCache bool
+}
+
+// local is a running Local.
+type local struct {
+	m     *Master
+	opts  Local
+	keys  map[string]string // by user; never changed
+	acl   access
+	ipc   *ipc.Server
+	cache *jobcache.Store
+	addrs []netip.Addr // of this host
+}
+
+// hostAddrs are the addresses of this host.
+func hostAddrs() []netip.Addr {
+	var out []netip.Addr
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			out = append(out, p.Addr().Unmap())
+		}
+	}
+	return out
+}
+
+// isLocal says whether a peer is this host.
+func (l *local) isLocal(peer string) bool {
+	if l == nil {
+		return false
+	}
+	ap, err := netip.ParseAddrPort(peer)
+	if err != nil {
+		return false
+	}
+	a := ap.Addr().Unmap().WithZone("")
+	return a.IsLoopback() || slices.Contains(l.addrs, a)
+}
+
+// openLocal prepares key files and job cache; listen opens the sockets later.
+func openLocal(m *Master, o Local) (*local, error) {
+	setDefault(&o.User, "root")
+	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs()}
+	var err error
+	if l.acl, err = compileAccess("Local.ACL", o.ACL); err != nil {
+		return nil, err
+	}
+	dir, err := confined.Open(m.opts.CacheDir, 0o750)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := dir.Mkdir("proc", 0o750); err != nil { // salt-run 3008 writes there
+		return nil, fmt.Errorf("cannot create directory of running jobs: %w", err)
+	}
+	for u := range o.ACL {
+		if err := l.userKey(dir, u); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range []string{"root", o.User} {
+		if err := l.userKey(dir, u); err != nil {
+			return nil, err
+		}
+	}
+	if o.NoJobCache {
+		return l, nil
+	}
+	if l.cache, err = jobcache.Open(m.opts.CacheDir+"/jobs", m.opts.HashType); err != nil {
+		return nil, err
+	}
+	m.store = store.Multi(m.store, l.cache)
+	return l, nil
+}
+
+// userKey reads a user's key file, or makes it (salt/daemons/masterapi.py, mk_key): "." + name + "_key", with a
+// backslash of Windows names as "_".
+func (l *local) userKey(dir *confined.Dir, name string) error {
+	if name == "" || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("user name %q is none", name)
+	}
+	file := "." + strings.ReplaceAll(name, `\`, "_") + "_key"
+	b, _, err := dir.Read(file, 1024)
+	if err == nil {
+		if key, err := crypt.ParseKey(string(b)); err == nil {
+			l.keys[name] = key.Text()
+			return nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot read key of user %q: %w", name, err)
+	}
+	key, err := crypt.NewKey()
+	if err != nil {
+		return err
+	}
+	if err := dir.Write(file, []byte(key.Text()), 0o600, true); err != nil {
+		return fmt.Errorf("cannot write key of user %q: %w", name, err)
+	}
+	l.keys[name] = key.Text()
+	if os.Geteuid() != 0 || name == "root" {
+		return nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		l.m.log.Warn("user of publisher_acl is unknown", "user", name)
+		return nil
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return nil // not a Unix id
+	}
+	if err := os.Chown(dir.Path()+"/"+file, uid, -1); err != nil {
+		return fmt.Errorf("cannot give key file to user %q: %w", name, err)
+	}
+	return nil
+}
+
+func (l *local) listen() error {
+	o := ipc.Options{Dir: l.opts.SockDir, Log: l.m.log}
+	s, err := ipc.Listen(l.m.events, o)
+	l.ipc = s
+	return err
+}
+
+func (l *local) close() error {
+	var errs []error
+	if l.ipc != nil {
+		errs = append(errs, l.ipc.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func clearError(name string) map[string]any {
+	message := map[string]string{"AuthenticationError": "Authentication error occurred.", "AuthorizationError": "Authorization error occurred."}[name]
+	return map[string]any{"error": map[string]any{"name": name, "message": message}}
+}
+
+// authenticate checks the key of a clear request (salt/auth/__init__.py, authenticate_key): root, the master's user and
+// sudo_x may show any key of the first two; others their own. External authentication and tokens are not there.
+func (l *local) authenticate(load, kwargs map[string]any) (name string, ok bool) {
+	name = text(load, "user")
+	shown := text(load, "key")
+	for _, k := range []string{"token", "eauth"} {
+		if _, has := kwargs[k]; has {
+			return name, false
+		}
+		if _, has := load[k]; has {
+			return name, false
+		}
+	}
+	fits := func(user string) bool {
+		want, known := l.keys[user]
+		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
+	}
+	trusted := fits("root") || fits(l.opts.User)
+	if trusted {
+		return name, true
+	}
+	if name == "root" || name == l.opts.User || strings.HasPrefix(name, "sudo_") {
+		return name, false
+	}
+	return name, fits(name)
+}
+
+// allowed says whether a user may publish: root's key may everything, others what Local.ACL says, for every function
+// of a compound command (CVE-2013-4435). find_job is always allowed, or nobody could wait.
+func (l *local) allowed(load map[string]any, name string) bool {
+	shown := []byte(text(load, "key"))
+	for _, u := range []string{"root", l.opts.User} {
+		if subtle.ConstantTimeCompare([]byte(l.keys[u]), shown) == 1 {
+			return true
+		}
+	}
+	funs, isList := payload.List(load["fun"])
+	if !isList {
+		funs = []any{load["fun"]}
+	}
+	for _, f := range funs {
+		fun, ok := payload.Text(f)
+		if !ok || fun != "saltutil.find_job" && !l.acl.allows(name, fun) {
+			return false
+		}
+	}
+	return len(funs) > 0
+}
+
+// publish answers the publish request of a command line tool (salt/master.py, ClearFuncs.publish).
+func (l *local) publish(ctx context.Context, peer string, load map[string]any) any {
+	kwargs, _ := payload.Map(load["kwargs"])
+	name, ok := l.authenticate(load, kwargs)
+	if !ok {
+		l.m.log.Warn("publish refused: key does not fit", "user", brief(name), "peer", peer)
+		return clearError("AuthenticationError")
+	}
+	if !l.allowed(load, name) {
+		l.m.log.Warn("publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
+		return clearError("AuthorizationError")
+	}
+	args, _ := payload.List(load["arg"])
+	saved := maps.Clone(load)
+	delete(saved, "key")
+	p := publication{fun: load["fun"], arg: args, tgt: load["tgt"], tgtType: text(load, "tgt_type"), delimiter: text(kwargs, "delimiter"),
+		ret: text(load, "ret"), user: name, jid: text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
+	p.noCache = pytext.Truth(kwargs["nocache"])
+	for _, k := range []string{"ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs", "id", "master_id"} {
+		if v, ok := kwargs[k]; ok {
+			p.extra[k] = v
+		}
+	}
+	if to, ok := load["to"]; ok {
+		p.extra["to"] = to
+	}
+	out, err := l.m.publish(ctx, p)
+	var none *NoMinionsError
+	switch {
+	case errors.As(err, &none):
+		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": none.Error()}}
+	case err != nil:
+		l.m.log.Error("cannot publish", "user", name, "err", err)
+		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": err.Error()}}
+	}
+	l.m.log.Info("user published job", "user", name, "fun", load["fun"], "jid", out.JID)
+	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": anyList(out.Minions), "missing": anyList(out.Missing)}}
+}

@@ -1,0 +1,126 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+)
+
+// dropFile asks a master for a new shared key; salt-key makes it after a deletion (salt/crypt.py, dropfile).
+const dropFile = ".dfn"
+
+// dropInterval is how often it is looked for: stock masters look every loop_interval, minions of a deleted key listen as
+// long.
+const dropInterval = 2 * time.Second
+
+// maintain is the master's housekeeping, until ctx ends.
+func (m *Master) maintain(ctx context.Context) {
+	drop := time.NewTicker(min(dropInterval, m.opts.LoopInterval))
+	defer drop.Stop()
+	loop := time.NewTicker(m.opts.LoopInterval)
+	defer loop.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-drop.C:
+			if m.takeDropFile() {
+				m.rotateLogged(ctx)
+			}
+		case <-m.rotate:
+			m.rotateLogged(ctx)
+		case now := <-loop.C:
+			m.housekeep(ctx, now)
+		}
+	}
+}
+
+func (m *Master) rotateLogged(ctx context.Context) {
+	if err := m.Rotate(ctx); err != nil && ctx.Err() == nil {
+		m.log.Error("cannot replace shared key", "err", err)
+	}
+}
+
+// takeDropFile says whether the drop file was there, and removes it. As in Salt it counts only with mode 0400: others
+// cannot make a file that looks so in a directory they cannot write, and a file half written has another.
+func (m *Master) takeDropFile() bool {
+	if m.opts.CacheDir == "" {
+		return false
+	}
+	path := filepath.Join(m.opts.CacheDir, dropFile)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm() != 0o400 {
+		m.log.Warn("ignoring drop file that is not a plain file of mode 0400", "file", path)
+		return false
+	}
+	if runtime.GOOS == "windows" {
+		os.Chmod(path, 0o600) // a read-only file cannot be removed there
+	}
+	if err := os.Remove(path); err != nil {
+		m.log.Error("cannot remove drop file", "file", path, "err", err)
+		return false
+	}
+	return true
+}
+
+func (m *Master) housekeep(ctx context.Context, now time.Time) {
+	if m.opts.KeepJobs > 0 && now.Sub(m.purged) > min(m.opts.KeepJobs, 10*time.Minute) {
+		m.purged = now
+		if n, err := m.store.Purge(ctx, now.Add(-m.opts.KeepJobs)); err != nil && ctx.Err() == nil {
+			m.log.Warn("cannot forget old jobs", "err", err)
+		} else if n > 0 {
+			m.log.Debug("old jobs forgotten", "jobs", n)
+		}
+	}
+	if accepted, err := m.keys.List(keys.Accepted); err == nil {
+		m.sessions.sweep(accepted, now)
+		m.presence.keep(accepted)
+	}
+	m.runsMu.Lock()
+	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
+	m.runsMu.Unlock()
+	if m.opts.PresenceEvents {
+		ids := m.Present()
+		fresh, lost := m.presence.change(ids)
+		if len(fresh)+len(lost) > 0 {
+			m.events.Publish("salt/presence/change", map[string]any{"new": anyList(fresh), "lost": anyList(lost)})
+		}
+		m.events.Publish("salt/presence/present", map[string]any{"present": anyList(ids)})
+	}
+}
+
+// keyChanged follows a change of keys made through the store of this process.
+func (m *Master) keyChanged(c keys.Change) {
+	switch c.Act {
+	case "accept", "reject", "delete":
+		m.events.Publish("salt/key", map[string]any{"result": true, "act": c.Act, "id": c.ID})
+	}
+	lost := c.From == keys.Accepted && c.To != keys.Accepted
+	if !lost || c.Act == "denied" {
+		return
+	}
+	m.sessions.forget(c.ID)
+	m.presence.forget(c.ID)
+	if c.Act == "delete" {
+		if err := m.cache.Delete(c.ID); err != nil {
+			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)
+		}
+	}
+	if !m.opts.KeepAESOnDelete {
+		// Several deletions in a row make one new key.
+		select {
+		case m.rotate <- struct{}{}:
+		default:
+		}
+	}
+}

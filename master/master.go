@@ -1,0 +1,400 @@
+// Package master is a Salt master as a part of another program: it accepts minions, sends them jobs and takes their
+// results, and serves them files, pillar and mine; for stock minions of Salt 3006 and later as for brine's. A program makes one
+// with New, lets it run with Serve, and orders jobs with Run, Submit or Publish. Nothing listens but the two ports of the
+// transport, and Salt's local sockets when Options.Local asks for them.
+//
+// What arrives from the network is limited before it is decoded and verified before it is believed: functions that act
+// for a minion take a protocol.Verified, which only the complete check makes. Ids, job ids and paths of peers become
+// file names only below an open directory (os.Root). Salt's sources: salt/master.py, salt/channel/server.py,
+// salt/daemons/masterapi.py.
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// shutdownTime is how long requests that run may take to end when Serve stops.
+const shutdownTime = 5 * time.Second
+
+// Master is a Salt master. Its methods may be called from many goroutines.
+type Master struct {
+	opts     Options
+	log      *slog.Logger
+	identity protocol.AuthIdentity
+	keys     *keys.Store
+	events   *events.Bus
+	store    store.Store
+	cache    *cache.Cache
+	files    *fileserver.Server
+	pillar   pillar.Func
+	sessions *sessions
+	presence *presence
+	secrets  secrets
+	local    *local // nil without Options.Local
+	clock    protocol.JIDClock
+
+	peer, peerRun, mineGet access
+
+	authLimit *limiter
+	authSlots chan struct{} // one element per sign-in being signed
+	rotate    chan struct{} // asks maintain for a new shared key
+
+	skewMu sync.Mutex // guards skewed
+	skewed map[string]time.Time
+
+	pushMu   sync.Mutex // guards pushUsed, and writes of pushed files
+	pushed   *confined.Dir
+	pushUsed map[string]int64
+
+	runsMu   sync.Mutex // guards runs and uncached
+	runs     map[string]*Run
+	uncached map[string]time.Time
+
+	purged time.Time // of maintain only
+
+	started atomic.Bool
+	serving atomic.Bool
+	servers []transport.Server // set before ready is closed, as filters
+	filters []bool             // Filter of each
+	ready   chan struct{}
+	ended   chan struct{}
+}
+
+// New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
+// not called, call Close.
+func New(o Options) (*Master, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make master: %w", err)
+	}
+	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(),
+		authLimit: newLimiter(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
+		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{})}
+	if m.store == nil {
+		m.store = store.NewMemory()
+	}
+	if err := m.open(); err != nil {
+		m.closeRooms()
+		return nil, fmt.Errorf("cannot make master: %w", err)
+	}
+	m.keys.OnChange(m.keyChanged)
+	return m, nil
+}
+
+// open opens what the options name.
+func (m *Master) open() error {
+	o := m.opts
+	id, err := keys.LoadIdentity(keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
+		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature})
+	if err != nil {
+		return err
+	}
+	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature}
+	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
+		return err
+	}
+	if m.secrets.aes, err = crypt.NewKey(); err != nil {
+		return err
+	}
+	if m.cache, err = cache.Open(o.CacheDir); err != nil {
+		return err
+	}
+	if m.sessions, err = openSessions(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+		return err
+	}
+	if o.FileRecv {
+		if m.pushed, err = confined.Open(o.CacheDir, 0o750); err != nil {
+			return err
+		}
+	}
+	if m.peer, err = compileAccess("Peer", o.Peer); err != nil {
+		return err
+	}
+	if m.peerRun, err = compileAccess("PeerRun", o.PeerRun); err != nil {
+		return err
+	}
+	if m.mineGet, err = compileAccess("MineGet", o.MineGet); err != nil {
+		return err
+	}
+	if o.MineGet != nil && m.mineGet == nil {
+		m.mineGet = access{} // no rules allow nothing
+	}
+	if err := m.openFiles(); err != nil {
+		return err
+	}
+	m.pillar = o.Pillar
+	if o.PillarRoots != nil {
+		files, err := pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
+		if err != nil {
+			return err
+		}
+		m.pillar = files.Pillar
+		if o.Pillar != nil {
+			m.pillar = pillar.Chain(files.Pillar, o.Pillar)
+		}
+	}
+	if o.Local != nil {
+		m.local, err = openLocal(m, *o.Local)
+	}
+	return err
+}
+
+func (m *Master) openFiles() error {
+	o := m.opts
+	ignore, err := fileserver.NewIgnore(o.FileIgnoreRegex, o.FileIgnoreGlob)
+	if err != nil {
+		return err
+	}
+	var back []fileserver.Backend
+	if len(o.FileRoots) > 0 {
+		back = append(back, fileserver.NewRoots(fileserver.RootsOptions{Roots: o.FileRoots, FollowSymlinks: o.FollowSymlinks, IgnoreSymlinks: o.IgnoreSymlinks}))
+	}
+	if o.Files != nil {
+		back = append(back, fileserver.NewFS("base", o.Files))
+	}
+	m.files, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
+		BufferSize: o.FileBufferSize, Ignore: ignore})
+	return err
+}
+
+// Serve listens and works until ctx ends, then closes everything and returns when all of its goroutines are gone: nil
+// after an orderly end. It may be called once.
+func (m *Master) Serve(ctx context.Context) error {
+	if !m.started.CompareAndSwap(false, true) {
+		return errors.New("cannot serve: master was started or closed before")
+	}
+	defer m.closeRooms()
+	defer close(m.ended)
+	if err := m.listen(); err != nil {
+		m.stop()
+		return err
+	}
+	if m.local != nil {
+		if err := m.local.listen(); err != nil {
+			m.stop()
+			return err
+		}
+	}
+	m.serving.Store(true)
+	close(m.ready)
+	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(), "request", m.RequestAddr().String())
+	m.maintain(ctx)
+	m.serving.Store(false)
+	m.log.Info("master ends")
+	return m.stop()
+}
+
+// listen opens all transports.
+func (m *Master) listen() error {
+	o := m.opts
+	all := append([]Listener{{Listen: o.Listen, Interface: o.Interface, PublishPort: o.PublishPort, RetPort: o.RetPort,
+		PublishListener: o.PublishListener, RequestListener: o.RequestListener, WrapListener: o.WrapListener, Filter: o.Filter}}, o.More...)
+	for _, l := range all {
+		s, err := m.listenOn(l)
+		if err != nil {
+			return fmt.Errorf("cannot listen: %w", err)
+		}
+		m.servers, m.filters = append(m.servers, s), append(m.filters, l.Filter)
+	}
+	return nil
+}
+
+func (m *Master) listenOn(l Listener) (transport.Server, error) {
+	if l.Listen == nil {
+		return nil, errors.New("Listener without Listen")
+	}
+	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
+	bound := make(chan struct{})
+	s, err := l.Listen(transport.ServerOptions{
+		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
+		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
+		Filter: l.Filter, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
+		Handler: func(ctx context.Context, peer string, body []byte) []byte {
+			select {
+			case <-bound:
+			case <-ctx.Done():
+				return nil
+			}
+			// In a goroutine of its own: an RSA signature grows the stack, and that of a connection would stay as large as
+			// long as the connection lives.
+			reply := make(chan []byte, 1)
+			go func() { reply <- m.handle(ctx, peer, body, int(publishPort.Load())) }()
+			return <-reply
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	publishPort.Store(int64(portOf(s.PublishAddr())))
+	close(bound)
+	return s, nil
+}
+
+func address(host string, port, def int) string {
+	switch port {
+	case 0:
+		port = def
+	case AnyPort:
+		port = 0
+	}
+	return transport.JoinHostPort(host, port)
+}
+
+func portOf(a net.Addr) int {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.Port
+	}
+	if a == nil {
+		return 0
+	}
+	_, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return 0
+	}
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// present judges a presence frame of tcp.
+func (m *Master) present(load []byte) (string, bool) {
+	e, err := protocol.ParseEnvelope(load, presenceLimits())
+	if err != nil {
+		return "", false
+	}
+	id, err := protocol.OpenPresence(e, m.secrets.current(), func(id string) *crypt.PublicKey {
+		pub, err := m.keys.Accepted(id)
+		if err != nil {
+			return nil
+		}
+		return pub
+	})
+	if err != nil {
+		m.log.Debug("presence refused", "err", err)
+		return "", false
+	}
+	m.presence.saw(id, time.Now())
+	return id, true
+}
+
+func presenceLimits() payload.Limits {
+	return payload.Limits{Depth: 4, Elements: 64, Bytes: 8 << 10}
+}
+
+// stop ends what listens, giving running requests a little time.
+func (m *Master) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	var errs []error
+	for _, s := range m.servers {
+		if err := s.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, s.Close())
+	}
+	if m.local != nil {
+		errs = append(errs, m.local.close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeRooms gives back directories and ends listeners to events.
+func (m *Master) closeRooms() {
+	m.events.Close()
+	if m.sessions != nil {
+		if err := m.sessions.close(); err != nil {
+			m.log.Error("cannot close", "err", err)
+		}
+	}
+	if m.local != nil && m.local.cache != nil {
+		m.local.cache.Close()
+	}
+	if m.cache != nil {
+		m.cache.Close()
+	}
+	if m.keys != nil {
+		m.keys.Close()
+	}
+	if m.pushed != nil {
+		m.pushed.Close()
+	}
+}
+
+// Close gives back what New opened, when Serve was not called. After Serve it does nothing.
+func (m *Master) Close() {
+	if m.started.CompareAndSwap(false, true) {
+		close(m.ended)
+		m.closeRooms()
+	}
+}
+
+// Ready is closed when the master listens.
+func (m *Master) Ready() <-chan struct{} { return m.ready }
+
+// PublishAddr is the address of the publish channel, once ready.
+func (m *Master) PublishAddr() net.Addr { return m.servers[0].PublishAddr() }
+
+// RequestAddr is the address of the request channel, once ready.
+func (m *Master) RequestAddr() net.Addr { return m.servers[0].RequestAddr() }
+
+// Keys are the keys of the minions.
+func (m *Master) Keys() *keys.Store { return m.keys }
+
+// Events is the event bus.
+func (m *Master) Events() *events.Bus { return m.events }
+
+// Store keeps jobs and returns.
+func (m *Master) Store() store.Store { return m.store }
+
+// Minion returns the grains and pillar that the master last saw of a minion.
+func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) }
+
+// Match lists the accepted minions that a target means, as far as the master can tell.
+func (m *Master) Match(tgtType string, tgt any) ([]string, error) {
+	tgtType, tgt, err := m.onWire(tgtType, tgt)
+	if err != nil {
+		return nil, err
+	}
+	ids, _, err := m.expected(tgtType, tgt, "")
+	return ids, err
+}
+
+// Fingerprint is the finger print of the master's key, which minions can be given as master_finger.
+func (m *Master) Fingerprint() (string, error) {
+	return m.identity.Key.Public().Fingerprint(m.opts.HashType)
+}
+
+// PublicKey is the master's public key as PEM text, which minions can be given in advance as minion_master.pub.
+func (m *Master) PublicKey() string { return m.identity.Key.Public().Text() }
+
+// Subscribers is how many publish connections are open.
+func (m *Master) Subscribers() int {
+	n := 0
+	for _, s := range m.servers {
+		n += s.Subscribers()
+	}
+	return n
+}

@@ -1,0 +1,268 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// Default ports of Salt. A port of AnyPort in Options takes any free one.
+const (
+	DefaultPublishPort = 4505
+	DefaultRetPort     = 4506
+	AnyPort            = -1
+)
+
+// Options of a Master. The zero value is a master on Salt's ports, on all addresses, that keeps everything in memory, accepts
+// no key by itself and serves no files and no pillar.
+type Options struct {
+	// ID names the master in events; empty means the host name with "_master" behind it.
+	ID string
+
+	// Interface is the address to listen on; empty means all.
+	Interface string
+	// PublishPort and RetPort are Salt's publish_port and ret_port; 0 is the default, AnyPort any free one.
+	PublishPort, RetPort int
+	// PublishListener and RequestListener are used instead when given. The master closes them.
+	PublishListener, RequestListener net.Listener
+	// Listen is the transport; nil means ZeroMQ, which is Salt's default. See protocol/transport/tcp and ws.
+	Listen transport.Listen
+	// WrapListener puts TLS over the listeners of tcp and ws.
+	WrapListener func(net.Listener) net.Listener
+	// More are further transports of the same master.
+	More []Listener
+	// Filter is Salt's zmq_filtering; minions must agree.
+	Filter bool
+	// MaxMessage is the largest request in bytes; 0 means the transport's default.
+	MaxMessage int64
+
+	// PKIDir holds the master's key pair and the minions' keys in Salt's layout; empty keeps them in memory.
+	PKIDir string
+	// CacheDir holds session keys, minion data and pushed files in Salt's layout; empty keeps them in memory.
+	CacheDir string
+	// KeySize is the size of a new master key in bits; 0 means 2048.
+	KeySize int
+	// SignPubkey is Salt's master_sign_pubkey: minions that verify it find a changed master key trustworthy.
+	SignPubkey bool
+	// UsePubkeySignature is Salt's master_use_pubkey_signature: a signature made elsewhere, so that the signing key need not
+	// be here.
+	UsePubkeySignature bool
+	// SignKeyName and PubkeySignature are Salt's master_sign_key_name and master_pubkey_signature.
+	SignKeyName, PubkeySignature string
+
+	// AutoAccept accepts every new key. For more, see Keys.
+	AutoAccept bool
+	// Keys says which new keys are accepted or rejected without an operator.
+	Keys keys.Policy
+	// MaxPending bounds the keys that wait; 0 means 10000, below 0 no bound.
+	MaxPending int
+	// MaxMinions is Salt's max_minions: a new id is turned away when more are connected; 0 is no bound.
+	MaxMinions int
+	// KeepAESOnDelete leaves the shared key as it is when a key is deleted or rejected (rotate_aes_key: False): such a minion
+	// then goes on reading publishes.
+	KeepAESOnDelete bool
+	// PingOnRotate publishes test.ping after the shared key changed (ping_on_rotate), so that minions sign in again at once.
+	PingOnRotate bool
+	// PublishSession is how long a session key lives; 0 means a day.
+	PublishSession time.Duration
+	// AuthRate and AuthBurst bound sign-ins per second and source address; 0 means 200 and 2000, below 0 no bound.
+	AuthRate, AuthBurst float64
+	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order; 0 means 300 s.
+	ReplayWindow time.Duration
+	// RequestTTL is Salt's request_server_ttl: how old by this host's clock a request may be; 0 does not look.
+	RequestTTL time.Duration
+
+	// Store keeps jobs and returns; nil keeps the last ones in memory. The caller closes it after Serve returned. See
+	// store/sqlite.
+	Store store.Store
+	// KeepJobs is how long jobs are kept; 0 means a day, below 0 for ever.
+	KeepJobs time.Duration
+
+	// Files is served as environment "base".
+	Files fs.FS
+	// FileRoots is Salt's file_roots: environments and their directories.
+	FileRoots map[string][]string
+	// FollowSymlinks lets links in FileRoots lead out of them. Salt does so by default; this master does not.
+	FollowSymlinks bool
+	// IgnoreSymlinks leaves links out of listings.
+	IgnoreSymlinks bool
+	// FileBackends are further sources of files, searched after FileRoots and Files.
+	FileBackends []fileserver.Backend
+	// FileIgnoreRegex and FileIgnoreGlob hide files.
+	FileIgnoreRegex, FileIgnoreGlob []string
+	// FileAccess, when set, says whether a minion may see a path of an environment. Listings are filtered by it.
+	FileAccess func(id, saltenv, path string) bool
+	// HashType is Salt's hash_type; empty means sha256.
+	HashType string
+	// FileBufferSize is how many bytes of a file one reply carries; 0 means 1 MiB.
+	FileBufferSize int
+	// FileRecv lets minions push files into CacheDir (cp.push).
+	FileRecv bool
+	// FileRecvMaxSize bounds one pushed file, FileRecvQuota all of one minion, in bytes; 0 means 100 MiB and 1 GiB.
+	FileRecvMaxSize, FileRecvQuota int64
+
+	// Pillar makes pillars. With PillarRoots it is merged over what the files say.
+	Pillar pillar.Func
+	// PillarRoots is Salt's pillar_roots: environments and directories with a top file. YAML only.
+	PillarRoots map[string][]string
+	// NoPillarCache keeps pillars out of the cache. Pillar targets then match nobody here.
+	NoPillarCache bool
+
+	// MasterOpts are answers of _master_opts over Salt's defaults: renderer, state_top, failhard, …
+	MasterOpts map[string]any
+	// MasterTops answers _master_tops: environments and lists of states for a minion.
+	MasterTops func(ctx context.Context, id string, opts map[string]any) (map[string]any, error)
+	// Nodegroups is Salt's nodegroups.
+	Nodegroups map[string]any
+
+	// Peer is Salt's peer: which minions (regular expression) may publish which functions (regular expressions). Both must
+	// match in full. Nobody may by default.
+	Peer map[string][]string
+	// PeerRun is Salt's peer_run for Runner.
+	PeerRun map[string][]string
+	// Runner runs a runner function for a minion that PeerRun allows.
+	Runner func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error)
+	// MineGet is Salt's mine_get: which minions (regular expression) may read which mine functions. nil allows all.
+	MineGet map[string][]string
+	// NoKeyRevoke refuses minions that want their own key deleted (allow_minion_key_revoke: False).
+	NoKeyRevoke bool
+	// NoMinionDataCache keeps grains and mine out of the cache (minion_data_cache: False).
+	NoMinionDataCache bool
+
+	// SigningAlgorithm signs publishes; empty means PKCS1v15-SHA1, which every Salt knows.
+	SigningAlgorithm string
+	// Timeout is how long Run waits for news before it asks minions whether a job still runs, GatherTimeout how long
+	// for their answer; 0 means 5 s and 10 s.
+	Timeout, GatherTimeout time.Duration
+	// LoopInterval is the pause between rounds of maintenance; 0 means 60 s.
+	LoopInterval time.Duration
+	// PresenceEvents fires salt/presence events every LoopInterval.
+	PresenceEvents bool
+	// NoAuthEvents fires no salt/auth events.
+	NoAuthEvents bool
+
+	// Local serves Salt's own command line tools on this host; nil opens nothing but the two ports.
+	Local *Local
+
+	// Log gets what an operator should know; nil is silent.
+	Log *slog.Logger
+}
+
+// Listener is one more transport of a master.
+type Listener struct {
+	Listen                           transport.Listen
+	Interface                        string
+	PublishPort, RetPort             int
+	PublishListener, RequestListener net.Listener
+	WrapListener                     func(net.Listener) net.Listener
+	Filter                           bool
+}
+
+// withDefaults fills zero fields and refuses what cannot work.
+func (o Options) withDefaults() (Options, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.ID == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		o.ID = host + "_master"
+	}
+	if o.Listen == nil {
+		o.Listen = zeromq.Listen
+	}
+	o.Keys.AutoAccept = o.Keys.AutoAccept || o.AutoAccept
+	if o.Keys.Log == nil {
+		o.Keys.Log = o.Log
+	}
+	setDefault(&o.PublishSession, 24*time.Hour)
+	setDefault(&o.ReplayWindow, 300*time.Second)
+	setDefault(&o.AuthRate, 200)
+	setDefault(&o.AuthBurst, 2000)
+	setDefault(&o.KeepJobs, 24*time.Hour)
+	setDefault(&o.HashType, "sha256")
+	setDefault(&o.FileRecvMaxSize, 100<<20)
+	setDefault(&o.FileRecvQuota, 1<<30)
+	setDefault(&o.SigningAlgorithm, crypt.PKCS1v15SHA1)
+	setDefault(&o.Timeout, 5*time.Second)
+	setDefault(&o.GatherTimeout, 10*time.Second)
+	setDefault(&o.LoopInterval, 60*time.Second)
+	if !crypt.ValidSigning(o.SigningAlgorithm) {
+		return o, fmt.Errorf("signing algorithm %q is unknown", o.SigningAlgorithm)
+	}
+	if o.FileRecv && o.CacheDir == "" {
+		return o, errors.New("FileRecv needs a CacheDir")
+	}
+	if o.Local != nil && (o.CacheDir == "" || o.PKIDir == "") {
+		return o, errors.New("Local needs a CacheDir and a PKIDir")
+	}
+	return o, nil
+}
+
+func setDefault[T comparable](p *T, def T) {
+	var zero T
+	if *p == zero {
+		*p = def
+	}
+}
+
+// access is a compiled Peer, PeerRun or MineGet: rules in no order, all of which count.
+type access []accessRule
+
+type accessRule struct {
+	id   *regexp.Regexp
+	funs []*regexp.Regexp
+}
+
+// compileAccess compiles rules. Salt matches both sides at the start only, so that "web1" is also "web10"; here they must
+// match in full.
+func compileAccess(name string, rules map[string][]string) (access, error) {
+	var out access
+	for id, funs := range rules {
+		r := accessRule{}
+		var err error
+		if r.id, err = regexp.Compile(`\A(?:` + id + `)\z`); err != nil {
+			return nil, fmt.Errorf("%s: minion pattern %q: %w", name, id, err)
+		}
+		for _, f := range funs {
+			re, err := regexp.Compile(`\A(?:` + f + `)\z`)
+			if err != nil {
+				return nil, fmt.Errorf("%s: function pattern %q: %w", name, f, err)
+			}
+			r.funs = append(r.funs, re)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// allows says whether a minion may use a function.
+func (a access) allows(id, fun string) bool {
+	for _, r := range a {
+		if !r.id.MatchString(id) {
+			continue
+		}
+		for _, f := range r.funs {
+			if f.MatchString(fun) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// where reads path and saltenv of a file request. ok is false when a part is missing or the minion may not see the file.
+func (m *Master) where(v protocol.Verified) (name, env string, ok bool) {
+	load := v.Load()
+	name, a := payload.Text(load["path"])
+	env, b := saltenv(load)
+	if !a || !b {
+		return "", "", false
+	}
+	return name, env, m.mayRead(v.ID(), name, env)
+}
+
+// saltenv reads the environment of a request; as in Salt, numbers are taken for their text.
+func saltenv(load map[string]any) (string, bool) {
+	switch e := load["saltenv"].(type) {
+	case string:
+		return e, true
+	case int64:
+		return fmt.Sprint(e), true
+	}
+	return "", false
+}
+
+func (m *Master) mayRead(id, name, env string) bool {
+	if m.opts.FileAccess == nil {
+		return true
+	}
+	clean, env, ok := fileserver.Split(name, env)
+	return ok && m.opts.FileAccess(id, env, clean)
+}
+
+// notFound turns "no such file" into Salt's answer for it; other errors stay.
+func notFound(err error, answer any) (any, error) {
+	if errors.Is(err, fileserver.ErrNotFound) {
+		return answer, nil
+	}
+	return nil, err
+}
+
+// emptyFound is Salt's answer for a file that is not there. It differs from a missing one by nothing.
+func emptyFound() map[string]any { return map[string]any{"path": "", "rel": ""} }
+
+func (m *Master) reqFileFind(_ context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(v)
+	if !ok {
+		return emptyFound(), nil
+	}
+	f, err := m.files.Find(name, env)
+	if err != nil {
+		return notFound(err, emptyFound())
+	}
+	return map[string]any{"path": f.Path, "rel": f.Rel, "back": f.Back, "stat": f.Stat()}, nil
+}
+
+func (m *Master) reqFileHash(_ context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(v)
+	if !ok {
+		return "", nil
+	}
+	sum, _, err := m.files.Hash(name, env)
+	if err != nil {
+		return notFound(err, "")
+	}
+	return map[string]any{"hash_type": m.files.HashType(), "hsum": sum}, nil
+}
+
+func (m *Master) reqFileHashAndStat(_ context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(v)
+	if !ok {
+		return []any{"", nil}, nil
+	}
+	sum, f, err := m.files.Hash(name, env)
+	if err != nil {
+		return notFound(err, []any{"", nil})
+	}
+	return []any{map[string]any{"hash_type": m.files.HashType(), "hsum": sum}, f.Stat()}, nil
+}
+
+func (m *Master) reqServeFile(_ context.Context, v protocol.Verified) (any, error) {
+	none := map[string]any{"data": "", "dest": ""}
+	name, env, ok := m.where(v)
+	offset, isInt := payload.Int(v.Load()["loc"])
+	if !ok || !isInt {
+		return none, nil
+	}
+	level, _ := payload.Int(v.Load()["gzip"])
+	c, err := m.files.Read(name, env, offset, int(min(max(level, 0), 9)))
+	if err != nil {
+		return notFound(err, none)
+	}
+	reply := map[string]any{"data": c.Data, "dest": c.Dest}
+	if c.Gzip > 0 {
+		reply["gzip"] = c.Gzip
+	}
+	return reply, nil
+}
+
+// listing answers the four list requests.
+func (m *Master) listing(ctx context.Context, v protocol.Verified) (fileserver.Listing, string, func(string) bool, error) {
+	env, ok := saltenv(v.Load())
+	if !ok {
+		return fileserver.Listing{}, "", func(string) bool { return false }, nil
+	}
+	prefix := strings.Trim(text(v.Load(), "prefix"), "/")
+	l, err := m.files.List(ctx, env)
+	return l, env, func(name string) bool {
+		return strings.HasPrefix(name, prefix) && m.mayRead(v.ID(), "|"+name, env)
+	}, err
+}
+
+func filtered(names []string, keep func(string) bool) []any {
+	out := make([]any, 0, len(names))
+	for _, n := range names {
+		if keep(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (m *Master) reqFileList(ctx context.Context, v protocol.Verified) (any, error) {
+	l, _, keep, err := m.listing(ctx, v)
+	return filtered(l.Files, keep), err
+}
+
+func (m *Master) reqFileListEmptyDirs(ctx context.Context, v protocol.Verified) (any, error) {
+	l, _, keep, err := m.listing(ctx, v)
+	return filtered(l.EmptyDirs, keep), err
+}
+
+func (m *Master) reqDirList(ctx context.Context, v protocol.Verified) (any, error) {
+	l, _, keep, err := m.listing(ctx, v)
+	return filtered(l.Dirs, keep), err
+}
+
+func (m *Master) reqSymlinkList(ctx context.Context, v protocol.Verified) (any, error) {
+	l, _, keep, err := m.listing(ctx, v)
+	out := make(map[string]any)
+	for name, dest := range l.Links {
+		if keep(name) {
+			out[name] = dest
+		}
+	}
+	return out, err
+}
+
+func (m *Master) reqFileEnvs(context.Context, protocol.Verified) (any, error) {
+	return anyList(m.files.Envs()), nil
+}
+
+func anyList(names []string) []any {
+	out := make([]any, len(names))
+	for i, n := range names {
+		out[i] = n
+	}
+	return out
+}
+
+// reqFileRecv takes a piece of a file that a minion pushes (cp.push), into CacheDir/minions/<id>/files and nowhere else
+// (CVE-2024-38824). It is off unless Options.FileRecv says otherwise.
+func (m *Master) reqFileRecv(_ context.Context, v protocol.Verified) (any, error) {
+	load := v.Load()
+	parts, ok := payload.List(load["path"])
+	data, isBytes := payload.Bytes(load["data"])
+	offset, isInt := payload.Int(load["loc"])
+	if !m.opts.FileRecv || !ok || !isBytes || !isInt || offset < 0 || m.pushed == nil {
+		return false, nil
+	}
+	name, err := pushName(parts)
+	if err != nil {
+		m.log.Warn("pushed file refused", "minion", v.ID(), "err", err)
+		return false, nil
+	}
+	if int64(len(data)) > m.opts.FileRecvMaxSize || offset > m.opts.FileRecvMaxSize-int64(len(data)) {
+		m.log.Warn("pushed file refused: too large", "minion", v.ID(), "file", name, "limit", m.opts.FileRecvMaxSize)
+		return false, nil
+	}
+	if err := m.push(v.ID(), name, data, offset); err != nil {
+		m.log.Warn("pushed file refused", "minion", v.ID(), "file", name, "err", err)
+		return false, nil
+	}
+	return true, nil
+}
+
+// pushName joins the parts of a pushed path. An absolute path of the minion has an empty first part; a drive is kept as a
+// name.
+func pushName(parts []any) (string, error) {
+	var names []string
+	for _, p := range parts {
+		s, ok := payload.Text(p)
+		if !ok {
+			return "", fmt.Errorf("path has a part of type %T", p)
+		}
+		names = append(names, s)
+	}
+	name := strings.Join(names, "/")
+	if len(name) > 4096 || strings.ContainsAny(name, "\x00\\") {
+		return "", fmt.Errorf("path %.80q is not one", name)
+	}
+	for _, part := range strings.Split(name, "/") {
+		if part == ".." {
+			return "", fmt.Errorf("path %.80q leads out", name)
+		}
+	}
+	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	if name == "" || !fs.ValidPath(name) {
+		return "", fmt.Errorf("path %.80q is not one", name)
+	}
+	return name, nil
+}
+
+// push writes a piece within the minion's quota.
+func (m *Master) push(id, name string, data []byte, offset int64) error {
+	m.pushMu.Lock()
+	defer m.pushMu.Unlock()
+	base := "minions/" + id + "/files"
+	full := base + "/" + name
+	var have int64
+	if info, err := m.pushed.Stat(full); err == nil {
+		have = info.Size()
+	}
+	used, ok := m.pushUsed[id]
+	if !ok {
+		var err error
+		if used, err = m.pushed.Size(base); err != nil {
+			return err
+		}
+	}
+	after := used - have + max(have, offset+int64(len(data)))
+	if offset == 0 {
+		after = used - have + int64(len(data))
+	}
+	if after > m.opts.FileRecvQuota {
+		return fmt.Errorf("quota of %d bytes is used up", m.opts.FileRecvQuota)
+	}
+	if offset == 0 {
+		if err := m.pushed.Mkdir(path.Dir(full), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := m.pushed.WriteAt(full, data, offset, offset == 0, 0o600); err != nil {
+		return err
+	}
+	m.pushUsed[id] = after
+	return nil
+}

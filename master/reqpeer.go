@@ -1,0 +1,196 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// peerTimeout bounds minion_publish: the minion's own request ends after a minute.
+const peerTimeout = 50 * time.Second
+
+// peerJob judges what a minion wants to publish (Salt's peer option). Every function of a compound command must be allowed,
+// and none may publish in turn.
+func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
+	load := v.Load()
+	fun, isText := payload.Text(load["fun"])
+	tgt, hasTgt := load["tgt"]
+	_, hasArg := load["arg"]
+	_, hasRet := load["ret"]
+	if !isText || !hasTgt || !hasArg || !hasRet {
+		return Job{}, false
+	}
+	j := Job{Tgt: tgt, TgtType: text(load, "tgt_type"), Ret: text(load, "ret"), Asker: v.ID(), User: "root"}
+	args, _ := payload.List(load["arg"])
+	if s, ok := payload.Text(load["arg"]); ok {
+		args = []any{s}
+	}
+	names := strings.Split(fun, ",")
+	for _, f := range names {
+		if f == "" || strings.HasPrefix(f, "publish.") || !m.peer.allows(v.ID(), f) {
+			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(f))
+			return Job{}, false
+		}
+	}
+	if len(names) == 1 {
+		j.Fun = fun
+		j.Args, j.Kwargs = typed(args, load["no_parse"])
+		return j, true
+	}
+	// Each member of arg is the arguments of one function, separated by spaces: "cat /proc/cpuinfo".
+	for i, f := range names {
+		c := Call{Fun: f}
+		if i < len(args) {
+			if s, ok := payload.Text(args[i]); ok {
+				for _, w := range strings.Fields(s) {
+					c.Args = append(c.Args, w)
+				}
+			}
+		}
+		j.Calls = append(j.Calls, c)
+	}
+	return j, true
+}
+
+// typed gives arguments types as the command line does, but for those keywords that the minion names as finished; "*" is
+// all of them (salt/utils/args.py, parse_input).
+func typed(args []any, noParse any) ([]any, map[string]any) {
+	keep := make(map[string]bool)
+	list, _ := payload.List(noParse)
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			keep[s] = true
+		}
+	}
+	pos, kw := protocol.ParseArgs(args, nil)
+	if keep["*"] {
+		return pos, kw
+	}
+	for i, a := range pos {
+		if s, ok := a.(string); ok {
+			pos[i] = yaml.ParseValue(s)
+		}
+	}
+	for k, a := range kw {
+		if s, ok := a.(string); ok && !keep[k] {
+			kw[k] = yaml.ParseValue(s)
+		}
+	}
+	return pos, kw
+}
+
+// reqMinionPub publishes a job for a minion and answers with its id and the minions expected.
+func (m *Master) reqMinionPub(ctx context.Context, v protocol.Verified) (any, error) {
+	j, ok := m.peerJob(v)
+	if !ok {
+		return map[string]any{}, nil
+	}
+	p, err := m.Publish(ctx, j)
+	if isNoMinions(err) {
+		return map[string]any{"jid": nil, "minions": []any{}}, nil
+	}
+	if err != nil {
+		return map[string]any{}, err
+	}
+	return map[string]any{"jid": p.JID, "minions": anyList(p.Minions)}, nil
+}
+
+// reqMinionPublish publishes a job for a minion and answers with what came back in time. Stock masters mean this and fail.
+func (m *Master) reqMinionPublish(ctx context.Context, v protocol.Verified) (any, error) {
+	j, ok := m.peerJob(v)
+	if !ok {
+		return map[string]any{}, nil
+	}
+	for _, key := range []string{"tmo", "timeout"} {
+		if n, ok := payload.Int(v.Load()[key]); ok && n > 0 {
+			j.Timeout = min(time.Duration(n)*time.Second, peerTimeout)
+		}
+	}
+	r, err := m.Submit(ctx, j)
+	if isNoMinions(err) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return map[string]any{}, err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	out := make(map[string]any)
+	full := text(v.Load(), "form") == "full"
+	for {
+		res, err := r.Next(ctx)
+		if err != nil {
+			return out, nil // the end, or the time for it
+		}
+		if res.Status != Returned {
+			continue
+		}
+		out[res.ID] = res.Return
+		if full {
+			f := map[string]any{"ret": res.Return, "jid": r.JID}
+			if res.Out != "" {
+				f["out"] = res.Out
+			}
+			out[res.ID] = f
+		}
+	}
+}
+
+// reqPubRet answers with the returns of a job, to the minion that published it.
+func (m *Master) reqPubRet(ctx context.Context, v protocol.Verified) (any, error) {
+	jid, ok := payload.Text(v.Load()["jid"])
+	if !ok || !protocol.ValidJID(jid) {
+		return map[string]any{}, nil
+	}
+	job, err := m.store.Job(ctx, jid)
+	if err != nil || text(job.Load, "id") != v.ID() {
+		return map[string]any{}, nil
+	}
+	returns, err := m.store.Returns(ctx, jid)
+	if err != nil {
+		return map[string]any{}, err
+	}
+	out := make(map[string]any, len(returns))
+	for _, r := range returns {
+		one := map[string]any{"ret": r.Load["return"]}
+		if o, ok := r.Load["out"]; ok {
+			one["out"] = o
+		}
+		out[r.ID] = one
+	}
+	return out, nil
+}
+
+// reqMinionRunner runs a function of the embedding program for a minion (Salt's peer_run).
+func (m *Master) reqMinionRunner(ctx context.Context, v protocol.Verified) (any, error) {
+	fun, ok := payload.Text(v.Load()["fun"])
+	args, isList := payload.List(v.Load()["arg"])
+	if !ok || !isList || m.opts.Runner == nil || !m.peerRun.allows(v.ID(), fun) {
+		return map[string]any{}, nil
+	}
+	pos, kw := typed(args, v.Load()["no_parse"])
+	return m.opts.Runner(ctx, v.ID(), fun, pos, kw)
+}
+
+// reqRevokeAuth deletes the minion's own key.
+func (m *Master) reqRevokeAuth(_ context.Context, v protocol.Verified) (any, error) {
+	if m.opts.NoKeyRevoke {
+		return false, nil
+	}
+	if err := m.keys.Delete(v.ID()); err != nil {
+		return false, err
+	}
+	if !pytext.Truth(v.Load()["preserve_minion_cache"]) {
+		if err := m.cache.Delete(v.ID()); err != nil {
+			return true, errors.Join(errors.New("key is deleted"), err)
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,142 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// pillarReply answers _pillar: the only reply that is a map, with a key of its own and the master's signature. On-demand
+// external pillar ("ext") is not there, so what a minion names is never fetched (CVE-2025-22237).
+func (m *Master) pillarReply(ctx context.Context, v protocol.Verified, e protocol.Envelope, pub *crypt.PublicKey) any {
+	if (e.EncAlgo != "" && !crypt.ValidEncryption(e.EncAlgo)) || (e.SigAlgo != "" && !crypt.ValidSigning(e.SigAlgo)) {
+		return "Some exception handling minion payload"
+	}
+	data := m.makePillar(ctx, v)
+	reply, err := protocol.SealPillar(v, e, data, pub, m.identity.Key)
+	if err != nil {
+		m.log.Error("cannot send pillar", "minion", v.ID(), "err", err)
+		return map[string]any{"error": "bad load"}
+	}
+	return reply
+}
+
+// makePillar makes the pillar and remembers it with the grains it was made for. A request without grains gets none, as in
+// Salt.
+func (m *Master) makePillar(ctx context.Context, v protocol.Verified) map[string]any {
+	load := v.Load()
+	grains, ok := payload.Map(load["grains"])
+	if !ok {
+		return map[string]any{}
+	}
+	grains["id"] = v.ID()
+	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
+	r.Override, _ = payload.Map(load["pillar_override"])
+	r.Extra, _ = payload.Map(load["extra_minion_data"])
+	data, err := m.callPillar(ctx, r)
+	if err != nil {
+		m.log.Error("cannot make pillar", "minion", v.ID(), "err", err)
+		data = map[string]any{"_errors": []any{"Pillar could not be made. Please see master log for details."}}
+	}
+	if len(r.Override) > 0 {
+		data = pillar.Merge(data, r.Override)
+	}
+	m.remember(v.ID(), grains, data)
+	return data
+}
+
+func (m *Master) callPillar(ctx context.Context, r pillar.Request) (data map[string]any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m.log.Error("pillar function ended in a panic", "minion", r.ID, "err", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if m.pillar == nil {
+		return map[string]any{}, nil
+	}
+	data, err = m.pillar(ctx, r)
+	if err == nil && data == nil {
+		data = map[string]any{}
+	}
+	return data, err
+}
+
+// remember keeps grains and pillar for targeting.
+func (m *Master) remember(id string, grains, data map[string]any) {
+	if m.opts.NoMinionDataCache {
+		return
+	}
+	d := cache.Data{Grains: grains}
+	if !m.opts.NoPillarCache {
+		d.Pillar = data
+	}
+	if err := m.cache.Store(id, d); err != nil {
+		m.log.Warn("cannot remember grains and pillar", "minion", id, "err", err)
+		return
+	}
+	m.events.Publish("minion/refresh/"+id, map[string]any{"Minion data cache refresh": id})
+}
+
+// reqMasterOpts answers _master_opts: what a minion needs to compile states as this master's minions do.
+func (m *Master) reqMasterOpts(_ context.Context, v protocol.Verified) (any, error) {
+	roots := map[string]any{}
+	for _, env := range m.files.Envs() {
+		roots[env] = []any{}
+	}
+	out := map[string]any{"file_roots": roots, "top_file_merging_strategy": "merge", "env_order": []any{}, "default_top": "base"}
+	if !pytext.Truth(v.Load()["env_only"]) {
+		for _, o := range masterOpts() {
+			out[o.name] = o.value
+		}
+		groups := make(map[string]any, len(m.opts.Nodegroups))
+		for k, g := range m.opts.Nodegroups {
+			groups[k] = g
+		}
+		out["nodegroups"] = groups
+	}
+	for k := range out {
+		if set, ok := m.opts.MasterOpts[k]; ok && k != "file_roots" {
+			out[k] = set
+		}
+	}
+	return out, nil
+}
+
+type masterOpt struct {
+	name  string
+	value any
+}
+
+// masterOpts are Salt's defaults (salt/config/__init__.py, DEFAULT_MASTER_OPTS).
+func masterOpts() []masterOpt {
+	return []masterOpt{
+		{"renderer", "jinja|yaml"}, {"failhard", false}, {"state_top", "top.sls"}, {"state_top_saltenv", nil},
+		{"state_auto_order", true}, {"state_events", false}, {"state_aggregate", false}, {"jinja_env", map[string]any{}},
+		{"jinja_sls_env", map[string]any{}}, {"jinja_lstrip_blocks", false}, {"jinja_trim_blocks", false},
+	}
+}
+
+// reqMasterTops answers _master_tops. The minion's options are its own claim; only its id is verified.
+func (m *Master) reqMasterTops(ctx context.Context, v protocol.Verified) (any, error) {
+	if m.opts.MasterTops == nil {
+		return map[string]any{}, nil
+	}
+	opts, _ := payload.Map(v.Load()["opts"])
+	out, err := m.opts.MasterTops(ctx, v.ID(), opts)
+	if err != nil {
+		return nil, errors.Join(errors.New("cannot make master tops"), err)
+	}
+	if out == nil {
+		out = map[string]any{}
+	}
+	return out, nil
+}

@@ -1,0 +1,141 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// jidSkew is how far in the future a job id of an unknown job may be.
+const jidSkew = time.Hour
+
+// reqReturn takes the outcome of a job. It is acknowledged when it is stored, not before; a second return of a minion for a
+// job is acknowledged and dropped. Salt's source is salt/utils/job.py, store_job.
+func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error) {
+	load := v.Load()
+	r, err := protocol.ParseReturn(load)
+	if err != nil {
+		m.log.Warn("return refused", "minion", v.ID(), "err", err)
+		return nil, nil // Salt ignores what is not one; an error would only make the minion send it again
+	}
+	now := time.Now()
+	jid := string(r.JID)
+	switch r.JID {
+	case protocol.JIDRequest:
+		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
+			return nil, errors.Join(errDrop, err)
+		}
+	case protocol.JIDNoCache:
+		m.returned(jid, v.ID(), load)
+		return nil, nil
+	default:
+		if err := m.knownJob(ctx, jid, now); err != nil {
+			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
+			return nil, nil
+		}
+	}
+	load["jid"] = jid
+	first := true
+	if !m.noCache(jid) {
+		first, err = m.store.SaveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
+		if err != nil && !first {
+			return nil, errors.Join(errDrop, err)
+		}
+		if err != nil {
+			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
+		}
+	}
+	if !first {
+		m.log.Debug("return came again", "minion", v.ID(), "jid", jid)
+		return nil, nil
+	}
+	m.returned(jid, v.ID(), load)
+	return nil, nil
+}
+
+// ownJob stores the job of a return that no master ordered (salt-call, schedules, start-up states) and returns its new id.
+func (m *Master) ownJob(ctx context.Context, id string, load map[string]any, now time.Time) (string, error) {
+	saved := maps.Clone(load)
+	delete(saved, "return")
+	args, _ := payload.List(load["fun_args"])
+	if a, ok := payload.List(load["arg"]); ok {
+		args = a
+	}
+	saved["arg"], saved["tgt"], saved["tgt_type"] = args, id, "glob"
+	for range 10 {
+		jid := string(m.clock.Next(now))
+		saved["jid"] = jid
+		err := m.store.SaveJob(ctx, store.Job{JID: jid, Fun: load["fun"], Arg: args, Tgt: id, TgtType: "glob",
+			User: text(load, "user"), Minions: []string{id}, Load: saved, Created: now})
+		if err == nil {
+			return jid, nil
+		}
+		if !errors.Is(err, store.ErrExists) {
+			return "", err
+		}
+		saved = maps.Clone(saved)
+	}
+	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
+}
+
+// knownJob refuses returns for jobs that never were: a job id of this master, or one of the time for which jobs are kept.
+func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) error {
+	if m.runOf(jid) != nil {
+		return nil
+	}
+	_, err := m.store.Job(ctx, jid)
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	at, ok := protocol.JID(jid).Time()
+	if !ok {
+		return errors.New("job id is no time")
+	}
+	if keep := m.opts.KeepJobs; keep > 0 && now.Sub(at) > keep+jidSkew {
+		return errors.New("job is too old")
+	}
+	if at.Sub(now) > jidSkew {
+		return errors.New("job is in the future")
+	}
+	return nil
+}
+
+// returned tells the bus and whoever waits for the job.
+func (m *Master) returned(jid, id string, load map[string]any) {
+	m.events.Publish("salt/job/"+jid+"/ret/"+id, load)
+	m.stateErrors(jid, id, load)
+	if r := m.runOf(jid); r != nil {
+		r.deliver(resultOf(id, load))
+	}
+}
+
+// stateErrors fires an event per failed state of a state run (salt/utils/event.py, fire_ret_load).
+func (m *Master) stateErrors(jid, id string, load map[string]any) {
+	fun := text(load, "fun")
+	if fun != "state.highstate" && fun != "state.sls" {
+		return // Salt's list, without state.apply
+	}
+	if code, ok := payload.Int(load["retcode"]); !ok || code == 0 {
+		return
+	}
+	states, ok := payload.Map(load["return"])
+	if !ok {
+		return
+	}
+	for name, x := range states {
+		s, ok := payload.Map(x)
+		if result, isBool := s["result"].(bool); !ok || !isBool || result {
+			continue
+		}
+		data := maps.Clone(s)
+		data["success"], data["return"] = false, fmt.Sprintf("Error: %s.", name)
+		data["fun"], data["id"], data["jid"] = fun, id, jid
+		m.events.Publish("salt/job/"+jid+"/sub/"+id+"/error/"+fun, data)
+	}
+}

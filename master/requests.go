@@ -1,0 +1,317 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Bounds of what a peer may send before it is known. An encrypted load is one value, however large; clear ones are small,
+// but for the publish request of a command line tool on this host.
+const (
+	clearBytes, clearElements = 64 << 10, 4096
+	localBytes, localElements = 64 << 20, 1 << 20
+	outerDepth                = 24
+)
+
+// noReply closes the connection without an answer.
+type noReply struct{}
+
+// encryptedFunc answers one request of a minion. It gets a Verified, which only protocol.OpenRequest can make: no path
+// leads here around its checks. An error is logged, and answered as Salt answers an exception: with "".
+type encryptedFunc func(m *Master, ctx context.Context, v protocol.Verified) (any, error)
+
+// encrypted finds the function that a minion asks for. The list is Salt's AESFuncs.expose_methods; what is not here does not
+// exist. It is a switch so that nothing can add to it while the program runs (CVE-2020-11651).
+func encrypted(cmd string) encryptedFunc {
+	switch cmd {
+	case "_return":
+		return (*Master).reqReturn
+	case "_minion_event":
+		return (*Master).reqMinionEvent
+	case "_file_hash":
+		return (*Master).reqFileHash
+	case "_file_hash_and_stat":
+		return (*Master).reqFileHashAndStat
+	case "_file_find":
+		return (*Master).reqFileFind
+	case "_serve_file":
+		return (*Master).reqServeFile
+	case "_file_list":
+		return (*Master).reqFileList
+	case "_file_list_emptydirs":
+		return (*Master).reqFileListEmptyDirs
+	case "_dir_list":
+		return (*Master).reqDirList
+	case "_symlink_list":
+		return (*Master).reqSymlinkList
+	case "_file_envs":
+		return (*Master).reqFileEnvs
+	case "_file_recv":
+		return (*Master).reqFileRecv
+	case "_master_opts":
+		return (*Master).reqMasterOpts
+	case "_master_tops":
+		return (*Master).reqMasterTops
+	case "_mine":
+		return (*Master).reqMine
+	case "_mine_get":
+		return (*Master).reqMineGet
+	case "_mine_delete":
+		return (*Master).reqMineDelete
+	case "_mine_flush":
+		return (*Master).reqMineFlush
+	case "minion_pub":
+		return (*Master).reqMinionPub
+	case "minion_publish":
+		return (*Master).reqMinionPublish
+	case "pub_ret":
+		return (*Master).reqPubRet
+	case "minion_runner":
+		return (*Master).reqMinionRunner
+	case "revoke_auth":
+		return (*Master).reqRevokeAuth
+	case "_register_resources", "_syndic_return", "verify_minion":
+		return (*Master).reqAbsent
+	}
+	return nil
+}
+
+// reqAbsent answers for functions that stock masters have and this one has not, as they answer for what they have not:
+// resources of 3008 minions, syndics, and a check that no minion can call.
+func (m *Master) reqAbsent(context.Context, protocol.Verified) (any, error) {
+	return map[string]any{}, nil
+}
+
+// errDrop makes the connection close without an answer: the peer shall try again.
+var errDrop = errors.New("request is not acknowledged")
+
+// handle is the transport.Handler of one transport; publishPort is what sign-ins over it are told.
+func (m *Master) handle(ctx context.Context, peer string, body []byte, publishPort int) (packed []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.log.Error("request ended in a panic", "peer", peer, "err", r, "stack", string(debug.Stack()))
+			packed = mustPack("Some exception handling minion payload")
+		}
+	}()
+	reply := m.answer(ctx, peer, body, publishPort)
+	if _, none := reply.(noReply); none {
+		return nil
+	}
+	packed, err := payload.Marshal(reply)
+	if err != nil {
+		m.log.Error("cannot pack reply", "peer", peer, "err", err)
+		return mustPack("Some exception handling minion payload")
+	}
+	return packed
+}
+
+func mustPack(text string) []byte {
+	b, err := payload.Marshal(text)
+	if err != nil {
+		return nil // text packs always
+	}
+	return b
+}
+
+// answer judges the envelope. The order of the checks is Salt's (salt/channel/server.py, handle_message).
+func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPort int) any {
+	limits := payload.Limits{Depth: outerDepth, Elements: clearElements, Bytes: int64(len(body))}
+	local := m.local.isLocal(peer)
+	if local {
+		limits.Elements = localElements
+	}
+	v, err := payload.UnmarshalLimits(body, limits)
+	if err != nil {
+		m.log.Debug("request does not unpack", "peer", peer, "err", err)
+		return map[string]any{"msg": protocol.BadLoad}
+	}
+	e, err := protocol.EnvelopeOf(v)
+	if err != nil {
+		m.log.Debug("request refused", "peer", peer, "err", err)
+		return protocol.ReplyText(err)
+	}
+	if e.Version < protocol.Version {
+		m.log.Debug("request refused: old protocol version", "peer", peer, "version", e.Version)
+		return protocol.BadLoad
+	}
+	if e.Enc == protocol.EncAES {
+		return m.minionRequest(ctx, peer, e)
+	}
+	if len(body) > clearBytes && (!local || len(body) > localBytes) {
+		m.log.Debug("request refused: too large in clear", "peer", peer, "bytes", len(body))
+		return protocol.BadLoad
+	}
+	load, ok := payload.Map(e.Load)
+	if !ok {
+		return "payload and load must be a dict"
+	}
+	if text := badID(load); text != "" {
+		return text
+	}
+	cmd, ok := payload.Text(load["cmd"])
+	if !ok {
+		return "Some exception handling minion payload"
+	}
+	return m.clearRequest(ctx, peer, cmd, load, e, publishPort)
+}
+
+// badID is what Salt says about an id of the wrong kind in a clear request.
+func badID(load map[string]any) string {
+	id, has := load["id"]
+	if !has {
+		return ""
+	}
+	s, ok := payload.Text(id)
+	if !ok {
+		return fmt.Sprintf("bad load: id %.40v is not a string", id)
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return "bad load: id contains a null byte"
+		}
+	}
+	return ""
+}
+
+// clearRequest answers what comes unencrypted: sign-ins, ping, and the requests of Salt's tools on this host.
+func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[string]any, e protocol.Envelope, publishPort int) any {
+	switch cmd {
+	case "_auth":
+		return m.signIn(ctx, peer, e, publishPort)
+	case "ping":
+		return load
+	case "publish":
+		if m.local != nil {
+			return m.local.publish(ctx, peer, load)
+		}
+	}
+	return map[string]any{}
+}
+
+// minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is no
+// session to look for.
+func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Envelope) any {
+	if err := protocol.ValidID(e.ID); err != nil {
+		m.log.Debug("request refused", "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	pub, err := m.keys.Accepted(e.ID)
+	if err != nil {
+		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	s := m.sessions.get(e.ID)
+	if s == nil {
+		m.log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
+		return protocol.BadLoad
+	}
+	v, err := protocol.OpenRequest(e, s.current(m.opts.PublishSession, pub), pub)
+	if err != nil {
+		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
+		return protocol.ReplyText(err)
+	}
+	transport.Approve(ctx)
+	if err := m.fresh(s, v, time.Now()); err != nil {
+		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
+		return protocol.BadLoad
+	}
+	m.presence.saw(v.ID(), time.Now())
+	if m.log.Enabled(ctx, slog.LevelDebug) {
+		m.log.Debug("request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)
+	}
+	if v.Cmd() == "" {
+		return "Some exception handling minion payload"
+	}
+	if v.Cmd() == "_pillar" {
+		return m.pillarReply(ctx, v, e, pub)
+	}
+	return m.run(ctx, v)
+}
+
+// fresh refuses requests that were taken before. A pillar request may come twice with one nonce: stock minions send it again
+// as it is when they had no answer in time, and its answer is for the minion's eyes only.
+func (m *Master) fresh(s *session, v protocol.Verified, now time.Time) error {
+	if at, ok := v.Time(); ok {
+		age := now.Sub(at)
+		if m.opts.RequestTTL > 0 && age > m.opts.RequestTTL {
+			return fmt.Errorf("request is %v old", age.Round(time.Second))
+		}
+		if age.Abs() > 5*time.Minute {
+			m.skew(v.ID(), age)
+		}
+	}
+	repeated, err := s.admit(v, int64(m.opts.ReplayWindow/time.Second))
+	if err == nil && repeated && v.Cmd() != "_pillar" {
+		err = errReplayed
+	}
+	return err
+}
+
+// skew reports a minion's clock, once an hour and minion.
+func (m *Master) skew(id string, age time.Duration) {
+	m.skewMu.Lock()
+	last := m.skewed[id]
+	told := time.Since(last) < time.Hour
+	if !told {
+		if len(m.skewed) > 10000 {
+			clear(m.skewed)
+		}
+		m.skewed[id] = time.Now()
+	}
+	m.skewMu.Unlock()
+	if !told {
+		m.log.Warn("clock of minion differs from ours", "minion", id, "behind", age.Round(time.Second))
+	}
+}
+
+// run calls the function of a request and seals its result.
+func (m *Master) run(ctx context.Context, v protocol.Verified) any {
+	var result any
+	if f := encrypted(v.Cmd()); f != nil {
+		var err error
+		result, err = m.call(ctx, f, v)
+		if errors.Is(err, errDrop) {
+			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+			return noReply{}
+		}
+		if err != nil {
+			m.log.Error("request failed", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+			result = ""
+		}
+	} else {
+		m.log.Warn("minion asks for a function that is not there", "minion", v.ID(), "fun", fmt.Sprintf("%.80q", v.Cmd()))
+		result = map[string]any{}
+	}
+	sealed, err := v.Reply(result)
+	if err != nil {
+		m.log.Error("cannot seal reply", "minion", v.ID(), "fun", v.Cmd(), "err", err)
+		if sealed, err = v.Reply(""); err != nil {
+			return noReply{}
+		}
+	}
+	return sealed
+}
+
+func (m *Master) call(ctx context.Context, f encryptedFunc, v protocol.Verified) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.log.Error("request ended in a panic", "minion", v.ID(), "fun", v.Cmd(), "err", r, "stack", string(debug.Stack()))
+			result, err = "", nil
+		}
+	}()
+	return f(m, ctx, v)
+}
+
+// text returns a text field of a request.
+func text(load map[string]any, key string) string {
+	s, _ := payload.Text(load[key])
+	return s
+}

@@ -1,0 +1,80 @@
+package master
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// secrets are the shared key and the counter of publishes under it. Salt counts from 1 at every start; here the counter is
+// the time in microseconds, so it also rises over restarts, which peers that remember it can rely on.
+type secrets struct {
+	mu     sync.Mutex // guards the fields below; held while a publish is sealed and handed over, to keep them in order
+	aes    *crypt.Key
+	serial int64
+}
+
+func (s *secrets) current() *crypt.Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.aes
+}
+
+// next returns the next serial. Callers hold mu.
+func (s *secrets) next(now time.Time) int64 {
+	s.serial = max(s.serial+1, now.UnixMicro())
+	return s.serial
+}
+
+// Rotate replaces the shared key. Minions notice at the next publish and sign in again; those whose key was deleted or
+// rejected meanwhile cannot read publishes any more.
+func (m *Master) Rotate(ctx context.Context) error {
+	key, err := crypt.NewKey()
+	if err != nil {
+		return err
+	}
+	m.secrets.mu.Lock()
+	m.secrets.aes = key
+	m.secrets.mu.Unlock()
+	m.log.Info("shared key was replaced")
+	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
+	if m.opts.PingOnRotate {
+		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !isNoMinions(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// broadcast seals a job map and hands it to every transport. topics are ids, nil for everybody.
+func (m *Master) broadcast(job map[string]any, topics []string) error {
+	m.secrets.mu.Lock()
+	defer m.secrets.mu.Unlock()
+	job["serial"] = m.secrets.next(time.Now())
+	msg, err := protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
+	if err != nil {
+		return err
+	}
+	for i, s := range m.servers {
+		if err := s.Publish(msg, m.reachable(i, topics)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachable are the topics for one transport, nil when it does not know who is behind every connection: tcp minions that
+// come back after a restart show themselves under the shared key of before, and would wait for ever for jobs addressed to
+// them. With Filter, connections subscribe to topics and cannot be unknown.
+func (m *Master) reachable(i int, topics []string) []string {
+	if topics == nil || m.filters[i] {
+		return topics
+	}
+	if s := m.servers[i]; len(s.Present()) < s.Subscribers() {
+		return nil
+	}
+	return topics
+}

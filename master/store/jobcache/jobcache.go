@@ -1,0 +1,375 @@
+// Package jobcache keeps jobs and returns in the directory layout of Salt's local_cache returner, so that stock salt,
+// salt-run and third-party tools on the master's host find them. Salt's source:
+// salt/returners/local_cache.py.
+package jobcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Names of the files of a job.
+const (
+	jidFile     = "jid"
+	loadFile    = ".load.p"
+	minionsFile = ".minions.p"
+	missingFile = ".missing.p" // ours; Salt does not keep them
+	returnFile  = "return.p"
+	outFile     = "out.p"
+	noCacheFile = "nocache"
+)
+
+// maxFile bounds what is read back in bytes.
+const maxFile = 256 << 20
+
+// Store is an open directory. See store.Store for its methods. What Salt's layout has no place for is lost: of a
+// return's load return, retcode, success and out are kept, and the time of a job is that of its id.
+type Store struct {
+	dir      *confined.Dir
+	hashType string
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens <cachedir>/jobs, creating it when it is missing. hashType is Salt's hash_type; empty means sha256.
+func Open(dir, hashType string) (*Store, error) {
+	if hashType == "" {
+		hashType = "sha256"
+	}
+	if _, err := crypt.NewHash(hashType); err != nil {
+		return nil, fmt.Errorf("cannot open job cache: %w", err)
+	}
+	d, err := confined.Open(dir, 0o750)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{d, hashType}, nil
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error { return s.dir.Close() }
+
+// place is the directory of a job.
+func (s *Store) place(jid string) (string, error) {
+	if !protocol.ValidJID(jid) {
+		return "", fmt.Errorf("job id %.40q is none", jid)
+	}
+	return protocol.JobDir(jid, s.hashType), nil
+}
+
+// prepare makes the directory of a job and its jid file.
+func (s *Store) prepare(jid string) (string, error) {
+	dir, err := s.place(jid)
+	if err != nil {
+		return "", err
+	}
+	if err := s.dir.Mkdir(dir, 0o750); err != nil {
+		return "", err
+	}
+	_, err = s.dir.Create(dir+"/"+jidFile, []byte(jid), 0o640)
+	return dir, err
+}
+
+func (s *Store) write(name string, v any) error {
+	b, err := payload.MarshalBin(v)
+	if err != nil {
+		return err
+	}
+	return s.dir.Write(name, b, 0o640, false)
+}
+
+func (s *Store) read(name string) (any, error) {
+	b, _, err := s.dir.Read(name, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxFile})
+}
+
+// SaveJob implements store.Store.
+func (s *Store) SaveJob(_ context.Context, j store.Job) error {
+	if err := s.saveJob(j); err != nil {
+		return fmt.Errorf("cannot store job %.40s: %w", j.JID, err)
+	}
+	return nil
+}
+
+func (s *Store) saveJob(j store.Job) error {
+	dir, err := s.prepare(j.JID)
+	if err != nil {
+		return err
+	}
+	load := map[string]any{}
+	for k, v := range j.Load {
+		load[k] = v
+	}
+	for k, v := range map[string]any{"jid": j.JID, "fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User} {
+		if _, has := load[k]; !has {
+			load[k] = v
+		}
+	}
+	b, err := payload.MarshalBin(load)
+	if err != nil {
+		return err
+	}
+	if nocache, _ := j.Load["nocache"].(bool); nocache {
+		if _, err := s.dir.Create(dir+"/"+noCacheFile, nil, 0o640); err != nil {
+			return err
+		}
+	}
+	if err := s.write(dir+"/"+minionsFile, j.Minions); err != nil {
+		return err
+	}
+	if len(j.Missing) > 0 {
+		if err := s.write(dir+"/"+missingFile, j.Missing); err != nil {
+			return err
+		}
+	}
+	// Salt's tools look for the load: it comes last.
+	made, err := s.dir.Create(dir+"/"+loadFile, b, 0o640)
+	if err == nil && !made {
+		err = store.ErrExists
+	}
+	return err
+}
+
+// AddMinions implements store.Store.
+func (s *Store) AddMinions(_ context.Context, jid string, ids []string) error {
+	dir, err := s.place(jid)
+	if err == nil {
+		if _, e := s.dir.Stat(dir + "/" + loadFile); e != nil {
+			err = store.ErrNotFound
+		}
+	}
+	if err == nil {
+		err = s.write(dir+"/"+minionsFile, store.Union(s.texts(dir+"/"+minionsFile), ids))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot add minions to job %.40s: %w", jid, err)
+	}
+	return nil
+}
+
+// SaveReturn implements store.Store.
+func (s *Store) SaveReturn(_ context.Context, r store.Return) (bool, error) {
+	first, err := s.saveReturn(r)
+	if err != nil {
+		err = fmt.Errorf("cannot store return of %.80q for job %.40s: %w", r.ID, r.JID, err)
+	}
+	return first, err
+}
+
+func (s *Store) saveReturn(r store.Return) (bool, error) {
+	if err := protocol.ValidID(r.ID); err != nil {
+		return false, err
+	}
+	dir, err := s.prepare(r.JID)
+	if err != nil {
+		return false, err
+	}
+	if _, err := s.dir.Stat(dir + "/" + noCacheFile); err == nil {
+		return true, nil
+	}
+	// Its directory says that a minion returned: whoever makes it was the first.
+	made, err := s.dir.MakeDir(dir+"/"+r.ID, 0o750)
+	if err != nil || !made {
+		return false, err
+	}
+	kept := map[string]any{}
+	for _, k := range []string{"return", "retcode", "success"} {
+		if v, ok := r.Load[k]; ok {
+			kept[k] = v
+		}
+	}
+	if err := s.write(dir+"/"+r.ID+"/"+returnFile, kept); err != nil {
+		return true, err
+	}
+	if out, ok := r.Load["out"]; ok {
+		return true, s.write(dir+"/"+r.ID+"/"+outFile, out)
+	}
+	return true, nil
+}
+
+// Job implements store.Store.
+func (s *Store) Job(_ context.Context, jid string) (store.Job, error) {
+	dir, err := s.place(jid)
+	if err != nil {
+		return store.Job{}, fmt.Errorf("cannot find job: %w: %w", err, store.ErrNotFound)
+	}
+	j, err := s.job(dir, jid)
+	if err != nil {
+		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
+	}
+	return j, nil
+}
+
+func (s *Store) job(dir, jid string) (store.Job, error) {
+	v, err := s.read(dir + "/" + loadFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return store.Job{}, store.ErrNotFound
+	}
+	if err != nil {
+		return store.Job{}, err
+	}
+	load, ok := payload.Map(v)
+	if !ok {
+		return store.Job{}, fmt.Errorf("its load is %T, not a map", v)
+	}
+	j := store.Job{JID: jid, Fun: load["fun"], Tgt: load["tgt"], Load: load,
+		Minions: s.texts(dir + "/" + minionsFile), Missing: s.texts(dir + "/" + missingFile)}
+	j.Arg, _ = payload.List(load["arg"])
+	j.TgtType, _ = payload.Text(load["tgt_type"])
+	j.User, _ = payload.Text(load["user"])
+	j.Created, _ = protocol.JID(jid).Time()
+	return j, nil
+}
+
+func (s *Store) texts(name string) []string {
+	v, err := s.read(name)
+	if err != nil {
+		return nil
+	}
+	list, _ := payload.List(v)
+	var out []string
+	for _, x := range list {
+		if t, ok := payload.Text(x); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Returns implements store.Store.
+func (s *Store) Returns(_ context.Context, jid string) ([]store.Return, error) {
+	dir, err := s.place(jid)
+	if err != nil {
+		return nil, nil
+	}
+	entries, err := s.dir.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+	}
+	var out []store.Return
+	for _, e := range entries {
+		id := e.Name()
+		if !e.IsDir() || protocol.ValidID(id) != nil {
+			continue
+		}
+		v, err := s.read(dir + "/" + id + "/" + returnFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // being written
+		}
+		load, ok := payload.Map(v)
+		if err != nil || !ok {
+			return nil, fmt.Errorf("cannot read return of %q for job %s: %w", id, jid, errors.Join(err))
+		}
+		r := store.Return{JID: jid, ID: id, Load: load}
+		load["id"], load["jid"] = id, jid
+		if o, err := s.read(dir + "/" + id + "/" + outFile); err == nil {
+			load["out"] = o
+		}
+		if info, err := e.Info(); err == nil {
+			r.Received = info.ModTime()
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b store.Return) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// each calls f with every job directory and its id until f returns an error.
+func (s *Store) each(f func(dir, jid string) error) error {
+	tops, err := s.dir.List(".")
+	if err != nil {
+		return err
+	}
+	for _, top := range tops {
+		if !top.IsDir() {
+			continue
+		}
+		finals, err := s.dir.List(top.Name())
+		if err != nil {
+			return err
+		}
+		for _, final := range finals {
+			dir := top.Name() + "/" + final.Name()
+			b, _, err := s.dir.Read(dir+"/"+jidFile, 64)
+			if jid := string(b); err == nil && protocol.ValidJID(jid) {
+				if err := f(dir, jid); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Jobs implements store.Store.
+func (s *Store) Jobs(_ context.Context, f store.Filter) ([]store.Job, error) {
+	if f.Limit <= 0 {
+		f.Limit = store.DefaultLimit
+	}
+	type found struct{ dir, jid string }
+	var all []found
+	err := s.each(func(dir, jid string) error {
+		at, _ := protocol.JID(jid).Time()
+		if (f.Since.IsZero() || !at.Before(f.Since)) && (f.Before.IsZero() || at.Before(f.Before)) {
+			all = append(all, found{dir, jid})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list jobs: %w", err)
+	}
+	slices.SortFunc(all, func(a, b found) int { return strings.Compare(b.jid, a.jid) })
+	var out []store.Job
+	for _, x := range all {
+		if len(out) == f.Limit {
+			break
+		}
+		j, err := s.job(x.dir, x.jid)
+		if err != nil {
+			continue // only returns, or half written
+		}
+		if f.Minion != "" && !slices.Contains(j.Minions, f.Minion) {
+			if protocol.ValidID(f.Minion) != nil {
+				continue
+			}
+			if _, err := s.dir.Stat(x.dir + "/" + f.Minion); err != nil {
+				continue
+			}
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// Purge implements store.Store.
+func (s *Store) Purge(_ context.Context, before time.Time) (int, error) {
+	n := 0
+	err := s.each(func(dir, jid string) error {
+		at, ok := protocol.JID(jid).Time()
+		if !ok || !at.Before(before) {
+			return nil
+		}
+		if _, err := s.dir.Stat(dir + "/" + loadFile); err == nil {
+			n++
+		}
+		return s.dir.RemoveAll(dir)
+	})
+	if err != nil {
+		return n, fmt.Errorf("cannot forget old jobs: %w", err)
+	}
+	return n, nil
+}

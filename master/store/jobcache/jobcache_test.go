@@ -1,0 +1,113 @@
+package jobcache_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/jobcache"
+	"github.com/brine-salt/brine/master/store/storetest"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+func open(t *testing.T, dir string) *jobcache.Store {
+	t.Helper()
+	s, err := jobcache.Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "jobs")) })
+}
+
+// TestLayout: the files are where Salt's local_cache looks for them; the directory is that of the vectors for sha256.
+func TestLayout(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	defer s.Close()
+	jid := "20260101120000000000"
+	err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Arg: []any{}, Tgt: "*", TgtType: "glob", Minions: []string{"m1"},
+		Load: map[string]any{"jid": jid, "fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": "", "cmd": "publish"}, Created: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveReturn(t.Context(), store.Return{JID: jid, ID: "m1", Load: map[string]any{"return": true, "retcode": 0, "success": true, "out": "nested", "fun": "test.ping"}}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "??", "*", "jid"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	job := filepath.Dir(found[0])
+	if b, _ := os.ReadFile(found[0]); string(b) != jid {
+		t.Fatalf("jid file %q", b)
+	}
+	for name, want := range map[string]string{
+		".minions.p":  "\x91\xa2m1",
+		"m1/out.p":    "\xa6nested",
+		"m1/return.p": "\x83\xa7retcode\x00\xa6return\xc3\xa7success\xc3",
+	} {
+		if b, err := os.ReadFile(filepath.Join(job, name)); err != nil || string(b) != want {
+			t.Errorf("%s: %q %v", name, b, err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(job, ".load.p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if m, ok := payload.Map(v); err != nil || !ok || m["cmd"] != "publish" || m["jid"] != jid {
+		t.Fatal(v, err)
+	}
+}
+
+func TestNoCache(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	defer s.Close()
+	jid := "20260101120000000000"
+	if err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "f", Load: map[string]any{"nocache": true}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveReturn(t.Context(), store.Return{JID: jid, ID: "m1", Load: map[string]any{"return": 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Returns(t.Context(), jid); len(got) != 0 || err != nil {
+		t.Fatal(got, err)
+	}
+}
+
+// TestCVE_2025_22242_JobIDTraversal: a job id or minion id never leads out, and a pipe is not waited for.
+func TestCVE_2025_22242_JobIDTraversal(t *testing.T) {
+	base := t.TempDir()
+	s := open(t, filepath.Join(base, "jobs"))
+	defer s.Close()
+	ctx := t.Context()
+	for _, bad := range []string{"", "..", "../../x", "2026010112000000000", "20260101120000000000_../x", "20260101120000000000/..", "x\x00"} {
+		if err := s.SaveJob(ctx, store.Job{JID: bad}); err == nil {
+			t.Errorf("job %q was stored", bad)
+		}
+		if _, err := s.SaveReturn(ctx, store.Return{JID: bad, ID: "m"}); err == nil {
+			t.Errorf("return for job %q was stored", bad)
+		}
+		if _, err := s.Job(ctx, bad); err == nil {
+			t.Errorf("job %q was found", bad)
+		}
+		if err := s.AddMinions(ctx, bad, nil); err == nil {
+			t.Errorf("job %q was changed", bad)
+		}
+	}
+	for _, bad := range []string{"", "..", "../x", "a/b", ".load.p", "a\x00"} {
+		if _, err := s.SaveReturn(ctx, store.Return{JID: "20260101120000000000", ID: bad, Load: map[string]any{}}); err == nil {
+			t.Errorf("return of %q was stored", bad)
+		}
+	}
+	if list, _ := os.ReadDir(base); len(list) != 1 {
+		t.Fatal(list)
+	}
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MemoryLimit is how many jobs a memory store holds; the oldest goes when one more comes.
+const MemoryLimit = 10000
+
+// memory is a Store for tests and for masters whose program keeps results itself.
+type memory struct {
+	mu    sync.Mutex // guards the fields below
+	jobs  map[string]*memoryJob
+	order []string // job ids, oldest first
+	limit int
+}
+
+type memoryJob struct {
+	job     Job
+	known   bool // SaveJob was called; else only returns are here
+	created time.Time
+	returns map[string]Return
+}
+
+// NewMemory makes a store that forgets everything when the process ends, and the oldest job when there are more than
+// MemoryLimit.
+func NewMemory() Store {
+	return &memory{jobs: make(map[string]*memoryJob), limit: MemoryLimit}
+}
+
+var _ Store = (*memory)(nil)
+
+func (m *memory) entry(jid string, created time.Time) *memoryJob {
+	j := m.jobs[jid]
+	if j == nil {
+		if len(m.order) >= m.limit {
+			delete(m.jobs, m.order[0])
+			m.order = slices.Delete(m.order, 0, 1)
+		}
+		j = &memoryJob{created: created, returns: make(map[string]Return)}
+		m.jobs[jid] = j
+		m.order = append(m.order, jid)
+	}
+	return j
+}
+
+func (m *memory) SaveJob(_ context.Context, j Job) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.jobs[j.JID]; e != nil && e.known {
+		return fmt.Errorf("cannot store job %s: %w", j.JID, ErrExists)
+	}
+	e := m.entry(j.JID, j.Created)
+	e.job, e.known, e.created = j, true, j.Created
+	return nil
+}
+
+func (m *memory) AddMinions(_ context.Context, jid string, ids []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.jobs[jid]
+	if e == nil || !e.known {
+		return fmt.Errorf("cannot add minions to job %s: %w", jid, ErrNotFound)
+	}
+	e.job.Minions = Union(e.job.Minions, ids)
+	return nil
+}
+
+func (m *memory) SaveReturn(_ context.Context, r Return) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entry(r.JID, r.Received)
+	if _, ok := e.returns[r.ID]; ok {
+		return false, nil
+	}
+	e.returns[r.ID] = r
+	return true, nil
+}
+
+func (m *memory) Job(_ context.Context, jid string) (Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.jobs[jid]
+	if e == nil || !e.known {
+		return Job{}, fmt.Errorf("cannot find job %s: %w", jid, ErrNotFound)
+	}
+	return e.job, nil
+}
+
+func (m *memory) Returns(_ context.Context, jid string) ([]Return, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.jobs[jid]
+	if e == nil {
+		return nil, nil
+	}
+	out := make([]Return, 0, len(e.returns))
+	for _, r := range e.returns {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Return) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func (m *memory) Jobs(_ context.Context, f Filter) ([]Job, error) {
+	if f.Limit <= 0 {
+		f.Limit = DefaultLimit
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Job
+	for _, e := range m.jobs {
+		if !e.known || !f.Since.IsZero() && e.created.Before(f.Since) || !f.Before.IsZero() && !e.created.Before(f.Before) {
+			continue
+		}
+		if _, ok := e.returns[f.Minion]; f.Minion != "" && !ok && !slices.Contains(e.job.Minions, f.Minion) {
+			continue
+		}
+		out = append(out, e.job)
+	}
+	sort.Slice(out, func(i, k int) bool { return out[i].JID > out[k].JID })
+	return out[:min(len(out), f.Limit)], nil
+}
+
+func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	m.order = slices.DeleteFunc(m.order, func(jid string) bool {
+		if e := m.jobs[jid]; e.created.Before(before) {
+			if e.known {
+				n++
+			}
+			delete(m.jobs, jid)
+			return true
+		}
+		return false
+	})
+	return n, nil
+}
+
+func (m *memory) Close() error { return nil }
+
+// Union returns the sorted union of two lists of ids.
+func Union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// limits of what was stored: a return may be as large as a transport lets through.
+var limits = payload.Limits{Bytes: 256 << 20}
+
+func packJob(j store.Job) ([]byte, error) {
+	m := map[string]any{
+		"fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User,
+		"minions": j.Minions, "missing": j.Missing,
+	}
+	if j.Load != nil {
+		m["load"] = j.Load
+	}
+	return payload.MarshalBin(m)
+}
+
+func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
+	v, err := payload.UnmarshalDisk(body, limits)
+	m, ok := payload.Map(v)
+	if err != nil || !ok {
+		return store.Job{}, fmt.Errorf("cannot read job %s: %w", jid, malformed(err))
+	}
+	j := store.Job{JID: jid, Fun: m["fun"], Tgt: m["tgt"], Created: time.UnixMicro(created).UTC(),
+		Minions: texts(m["minions"]), Missing: texts(m["missing"])}
+	j.Arg, _ = payload.List(m["arg"])
+	j.TgtType, _ = payload.Text(m["tgt_type"])
+	j.User, _ = payload.Text(m["user"])
+	j.Load, _ = payload.Map(m["load"])
+	return j, nil
+}
+
+func packReturn(r store.Return) ([]byte, error) { return payload.MarshalBin(r.Load) }
+
+func unpackReturn(jid, id string, received int64, body []byte) (store.Return, error) {
+	v, err := payload.UnmarshalDisk(body, limits)
+	m, ok := payload.Map(v)
+	if err != nil || !ok {
+		return store.Return{}, fmt.Errorf("cannot read return of %q for job %s: %w", id, jid, malformed(err))
+	}
+	return store.Return{JID: jid, ID: id, Received: time.UnixMicro(received).UTC(), Load: m}, nil
+}
+
+func malformed(err error) error {
+	if err == nil {
+		err = fmt.Errorf("it is not a map")
+	}
+	return err
+}
+
+func texts(v any) []string {
+	list, _ := payload.List(v)
+	var out []string
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func contains(ids []string, id string) bool { return slices.Contains(ids, id) }

@@ -1,0 +1,85 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/master/store/storetest"
+)
+
+func open(t testing.TB, path string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "odd name?&#%.db")) })
+}
+
+func TestSurvivesReopening(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	s := open(t, path)
+	want := store.Job{JID: "20260101000000000000", Fun: "test.ping", Tgt: "*", TgtType: "glob", Created: time.Unix(1767225600, 0).UTC()}
+	if err := s.SaveJob(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveReturn(t.Context(), store.Return{JID: want.JID, ID: "m", Load: map[string]any{"return": true}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SaveJob(t.Context(), want); err == nil {
+		t.Fatal("a closed store takes jobs")
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v", info.Mode())
+	}
+	s = open(t, path)
+	defer s.Close()
+	if got, err := s.Job(t.Context(), want.JID); err != nil || got.Fun != "test.ping" {
+		t.Fatal(got, err)
+	}
+	if got, err := s.Returns(t.Context(), want.JID); err != nil || len(got) != 1 || got[0].Load["return"] != true {
+		t.Fatal(got, err)
+	}
+}
+
+func TestNotADatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	if err := os.WriteFile(path, []byte("this is not a database, however long it may be: "+fmt.Sprint(make([]int, 600))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := sqlite.Open(path); err == nil {
+		s.Close()
+		t.Fatal("text was opened as a database")
+	}
+}
+
+func BenchmarkReturns(b *testing.B) {
+	s := open(b, filepath.Join(b.TempDir(), "jobs.db"))
+	defer s.Close()
+	load := map[string]any{"return": true, "retcode": 0, "success": true, "fun": "test.ping", "fun_args": []any{}}
+	var wg sync.WaitGroup
+	sem := make(chan struct{}, 64)
+	for i := range b.N {
+		sem <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-sem }()
+			if _, err := s.SaveReturn(b.Context(), store.Return{JID: fmt.Sprint(i / 1000), ID: fmt.Sprint(i % 1000), Load: load, Received: time.Now()}); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,77 @@
+// Package store says how a master keeps jobs and their returns, and keeps them in memory. Package sqlite keeps them in a
+// file, package jobcache in the directory that Salt's own tools read. All pass the suite in storetest.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var (
+	// ErrExists says that a job id is taken.
+	ErrExists = errors.New("job id exists")
+	// ErrNotFound says that a job is not stored.
+	ErrNotFound = errors.New("job not found")
+)
+
+// Job is a command as it was published.
+type Job struct {
+	JID string
+	// Fun is the function's name, or, for a compound command, []any of names.
+	Fun any
+	Arg []any
+	// Tgt is text, or []any for list targets; TgtType is Salt's tgt_type.
+	Tgt     any
+	TgtType string
+	User    string
+	// Minions are the ids that the master expects to answer; Missing those of a list target that it does not know.
+	Minions, Missing []string
+	// Load is the whole publish load as Salt's job cache has it: the fields above under Salt's names, and whatever else the
+	// client sent, without key or password. It may be nil.
+	Load    map[string]any
+	Created time.Time
+}
+
+// Return is one minion's answer.
+type Return struct {
+	JID, ID string
+	// Load is the whole return load under Salt's names: return, retcode, success, fun, fun_args, out, …
+	Load     map[string]any
+	Received time.Time
+}
+
+// Filter chooses jobs. The zero value chooses the newest 1000.
+type Filter struct {
+	// Since and Before bound the time of creation; zero times do not.
+	Since, Before time.Time
+	// Minion chooses jobs that expect, or have, an answer of this id.
+	Minion string
+	// Limit is how many jobs at most, the newest; 0 means 1000.
+	Limit int
+}
+
+// DefaultLimit is Filter.Limit where it is 0.
+const DefaultLimit = 1000
+
+// Store keeps jobs and returns. Methods may be called from many goroutines. Callers do not change values after
+// handing them over, nor values they got.
+type Store interface {
+	// SaveJob stores a new job before it is published. ErrExists if the job id is taken.
+	SaveJob(ctx context.Context, j Job) error
+	// AddMinions adds ids to those that a job expects. ErrNotFound if there is no such job.
+	AddMinions(ctx context.Context, jid string, ids []string) error
+	// SaveReturn stores the first return of a minion for a job and reports whether this one was it. A job that is not
+	// stored is no error: a master may have lost it, its minions have not.
+	SaveReturn(ctx context.Context, r Return) (first bool, err error)
+	// Job returns a job. ErrNotFound.
+	Job(ctx context.Context, jid string) (Job, error)
+	// Returns returns the answers to a job so far, sorted by id.
+	Returns(ctx context.Context, jid string) ([]Return, error)
+	// Jobs returns the jobs that a filter chooses, newest first.
+	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	// Purge forgets jobs and returns older than a time and says how many jobs.
+	Purge(ctx context.Context, before time.Time) (int, error)
+	// Close gives resources back.
+	Close() error
+}

@@ -1,0 +1,293 @@
+// Package storetest is the suite that every job store passes.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// Made is when the suite's first job was made; job ids carry it.
+var Made = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// job returns the n-th job of the suite, n minutes after Made.
+func job(n int) store.Job {
+	at := Made.Add(time.Duration(n) * time.Minute)
+	jid := at.Format("20060102150405") + "000000"
+	return store.Job{
+		JID: jid, Fun: "cmd.run", Arg: []any{"uptime", map[string]any{"__kwarg__": true, "timeout": int64(3)}},
+		Tgt: "web*", TgtType: "glob", User: "root", Minions: []string{"web1", "web2"}, Created: at,
+		Load: map[string]any{"jid": jid, "fun": "cmd.run", "tgt": "web*", "tgt_type": "glob", "user": "root", "ret": "",
+			"arg": []any{"uptime", map[string]any{"__kwarg__": true, "timeout": int64(3)}}},
+	}
+}
+
+func ret(j store.Job, id string, value any) store.Return {
+	return store.Return{JID: j.JID, ID: id, Received: j.Created.Add(time.Second), Load: map[string]any{
+		"jid": j.JID, "id": id, "return": value, "retcode": int64(0), "success": true, "fun": "cmd.run", "out": "nested",
+	}}
+}
+
+// Run runs the suite; open makes an empty store.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	with := func(name string, f func(t *testing.T, s store.Store)) {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			defer func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			f(t, s)
+		})
+	}
+	with("JobComesBack", jobComesBack)
+	with("JobIDsAreTakenOnce", jobIDsAreTakenOnce)
+	with("FirstReturnWins", firstReturnWins)
+	with("FirstReturnWinsAmongMany", firstReturnWinsAmongMany)
+	with("ReturnsOfAnUnknownJob", returnsOfAnUnknownJob)
+	with("ListTarget", listTarget)
+	with("AddMinions", addMinions)
+	with("NewestFirst", newestFirst)
+	with("Purge", purge)
+	with("BadNames", badNames)
+}
+
+func jobComesBack(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	want := job(0)
+	if err := s.SaveJob(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Job(ctx, want.JID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if _, err := s.Job(ctx, job(1).JID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("unknown job: %v", err)
+	}
+}
+
+func jobIDsAreTakenOnce(t *testing.T, s store.Store) {
+	var won, lost atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			switch err := s.SaveJob(context.Background(), job(0)); {
+			case err == nil:
+				won.Add(1)
+			case errors.Is(err, store.ErrExists):
+				lost.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || lost.Load() != 7 {
+		t.Fatalf("%d won, %d lost", won.Load(), lost.Load())
+	}
+}
+
+func firstReturnWins(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	j := job(0)
+	if err := s.SaveJob(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	want := []store.Return{ret(j, "web1", "up 3 days"), ret(j, "web2", []byte{0xff, 1})}
+	for i := len(want) - 1; i >= 0; i-- {
+		if first, err := s.SaveReturn(ctx, want[i]); !first || err != nil {
+			t.Fatal(first, err)
+		}
+	}
+	if first, err := s.SaveReturn(ctx, ret(j, "web1", "something else")); first || err != nil {
+		t.Fatal(first, err)
+	}
+	got, err := s.Returns(ctx, j.JID)
+	if err != nil || len(got) != 2 {
+		t.Fatal(got, err)
+	}
+	for i := range want {
+		if d := cmp.Diff(want[i].Load["return"], got[i].Load["return"]); d != "" || got[i].ID != want[i].ID {
+			t.Errorf("%s: %s", got[i].ID, d)
+		}
+		if got[i].Load["retcode"] != int64(0) || got[i].Load["success"] != true || got[i].Load["out"] != "nested" {
+			t.Errorf("%s: %v", got[i].ID, got[i].Load)
+		}
+	}
+}
+
+func firstReturnWinsAmongMany(t *testing.T, s store.Store) {
+	j := job(0)
+	if err := s.SaveJob(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			first, err := s.SaveReturn(context.Background(), ret(j, "web1", fmt.Sprint(i)))
+			if err != nil {
+				t.Error(err)
+			}
+			if first {
+				won.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d returns were the first", won.Load())
+	}
+}
+
+func returnsOfAnUnknownJob(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	j := job(0)
+	if got, err := s.Returns(ctx, j.JID); len(got) != 0 || err != nil {
+		t.Fatal(got, err)
+	}
+	if first, err := s.SaveReturn(ctx, ret(j, "web1", int64(1))); !first || err != nil {
+		t.Fatal(first, err)
+	}
+	got, err := s.Returns(ctx, j.JID)
+	if err != nil || len(got) != 1 || got[0].Load["return"] != int64(1) {
+		t.Fatal(got, err)
+	}
+	if _, err := s.Job(ctx, j.JID); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+}
+
+func listTarget(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	want := job(0)
+	want.Fun = []any{"test.ping", "test.version"}
+	want.Arg = []any{[]any{}, []any{}}
+	want.Tgt, want.TgtType = []any{"web1", "gone"}, "list"
+	want.Minions, want.Missing = []string{"web1"}, []string{"gone"}
+	want.Load = map[string]any{"jid": want.JID, "fun": want.Fun, "arg": want.Arg, "tgt": want.Tgt, "tgt_type": "list", "user": "root"}
+	if err := s.SaveJob(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Job(ctx, want.JID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func addMinions(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	j := job(0)
+	if err := s.AddMinions(ctx, j.JID, []string{"x"}); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if err := s.SaveJob(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddMinions(ctx, j.JID, []string{"web3", "web1"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Job(ctx, j.JID)
+	if d := cmp.Diff([]string{"web1", "web2", "web3"}, got.Minions); d != "" || err != nil {
+		t.Fatal(d, err)
+	}
+}
+
+func newestFirst(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	for _, n := range []int{2, 0, 3, 1} {
+		j := job(n)
+		if n == 1 {
+			j.Minions = []string{"db1"}
+		}
+		if err := s.SaveJob(ctx, j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.SaveReturn(ctx, ret(job(3), "db1", true)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		f    store.Filter
+		want []int
+	}{
+		{"all", store.Filter{}, []int{3, 2, 1, 0}},
+		{"limit", store.Filter{Limit: 2}, []int{3, 2}},
+		{"since", store.Filter{Since: job(2).Created}, []int{3, 2}},
+		{"before", store.Filter{Before: job(2).Created}, []int{1, 0}},
+		{"minion", store.Filter{Minion: "db1"}, []int{3, 1}},
+	} {
+		got, err := s.Jobs(ctx, c.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var jids, want []string
+		for _, j := range got {
+			jids = append(jids, j.JID)
+		}
+		for _, n := range c.want {
+			want = append(want, job(n).JID)
+		}
+		if d := cmp.Diff(want, jids); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+}
+
+func purge(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	for n := range 4 {
+		if err := s.SaveJob(ctx, job(n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Purge(ctx, job(2).Created); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil {
+		t.Fatal(got, err)
+	}
+	if got, _ := s.Returns(ctx, job(0).JID); len(got) != 0 {
+		t.Fatalf("returns of a purged job: %v", got)
+	}
+	if got, _ := s.Returns(ctx, job(3).JID); len(got) != 1 {
+		t.Fatalf("returns of a kept job: %v", got)
+	}
+}
+
+// badNames: a store may refuse odd ids or keep them, but must not leave its place or fall over.
+func badNames(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "a\x00b", "/etc/passwd", "a\nb"} {
+		j := job(0)
+		j.JID = name
+		s.SaveJob(ctx, j)
+		s.Job(ctx, name)
+		s.Returns(ctx, name)
+		s.SaveReturn(ctx, ret(j, "web1", true))
+		s.SaveReturn(ctx, ret(job(0), name, true))
+	}
+	if err := s.SaveJob(ctx, job(0)); err != nil {
+		t.Fatal(err)
+	}
+}
