@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/optparse"
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/saltlog"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/events"
+	_ "github.com/brine-salt/brine/modules/all" // what the demonstration's minions can do
+)
+
+// demoTimeout ends a demonstration that hangs.
+const demoTimeout = 3 * time.Minute
+
+// demoIDs are the minions of the demonstration.
+func demoIDs() []string { return []string{"web1", "web2", "db1"} }
+
+// demo is a master and three minions in this process, in a temporary directory and on loopback.
+type demo struct {
+	*saltcli.Console
+	dir    string
+	log    *slog.Logger
+	master *master.Master
+	seen   *events.Subscription // everything that happens
+	wg     sync.WaitGroup
+	failed chan error // of the master and the minions
+}
+
+func demoParser(c *saltcli.Console) *optparse.Parser {
+	return &optparse.Parser{
+		Prog: "brine-master demo", Usage: "%prog [options]", Width: c.Width(),
+		Description: "Starts a master and three minions on loopback, in a temporary directory, and shows them at work.",
+		Options: []optparse.Option{
+			{Names: []string{"--stay"}, Kind: optparse.True, Help: "Keep running afterwards, until Ctrl-c, for commands from another terminal."},
+			{Names: []string{"-l", "--log-level"}, Default: "",
+				Help: "Show the log of master and minions from this level on. Without it, it is shown when something fails."},
+			{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "show this help message and exit"},
+		},
+	}
+}
+
+// runDemo is the demonstration from command line to exit code.
+func runDemo(ctx context.Context, c *saltcli.Console, args []string) int {
+	parser := demoParser(c)
+	v, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprint(c.Err, parser.ErrorText(err.Error()))
+		return saltcli.ExitUsage
+	}
+	if v.Bool("help") {
+		fmt.Fprint(c.Out, parser.Help())
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := demonstrate(ctx, c, v.String("log_level"), v.Bool("stay")); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(c.Err, "The demonstration failed: %v\n", err)
+		return saltcli.ExitGeneric
+	}
+	return 0
+}
+
+// demonstrate runs the demonstration and leaves nothing behind.
+func demonstrate(ctx context.Context, c *saltcli.Console, level string, stay bool) (err error) {
+	kept := &bytes.Buffer{} // saltlog writes one line at a time
+	o := saltlog.Options{Console: c.Err, ConsoleLevel: level, Name: "demo"}
+	if level == "" {
+		o.Console, o.ConsoleLevel = kept, "warning"
+	}
+	logger, err := saltlog.New(o)
+	if err != nil {
+		return err
+	}
+	defer logger.Close()
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			_, _ = kept.WriteTo(c.Err)
+		}
+	}()
+	parent := "" // the system's choice, but sockets need short names
+	if runtime.GOOS == "darwin" {
+		parent = "/tmp"
+	}
+	dir, err := os.MkdirTemp(parent, "brine-demo-")
+	if err != nil {
+		return fmt.Errorf("cannot make a directory for the demonstration: %w", err)
+	}
+	d := &demo{Console: c, dir: dir, log: logger.Logger(), failed: make(chan error, len(demoIDs())+1)}
+	run, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		d.wg.Wait()
+		if e := os.RemoveAll(dir); err == nil && e != nil {
+			err = fmt.Errorf("cannot clean up: %w", e)
+		}
+	}()
+	shown, stop := context.WithTimeoutCause(run, demoTimeout, errors.New("it took too long"))
+	defer stop()
+	if err := d.start(run); err != nil {
+		return err
+	}
+	defer d.seen.Close()
+	if err := d.show(shown); err != nil {
+		if ctx.Err() == nil && context.Cause(shown) != nil {
+			err = context.Cause(shown)
+		}
+		return err
+	}
+	if !stay {
+		return nil
+	}
+	d.invite()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-d.failed:
+		return err
+	}
+}
+
+// start starts the master and the minions.
+func (d *demo) start(ctx context.Context) error {
+	if err := d.startMaster(ctx); err != nil {
+		return err
+	}
+	for _, id := range demoIDs() {
+		if err := d.startMinion(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startMaster embeds a master as any program could, and opens the sockets that command line tools use besides.
+func (d *demo) startMaster(ctx context.Context) error {
+	files := filepath.Join(d.dir, "srv")
+	if err := os.Mkdir(files, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(files, "hello.txt"), []byte("Hello from the master's file server.\n"), 0o644); err != nil {
+		return err
+	}
+	name, _ := userName()
+	m, err := master.New(master.Options{
+		ID: "demo_master", Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort,
+		PKIDir: filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
+		FileRoots: map[string][]string{"base": {files}}, FileRecv: true,
+		Local: &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
+		Log:   d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.master = m
+	d.seen = m.Events().Subscribe(events.SubscribeOptions{})
+	d.wg.Go(func() {
+		if err := m.Serve(ctx); err != nil {
+			d.failed <- fmt.Errorf("the master ended: %w", err)
+		}
+	})
+	select {
+	case <-m.Ready():
+	case err := <-d.failed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	// The same configuration file as a stand-alone master's, for the command line tools.
+	return writeConfig(filepath.Join(d.dir, "master"), [][2]string{
+		{"interface", "127.0.0.1"}, {"publish_port", port(m.PublishAddr())}, {"ret_port", port(m.RequestAddr())}, {"user", name},
+		{"root_dir", d.dir}, {"pki_dir", filepath.Join(d.dir, "pki")}, {"cachedir", filepath.Join(d.dir, "cache")},
+		{"sock_dir", filepath.Join(d.dir, "run")}, {"log_file", filepath.Join(d.dir, "log")}, {"key_logfile", filepath.Join(d.dir, "log")},
+	})
+}
+
+// show goes through the demonstration.
+func (d *demo) show(ctx context.Context) error {
+	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
+	if err := d.await(ctx, "salt/auth", func(e events.Event) string {
+		if e.Data["act"] == "pend" {
+			return e.Text("id")
+		}
+		return ""
+	}); err != nil {
+		return err
+	}
+	target := filepath.Join(d.dir, "hello.txt")
+	pushed := filepath.Join(d.dir, "cache", "minions", "web1", "files", strings.TrimPrefix(target, filepath.VolumeName(target)))
+	steps := []func() error{
+		func() error { return d.run(ctx, "Each minion has asked to be let in.", "salt-key", "-L") },
+		func() error { return d.run(ctx, "Accept their keys.", "salt-key", "-A", "-y") },
+		func() error {
+			return d.await(ctx, "salt/minion/", func(e events.Event) string {
+				id, ok := strings.CutSuffix(strings.TrimPrefix(e.Tag, "salt/minion/"), "/start")
+				if !ok {
+					return ""
+				}
+				return id
+			})
+		},
+		func() error { return d.run(ctx, "Who is there?", "salt", "*", "test.ping") },
+		func() error { return d.run(ctx, "What are they?", "salt", "*", "grains.item", "os", "kernel") },
+		func() error {
+			return d.run(ctx, "Run a command on some of them.", "salt", "web*", "cmd.run", "echo one && echo two")
+		},
+		func() error {
+			return d.run(ctx, "Send a file to a minion …", "salt", "web1", "cp.get_file", "salt://hello.txt", target)
+		},
+		func() error { return d.run(ctx, "… and get it back.", "salt", "web1", "cp.push", target) },
+		func() error { return d.cat(pushed) },
+		func() error { return d.events(ctx) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run shows a command and what it prints: it is the real program, told to use the demonstration's directory.
+func (d *demo) run(ctx context.Context, why, program string, args ...string) error {
+	fmt.Fprintf(d.Out, "\n%s\n$ %s\n", why, shellLine(program, args))
+	args = append([]string{"-c", d.dir}, args...)
+	code := 0
+	if program == "salt" {
+		code = runSalt(ctx, d.Console, args)
+	} else {
+		code = runKey(ctx, d.Console, args)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if code != 0 {
+		return fmt.Errorf("%s ended with exit code %d", shellLine(program, args), code)
+	}
+	return nil
+}
+
+// shellLine quotes what a shell would take for something else.
+func shellLine(program string, args []string) string {
+	line := []string{program}
+	for _, a := range args {
+		if strings.ContainsAny(a, " *?[]$&|;<>(){}'\"\\") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		line = append(line, a)
+	}
+	return strings.Join(line, " ")
+}
+
+func (d *demo) cat(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("the pushed file did not arrive: %w", err)
+	}
+	fmt.Fprintf(d.Out, "$ cat %s\n%s", path, b)
+	return nil
+}
+
+// await waits until every minion was named by an event.
+func (d *demo) await(ctx context.Context, prefix string, id func(events.Event) string) error {
+	sub := d.master.Events().Subscribe(events.SubscribeOptions{Prefix: prefix})
+	defer sub.Close()
+	missing := map[string]bool{}
+	for _, id := range demoIDs() {
+		if !d.already(prefix, id) {
+			missing[id] = true
+		}
+	}
+	for len(missing) > 0 {
+		select {
+		case err := <-d.failed:
+			return err
+		default:
+		}
+		e, err := sub.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: waited for %q of %v: %w", "the minions are late", prefix, missing, err)
+		}
+		delete(missing, id(e))
+	}
+	return nil
+}
+
+// already says whether the thing that await waits for has happened before: a key may be waiting already.
+func (d *demo) already(prefix, id string) bool {
+	return prefix == "salt/auth" && d.master.Keys().State(id).String() == "pending"
+}
+
+// events lists what has happened, as salt-run state.event does.
+func (d *demo) events(ctx context.Context) error {
+	fmt.Fprintln(d.Out, "\nAll of this was told to whoever listens to the master's event bus:")
+	one := -1
+	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	for e := range d.seen.All(soon) {
+		data := maps.Clone(e.Data)
+		delete(data, "_stamp") // on every event, and long
+		delete(data, "pub")
+		text, err := output.Render("json", data, output.Options{Indent: &one})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(d.Out, "%s\t%s\n", e.Tag, shorten(text, max(d.Width()-len(e.Tag)-8, 40)))
+	}
+	return ctx.Err()
+}
+
+// shorten cuts a text that is longer than n characters.
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// invite says how to go on from another terminal.
+func (d *demo) invite() {
+	self, err := os.Executable()
+	if err != nil || slices.Contains(strings.Split(filepath.ToSlash(self), "/"), "exe") { // go run's temporary program
+		self = "go run ./cmd/brine-master"
+	}
+	fmt.Fprintf(d.Out, "\nStill running, until Ctrl-c. From another terminal:\n\n    %s salt -c %s '*' test.ping\n\nor, with stock Salt installed:\n\n"+
+		"    salt -c %s '*' test.ping\n", self, d.dir, d.dir)
+}

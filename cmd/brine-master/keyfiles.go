@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// maxKeyFile bounds what is read as a key; 32768 bit RSA is below 32 KiB.
+const maxKeyFile = 64 << 10
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// readKeyFile reads a key, and refuses what is too large to be one.
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read key: %w", err)
+	}
+	if info.Size() > maxKeyFile {
+		return nil, fmt.Errorf("cannot read key %q: %d bytes are no key", path, info.Size())
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read key: %w", err)
+	}
+	return b, nil
+}
+
+// writeNew creates a file that must not exist yet, with its mode from the start.
+func writeNew(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("cannot write key: %w", err)
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write key %q: %w", path, err)
+	}
+	return nil
+}
+
+// signPublicKey writes the signature of a public key, base64 with a final newline, as masters send it to minions
+// (salt/crypt.py: gen_signature). An existing signature is kept; the result says whether a new one was written.
+func signPublicKey(priv, pub, path string) (bool, error) {
+	text, err := readKeyFile(pub)
+	if err != nil {
+		return false, err
+	}
+	key, err := crypt.LoadPrivateKey(priv)
+	if err != nil {
+		return false, err
+	}
+	if isFile(path) {
+		return false, nil
+	}
+	sig, err := key.Sign(crypt.PKCS1v15SHA1, []byte(crypt.CleanKey(string(text))))
+	if err != nil {
+		return false, err
+	}
+	return true, writeNew(path, []byte(base64.StdEncoding.EncodeToString(sig)+"\n"), 0o644)
+}

@@ -1,0 +1,51 @@
+// Command brine-master is the Salt master and its command line: it answers to salt-master, salt and salt-key, by the name it
+// is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
+// "brine-master demo" shows a master with three minions at work.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+)
+
+const usage = `usage: brine-master master [options]                                  the master
+       brine-master salt   [options] '<target>' <function> [arguments]   run something on minions
+       brine-master key    [options]                                  manage minion keys
+       brine-master demo   [--stay]                                   a master and three minions on this host, at work
+Called as salt-master, salt or salt-key it is that program.
+`
+
+func main() {
+	os.Exit(run(context.Background(), saltcli.OSConsole(), os.Args))
+}
+
+// run picks the program.
+func run(ctx context.Context, c *saltcli.Console, args []string) int {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	args = args[1:]
+	switch name {
+	case "salt-master", "salt", "salt-key":
+	default:
+		name = ""
+		if len(args) > 0 {
+			name, args = args[0], args[1:]
+		}
+	}
+	switch name {
+	case "salt-master", "master":
+		return runMaster(ctx, c, args)
+	case "salt":
+		return runSalt(ctx, c, args)
+	case "salt-key", "key":
+		return runKey(ctx, c, args)
+	case "demo":
+		return runDemo(ctx, c, args)
+	}
+	fmt.Fprint(c.Err, usage)
+	return saltcli.ExitUsage
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/tlsconf"
+	"github.com/brine-salt/brine/protocol/transport/ws"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// masterOptions translates Salt's master configuration. Options that this master does not have are named in the log.
+func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
+	users, unknown := acl(c)
+	o := master.Options{
+		ID: c.String("id"), Log: log,
+		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"),
+		PKIDir: c.String("pki_dir"), CacheDir: c.String("cachedir"), KeySize: c.Int("keysize"),
+		SignPubkey: c.Bool("master_sign_pubkey"), UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
+		SignKeyName: c.String("master_sign_key_name"), PubkeySignature: c.String("master_pubkey_signature"),
+		Keys: keys.Policy{
+			AutoAccept: c.Bool("auto_accept"), OpenMode: c.Bool("open_mode"),
+			AutosignFile: c.String("autosign_file"), AutorejectFile: c.String("autoreject_file"),
+			AutosignGrainsDir: c.String("autosign_grains_dir"), AutosignTimeout: c.Duration("autosign_timeout", time.Minute),
+			PermissivePKIAccess: c.Bool("permissive_pki_access"), Log: log,
+		},
+		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
+		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
+		KeepJobs:  c.Duration("keep_jobs_seconds", time.Second),
+		FileRoots: roots(c, "file_roots"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks"), FollowSymlinks: c.Bool("fileserver_followsymlinks"),
+		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
+		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
+		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
+		PillarRoots: roots(c, "pillar_roots"), Nodegroups: c.Map("nodegroups"),
+		Peer: rules(c, "peer"), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
+		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
+		SigningAlgorithm: c.String("publish_signing_algorithm"),
+		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
+		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
+		MasterOpts: minionVisible(c),
+		Local: &master.Local{SockDir: c.String("sock_dir"), User: c.String("user"), ACL: users,
+			NoJobCache: !c.Bool("job_cache")},
+	}
+	if c.Int("keep_jobs_seconds") <= 0 {
+		o.KeepJobs = -1
+	}
+	if c.Int("autosign_timeout") <= 0 {
+		o.Keys.AutosignTimeout = -1
+	}
+	for _, name := range append(unknown, unsupported(c)...) {
+		log.Warn("The option " + name + " is not supported by this master and has no effect")
+	}
+	return o, listenWith(c, &o)
+}
+
+// listenWith chooses the transport.
+func listenWith(c *conf.Config, o *master.Options) error {
+	switch name := c.String("transport"); name {
+	case "", "zeromq":
+		o.Listen = zeromq.Listen
+		return nil
+	case "tcp":
+		o.Listen = tcp.Listen
+	case "ws":
+		o.Listen = ws.Listen
+	default:
+		return fmt.Errorf("transport %q is unknown", name)
+	}
+	ssl, on, err := tlsconf.Options(c.Opts["ssl"])
+	if err != nil || !on {
+		return err
+	}
+	config, err := tlsconf.Server(ssl)
+	if err != nil {
+		return err
+	}
+	o.WrapListener = tlsconf.WrapListener(config)
+	return nil
+}
+
+// roots reads an option like file_roots: environments and their directories.
+func roots(c *conf.Config, name string) map[string][]string {
+	out := map[string][]string{}
+	for env, v := range c.Map(name) {
+		out[env] = (&conf.Config{Opts: map[string]any{"": v}}).Strings("")
+	}
+	return out
+}
+
+// rules reads an option like peer: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
+// the same as empty for mine_get.
+func rules(c *conf.Config, name string) map[string][]string {
+	if len(c.Map(name)) == 0 {
+		return nil
+	}
+	return roots(c, name)
+}
+
+// acl reads publisher_acl: users and lists of functions. Rules with targets in them, and rules for groups, are not
+// understood; they allow nothing, and are named.
+func acl(c *conf.Config) (users map[string][]string, unknown []string) {
+	users = map[string][]string{}
+	for name, v := range c.Map("publisher_acl") {
+		list, ok := v.([]any)
+		for _, f := range list {
+			s, text := f.(string)
+			if !text {
+				ok = false
+				continue
+			}
+			users[name] = append(users[name], s)
+		}
+		if !ok || strings.ContainsAny(name, "*?[@%") {
+			unknown = append(unknown, "publisher_acl: "+name)
+		}
+		if strings.ContainsAny(name, "*?[@%") {
+			delete(users, name)
+		}
+	}
+	slices.Sort(unknown)
+	return users, unknown
+}
+
+// minionVisible are the options that minions ask the master for (_master_opts).
+func minionVisible(c *conf.Config) map[string]any {
+	out := map[string]any{}
+	for _, name := range []string{"renderer", "failhard", "state_top", "state_top_saltenv", "state_auto_order", "state_events",
+		"state_aggregate", "jinja_env", "jinja_sls_env", "jinja_lstrip_blocks", "jinja_trim_blocks", "top_file_merging_strategy",
+		"env_order", "default_top"} {
+		if v, ok := c.Opts[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// unsupported names the options that were set to something this master cannot do.
+func unsupported(c *conf.Config) []string {
+	defaults := conf.MasterDefaults()
+	var out []string
+	for _, name := range []string{"ext_pillar", "external_auth", "reactor", "engines", "order_masters", "syndic_master", "cluster_id",
+		"master_tops", "ext_job_cache", "event_return", "publisher_acl_blacklist", "token_driver", "eauth_acl_module", "schedule",
+		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
+		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
+			out = append(out, name)
+		}
+	}
+	for _, backend := range c.Strings("fileserver_backend") {
+		if !slices.Contains([]string{"roots", "file"}, backend) {
+			out = append(out, "fileserver_backend: "+strings.TrimSpace(backend))
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/google/go-cmp/cmp"
+)
+
+func load(t *testing.T, text string) *conf.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "master")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := conf.LoadMaster(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestMasterOptions(t *testing.T) {
+	var log bytes.Buffer
+	o, err := masterOptions(load(t, `
+id: here
+interface: 127.0.0.1
+publish_port: 1505
+auto_accept: True
+autosign_timeout: 5
+file_roots: {base: [/srv/a, /srv/b], dev: [/srv/dev]}
+file_recv_max_size: 2
+rotate_aes_key: False
+peer: {web.*: [test.ping, 'cmd.*']}
+publisher_acl: {fred: [test.ping], '@ops': [{'*': [test.*]}]}
+timeout: 7
+keep_jobs_seconds: 60
+nodegroups: {g: 'L@a'}
+ext_pillar: [{cmd_yaml: x}]
+fileserver_backend: [roots, git]
+`), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRoots, o.FileRecvMaxSize,
+		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType}
+	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute, map[string][]string{"base": {"/srv/a", "/srv/b"}, "dev": {"/srv/dev"}},
+		int64(2 << 20), true, map[string][]string{"web.*": {"test.ping", "cmd.*"}}, map[string][]string{"fred": {"test.ping"}},
+		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, name := range []string{"ext_pillar", "fileserver_backend: gitfs", "publisher_acl: @ops"} {
+		if !strings.Contains(log.String(), "The option "+name+" is not supported") {
+			t.Errorf("the log does not name %s:\n%s", name, log.String())
+		}
+	}
+}
+
+func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
+	var log bytes.Buffer
+	if _, err := masterOptions(load(t, ""), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("a default configuration is complained about:\n%s", log.String())
+	}
+}
+
+func TestUnknownTransport(t *testing.T) {
+	if _, err := masterOptions(load(t, "transport: carrier_pigeon"), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "carrier_pigeon") {
+		t.Errorf("error %v", err)
+	}
+}

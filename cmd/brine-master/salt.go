@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/master/client"
+)
+
+// exitNothing is the exit code when no minion answered.
+const exitNothing = 2
+
+// saltCmd is the program salt: a command line, the job it means, and what came back (salt/cli/salt.py: SaltCMD).
+type saltCmd struct {
+	*saltcli.Program
+	client *client.Client
+	cmd    client.Command
+	print  *saltcli.Printer
+	jid    string // of the job whose returns are awaited
+}
+
+// runSalt is salt from command line to exit code.
+func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
+	p, err := saltcli.Setup(c, saltParser(c), saltcli.Master, args)
+	if err == nil {
+		err = p.OpenLog("salt.client", false)
+	}
+	if err != nil {
+		return p.Exit(err)
+	}
+	defer p.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s := &saltCmd{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
+	err = s.run(ctx)
+	if ctx.Err() != nil {
+		s.interrupted()
+		return 0
+	}
+	return p.Exit(err)
+}
+
+// interrupted says how to look a job up later.
+func (s *saltCmd) interrupted() {
+	text := "\nExiting gracefully on Ctrl-c\n"
+	if s.jid != "" {
+		text += "This job's jid is: " + s.jid + "\nThe minions may not have all finished running and any remaining minions will " +
+			"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
+			"salt-run jobs.lookup_jid " + s.jid + "\n"
+	}
+	fmt.Fprint(s.Err, text)
+}
+
+func (s *saltCmd) run(ctx context.Context) error {
+	v := s.Values
+	if len(v.Args) <= 1 && !v.Bool("doc") && !v.Bool("preview_target") {
+		fmt.Fprint(s.Out, s.Parser.Help())
+	}
+	if v.Bool("config_dump") {
+		text, err := yaml.Marshal(s.Conf.Opts)
+		fmt.Fprint(s.Out, text)
+		return err
+	}
+	if err := s.readCommand(); err != nil {
+		return err
+	}
+	var err error
+	if s.client, err = newClient(s.Program); err != nil {
+		return err
+	}
+	defer s.client.Close()
+	err = s.work(ctx)
+	if text, ok := s.explain(err); ok {
+		return s.show(text, "", 1)
+	}
+	return err
+}
+
+// readCommand makes the job out of the command line.
+func (s *saltCmd) readCommand() error {
+	tgtType, err := targetType(s.Program)
+	if err != nil {
+		return err
+	}
+	args, err := words(s.Program)
+	if err != nil {
+		return err
+	}
+	s.cmd.TgtType, s.cmd.Tgt = tgtType, args[0]
+	if tgtType == "list" {
+		s.cmd.Tgt = splitList(args[0])
+	}
+	if s.cmd.Fun, s.cmd.Arg, err = command(s.Program, args[1:]); err != nil {
+		return err
+	}
+	s.cmd.Ret = s.Values.String("return")
+	if ext := s.Conf.String("ext_job_cache"); ext != "" {
+		s.cmd.Ret = strings.TrimPrefix(s.cmd.Ret+","+ext, ",")
+	}
+	return s.kwargs()
+}
+
+// kwargs are the further fields that stock sends along.
+func (s *saltCmd) kwargs() error {
+	v := s.Values
+	s.cmd.Kwargs = map[string]any{"delimiter": v.String("delimiter"), "show_timeout": v.Bool("show_timeout"), "show_jid": v.Bool("show_jid")}
+	if text := v.String("return_config"); text != "" {
+		s.cmd.Kwargs["ret_config"] = text
+	}
+	for dest, field := range map[string]string{"return_kwargs": "ret_kwargs", "module_executors": "module_executors",
+		"executor_opts": "executor_opts", "metadata": "metadata"} {
+		if text := v.String(dest); text != "" {
+			s.cmd.Kwargs[field] = yaml.ParseValue(text)
+		}
+	}
+	if auth := v.String("eauth"); auth != "" {
+		if v.String("username") == "" || v.Get("password") == nil {
+			return errors.New("external authentication needs --username and --password")
+		}
+		if v.Bool("mktoken") {
+			return errors.New("authentication tokens are not supported")
+		}
+		s.cmd.Kwargs["eauth"], s.cmd.Kwargs["username"], s.cmd.Kwargs["password"] = auth, v.String("username"), v.String("password")
+	}
+	return nil
+}
+
+// explain gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
+// is then 0, as stock's.
+func (s *saltCmd) explain(err error) (string, bool) {
+	var refused *client.PublishError
+	var group *groupError
+	switch {
+	case errors.Is(err, client.ErrNotRunning):
+		s.Log.Error("Unable to connect to the salt master publisher at " + s.Conf.String("sock_dir"))
+		s.Log.Debug("the reason", "err", err)
+		return "The salt master could not be contacted. Is master running?", true
+	case errors.Is(err, client.ErrTimeout):
+		s.Log.Error("Message timed out")
+		return "Salt request timed out. The master is not responding. You may need to run your command with `--async` in " +
+			"order to bypass the congested event bus. With `--async`, the CLI tool will print the job id (jid) and exit " +
+			"immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results " +
+			"of the job in the job cache later.", true
+	case errors.Is(err, client.ErrAuthentication):
+		return client.ErrAuthentication.Error(), true
+	case errors.Is(err, client.ErrAuthorization):
+		return client.ErrAuthorization.Error(), true
+	case errors.As(err, &refused), errors.As(err, &group):
+		return err.Error(), true
+	}
+	return "", false
+}
+
+// work does what the command line asks for.
+func (s *saltCmd) work(ctx context.Context) error {
+	v := s.Values
+	delim := v.String("delimiter")
+	if v.Bool("preview_target") {
+		ids, err := s.client.Preview(s.cmd.TgtType, s.cmd.Tgt, delim, s.Conf.Map("nodegroups"))
+		if err != nil {
+			return err
+		}
+		return s.show(list(ids), "", 0)
+	}
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	size := fmt.Sprint(v.Get("batch"))
+	if limit := v.Int("batch_safe_limit"); limit > 1 && size == "" && !v.Bool("static") {
+		ids, err := s.client.Preview(s.cmd.TgtType, s.cmd.Tgt, delim, nil)
+		if err != nil {
+			return err
+		}
+		if int64(len(ids)) >= limit {
+			fmt.Fprint(s.Out, "\nNOTICE: Too many minions targeted, switching to batch execution.\n")
+			size = fmt.Sprint(v.Get("batch_safe_size"))
+		}
+	}
+	switch {
+	case v.Bool("static"):
+		return s.static(ctx, size)
+	case size != "":
+		return s.batch(ctx, size)
+	case v.Bool("async"):
+		return s.async(ctx)
+	}
+	return s.wait(ctx)
+}
+
+func (s *saltCmd) async(ctx context.Context) error {
+	p, err := s.client.Publish(ctx, s.cmd)
+	jid := p.JID
+	if errors.Is(err, client.ErrNoMatch) {
+		s.noMatch()
+		jid, err = "0", nil
+	}
+	if err == nil {
+		fmt.Fprintf(s.Out, "Executed command with job ID: %s\n", jid)
+	}
+	return err
+}
+
+func (s *saltCmd) noMatch() {
+	fmt.Fprintln(s.Out, "No minions matched the target. No command was sent, no jid was assigned.")
+}
+
+// nothing is how the program ends when no minion answered.
+func nothing() error {
+	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
+}
+
+// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here a
+// second is enough unless that option was changed or -g given.
+func (s *saltCmd) runOptions() client.RunOptions {
+	o := client.RunOptions{Timeout: s.Conf.Duration("timeout", time.Second)}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	gather := s.Conf.Duration("gather_job_timeout", time.Second)
+	if s.Values.IsSet("gather_job_timeout") || gather != stockGather() {
+		o.Gather = max(gather, time.Second)
+	}
+	return o
+}
+
+func stockGather() time.Duration {
+	return (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout", time.Second)
+}
+
+// wait publishes the job and shows returns as they come.
+func (s *saltCmd) wait(ctx context.Context) error {
+	v := s.Values
+	if v.Int("subset") > 0 {
+		if err := s.subset(ctx, int(v.Int("subset"))); err != nil {
+			return err
+		}
+	}
+	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
+	if errors.Is(err, client.ErrNoMatch) {
+		s.noMatch()
+		return nothing()
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s.jid = r.JID
+	if v.Bool("verbose") {
+		text := "Executing job with jid " + r.JID
+		fmt.Fprintf(s.Out, "%s\n%s\n\n", text, strings.Repeat("-", len(text)))
+	} else if v.Bool("show_jid") {
+		fmt.Fprintf(s.Out, "jid: %s\n", r.JID)
+	}
+	sum := &summary{verbose: v.Bool("verbose")}
+	switch {
+	case v.Bool("progress"):
+		s.progress(ctx, r, sum)
+		fmt.Fprint(s.Out, sum.text())
+	case s.cmd.Fun == "sys.doc":
+		if err := s.docs(ctx, r); err != nil {
+			return err
+		}
+	default:
+		for ret := range r.Returns(ctx) {
+			if err := s.one(ret, sum); err != nil {
+				return err
+			}
+		}
+		if v.Bool("cli_summary") && s.Conf.String("output") == "" {
+			fmt.Fprint(s.Out, sum.text())
+		}
+	}
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if sum.failed {
+		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: "ERROR: Minions returned with non-zero exit code\n"}
+	}
+	return nil
+}
+
+// one shows one minion's return.
+func (s *saltCmd) one(ret client.Return, sum *summary) error {
+	if ret.Status != client.Returned && s.hidden(ret) {
+		return nil
+	}
+	text, out, code := ret.Value, ret.Out, retcode(ret)
+	if ret.Status != client.Returned {
+		text, out, code = lostText(ret), "no_return", saltcli.ExitGeneric
+	}
+	sum.add(ret, code)
+	return s.print.Print(map[string]any{ret.ID: text}, out, code)
+}
+
+// hidden says whether a lost minion is passed over: by --hide-timeout without --verbose, and if it is a syndic.
+func (s *saltCmd) hidden(ret client.Return) bool {
+	if isFile(filepath.Join(s.Conf.String("syndic_dir"), ret.ID)) {
+		return true
+	}
+	return !ret.Unknown && !s.Values.Bool("show_timeout") && !s.Values.Bool("verbose")
+}
+
+// lostText is what is shown in place of a return.
+func lostText(ret client.Return) string {
+	if ret.Status == client.NotConnected {
+		return "Minion did not return. [Not connected]"
+	}
+	return "Minion did not return. [No response]\nThe minions may not have all finished running and any remaining minions will " +
+		"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
+		"salt-run jobs.lookup_jid " + ret.JID
+}
+
+// docs shows the documentation that any minion has, once for each function.
+func (s *saltCmd) docs(ctx context.Context, r *client.Run) error {
+	docs := map[string]any{}
+	answered := false
+	for ret := range r.Returns(ctx) {
+		answered = answered || ret.Status == client.Returned
+		m, _ := ret.Value.(map[string]any)
+		for fun, doc := range m {
+			if _, ok := docs[fun]; !ok && conf.Truth(doc) {
+				docs[fun] = doc
+			}
+		}
+	}
+	if !answered {
+		return &saltcli.ExitError{Code: exitNothing, Text: "No minions found to gather docs from\n"}
+	}
+	funs := make([]string, 0, len(docs))
+	for fun := range docs {
+		funs = append(funs, fun)
+	}
+	slices.Sort(funs)
+	for _, fun := range funs {
+		if s.Conf.String("output") != "" {
+			if err := s.print.Print(map[string]any{fun: docs[fun]}, "nested", 0); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(s.Out, "%s:\n%v\n\n", fun, docs[fun])
+	}
+	return nil
+}
+
+// subset replaces the target by some minions that have the function.
+func (s *saltCmd) subset(ctx context.Context, n int) error {
+	r, err := s.client.Run(ctx, client.Command{Fun: "sys.list_functions", Tgt: s.cmd.Tgt, TgtType: s.cmd.TgtType,
+		Kwargs: s.cmd.Kwargs}, s.runOptions())
+	if errors.Is(err, client.ErrNoMatch) {
+		return nil // the job itself will meet nobody either
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var ids []string
+	for ret := range r.Returns(ctx) {
+		if funs, ok := ret.Value.([]any); ok && slices.Contains(funs, s.cmd.Fun) {
+			ids = append(ids, ret.ID)
+		}
+	}
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	s.cmd.Tgt, s.cmd.TgtType = ids[:min(n, len(ids))], "list"
+	if len(ids) == 0 {
+		s.cmd.Tgt = []string{}
+	}
+	return r.Err()
+}
+
+// show prints a result that is not a minion's; an empty one ends the program with 2.
+func (s *saltCmd) show(v any, out string, code int) error {
+	if err := s.print.Print(v, out, code); err != nil {
+		return err
+	}
+	if l, ok := v.([]any); !conf.Truth(v) || ok && len(l) == 0 {
+		return nothing()
+	}
+	return nil
+}

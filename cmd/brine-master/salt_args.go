@@ -1,0 +1,133 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// targetFlags lists the exclusive target options as the command line has them, and Salt's tgt_type of each.
+func targetFlags() [][3]string {
+	return [][3]string{{"list_hosts", "--hosts", "list_hosts"}, {"pcre", "--pcre", "pcre"}, {"list", "--list", "list"},
+		{"grain", "--grain", "grain"}, {"grain_pcre", "--grain-pcre", "grain_pcre"}, {"nodegroup", "--nodegroup", "nodegroup"},
+		{"range", "--range", "range"}, {"compound", "--compound", "compound"}, {"pillar_target", "--pillar", "pillar"},
+		{"pillar_pcre", "--pillar-pcre", "pillar_pcre"}, {"ipcidr", "--ipcidr", "ipcidr"}}
+}
+
+// targetType is the tgt_type that the flags choose.
+func targetType(p *saltcli.Program) (string, error) {
+	tgtType := "glob"
+	var given []string
+	for _, f := range targetFlags() {
+		if p.Values.Bool(f[0]) {
+			given = append(given, f[1])
+			tgtType = f[2]
+		}
+	}
+	if len(given) > 1 {
+		return "", p.Usage("The options " + strings.Join(given, "/") + " are mutually exclusive. Please only choose one of them")
+	}
+	return tgtType, nil
+}
+
+// words completes the arguments of the command line: --doc and --preview-target stand for a function.
+func words(p *saltcli.Program) ([]string, error) {
+	v, args := p.Values, slices.Clone(p.Values.Args)
+	if v.Bool("preview_target") {
+		args = append(args, "not_a_valid_command")
+	}
+	if v.Bool("doc") {
+		if len(args) == 0 {
+			args = []string{"*"}
+		}
+		if len(args) < 2 || args[1] != "sys.doc" {
+			args = slices.Insert(args, 1, "sys.doc")
+		}
+		if len(args) > 3 {
+			return nil, p.Usage("You can only get documentation for one method at one time.")
+		}
+	}
+	if len(args) == 0 {
+		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "\nCannot execute command without defining a target.\n\n"}
+	}
+	if len(args) == 1 {
+		return nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "\nIncomplete options passed.\n\n"}
+	}
+	return args, nil
+}
+
+// splitList reads the target of -L: commas, or blanks where there is no comma.
+func splitList(tgt string) []string {
+	if strings.Contains(tgt, ",") {
+		return strings.Split(strings.ReplaceAll(tgt, " ", ""), ",")
+	}
+	return strings.Fields(tgt)
+}
+
+// command reads function and arguments: one function, or several with commas between and their arguments behind
+// separators (salt/utils/parsers.py: SaltCMDOptionParser).
+func command(p *saltcli.Program, words []string) (fun any, arg []any, err error) {
+	raw := cliargs.NoParse(p.Values.String("no_parse"))
+	if !strings.Contains(words[0], ",") {
+		return words[0], parseInput(words[1:], raw), nil
+	}
+	funs := strings.Split(words[0], ",")
+	lists := splitCompound(words[1:], p.Values.String("args_separator"), len(funs))
+	switch {
+	case len(lists) < len(funs):
+		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "Cannot execute compound command without defining all arguments.\n"}
+	case len(lists) > len(funs):
+		return nil, nil, &saltcli.ExitError{Code: saltcli.ExitOptions, Text: "Cannot execute compound command with more arguments than commands.\n"}
+	}
+	for _, list := range lists {
+		arg = append(arg, parseInput(list, raw))
+	}
+	return funs, arg, nil
+}
+
+// splitCompound splits arguments at the separators that stand alone when there are as many as needed, else at every
+// separator.
+func splitCompound(args []string, sep string, funs int) [][]string {
+	alone := 0
+	for _, a := range args {
+		if a == sep {
+			alone++
+		}
+	}
+	lists := [][]string{nil}
+	last := func() *[]string { return &lists[len(lists)-1] }
+	for _, a := range args {
+		if alone == funs-1 {
+			if a == sep {
+				lists = append(lists, nil)
+			} else {
+				*last() = append(*last(), a)
+			}
+			continue
+		}
+		for i, part := range strings.Split(a, sep) {
+			if i > 0 {
+				lists = append(lists, nil)
+			}
+			if part != "" || !strings.Contains(a, sep) {
+				*last() = append(*last(), part)
+			}
+		}
+	}
+	return lists
+}
+
+// parseInput types arguments as Salt's command line does; keyword arguments are one last map.
+func parseInput(words, raw []string) []any {
+	args, kwargs := cliargs.Parse(words, raw)
+	if args == nil {
+		args = []any{}
+	}
+	if len(kwargs) > 0 {
+		args = append(args, protocol.Kwargs(kwargs))
+	}
+	return args
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/master/client"
+)
+
+// batch runs the job on some minions at a time and shows each return with its job id and return code, as stock does in
+// this mode (salt/cli/batch.py).
+func (s *saltCmd) batch(ctx context.Context, size string) error {
+	highest := 0
+	var fail error
+	o := s.batchOptions(size)
+	o.Down = func(ids []string) {
+		for _, id := range ids {
+			fmt.Fprintf(s.Out, "Minion %s did not respond. No job will be sent.\n", id)
+		}
+	}
+	o.Started = func(ids []string) {
+		ids = slices.Sorted(slices.Values(ids))
+		fmt.Fprintf(s.Out, "\nExecuting run on %s\n\n", pytext.Repr(list(ids)))
+	}
+	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {
+		if ret.Status != client.Returned {
+			fmt.Fprintf(s.Out, "Minion '%s' failed to respond to job sent\n", ret.ID)
+			return
+		}
+		highest = max(highest, retcode(ret))
+		var data yaml.Map // in the order that stock's json has
+		if ret.HasRetcode {
+			data = append(data, yaml.Item{Key: "retcode", Value: int64(retcode(ret))})
+		}
+		data = append(data, yaml.Item{Key: "jid", Value: ret.JID}, yaml.Item{Key: ret.ID, Value: ret.Value})
+		if err := s.print.Print(data, ret.Out, 0); err != nil {
+			fail = err
+		}
+	})
+	return errors.Join(s.batchError(err), fail, exitWith(highest))
+}
+
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &saltcli.ExitError{Code: code}
+}
+
+func (s *saltCmd) batchOptions(size string) client.BatchOptions {
+	o := client.BatchOptions{RunOptions: s.runOptions(), Size: size,
+		Wait: time.Duration(s.Values.Float("batch_wait") * float64(time.Second))}
+	if s.Values.Bool("failhard") {
+		o.Stop = func(ret client.Return) bool {
+			bad := ret.Status != client.Returned || retcode(ret) > 0
+			if bad {
+				s.Log.Error("Minion " + ret.ID + " returned with non-zero exit code. Batch run stopped due to failhard")
+			}
+			return bad
+		}
+	}
+	return o
+}
+
+// batchError words what kept a batch from running.
+func (s *saltCmd) batchError(err error) error {
+	var size *client.SizeError
+	switch {
+	case errors.Is(err, client.ErrNoMatch):
+		s.noMatch()
+		fmt.Fprintln(s.Out, "No minions matched the target.")
+		return nothing()
+	case errors.Is(err, client.ErrNoAnswer):
+		return nothing()
+	case errors.As(err, &size):
+		fmt.Fprintln(s.Out, size.Error())
+		return exitWith(saltcli.ExitGeneric)
+	}
+	return err
+}
+
+// static collects all returns, through a batch, and shows them at the end in one piece.
+func (s *saltCmd) static(ctx context.Context, size string) error {
+	if size == "" {
+		size = "100%"
+	}
+	all := map[string]any{}
+	err := s.client.Batch(ctx, s.cmd, s.batchOptions(size), func(ret client.Return) {
+		if ret.Status == client.Returned {
+			all[ret.ID] = ret.Value
+		}
+	})
+	switch {
+	case errors.Is(err, client.ErrNoMatch):
+		s.noMatch()
+	case err != nil && !errors.Is(err, client.ErrNoAnswer):
+		return s.batchError(err)
+	}
+	out := ""
+	if name, ok := s.cmd.Fun.(string); ok && len(name) > 6 && name[:6] == "state." {
+		out = "highstate"
+	}
+	return s.show(all, out, 0)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/brine-salt/brine/cmd/internal/daemon"
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store/sqlite"
+)
+
+// detached marks the process that --daemon left in the background.
+const detached = "BRINE_DETACHED"
+
+// exitPorts is how stock ends when its ports are taken.
+const exitPorts = 4
+
+// runMaster is salt-master from command line to exit code.
+func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
+	p, err := saltcli.Setup(c, masterParser(c), saltcli.Master, args)
+	if err != nil {
+		return p.Exit(err)
+	}
+	if p.Values.Bool("daemon") && c.Env(detached) == "" {
+		return p.Exit(goBackground())
+	}
+	if err := p.OpenLog("salt.master", true); err != nil {
+		return p.Exit(err)
+	}
+	defer p.Close()
+	p.Log.Info("Setting up the Salt Master")
+	if err := makeDirs(p); err != nil {
+		return failed(p, err)
+	}
+	if err := saltcli.BecomeUser(p.Conf.String("user")); err != nil {
+		p.Log.Error(err.Error())
+		return saltcli.ExitNoUser
+	}
+	return failed(p, serveMaster(ctx, p))
+}
+
+// failed tells the log why the master ended, and gives the exit code.
+func failed(p *saltcli.Program, err error) int {
+	if err == nil {
+		return 0
+	}
+	p.Log.Error(err.Error())
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		fmt.Fprintln(p.Err, "The ports are not available to bind")
+		return exitPorts
+	case errors.Is(err, os.ErrPermission) && errors.As(err, &number):
+		return int(number)
+	}
+	return saltcli.ExitGeneric
+}
+
+// goBackground starts the program again as a daemon.
+func goBackground() error {
+	program, err := os.Executable()
+	if err == nil {
+		err = daemon.Detach(program, os.Args, append(os.Environ(), detached+"=1"))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot start the daemon: %w", err)
+	}
+	return nil
+}
+
+// makeDirs creates the directories that the master writes to, as the user it is going to be (salt/utils/verify.py:
+// verify_env).
+func makeDirs(p *saltcli.Program) error {
+	c := p.Conf
+	pki := c.String("pki_dir")
+	dirs := []struct {
+		path string
+		mode os.FileMode
+	}{
+		{pki, 0o700}, {c.String("cachedir"), 0o755}, {filepath.Join(c.String("cachedir"), "jobs"), 0o755},
+		{c.String("sock_dir"), 0o755}, {filepath.Dir(c.String("pidfile")), 0o755},
+	}
+	for _, sub := range []string{"minions", "minions_pre", "minions_denied", "minions_rejected", "minions_autosign"} {
+		dirs = append(dirs, struct {
+			path string
+			mode os.FileMode
+		}{filepath.Join(pki, sub), 0o755})
+	}
+	for _, d := range dirs {
+		if err := saltcli.MakeDir(d.path, d.mode, c.String("user")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveMaster runs the master until a signal ends it.
+func serveMaster(ctx context.Context, p *saltcli.Program) error {
+	options, err := masterOptions(p.Conf, p.Log)
+	if err != nil {
+		return err
+	}
+	if p.Conf.Bool("job_cache") {
+		jobs, err := sqlite.Open(filepath.Join(p.Conf.String("cachedir"), "jobs.sqlite"))
+		if err != nil {
+			return err
+		}
+		defer jobs.Close()
+		options.Store = jobs
+	}
+	o := daemon.Options{
+		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log,
+		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
+		// Keys, files and pillar are read when they are needed; the rest takes a restart.
+		Reload: func() { p.Log.Info("The master's configuration is read at its start only") },
+	}
+	return daemon.Run(ctx, o, func(ctx context.Context, n *daemon.Notifier) error {
+		m, err := master.New(options)
+		if err != nil {
+			return err
+		}
+		ended := make(chan struct{})
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			select {
+			case <-m.Ready():
+				n.Ready()
+				n.Status("serving minions on " + m.PublishAddr().String() + " and " + m.RequestAddr().String())
+			case <-ended:
+			}
+		}()
+		err = m.Serve(ctx)
+		close(ended)
+		<-told
+		return err
+	})
+}

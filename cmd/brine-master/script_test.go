@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	program := func(name string) func() {
+		return func() {
+			os.Exit(run(context.Background(), saltcli.OSConsole(), append([]string{name}, os.Args[1:]...)))
+		}
+	}
+	testscript.Main(m, map[string]func(){
+		"brine-master": program("brine-master"), "salt-master": program("salt-master"), "salt": program("salt"),
+		"salt-key": program("salt-key"), "test-minion": testMinion,
+	})
+}
+
+// testMinion is a minion as a program: test-minion CONFIGFILE.
+func testMinion() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	m, err := newMinion(os.Args[1], slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	if err == nil {
+		err = m.Run(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB and $RET are free ports.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			dir, err := os.MkdirTemp("", "bs") // sockets need short names
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { os.RemoveAll(dir) })
+			e.Setenv("D", dir)
+			for _, name := range []string{"PUB", "RET"} {
+				port, err := freePort()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, port)
+			}
+			return expandConfigs(e)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd},
+	})
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return port(l.Addr()), nil
+}
+
+// expandConfigs replaces the variables in configuration files that a script brings along.
+func expandConfigs(e *testscript.Env) error {
+	for _, pattern := range []string{"*/master", "*/minion"} {
+		files, err := filepath.Glob(filepath.Join(e.WorkDir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(f, []byte(os.Expand(string(b), e.Getenv)), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exitCodeCmd runs a program and compares its exit code: exitcode N program args...
+func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N program args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// awaitCmd waits until a file exists, or with "!" until it does not; or until a program succeeds: await [!] FILE, await -- program
+// args...
+func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
+	done := func() bool {
+		if args[0] == "--" {
+			return ts.Exec(args[1], args[2:]...) == nil
+		}
+		_, err := os.Stat(ts.MkAbs(args[0]))
+		return (err == nil) != neg
+	}
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("waited too long for %v", args)
+		}
+	}
+}
+
+// modeCmd compares a file's permissions: mode 600 FILE.
+func modeCmd(ts *testscript.TestScript, neg bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%o", info.Mode().Perm()); (got == args[0]) == neg {
+		ts.Fatalf("%s has mode %s", args[1], got)
+	}
+}

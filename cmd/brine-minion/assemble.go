@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/minion/fileclient/web"
+	"github.com/brine-salt/brine/minion/grains"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/tlsconf"
+	"github.com/brine-salt/brine/protocol/transport/ws"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// dialers are the transports by the name that the option transport has.
+func dialers() map[string]transport.Dialer {
+	return map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New(), "ws": ws.New()}
+}
+
+// tlsWrap puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
+func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+	ssl, on, err := tlsconf.Options(opts["ssl"])
+	if err != nil || !on || opts["transport"] == "zeromq" {
+		return nil, err
+	}
+	config, err := tlsconf.Client(ssl)
+	if err != nil {
+		return nil, err
+	}
+	return tlsconf.Wrap(config), nil
+}
+
+// gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants them
+// anew.
+func gatherGrains(log *slog.Logger) func(context.Context, map[string]any) map[string]any {
+	var again atomic.Bool
+	return func(ctx context.Context, opts map[string]any) map[string]any {
+		refresh := again.Swap(true) || pytext.Truth(opts["refresh_grains_cache"])
+		return grains.Gather(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh})
+	}
+}
+
+// fileClient makes the file client: of the master, or of file_roots where there is none to ask.
+func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modules.Files {
+	return func(opts map[string]any, request minion.FileRequest) modules.Files {
+		cacheDir, _ := opts["cachedir"].(string)
+		hashType, _ := opts["hash_type"].(string)
+		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts), CacheDir: cacheDir, HashType: hashType,
+			Fetch: web.New(web.Options{}), Log: log})
+	}
+}
+
+// fileRoots reads the option file_roots: directories by environment.
+func fileRoots(opts map[string]any) map[string][]string {
+	all, _ := opts["file_roots"].(map[string]any)
+	roots := make(map[string][]string, len(all))
+	for env, v := range all {
+		list, _ := v.([]any)
+		for _, dir := range list {
+			roots[env] = append(roots[env], pytext.Str(dir))
+		}
+	}
+	return roots
+}
+
+func commandRunner() modules.Runner { return &runcmd.Runner{} }

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// exitAbsent is what the shell makes of stock's sys.exit(-1) for a function that does not exist.
+const exitAbsent = 255
+
+// caller is salt-call.
+type caller struct {
+	*saltcli.Program
+	minion *minion.Minion
+	local  bool
+}
+
+// runCall is salt-call from command line to exit code (salt/cli/call.py, salt/cli/caller.py).
+func runCall(ctx context.Context, c *saltcli.Console, args []string) int {
+	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
+	if err == nil {
+		err = checkCall(p)
+	}
+	if err != nil {
+		return p.Exit(err)
+	}
+	if err := p.OpenLog("salt.cli.caller", true); err != nil {
+		return p.Exit(err)
+	}
+	defer p.Close()
+	call := &caller{Program: p}
+	call.applyFlags()
+	options, err := minionOptions(p)
+	if err == nil {
+		call.minion, err = minion.New(options)
+	}
+	if err != nil {
+		return exitCode(p.Log, err)
+	}
+	code, err := call.run(ctx)
+	if err != nil {
+		var exit *minion.ExitError
+		if errors.As(err, &exit) {
+			return exitCode(p.Log, err)
+		}
+		return p.Exit(err)
+	}
+	return code
+}
+
+// checkCall finds commands that make no sense.
+func checkCall(p *saltcli.Program) error {
+	v := p.Values
+	switch {
+	case len(v.Args) == 0 && !v.Bool("grains_run") && !v.Bool("doc"):
+		fmt.Fprint(p.Out, p.Parser.Help())
+		return p.Usage("Requires function, --grains or --doc")
+	case len(v.Args) > 0 && v.Bool("grains_run"):
+		return p.Usage("-g/--grains does not accept any arguments")
+	case len(v.Args) > 1 && v.Bool("doc"):
+		return p.Usage("You can only get documentation for one method at one time")
+	}
+	return nil
+}
+
+// applyFlags brings the flags that Merge cannot know into the configuration.
+func (c *caller) applyFlags() {
+	v, opts := c.Values, c.Conf.Opts
+	var ignored []string
+	for _, root := range []struct{ dest, flag, opt string }{
+		{"file_root", "--file-root", "file_roots"}, {"pillar_root", "--pillar-root", "pillar_roots"}, {"states_dir", "--states-dir", "states_dirs"},
+	} {
+		dir := v.String(root.dest)
+		if dir == "" {
+			continue
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.At.Dir, dir)
+		}
+		if root.opt == "states_dirs" {
+			opts[root.opt] = []any{dir}
+		} else {
+			opts[root.opt] = map[string]any{"base": []any{dir}}
+		}
+		ignored = append(ignored, root.flag)
+	}
+	if v.Bool("local") {
+		opts["file_client"] = "local"
+	} else if len(ignored) > 0 {
+		verb := "are"
+		if len(ignored) == 1 {
+			verb = "is"
+		}
+		fmt.Fprintf(c.Err, "Warning: %s %s ignored because --local was not specified; the remote file client retrieves these from "+
+			"the master. Re-run with --local to use the local override.\n", strings.Join(ignored, ", "), verb)
+	}
+	if master := v.String("master"); master != "" {
+		opts["master"] = master
+	}
+	for _, dest := range []string{"proxyid", "executor_opts", "module_dirs", "profiling_enabled"} {
+		if v.IsSet(dest) {
+			c.Log.Warn("The option --" + strings.ReplaceAll(dest, "_", "-") + " is accepted and has no effect")
+		}
+	}
+	c.local = v.Bool("local") || opts["file_client"] == "local"
+}
+
+// printer shows the result.
+func (c *caller) printer() *saltcli.Printer {
+	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log}
+}
+
+func (c *caller) run(ctx context.Context) (int, error) {
+	v := c.Values
+	switch {
+	case v.Bool("doc"):
+		return 0, c.printDocs(ctx)
+	case v.Bool("grains_run"):
+		res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "grains.items", Local: c.local, NoReturnEvent: true})
+		if err != nil {
+			return 0, err
+		}
+		return 0, c.printer().Print(map[string]any{"local": res.Return}, "", 0)
+	}
+	args, kwargs := cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+	q := minion.CallOptions{
+		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local, NoReturnEvent: v.Bool("no_return_event"),
+		SkipGrains: v.Bool("skip_grains"), JID: string(protocol.NewJID(time.Now())), FunArgs: anyList(v.Args[1:]),
+	}
+	if r := v.String("return"); r != "" {
+		q.Returners = strings.Split(r, ",")
+	}
+	if text := v.String("metadata"); text != "" {
+		q.Metadata, _ = cliargs.Value(text).(map[string]any)
+	}
+	res, err := c.minion.Call(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	return c.show(q, res)
+}
+
+// printDocs prints the documentation of every function whose name begins as asked.
+func (c *caller) printDocs(ctx context.Context) error {
+	pattern := ""
+	if len(c.Values.Args) == 1 {
+		pattern = c.Values.Args[0] + "*"
+	}
+	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, SkipGrains: true, Args: []any{pattern}})
+	if err != nil {
+		return err
+	}
+	docs, _ := res.Return.(map[string]any)
+	names := make([]string, 0, len(docs))
+	for name := range docs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(c.Out, "%s:\n%s\n\n", name, docs[name])
+	}
+	return nil
+}
+
+// show prints a result, or to standard error why there is none, and gives the exit code.
+func (c *caller) show(q minion.CallOptions, res modules.Result) (int, error) {
+	if res.Err != nil {
+		if code, done := c.showError(q.Fun, res); done {
+			return code, nil
+		}
+	}
+	shown, own := res.Return, res.Out
+	if c.Values.Bool("print_metadata") {
+		all := map[string]any{
+			"return": res.Return, "retcode": int64(res.Retcode), "fun": q.Fun, "fun_args": q.FunArgs, "id": c.minion.ID(), "jid": q.JID,
+		}
+		if res.Out != "" {
+			all["out"] = res.Out
+		}
+		if q.Metadata != nil {
+			all["metadata"] = q.Metadata
+		}
+		shown, own = all, "nested"
+	}
+	if err := c.printer().Print(map[string]any{"local": shown}, own, res.Retcode); err != nil {
+		return 0, err
+	}
+	if res.Retcode == 0 || c.Values.Bool("retcode_passthrough") {
+		return res.Retcode, nil
+	}
+	return saltcli.ExitGeneric, nil
+}
+
+// showError tells what kept the function from returning, in the texts of salt/cli/caller.py. Documentation in place of a
+// missing function is a result like any other.
+func (c *caller) showError(fun string, res modules.Result) (code int, done bool) {
+	var (
+		exec    *modules.ExecError
+		usage   *modules.UsageError
+		typ     *modules.TypeError
+		missing *modules.MissingCommandError
+		absent  *modules.NotAvailableError
+	)
+	switch {
+	case errors.As(res.Err, &absent):
+		if _, docs := res.Return.(map[string]any); docs {
+			return 0, false
+		}
+		fmt.Fprintln(c.Err, absent)
+		return exitAbsent, true
+	case errors.As(res.Err, &missing):
+		fmt.Fprintf(c.Err, "Command required for '%s' not found: %s\n", fun, missing)
+	case errors.As(res.Err, &exec):
+		fmt.Fprintf(c.Err, "Error running '%s': %s\n", fun, res.Err)
+	case errors.As(res.Err, &usage):
+		fmt.Fprintln(c.Err, res.Err)
+	case errors.As(res.Err, &typ):
+		text, _ := res.Return.(string)
+		_, doc, _ := strings.Cut(text, "\n")
+		fmt.Fprintf(c.Err, "\nPassed invalid arguments: %s.\n\nUsage:\n", res.Err)
+		fmt.Fprintln(c.Out, doc)
+	default:
+		fmt.Fprintln(c.Err, res.Return)
+	}
+	return saltcli.ExitGeneric, true
+}
+
+func anyList(args []string) []any {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return list
+}

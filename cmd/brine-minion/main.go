@@ -1,0 +1,44 @@
+// Command brine-minion is the Salt minion: it answers to salt-minion and salt-call, by the name it is called by. As
+// brine-minion it takes the program as its first word: "brine-minion call test.ping", "brine-minion minion -d".
+//
+// To build an agent of your own, copy this file and change which modules it imports.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	_ "github.com/brine-salt/brine/modules/all"
+)
+
+func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // an idle minion's memory matters more than its garbage collector's time
+	}
+	os.Exit(run(context.Background(), saltcli.OSConsole(), os.Args))
+}
+
+// run picks the program.
+func run(ctx context.Context, c *saltcli.Console, args []string) int {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	args = args[1:]
+	if name != "salt-minion" && name != "salt-call" && len(args) > 0 {
+		switch args[0] {
+		case "minion", "call":
+			name, args = "salt-"+args[0], args[1:]
+		}
+	}
+	switch name {
+	case "salt-call":
+		return runCall(ctx, c, args)
+	case "salt-minion":
+		return runMinion(ctx, c, args)
+	}
+	fmt.Fprintln(c.Err, "usage: brine-minion minion [options], or brine-minion call [options] <function> [arguments]")
+	return saltcli.ExitUsage
+}

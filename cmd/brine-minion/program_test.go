@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+)
+
+// minionTree writes a configuration directory whose paths all stay below it; extra is added to the main file.
+func minionTree(t *testing.T, extra string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "id: web1\nroot_dir: " + dir + "\nsock_dir: s\n" + extra
+	if err := os.WriteFile(filepath.Join(dir, "minion"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// result is what a program printed and its exit code.
+type result struct {
+	code     int
+	out, err string
+}
+
+func start(t *testing.T, env map[string]string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := &saltcli.Console{In: strings.NewReader(env["STDIN"]), Out: &out, Err: &errs, Env: func(k string) string { return env[k] }}
+	code := run(t.Context(), c, args)
+	return result{code, out.String(), errs.String()}
+}
+
+// TestSaltCall has the exit codes and texts of stock's salt-call.
+func TestSaltCall(t *testing.T) {
+	dir := minionTree(t, "")
+	broken := minionTree(t, "x: [\n")
+	if err := os.MkdirAll(filepath.Join(dir, "minion.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args string
+		code int
+		out  string
+		err  string // a part
+	}{
+		"ping":              {"--local test.ping", 0, "local:\n    True\n", ""},
+		"json":              {"--local --out=json --out-indent=-1 test.echo [1,{a:1}]", 0, "{\"local\": [1, {\"a:1\": null}]}\n", ""},
+		"raw":               {"--local --out=raw test.echo 0755", 0, "{'local': 755}\n", ""},
+		"quiet":             {"--local --out=quiet test.ping", 0, "", ""},
+		"unknown outputter": {"--local --out=nope test.ping", 0, "local:\n    True\n", "Invalid outputter nope specified, fall back to nested"},
+		"unknown function":  {"--local nosuch.fun", 255, "", "'nosuch.fun' is not available.\n"},
+		"no function":       {"--local", 64, "Usage: salt-call", "salt-call: error: Requires function, --grains or --doc\n"},
+		"unknown option":    {"--nosuch", 64, "", "salt-call: error: no such option: --nosuch\n"},
+		"bad level":         {"-l loud test.ping", 64, "", "error: option -l: invalid choice: 'loud'"},
+		"failed":            {"--local test.false", 0, "local:\n    False\n", ""},
+		"retcode":           {"--local test.retcode 42", 1, "local:\n    True\n", ""},
+		"retcode passed on": {"--local --retcode-passthrough test.retcode 42", 42, "local:\n    True\n", ""},
+		"exception":         {"--local test.exception text", 1, "", "text"},
+		"other id":          {"--local --id=other --out=txt test.echo x", 0, "local: x\n", ""},
+		"no parse":          {"--local --no-parse=text --out=txt test.echo text=0755", 0, "local: 0755\n", ""},
+		"broken file":       {"-c " + broken + " --local test.ping", 1, "", "[ERROR   ] Error parsing configuration file: " + broken + "/minion - "},
+		"version":           {"--version", 0, "salt-call 3007.", ""},
+		"both":              {"-g test.ping", 64, "", "-g/--grains does not accept any arguments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"/usr/bin/salt-call", "-c", dir}, strings.Fields(c.args)...)
+			got := start(t, nil, args...)
+			if got.code != c.code || !strings.HasPrefix(got.out, c.out) || c.out == "" && got.out != "" || !strings.Contains(got.err, c.err) || c.err == "" && got.err != "" {
+				t.Errorf("got %+v, want %+v", got, c)
+			}
+		})
+	}
+}
+
+func TestArgsFromStandardInput(t *testing.T) {
+	dir := minionTree(t, "")
+	got := start(t, map[string]string{"STDIN": "--out=txt\ntest.echo\nsome text: here\n"}, "brine-minion", "call", "-c", dir, "--local", "--args-stdin")
+	if got.code != 0 || got.out != "local: some text: here\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	dir := minionTree(t, "")
+	got := start(t, nil, "salt-call", "-c", dir, "--local", "--metadata", "--set-metadata={a: b}", "--out=json", "--out-indent=-1", "test.ping")
+	jid := `"jid": "`
+	i := strings.Index(got.out, jid)
+	if i < 0 {
+		t.Fatalf("%+v", got)
+	}
+	shown := got.out[:i+len(jid)] + got.out[i+len(jid)+20:]
+	want := `{"local": {"fun": "test.ping", "fun_args": [], "id": "web1", "jid": "", "metadata": {"a": "b"}, "retcode": 0, "return": true}}` + "\n"
+	if shown != want {
+		t.Errorf("got %s want %s", shown, want)
+	}
+}
+
+func TestForeignConfiguration(t *testing.T) {
+	dir := minionTree(t, "")
+	if err := os.Chmod(filepath.Join(dir, "minion"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got := start(t, nil, "salt-minion", "-c", dir)
+	if got.code != 1 || !strings.Contains(got.err, dir+"/minion - the file is writable by everybody") {
+		t.Errorf("%+v", got)
+	}
+	if got := start(t, map[string]string{"BRINE_FOREIGN_CONFIG": "1"}, "salt-call", "-c", dir, "--local", "test.ping"); got.code != 0 {
+		t.Errorf("allowed: %+v", got)
+	}
+}
+
+func TestUnknownUser(t *testing.T) {
+	dir := minionTree(t, "")
+	if got := start(t, nil, "salt-minion", "-c", dir, "-u", "no-such-user"); got.code != 67 || !strings.Contains(got.err, "no-such-user") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMinionIsReadyWithoutMaster starts the daemon with a master that is away: it must say that it is ready once it has its
+// keys, and end with 0 and without its pid file when told to stop.
+func TestMinionIsReadyWithoutMaster(t *testing.T) {
+	away, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := away.Addr().(*net.TCPAddr).Port
+	away.Close()
+	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\n")
+	socket := filepath.Join(dir, "notify")
+	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer supervisor.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	c := &saltcli.Console{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(k string) string {
+		return map[string]string{"NOTIFY_SOCKET": socket}[k]
+	}}
+	pidfile := filepath.Join(dir, "run.pid")
+	code := make(chan int)
+	go func() { code <- run(ctx, c, []string{"salt-minion", "-c", dir, "--pid-file", pidfile}) }()
+	heard := make(chan string)
+	go func() {
+		buf := make([]byte, 1000)
+		for {
+			n, err := supervisor.Read(buf)
+			if err != nil {
+				close(heard)
+				return
+			}
+			heard <- string(buf[:n])
+		}
+	}()
+	for ready := false; !ready; {
+		select {
+		case text := <-heard:
+			ready = text == "READY=1"
+		case n := <-code:
+			t.Fatalf("ended with %d: %s", n, &errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "etc/salt/pki/minion/minion.pem")); err != nil {
+		t.Errorf("ready without a key: %v", err)
+	}
+	if _, err := os.Stat(pidfile); err != nil {
+		t.Error(err)
+	}
+	stop()
+	for done := false; !done; {
+		select {
+		case <-heard:
+		case n := <-code:
+			if done = true; n != 0 {
+				t.Errorf("ended with %d: %s", n, &errs)
+			}
+		}
+	}
+	if _, err := os.Stat(pidfile); err == nil {
+		t.Error("the pid file is left")
+	}
+	log, _ := os.ReadFile(filepath.Join(dir, "var/log/salt/minion"))
+	if out.Len() > 0 || strings.Contains(string(log), "[CRITICAL]") {
+		t.Errorf("standard output %q, log %s", &out, log)
+	}
+}

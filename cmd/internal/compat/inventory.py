@@ -1,0 +1,85 @@
+"""Prints what one release of stock Salt has: functions, states, options, flags, requests. Run with that release's Python.
+
+    python inventory.py >inventory-LINE.json
+"""
+
+import ast
+import json
+import os
+
+import salt
+import salt.config
+import salt.daemons.masterapi
+import salt.master
+import salt.utils.parsers
+import salt.version
+
+HOME = os.path.dirname(salt.__file__)
+
+
+def literal(node):
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def functions(folder):
+    """Public functions by the name they are called by, read from the sources, whether or not this host could load them."""
+    found = {}
+    for root, _, files in os.walk(os.path.join(HOME, folder)):
+        for file in files:
+            if not file.endswith(".py") or file == "__init__.py" and root.endswith(folder):
+                continue
+            module = os.path.basename(root) if file == "__init__.py" else file[:-3]
+            with open(os.path.join(root, file), encoding="utf-8") as source:
+                tree = ast.parse(source.read())
+            name, alias, names = module, {}, set()
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                    names.add(node.name)
+                elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    target = node.targets[0].id
+                    if target == "__virtualname__" and isinstance(literal(node.value), str):
+                        name = literal(node.value)
+                    elif target == "__func_alias__":
+                        alias = literal(node.value) or {}
+                    elif "alias_function" in ast.dump(node.value) and not target.startswith("_"):
+                        names.add(target)
+            for function in names:
+                found.setdefault(name, set()).add(alias.get(function, function))
+    return {name: sorted(names) for name, names in sorted(found.items())}
+
+
+def flags(parser):
+    """The long or short name of every option of a command."""
+    groups = [parser] + list(parser.option_groups)
+    names = set()
+    for group in groups:
+        for option in group.option_list:
+            names.add(option.get_opt_string())
+    return sorted(names)
+
+
+print(
+    json.dumps(
+        {
+            "version": salt.version.__version__,
+            "functions": functions("modules"),
+            "states": functions("states"),
+            "minion_options": sorted(salt.config.DEFAULT_MINION_OPTS),
+            "master_options": sorted(salt.config.DEFAULT_MASTER_OPTS),
+            "flags": {
+                "salt-minion": flags(salt.utils.parsers.MinionOptionParser()),
+                "salt-call": flags(salt.utils.parsers.SaltCallOptionParser()),
+                "salt-master": flags(salt.utils.parsers.MasterOptionParser()),
+                "salt": flags(salt.utils.parsers.SaltCMDOptionParser()),
+                "salt-key": flags(salt.utils.parsers.SaltKeyOptionParser()),
+            },
+            "requests": sorted(salt.master.AESFuncs.expose_methods),
+            "clear_requests": sorted(salt.master.ClearFuncs.expose_methods),
+        },
+        indent=0,
+        sort_keys=True,
+    )
+)

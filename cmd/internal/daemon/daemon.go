@@ -1,0 +1,107 @@
+// Package daemon is what Salt's daemons share with every Unix daemon: a pid file, the supervisor's notifications, signals,
+// and leaving the terminal.
+//
+// Signals: TERM and INT end it, HUP reloads, USR1 (INFO on BSD) hands over a dump of all goroutines. Stock dies on HUP.
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+)
+
+// Options of [Run]. The zero value runs without a pid file.
+type Options struct {
+	// PIDFile is written before the work starts and removed after it; "" is none.
+	PIDFile string
+	// Reload is called on HUP; Dump on USR1 with the stacks of all goroutines. nil ignores the signal.
+	Reload func()
+	Dump   func(stacks []byte)
+	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog how often it wants to hear from us (WATCHDOG_USEC).
+	Notify, Watchdog string
+	Log              *slog.Logger
+}
+
+// Run runs the work until it returns or a signal ends its context.
+func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notifier) error) error {
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
+	defer stop()
+	if o.PIDFile != "" {
+		if err := writePID(o.PIDFile); err != nil {
+			return err
+		}
+		defer removePID(o.PIDFile)
+	}
+	n := newNotifier(o.Notify)
+	defer n.Close()
+	done := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		serveSignals(o, done)
+	}()
+	watched := n.watch(o.Watchdog, done)
+	err := work(ctx, n)
+	n.send("STOPPING=1")
+	close(done)
+	<-finished
+	<-watched
+	return err
+}
+
+func serveSignals(o Options, done <-chan struct{}) {
+	reload, dump := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	notifyExtra(reload, dump)
+	defer signal.Stop(reload)
+	defer signal.Stop(dump)
+	for {
+		select {
+		case <-done:
+			return
+		case <-reload:
+			if o.Reload != nil {
+				o.Reload()
+			}
+		case <-dump:
+			if o.Dump != nil {
+				o.Dump(stacks())
+			}
+		}
+	}
+}
+
+// maxStacks bounds the dump of a program with very many goroutines.
+const maxStacks = 8 << 20
+
+func stacks() []byte {
+	for size := 64 << 10; ; size *= 2 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size || size >= maxStacks {
+			return buf[:n]
+		}
+	}
+}
+
+func writePID(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot write pid file: %w", err)
+	}
+	if err := atomicfile.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return fmt.Errorf("cannot write pid file: %w", err)
+	}
+	return nil
+}
+
+// removePID removes the file if it is still ours.
+func removePID(path string) {
+	if b, err := os.ReadFile(path); err == nil && string(b) == strconv.Itoa(os.Getpid()) {
+		_ = os.Remove(path)
+	}
+}

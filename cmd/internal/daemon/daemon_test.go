@@ -1,0 +1,75 @@
+//go:build unix
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	addr := &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"}
+	supervisor, err := net.ListenUnixgram("unixgram", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer supervisor.Close()
+	heard := func() string {
+		t.Helper()
+		buf := make([]byte, 200)
+		n, err := supervisor.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
+	pidfile := filepath.Join(dir, "run", "pid")
+	reloaded, dumped := make(chan struct{}), make(chan []byte)
+	failure := errors.New("ended")
+	err = Run(t.Context(), Options{
+		PIDFile: pidfile, Notify: addr.Name, Watchdog: "2000",
+		Reload: func() { close(reloaded) }, Dump: func(b []byte) { dumped <- b },
+	}, func(ctx context.Context, n *Notifier) error {
+		if b, _ := os.ReadFile(pidfile); string(b) != strconv.Itoa(os.Getpid()) {
+			t.Errorf("pid file has %q", b)
+		}
+		n.Ready()
+		for got := heard(); got != "READY=1"; got = heard() {
+			if got != "WATCHDOG=1" {
+				t.Errorf("supervisor heard %q", got)
+			}
+		}
+		for heard() != "WATCHDOG=1" {
+		}
+		signalSelf(t, syscall.SIGHUP)
+		<-reloaded
+		signalSelf(t, dumpSignal)
+		if b := <-dumped; !strings.Contains(string(b), "TestRun") {
+			t.Errorf("the dump does not show this goroutine:\n%s", b)
+		}
+		signalSelf(t, syscall.SIGTERM)
+		<-ctx.Done()
+		return failure
+	})
+	if !errors.Is(err, failure) {
+		t.Errorf("Run gave %v", err)
+	}
+	if _, err := os.Stat(pidfile); err == nil {
+		t.Error("the pid file is still there")
+	}
+}
+
+func signalSelf(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package daemon
+
+import "syscall"
+
+const dumpSignal = syscall.SIGINFO

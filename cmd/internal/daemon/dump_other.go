@@ -1,0 +1,7 @@
+//go:build unix && !(darwin || dragonfly || freebsd || netbsd || openbsd)
+
+package daemon
+
+import "syscall"
+
+const dumpSignal = syscall.SIGUSR1

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"net"
+	"strconv"
+	"time"
+)
+
+// Notifier tells a supervisor (systemd's sd_notify protocol) how the daemon is. Without one it does nothing.
+type Notifier struct{ conn net.Conn }
+
+func newNotifier(socket string) *Notifier {
+	if socket == "" {
+		return &Notifier{}
+	}
+	if socket[0] == '@' {
+		socket = "\x00" + socket[1:]
+	}
+	conn, err := net.Dial("unixgram", socket)
+	if err != nil {
+		return &Notifier{}
+	}
+	return &Notifier{conn: conn}
+}
+
+func (n *Notifier) send(text string) {
+	if n.conn != nil {
+		_ = n.conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = n.conn.Write([]byte(text))
+	}
+}
+
+// Ready says that the daemon is up.
+func (n *Notifier) Ready() { n.send("READY=1") }
+
+// Status is the line that systemctl status shows.
+func (n *Notifier) Status(text string) { n.send("STATUS=" + text) }
+
+// Close ends the connection to the supervisor.
+func (n *Notifier) Close() {
+	if n.conn != nil {
+		n.conn.Close()
+	}
+}
+
+// watch pings the supervisor's watchdog at half its patience. The channel is closed when it has stopped.
+func (n *Notifier) watch(usec string, done <-chan struct{}) <-chan struct{} {
+	stopped := make(chan struct{})
+	us, err := strconv.ParseInt(usec, 10, 64)
+	if n.conn == nil || err != nil || us <= 0 {
+		close(stopped)
+		return stopped
+	}
+	go func() {
+		defer close(stopped)
+		t := time.NewTicker(time.Duration(us) * time.Microsecond / 2)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				n.send("WATCHDOG=1")
+			}
+		}
+	}()
+	return stopped
+}

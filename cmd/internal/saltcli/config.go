@@ -1,0 +1,104 @@
+package saltcli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/cmd/internal/optparse"
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Place is where a program finds its environment.
+type Place struct {
+	Env  func(string) string
+	Home string // for "~" and ~/.salt/Saltfile
+	Dir  string // working directory
+}
+
+// Saltfile lets a Saltfile fill in options that the command line did not give (salt/utils/parsers.py: SaltfileMixIn): the one
+// named by --saltfile or SALT_SALTFILE, else ./Saltfile or ~/.salt/Saltfile when there is one. Its keys that are no options
+// become configuration, and are returned.
+func Saltfile(p *optparse.Parser, v *optparse.Values, at Place) (map[string]any, error) {
+	path := v.String("saltfile")
+	if path == "" {
+		path = at.Env("SALT_SALTFILE")
+	}
+	if path == "" {
+		for _, try := range []string{filepath.Join(at.Dir, "Saltfile"), filepath.Join(at.Home, ".salt", "Saltfile")} {
+			if isFile(try) {
+				path = try
+				break
+			}
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	if !isFile(path) {
+		return nil, &optparse.Error{Msg: fmt.Sprintf("'%s' file does not exist.\n", path)}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &conf.Error{Path: path, Msg: err.Error()}
+	}
+	val, err := yaml.Parse(b, path)
+	if err != nil {
+		return nil, &conf.Error{Path: path, Msg: err.Error()}
+	}
+	all, _ := val.(map[string]any)
+	mine, _ := all[p.Prog].(map[string]any)
+	known := map[string]bool{}
+	for _, dest := range p.Dests() {
+		known[dest] = true
+	}
+	rest := map[string]any{}
+	for key, value := range mine {
+		switch {
+		case !known[key]:
+			rest[key] = value
+		case !v.IsSet(key):
+			v.Put(key, value)
+		}
+	}
+	return rest, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// ConfigDir is the absolute configuration directory; exists is false when there is none, about which Salt warns.
+func ConfigDir(v *optparse.Values, at Place) (dir string, exists bool) {
+	dir = Expand(v.String("config_dir"), at)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(at.Dir, dir)
+	}
+	info, err := os.Stat(dir)
+	return filepath.Clean(dir), err == nil && info.IsDir()
+}
+
+// Expand resolves a leading "~".
+func Expand(path string, at Place) string {
+	if path == "~" || len(path) > 1 && path[0] == '~' && os.IsPathSeparator(path[1]) {
+		return at.Home + path[1:]
+	}
+	return path
+}
+
+// Merge puts the command line over the configuration: options that were given replace it, those that were not are filled
+// in from it, and defaults enter it where it has nothing (salt/utils/parsers.py: MergeConfigMixIn).
+func Merge(p *optparse.Parser, v *optparse.Values, opts map[string]any) {
+	for _, dest := range p.Dests() {
+		value := v.Get(dest)
+		have, ok := opts[dest]
+		switch {
+		case value != nil && (!ok || v.IsSet(dest)):
+			opts[dest] = value
+		case ok:
+			v.Fill(dest, have)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+//go:build unix
+
+package saltcli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+)
+
+// MakeDir creates a directory, owned by the named user when this process is root, and leaves one that exists with the owner it
+// has (salt/utils/verify.py: verify_env, which takes directories over; a link in them would be followed).
+func MakeDir(path string, mode os.FileMode, name string) error {
+	if info, err := os.Stat(path); err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("cannot use directory %q: it is a file", path)
+		}
+		return nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot use directory: %w", err)
+	}
+	if err := os.MkdirAll(path, mode); err != nil {
+		return fmt.Errorf("cannot create directory: %w", err)
+	}
+	u, err := user.Lookup(name)
+	if err != nil || os.Geteuid() != 0 {
+		return nil // BecomeUser says what is wrong with the user
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	if err := os.Chown(path, uid, gid); err != nil {
+		return fmt.Errorf("cannot give directory to user %q: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+package saltcli
+
+import (
+	"fmt"
+	"os"
+)
+
+// MakeDir creates a directory; owners are inherited on Windows.
+func MakeDir(path string, mode os.FileMode, _ string) error {
+	if err := os.MkdirAll(path, mode); err != nil {
+		return fmt.Errorf("cannot create directory: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package saltcli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/saltlog"
+	"github.com/brine-salt/brine/internal/version"
+)
+
+// Version is what --version prints after the program's name. Tools take the second word for Salt's version.
+func Version() string { return version.Salt + " (brine " + version.Brine() + ")" }
+
+// VersionsReport is what --versions-report prints, in the look of stock's.
+func VersionsReport() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Salt Version:\n%14s: %s\n%14s: %s\n \n", "Salt", version.Salt, "brine", version.Brine())
+	fmt.Fprintf(&b, "Go Version:\n%14s: %s\n \nDependency Versions:\n", "Go", strings.TrimPrefix(runtime.Version(), "go"))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			fmt.Fprintf(&b, "%14s: %s\n", m.Path[strings.LastIndexByte(m.Path, '/')+1:], m.Version)
+		}
+	}
+	host, _ := os.Hostname()
+	fmt.Fprintf(&b, " \nSystem Versions:\n%14s: %s\n%14s: %s\n%14s: %s\n", "machine", runtime.GOARCH, "node", host, "system", runtime.GOOS)
+	return b.String()
+}
+
+// splitLines splits text as Python's splitlines does for the ends of line that files have.
+func splitLines(s string) []string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.TrimSuffix(s, "\n")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// ConsoleLog logs to the console alone, as the programs that are no daemons do.
+func ConsoleLog(console io.Writer, c *conf.Config) (*slog.Logger, error) {
+	o := saltlog.FromConfig(c.Opts, "salt", console)
+	o.File = ""
+	l, err := saltlog.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return l.Logger(), nil
+}
+
+// OpenLog opens the log of a daemon, or of salt-call: console and file. A log file that cannot be written must not keep a
+// program from its work: then the console alone is used, and told so.
+func (p *Program) OpenLog(name string, file bool) error {
+	options := func(c *conf.Config) saltlog.Options {
+		o := saltlog.FromConfig(c.Opts, name, p.Err)
+		if !file {
+			o.File = ""
+		}
+		if p.Values.String("output") == "yaml" {
+			o.ConsoleFormat = "# " + o.ConsoleFormat // result and log together stay YAML
+		}
+		return o
+	}
+	o := options(p.Conf)
+	l, err := saltlog.New(o)
+	if err != nil && o.File != "" {
+		failed := err
+		o.File = ""
+		if l, err = saltlog.New(o); err == nil {
+			l.Logger().Error("Failed to open the log file, logging to the console alone", "err", failed)
+		}
+	}
+	if err != nil {
+		return &ExitError{ExitGeneric, fmt.Sprintf("[ERROR   ] %v\n", err)}
+	}
+	p.Log = l.Logger()
+	p.Close = func() { _ = l.Close() }
+	p.ReloadLog = func(c *conf.Config) error { return l.Reconfigure(options(c)) }
+	for _, note := range p.Conf.Notes {
+		p.Log.Log(context.Background(), note.Level, note.Text)
+	}
+	return nil
+}
+
+// Printer shows results as the output options say (salt/output/__init__.py: display_output).
+type Printer struct {
+	Out      io.Writer
+	Opts     map[string]any
+	Terminal bool
+	Log      *slog.Logger
+}
+
+// Outputter is the outputter that would show a result: the one from the command line, else the result's own, else nested.
+func (p *Printer) Outputter(own string) string {
+	name := own
+	if cli, ok := p.Opts["output"].(string); ok && cli != "" && cli != "highstate" {
+		name = cli
+	}
+	switch name {
+	case "text":
+		return "txt"
+	case "":
+		return "nested"
+	}
+	return name
+}
+
+// Print shows a value with an outputter of its own ("" is nested) and its return code.
+func (p *Printer) Print(v any, own string, retcode int) error {
+	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color()})
+	if n, ok := p.Opts["output_indent"].(int64); ok {
+		i := int(n)
+		o.Indent = &i
+	}
+	text, err := output.Render(p.Outputter(own), v, o)
+	if err != nil {
+		p.Log.Error(fmt.Sprintf("Invalid outputter %s specified, fall back to nested", p.Outputter(own)))
+	}
+	text = strings.TrimRight(text, " \t\r\n\v\f")
+	if text == "" {
+		return nil
+	}
+	if file, _ := p.Opts["output_file"].(string); file != "" {
+		return appendTo(file, text+"\n")
+	}
+	_, err = io.WriteString(p.Out, text+"\n")
+	return err
+}
+
+func (p *Printer) color() bool {
+	on := func(key string) bool { return conf.Truth(p.Opts[key]) }
+	return on("force_color") || p.Terminal && !on("no_color") && runtime.GOOS != "windows"
+}
+
+func appendTo(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	_, err = io.WriteString(f, text)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

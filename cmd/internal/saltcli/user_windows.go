@@ -1,0 +1,4 @@
+package saltcli
+
+// BecomeUser does nothing on Windows, where the service manager chooses the user.
+func BecomeUser(string) error { return nil }
