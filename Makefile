@@ -1,0 +1,74 @@
+# Targets for people who work on brine. Everything needs Go only, except `interop` and `bench`, which fetch stock Salt.
+
+GO          ?= go
+BIN         ?= bin
+PROGRAMS    := brine-minion brine-master
+PLATFORMS   := linux/amd64 linux/arm64 linux/arm freebsd/amd64 darwin/arm64 windows/amd64
+BUILDFLAGS  := -trimpath -ldflags "-s -w"
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 10s
+
+.PHONY: all demo build cross vet lint test interop bench compat fuzz-short clean
+
+all: build
+
+# A master and three minions on loopback, shown at work. `make demo ARGS=--stay` keeps them running.
+demo:
+	$(GO) run ./cmd/brine-master demo $(ARGS)
+
+build:
+	@mkdir -p $(BIN)
+	@set -e; for p in $(PROGRAMS); do \
+		echo "$(BIN)/$$p"; \
+		CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -o $(BIN)/$$p ./cmd/$$p; \
+	done
+
+# Both programs for every platform of the release.
+cross:
+	@set -e; for pl in $(PLATFORMS); do \
+		os=$${pl%/*}; arch=$${pl#*/}; ext=; \
+		if [ $$os = windows ]; then ext=.exe; fi; \
+		for p in $(PROGRAMS); do \
+			out=$(BIN)/$$os-$$arch/$$p$$ext; echo "$$out"; \
+			CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$out ./cmd/$$p; \
+		done; \
+	done
+
+vet:
+	$(GO) vet ./...
+
+lint: vet
+	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "not formatted:"; echo "$$fmt"; exit 1; fi
+	$(GO) run $(STATICCHECK) ./...
+
+# Everything that needs no stock Salt. The race detector needs a C compiler; without one the tests run without it, and say so.
+RACE := $(if $(shell command -v $(shell $(GO) env CC) 2>/dev/null),-race)
+test: vet
+	@test -n "$(RACE)" || echo "no C compiler: the race detector is off"
+	$(GO) test $(RACE) -timeout 20m ./...
+
+# Real Salt of three lines against ours. The first run downloads Salt from the Python package index (needs python3 with venv).
+interop:
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	$(GO) test -count=1 -timeout 60m -parallel 4 -tags interop ./interop ./modules ./minion/grains ./protocol/transport/...
+
+# Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
+bench:
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	$(GO) test -count=1 -timeout 60m -tags bench -run TestMeasure -v ./interop
+
+# docs/compatibility.md, from stock's inventory and our programs.
+compat: build
+	$(GO) run ./cmd/internal/compat
+
+# Every fuzz target for FUZZTIME each.
+fuzz-short:
+	@set -e; for dir in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do \
+		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go 2>/dev/null | sed 's/^func //' | sort -u); do \
+			echo "== $${dir#$(CURDIR)/} $$f"; \
+			(cd $$dir && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .); \
+		done; \
+	done
+
+clean:
+	rm -rf $(BIN)

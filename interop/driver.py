@@ -1,0 +1,105 @@
+"""Drives a stock Salt master for the interop tests, in one long-lived process.
+
+    driver.py calls CONFIG    reads a JSON request a line from standard input, answers one JSON line
+    driver.py events CONFIG   prints "ready", then every event of the master's bus as a JSON line
+
+Python's start costs more than a call, so a test starts each once. Bytes come out as {"__bytes__": base64}.
+"""
+
+import base64
+import json
+import sys
+
+import salt.client
+import salt.config
+import salt.key
+import salt.utils.event
+
+
+def plain(value):
+    if isinstance(value, bytes):
+        return {"__bytes__": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else repr(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(v) for v in value]
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return repr(value)
+
+
+# Salt prints some messages itself; only answers may go to standard output.
+ANSWERS, sys.stdout = sys.stdout, sys.stderr
+
+
+def answer(value):
+    ANSWERS.write(json.dumps(plain(value)) + "\n")
+    ANSWERS.flush()
+
+
+class Calls:
+    def __init__(self, path):
+        self.opts = salt.config.master_config(path)
+        self.path = path
+
+    def client(self):
+        return salt.client.LocalClient(c_path=self.path, mopts=self.opts)
+
+    def cmd(self, q):
+        with self.client() as local:
+            return local.cmd(
+                q["tgt"], q["fun"], q.get("arg") or [], timeout=q.get("timeout", 20),
+                tgt_type=q.get("tgt_type", "glob"), kwarg=q.get("kwarg"), full_return=True,
+                **q.get("extra", {}),
+            )
+
+    def pub(self, q):
+        with self.client() as local:
+            return local.run_job(
+                q["tgt"], q["fun"], q.get("arg") or [], tgt_type=q.get("tgt_type", "glob"),
+                timeout=q.get("timeout", 20), kwarg=q.get("kwarg"), **q.get("extra", {}),
+            )
+
+    def cached(self, q):
+        with self.client() as local:
+            return local.get_cache_returns(q["jid"])
+
+    def keys(self, q):
+        return salt.key.get_key(self.opts).list_keys()
+
+    def accept(self, q):
+        return salt.key.get_key(self.opts).accept(match=q["id"], include_rejected=True, include_denied=True)
+
+    def reject(self, q):
+        return salt.key.get_key(self.opts).reject(match=q["id"], include_accepted=True)
+
+    def delete(self, q):
+        return salt.key.get_key(self.opts).delete_key(match=q["id"])
+
+    def run(self):
+        answer("ready")
+        for line in sys.stdin:
+            q = json.loads(line)
+            try:
+                answer({"ok": getattr(self, q["op"])(q)})
+            except BaseException as exc:  # pylint: disable=broad-except
+                answer({"error": f"{type(exc).__name__}: {exc}"})
+
+
+def events(path):
+    opts = salt.config.master_config(path)
+    with salt.utils.event.get_event("master", sock_dir=opts["sock_dir"], opts=opts, listen=True) as bus:
+        if not bus.connect_pub(timeout=30):
+            raise SystemExit("cannot connect to the event bus")
+        answer("ready")
+        while True:
+            event = bus.get_event(wait=60, full=True, auto_reconnect=True)
+            if event is not None:
+                answer(event)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "events":
+        events(sys.argv[2])
+    else:
+        Calls(sys.argv[2]).run()

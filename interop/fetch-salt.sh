@@ -1,0 +1,20 @@
+#!/bin/sh
+# Installs stock Salt of the lines 3006, 3007 and 3008 into virtual environments and prints the settings that the interop
+# tests read. The newest release of each line that the package index has is taken, once; delete the directory to renew it.
+set -eu
+dir=${BRINE_SALT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/brine/salt}
+mkdir -p "$dir"
+for line in 3006 3007 3008; do
+	venv=$dir/$line
+	if [ ! -e "$venv/complete" ]; then
+		rm -rf "$venv"
+		python3 -m venv "$venv" >&2
+		"$venv/bin/pip" install --quiet --disable-pip-version-check "salt==$line.*" >&2
+		"$venv/bin/salt-minion" --version >"$venv/complete"
+	fi
+	echo "using $(cat "$venv/complete")" >&2
+	echo "export BRINE_SALT_$line=$venv"
+done
+# The transports are tested against libzmq and against Salt's own channel classes.
+echo "export BRINE_PYZMQ=$dir/3007/bin/python"
+echo "export BRINE_SALT_PYTHONS=$dir/3006/bin/python:$dir/3007/bin/python:$dir/3008/bin/python"

@@ -1,0 +1,273 @@
+//go:build interop || bench
+
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestStockMaster is the matrix of stock masters with our minion. The steps of one pair build on each other: they share one
+// master, since a stock master takes seconds to start.
+func TestStockMaster(t *testing.T) {
+	for _, pair := range []struct{ line, transport string }{
+		{"3006", "zeromq"}, {"3007", "zeromq"}, {"3008", "zeromq"},
+		{"3006", "tcp"}, {"3007", "tcp"}, {"3008", "tcp"},
+		{"3007", "ws"}, {"3008", "ws"},
+	} {
+		t.Run(pair.line+"/"+pair.transport, func(t *testing.T) {
+			t.Parallel()
+			m := startStockMaster(t, pair.line, pair.transport, "")
+			c := &minionUnderStock{stockMaster: m, id: "ours", conf: m.minion(t, "ours", "")}
+			for _, step := range []struct {
+				name string
+				run  func(*minionUnderStock)
+			}{
+				{"pending then accepted", (*minionUnderStock).pendingThenAccepted},
+				{"targets", (*minionUnderStock).targets},
+				{"odd output", (*minionUnderStock).oddOutput},
+				{"salt-call", (*minionUnderStock).saltCall},
+				{"event and mine", (*minionUnderStock).eventAndMine},
+				{"kill a job", (*minionUnderStock).killJob},
+				{"rotation", (*minionUnderStock).rotation},
+				{"master restart", (*minionUnderStock).masterRestart},
+				{"master killed while a return is due", (*minionUnderStock).returnDue},
+				{"key deleted and accepted again", (*minionUnderStock).deletedAndAccepted},
+				{"key rejected", (*minionUnderStock).rejected},
+			} {
+				if !t.Run(step.name, func(t *testing.T) {
+					saved := m.retarget(t)
+					defer m.retarget(saved)
+					step.run(c)
+				}) {
+					t.Fatalf("the step %q failed; the following ones build on it", step.name)
+				}
+			}
+		})
+	}
+}
+
+// retarget makes helpers report to the test of the current step, and gives the former one.
+func (m *stockMaster) retarget(t *testing.T) *testing.T {
+	old := m.t
+	m.t, m.driver.t, m.bus.t = t, t, t
+	return old
+}
+
+// minionUnderStock is our minion under a stock master.
+type minionUnderStock struct {
+	*stockMaster
+	id   string
+	conf string
+	proc *process
+}
+
+func (c *minionUnderStock) equal(want, got any) {
+	c.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.t.Errorf("unexpected return (-want +got):\n%s", diff)
+	}
+}
+
+// startMinion starts our minion in the parent test, so that it outlives the step.
+func (c *minionUnderStock) startMinion(parent *testing.T) {
+	c.t.Helper()
+	c.proc = start(parent, ours("salt-minion"), "-c", c.conf)
+}
+
+func (c *minionUnderStock) pendingThenAccepted() {
+	c.startMinion(c.root)
+	await(c.t, "the key is pending", func() bool { return slices.Contains(c.keys("minions_pre"), c.id) })
+	mark := c.bus.mark()
+	c.accept()
+	start := c.bus.wait(mark, "salt/minion/"+c.id+"/start")
+	if text, _ := start.Data["data"].(string); !strings.HasPrefix(text, "Minion "+c.id+" started at ") {
+		c.t.Errorf("start event says %q", text)
+	}
+	c.equal(true, c.cmd(c.id, "test.ping"))
+}
+
+// accept accepts the key. Stock rewrites a pending key with every sign-in and may miss it while it does.
+func (c *minionUnderStock) accept() {
+	c.t.Helper()
+	await(c.t, "the key is accepted", func() bool {
+		c.must("accept", query{"id": c.id})
+		return slices.Contains(c.keys("minions"), c.id)
+	})
+}
+
+func (c *minionUnderStock) targets() {
+	c.cmd(c.id, "saltutil.refresh_pillar")
+	for _, target := range []struct {
+		kind, tgt string
+		match     bool
+	}{
+		{"glob", "o?rs", true}, {"pcre", "ou(rs|ch)$", true}, {"list", "ours,other", true},
+		{"grain", "os_family:Debian", true}, {"grain", "nest:deep:two", true}, {"grain_pcre", "role:^test.*", true},
+		{"pillar", "color:blue", true}, {"pillar", "nested:list:b", true}, {"pillar_pcre", "color:b.*", true},
+		{"ipcidr", "127.0.0.0/8", true},
+		{"compound", "G@role:tester and not E@other.* and ( ours or I@color:red )", true},
+		{"compound", "G@role:tester and I@color:red", false}, {"grain", "role:nobody", false},
+	} {
+		got := c.run(query{"tgt": target.tgt, "tgt_type": target.kind, "fun": "test.echo", "arg": []any{"hit"}, "timeout": 5})
+		if _, hit := got[c.id]; hit != target.match {
+			c.t.Errorf("%s target %q: hit is %v, want %v", target.kind, target.tgt, hit, target.match)
+		}
+	}
+}
+
+func (c *minionUnderStock) oddOutput() {
+	c.equal("smørrebrød ☃ 𝄞", c.cmd(c.id, "cmd.run", "printf 'smørrebrød ☃ 𝄞'"))
+	size := 5_000_000
+	if c.transport == "ws" {
+		size = 3_000_000 // stock's own websocket limit is 4 MiB a message
+	}
+	big, _ := c.cmd(c.id, "cmd.run", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", size)).(string)
+	if big != strings.Repeat("x", size) {
+		c.t.Errorf("%d bytes of output came back as %d", size, len(big))
+	}
+	all, _ := c.cmd(c.id, "cmd.run_all", "printf 'a\\377b'; echo err >&2; exit 3").(map[string]any)
+	c.equal(float64(3), all["retcode"])
+	c.equal("err", all["stderr"])
+	c.equal("a\ufffdb", all["stdout"])
+	got := c.run(query{"tgt": c.id, "fun": "cmd.run", "arg": []any{"exit 42"}})[c.id]
+	c.equal(float64(42), got.Retcode)
+}
+
+func (c *minionUnderStock) saltCall() {
+	call := func(args ...string) map[string]any {
+		c.t.Helper()
+		out, code := output(c.t, ours("salt-call"), append([]string{"-c", c.conf, "--out=json"}, args...)...)
+		var v map[string]any
+		if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 {
+			c.t.Fatalf("salt-call %q ended with %d and %q", args, code, out)
+		}
+		return v
+	}
+	want := map[string]any{"color": "blue", "nested": map[string]any{"size": 7.0, "list": []any{"a", "b"}}}
+	c.equal(map[string]any{"local": want}, call("pillar.items"))
+	dest := c.t.TempDir() + "/hello.txt"
+	c.equal(map[string]any{"local": dest}, call("cp.get_file", "salt://hello.txt", dest))
+	b, _ := os.ReadFile(dest)
+	c.equal("hello from the file server\n", string(b))
+	big := c.t.TempDir() + "/big.bin"
+	call("cp.get_file", "salt://big.bin", big)
+	b, _ = os.ReadFile(big)
+	if string(b) != strings.Repeat("0123456789abcdef", 200_000) {
+		c.t.Errorf("big.bin arrived with %d bytes", len(b))
+	}
+	if _, code := output(c.t, ours("salt-call"), "-c", c.conf, "nope.nope"); code != 255 {
+		c.t.Errorf("salt-call of a missing function ended with %d, want 255", code)
+	}
+}
+
+func (c *minionUnderStock) eventAndMine() {
+	mark := c.bus.mark()
+	c.equal(true, c.cmd(c.id, "event.send", "my/own/tag", map[string]any{"size": 3, "name": "x"}))
+	e := c.bus.wait(mark, "my/own/tag")
+	data, _ := e.Data["data"].(map[string]any)
+	c.equal(3.0, data["size"])
+	c.equal(c.id, e.Data["id"])
+	c.equal(true, c.cmd(c.id, "mine.send", "test.echo", "kept"))
+	c.equal(map[string]any{c.id: "kept"}, c.cmd(c.id, "mine.get", "*", "test.echo"))
+}
+
+func (c *minionUnderStock) killJob() {
+	one, two := c.sleep(3001), c.sleep(3002)
+	jid := c.publish(query{"tgt": c.id, "fun": "cmd.run", "arg": []any{one + " & " + two + "; wait"}})
+	await(c.t, "the job runs", func() bool {
+		job, _ := c.cmd(c.id, "saltutil.find_job", jid).(map[string]any)
+		return job["jid"] == jid && running(two)
+	})
+	c.cmd(c.id, "saltutil.kill_job", jid)
+	await(c.t, "the job's processes are gone", func() bool { return !running(one) && !running(two) })
+	c.equal(map[string]any{}, c.cmd(c.id, "saltutil.find_job", jid))
+}
+
+// running tells whether a process with that command line exists.
+func running(command string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		if strings.ReplaceAll(strings.TrimRight(string(b), "\x00"), "\x00", " ") == command {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *minionUnderStock) rotation() {
+	drop := c.dir + "/cache/.dfn"
+	id := ""
+	if c.line != "3006" {
+		host, err := os.Hostname()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		id = host + "_master"
+	}
+	if err := os.WriteFile(drop, []byte(id), 0o400); err != nil {
+		c.t.Fatal(err)
+	}
+	await(c.t, "the master takes the drop file", func() bool { return !exists(drop) })
+	await(c.t, "a ping after the rotation", func() bool {
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+	})
+}
+
+func (c *minionUnderStock) masterRestart() {
+	c.down(false)
+	c.up()
+	await(c.t, "a ping after the restart", func() bool {
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+	})
+}
+
+func (c *minionUnderStock) returnDue() {
+	sleep := c.sleep(2)
+	jid := c.publish(query{"tgt": c.id, "fun": "cmd.run", "arg": []any{sleep + "; echo worth keeping"}})
+	await(c.t, "the job runs", func() bool { return running(sleep) })
+	c.down(true)
+	await(c.t, "the job has ended without a master", func() bool { return !running(sleep) })
+	c.up()
+	await(c.t, "the return reaches the master", func() bool {
+		cached, _ := c.must("cached", query{"jid": jid}).(map[string]any)
+		ret, _ := cached[c.id].(map[string]any)
+		return ret["ret"] == "worth keeping"
+	})
+}
+
+func (c *minionUnderStock) deletedAndAccepted() {
+	c.must("delete", query{"id": c.id})
+	// Nothing is published to deleted ids, so the minion cannot notice yet; a call asks the master, and reports the key anew.
+	if _, code := output(c.t, ours("salt-call"), "-c", c.conf, "test.ping"); code != 2 {
+		c.t.Errorf("salt-call with a key that is not accepted ended with %d, want 2", code)
+	}
+	await(c.t, "the key is pending again", func() bool { return slices.Contains(c.keys("minions_pre"), c.id) })
+	c.accept()
+	await(c.t, "a ping after the acceptance", func() bool {
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+	})
+}
+
+func (c *minionUnderStock) rejected() {
+	c.proc.stop()
+	c.must("reject", query{"id": c.id})
+	c.startMinion(c.t)
+	begin := time.Now()
+	c.equal(77, c.proc.wait())
+	if d := time.Since(begin); d < 10*time.Second || d > 25*time.Second {
+		c.t.Errorf("the minion left after %s, stock waits 10 to 20 s", d)
+	}
+	if !strings.Contains(tail(c.proc.log), "The Salt Master has rejected this minion's public key!") {
+		c.t.Error("the log does not tell that the key was rejected")
+	}
+}
