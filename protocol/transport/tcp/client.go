@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ import (
 
 // idleTimeout is how long a connection without requests is kept: the master has ten thousand clients.
 const idleTimeout = 60 * time.Second
+
+// lastWords is how long the reason of a peer that closed is waited for.
+const lastWords = time.Second
 
 type dialer struct{}
 
@@ -278,8 +282,13 @@ func (l *link) send(start, body []byte) {
 	l.writing <- struct{}{}
 	err := serve.Write(l.c, l.p.o.WriteTimeout, start, body)
 	<-l.writing
-	if err != nil {
-		l.c.Close() // the reader tells everybody, with the better reason
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		l.c.Close() // the peer is there and does not read
+	default:
+		// The peer has closed, and its reason (a TLS alert) may still be unread: the reader tells everybody.
+		time.AfterFunc(lastWords, func() { l.c.Close() })
 	}
 }
 
