@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/prereq"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -365,17 +366,15 @@ func TestAtMostMaxAtOnce(t *testing.T) {
 }
 
 func TestRunAs(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("changing the user needs root")
-	}
+	prereq.Root(t)
 	if _, err := exec.LookPath("id"); err != nil {
-		t.Skip("no id program")
+		prereq.Missing(t, "the program id")
 	}
 	c := sh("id -un; id -Gn; echo $HOME $USER $LOGNAME; pwd")
 	c.RunAs = "nobody"
 	want, err := exec.Command("id", "-Gn", "nobody").Output()
 	if err != nil {
-		t.Skip("no user nobody")
+		prereq.Missing(t, "the user nobody")
 	}
 	home := strings.Split(getent(t.Context(), "passwd", "nobody"), ":")[5]
 	dir := home

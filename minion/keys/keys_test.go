@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/prereq"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
@@ -91,21 +92,15 @@ func TestT18PlantedFiles(t *testing.T) {
 		"directory writable by group": func(t *testing.T, dir string) error { return os.Chmod(dir, 0o770) },
 		"key writable by all":         func(t *testing.T, dir string) error { return os.Chmod(filepath.Join(dir, PrivateFile), 0o666) },
 		"foreign directory": func(t *testing.T, dir string) error {
-			if os.Geteuid() != 0 {
-				t.Skip("needs root to give a directory away")
-			}
+			prereq.Root(t)
 			return os.Chown(dir, 12345, 12345)
 		},
 		"foreign key": func(t *testing.T, dir string) error {
-			if os.Geteuid() != 0 {
-				t.Skip("needs root to give a file away")
-			}
+			prereq.Root(t)
 			return os.Chown(filepath.Join(dir, PrivateFile), 12345, 12345)
 		},
 		"foreign link": func(t *testing.T, dir string) error {
-			if os.Geteuid() != 0 {
-				t.Skip("needs root to give a file away")
-			}
+			prereq.Root(t)
 			other := filepath.Join(t.TempDir(), "x")
 			if err := errors.Join(os.WriteFile(other, key(t).PEM(), 0o600), os.Chown(other, 12345, 12345)); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/prereq"
 	"github.com/brine-salt/brine/master/internal/confined"
 )
 
@@ -55,7 +56,7 @@ func TestNamesCannotLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("../secret", filepath.Join(d.Path(), "rel")); err != nil {
-		t.Skip("no links here")
+		prereq.Missing(t, "symbolic links")
 	}
 	os.Symlink(outside, filepath.Join(d.Path(), "abs"))
 	for _, name := range []string{"../secret", "/etc/passwd", "rel", "abs", "x/../../secret", outside} {
@@ -78,7 +79,7 @@ func TestNamesCannotLeave(t *testing.T) {
 func TestPipeIsNotWaitedFor(t *testing.T) {
 	d := open(t)
 	if err := mkfifo(filepath.Join(d.Path(), "pipe")); err != nil {
-		t.Skip("no named pipes here")
+		prereq.Missing(t, "named pipes")
 	}
 	done := make(chan error, 1)
 	go func() {
