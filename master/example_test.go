@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/events"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // A program that is a Salt master: it serves stock minions and brine's, opens nothing but its two ports, and pings whoever

@@ -16,11 +16,11 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/master/events/ipc"
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/cache"
-	"github.com/brine-salt/brine/master/events"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/keys"
@@ -29,6 +28,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/events"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 type object = map[string]any

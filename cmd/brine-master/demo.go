@@ -22,8 +22,8 @@ import (
 	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/saltlog"
 	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/events"
 	_ "github.com/brine-salt/brine/modules/all" // what the demonstration's minions can do
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // demoTimeout ends a demonstration that hangs.

@@ -15,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
-	"github.com/brine-salt/brine/master/events/ipc"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/target"
 )
 

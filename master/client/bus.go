@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
-	"github.com/brine-salt/brine/master/events/ipc"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
 const jobPrefix = "salt/job/"

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/master/events/ipc"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )

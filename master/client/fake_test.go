@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/client"
-	"github.com/brine-salt/brine/master/events"
-	"github.com/brine-salt/brine/master/events/ipc"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
-	"github.com/brine-salt/brine/master/events/ipc"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
 func serve(t *testing.T) (*events.Bus, string, *ipc.Server) {

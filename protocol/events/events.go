@@ -1,4 +1,4 @@
-// Package events is the master's event bus: every thing that happens, told to whoever listens, in the order in which it
+// Package events is the event bus of a master or a minion: every thing that happens, told to whoever listens, in the order in which it
 // happened. Publishing never waits for a listener; a listener that falls behind loses events and is told how many. The bus
 // is inside the process; package ipc below it opens Salt's sockets. Salt's source: salt/utils/event.py.
 package events

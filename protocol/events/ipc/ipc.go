@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // Names of the sockets below sock_dir.

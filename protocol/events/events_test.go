@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 func next(t *testing.T, s *events.Subscription) events.Event {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/brine-salt/brine/master/events"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }
