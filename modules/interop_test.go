@@ -43,6 +43,13 @@ import (
 //     then: [{fun: …, args: …}]   # further calls of the same job; their values are compared as well
 //
 // In args, kwargs and shell texts, @DIR@ is the scratch directory. Environment: BRINE_SALT_3007 names the virtual environment.
+//
+// Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
+// in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
+// calls every directory a case may change gets a fresh layer (overlayfs; stock_host_test.go lists them), the mounts and the
+// processes that the last call left are gone, and setup makes the fixture; nothing reaches the machine. Only the network, where
+// just lo is up, stays as the last call left it: a case about it begins with a setup that empties it. Below / itself nothing
+// can be made. A case that does not change the host belongs in testdata/stock, where it is cheaper.
 
 var only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
 
@@ -55,6 +62,8 @@ type stock struct {
 	in      io.WriteCloser
 	out     *bufio.Reader
 	scratch string
+	pid     int
+	host    *host // nil where cases leave the host alone
 
 	opts, grains, pillar map[string]any
 }
@@ -99,6 +108,7 @@ func startStock(t *testing.T) *stock {
 			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
 		}
 	})
+	s.pid = cmd.Process.Pid
 	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
 	var hello map[string]any
 	s.read(t, &hello)
@@ -138,9 +148,10 @@ func (s *stock) read(t *testing.T, into any) {
 	}
 }
 
-func (s *stock) call(t *testing.T, c stockCase, pub map[string]any) outcome {
+// call asks stock; first tells that a job begins, which finds nothing of the last one in __context__.
+func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) outcome {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"fun": c.fun, "args": c.args, "kwargs": c.kwargs, "pub": pub})
+	q, err := json.Marshal(map[string]any{"fun": c.fun, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +231,9 @@ type stockCase struct {
 	then                             []stockCase
 }
 
-func loadCases(t *testing.T, dir string) []stockCase {
+func loadCases(t *testing.T, pattern, dir string) []stockCase {
 	t.Helper()
-	files, err := filepath.Glob("testdata/stock/*.yaml")
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -272,18 +283,33 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 }
 
 func TestStock(t *testing.T) {
-	s := startStock(t)
-	dir := filepath.Join(s.scratch, "work")
-	cases := loadCases(t, dir)
-	r := modules.NewRegistry(stockModules()...)
-	e := s.env(t)
 	match := regexp.MustCompile(*only)
 	covered := map[string]bool{}
-	for _, c := range cases {
-		covered[c.fun] = true
-		if !match.MatchString(c.name) {
-			continue
+	load := func(pattern, dir string) (chosen []stockCase) {
+		for _, c := range loadCases(t, pattern, dir) {
+			covered[c.fun] = true
+			if match.MatchString(c.name) {
+				chosen = append(chosen, c)
+			}
 		}
+		return chosen
+	}
+	hosts := func(dir string) []stockCase { return load("testdata/stock/host/*.yaml", dir) }
+	if os.Getenv(inHost) != "" {
+		runInHost(t, hosts)
+		return
+	}
+	if len(hosts("")) > 0 {
+		t.Run("host", runHostCases)
+	}
+	if len(load("testdata/stock/*.yaml", "")) == 0 {
+		return
+	}
+	s := startStock(t)
+	dir := filepath.Join(s.scratch, "work")
+	r := modules.NewRegistry(stockModules()...)
+	e := s.env(t)
+	for _, c := range load("testdata/stock/*.yaml", dir) {
 		t.Run(c.name, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
 	if *only != "" {
@@ -315,14 +341,14 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	if c.pub {
 		pub = map[string]any{"fun": c.fun, "jid": "20250102030405678901", "tgt": "salt-call"}
 	}
-	fresh(t, dir, c.setup)
-	theirs := s.call(t, c, pub)
+	s.fresh(t, dir, c.setup)
+	theirs := s.call(t, c, pub, true)
 	for _, then := range c.then {
-		next := s.call(t, then, pub)
+		next := s.call(t, then, pub, false)
 		theirs.Then = append(theirs.Then, next)
 	}
 	theirs.Check = shell(t, dir, c.check)
-	fresh(t, dir, c.setup)
+	s.fresh(t, dir, c.setup)
 	job := &modules.Context{}
 	ours := call(r, e, c, pub, job)
 	for _, then := range c.then {
@@ -439,8 +465,11 @@ func without(v any, path []string) any {
 	return v
 }
 
-func fresh(t *testing.T, dir, setup string) {
+func (s *stock) fresh(t *testing.T, dir, setup string) {
 	t.Helper()
+	if s.host != nil {
+		s.host.fresh(t)
+	}
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +504,7 @@ func TestStockFunctions(t *testing.T) {
 	e := s.env(t)
 	shells, _ := s.grains["shell"].(string)
 	for _, m := range r.Modules(e) {
-		theirs, ok := s.call(t, stockCase{fun: "sys.argspec", args: []any{m.Called()}}, nil).Value.(map[string]any)
+		theirs, ok := s.call(t, stockCase{fun: "sys.argspec", args: []any{m.Called()}}, nil, true).Value.(map[string]any)
 		if !ok || len(theirs) == 0 {
 			t.Errorf("stock Salt has no module %s", m.Called())
 			continue

@@ -2,7 +2,7 @@
 Calls functions of a stock Salt minion (local, without master) for the differential test of the modules.
 
 Started once with a scratch directory. Prints one line of JSON with the configuration, grains and pillar, then answers each
-line {"fun", "args", "kwargs", "pub"} with a line {"value", "retcode"} or {"error", "message", "retcode"}. What JSON cannot
+line {"fun", "args", "kwargs", "pub", "first"} with a line {"value", "retcode"} or {"error", "message", "retcode"}. What JSON cannot
 say is wrapped: {"__py__": "bytes", "hex": ...}, {"__py__": "map", "items": [[key, value], ...]}.
 """
 
@@ -66,6 +66,8 @@ def main():
     for line in questions:
         q = json.loads(line)
         context = funcs.pack["__context__"]
+        if q.get("first"):  # of a job
+            context.clear()
         context["retcode"] = 0
         res = {}
         try:
