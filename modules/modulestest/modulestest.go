@@ -118,7 +118,7 @@ func values() []any {
 }
 
 func odd(t *testing.T, m *modules.Module) {
-	s := &suite{r: modules.NewRegistry(m), m: m, envs: []*modules.Env{{}, Env(t)}}
+	s := &suite{r: modules.NewRegistry(m), m: m, envs: []*modules.Env{{Root: t.TempDir()}, Env(t)}}
 	for i := range m.Funcs {
 		d := &m.Funcs[i]
 		s.check(t, d, nil, nil)
