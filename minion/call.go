@@ -53,7 +53,7 @@ func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptio
 		return failure(q.Fun, err)
 	}
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
-	return m.dispatch.registry(env).Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
+	return m.dispatch.registry().Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
 		Pub: pub, Progress: q.Progress})
 }
 

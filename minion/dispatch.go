@@ -28,7 +28,7 @@ func (d *dispatcher) reset() {
 }
 
 // registry is what functions can reach. Modules that the operator disabled do not exist in it.
-func (d *dispatcher) registry(e *modules.Env) *modules.Registry {
+func (d *dispatcher) registry() *modules.Registry {
 	off := d.m.settings().texts("disable_modules")
 	if len(off) == 0 {
 		return d.m.o.Registry
@@ -36,13 +36,7 @@ func (d *dispatcher) registry(e *modules.Env) *modules.Registry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.filtered == nil {
-		var keep []*modules.Module
-		for _, mod := range d.m.o.Registry.Modules(e) {
-			if !slices.Contains(off, mod.Name) && !slices.Contains(off, mod.Called()) {
-				keep = append(keep, mod)
-			}
-		}
-		d.filtered = modules.NewRegistry(keep...)
+		d.filtered = d.m.o.Registry.Without(off...)
 	}
 	return d.filtered
 }
@@ -66,7 +60,7 @@ func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) mod
 	if sudo {
 		return viaSudo(ctx, e, s, fun, args, kwargs)
 	}
-	return d.registry(e).Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+	return d.registry().Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Progress: func(item any) { j.progress.send(j, item) }})
 }
 

@@ -212,7 +212,7 @@ func (l *link) startupStates(ctx context.Context) {
 		fun, arg = "state.top", []any{set.options["top_file"]}
 	}
 	e := l.m.env(ctx, l, nil)
-	res := l.m.dispatch.registry(e).Run(ctx, e, modules.Request{Fun: fun, JID: string(l.m.jids.Next(l.m.now())), Args: arg})
+	res := l.m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, JID: string(l.m.jids.Next(l.m.now())), Args: arg})
 	l.m.returnInternal(ctx, l, fun, arg, res)
 }
 

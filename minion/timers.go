@@ -123,10 +123,10 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 			continue
 		}
 		e := m.env(ctx, l, nil)
-		if _, err := m.dispatch.registry(e).Lookup("mine.update", e); err != nil {
+		if _, err := m.dispatch.registry().Lookup("mine.update", e); err != nil {
 			return
 		}
-		res := m.dispatch.registry(e).Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
+		res := m.dispatch.registry().Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
 		if res.Err != nil && ctx.Err() == nil {
 			m.log.Warn("Unable to send mine data to master.", "err", res.Err)
 		}

@@ -33,10 +33,15 @@ type Command struct {
 	// Umask is the file mode mask, nil the current one.
 	Umask *int
 	Stdin io.Reader
+	// Stdout and Stderr, when set, get the output as it comes; it is then not kept for the result. A write may take its time, which
+	// slows the program down. After Run has returned nothing is written.
+	Stdout, Stderr io.Writer
 	// Merge puts standard error into standard output as it comes.
 	Merge bool
 	// Timeout kills the whole process group when it passes; 0 is no limit.
 	Timeout time.Duration
+	// Grace is how long the program and what it started have to end by themselves, after a SIGTERM, before they are killed.
+	Grace time.Duration
 	// Limit is the number of bytes of output kept, for each stream; 0 is the runner's own limit.
 	Limit int64
 	// Detach starts the program and does not wait.

@@ -37,6 +37,17 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
+// ExitError is an error with a return code of its own: that of a program which failed. It shows as the error inside.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error inside.
+func (e *ExitError) Unwrap() error { return e.Err }
+
 // ErrEngine is what [Env.Render] answers for a template engine that the program does not have.
 var ErrEngine = errors.New("no such template engine")
 

@@ -106,7 +106,7 @@ func isRegister(s ast.Stmt) bool {
 		return false
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && sel.Sel.Name == "Register"
+	return ok && (sel.Sel.Name == "Register" || sel.Sel.Name == "RegisterSource")
 }
 
 // value allows what the linker can lay out: literals, conversions of constants, errors.New; also functions that run later.

@@ -121,3 +121,68 @@ func TestAddRefusesNonsense(t *testing.T) {
 		})
 	}
 }
+
+// shelf is a source that a test fills.
+type shelf struct {
+	list   []*Module
+	resets int
+}
+
+func (s *shelf) Find(_ *Env, called string) []*Module {
+	var found []*Module
+	for _, m := range s.list {
+		if m.Called() == called {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+func (s *shelf) Modules(*Env) []*Module { return s.list }
+func (s *shelf) Reset()                 { s.resets++ }
+
+func answer(v any) []Def {
+	return []Def{{Name: "x", Run: func(context.Context, *Call) (any, error) { return v, nil }}}
+}
+
+func TestSource(t *testing.T) {
+	s := &shelf{}
+	r := NewRegistry(&Module{Name: "a", Funcs: answer("own")}, &Module{Name: "b", Funcs: answer("own")})
+	r.AddSource(s)
+	e := &Env{}
+	ask := func(r *Registry, fun string) any { return r.Run(t.Context(), e, Request{Fun: fun}).Return }
+	if got := ask(r, "c.x"); got != "'c.x' is not available." {
+		t.Errorf("got %v", got)
+	}
+	s.list = []*Module{
+		{Name: "a", Funcs: answer("source")}, {Name: "c", Funcs: answer("source")},
+		{Name: "b", Funcs: answer("source"), Available: func(*Env) (bool, string) { return false, "not here" }},
+	}
+	want := map[string]any{"a.x": "source", "b.x": "'b' __virtual__ returned False: not here", "c.x": "source"}
+	for fun, v := range want {
+		if got := ask(r, fun); got != v {
+			t.Errorf("%s: %v", fun, got)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.x", "c.x"}, r.Functions(e)); diff != "" {
+		t.Error(diff)
+	}
+	less := r.Without("c", "b")
+	if diff := cmp.Diff([]string{"a.x"}, less.Functions(e)); diff != "" {
+		t.Error(diff)
+	}
+	if got := ask(less, "c.x"); got != "'c.x' is not available." {
+		t.Errorf("got %v", got)
+	}
+	if r.Reset(); s.resets != 1 {
+		t.Errorf("%d resets", s.resets)
+	}
+}
+
+func TestExitError(t *testing.T) {
+	r := NewRegistry(&Module{Name: "a", Funcs: []Def{{Name: "x", Run: func(context.Context, *Call) (any, error) {
+		return nil, &ExitError{Code: 5, Err: Errorf("no luck")}
+	}}}})
+	if res := r.Run(t.Context(), &Env{}, Request{Fun: "a.x"}); res.Return != "ERROR: no luck" || res.Retcode != 5 {
+		t.Errorf("got %+v", res)
+	}
+}

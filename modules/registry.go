@@ -17,6 +17,7 @@ import (
 type Registry struct {
 	mu      sync.Mutex
 	modules []*Module          // guarded by mu
+	sources []Source           // guarded by mu
 	chosen  map[string]*choice // guarded by mu; by called name, decided at first use
 	version int                // guarded by mu; counts what makes choices void
 }
@@ -24,6 +25,17 @@ type Registry struct {
 type choice struct {
 	module  *Module
 	refused []string
+}
+
+// Source offers modules that come and go while a program runs, such as programs in a directory. It is asked anew each time, so
+// it must be quick when nothing has changed. It is used by several goroutines at once.
+type Source interface {
+	// Find are the modules that the source has under a name: those that are called by it. They go before the registry's own.
+	Find(e *Env, called string) []*Module
+	// Modules are all modules of the source, available or not.
+	Modules(e *Env) []*Module
+	// Reset makes the source look anew, also where nothing seems to have changed.
+	Reset()
 }
 
 // global is what the blank imports of a program register into.
@@ -34,6 +46,9 @@ func Default() *Registry { return &global }
 
 // Register adds a module to the default registry. Call it from init and nowhere else.
 func Register(m *Module) { global.Add(m) }
+
+// RegisterSource adds a source to the default registry. Call it from init and nowhere else.
+func RegisterSource(s Source) { global.AddSource(s) }
 
 // NewRegistry makes a registry of its own.
 func NewRegistry(list ...*Module) *Registry {
@@ -61,17 +76,33 @@ func (r *Registry) Add(m *Module) {
 	r.forget()
 }
 
-// pick decides which module stands behind a called name on this host. Modules are asked outside of the lock, since they look
-// at the host; two calls at once may both ask.
-func (r *Registry) pick(called string, e *Env) *choice {
+// AddSource adds a source of further modules.
+func (r *Registry) AddSource(s Source) {
 	r.mu.Lock()
-	c, ok := r.chosen[called]
-	list, version := r.modules, r.version
-	r.mu.Unlock()
-	if ok {
-		return c
+	defer r.mu.Unlock()
+	r.sources = append(slices.Clone(r.sources), s)
+}
+
+func (r *Registry) allSources() []Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sources
+}
+
+// pick decides which module stands behind a called name on this host: one of a source, else one of the program. As in Salt, a
+// module that the host's owner put there replaces the one of that name, also where it refuses the host.
+func (r *Registry) pick(called string, e *Env) *choice {
+	for _, s := range r.allSources() {
+		if list := s.Find(e, called); len(list) > 0 {
+			return choose(list, called, e)
+		}
 	}
-	c = &choice{}
+	return r.own(called, e)
+}
+
+// choose takes the first module of that name which suits the host.
+func choose(list []*Module, called string, e *Env) *choice {
+	c := &choice{}
 	for _, m := range list {
 		if m.Called() != called && m.Name != called {
 			continue
@@ -88,6 +119,20 @@ func (r *Registry) pick(called string, e *Env) *choice {
 			c.refused = append(c.refused, refusal(called, reason))
 		}
 	}
+	return c
+}
+
+// own decides among the modules of the program. They are asked outside of the lock, since they look at the host; two calls at
+// once may both ask.
+func (r *Registry) own(called string, e *Env) *choice {
+	r.mu.Lock()
+	c, ok := r.chosen[called]
+	list, version := r.modules, r.version
+	r.mu.Unlock()
+	if ok {
+		return c
+	}
+	c = choose(list, called, e)
 	if c.module == nil && len(c.refused) == 0 {
 		return c // any name may be asked for; only those of modules are worth remembering
 	}
@@ -109,11 +154,53 @@ func refusal(called, reason string) string {
 	return fmt.Sprintf("'%s' __virtual__ returned False: %s", called, reason)
 }
 
-// Reset forgets which modules were chosen for the host, so that changed grains count.
+// Reset forgets which modules were chosen for the host, so that changed grains count, and makes sources look anew.
 func (r *Registry) Reset() {
+	for _, s := range r.allSources() {
+		s.Reset()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget()
+}
+
+// Without is a registry that lacks the modules of the given names, by file or as they are called.
+func (r *Registry) Without(names ...string) *Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sub := &Registry{}
+	for _, m := range r.modules {
+		if !m.named(names) {
+			sub.modules = append(sub.modules, m)
+		}
+	}
+	for _, s := range r.sources {
+		sub.sources = append(sub.sources, without{s, names})
+	}
+	return sub
+}
+
+func (m *Module) named(names []string) bool {
+	return slices.Contains(names, m.Name) || slices.Contains(names, m.Called())
+}
+
+// without is a source that lacks some modules.
+type without struct {
+	Source
+	names []string
+}
+
+func (w without) Find(e *Env, called string) []*Module {
+	if slices.Contains(w.names, called) {
+		return nil
+	}
+	return w.keep(w.Source.Find(e, called))
+}
+
+func (w without) Modules(e *Env) []*Module { return w.keep(w.Source.Modules(e)) }
+
+func (w without) keep(list []*Module) []*Module {
+	return slices.DeleteFunc(slices.Clone(list), func(m *Module) bool { return m.named(w.names) })
 }
 
 // forget makes all choices void. The caller holds mu.
@@ -151,6 +238,11 @@ func (r *Registry) Modules(e *Env) []*Module {
 		names = append(names, m.Called())
 	}
 	r.mu.Unlock()
+	for _, s := range r.allSources() {
+		for _, m := range s.Modules(e) {
+			names = append(names, m.Called())
+		}
+	}
 	slices.Sort(names)
 	var list []*Module
 	for _, name := range slices.Compact(names) {
@@ -161,7 +253,7 @@ func (r *Registry) Modules(e *Env) []*Module {
 	return list
 }
 
-// All lists every module of the program, available here or not, sorted by file name.
+// All lists every module of the program, available here or not, sorted by file name; those of sources are not among them.
 func (r *Registry) All() []*Module {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,8 +305,11 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	}
 	job.setRetcode(0)
 	c := &Call{Env: e, Fun: q.Fun, JID: q.JID, registry: r, job: job, progress: q.Progress}
-	v, err := r.run(ctx, c, q.Args, q.Kwargs, q.Pub)
-	def, _ := r.Lookup(q.Fun, e)
+	def, err := r.Lookup(q.Fun, e)
+	if err != nil {
+		return r.failed(e, q.Fun, nil, err)
+	}
+	v, err := def.run(ctx, c, q.Args, q.Kwargs, q.Pub)
 	if err != nil {
 		return r.failed(e, q.Fun, def, err)
 	}
@@ -228,6 +323,10 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 
 func (r *Registry) failed(e *Env, fun string, def *Def, err error) Result {
 	res := Result{Retcode: 1, Out: "nested", Err: err} // whatever the function set before it failed
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code != 0 {
+		res.Retcode = exit.Code
+	}
 	doc := ""
 	if def != nil {
 		doc = def.Doc
@@ -261,23 +360,28 @@ func falseResult(v any) bool {
 	return false
 }
 
-func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
+func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (any, error) {
 	def, err := r.Lookup(c.Fun, c.Env)
 	if err != nil {
 		return nil, err
 	}
-	values, extra, extraKw, err := def.bind(args, kwargs)
+	return def.run(ctx, c, args, kwargs, pub)
+}
+
+// run binds the arguments and calls the body.
+func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
+	values, extra, extraKw, err := d.bind(args, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	if def.Kwargs != "" {
+	if d.Kwargs != "" {
 		for k, x := range pub {
 			extraKw["__pub_"+k] = x
 		}
 	}
 	c.values, c.Extra, c.Keywords = values, extra, extraKw
 	c.given = make(map[string]bool, len(values))
-	for i, p := range def.Params {
+	for i, p := range d.Params {
 		_, named := kwargs[p.Name]
 		c.given[p.Name] = named || (i < len(args) && !p.KeywordOnly)
 	}
@@ -286,7 +390,7 @@ func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map
 			v, err = nil, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	return def.Run(ctx, c)
+	return d.Run(ctx, c)
 }
 
 // Docs is sys.doc: the documentation of every function whose name matches the pattern. The pattern is a module name, a

@@ -2,11 +2,14 @@ package runcmd
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/modules"
 )
 
 // stream collects what comes out of one pipe, up to a limit; what is beyond is read and dropped, so that the program does
@@ -14,7 +17,10 @@ import (
 type stream struct {
 	sh   *shared
 	r, w *os.File
+	to   io.Writer // gets the output in place of the store; nil keeps it
 	done chan struct{}
+
+	writing sync.Mutex // held while to is written
 
 	mu      sync.Mutex
 	chunks  [][]byte // guarded by mu
@@ -27,18 +33,18 @@ type stream struct {
 type streams struct{ out, err *stream }
 
 // connect makes the pipes of a command.
-func connect(sh *shared, cmd *exec.Cmd, merge bool, limit int64) (*streams, error) {
+func connect(sh *shared, cmd *exec.Cmd, c modules.Command, limit int64) (*streams, error) {
 	s := &streams{}
 	var err error
-	if s.out, err = newStream(sh, limit); err != nil {
+	if s.out, err = newStream(sh, c.Stdout, limit); err != nil {
 		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
 	}
 	cmd.Stdout = s.out.w
-	if merge {
+	if c.Merge {
 		cmd.Stderr = s.out.w
 		return s, nil
 	}
-	if s.err, err = newStream(sh, limit); err != nil {
+	if s.err, err = newStream(sh, c.Stderr, limit); err != nil {
 		s.abandon()
 		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
 	}
@@ -46,12 +52,12 @@ func connect(sh *shared, cmd *exec.Cmd, merge bool, limit int64) (*streams, erro
 	return s, nil
 }
 
-func newStream(sh *shared, limit int64) (*stream, error) {
+func newStream(sh *shared, to io.Writer, limit int64) (*stream, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	return &stream{sh: sh, r: r, w: w, left: limit, done: make(chan struct{})}, nil
+	return &stream{sh: sh, to: to, r: r, w: w, left: limit, done: make(chan struct{})}, nil
 }
 
 func (s *streams) each(f func(*stream)) {
@@ -96,12 +102,31 @@ func (s *streams) finish(sh *shared) {
 		select {
 		case <-p.done:
 		default:
-			p.mu.Lock()
-			p.closed = true
-			p.mu.Unlock()
+			p.close()
 			sh.drain(p)
 		}
 	})
+}
+
+// close keeps nothing more, and waits for a write that is under way.
+func (p *stream) close() {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+}
+
+// pass gives a piece to the reader of the output, as long as the command has not returned.
+func (p *stream) pass(b []byte) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.mu.Lock()
+	closed := p.closed
+	p.mu.Unlock()
+	if !closed {
+		_, _ = p.to.Write(b) // whoever does not want the output any more just says so each time
+	}
 }
 
 // drain keeps a pipe open whose reader goes on dropping; at most maxDrains of them.
@@ -144,7 +169,11 @@ func (p *stream) read() {
 	buf := make([]byte, size)
 	for {
 		n, err := p.r.Read(buf)
-		if n > 0 && p.keep(buf[:n]) {
+		switch {
+		case n == 0:
+		case p.to != nil:
+			p.pass(buf[:n])
+		case p.keep(buf[:n]):
 			buf = buf[n:]
 			if len(buf) < 512 {
 				size = min(size*2, 256<<10)

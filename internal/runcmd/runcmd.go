@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/modules"
@@ -311,7 +312,7 @@ func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	streams, err := connect(r.shared, cmd, c.Merge, limit)
+	streams, err := connect(r.shared, cmd, c, limit)
 	if err != nil {
 		return modules.CommandResult{}, err
 	}
@@ -330,7 +331,7 @@ func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (
 	r.track(p)
 	in.run(c.Stdin)
 	res := modules.CommandResult{PID: cmd.Process.Pid}
-	err = r.wait(ctx, c.Timeout, p, &res)
+	err = r.wait(ctx, c, p, &res)
 	in.close()
 	streams.finish(r.shared)
 	p.tree.closed()
@@ -339,7 +340,7 @@ func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (
 }
 
 // wait waits for the end of the program, the end of ctx or the timeout, whichever is first.
-func (r *Runner) wait(ctx context.Context, timeout time.Duration, p *process, res *modules.CommandResult) error {
+func (r *Runner) wait(ctx context.Context, c modules.Command, p *process, res *modules.CommandResult) error {
 	done := make(chan error, 1)
 	go func() {
 		err := p.cmd.Wait()
@@ -347,8 +348,8 @@ func (r *Runner) wait(ctx context.Context, timeout time.Duration, p *process, re
 		done <- err
 	}()
 	var expired <-chan time.Time
-	if timeout > 0 {
-		t := time.NewTimer(timeout)
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
 		defer t.Stop()
 		expired = t.C
 	}
@@ -361,6 +362,18 @@ func (r *Runner) wait(ctx context.Context, timeout time.Duration, p *process, re
 		res.TimedOut = true
 	case <-ctx.Done():
 		cause = fmt.Errorf("cannot finish %s: %w", p.cmd.Args[0], context.Cause(ctx))
+	}
+	if c.Grace > 0 {
+		p.signalTree(int(syscall.SIGTERM))
+		t := time.NewTimer(c.Grace)
+		defer t.Stop()
+		select {
+		case <-done:
+			res.ExitCode = exitCode(p.cmd.ProcessState)
+			p.killTree() // what it started and did not take along; its session still has them
+			return cause
+		case <-t.C:
+		}
 	}
 	p.killTree()
 	t := time.NewTimer(killGrace)

@@ -409,3 +409,77 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// lines gives every line that is written to it away.
+type lines struct {
+	rest []byte
+	c    chan string
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		l.rest = rest
+		l.c <- string(line)
+	}
+}
+
+func TestOutputAsItComes(t *testing.T) {
+	out, errs := &lines{c: make(chan string)}, &lines{c: make(chan string)}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	done := make(chan modules.CommandResult, 1)
+	c := sh("echo one; read x; echo \"$x\" >&2; exit 3")
+	c.Stdin, c.Stdout, c.Stderr = r, out, errs
+	go func() {
+		res, _ := new(Runner).Run(t.Context(), c)
+		done <- res
+	}()
+	if got := <-out.c; got != "one" {
+		t.Fatalf("got %q", got)
+	}
+	if _, err := w.WriteString("two\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-errs.c; got != "two" {
+		t.Fatalf("got %q", got)
+	}
+	if res := <-done; res.ExitCode != 3 || len(res.Stdout)+len(res.Stderr) != 0 {
+		t.Fatalf("got %+v", res)
+	}
+}
+
+func TestGrace(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		grace  time.Duration
+		code   int
+	}{
+		"ends by itself": {"trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.05; done", time.Minute, 4},
+		"is killed":      {"trap '' TERM; echo ready; while :; do sleep 0.05; done", 50 * time.Millisecond, -9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out := &lines{c: make(chan string, 10)}
+			go func() {
+				<-out.c
+				cancel()
+			}()
+			cmd := sh(c.script)
+			cmd.Grace, cmd.Stdout = c.grace, out
+			res, err := new(Runner).Run(ctx, cmd)
+			if res.ExitCode != c.code || !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %+v, %v", res, err)
+			}
+		})
+	}
+}
