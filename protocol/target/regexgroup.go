@@ -8,6 +8,7 @@ import (
 
 // group parses what follows an opening parenthesis; nil for comments and global flags.
 func (p *rxParser) group(first bool) *rxNode {
+	p.opened = p.pos - 1
 	if !p.accept('?') {
 		return p.capture("")
 	}
@@ -51,12 +52,12 @@ func (p *rxParser) group(first bool) *rxNode {
 
 // inner parses up to the closing parenthesis under the given flags.
 func (p *rxParser) inner(flags rxFlags) *rxNode {
-	saved := p.flags
+	saved, start := p.flags, p.opened
 	p.flags = flags
 	n := p.alternatives(false)
 	p.flags = saved
 	if !p.accept(')') {
-		p.fail("missing ), unterminated subpattern")
+		p.failAt(start, "missing ), unterminated subpattern")
 	}
 	// Kept apart from the surrounding sequence: a quantifier must see one item, and a repeat inside may be repeated.
 	return &rxNode{op: rxConcat, flags: flags, subs: []*rxNode{n}}
@@ -135,6 +136,7 @@ func (p *rxParser) look(behind, negate bool) *rxNode {
 
 // conditional parses (?(group)yes|no).
 func (p *rxParser) conditional() *rxNode {
+	start := p.opened
 	name := p.until(')', "group name")
 	group, ok := 0, false
 	if isIdentifier(name) {
@@ -163,7 +165,7 @@ func (p *rxParser) conditional() *rxNode {
 		}
 	}
 	if !p.accept(')') {
-		p.fail("missing ), unterminated subpattern")
+		p.failAt(start, "missing ), unterminated subpattern")
 	}
 	return n
 }
@@ -280,6 +282,8 @@ func product(a, b int64) int64 {
 type emitter struct {
 	out    strings.Builder
 	linear bool
+	// captures keeps the groups of a linear pattern.
+	captures bool
 	// unsupported means that linear cannot express it; boundary and dollar that it may only be used on simple texts.
 	unsupported, boundary, dollar, nonEmpty bool
 }
@@ -287,8 +291,17 @@ type emitter struct {
 func (e *emitter) node(n *rxNode) {
 	switch n.op {
 	case rxLiteral:
+		if n.flags&(flagFold|flagASCII) == flagFold|flagASCII {
+			one := rxCharSet{ranges: []runeRange{{n.r, n.r}}}
+			e.set(one.foldASCII(), n.flags)
+			return
+		}
 		e.folded(n, func() { e.char(n.r) })
 	case rxSet:
+		if n.flags&(flagFold|flagASCII) == flagFold|flagASCII {
+			e.set(n.set.foldASCII(), n.flags)
+			return
+		}
 		e.folded(n, func() { e.set(n.set, n.flags) })
 	case rxAny:
 		if n.flags&flagDotAll != 0 {
@@ -307,7 +320,7 @@ func (e *emitter) node(n *rxNode) {
 	case rxRepeat:
 		e.repeat(n)
 	case rxGroup:
-		if e.linear {
+		if e.linear && !e.captures {
 			e.node(n.subs[0])
 			return
 		}

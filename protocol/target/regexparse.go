@@ -76,6 +76,8 @@ type rxParser struct {
 	// behindFrom is the number of groups when the outermost look-behind began, -1 outside.
 	behindFrom int
 	condRefs   []int
+	// opened is where the last opening parenthesis stands.
+	opened int
 }
 
 // rxWidth is the range of lengths a group can match, nil while it is open.
@@ -88,13 +90,22 @@ func (e rxError) Error() string { return e.msg }
 
 func parseRegex(pattern string) (root *rxNode, err error) {
 	p := &rxParser{src: []rune(pattern), behindFrom: -1}
+	root, bad := p.parse()
+	if bad != nil {
+		return nil, syntaxError("regular expression %s: %s at position %d", quoted(pattern), bad.msg, p.pos)
+	}
+	return root, nil
+}
+
+// parse parses the whole pattern. After an error, pos is where it was seen.
+func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 	defer func() {
 		if e := recover(); e != nil {
-			bad, ours := e.(rxError)
+			x, ours := e.(rxError)
 			if !ours {
 				panic(e)
 			}
-			err = syntaxError("regular expression %s: %s at position %d", quoted(pattern), bad.msg, p.pos)
+			bad = &x
 		}
 	}()
 	root = p.alternatives(true)
@@ -110,6 +121,12 @@ func parseRegex(pattern string) (root *rxNode, err error) {
 }
 
 func (p *rxParser) fail(msg string) { panic(rxError{msg}) }
+
+// failAt is fail for what began at an earlier place, which is the one that Python names.
+func (p *rxParser) failAt(pos int, msg string) {
+	p.pos = pos
+	p.fail(msg)
+}
 
 func (p *rxParser) next() rune {
 	if p.pos < len(p.src) {
@@ -224,6 +241,7 @@ func (p *rxParser) item(first bool) *rxNode {
 
 // quantifier applies * + ? {m,n} to the last item of the sequence.
 func (p *rxParser) quantifier(seq *rxNode) {
+	start := p.pos
 	c := p.get()
 	lo, hi := int64(0), int64(rxInfinite)
 	switch c {
@@ -239,14 +257,14 @@ func (p *rxParser) quantifier(seq *rxNode) {
 		}
 	}
 	if len(seq.subs) == 0 {
-		p.fail("nothing to repeat")
+		p.failAt(start, "nothing to repeat")
 	}
 	last := seq.subs[len(seq.subs)-1]
 	switch last.op {
 	case rxLineStart, rxLineEnd, rxTextStart, rxTextEnd, rxBoundary:
-		p.fail("nothing to repeat")
+		p.failAt(start, "nothing to repeat")
 	case rxRepeat:
-		p.fail("multiple repeat")
+		p.failAt(start, "multiple repeat")
 	}
 	n := p.node(rxRepeat)
 	n.subs, n.min, n.max = []*rxNode{last}, lo, hi
@@ -304,7 +322,7 @@ func (p *rxParser) escape() *rxNode {
 	c := p.get()
 	switch c {
 	case -1:
-		p.fail("bad escape (end of pattern)")
+		p.failAt(p.pos-1, "bad escape (end of pattern)")
 	case 'A':
 		return p.node(rxTextStart)
 	case 'Z':
@@ -397,7 +415,7 @@ func (p *rxParser) charEscape(c rune) rune {
 		}
 		return r
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		p.fail(`bad escape \` + string(c))
+		p.failAt(p.pos-2, `bad escape \`+string(c))
 	}
 	return c
 }
@@ -417,17 +435,18 @@ func (p *rxParser) hex(n int) rune {
 // charSet parses the inside of brackets.
 func (p *rxParser) charSet() *rxNode {
 	n := p.node(rxSet)
-	set := &rxCharSet{}
+	set, start := &rxCharSet{}, p.pos-1
 	n.set = set
 	set.negate = p.accept('^')
 	for count := 0; ; count++ {
 		c := p.get()
 		if c < 0 {
-			p.fail("unterminated character set")
+			p.failAt(start, "unterminated character set")
 		}
 		if c == ']' && count > 0 {
 			return n
 		}
+		from := p.pos - 1
 		lo, class := p.setItem(c)
 		if !p.accept('-') {
 			set.add(lo, lo, class)
@@ -435,7 +454,7 @@ func (p *rxParser) charSet() *rxNode {
 		}
 		c = p.get()
 		if c < 0 {
-			p.fail("unterminated character set")
+			p.failAt(start, "unterminated character set")
 		}
 		if c == ']' {
 			set.add(lo, lo, class)
@@ -444,7 +463,7 @@ func (p *rxParser) charSet() *rxNode {
 		}
 		hi, class2 := p.setItem(c)
 		if class != 0 || class2 != 0 || hi < lo {
-			p.fail("bad character range")
+			p.failAt(from, "bad character range "+string(p.src[from:p.pos]))
 		}
 		set.add(lo, hi, 0)
 	}
@@ -465,7 +484,7 @@ func (p *rxParser) setItem(c rune) (r, class rune) {
 	}
 	switch c = p.get(); c {
 	case -1:
-		p.fail("bad escape (end of pattern)")
+		p.failAt(p.pos-1, "bad escape (end of pattern)")
 	case 'd', 'D', 'w', 'W', 's', 'S':
 		return 0, c
 	case 'b':

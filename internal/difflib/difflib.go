@@ -1,0 +1,228 @@
+// Package difflib compares lists of lines as Python's difflib does: the same matching blocks, hence the same unified diffs,
+// character by character. Salt shows such diffs to its users.
+//
+// Only what diffs need is here: no junk functions, no ratios. Python's heuristic is, though: in texts of 200 lines and more,
+// lines that make up over a hundredth of the text do not begin a match. Python's source: Lib/difflib.py.
+package difflib
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// block is a run of equal lines.
+type block struct{ a, b, size int }
+
+// opcode says how a[i1:i2] becomes b[j1:j2].
+type opcode struct {
+	tag            byte // '=' equal, 'r' replace, 'd' delete, 'i' insert
+	i1, i2, j1, j2 int
+}
+
+// matcher compares two lists of lines, which are numbered so that comparing them is cheap.
+type matcher struct {
+	a, b []int
+	// where are the places in b of each line that may begin a match, by its number.
+	where [][]int
+	// lengths and next hold, for each place in b, how long the match that ends there is, in the line before and in this one.
+	lengths, next []int
+}
+
+func newMatcher(a, b []string) *matcher {
+	numbers := make(map[string]int, len(a)+len(b))
+	number := func(lines []string) []int {
+		list := make([]int, len(lines))
+		for i, l := range lines {
+			n, ok := numbers[l]
+			if !ok {
+				n = len(numbers)
+				numbers[l] = n
+			}
+			list[i] = n
+		}
+		return list
+	}
+	m := &matcher{a: number(a), b: number(b)}
+	m.where = make([][]int, len(numbers))
+	for j, n := range m.b {
+		m.where[n] = append(m.where[n], j)
+	}
+	if len(b) >= 200 {
+		most := len(b)/100 + 1
+		for n := range m.where {
+			if len(m.where[n]) > most {
+				m.where[n] = nil
+			}
+		}
+	}
+	m.lengths, m.next = make([]int, len(b)+1), make([]int, len(b)+1)
+	return m
+}
+
+// longest finds the longest match within a[alo:ahi] and b[blo:bhi], of several the one that begins earliest in a, then in b.
+func (m *matcher) longest(alo, ahi, blo, bhi int) block {
+	best := block{alo, blo, 0}
+	var before, now []int // the places in lengths and next that are set
+	for i := alo; i < ahi; i++ {
+		now = now[:0]
+		for _, j := range m.where[m.a[i]] {
+			if j < blo {
+				continue
+			}
+			if j >= bhi {
+				break
+			}
+			k := m.lengths[j] + 1 // lengths[j] is that of place j-1
+			m.next[j+1] = k
+			now = append(now, j+1)
+			if k > best.size {
+				best = block{i - k + 1, j - k + 1, k}
+			}
+		}
+		for _, j := range before {
+			m.lengths[j] = 0
+		}
+		m.lengths, m.next = m.next, m.lengths
+		before, now = now, before
+	}
+	for _, j := range before {
+		m.lengths[j] = 0
+	}
+	// Popular lines do not begin a match but may lengthen one.
+	for best.a > alo && best.b > blo && m.a[best.a-1] == m.b[best.b-1] {
+		best.a, best.b, best.size = best.a-1, best.b-1, best.size+1
+	}
+	for best.a+best.size < ahi && best.b+best.size < bhi && m.a[best.a+best.size] == m.b[best.b+best.size] {
+		best.size++
+	}
+	return best
+}
+
+// blocks are the matching blocks in ascending order, adjacent ones joined, with an empty one at the end.
+func (m *matcher) blocks() []block {
+	var found []block
+	queue := [][4]int{{0, len(m.a), 0, len(m.b)}}
+	for len(queue) > 0 {
+		q := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		x := m.longest(q[0], q[1], q[2], q[3])
+		if x.size == 0 {
+			continue
+		}
+		found = append(found, x)
+		if q[0] < x.a && q[2] < x.b {
+			queue = append(queue, [4]int{q[0], x.a, q[2], x.b})
+		}
+		if x.a+x.size < q[1] && x.b+x.size < q[3] {
+			queue = append(queue, [4]int{x.a + x.size, q[1], x.b + x.size, q[3]})
+		}
+	}
+	slices.SortFunc(found, func(x, y block) int { return x.a - y.a })
+	var joined []block
+	for _, x := range found {
+		if n := len(joined); n > 0 && joined[n-1].a+joined[n-1].size == x.a && joined[n-1].b+joined[n-1].size == x.b {
+			joined[n-1].size += x.size
+			continue
+		}
+		joined = append(joined, x)
+	}
+	return append(joined, block{len(m.a), len(m.b), 0})
+}
+
+func (m *matcher) opcodes() []opcode {
+	var codes []opcode
+	i, j := 0, 0
+	for _, x := range m.blocks() {
+		switch {
+		case i < x.a && j < x.b:
+			codes = append(codes, opcode{'r', i, x.a, j, x.b})
+		case i < x.a:
+			codes = append(codes, opcode{'d', i, x.a, j, x.b})
+		case j < x.b:
+			codes = append(codes, opcode{'i', i, x.a, j, x.b})
+		}
+		i, j = x.a+x.size, x.b+x.size
+		if x.size > 0 {
+			codes = append(codes, opcode{'=', x.a, i, x.b, j})
+		}
+	}
+	return codes
+}
+
+// grouped are the opcodes in groups that are at least 2n equal lines apart, each with up to n equal lines around it.
+func (m *matcher) grouped(n int) [][]opcode {
+	codes := m.opcodes()
+	if len(codes) == 0 {
+		return nil
+	}
+	if c := &codes[0]; c.tag == '=' {
+		c.i1, c.j1 = max(c.i1, c.i2-n), max(c.j1, c.j2-n)
+	}
+	if c := &codes[len(codes)-1]; c.tag == '=' {
+		c.i2, c.j2 = min(c.i2, c.i1+n), min(c.j2, c.j1+n)
+	}
+	var groups [][]opcode
+	var group []opcode
+	for _, c := range codes {
+		if c.tag == '=' && c.i2-c.i1 > 2*n {
+			group = append(group, opcode{c.tag, c.i1, min(c.i2, c.i1+n), c.j1, min(c.j2, c.j1+n)})
+			groups = append(groups, group)
+			group = nil
+			c.i1, c.j1 = max(c.i1, c.i2-n), max(c.j1, c.j2-n)
+		}
+		group = append(group, c)
+	}
+	if len(group) > 0 && (len(group) != 1 || group[0].tag != '=') {
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// Unified is the unified diff of two lists of lines, each with its line end, with three lines of context; "" if they are
+// equal. from and to are the names in its head.
+func Unified(a, b []string, from, to string) string {
+	if slices.Equal(a, b) {
+		return ""
+	}
+	var s strings.Builder
+	for i, group := range newMatcher(a, b).grouped(3) {
+		if i == 0 {
+			s.WriteString("--- " + from + "\n+++ " + to + "\n")
+		}
+		first, last := group[0], group[len(group)-1]
+		s.WriteString("@@ -" + span(first.i1, last.i2) + " +" + span(first.j1, last.j2) + " @@\n")
+		for _, c := range group {
+			if c.tag == '=' {
+				write(&s, " ", a[c.i1:c.i2])
+				continue
+			}
+			if c.tag != 'i' {
+				write(&s, "-", a[c.i1:c.i2])
+			}
+			if c.tag != 'd' {
+				write(&s, "+", b[c.j1:c.j2])
+			}
+		}
+	}
+	return s.String()
+}
+
+func write(s *strings.Builder, mark string, lines []string) {
+	for _, l := range lines {
+		s.WriteString(mark)
+		s.WriteString(l)
+	}
+}
+
+// span is a range of lines as the heads of the hunks show it.
+func span(start, stop int) string {
+	switch n := stop - start; n {
+	case 1:
+		return strconv.Itoa(start + 1)
+	case 0:
+		return strconv.Itoa(start) + ",0"
+	default:
+		return strconv.Itoa(start+1) + "," + strconv.Itoa(n)
+	}
+}

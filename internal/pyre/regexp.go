@@ -1,0 +1,380 @@
+package pyre
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2"
+
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Flags are the flags of re.compile, with Python's values.
+type Flags = target.RegexFlags
+
+// The flags that Python's module re has under these names.
+const (
+	IgnoreCase = target.RegexIgnoreCase
+	Multiline  = target.RegexMultiline
+	DotAll     = target.RegexDotAll
+	Verbose    = target.RegexVerbose
+	ASCII      = target.RegexASCII
+)
+
+// Timeout is how long one search may take. Only patterns with look-around, back references and the like can take long.
+const Timeout = 20 * time.Second
+
+// ErrTimeout says that a search took too long.
+var ErrTimeout = errors.New("the regular expression takes too long on this text")
+
+// Regexp is a compiled pattern. It is safe for concurrent use.
+type Regexp struct {
+	t     *target.Translation
+	bytes bool
+
+	mu       sync.Mutex
+	compiled map[string]*engine // guarded by mu; by the pattern's prefix
+}
+
+// Compile compiles a pattern for text. Its error has Python's text.
+func Compile(pattern string, flags Flags) (*Regexp, error) {
+	t, err := target.TranslateRegex(pattern, flags)
+	if err != nil {
+		return nil, err
+	}
+	re := &Regexp{t: t}
+	_, err = re.engine(searching)
+	return re, err
+}
+
+// CompileBytes compiles a pattern for bytes: it matches bytes rather than characters, and only ASCII has letters. The texts
+// that it is given, like the pattern, are any bytes.
+func CompileBytes(pattern string, flags Flags) (*Regexp, error) {
+	t, err := target.TranslateRegex(widen(pattern), flags|ASCII)
+	if err != nil {
+		return nil, err
+	}
+	re := &Regexp{t: t, bytes: true}
+	_, err = re.engine(searching)
+	return re, err
+}
+
+// Groups is the number of groups.
+func (re *Regexp) Groups() int { return re.t.Groups }
+
+// Names are the numbers of the named groups.
+func (re *Regexp) Names() map[string]int { return re.t.Names }
+
+// Where a match may be.
+const (
+	searching = ``
+	anchored  = `\A`
+)
+
+// engine is a pattern compiled for one use. Either may be nil.
+type engine struct {
+	linear *regexp.Regexp
+	back   *regexp2.Regexp
+}
+
+func (re *Regexp) engine(prefix string) (*engine, error) {
+	re.mu.Lock()
+	defer re.mu.Unlock()
+	if e := re.compiled[prefix]; e != nil {
+		return e, nil
+	}
+	e := &engine{}
+	if re.t.Linear != "" {
+		e.linear, _ = regexp.Compile(prefix + `(?:` + re.t.Linear + `)`) // too many repetitions, for one
+	}
+	if re.compiled == nil {
+		re.compiled = map[string]*engine{}
+	}
+	re.compiled[prefix] = e
+	if e.linear == nil {
+		var err error
+		e.back, err = compileBack(prefix + `(?:` + re.t.Back + `)`)
+		return e, err
+	}
+	return e, nil
+}
+
+func compileBack(pattern string) (*regexp2.Regexp, error) {
+	back, err := regexp2.Compile(pattern, regexp2.None)
+	if err != nil {
+		return nil, &target.RegexError{Msg: err.Error(), Pos: -1}
+	}
+	back.MatchTimeout = Timeout
+	return back, nil
+}
+
+// backtracking is the pattern for the engine that knows everything. suffix is put behind it.
+func (re *Regexp) backtracking(prefix, suffix string) (*regexp2.Regexp, error) {
+	e, err := re.engine(prefix)
+	if err != nil || suffix == "" && e.back != nil {
+		return e.back, err
+	}
+	re.mu.Lock()
+	defer re.mu.Unlock()
+	key := prefix + "\x00" + suffix
+	if have := re.compiled[key]; have != nil {
+		return have.back, nil
+	}
+	back, err := compileBack(prefix + `(?:` + re.t.Back + `)` + suffix)
+	if err == nil {
+		re.compiled[key] = &engine{back: back}
+	}
+	return back, err
+}
+
+// regular tells whether the linear engine gives Python's answers for a text.
+func (re *Regexp) regular(e *engine, s string) bool {
+	return e.linear != nil && !(re.t.ASCIIOnly && !isASCII(s)) && !(re.t.OneLine && strings.Contains(s, "\n")) && !(re.t.NonEmpty && s == "")
+}
+
+// Search finds the first match anywhere: the places where the match and each group begin and end, -1 for groups that took no
+// part, nil if there is none.
+func (re *Regexp) Search(s string) ([]int, error) { return re.find(searching, s) }
+
+// Match is re.match: a match at the beginning.
+func (re *Regexp) Match(s string) ([]int, error) { return re.find(anchored, s) }
+
+func (re *Regexp) find(prefix, s string) ([]int, error) {
+	e, err := re.engine(prefix)
+	if err != nil {
+		return nil, err
+	}
+	w := s
+	if re.bytes {
+		w = widen(s)
+	}
+	var loc []int
+	if re.regular(e, w) {
+		loc = e.linear.FindStringSubmatchIndex(w)
+	} else {
+		back, err := re.backtracking(prefix, "")
+		if err != nil {
+			return nil, err
+		}
+		m, err := back.FindStringMatch(w)
+		if err != nil {
+			return nil, ErrTimeout
+		}
+		loc = byteOffsets(w, spans(m))
+	}
+	if len(w) != len(s) {
+		loc = narrowOffsets(w, loc)
+	}
+	return loc, nil
+}
+
+// spans are the places of a match and its groups in characters, nil for none.
+func spans(m *regexp2.Match) []int {
+	if m == nil {
+		return nil
+	}
+	groups := m.Groups()
+	loc := make([]int, 0, 2*len(groups))
+	for i := range groups {
+		if len(groups[i].Captures) == 0 {
+			loc = append(loc, -1, -1)
+			continue
+		}
+		loc = append(loc, groups[i].Index, groups[i].Index+groups[i].Length)
+	}
+	return loc
+}
+
+// byteOffsets makes places in bytes of places in characters.
+func byteOffsets(s string, loc []int) []int {
+	if loc == nil || isASCII(s) {
+		return loc
+	}
+	at := make([]int, 0, len(s)+1)
+	for i := range s {
+		at = append(at, i)
+	}
+	at = append(at, len(s))
+	for i, x := range loc {
+		if x >= 0 {
+			loc[i] = at[x]
+		}
+	}
+	return loc
+}
+
+// narrowOffsets makes places in a text of places in what widen made of it.
+func narrowOffsets(w string, loc []int) []int {
+	for i, x := range loc {
+		if x >= 0 {
+			loc[i] = utf8.RuneCountInString(w[:x])
+		}
+	}
+	return loc
+}
+
+// All finds all matches that do not overlap, at most n if n is above 0, with the rules of Python 3.7 and later for empty ones.
+// The error is ErrTimeout.
+func (re *Regexp) All(s string, n int) ([][]int, error) {
+	w := s
+	if re.bytes {
+		w = widen(s)
+	}
+	all, err := re.all(w, n)
+	if len(w) != len(s) {
+		for _, loc := range all {
+			narrowOffsets(w, loc)
+		}
+	}
+	return all, err
+}
+
+func (re *Regexp) all(s string, n int) ([][]int, error) {
+	if n <= 0 {
+		n = -1
+	}
+	e, err := re.engine(searching)
+	if err != nil {
+		return nil, err
+	}
+	if re.regular(e, s) && !re.t.Nullable {
+		return e.linear.FindAllStringSubmatchIndex(s, n), nil
+	}
+	back, err := re.backtracking(searching, "")
+	if err != nil {
+		return nil, err
+	}
+	// After an empty match the next one may begin at the same place but must not be empty.
+	onward, err := re.backtracking(searching, `(?!\G)`)
+	if err != nil {
+		return nil, err
+	}
+	var list [][]int
+	text := []rune(s)
+	next := back
+	for pos := 0; pos <= len(text) && len(list) != n; {
+		m, err := next.FindRunesMatchStartingAt(text, pos)
+		if err != nil {
+			return nil, ErrTimeout
+		}
+		if m == nil {
+			break
+		}
+		list = append(list, spans(m))
+		pos, next = m.Index+m.Length, back
+		if m.Length == 0 {
+			next = onward
+		}
+	}
+	return allByteOffsets(s, list), nil
+}
+
+func allByteOffsets(s string, list [][]int) [][]int {
+	if len(list) == 0 || isASCII(s) {
+		return list
+	}
+	at := make([]int, 0, len(s)+1)
+	for i := range s {
+		at = append(at, i)
+	}
+	at = append(at, len(s))
+	for _, loc := range list {
+		for i, x := range loc {
+			if x >= 0 {
+				loc[i] = at[x]
+			}
+		}
+	}
+	return list
+}
+
+// Subn is re.subn: it replaces the matches, at most count of them if count is above 0, by what the template makes of each, and
+// tells how many there were.
+func (re *Regexp) Subn(repl, s string, count int) (string, int, error) {
+	parts, err := re.template(repl)
+	if err != nil {
+		return "", 0, err
+	}
+	if count < 0 {
+		return s, 0, nil // Python takes it for a count that is reached
+	}
+	all, err := re.All(s, count)
+	if err != nil || len(all) == 0 {
+		return s, 0, err
+	}
+	var out strings.Builder
+	end := 0
+	for _, loc := range all {
+		out.WriteString(s[end:loc[0]])
+		for _, p := range parts {
+			if p.group < 0 {
+				out.WriteString(p.text)
+			} else if from := loc[2*p.group]; from >= 0 {
+				out.WriteString(s[from:loc[2*p.group+1]])
+			}
+		}
+		end = loc[1]
+	}
+	out.WriteString(s[end:])
+	return out.String(), len(all), nil
+}
+
+// Split is re.split without a limit. Groups of the pattern are among the pieces, "" for one that took no part.
+func (re *Regexp) Split(s string) ([]string, error) {
+	all, err := re.All(s, 0)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	end := 0
+	for _, loc := range all {
+		list = append(list, s[end:loc[0]])
+		for g := 2; g < len(loc); g += 2 {
+			if loc[g] < 0 {
+				list = append(list, "")
+				continue
+			}
+			list = append(list, s[loc[g]:loc[g+1]])
+		}
+		end = loc[1]
+	}
+	return append(list, s[end:]), nil
+}
+
+// Escape is re.escape.
+func Escape(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if strings.IndexByte("()[]{}?*+-|^$\\.&~# \t\n\r\v\f", s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// widen makes a text with one character for each byte.
+func widen(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/4)
+	for i := range len(s) {
+		b.WriteRune(rune(s[i]))
+	}
+	return b.String()
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package target
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// RegexFlags are the flags of Python's module re, with its values. Others are of no consequence for matching.
+type RegexFlags int
+
+// The flags that re.compile takes. LOCALE and UNICODE are left to the caller, since they depend on what is matched.
+const (
+	RegexIgnoreCase RegexFlags = 2
+	RegexMultiline  RegexFlags = 8
+	RegexDotAll     RegexFlags = 16
+	RegexVerbose    RegexFlags = 64
+	RegexASCII      RegexFlags = 256
+)
+
+// RegexError is a fault in a pattern, with Python's text.
+type RegexError struct {
+	Msg string
+	// Pos is where the fault was seen, in characters, -1 if that says nothing.
+	Pos int
+}
+
+func (e *RegexError) Error() string {
+	if e.Pos < 0 {
+		return e.Msg
+	}
+	return fmt.Sprintf("%s at position %d", e.Msg, e.Pos)
+}
+
+// Translation is a Python regular expression written for Go's engines, for callers that search, split and replace. Groups
+// have Python's numbers in both spellings.
+type Translation struct {
+	// Linear is the pattern for package regexp, "" if it is not regular. It holds only for texts that keep the conditions.
+	Linear string
+	// ASCIIOnly, OneLine and NonEmpty restrict Linear to texts without letters beyond ASCII, without line ends, not empty.
+	ASCIIOnly, OneLine, NonEmpty bool
+	// Back is the pattern for package regexp2.
+	Back string
+	// Groups is the number of groups, Names are the numbers of named ones.
+	Groups int
+	Names  map[string]int
+	// Nullable tells that the pattern can match nothing at all.
+	Nullable bool
+}
+
+// TranslateRegex parses a pattern. The error is a *RegexError or ErrLimit.
+func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
+	if len(pattern) > maxRegex {
+		return nil, ErrLimit
+	}
+	p := &rxParser{src: []rune(pattern), behindFrom: -1}
+	for _, f := range [...]struct {
+		python RegexFlags
+		ours   rxFlags
+	}{{RegexIgnoreCase, flagFold}, {RegexMultiline, flagMulti}, {RegexDotAll, flagDotAll}, {RegexVerbose, flagVerbose}, {RegexASCII, flagASCII}} {
+		if flags&f.python != 0 {
+			p.flags |= f.ours
+		}
+	}
+	root, bad := p.parse()
+	if bad != nil {
+		return nil, &RegexError{Msg: bad.msg, Pos: p.pos}
+	}
+	t := &Translation{Groups: len(p.widths), Names: p.names, Nullable: p.width(root).lo == 0}
+	linear := emitter{linear: true, captures: true}
+	linear.node(root)
+	if !linear.unsupported {
+		t.Linear = linear.out.String()
+		t.ASCIIOnly, t.OneLine, t.NonEmpty = linear.boundary, linear.dollar, linear.nonEmpty
+	}
+	var back emitter
+	back.node(root)
+	t.Back = back.out.String()
+	return t, nil
+}
+
+// foldASCII is the set with the other case of every ASCII letter in it, as Python folds under re.ASCII.
+func (s *rxCharSet) foldASCII() *rxCharSet {
+	out := &rxCharSet{negate: s.negate, ranges: s.ranges[:len(s.ranges):len(s.ranges)], classes: s.classes}
+	for _, r := range s.ranges {
+		if r.lo >= utf8.RuneSelf {
+			continue
+		}
+		if lo, hi := max(r.lo, 'a'), min(r.hi, 'z'); lo <= hi {
+			out.ranges = append(out.ranges, runeRange{lo - 32, hi - 32})
+		}
+		if lo, hi := max(r.lo, 'A'), min(r.hi, 'Z'); lo <= hi {
+			out.ranges = append(out.ranges, runeRange{lo + 32, hi + 32})
+		}
+	}
+	return out
+}
