@@ -66,11 +66,11 @@ func in(r string, rooms ...string) bool {
 
 // mayImport is the table of arrows: whether a package in room from may import one in room to.
 func mayImport(from, to string) bool {
-	if to == "internal/pytext" {
-		return true // Python's spelling of values; needs nothing itself
+	if to == "internal/pytext" || to == "internal/pyobj" && from != "internal/pytext" && !in(from, "protocol") {
+		return true // Python's spelling of values, and its collections; they need nothing else
 	}
 	switch {
-	case from == "internal/pytext":
+	case in(from, "internal/pytext", "internal/pyobj"):
 		return false
 	case in(to, "cmd"):
 		return in(from, "cmd") && in(to, "cmd/internal")

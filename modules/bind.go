@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -41,6 +42,23 @@ func (d *Def) bind(args []any, kwargs map[string]any) (values map[string]any, ex
 	return values, append([]any{}, args[used:]...), extraKw, d.fill(values)
 }
 
+// border turns the arguments of a call into the kind of values that the function works with.
+func (d *Def) border(args []any, kwargs map[string]any) ([]any, map[string]any) {
+	convert := pyobj.Plain
+	if d.Ordered {
+		convert = pyobj.From
+	}
+	list := make([]any, len(args))
+	for i, v := range args {
+		list[i] = convert(v)
+	}
+	named := make(map[string]any, len(kwargs))
+	for k, v := range kwargs {
+		named[k] = convert(v)
+	}
+	return list, named
+}
+
 // checkKeywords refuses keywords the function does not take (salt/utils/args.py invalid_kwargs).
 func (d *Def) checkKeywords(kwargs map[string]any) error {
 	if d.Kwargs != "" {
@@ -66,7 +84,9 @@ func (d *Def) fill(values map[string]any) error {
 		}
 		switch {
 		case !p.Required():
-			values[p.Name] = p.Default
+			if values[p.Name] = p.Default; d.Ordered {
+				values[p.Name] = pyobj.From(p.Default)
+			}
 		case p.KeywordOnly:
 			missingKw = append(missingKw, "'"+p.Name+"'")
 		default:

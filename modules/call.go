@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -169,6 +170,12 @@ func (c *Call) Exec(ctx context.Context, fun string, args ...any) (any, error) {
 
 // ExecKw is Exec with keyword arguments.
 func (c *Call) ExecKw(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+	v, err := c.exec(ctx, fun, args, kwargs)
+	return pyobj.Plain(v), err
+}
+
+// exec gives the result as the function made it.
+func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	if c.depth >= maxDepth {
 		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
 	}
@@ -196,9 +203,11 @@ type Env struct {
 	Runner Runner
 	// Match tells whether this minion is in a target (package protocol/target); nil where there are no targets.
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
-	// Render expands a template ("jinja") with the given names added to those that every template sees; nil where the program
-	// has no template engines. An unknown engine is an [ErrEngine].
-	Render func(ctx context.Context, engine, text string, vars map[string]any) (string, error)
+	// OrderedPillar is Pillar in the order of its source; nil where that is not known. Callers must not change it.
+	OrderedPillar func() *pyobj.Dict
+	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
+	// them). Functions use [Call.Template] and [Call.Render].
+	Templates func(ctx context.Context, c *Call, t Template) (any, error)
 	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
 	// "returners", "runners". Nil, like an empty list, means none.
 	Others func(kind string) []*Module

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // Context is what the calls of one job share: the return code, values that functions leave for each other, and changes of
@@ -16,6 +18,9 @@ type Context struct {
 	values  map[string]any     // guarded by mu
 	environ map[string]*string // guarded by mu; nil is a variable that was removed
 	grains  map[string]*any    // guarded by mu; nil is a grain that was removed
+	// pillar is the job's own; plainPillar the same as a map if it is not the minion's. Both guarded by mu.
+	pillar      *pyobj.Dict
+	plainPillar map[string]any
 }
 
 // Retcode is the job's return code so far.

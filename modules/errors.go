@@ -48,7 +48,7 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 // Unwrap gives the error inside.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ErrEngine is what [Env.Render] answers for a template engine that the program does not have.
+// ErrEngine is what [Call.Render] answers for a template engine that the program does not have.
 var ErrEngine = errors.New("no such template engine")
 
 // NotAvailableError says that there is no such function here.

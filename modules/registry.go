@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -313,6 +314,7 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	if err != nil {
 		return r.failed(e, q.Fun, def, err)
 	}
+	v = pyobj.Plain(v)
 	res := Result{Return: v, Retcode: job.Retcode(), Out: def.Out}
 	if res.Retcode == 0 && falseResult(v) {
 		res.Retcode = 1
@@ -370,6 +372,7 @@ func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map
 
 // run binds the arguments and calls the body.
 func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
+	args, kwargs = d.border(args, kwargs)
 	values, extra, extraKw, err := d.bind(args, kwargs)
 	if err != nil {
 		return nil, err

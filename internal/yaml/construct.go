@@ -3,17 +3,21 @@ package yaml
 import (
 	"encoding/base64"
 	"fmt"
+	"math/big"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // constructor turns nodes into values: SaltYamlSafeLoader over PyYAML's SafeConstructor.
 type constructor struct {
-	name    string
-	ordered bool
+	name string
+	forms
+	// built are the objects of anchored collections.
+	built map[*yamlv3.Node]any
 	// entries holds the entries of mappings whose merge keys have been resolved.
 	entries map[*yamlv3.Node][]entry
 	// open marks collections under construction; an alias to one of them is a loop.
@@ -139,6 +143,20 @@ func (c *constructor) object(n *yamlv3.Node, depth int) (any, error) {
 			defer delete(c.open, n)
 		}
 	}
+	if v, ok := c.built[n]; ok {
+		return v, nil
+	}
+	v, err := c.tagged(n, depth)
+	if c.objects && n.Anchor != "" && n.Kind != yamlv3.ScalarNode && err == nil {
+		if c.built == nil {
+			c.built = map[*yamlv3.Node]any{}
+		}
+		c.built[n] = v
+	}
+	return v, err
+}
+
+func (c *constructor) tagged(n *yamlv3.Node, depth int) (any, error) {
 	switch t := tag(n); t {
 	case tagSeq:
 		return c.sequence(n, depth)
@@ -147,7 +165,7 @@ func (c *constructor) object(n *yamlv3.Node, depth int) (any, error) {
 	case tagSet:
 		return c.set(n, depth)
 	case tagOmap:
-		if c.ordered {
+		if c.maps || c.orderedDict {
 			// With a dict class of its own Salt's loader gives !!omap the constructor of !!map.
 			return c.mapping(n, depth)
 		}
@@ -182,7 +200,9 @@ func (c *constructor) scalar(n *yamlv3.Node, t string) (any, error) {
 			msg = "'" + strings.ToLower(n.Value) + "' is not a boolean"
 		}
 	case tagInt:
-		v, msg = parseInt(n.Value)
+		if v, msg = parseInt(n.Value); c.objects {
+			v = bigInt(v)
+		}
 	case tagFloat:
 		v, msg = parseFloat(n.Value)
 	case tagBinary:
@@ -200,6 +220,19 @@ func (c *constructor) scalar(n *yamlv3.Node, t string) (any, error) {
 		return nil, e
 	}
 	return v, nil
+}
+
+// bigInt is an integer as pyobj has it.
+func bigInt(v any) any {
+	switch v := v.(type) {
+	case uint64:
+		return new(big.Int).SetUint64(v)
+	case string:
+		if n, ok := new(big.Int).SetString(v, 10); ok {
+			return n
+		}
+	}
+	return v
 }
 
 // decodeBase64 skips what is not base64, as Python's decodebytes does, and wants correct padding.
@@ -229,7 +262,14 @@ func (c *constructor) sequence(n *yamlv3.Node, depth int) (any, error) {
 		}
 		list[i] = v
 	}
-	return list, nil
+	return c.list(list), nil
+}
+
+func (c *constructor) list(items []any) any {
+	if c.objects {
+		return &pyobj.List{Items: items}
+	}
+	return items
 }
 
 func (c *constructor) mapping(n *yamlv3.Node, depth int) (any, error) {
@@ -237,7 +277,14 @@ func (c *constructor) mapping(n *yamlv3.Node, depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.ordered {
+	if c.objects {
+		d := &pyobj.Dict{Ordered: c.orderedDict}
+		for i := range items {
+			_ = d.Set(items[i].Key, items[i].Value) // scalars are hashable
+		}
+		return d, nil
+	}
+	if c.maps {
 		return items, nil
 	}
 	text := true
@@ -286,6 +333,9 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (Map, error) {
 			return nil, err
 		}
 		id := pythonEqual(key)
+		if c.objects {
+			id, _ = pyobj.Hash(key) // scalars are hashable
+		}
 		if _, dup := seen[id]; dup {
 			return nil, c.failIn(n, keyNode, "found conflicting ID '%s'", pytext.Str(key))
 		}
@@ -302,7 +352,7 @@ func (c *constructor) key(n *yamlv3.Node) (any, error) {
 		return n.Value, nil
 	}
 	key, err := c.object(n, 0)
-	if b, ok := key.([]byte); ok {
+	if b, ok := key.([]byte); ok && !c.objects {
 		return string(b), err
 	}
 	return key, err
@@ -391,6 +441,13 @@ func (c *constructor) set(n *yamlv3.Node, depth int) (any, error) {
 	for i := range items {
 		list[i] = items[i].Key
 	}
+	if c.objects {
+		set := &pyobj.Set{}
+		for _, k := range list {
+			_ = set.Add(k)
+		}
+		return set, nil
+	}
 	return list, nil
 }
 
@@ -420,9 +477,13 @@ func (c *constructor) pairs(n *yamlv3.Node, what string, depth int) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, []any{key, value})
+		if c.objects {
+			list = append(list, pyobj.Tuple{key, value})
+		} else {
+			list = append(list, []any{key, value})
+		}
 	}
-	return list, nil
+	return c.list(list), nil
 }
 
 // pythonEqual maps keys that are equal in Python (1, 1.0, True) to one value.

@@ -78,6 +78,17 @@ func (e *emitter) indicator(s string, needWhitespace, isWhitespace, isIndention 
 }
 
 func (e *emitter) node(n *node, at context) {
+	if n.anchor != "" {
+		if n.written {
+			e.indicator("*"+n.anchor, true, false, false)
+			return
+		}
+		n.written = true
+		e.indicator("&"+n.anchor, true, false, false)
+	}
+	if n.kind != reflect.String && n.tag != "" {
+		e.indicator(n.tag, true, false, false)
+	}
 	switch n.kind {
 	case reflect.Slice:
 		if e.flowLevel > 0 || n.flow || len(n.items) == 0 {

@@ -3,12 +3,14 @@ package yaml
 import (
 	"encoding/base64"
 	"fmt"
+	"math/big"
 	"reflect"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -36,9 +38,14 @@ func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
 // MarshalStyle is Marshal with a style.
 func MarshalStyle(v any, s Style) (string, error) {
-	root, err := represent(v, s.Flow, 0)
+	r := representer{flow: s.Flow}
+	root, err := r.represent(v, 0)
 	if err != nil {
 		return "", err
+	}
+	if r.seen != nil {
+		anchors := 0
+		root.anchors(map[*node]bool{}, &anchors)
 	}
 	e := &emitter{indentBy: s.Indent, indent: -1, whitespace: true, indention: true}
 	if s.Indent < 2 || s.Indent > 9 {
@@ -60,6 +67,33 @@ type node struct {
 	style byte // '|' for literal, 0 for any
 	flow  bool
 	items []*node // of a sequence; keys and values in turn of a mapping
+	// anchor is the name of a node that is written more than once, written that it has been.
+	anchor  string
+	written bool
+}
+
+// representer turns values into nodes. One collection is one node, wherever it occurs.
+type representer struct {
+	flow Flow
+	seen map[any]*node
+}
+
+// anchors names the nodes that occur again, in the order in which they do so.
+func (n *node) anchors(met map[*node]bool, count *int) {
+	if n.kind == reflect.String {
+		return
+	}
+	if met[n] {
+		if n.anchor == "" {
+			*count++
+			n.anchor = fmt.Sprintf("id%03d", *count)
+		}
+		return
+	}
+	met[n] = true
+	for _, it := range n.items {
+		it.anchors(met, count)
+	}
 }
 
 // maxDepth bounds recursion; nothing that Salt carries nests so deep.
@@ -68,7 +102,7 @@ const maxDepth = 1000
 func scalarNode(tag, text string) *node { return &node{kind: reflect.String, tag: tag, text: text} }
 
 // represent is PyYAML's SafeRepresenter.
-func represent(v any, flow Flow, depth int) (*node, error) {
+func (r *representer) represent(v any, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("cannot write YAML: %w", ErrLimit)
 	}
@@ -89,25 +123,41 @@ func represent(v any, flow Flow, depth int) (*node, error) {
 		return scalarNode(tagFloat, floatText(v)), nil
 	case time.Time:
 		return scalarNode(tagTimestamp, v.Format("2006-01-02 15:04:05.999999-07:00")), nil
+	case *pyobj.Dict, *pyobj.List, *pyobj.Set:
+		if n := r.seen[v]; n != nil {
+			return n, nil
+		}
+		n := &node{} // collections that hold themselves find it
+		if r.seen == nil {
+			r.seen = map[any]*node{}
+		}
+		r.seen[v] = n
+		made, err := r.representObject(v, depth)
+		if err == nil {
+			*n = *made
+		}
+		return n, err
+	case pyobj.Tuple, pyobj.Markup, *big.Int, pyobj.Object:
+		return r.representObject(v, depth)
 	case []any:
 		n := &node{kind: reflect.Slice}
 		for _, e := range v {
-			if err := n.add(e, flow, depth); err != nil {
+			if err := n.add(r, e, depth); err != nil {
 				return nil, err
 			}
 		}
-		return n.decide(flow), nil
+		return n.decide(r.flow), nil
 	case Map:
 		n := &node{kind: reflect.Map}
 		for _, it := range v {
-			if err := n.add(it.Key, flow, depth); err != nil {
+			if err := n.add(r, it.Key, depth); err != nil {
 				return nil, err
 			}
-			if err := n.add(it.Value, flow, depth); err != nil {
+			if err := n.add(r, it.Value, depth); err != nil {
 				return nil, err
 			}
 		}
-		return n.decide(flow), nil
+		return n.decide(r.flow), nil
 	case map[string]any:
 		keys := make([]string, 0, len(v))
 		for k := range v {
@@ -118,46 +168,99 @@ func represent(v any, flow Flow, depth int) (*node, error) {
 		for i, k := range keys {
 			m[i] = Item{k, v[k]}
 		}
-		return represent(m, flow, depth)
+		return r.represent(m, depth)
 	case map[any]any:
 		m := make(Map, 0, len(v))
 		for _, k := range pytext.SortKeys(v) {
 			m = append(m, Item{k, v[k]})
 		}
-		return represent(m, flow, depth)
+		return r.represent(m, depth)
 	}
-	return representOther(v, flow, depth)
+	return r.representOther(v, depth)
 }
 
-func representOther(v any, flow Flow, depth int) (*node, error) {
-	r := reflect.ValueOf(v)
-	switch r.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return scalarNode(tagInt, strconv.FormatInt(r.Int(), 10)), nil
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return scalarNode(tagInt, strconv.FormatUint(r.Uint(), 10)), nil
-	case reflect.Float32:
-		return scalarNode(tagFloat, floatText(r.Float())), nil
-	case reflect.String:
-		return scalarNode(tagStr, r.String()), nil
-	case reflect.Slice:
-		list := make([]any, r.Len())
-		for i := range list {
-			list[i] = r.Index(i).Interface()
+// representObject is represent for Python's collections: dicts are sorted if their keys can be compared, OrderedDicts are not.
+func (r *representer) representObject(v any, depth int) (*node, error) {
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		m := make(Map, 0, v.Len())
+		text := true
+		for k, x := range v.All() {
+			_, ok := k.(string)
+			text = text && ok
+			m = append(m, Item{k, x})
 		}
-		return represent(list, flow, depth)
+		if !v.Ordered {
+			sortItems(m, text)
+		}
+		return r.represent(m, depth)
+	case *pyobj.List:
+		return r.represent(v.Items, depth)
+	case pyobj.Tuple:
+		return r.represent([]any(v), depth)
+	case *pyobj.Set:
+		m := make(Map, 0, v.Len())
+		text := true
+		for _, k := range v.Items() {
+			_, ok := k.(string)
+			text = text && ok
+			m = append(m, Item{k, nil})
+		}
+		sortItems(m, text)
+		n, err := r.represent(m, depth)
+		if err == nil {
+			n.tag = tagSet
+		}
+		return n, err
+	case *big.Int:
+		return scalarNode(tagInt, v.String()), nil
+	}
+	return scalarNode(tagNull, "NULL"), nil // what Salt writes for types that it does not know, Markup among them
+}
+
+// sortItems sorts by the keys. Like PyYAML it leaves keys alone that Python cannot compare, text and numbers, say.
+func sortItems(m Map, text bool) {
+	if !text {
+		for _, it := range m {
+			switch it.Key.(type) {
+			case bool, int64, float64:
+			default:
+				return
+			}
+		}
+	}
+	sort.SliceStable(m, func(i, j int) bool { return pytext.Less(m[i].Key, m[j].Key) })
+}
+
+func (r *representer) representOther(v any, depth int) (*node, error) {
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return scalarNode(tagInt, strconv.FormatInt(rv.Int(), 10)), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return scalarNode(tagInt, strconv.FormatUint(rv.Uint(), 10)), nil
+	case reflect.Float32:
+		return scalarNode(tagFloat, floatText(rv.Float())), nil
+	case reflect.String:
+		return scalarNode(tagStr, rv.String()), nil
+	case reflect.Slice:
+		list := make([]any, rv.Len())
+		for i := range list {
+			list[i] = rv.Index(i).Interface()
+		}
+		return r.represent(list, depth)
 	case reflect.Map:
-		m := make(map[any]any, r.Len())
-		for it := r.MapRange(); it.Next(); {
+		m := make(map[any]any, rv.Len())
+		for it := rv.MapRange(); it.Next(); {
 			m[it.Key().Interface()] = it.Value().Interface()
 		}
-		return represent(m, flow, depth)
+		return r.represent(m, depth)
 	}
 	return nil, fmt.Errorf("cannot write YAML: cannot represent an object of type %T", v)
 }
 
-func (n *node) add(v any, flow Flow, depth int) error {
-	child, err := represent(v, flow, depth+1)
+func (n *node) add(r *representer, v any, depth int) error {
+	child, err := r.represent(v, depth+1)
 	if err == nil {
 		n.items = append(n.items, child)
 	}

@@ -86,15 +86,28 @@ var ErrLimit = errors.New("document exceeds a limit")
 // if a key is not text. Integers beyond 64 bits are given as text in decimal, which is what Salt sends for them. An
 // empty document is nil. Errors are *Error or wrap ErrLimit.
 func Parse(b []byte, name string) (any, error) {
-	return parse(b, name, false)
+	return parse(b, name, forms{})
 }
 
 // ParseOrdered is Parse with every mapping as a Map.
 func ParseOrdered(b []byte, name string) (any, error) {
-	return parse(b, name, true)
+	return parse(b, name, forms{maps: true})
 }
 
-func parse(b []byte, name string, ordered bool) (any, error) {
+// ParseObject is Parse with ordered values: *pyobj.Dict, *pyobj.List, *pyobj.Set for !!set, *big.Int beyond 64 bits. What an alias stands for is one
+// object, as in Python. With orderedDict mappings are marked as OrderedDict, as those of state files are.
+func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
+	return parse(b, name, forms{objects: true, orderedDict: orderedDict})
+}
+
+// forms tells what collections are made into.
+type forms struct {
+	maps        bool // Map
+	objects     bool // pyobj
+	orderedDict bool
+}
+
+func parse(b []byte, name string, f forms) (any, error) {
 	if err := checkInput(b, name); err != nil {
 		return nil, err
 	}
@@ -102,7 +115,7 @@ func parse(b []byte, name string, ordered bool) (any, error) {
 	if err != nil || node == nil {
 		return nil, err
 	}
-	c := &constructor{name: name, ordered: ordered}
+	c := &constructor{name: name, forms: f}
 	if err := c.survey(node); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package yaml
 import (
 	"errors"
 	"fmt"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"runtime"
 	"strings"
 	"testing"
@@ -166,4 +167,21 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q was written as %q: %s", b, text, d)
 		}
 	})
+}
+
+func TestParseObject(t *testing.T) {
+	v, err := ParseObject([]byte("z: &a [1, 99999999999999999999]\ny: *a\nx: !!set {b, a}\n<<: {w: 1}\n"), "x", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := v.(*pyobj.Dict)
+	if got := pyobj.Repr(d); got != "OrderedDict([('w', 1), ('z', [1, 99999999999999999999]), ('y', [1, 99999999999999999999]), ('x', {'b', 'a'})])" {
+		t.Error(got)
+	}
+	if d.Value("z") != d.Value("y") {
+		t.Error("an alias is another object")
+	}
+	if got, err := Marshal(d); err != nil || got != "w: 1\nz: &id001\n- 1\n- 99999999999999999999\ny: *id001\nx: !!set\n  a: null\n  b: null\n" {
+		t.Errorf("%v %s", err, got)
+	}
 }

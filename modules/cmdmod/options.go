@@ -108,9 +108,6 @@ func (o *options) render(ctx context.Context, cwd string) (string, error) {
 	}
 	name := pytext.Str(engine)
 	unavailable := modules.Errorf("Attempted to render file paths with unavailable engine %s", name)
-	if o.c.Render == nil {
-		return "", unavailable
-	}
 	vars := map[string]any{"saltenv": o.saltenv()}
 	override, _ := o.value("pillar_override").(map[string]any)
 	if override == nil {

@@ -136,10 +136,10 @@ func (o *options) fetch(ctx context.Context, source string) (string, error) {
 		if err != nil {
 			return "", modules.OSError(err)
 		}
-		if o.c.Render == nil {
+		out, err := o.c.Render(ctx, pytext.Str(engine), string(b), map[string]any{"saltenv": o.saltenv(), "source": source})
+		if errors.Is(err, modules.ErrEngine) {
 			return "", modules.Errorf("Attempted to render file paths with unavailable engine %s", pytext.Str(engine))
 		}
-		out, err := o.c.Render(ctx, pytext.Str(engine), string(b), map[string]any{"saltenv": o.saltenv(), "source": source})
 		if err != nil {
 			return "", modules.Errorf("%s", err)
 		}

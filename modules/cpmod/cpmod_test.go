@@ -127,9 +127,10 @@ func TestWeb(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	e, s := env(t)
-	e.Render = func(_ context.Context, engine, text string, vars map[string]any) (string, error) {
+	e.Templates = func(_ context.Context, _ *modules.Call, t modules.Template) (any, error) {
+		engine, text, vars := t.Pipe, t.Text, t.Vars
 		if engine != "jinja" {
-			return "", modules.ErrEngine
+			return nil, modules.ErrEngine
 		}
 		who, _ := vars["who"].(string)
 		return "<" + text + who + ">", nil

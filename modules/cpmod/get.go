@@ -275,7 +275,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	out, err := f.render(ctx, engine, text.(string), c.Keywords)
 	if err != nil {
-		if c.Render == nil || errors.Is(err, modules.ErrEngine) || ctx.Err() != nil {
+		if errors.Is(err, modules.ErrEngine) || ctx.Err() != nil {
 			return nil, err
 		}
 		c.Logger().Error("cannot render template", "file", redact(url), "err", err)
@@ -324,9 +324,6 @@ func knownEngine(name string) bool {
 
 // render expands a text.
 func (f *files) render(ctx context.Context, engine, text string, vars map[string]any) (string, error) {
-	if f.c.Render == nil {
-		return "", modules.Errorf("cannot render a template: this program has no template engines")
-	}
 	all := map[string]any{"saltenv": f.env}
 	for k, v := range vars {
 		if k != "env" {

@@ -126,9 +126,6 @@ func banned(c *modules.Call, name string) bool {
 func one(ctx context.Context, c *modules.Call, name, in string, vars map[string]any) (any, error) {
 	switch name {
 	case "jinja":
-		if c.Render == nil {
-			return nil, modules.Errorf("cannot render a template: this program has no template engines")
-		}
 		out, err := c.Render(ctx, name, in, vars)
 		if err != nil {
 			return nil, &modules.PythonError{Type: "SaltRenderError", Msg: err.Error()}

@@ -15,7 +15,8 @@ func TestModule(t *testing.T) { modulestest.Run(t, Module) }
 
 func TestRenderer(t *testing.T) {
 	e := modulestest.Env(t)
-	e.Render = func(_ context.Context, engine, text string, vars map[string]any) (string, error) {
+	e.Templates = func(_ context.Context, _ *modules.Call, t modules.Template) (any, error) {
+		text, vars := t.Text, t.Vars
 		name, _ := vars["name"].(string)
 		return strings.ReplaceAll(text, "{{ name }}", name), nil
 	}

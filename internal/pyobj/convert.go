@@ -1,0 +1,214 @@
+package pyobj
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// maxDepth bounds conversions; a collection that holds itself has no plain form.
+const maxDepth = 500
+
+// Plain turns a value into what modules and the wire use: map[string]any (map[any]any if a key is not text), []any for lists,
+// tuples and sets, string for Markup, decimal text for integers beyond 64 bits. Plain values inside stay as they are, not
+// copied. Objects of the template engine that cannot be data become their repr. What nests deeper than 500 is cut off.
+func Plain(v any) any { return plain(v, 0) }
+
+func plain(v any, depth int) any {
+	if depth > maxDepth {
+		return nil
+	}
+	switch v := v.(type) {
+	case *Dict:
+		if v == nil {
+			return nil
+		}
+		return plainDict(v, depth)
+	case *List:
+		return plainList(v.Items, depth)
+	case Tuple:
+		return plainList(v, depth)
+	case *Set:
+		return plainList(v.Items(), depth)
+	case Markup:
+		return string(v)
+	case *big.Int:
+		if v.IsUint64() {
+			return v.Uint64()
+		}
+		return v.String()
+	case interface{ Plain() any }:
+		return v.Plain()
+	case Object:
+		return v.Repr()
+	}
+	return v
+}
+
+func plainList(items []any, depth int) []any {
+	out := make([]any, len(items))
+	for i, x := range items {
+		out[i] = plain(x, depth+1)
+	}
+	return out
+}
+
+func plainDict(d *Dict, depth int) any {
+	text := true
+	for k := range d.All() {
+		switch k.(type) {
+		case string, Markup:
+		default:
+			text = false
+		}
+	}
+	if text {
+		out := make(map[string]any, d.Len())
+		for k, x := range d.All() {
+			out[plain(k, 0).(string)] = plain(x, depth+1)
+		}
+		return out
+	}
+	out := make(map[any]any, d.Len())
+	for k, x := range d.All() {
+		switch p := plain(k, depth+1).(type) {
+		case []any, []byte:
+			out[pytext.Str(p)] = plain(x, depth+1)
+		default:
+			out[p] = plain(x, depth+1)
+		}
+	}
+	return out
+}
+
+// PlainMap is Plain of a dict as a map with text keys, never nil; other keys become text.
+func PlainMap(d *Dict) map[string]any {
+	out := map[string]any{}
+	for k, x := range d.All() {
+		out[Str(k)] = Plain(x)
+	}
+	return out
+}
+
+// From makes ordered values of plain ones, deeply. Maps, which have no order, get that of their keys as text. What is ordered
+// already is not copied.
+func From(v any) any {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string, *Dict, *List, Tuple:
+		return v
+	case map[string]any:
+		return FromMap(v)
+	case map[any]any:
+		d := &Dict{entries: make([]entry, 0, len(v))}
+		for _, k := range pytext.SortKeys(v) {
+			_ = d.Set(From(k), From(v[k]))
+		}
+		return d
+	case []any:
+		items := make([]any, len(v))
+		for i := range v {
+			items[i] = From(v[i])
+		}
+		return &List{items}
+	case []string:
+		items := make([]any, len(v))
+		for i := range v {
+			items[i] = v[i]
+		}
+		return &List{items}
+	case []map[string]any:
+		items := make([]any, len(v))
+		for i := range v {
+			items[i] = FromMap(v[i])
+		}
+		return &List{items}
+	case map[string]string:
+		d := &Dict{}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			_ = d.Set(k, v[k])
+		}
+		return d
+	case int:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case uint32:
+		return int64(v)
+	case uint64:
+		return Int(new(big.Int).SetUint64(v))
+	case uint:
+		return Int(new(big.Int).SetUint64(uint64(v)))
+	case float32:
+		return float64(v)
+	}
+	return v
+}
+
+// FromMap is From of a map.
+func FromMap(m map[string]any) *Dict {
+	d := &Dict{entries: make([]entry, 0, len(m))}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		d.add(k, k, From(m[k]))
+	}
+	return d
+}
+
+// Int is a big integer as a value: an int64 if it is one.
+func Int(n *big.Int) any {
+	if n.IsInt64() {
+		return n.Int64()
+	}
+	return n
+}
+
+// DeepCopy is copy.deepcopy of data: what is shared within v is shared within the copy.
+func DeepCopy(v any) any {
+	c := copier{}
+	return c.copy(v)
+}
+
+type copier map[any]any
+
+func (c copier) copy(v any) any {
+	switch v := v.(type) {
+	case *Dict:
+		if v == nil {
+			return v
+		}
+		if done, ok := c[v]; ok {
+			return done
+		}
+		out := &Dict{Ordered: v.Ordered, entries: make([]entry, 0, v.live)}
+		c[v] = out
+		for k, x := range v.All() {
+			id, _ := Hash(k)
+			out.add(id, k, c.copy(x))
+		}
+		return out
+	case *List:
+		if done, ok := c[v]; ok {
+			return done
+		}
+		out := &List{make([]any, len(v.Items))}
+		c[v] = out
+		for i, x := range v.Items {
+			out.Items[i] = c.copy(x)
+		}
+		return out
+	case Tuple:
+		out := make(Tuple, len(v))
+		for i, x := range v {
+			out[i] = c.copy(x)
+		}
+		return out
+	case *Set:
+		out := &Set{Frozen: v.Frozen}
+		for _, x := range v.Items() {
+			_ = out.Add(x)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,142 @@
+package modules
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Template is a text for the renderers (package states/render, which programs put into [Env.Templates]).
+type Template struct {
+	// Text is what is rendered.
+	Text string
+	// Pipe are the renderers by which it goes, "jinja|yaml" if empty. With Shebang a first line "#!jinja|json" of the text wins.
+	Pipe    string
+	Shebang bool
+	// Engine tells that Pipe is one template engine of file.managed and the like ("jinja", "py"), not a renderer; the result is
+	// a string. An unknown one is an [ErrEngine].
+	Engine bool
+	// Path is the file that the text is from, as this host has it: it shows in errors and is tplpath. "" is a text alone.
+	Path string
+	// SaltEnv is the environment from which templates include and import. "" has none; then they are looked for beside Path.
+	SaltEnv string
+	// SLS is the name of the state or pillar file, and IsSLS that it is one (jinja_sls_env, tpldir, slspath …).
+	SLS   string
+	IsSLS bool
+	// PillarRoots makes templates come from pillar_roots instead of the file server.
+	PillarRoots bool
+	// Vars are further names that the template sees. Values may be plain or ordered.
+	Vars map[string]any
+}
+
+// RenderError is a template or data file that cannot be rendered. Error gives stock's text of the SaltRenderError, with the
+// excerpt of the source.
+type RenderError struct {
+	// Msg is the text without the excerpt, Line where it is, 0 if unknown.
+	Msg  string
+	Line int
+	// Text is everything.
+	Text string
+	Err  error
+}
+
+func (e *RenderError) Error() string { return e.Text }
+
+// Unwrap gives the cause.
+func (e *RenderError) Unwrap() error { return e.Err }
+
+// Template sends a text through renderers. The result is a string, or data (*pyobj.Dict, *pyobj.List, scalars).
+func (c *Call) Template(ctx context.Context, t Template) (any, error) {
+	if c.Templates == nil {
+		return nil, ErrEngine
+	}
+	return c.Templates(ctx, c, t)
+}
+
+// Render expands a text with a template engine ("jinja") and the given names added to those that every template sees. An
+// engine that the program does not have is an [ErrEngine].
+func (c *Call) Render(ctx context.Context, engine, text string, vars map[string]any) (string, error) {
+	env, _ := vars["saltenv"].(string)
+	v, err := c.Template(ctx, Template{Text: text, Pipe: engine, Engine: true, SaltEnv: env, Vars: vars})
+	s, _ := v.(string)
+	return s, err
+}
+
+// ExecOrdered is ExecKw for callers that have ordered values (package internal/pyobj), as templates do: arguments may be
+// such, and collections in the result are *pyobj.Dict and *pyobj.List. Functions whose [Def] is Ordered get the very objects.
+func (c *Call) ExecOrdered(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+	v, err := c.exec(ctx, fun, args, kwargs)
+	return pyobj.From(v), err
+}
+
+// OrderedPillar is the pillar in the order of its source, as this job has it: changes by templates are seen by the rest of
+// the job, and by no other.
+func (c *Call) OrderedPillar() *pyobj.Dict {
+	return c.job.orderedPillar(func() *pyobj.Dict {
+		if c.Env.OrderedPillar != nil {
+			if d := c.Env.OrderedPillar(); d != nil {
+				return pyobj.DeepCopy(d).(*pyobj.Dict)
+			}
+		}
+		return pyobj.FromMap(c.Env.PillarData())
+	})
+}
+
+// OrderedGrains is the grains as this job has them, changes by templates included.
+func (c *Call) OrderedGrains() *pyobj.Dict { return pyobj.FromMap(c.GrainData()) }
+
+// PillarData is the pillar as the job has it, with an override; callers must not change it.
+func (c *Call) PillarData() map[string]any {
+	if d := c.job.pillarOverride(); d != nil {
+		return d
+	}
+	return c.Env.PillarData()
+}
+
+// SetPillar makes functions and templates see another pillar from here on, as state.apply pillar={…} does; nil ends that.
+// restore puts back what was there.
+func (x *Context) SetPillar(d *pyobj.Dict) (restore func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ordered, plain := x.pillar, x.plainPillar
+	x.pillar, x.plainPillar = d, nil
+	if d != nil {
+		x.plainPillar = pyobj.PlainMap(d)
+	}
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.pillar, x.plainPillar = ordered, plain
+	}
+}
+
+func (x *Context) orderedPillar(load func() *pyobj.Dict) *pyobj.Dict {
+	x.mu.Lock()
+	d := x.pillar
+	x.mu.Unlock()
+	if d != nil {
+		return d
+	}
+	d = load() // it may wait for the master
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pillar == nil {
+		x.pillar = d
+	}
+	return x.pillar
+}
+
+func (x *Context) pillarOverride() map[string]any {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.plainPillar
+}
+
+// NewCall makes a call that is no function's: for programs that render templates or compile states by themselves. Fun is
+// the name that errors show; a nil job is one of its own.
+func (r *Registry) NewCall(e *Env, fun, jid string, job *Context) *Call {
+	if job == nil {
+		job = &Context{}
+	}
+	return &Call{Env: e, Fun: fun, JID: jid, registry: r, job: job}
+}

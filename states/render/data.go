@@ -1,0 +1,97 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules"
+)
+
+// textOf is the input of a renderer of text.
+func textOf(in any, name string) (string, error) {
+	switch in := in.(type) {
+	case string:
+		return in, nil
+	case pyobj.Markup:
+		return string(in), nil
+	}
+	return "", modules.Errorf("cannot render with %s: what the renderer before it made is no text", name)
+}
+
+// marker points at the line in an excerpt.
+const marker = "    <======================"
+
+// Excerpt shows a line of a text with five lines before and after it (salt.utils.stringutils.get_context).
+func Excerpt(text string, line int) string {
+	const around = 5
+	lines := pytext.SplitLines(text, false)
+	if line > len(lines) || line < 1 {
+		return text
+	}
+	start, end := max(0, line-around-1), min(len(lines), line+around)
+	var b strings.Builder
+	b.WriteString("---\n")
+	if start > 0 {
+		b.WriteString("[...]\n")
+	}
+	for i := start; i < end; i++ {
+		b.WriteString(lines[i])
+		if i == line-1 {
+			b.WriteString(marker)
+		}
+		b.WriteByte('\n')
+	}
+	if end < len(lines) {
+		b.WriteString("[...]\n")
+	}
+	return b.String() + "---"
+}
+
+// renderYAML reads YAML into OrderedDicts (salt/renderers/yaml.py).
+func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
+	text, err := textOf(in, "yaml")
+	if err != nil {
+		return nil, err
+	}
+	v, err := yaml.ParseObject([]byte(text), "<unicode string>", true)
+	var e *yaml.Error
+	switch {
+	case errors.As(err, &e) && e.Class == "ScannerError":
+		msg := e.Problem
+		if msg == `found character '\t' that cannot start any token` {
+			msg = "Illegal tab character"
+		}
+		// PyYAML's C scanner keeps no text for an excerpt.
+		return nil, &modules.RenderError{Msg: msg, Line: e.Line, Text: msg, Err: err}
+	case err != nil:
+		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
+	}
+	if !pyobj.Truth(v) {
+		return &pyobj.Dict{}, nil
+	}
+	return v, nil
+}
+
+// renderJSON reads JSON.
+func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
+	text, err := textOf(in, "json")
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(text, "#!") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if strings.TrimSpace(text) == "" {
+		return &pyobj.Dict{}, nil
+	}
+	v, err := pyjson.Parse([]byte(text))
+	if err != nil {
+		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
+	}
+	return pyobj.From(v), nil
+}
