@@ -2,6 +2,7 @@
 
     driver.py calls CONFIG    reads a JSON request a line from standard input, answers one JSON line
     driver.py events CONFIG   prints "ready", then every event of the master's bus as a JSON line
+    driver.py minion CONFIG   the same for a minion's bus; each line of standard input, {"tag", "data"}, is fired there
 
 Python's start costs more than a call, so a test starts each once. Bytes come out as {"__bytes__": base64}.
 """
@@ -9,6 +10,7 @@ Python's start costs more than a call, so a test starts each once. Bytes come ou
 import base64
 import json
 import sys
+import threading
 
 import salt.client
 import salt.config
@@ -98,8 +100,30 @@ def events(path):
                 answer(event)
 
 
+def minion_events(path):
+    opts = salt.config.minion_config(path)
+    bus = salt.utils.event.MinionEvent(opts, listen=True)
+    if not bus.connect_pub(timeout=30):
+        raise SystemExit("cannot connect to the event bus")
+    answer("ready")
+
+    def fire():
+        for line in sys.stdin:
+            q = json.loads(line)
+            with salt.utils.event.MinionEvent(opts, listen=False) as out:
+                out.fire_event(q["data"], q["tag"])
+
+    threading.Thread(target=fire, daemon=True).start()
+    while True:
+        event = bus.get_event(wait=60, full=True, auto_reconnect=True)
+        if event is not None:
+            answer(event)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "events":
         events(sys.argv[2])
+    elif sys.argv[1] == "minion":
+        minion_events(sys.argv[2])
     else:
         Calls(sys.argv[2]).run()

@@ -413,9 +413,12 @@ type bus struct {
 	more   chan struct{} // guarded by mu; closed and replaced with every event
 }
 
-func listen(t *testing.T, line, config string) *bus {
+func listen(t *testing.T, line, config string) *bus { return listenAs(t, line, "events", config) }
+
+// listenAs is listen in a mode of the driver.
+func listenAs(t *testing.T, line, mode, config string) *bus {
 	t.Helper()
-	b := &bus{t: t, driver: pythonDriver(t, line, "events", config), more: make(chan struct{})}
+	b := &bus{t: t, driver: pythonDriver(t, line, mode, config), more: make(chan struct{})}
 	go func() {
 		for {
 			text, err := b.driver.out.ReadBytes('\n')

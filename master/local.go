@@ -156,7 +156,7 @@ func (l *local) userKey(dir *confined.Dir, name string) error {
 }
 
 func (l *local) listen() error {
-	o := ipc.Options{Dir: l.opts.SockDir, Log: l.m.log}
+	o := ipc.Options{Sockets: ipc.Master(l.opts.SockDir), Log: l.m.log}
 	s, err := ipc.Listen(l.m.events, o)
 	l.ipc = s
 	return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -137,8 +138,8 @@ func (a agent) RefreshPillar(ctx context.Context) error {
 // Reload implements modules.Agent.
 func (a agent) Reload(ctx context.Context) error { return a.m.Reload(ctx) }
 
-// FireLocal implements modules.Agent: there is no bus on this host.
-func (a agent) FireLocal(string, any) bool { return false }
+// FireLocal implements modules.Agent.
+func (a agent) FireLocal(tag string, data any) bool { return a.m.fireLocal(tag, data) }
 
 // Masters implements modules.Agent.
 func (a agent) Masters() map[string]bool {
@@ -182,7 +183,9 @@ func (d masterDoor) Pillar(ctx context.Context, saltenv, pillarenv string, overr
 	return d.l.fetchPillar(ctx, env, penv, override)
 }
 
-// Fire implements modules.Master.
+// Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.
 func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
-	return d.l.fire(ctx, tag, data, nil)
+	limit := d.l.m.settings().integer("max_event_size", 1<<20)
+	load := protocol.TrimEvent(map[string]any{"data": data, "tag": tag, "events": nil, "pretag": nil}, limit)
+	return d.l.fire(ctx, tag, load["data"], nil)
 }

@@ -227,8 +227,12 @@ func (l *link) setState(st State, err error) {
 	}
 	next := Status{Master: name, State: st, Err: err}
 	same := l.state.State == st && l.state.Master == name && err == nil && l.state.Err == nil
+	before := l.state.State
 	l.state = next
 	l.mu.Unlock()
+	if st != before {
+		l.m.tellBus(next, before)
+	}
 	if !same {
 		l.m.report(next)
 	}

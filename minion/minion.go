@@ -44,6 +44,7 @@ type Minion struct {
 	spool   *spool.Spool
 	returns sender
 	timers  timers
+	bus     localBus
 
 	keyMu sync.Mutex // held while the cached master key is compared and written
 
@@ -124,6 +125,7 @@ func (m *Minion) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	m.openBus()
 	if m.o.Ready != nil {
 		m.o.Ready()
 	}
@@ -137,6 +139,7 @@ func (m *Minion) Run(ctx context.Context) error {
 	m.returns.stop()
 	m.jobs.shutdown(m.o.StopTimeout)
 	m.closeLinks()
+	m.closeBus()
 	m.wg.Wait()
 	if cause := context.Cause(m.ctx); ctx.Err() == nil && cause != nil {
 		return cause

@@ -15,7 +15,8 @@ import (
 // Options are everything a minion is told from outside.
 type Options struct {
 	// Opts is the configuration under Salt's names, with defaults filled in and paths joined to root_dir. "id" must be set.
-	// Missing options have Salt's defaults. It must not be changed afterwards.
+	// Missing options have Salt's defaults, but without "sock_dir" no event sockets are opened. It must not be changed
+	// afterwards.
 	Opts map[string]any
 	// Load reads the configuration anew for [Minion.Reload]; nil means that a reload keeps Opts.
 	Load func() (map[string]any, error)

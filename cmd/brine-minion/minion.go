@@ -39,6 +39,12 @@ func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	id, _ := p.Conf.Opts["id"].(string)
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
+	if dir := p.Conf.String("sock_dir"); dir != "" {
+		// Below /run, where only root may make it. Without it the minion has no event sockets, and says so.
+		if err := saltcli.MakeDir(dir, 0o755, p.Conf.String("user")); err != nil {
+			p.Log.Warn(err.Error())
+		}
+	}
 	if err := saltcli.BecomeUser(p.Conf.String("user")); err != nil {
 		p.Log.Error(err.Error())
 		return saltcli.ExitNoUser

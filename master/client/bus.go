@@ -44,7 +44,7 @@ func (b *bus) watch(ctx context.Context) (*watch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.started {
-		conn, err := ipc.Dial(ctx, b.dir)
+		conn, err := ipc.Dial(ctx, ipc.Master(b.dir))
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (b *bus) read(conn *ipc.Client) {
 		}
 		pause = min(2*pause, time.Second)
 		var err error
-		if conn, err = ipc.Dial(b.ctx, b.dir); err != nil {
+		if conn, err = ipc.Dial(b.ctx, ipc.Master(b.dir)); err != nil {
 			b.log.Debug("cannot connect to the master's event socket", "err", err)
 			conn = nil
 		}

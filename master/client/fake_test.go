@@ -49,7 +49,7 @@ func newFake(t *testing.T, minions map[string]minion) *fake {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	f := &fake{t: t, bus: events.New(nil), dir: dir, minions: minions, keys: []string{"secret"}}
-	s, err := ipc.Listen(f.bus, ipc.Options{Dir: dir})
+	s, err := ipc.Listen(f.bus, ipc.Options{Sockets: ipc.Master(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

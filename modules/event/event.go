@@ -13,7 +13,6 @@ import (
 
 // Compatibility.
 //
-// event.fire differs: a minion without a local event bus answers False.
 // event.fire_master differs: True means that the master has the event, rather than that it is on its way there.
 // event.send differs: True means that the master has the event, rather than that it is on its way there.
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
-	"path/filepath"
 	"time"
 
 	"github.com/brine-salt/brine/protocol"
@@ -15,17 +15,15 @@ import (
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }
 
-// Client listens to the events of a master on this host, ours or stock.
+// Client listens to the events of a master or minion on this host, ours or stock.
 type Client struct {
 	conn net.Conn
 	r    *reader
 }
 
-// Dial connects to the publishing socket below a master's sock_dir. Events fired before the call are not seen.
-func Dial(ctx context.Context, sockDir string) (*Client, error) {
-	var d net.Dialer
-	path := filepath.Join(sockDir, PubName)
-	c, err := d.DialContext(ctx, "unix", path)
+// Dial connects to the socket that gives events. Events fired before the call are not seen.
+func Dial(ctx context.Context, a Sockets) (*Client, error) {
+	c, err := a.dial(ctx, a.Pub)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen to events: %w", err)
 	}
@@ -52,19 +50,21 @@ func (c *Client) Next(ctx context.Context) (events.Event, error) {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Fire writes one event to the master on this host, as salt-key does after a change. data gets a _stamp when it has none.
-func Fire(ctx context.Context, sockDir, tag string, data map[string]any) error {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", filepath.Join(sockDir, PullName))
+// Fire writes one event to a master or minion on this host, as salt-key does after a change. data gets a _stamp when it has
+// none.
+func Fire(ctx context.Context, a Sockets, tag string, data map[string]any) error {
+	c, err := a.dial(ctx, a.Pull)
 	if err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)
 	}
 	defer c.Close()
-	stamped := map[string]any{"_stamp": protocol.Stamp(time.Now())}
-	for k, v := range data {
-		stamped[k] = v
+	if data["_stamp"] == nil {
+		if data = maps.Clone(data); data == nil {
+			data = map[string]any{}
+		}
+		data["_stamp"] = protocol.Stamp(time.Now())
 	}
-	body, err := frame(tag, stamped, false)
+	body, err := frame(tag, data, !takesPlain(c))
 	if err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)
 	}

@@ -1,7 +1,8 @@
-// Package ipc opens Salt's event sockets on the master's host: master_event_pub.ipc, from which every client gets every
-// event, and master_event_pull.ipc, into which clients write events; and the client side of both. Salt's own command
-// line tools (salt, salt-key, salt-run) and engines talk through them. A master that is embedded in another program does not
-// need them. Salt's source: salt/transport/ipc.py, salt/utils/event.py, salt/transport/frame.py.
+// Package ipc opens Salt's event sockets on a master's or a minion's host: one from which every client gets every event,
+// and one into which clients write events; and the client side of both. Salt's own command line tools (salt, salt-key,
+// salt-run, salt-call), engines and scripts that import Salt talk through them. A master or minion that is embedded in
+// another program does not need them. Salt's source: salt/transport/ipc.py, salt/transport/tcp.py (PublishServer),
+// salt/utils/event.py, salt/transport/frame.py.
 package ipc
 
 import (
@@ -12,19 +13,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/events"
-)
-
-// Names of the sockets below sock_dir.
-const (
-	PubName  = "master_event_pub.ipc"
-	PullName = "master_event_pull.ipc"
-	// MarkerName is a file that Salt's command line tools look for before they start; nobody connects to it.
-	MarkerName = "publish_pull.ipc"
 )
 
 const (
@@ -35,25 +27,30 @@ const (
 
 // Options of a Server.
 type Options struct {
-	// Dir is sock_dir; it is created (0750) when it is missing.
-	Dir string
-	// PubMode is the mode of the publishing socket; 0 means 0660, as Salt 3007 sets. The other sockets are 0600.
+	// Sockets are where the server listens, see [Master] and [Minion].
+	Sockets Sockets
+	// DirMode is the mode of a socket directory that has to be made; 0 means 0750.
+	DirMode fs.FileMode
+	// PubMode is the mode of the publishing socket; 0 means 0660, as Salt 3007 sets on a master. The other sockets are 0600.
 	PubMode fs.FileMode
 	// Framing is how events are sent.
 	Framing Framing
+	// Buffer is how many bytes of events may wait for a client before it is cut off; 0 means events.DefaultBytes.
+	Buffer int
+	// Received gets the events that clients write; nil publishes them. It is called by one goroutine per client.
+	Received func(tag string, data map[string]any)
 	// Log gets clients that were dropped; nil is silent.
 	Log *slog.Logger
 }
 
 // Server is the open sockets. Close it.
 type Server struct {
-	bus   *events.Bus
-	frame Framing
-	log   *slog.Logger
-	paths []string
-	pub   net.Listener
-	pull  net.Listener
-
+	bus    *events.Bus
+	o      Options
+	log    *slog.Logger
+	paths  []string
+	pub    net.Listener
+	pull   net.Listener
 	ctx    context.Context // life of the server
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -62,27 +59,24 @@ type Server struct {
 	conns map[net.Conn]struct{}
 }
 
-// Listen opens the sockets and serves them until Close. A socket of a dead master is replaced; one that answers belongs to
-// a running master and is an error.
+// Listen opens the sockets and serves them until Close. A socket of a dead process is replaced; one that answers belongs to
+// a running one and is an error.
 func Listen(bus *events.Bus, o Options) (*Server, error) {
 	if o.PubMode == 0 {
 		o.PubMode = 0o660
 	}
+	if o.DirMode == 0 {
+		o.DirMode = 0o750
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
-		return nil, fmt.Errorf("cannot create socket directory %q: %w", o.Dir, err)
+	if o.Received == nil {
+		o.Received = bus.Publish
 	}
-	s := &Server{bus: bus, frame: o.Framing, log: o.Log, conns: make(map[net.Conn]struct{})}
+	s := &Server{bus: bus, o: o, log: o.Log, conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	var err error
-	if s.pub, err = s.listen(filepath.Join(o.Dir, PubName), o.PubMode); err == nil {
-		if s.pull, err = s.listen(filepath.Join(o.Dir, PullName), 0o600); err == nil {
-			err = s.mark(filepath.Join(o.Dir, MarkerName))
-		}
-	}
-	if err != nil {
+	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -91,11 +85,40 @@ func Listen(bus *events.Bus, o Options) (*Server, error) {
 	return s, nil
 }
 
+// open makes the sockets. Both are on files or both on ports.
+func (s *Server) open() error {
+	a := s.o.Sockets
+	var err error
+	if a.tcp {
+		if s.pub, err = listenPort(a.Pub); err == nil {
+			s.pull, err = listenPort(a.Pull)
+		}
+		return err
+	}
+	if err := os.MkdirAll(a.dir, s.o.DirMode); err != nil {
+		return fmt.Errorf("cannot create socket directory %q: %w", a.dir, err)
+	}
+	if s.pub, err = s.listen(a.Pub, s.o.PubMode); err == nil {
+		if s.pull, err = s.listen(a.Pull, 0o600); err == nil && a.Marker != "" {
+			err = s.mark(a.Marker)
+		}
+	}
+	return err
+}
+
+func listenPort(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w", addr, err)
+	}
+	return l, nil
+}
+
 // listen binds under another name and moves the socket into place, so that it never exists with a wrong mode.
 func (s *Server) listen(path string, mode fs.FileMode) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("cannot listen on %q: another master serves it", path)
+		return nil, fmt.Errorf("cannot listen on %q: somebody else serves it", path)
 	}
 	temp := path + ".new"
 	os.Remove(temp)
@@ -207,9 +230,9 @@ func (s *Server) drop(c net.Conn) {
 // publish sends every event to one client. A client that falls behind is cut off: Salt's clients take a closed socket
 // as a reason to connect again, a silent gap they would not notice.
 func (s *Server) publish(c net.Conn) {
-	sub := s.bus.Subscribe(events.SubscribeOptions{})
+	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer})
 	defer sub.Close()
-	prefixed := s.frame == Prefixed || s.frame == Auto && wantsPrefix(c)
+	prefixed := s.o.Framing == Prefixed || s.o.Framing == Auto && wantsPrefix(c)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.wg.Go(func() {
@@ -250,6 +273,6 @@ func (s *Server) receive(c net.Conn) {
 			}
 			return
 		}
-		s.bus.Publish(tag, data)
+		s.o.Received(tag, data)
 	}
 }

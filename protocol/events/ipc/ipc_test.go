@@ -23,7 +23,7 @@ func serve(t *testing.T) (*events.Bus, string, *ipc.Server) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	bus := events.New(nil)
-	s, err := ipc.Listen(bus, ipc.Options{Dir: dir})
+	s, err := ipc.Listen(bus, ipc.Options{Sockets: ipc.Master(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func serve(t *testing.T) (*events.Bus, string, *ipc.Server) {
 func dial(t *testing.T, bus *events.Bus, dir string) *ipc.Client {
 	t.Helper()
 	before := bus.Subscribers()
-	c, err := ipc.Dial(t.Context(), dir)
+	c, err := ipc.Dial(t.Context(), ipc.Master(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestEventsGoBothWays(t *testing.T) {
 	if e.Tag != "salt/auth" || e.Data["id"] != "m1" || string(e.Data["raw"].([]byte)) != "\xff\x00" {
 		t.Fatalf("%+v", e)
 	}
-	if err := ipc.Fire(t.Context(), dir, "salt/key", map[string]any{"act": "accept"}); err != nil {
+	if err := ipc.Fire(t.Context(), ipc.Master(dir), "salt/key", map[string]any{"act": "accept"}); err != nil {
 		t.Fatal(err)
 	}
 	if e := next(t, c); e.Tag != "salt/key" || e.Data["act"] != "accept" || e.Data["_stamp"] == nil {
@@ -94,7 +94,7 @@ func TestModes(t *testing.T) {
 
 func TestSecondMasterIsRefused(t *testing.T) {
 	_, dir, _ := serve(t)
-	if s, err := ipc.Listen(events.New(nil), ipc.Options{Dir: dir}); err == nil {
+	if s, err := ipc.Listen(events.New(nil), ipc.Options{Sockets: ipc.Master(dir)}); err == nil {
 		s.Close()
 		t.Fatal("two masters share a socket")
 	}
@@ -112,7 +112,7 @@ func TestDeadSocketIsReplaced(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	s, err := ipc.Listen(events.New(nil), ipc.Options{Dir: dir})
+	s, err := ipc.Listen(events.New(nil), ipc.Options{Sockets: ipc.Master(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestHostileWriterHarmsOnlyItself(t *testing.T) {
 		}
 		w.Close()
 	}
-	if err := ipc.Fire(t.Context(), dir, "fine", nil); err != nil {
+	if err := ipc.Fire(t.Context(), ipc.Master(dir), "fine", nil); err != nil {
 		t.Fatal(err)
 	}
 	if e := next(t, c); e.Tag != "fine" {
@@ -165,7 +165,7 @@ func TestBothFramings(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	bus := events.New(nil)
-	s, err := ipc.Listen(bus, ipc.Options{Dir: dir, Framing: ipc.Prefixed})
+	s, err := ipc.Listen(bus, ipc.Options{Sockets: ipc.Master(dir), Framing: ipc.Prefixed})
 	if err != nil {
 		t.Fatal(err)
 	}

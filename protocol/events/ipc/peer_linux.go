@@ -6,22 +6,60 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // wantsPrefix finds out whether the program at the other end is a Salt that reads only prefixed frames: one of line 3006
-// whose frame_msg_ipc writes them. It looks for the Salt beside the program's interpreter or script, and takes what it
-// cannot find out for a no.
+// whose frame_msg_ipc writes them. What it cannot find out it takes for a no.
 func wantsPrefix(c net.Conn) bool {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return false
+	dir, version := peerSalt(c)
+	return strings.HasPrefix(version, "3006") && prefixes(dir)
+}
+
+// takesPlain finds out whether the program that takes events is a Salt that reads only plain frames. Ours reads both.
+func takesPlain(c net.Conn) bool {
+	dir, version := peerSalt(c)
+	return version != "" && !prefixes(dir)
+}
+
+// peerSalt looks for the Salt beside the interpreter or script that runs at the other end, then for the one of the host,
+// which is all there is to go by for a client over tcp. Both are "" when there is none.
+func peerSalt(c net.Conn) (dir, version string) {
+	roots := []string{"/usr", "/opt/saltstack/salt"}
+	if u, ok := c.(*net.UnixConn); ok {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", peerPID(u)))
+		if err != nil {
+			return "", ""
+		}
+		// Salt renames its processes: then the line is one text with spaces.
+		args := strings.FieldsFunc(string(line), func(r rune) bool { return r == 0 || r == ' ' })
+		for _, a := range args[:min(2, len(args))] {
+			if filepath.IsAbs(a) {
+				roots = append(roots, filepath.Dir(filepath.Dir(a)))
+			}
+		}
 	}
+	for _, root := range slices.Backward(roots) {
+		for _, pattern := range []string{"lib/python3*/site-packages/salt", "lib/python3*/dist-packages/salt"} {
+			found, _ := filepath.Glob(filepath.Join(root, pattern))
+			for _, dir := range found {
+				if version, err := os.ReadFile(filepath.Join(dir, "_version.txt")); err == nil {
+					return dir, string(bytes.TrimSpace(version))
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// peerPID is the process at the other end, 0 if that cannot be told.
+func peerPID(u *net.UnixConn) int {
 	raw, err := u.SyscallConn()
 	if err != nil {
-		return false
+		return 0
 	}
 	pid := 0
 	err = raw.Control(func(fd uintptr) {
@@ -29,32 +67,10 @@ func wantsPrefix(c net.Conn) bool {
 			pid = int(cred.Pid)
 		}
 	})
-	if err != nil || pid <= 0 {
-		return false
-	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
-		return false
+		return 0
 	}
-	// Salt renames its processes: then the line is one text with spaces.
-	args := strings.FieldsFunc(string(line), func(r rune) bool { return r == 0 || r == ' ' })
-	roots := []string{"/usr"}
-	for _, a := range args[:min(2, len(args))] {
-		if filepath.IsAbs(a) {
-			roots = append(roots, filepath.Dir(filepath.Dir(a)))
-		}
-	}
-	for i := len(roots) - 1; i >= 0; i-- {
-		for _, pattern := range []string{"lib/python3*/site-packages/salt", "lib/python3*/dist-packages/salt", "lib/python3/dist-packages/salt"} {
-			found, _ := filepath.Glob(filepath.Join(roots[i], pattern))
-			for _, dir := range found {
-				if version, err := os.ReadFile(filepath.Join(dir, "_version.txt")); err == nil {
-					return bytes.HasPrefix(version, []byte("3006")) && prefixes(dir)
-				}
-			}
-		}
-	}
-	return false
+	return pid
 }
 
 // prefixes says whether a Salt installation puts lengths before its frames.

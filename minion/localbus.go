@@ -1,0 +1,204 @@
+package minion
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Events that tell programs on the host that something asked for is done (salt/defaults/events.py).
+const (
+	pillarRefreshed  = "/salt/minion/minion_pillar_refresh_complete"
+	modulesRefreshed = "/salt/minion/minion_mod_refresh_complete"
+)
+
+// localFireTimeout is how long a salt-call waits for the daemon to take an event, as in Salt.
+const localFireTimeout = time.Second
+
+// localBus is the minion's own event bus: what happens here, for programs on this host, and what they ask of the minion.
+// Without a program that listens an event costs nothing.
+type localBus struct {
+	bus    *events.Bus
+	server *ipc.Server // nil when the sockets could not be opened
+}
+
+// busSockets are where stock programs look for the minion's bus (salt/transport/base.py: ipc_publish_server).
+func (s *settings) busSockets() (ipc.Sockets, error) {
+	if s.text("ipc_mode", "ipc") == "tcp" {
+		return ipc.Ports(s.truth("ipv6", false), s.integer("tcp_pub_port", 4510), s.integer("tcp_pull_port", 4511)), nil
+	}
+	return ipc.Minion(s.text("sock_dir", ""), s.id, s.text("hash_type", "sha256"))
+}
+
+// hasSockets tells whether programs on the host can reach the bus: not that of a minion embedded without a sock_dir.
+func (s *settings) hasSockets() bool {
+	return s.text("sock_dir", "") != "" || s.text("ipc_mode", "ipc") == "tcp"
+}
+
+// openBus opens the event sockets. A minion without them works all the same.
+func (m *Minion) openBus() {
+	m.bus.bus = events.New(m.o.Clock)
+	s := m.settings()
+	if !s.hasSockets() {
+		return
+	}
+	sockets, err := s.busSockets()
+	if err == nil {
+		m.bus.server, err = ipc.Listen(m.bus.bus, ipc.Options{Sockets: sockets, DirMode: 0o755, PubMode: 0o600,
+			Buffer: max(s.integer("ipc_write_buffer", 0), 0), Received: m.localEvent, Log: m.log})
+	}
+	if err != nil {
+		m.log.Error("The minion has no event sockets: programs on this host can neither listen to it nor fire events", "err", err)
+	}
+}
+
+func (m *Minion) closeBus() {
+	if m.bus.server != nil {
+		if err := m.bus.server.Close(); err != nil {
+			m.log.Warn("Cannot remove the event sockets", "err", err)
+		}
+	}
+	m.bus.bus.Close()
+}
+
+// fireLocal puts an event on the bus: the daemon on its own, a salt-call on that of the daemon of this host. Like stock, a
+// salt-call finds no daemon when there is none.
+func (m *Minion) fireLocal(tag string, data any) bool {
+	d, ok := data.(map[string]any)
+	if !ok || tag == "" {
+		return false
+	}
+	s := m.settings()
+	d = protocol.TrimEvent(d, s.integer("max_event_size", 1<<20))
+	if m.ctx != nil {
+		m.localEvent(tag, d)
+		return true
+	}
+	if !s.hasSockets() {
+		return false
+	}
+	sockets, err := s.busSockets()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), localFireTimeout)
+		defer cancel()
+		err = ipc.Fire(ctx, sockets, tag, d)
+	}
+	if err != nil {
+		m.log.Debug("Cannot fire an event on the minion's bus", "tag", tag, "err", err)
+	}
+	return err == nil
+}
+
+// localEvent takes an event that a function or a program on this host fired: everybody who listens gets it, and some are
+// requests to the minion (salt/minion.py: Minion.handle_event). Who may write to the socket is root or the minion's user.
+func (m *Minion) localEvent(tag string, data map[string]any) {
+	m.bus.bus.Publish(tag, data)
+	o := options(data)
+	switch {
+	case strings.HasPrefix(tag, "module_refresh"):
+		m.wg.Go(func() {
+			m.o.Registry.Reset()
+			m.dispatch.reset()
+			if o.truth("force_refresh", false) {
+				m.logFailed("refresh grains", m.refreshGrains(m.ctx))
+			}
+			if o.truth("notify", false) {
+				m.bus.bus.Publish(modulesRefreshed, map[string]any{"complete": true})
+			}
+		})
+	case strings.HasPrefix(tag, "pillar_refresh"), strings.HasPrefix(tag, "grains_refresh"):
+		m.wg.Go(func() { m.refreshForBus(tag, o) })
+	case strings.HasPrefix(tag, "fire_master"):
+		if tag, _ := payload.Text(data["tag"]); tag != "" || data["events"] != nil {
+			m.toMasters(map[string]any{"cmd": "_minion_event", "tag": data["tag"], "data": data["data"], "events": data["events"],
+				"pretag": data["pretag"]})
+		}
+	case strings.HasPrefix(tag, "_salt_error"):
+		m.toMasters(map[string]any{"cmd": "_minion_event", "tag": tag, "data": data, "pretag": nil})
+	case strings.HasPrefix(tag, "__beacons_return"):
+		m.toMasters(map[string]any{"cmd": "_minion_event", "events": data["beacons"], "pretag": nil})
+	case strings.HasPrefix(tag, "_minion_mine"):
+		load := map[string]any{"cmd": "_mine", "data": data["data"], "clear": data["clear"]}
+		m.toMasters(load)
+	case strings.HasPrefix(tag, "__master_req_channel_payload/"):
+		m.wg.Go(func() { m.requestForBus(tag, data) })
+	}
+}
+
+// refreshForBus reads pillar anew, and grains before it when they are what has changed.
+func (m *Minion) refreshForBus(tag string, o options) {
+	if o.truth("force_refresh", false) || strings.HasPrefix(tag, "grains_refresh") {
+		m.logFailed("refresh grains", m.refreshGrains(m.ctx))
+	}
+	for _, l := range m.eachLink() {
+		if l.session() != nil {
+			m.logFailed("refresh pillar", l.refreshPillar(m.ctx))
+		}
+	}
+	m.bus.bus.Publish(pillarRefreshed, map[string]any{"complete": true})
+}
+
+// toMasters sends a load to every master that the minion is connected to, in the background.
+func (m *Minion) toMasters(load map[string]any) {
+	for _, l := range m.eachLink() {
+		if !l.connected() {
+			m.log.Debug("A master is not connected, dropping an event", "master", l.masterName())
+			continue
+		}
+		own := map[string]any{"id": m.ID()}
+		for k, v := range load {
+			own[k] = v
+		}
+		m.wg.Go(func() {
+			_, err := l.request(m.ctx, own, l.daemonCall())
+			m.logFailed("forward an event to the master", err)
+		})
+	}
+}
+
+// requestForBus makes a request to the named master in the name of a program on this host and fires the answer.
+func (m *Minion) requestForBus(tag string, data map[string]any) {
+	parts := strings.Split(tag, "/")
+	if len(parts) < 3 {
+		return
+	}
+	id, name := parts[len(parts)-2], parts[len(parts)-1]
+	answer := map[string]any{"ret": nil}
+	for _, l := range m.eachLink() {
+		if s := l.session(); s == nil || s.name != name && s.host != name {
+			continue
+		}
+		v, err := l.request(m.ctx, data, l.daemonCall())
+		if err != nil {
+			m.logFailed("make a request for a program", err)
+			answer["error"] = "timeout"
+		} else {
+			answer["ret"] = v
+		}
+		m.bus.bus.Publish("__master_req_channel_return/"+id, answer)
+		return
+	}
+}
+
+func (m *Minion) logFailed(what string, err error) {
+	if err != nil && m.ctx.Err() == nil {
+		m.log.Warn(fmt.Sprintf("Cannot %s", what), "err", err)
+	}
+}
+
+// tellBus fires the events with which Salt says that a master was lost or found again.
+func (m *Minion) tellBus(st Status, before State) {
+	switch {
+	case m.bus.server == nil:
+	case st.State == Connected:
+		m.bus.bus.Publish("__master_connected", map[string]any{"master": st.Master})
+	case before == Connected:
+		m.bus.bus.Publish("__master_disconnected", map[string]any{"master": st.Master})
+	}
+}
