@@ -183,6 +183,35 @@ func (c *Call) exec(ctx context.Context, fun string, args []any, kwargs map[stri
 	return c.registry.run(ctx, sub, args, kwargs, nil)
 }
 
+// Foreign makes the call of a function that is declared as modules declare theirs but is none of theirs: a state. Arguments are
+// fitted by Python's rules. It shares the job of c and has an environment of its own; r is what it can reach, nil the same as c.
+func (c *Call) Foreign(e *Env, r *Registry, d *Def, fun string, args []any, kwargs map[string]any) (*Call, error) {
+	if c.depth >= maxDepth {
+		return nil, Errorf("functions call each other more than %d deep at %s", maxDepth, fun)
+	}
+	if r == nil {
+		r = c.registry
+	}
+	sub := &Call{Env: e, Fun: fun, JID: c.JID, registry: r, job: c.job, progress: c.progress, depth: c.depth + 1}
+	return sub, sub.fit(d, args, kwargs)
+}
+
+// fit puts the arguments in their places.
+func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
+	args, kwargs = d.border(args, kwargs)
+	values, extra, extraKw, err := d.bind(args, kwargs)
+	if err != nil {
+		return err
+	}
+	c.values, c.Extra, c.Keywords = values, extra, extraKw
+	c.given = make(map[string]bool, len(values))
+	for i, p := range d.Params {
+		_, named := kwargs[p.Name]
+		c.given[p.Name] = named || (i < len(args) && !p.KeywordOnly)
+	}
+	return nil
+}
+
 // Registry is the set of functions the call can reach.
 func (c *Call) Registry() *Registry { return c.registry }
 

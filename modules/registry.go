@@ -372,21 +372,13 @@ func (r *Registry) run(ctx context.Context, c *Call, args []any, kwargs, pub map
 
 // run binds the arguments and calls the body.
 func (d *Def) run(ctx context.Context, c *Call, args []any, kwargs, pub map[string]any) (v any, err error) {
-	args, kwargs = d.border(args, kwargs)
-	values, extra, extraKw, err := d.bind(args, kwargs)
-	if err != nil {
+	if err := c.fit(d, args, kwargs); err != nil {
 		return nil, err
 	}
 	if d.Kwargs != "" {
 		for k, x := range pub {
-			extraKw["__pub_"+k] = x
+			c.Keywords["__pub_"+k] = x
 		}
-	}
-	c.values, c.Extra, c.Keywords = values, extra, extraKw
-	c.given = make(map[string]bool, len(values))
-	for i, p := range d.Params {
-		_, named := kwargs[p.Name]
-		c.given[p.Name] = named || (i < len(args) && !p.KeywordOnly)
 	}
 	defer func() {
 		if p := recover(); p != nil {

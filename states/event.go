@@ -1,0 +1,56 @@
+package states
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// event tells the master of a state that ran, where the options or the state ask for it (State.event).
+func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
+	fire := low.d.Value("fire_event")
+	progress, set := r.opts["state_events"]
+	if !set {
+		progress = true
+	}
+	if r.env.Master == nil || pytext.Truth(r.opts["local"]) || !pytext.Truth(progress) && !pyobj.Truth(fire) {
+		return
+	}
+	shown := record{}
+	for k, v := range rec {
+		if k != "sub_state_run" && k != "proc" {
+			shown[k] = v
+		}
+	}
+	data := map[string]any{"ret": map[string]any(shown)}
+	id := pytext.Str(r.opts["id"])
+	var tag string
+	switch f := fire.(type) {
+	case bool:
+		if f {
+			tag = protocol.Tagify("state_result", r.jid, id, pytext.Str(rec["name"]))
+			break
+		}
+		tag = r.progressTag(id, rec, data, total)
+	case string:
+		tag = protocol.Tagify("state_result", r.jid, id, f)
+	default:
+		tag = r.progressTag(id, rec, data, total)
+	}
+	if r.hasExec("event.fire_master") {
+		if _, err := r.callExec(ctx, "event.fire_master", []any{data, tag}, map[string]any{"preload": map[string]any{"jid": r.jid}}); err != nil {
+			r.env.Logger().Warn("Cannot send the event of a state", "jid", r.jid, "err", err)
+		}
+		return
+	}
+	if err := r.env.Master.Fire(ctx, tag, data); err != nil {
+		r.env.Logger().Warn("Cannot send the event of a state", "jid", r.jid, "err", err)
+	}
+}
+
+func (r *Run) progressTag(id string, rec record, data map[string]any, total int) string {
+	data["len"] = int64(total)
+	return protocol.Tagify("job", r.jid, "prog", id, pytext.Str(rec["__run_num__"]))
+}

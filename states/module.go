@@ -1,0 +1,99 @@
+package states
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// Func is the body of a state function. It must return soon after ctx ends.
+type Func func(ctx context.Context, c *Call) (*Result, error)
+
+// Module is one Salt state module. Declare it as a package variable of constants and functions, so that nothing runs when a
+// program starts.
+type Module struct {
+	// Name is the name of the file in Salt's states directory ("file", "postgres_user", "rabbitmq_user").
+	Name string
+	// Virtual is the name its functions are called by, if it is another.
+	Virtual string
+	// Doc describes the module (sys.state_doc of the bare module name).
+	Doc string
+	// Available tells whether this host can use the module, and why not; nil means always. Salt's __virtual__.
+	Available func(e *modules.Env) (ok bool, reason string)
+	// Funcs are the module's functions, mod_watch among them.
+	Funcs []Def
+	// Init is mod_init: it runs before the first state of the module, until it answers true. c.Low is that state's chunk.
+	Init func(ctx context.Context, c *Call) (bool, error)
+	// Aggregate is mod_aggregate: it may change a chunk (c.Low) before it runs, by what it finds in the other chunks.
+	Aggregate func(ctx context.Context, c *Call, chunks []*Low) error
+	// RunsCheckCmd is mod_run_check_cmd: functions of the module that declare check_cmd look at it themselves.
+	RunsCheckCmd bool
+}
+
+// Called is the name by which the module's functions are called.
+func (m *Module) Called() string {
+	if m.Virtual != "" {
+		return m.Virtual
+	}
+	return m.Name
+}
+
+// Def declares one state function.
+type Def struct {
+	// Name is the name after the dot; Python the name of Salt's Python function, where it differs.
+	Name, Python string
+	// Doc is what sys.state_doc shows.
+	Doc string
+	// Params are the named parameters in Salt's order.
+	Params []modules.Param
+	// Args and Kwargs name the parameters for further arguments (*args, **kwargs), "" if there are none.
+	Args, Kwargs string
+	// Run is the body.
+	Run Func
+}
+
+func (d *Def) param(name string) bool {
+	for i := range d.Params {
+		if d.Params[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// declare is the function as modules of other kinds declare theirs, for sys.state_argspec and sys.state_doc.
+func (d *Def) declare() modules.Def {
+	return modules.Def{Name: d.Name, Python: d.Python, Doc: d.Doc, Params: d.Params, Args: d.Args, Kwargs: d.Kwargs}
+}
+
+func (m *Module) find(fun string) *Def {
+	for i := range m.Funcs {
+		if m.Funcs[i].Name == fun {
+			return &m.Funcs[i]
+		}
+	}
+	return nil
+}
+
+// Declare is the module as [modules.Env] lists it: with the special functions that Salt's loader shows among the others.
+func (m *Module) Declare() *modules.Module {
+	d := &modules.Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc, Available: m.Available}
+	for i := range m.Funcs {
+		d.Funcs = append(d.Funcs, m.Funcs[i].declare())
+	}
+	low := modules.Param{Name: "low"}
+	if m.Init != nil {
+		d.Funcs = append(d.Funcs, modules.Def{Name: "mod_init", Params: []modules.Param{low},
+			Doc: "Prepare for the states of this module; the state system calls it once per run."})
+	}
+	if m.Aggregate != nil {
+		d.Funcs = append(d.Funcs, modules.Def{Name: "mod_aggregate", Params: []modules.Param{low, {Name: "chunks"}, {Name: "running"}},
+			Doc: "Join states of this module that can be done in one; the state system calls it before each one."})
+	}
+	if m.RunsCheckCmd {
+		d.Funcs = append(d.Funcs, modules.Def{Name: "mod_run_check_cmd", Kwargs: "check_cmd_opts",
+			Params: []modules.Param{{Name: "cmd"}, {Name: "filename"}},
+			Doc:    "Run a command on a file before it is put in place, for the functions that take check_cmd."})
+	}
+	return d
+}

@@ -1,0 +1,138 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// everything is the id under which a pause of the whole run is kept.
+const everything = "__all__"
+
+// pauseInterval is how often a paused run looks whether it may go on.
+const pauseInterval = 200 * time.Millisecond
+
+// maxPauseFile bounds the file of a pause, in bytes.
+const maxPauseFile = 1 << 20
+
+// PauseDir is where the pauses of running jobs are kept, one file a job id.
+func PauseDir(e *modules.Env) string {
+	return e.Path(filepath.Join(pytext.Str(e.Opt("cachedir")), "state_pause"))
+}
+
+// pauseFile is the file of a job. The id becomes a file's name, so it must be one.
+func pauseFile(e *modules.Env, jid string) (string, error) {
+	if !protocol.ValidJID(jid) {
+		return "", modules.Usagef("'%s' is not a job id", jid)
+	}
+	return filepath.Join(PauseDir(e), jid), nil
+}
+
+// ReadPause are the pauses of a job by state id, each with "duration" or "kill" where set. None are an empty map.
+func ReadPause(e *modules.Env, jid string) (map[string]any, error) {
+	path, err := pauseFile(e, jid)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return map[string]any{}, nil //nolint:nilerr // a file that is not there is no pause
+	}
+	if info.Size() > maxPauseFile {
+		return nil, modules.Errorf("cannot read the pauses of %s: the file is larger than %d bytes", jid, maxPauseFile)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the pauses of %s: %w", jid, err)
+	}
+	data, ok := payload.Map(v)
+	if !ok {
+		return map[string]any{}, nil
+	}
+	return data, nil
+}
+
+// ChangePause changes the pauses of a job. id is "" for the whole run.
+func ChangePause(e *modules.Env, jid, id string, change func(data map[string]any, id string)) error {
+	path, err := pauseFile(e, jid)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		id = everything
+	}
+	data, err := ReadPause(e, jid)
+	if err != nil {
+		return err
+	}
+	change(data, id)
+	b, err := payload.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, b, 0o644)
+}
+
+// paused waits while the chunk is paused and tells whether the run shall end: "kill" (State.check_pause).
+func (r *Run) paused(ctx context.Context, low *Low) string {
+	if r.jid == "" {
+		return ""
+	}
+	path, err := pauseFile(r.env, r.jid)
+	if err != nil {
+		return ""
+	}
+	start := time.Now()
+	for {
+		if _, err := os.Stat(path); err != nil {
+			return ""
+		}
+		data, err := ReadPause(r.env, r.jid)
+		if err != nil {
+			r.env.Logger().Error("Failed to read in pause data for file located at: "+path, "err", err)
+			return ""
+		}
+		v, ok := data[low.id]
+		if !ok {
+			v, ok = data[everything]
+		}
+		if !ok {
+			return ""
+		}
+		what, _ := payload.Map(v)
+		if d, ok := payload.Int(what["duration"]); ok && time.Since(start) > time.Duration(d)*time.Second {
+			return ""
+		}
+		if _, kill := what["kill"]; kill {
+			return "kill"
+		}
+		if sleep(ctx, pauseInterval) != nil {
+			return "kill"
+		}
+	}
+}
+
+// endPause forgets the pauses of a run that has ended.
+func (r *Run) endPause() {
+	if r.jid == "" {
+		return
+	}
+	if path, err := pauseFile(r.env, r.jid); err == nil {
+		_ = os.Remove(path) // mostly there is none
+	}
+}

@@ -1,0 +1,112 @@
+package states
+
+import (
+	"maps"
+	"strings"
+)
+
+// Outcome is the result of a state: Python's False, True and None.
+type Outcome int8
+
+// False is a failure, True a success, None what would be changed in test mode.
+const (
+	False Outcome = iota
+	True
+	None
+)
+
+// Value is the outcome as a plain value.
+func (o Outcome) Value() any {
+	switch o {
+	case True:
+		return true
+	case None:
+		return nil
+	}
+	return false
+}
+
+// String is the outcome as Python shows it.
+func (o Outcome) String() string { return [...]string{"False", "True", "None"}[o] }
+
+// OutcomeOf is the outcome for a truth value.
+func OutcomeOf(ok bool) Outcome {
+	if ok {
+		return True
+	}
+	return False
+}
+
+// Result is what a state function answers.
+type Result struct {
+	// Name is the state's name.
+	Name string
+	// Result is the outcome; a new result is False.
+	Result  Outcome
+	Comment string
+	// Changes are what was changed, or would be in test mode; never nil in a result from [Call.Result].
+	Changes map[string]any
+	// Pchanges are predicted changes; nil if the function reports none.
+	Pchanges map[string]any
+	Warnings []string
+	// SkipWatch keeps mod_watch from running.
+	SkipWatch bool
+	// SubStates are reported as states of their own (sub_state_run).
+	SubStates []SubState
+	// Extra are further keys of the answer. One of the keys above (a comment that is no text) replaces that part.
+	Extra map[string]any
+}
+
+// SubState is a state that ran inside of another. Low has at least state, fun, name and __id__.
+type SubState struct {
+	Low    *Low
+	Result Result
+}
+
+// As sets outcome and comment and returns the result as functions do.
+func (r *Result) As(o Outcome, comment string) (*Result, error) {
+	r.Result, r.Comment = o, comment
+	return r, nil
+}
+
+// Comments joins several comments, one a line.
+func (r *Result) Comments(list ...string) { r.Comment = strings.Join(list, "\n") }
+
+// Warn adds a warning.
+func (r *Result) Warn(text string) { r.Warnings = append(r.Warnings, text) }
+
+// Map is the result as a plain value.
+func (r *Result) Map() map[string]any {
+	changes := r.Changes
+	if changes == nil {
+		changes = map[string]any{}
+	}
+	m := map[string]any{"name": r.Name, "result": r.Result.Value(), "comment": r.Comment, "changes": changes}
+	if r.Pchanges != nil {
+		m["pchanges"] = r.Pchanges
+	}
+	if r.SkipWatch {
+		m["skip_watch"] = true
+	}
+	if len(r.Warnings) > 0 {
+		m["warnings"] = texts(r.Warnings)
+	}
+	maps.Copy(m, r.Extra)
+	return m
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// Changed tells whether there are changes.
+func (r *Result) Changed() bool { return len(r.Changes) > 0 }
+
+// failure is the result of a state whose function raised.
+func failure(name string, err error) *Result {
+	return &Result{Name: name, Changes: map[string]any{}, Comment: "An exception occurred in this state: " + traceback(err)}
+}

@@ -1,0 +1,47 @@
+package states
+
+import "github.com/brine-salt/brine/internal/pytext"
+
+// results are the records of a run in the order in which they came, by tag.
+type results struct {
+	tags []string
+	m    map[string]record
+	// failhard tells that the run must end.
+	failhard bool
+	// procs are the states that still run in parallel.
+	procs map[string]*parallel
+}
+
+func newResults() *results { return &results{m: map[string]record{}, procs: map[string]*parallel{}} }
+
+func (s *results) get(tag string) record { return s.m[tag] }
+
+func (s *results) has(tag string) bool {
+	_, ok := s.m[tag]
+	return ok
+}
+
+func (s *results) set(tag string, rec record) {
+	if !s.has(tag) {
+		s.tags = append(s.tags, tag)
+	}
+	s.m[tag] = rec
+}
+
+// update adds the records of others.
+func (s *results) update(from *results) {
+	for _, tag := range from.tags {
+		s.set(tag, from.m[tag])
+	}
+}
+
+// plain is what the run answers.
+func (s *results) plain() map[string]any {
+	out := make(map[string]any, len(s.tags))
+	for _, tag := range s.tags {
+		out[tag] = map[string]any(s.m[tag])
+	}
+	return out
+}
+
+func changed(rec record) bool { return pytext.Truth(rec["changes"]) }

@@ -1,0 +1,120 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// retryPlan is the argument retry.
+type retryPlan struct {
+	until                     bool
+	attempts, interval, splay int64
+}
+
+// retryOf reads the argument; what is not of the right type has its default (State.verify_retry_data).
+func retryOf(v any) retryPlan {
+	p := retryPlan{until: true, attempts: 2, interval: 30}
+	switch v := v.(type) {
+	case bool:
+		if !v {
+			p.attempts = 0
+		}
+	case *pyobj.Dict:
+		if b, ok := v.Value("until").(bool); ok {
+			p.until = b
+		}
+		for key, into := range map[string]*int64{"attempts": &p.attempts, "interval": &p.interval, "splay": &p.splay} {
+			switch n := v.Value(key).(type) {
+			case int64:
+				*into = n
+			case bool:
+				*into = 0
+				if n {
+					*into = 1
+				}
+			}
+		}
+	}
+	return p
+}
+
+// pause is how long to wait before the next attempt, in seconds.
+func (p retryPlan) pause() int64 {
+	if p.splay > 0 {
+		return p.interval + rand.Int64N(p.splay+1)
+	}
+	return p.interval
+}
+
+// met tells whether a result is the one that was waited for.
+func (p retryPlan) met(result any) bool {
+	return result == p.until || result != nil && result != p.until && pytext.Truth(result) == p.until
+}
+
+// would tells what test mode does not do.
+func (p retryPlan) would(comment any) string {
+	text := pytext.Str(comment)
+	if !pytext.Truth(comment) {
+		text = ""
+	}
+	return fmt.Sprintf("%s  The state would be retried every %d seconds (with a splay of up to %d seconds) a maximum of %d times or "+
+		"until a result of %s is returned", text, p.interval, p.splay, p.attempts, pytext.Str(p.until))
+}
+
+// retry runs a state again until it has the result that is wanted.
+func (r *Run) retry(ctx context.Context, low *Low, rec record, retries int64) (record, error) {
+	plan := retryOf(low.d.Value("retry"))
+	if pytext.Truth(r.opts["test"]) {
+		rec["comment"] = plan.would(rec["comment"])
+		return rec, nil
+	}
+	rec = unify(rec)
+	if plan.met(rec["result"]) || plan.attempts <= retries {
+		return rec, nil
+	}
+	wait := plan.pause()
+	if err := sleep(ctx, time.Duration(wait)*time.Second); err != nil {
+		return nil, err
+	}
+	again, err := r.call(ctx, low, retries+1)
+	if err != nil {
+		return nil, err
+	}
+	comment := ""
+	if pytext.Truth(again["comment"]) {
+		comment = pytext.Str(again["comment"])
+	}
+	again["comment"] = strings.Join([]string{attemptText(retries, rec), comment}, "\n")
+	again["duration"] = number(again["duration"]) + number(rec["duration"]) + float64(wait*1000)
+	if retries == 1 {
+		again["start_time"] = rec["start_time"]
+	}
+	return again, nil
+}
+
+func attemptText(n int64, rec record) string {
+	return fmt.Sprintf(`Attempt %d: Returned a result of "%s", with the following comment: "%s"`, n, pytext.Str(rec["result"]), pytext.Str(rec["comment"]))
+}
+
+func number(v any) float64 {
+	f, _ := v.(float64)
+	return f
+}
+
+// sleep waits, or gives the reason why the job ended.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
