@@ -60,6 +60,26 @@ func Truth(v any) bool {
 	return true
 }
 
+// IsTrue reads a flag as Salt does: numbers above 0, also as text, "true" in any case, and what Python takes for true unless it
+// is text (salt/utils/data.py is_true).
+func IsTrue(v any) bool {
+	switch v := v.(type) {
+	case string:
+		if f, err := strconv.ParseFloat(strings.ReplaceAll(Strip(v), "_", ""), 64); err == nil {
+			return f > 0
+		}
+		return strings.EqualFold(v, "true")
+	case float64:
+		return v > 0
+	case bool:
+		return v
+	}
+	if n, ok := integer(v); ok {
+		return n != "0" && !strings.HasPrefix(n, "-")
+	}
+	return Truth(v)
+}
+
 // Float is Python's repr of a float: the shortest text that reads back as the same number, with a decimal point or an
 // exponent.
 func Float(f float64) string {

@@ -1,0 +1,5 @@
+package atomicfile
+
+import "os"
+
+func sameOwner(string, os.FileInfo) error { return nil }

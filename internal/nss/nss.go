@@ -1,0 +1,206 @@
+// Package nss reads users and groups as the C library's name service does: the files below /etc, then, where
+// /etc/nsswitch.conf names more, the program getent, which knows LDAP and its like. A static program has no other way to them.
+package nss
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// User is a line of the user database.
+type User struct {
+	Name, Passwd       string
+	UID, GID           int64
+	Gecos, Home, Shell string
+}
+
+// Group is a line of the group database.
+type Group struct {
+	Name, Passwd string
+	GID          int64
+	Members      []string
+}
+
+// Users are all users, in the order of the sources.
+func Users(ctx context.Context, c *modules.Call) []User {
+	return parse(lines(ctx, c, "passwd", ""), user)
+}
+
+// Groups are all groups, in the order of the sources.
+func Groups(ctx context.Context, c *modules.Call) []Group {
+	return parse(lines(ctx, c, "group", ""), group)
+}
+
+// UserByName is the user of a name.
+func UserByName(ctx context.Context, c *modules.Call, name string) (User, bool) {
+	return one(ctx, c, "passwd", name, user, func(u User) bool { return u.Name == name })
+}
+
+// UserByID is the first user with an id.
+func UserByID(ctx context.Context, c *modules.Call, uid int64) (User, bool) {
+	return one(ctx, c, "passwd", strconv.FormatInt(uid, 10), user, func(u User) bool { return u.UID == uid })
+}
+
+// GroupByName is the group of a name.
+func GroupByName(ctx context.Context, c *modules.Call, name string) (Group, bool) {
+	return one(ctx, c, "group", name, group, func(g Group) bool { return g.Name == name })
+}
+
+// GroupByID is the first group with an id.
+func GroupByID(ctx context.Context, c *modules.Call, gid int64) (Group, bool) {
+	return one(ctx, c, "group", strconv.FormatInt(gid, 10), group, func(g Group) bool { return g.GID == gid })
+}
+
+// GroupNames are the names of the groups that a user is in, sorted, with the user's own (salt/utils/user.py get_group_list).
+func GroupNames(ctx context.Context, c *modules.Call, name string) []string {
+	u, known := UserByName(ctx, c, name)
+	return groupNames(Groups(ctx, c), name, u.GID, known)
+}
+
+// GroupNamesOf is [GroupNames] of several users, which reads the databases once.
+func GroupNamesOf(ctx context.Context, c *modules.Call, names []string) map[string][]string {
+	users, groups := Users(ctx, c), Groups(ctx, c)
+	out := make(map[string][]string, len(names))
+	for _, name := range names {
+		i := slices.IndexFunc(users, func(u User) bool { return u.Name == name })
+		gid := int64(-1)
+		if i >= 0 {
+			gid = users[i].GID
+		}
+		out[name] = groupNames(groups, name, gid, i >= 0)
+	}
+	return out
+}
+
+func groupNames(groups []Group, name string, gid int64, known bool) []string {
+	ids := map[int64]bool{}
+	if known {
+		ids[gid] = true
+	}
+	for _, g := range groups {
+		if slices.Contains(g.Members, name) {
+			ids[g.GID] = true
+		}
+	}
+	var names []string
+	for _, g := range groups {
+		if ids[g.GID] {
+			names = append(names, g.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func one[T any](ctx context.Context, c *modules.Call, database, key string, read func([]string) (T, bool), is func(T) bool) (T, bool) {
+	var none T
+	if strings.ContainsAny(key, ":\n\x00") || key == "" {
+		return none, false
+	}
+	for _, entry := range parse(local(c, database), read) {
+		if is(entry) {
+			return entry, true
+		}
+	}
+	if !elsewhere(c, database) {
+		return none, false
+	}
+	for _, entry := range parse(ask(ctx, c, database, key), read) {
+		if is(entry) {
+			return entry, true
+		}
+	}
+	return none, false
+}
+
+func lines(ctx context.Context, c *modules.Call, database, key string) []string {
+	if elsewhere(c, database) {
+		if list := ask(ctx, c, database, key); list != nil {
+			return list
+		}
+	}
+	return local(c, database)
+}
+
+func local(c *modules.Call, database string) []string {
+	text, err := os.ReadFile(c.Path("/etc/" + database))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), "\n")
+}
+
+func ask(ctx context.Context, c *modules.Call, database, key string) []string {
+	args := []string{"getent", database}
+	if key != "" {
+		args = append(args, "--", key)
+	}
+	r, err := c.Cmd(ctx, modules.Command{Args: args})
+	if err != nil || r.ExitCode != 0 {
+		return nil
+	}
+	return strings.Split(string(r.Stdout), "\n")
+}
+
+// elsewhere tells whether a database has sources besides the files.
+func elsewhere(c *modules.Call, database string) bool {
+	if c.Which("getent") == "" {
+		return false
+	}
+	text, err := os.ReadFile(c.Path("/etc/nsswitch.conf"))
+	if err != nil {
+		return false
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		name, sources, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) != database {
+			continue
+		}
+		for _, s := range strings.Fields(sources) {
+			if s != "files" && s != "compat" && !strings.ContainsAny(s[:1], "[!") && !strings.HasSuffix(s, "]") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func parse[T any](lines []string, read func([]string) (T, bool)) []T {
+	out := make([]T, 0, len(lines))
+	for _, line := range lines {
+		if line == "" || strings.ContainsAny(line[:1], "#+-") {
+			continue
+		}
+		if entry, ok := read(strings.Split(strings.TrimSuffix(line, "\r"), ":")); ok {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+func user(f []string) (User, bool) {
+	if len(f) < 7 {
+		return User{}, false
+	}
+	uid, err1 := strconv.ParseInt(f[2], 10, 64)
+	gid, err2 := strconv.ParseInt(f[3], 10, 64)
+	return User{Name: f[0], Passwd: f[1], UID: uid, GID: gid, Gecos: f[4], Home: f[5], Shell: f[6]}, err1 == nil && err2 == nil
+}
+
+func group(f []string) (Group, bool) {
+	if len(f) < 4 {
+		return Group{}, false
+	}
+	gid, err := strconv.ParseInt(f[2], 10, 64)
+	g := Group{Name: f[0], Passwd: f[1], GID: gid}
+	if f[3] != "" {
+		g.Members = strings.Split(f[3], ",")
+	}
+	return g, err == nil
+}

@@ -1,0 +1,105 @@
+package nss
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/modulestest"
+)
+
+// within runs f as a function of a module in an environment.
+func within(t *testing.T, e *modules.Env, f func(ctx context.Context, c *modules.Call)) {
+	t.Helper()
+	m := &modules.Module{Name: "probe", Funcs: []modules.Def{{Name: "probe", Run: func(ctx context.Context, c *modules.Call) (any, error) {
+		f(ctx, c)
+		return nil, nil
+	}}}}
+	if r := modules.NewRegistry(m).Run(t.Context(), e, modules.Request{Fun: "probe.probe"}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+func put(t *testing.T, e *modules.Env, path, text string, mode os.FileMode) {
+	t.Helper()
+	path = e.Path(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	passwd = "root:x:0:0:root:/root:/bin/sh\n#no\n+::::::\nanna:x:1000:100:Anna,1:/home/anna:/bin/zsh\nbroken:x:y:0:::\nshort:x\n"
+	groups = "root:x:0:\nusers:x:100:\naudio:x:29:anna,bert\nagain:x:29:\nbad:x:z:\n"
+)
+
+func TestFiles(t *testing.T) {
+	e := modulestest.Env(t)
+	put(t, e, "/etc/passwd", passwd, 0o644)
+	put(t, e, "/etc/group", groups, 0o644)
+	within(t, e, func(ctx context.Context, c *modules.Call) {
+		anna := User{Name: "anna", Passwd: "x", UID: 1000, GID: 100, Gecos: "Anna,1", Home: "/home/anna", Shell: "/bin/zsh"}
+		if got, ok := UserByName(ctx, c, "anna"); !ok || got != anna {
+			t.Errorf("anna is %v", got)
+		}
+		if got, ok := UserByID(ctx, c, 1000); !ok || got != anna {
+			t.Errorf("1000 is %v", got)
+		}
+		if _, ok := UserByName(ctx, c, "broken"); ok {
+			t.Error("a line without a number is a user")
+		}
+		if n := len(Users(ctx, c)); n != 2 {
+			t.Errorf("%d users", n)
+		}
+		if g, ok := GroupByName(ctx, c, "audio"); !ok || !slices.Equal(g.Members, []string{"anna", "bert"}) {
+			t.Errorf("audio is %v", g)
+		}
+		if g, ok := GroupByID(ctx, c, 29); !ok || g.Name != "audio" {
+			t.Errorf("29 is %v", g)
+		}
+		if d := cmp.Diff([]string{"again", "audio", "users"}, GroupNames(ctx, c, "anna")); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff([]string{"again", "audio"}, GroupNames(ctx, c, "bert")); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestElsewhere(t *testing.T) {
+	e := modulestest.Env(t)
+	put(t, e, "/etc/passwd", passwd, 0o644)
+	put(t, e, "/etc/nsswitch.conf", "passwd: files [NOTFOUND=continue] ldap # no\ngroup: files\n", 0o644)
+	put(t, e, "/usr/bin/getent", "", 0o755)
+	var asked []string
+	e.Runner = modulestest.Runner(func(_ context.Context, c modules.Command) (modules.CommandResult, error) {
+		asked = append(asked, strings.Join(c.Args, " "))
+		return modules.CommandResult{Stdout: []byte("ldapuser:x:5000:100::/home/l:/bin/sh\n")}, nil
+	})
+	within(t, e, func(ctx context.Context, c *modules.Call) {
+		if u, ok := UserByName(ctx, c, "ldapuser"); !ok || u.UID != 5000 {
+			t.Errorf("ldapuser is %v", u)
+		}
+		if _, ok := UserByName(ctx, c, "5000"); ok {
+			t.Error("an id is taken for a name")
+		}
+		if _, ok := UserByName(ctx, c, "root"); !ok {
+			t.Error("no root")
+		}
+		if _, ok := GroupByName(ctx, c, "nosuch"); ok {
+			t.Error("nosuch is a group")
+		}
+	})
+	if d := cmp.Diff([]string{"getent passwd -- ldapuser", "getent passwd -- 5000"}, asked); d != "" {
+		t.Error(d)
+	}
+}
