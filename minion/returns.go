@@ -56,7 +56,7 @@ func (m *Minion) deliver(j *job, ret protocol.Return) {
 	failpoint("spooled")
 	m.endJob(jid)
 	m.callReturners(j, load)
-	backoff.Sleep(m.ctx, minReturnAge-time.Since(j.received))
+	backoff.Sleep(m.ctx, m.settings().returnAge-time.Since(j.received))
 	m.returns.send(m.ctx, item, load)
 }
 

@@ -126,6 +126,7 @@ type settings struct {
 	requestTries              int
 	returnMin, returnMax      time.Duration
 	returnTries               int
+	returnAge                 time.Duration
 }
 
 func newSettings(opts map[string]any) (*settings, error) {
@@ -149,6 +150,7 @@ func newSettings(opts map[string]any) (*settings, error) {
 		returnMin:      max(o.span("return_retry_timer", 5, time.Second), 100*time.Millisecond),
 		returnMax:      o.span("return_retry_timer_max", 10, time.Second),
 		returnTries:    max(o.integer("return_retry_tries", 3), 1),
+		returnAge:      o.span("min_return_age", float64(minReturnAge/time.Millisecond), time.Millisecond),
 	}
 	if err := protocol.ValidID(s.id); err != nil {
 		return nil, fmt.Errorf("cannot use minion id: %w", err)
@@ -304,6 +306,9 @@ func (s *settings) client(a master) transport.ClientOptions {
 			s.integer("tcp_keepalive_cnt", -1), s.integer("tcp_keepalive_intvl", -1)),
 		ReconRandomize: s.truth("recon_randomize", true),
 		ID:             s.id, Filter: s.truth("zmq_filtering", false),
+	}
+	if c.KeepAlive.Disabled {
+		c.Probe = -1
 	}
 	first, last := s.span("recon_default", 1000, time.Millisecond), s.span("recon_max", 10000, time.Millisecond)
 	if first != time.Second || last != 10*time.Second {

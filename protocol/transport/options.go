@@ -113,6 +113,9 @@ func (o ClientOptions) WithDefaults() ClientOptions {
 	setDefault(&o.ReconDefault, DefaultReconDefault)
 	setDefault(&o.ReconMax, DefaultReconMax)
 	o.ReconMax = max(o.ReconMax, o.ReconDefault)
+	if o.Probe == 0 {
+		o.Probe = DefaultProbe
+	}
 	o.Log = logger(o.Log)
 	return o
 }

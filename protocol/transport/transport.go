@@ -46,6 +46,8 @@ const (
 	// is 1 s and its recon_max 10 s; a window of 5 s brings a minion back within 5 s of a healed network.
 	DefaultReconDefault = 250 * time.Millisecond
 	DefaultReconMax     = 5 * time.Second
+	// DefaultProbe finds a publish path that is dead beyond the reach of keepalive within 45 seconds.
+	DefaultProbe = 30 * time.Second
 )
 
 // Errors that callers test for, each wrapped with the object it concerns.
@@ -148,6 +150,9 @@ type ClientOptions struct {
 	// delay is random in the whole window with ReconRandomize, in its upper half without.
 	ReconDefault, ReconMax time.Duration
 	ReconRandomize         bool
+	// Probe is how often a subscriber asks its publisher for a sign of life, where the transport has such a question (zeromq): 0
+	// means DefaultProbe, negative never. A publisher that has answered before and does not within half that time is left.
+	Probe time.Duration
 	// ID is the minion's id, for topics.
 	ID string
 	// Filter is Salt's zmq_filtering: subscribe to the topics of ID only.

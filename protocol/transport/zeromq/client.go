@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
@@ -82,8 +83,20 @@ func dial(ctx context.Context, o transport.ClientOptions, addr, source string, t
 // session is a SUB connection.
 type session struct {
 	*conn
-	topic string // of this minion when filtering, else ""
+	topic   string // of this minion when filtering, else ""
+	answers atomic.Uint64
 }
+
+var _ redial.Prober = (*session)(nil)
+
+// ping is a PING without time to live and context: flags, size, name, two bytes.
+var ping = []byte{flagCommand, 7, 4, 'P', 'I', 'N', 'G', 0, 0}
+
+// Probe implements redial.Prober. libzmq answers since 4.2, whatever it was told about heartbeats of its own.
+func (s *session) Probe() error { return s.write(ping) }
+
+// Answers implements redial.Prober.
+func (s *session) Answers() uint64 { return s.answers.Load() }
 
 // Receive implements redial.Session.
 func (s *session) Receive() ([]byte, error) {
@@ -92,12 +105,17 @@ func (s *session) Receive() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cmd != "" {
-			if cmd == "PING" {
-				if err := s.write(pong(frames)); err != nil {
-					return nil, err
-				}
+		switch cmd {
+		case "":
+		case "PING":
+			if err := s.write(pong(frames)); err != nil {
+				return nil, err
 			}
+			continue
+		case "PONG":
+			s.answers.Add(1)
+			return nil, nil
+		default:
 			continue
 		}
 		switch {

@@ -123,6 +123,19 @@ func TestLibzmqRouter(t *testing.T) {
 	}
 }
 
+// TestLibzmqAnswersProbes: a stock publisher can be asked for a sign of life.
+func TestLibzmqAnswersProbes(t *testing.T) {
+	_, out := peer(t, "pub", "x", "1")
+	addr, freeze := relay(t, "127.0.0.1:"+line(t, out))
+	sub := impl.NewSubscriber(t, nil, func(o *transport.ClientOptions) {
+		o.PublishAddr, o.Probe, o.ReconDefault = addr, time.Second, time.Millisecond
+	})
+	awaitState(t, sub, func(st transport.State) bool { return st.Connected })
+	time.Sleep(1300 * time.Millisecond) // one answer
+	freeze()
+	awaitState(t, sub, func(st transport.State) bool { return st.Connected && st.Reconnects > 0 })
+}
+
 func TestLibzmqPublisher(t *testing.T) {
 	for _, filter := range []bool{false, true} {
 		t.Run(fmt.Sprint("filter ", filter), func(t *testing.T) {

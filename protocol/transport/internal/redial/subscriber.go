@@ -2,8 +2,10 @@ package redial
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -15,6 +17,15 @@ type Session interface {
 	Receive() ([]byte, error)
 	RemoteAddr() net.Addr
 	Close() error
+}
+
+// Prober is a Session that can ask its peer for a sign of life. TCP's keepalive stops at the next box that speaks TCP itself; this
+// goes to the master and back on the publish path.
+type Prober interface {
+	// Probe asks. The answer ends a Receive.
+	Probe() error
+	// Answers is how many answers came. A peer that never gives one does not know how.
+	Answers() uint64
 }
 
 // Subscriber keeps one Session alive for ever.
@@ -131,9 +142,16 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 	})
 	s.o.Log.Info("Connected to publisher", "addr", addr, "reconnects", *connected-1)
 	since := time.Now()
+	var heard atomic.Uint64
+	var handing atomic.Bool // the receiver is busy: nothing is read meanwhile
+	deaf := s.probe(sctx, sess, &heard, &handing, drop)
 	for {
 		msg, err := sess.Receive()
+		heard.Add(1)
 		if err != nil {
+			if deaf.Load() {
+				err = errDeaf
+			}
 			if time.Since(since) >= s.o.ReconMax {
 				b.Reset()
 			}
@@ -143,12 +161,53 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 		if msg == nil {
 			continue
 		}
+		handing.Store(true)
 		select {
 		case s.msgs <- msg:
 		case <-sctx.Done():
 			return sctx.Err()
 		}
+		handing.Store(false)
 	}
+}
+
+// errDeaf is why a connection was dropped that the peer does not know any more.
+var errDeaf = errors.New("transport: the peer has stopped to answer")
+
+// probe asks the peer for a sign of life every o.Probe until ctx ends, and drops the session when none comes within half of
+// that. The result tells whether it did.
+func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint64, busy *atomic.Bool, drop func()) *atomic.Bool {
+	deaf := &atomic.Bool{}
+	p, can := sess.(Prober)
+	if !can || s.o.Probe <= 0 {
+		return deaf
+	}
+	var (
+		timer  *time.Timer
+		armed  = make(chan struct{}) // closed when timer is set
+		asked  bool
+		before uint64
+	)
+	timer = time.AfterFunc(s.o.Probe, func() {
+		<-armed
+		switch {
+		case ctx.Err() != nil:
+		case !asked:
+			asked, before = true, heard.Load()
+			if p.Probe() == nil {
+				timer.Reset(s.o.Probe / 2)
+			}
+		case heard.Load() != before || busy.Load():
+			asked = false
+			timer.Reset(s.o.Probe / 2)
+		case p.Answers() > 0:
+			deaf.Store(true)
+			drop()
+		}
+	})
+	close(armed)
+	context.AfterFunc(ctx, func() { timer.Stop() })
+	return deaf
 }
 
 // report changes the state and tells OnState. Only run's goroutine calls it.
