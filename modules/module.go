@@ -16,7 +16,10 @@
 // Salt's sources: salt/loader, salt/utils/args.py, salt/minion.py (load_args_and_kwargs, _thread_return).
 package modules
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
 // Func is the body of an execution function. It must return soon after ctx ends.
 type Func func(ctx context.Context, c *Call) (any, error)
@@ -80,6 +83,8 @@ type Param struct {
 	KeywordOnly bool
 	// Type describes the value for documentation and JSON Schema; Python's functions do not check it and neither does Bind.
 	Type Type
+	// Schema are further keywords of the value's JSON Schema; nil for functions that check their values themselves.
+	Schema map[string]any
 	// Secret values are masked in logs and in the job journal.
 	Secret bool
 }
@@ -141,7 +146,10 @@ func (d *Def) Schema() map[string]any {
 	props := map[string]any{}
 	required := []any{}
 	for _, p := range d.Params {
-		prop := map[string]any{}
+		prop := maps.Clone(p.Schema)
+		if prop == nil {
+			prop = map[string]any{}
+		}
 		if name := p.Type.schema(); name != "" {
 			prop["type"] = name
 		}

@@ -1,0 +1,123 @@
+package execplugin
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// bytesKey marks bytes that are no text: {"__bytes__": "<base64>"}.
+const bytesKey = "__bytes__"
+
+// maxDepth bounds the nesting of a value that is sent.
+const maxDepth = 200
+
+// encode is a value as one line of JSON.
+func encode(v any) ([]byte, error) {
+	plain, err := toJSON(v, 0)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b) // ends the line
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(plain); err != nil {
+		return nil, modules.Errorf("cannot pass the arguments on: %v", err)
+	}
+	if b.Len() > maxMessage {
+		return nil, modules.Errorf("cannot pass the arguments on: they are longer than %d bytes", maxMessage)
+	}
+	return b.Bytes(), nil
+}
+
+// toJSON gives a value the types that JSON has: keys become text, times ISO 8601, numbers beyond the finite null.
+func toJSON(v any, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, modules.Errorf("cannot pass on what is nested more than %d deep", maxDepth)
+	}
+	switch v := v.(type) {
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v), nil
+		}
+		return map[string]any{bytesKey: base64.StdEncoding.EncodeToString(v)}, nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, nil
+		}
+	case time.Time:
+		return v.Format("2006-01-02T15:04:05.999999"), nil
+	case []string:
+		return v, nil
+	case []any:
+		list := make([]any, len(v))
+		for i, x := range v {
+			var err error
+			if list[i], err = toJSON(x, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			var err error
+			if m[k], err = toJSON(x, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	case map[any]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			var err error
+			if m[pytext.Str(k)], err = toJSON(x, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	return v, nil
+}
+
+// fromJSON finds the bytes again.
+func fromJSON(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = fromJSON(v[i])
+		}
+	case map[string]any:
+		if text, ok := v[bytesKey].(string); ok && len(v) == 1 {
+			if b, err := base64.StdEncoding.DecodeString(text); err == nil {
+				return b
+			}
+		}
+		for k := range v {
+			v[k] = fromJSON(v[k])
+		}
+	}
+	return v
+}
+
+func number(v any) string { return pytext.Str(v) }
+
+// decode reads a message.
+func decode(line []byte) (map[string]any, error) {
+	v, err := pyjson.Parse(line)
+	if err != nil {
+		return nil, fail("%v", err)
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fail("a message is an object, not %.200s", pytext.Repr(v))
+	}
+	return m, nil
+}

@@ -1,0 +1,224 @@
+package execplugin
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Options of the minion's configuration.
+const (
+	// OptDirs is the option that lists the directories with programs: modules.d beside the configuration file if it is not set.
+	OptDirs    = "brine_modules_dirs"
+	defaultDir = "modules.d"
+)
+
+// Source are the modules in the directories of the option brine_modules_dirs, and those of Python in module_dirs. The zero value
+// is ready.
+type Source struct {
+	mu       sync.Mutex
+	listings map[string]*listing // guarded by mu; by directory
+	programs map[string]*program // guarded by mu; by path
+	warned   map[string]bool     // guarded by mu; what was said in the log already
+	python   pythonFiles
+}
+
+var _ modules.Source = (*Source)(nil)
+
+// listing is what was seen in a directory.
+type listing struct {
+	id      identity
+	settled bool // it was not changed so shortly before that a further change could look the same
+	files   map[string]string
+}
+
+// settle is longer than any file system's clock ticks.
+const settle = 2 * time.Second
+
+// Find implements [modules.Source].
+func (s *Source) Find(e *modules.Env, called string) []*modules.Module {
+	for _, dir := range directories(e) {
+		if path := s.list(e, dir, programName)[called]; path != "" {
+			return []*modules.Module{s.program(path, called).module(e)}
+		}
+	}
+	return s.python.find(s, e, called)
+}
+
+// Modules implements [modules.Source].
+func (s *Source) Modules(e *modules.Env) []*modules.Module {
+	var list []*modules.Module
+	seen := map[string]bool{}
+	for _, dir := range directories(e) {
+		for name, path := range s.list(e, dir, programName) {
+			if !seen[name] {
+				seen[name] = true
+				list = append(list, s.program(path, name).module(e))
+			}
+		}
+	}
+	for _, m := range s.python.modules(s, e) {
+		if !seen[m.Called()] {
+			seen[m.Called()] = true
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b *modules.Module) int { return strings.Compare(a.Called(), b.Called()) })
+	return list
+}
+
+// Reset implements [modules.Source]: programs describe themselves anew.
+func (s *Source) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listings, s.programs, s.warned = nil, nil, nil
+	s.python.reset()
+}
+
+// directories are those of the option, in order.
+func directories(e *modules.Env) []string {
+	v := e.Opt(OptDirs)
+	if v == nil {
+		dir, _ := e.Opt("config_dir").(string)
+		if file, _ := e.Opt("conf_file").(string); dir == "" && file != "" {
+			dir = filepath.Dir(file)
+		}
+		if dir == "" {
+			return nil
+		}
+		return []string{e.Path(filepath.Join(dir, defaultDir))}
+	}
+	return paths(e, v)
+}
+
+// paths reads an option that is a path or a list of them.
+func paths(e *modules.Env, v any) []string {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var dirs []string
+	for _, x := range list {
+		if dir := pytext.Str(x); x != nil && filepath.IsAbs(dir) {
+			dirs = append(dirs, e.Path(dir))
+		}
+	}
+	return dirs
+}
+
+// programName is the module that a file stands for, "" for files that are no modules.
+func programName(path string, dir bool) string {
+	file := filepath.Base(path)
+	name, _, _ := strings.Cut(file, ".")
+	if dir || !identifier(name) || strings.HasSuffix(file, "~") {
+		return ""
+	}
+	switch filepath.Ext(file) {
+	case ".bak", ".orig", ".rej", ".swp", ".tmp", ".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-new", ".dpkg-dist", ".dpkg-tmp", ".md", ".txt":
+		return ""
+	}
+	return name
+}
+
+// identifier tells whether a name can be that of a module or function. Names that begin with "_" are private in Salt.
+func identifier(name string) bool {
+	if name == "" || name[0] == '_' || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// list are the modules of a directory: paths by name. It is read again when it has changed.
+func (s *Source) list(e *modules.Env, dir string, nameOf func(path string, dir bool) string) map[string]string {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	id := identify(info)
+	s.mu.Lock()
+	l := s.listings[dir]
+	s.mu.Unlock()
+	if l != nil && l.settled && l.id == id {
+		return l.files
+	}
+	l = &listing{id: id, settled: time.Since(info.ModTime()) > settle}
+	if err := trusted(dir); err != nil {
+		s.warn(e, fmt.Sprintf("No modules are loaded from %s: %v", dir, err))
+	} else {
+		l.files = s.read(e, dir, nameOf)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listings == nil {
+		s.listings = map[string]*listing{}
+	}
+	s.listings[dir] = l
+	return l.files
+}
+
+// read lists a directory, which was found worth it.
+func (s *Source) read(e *modules.Env, dir string, nameOf func(path string, dir bool) string) map[string]string {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		s.warn(e, fmt.Sprintf("Cannot list %s: %v", dir, err))
+		return nil
+	}
+	files := map[string]string{}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path) // of a link's target
+		if err != nil {
+			continue
+		}
+		name := nameOf(path, info.IsDir())
+		if name == "" {
+			continue
+		}
+		if files[name] != "" {
+			s.warn(e, fmt.Sprintf("%s is not used: %s is the module %s already", path, files[name], name))
+			continue
+		}
+		files[name] = path
+	}
+	return files
+}
+
+// warn says something once.
+func (s *Source) warn(e *modules.Env, text string) {
+	s.mu.Lock()
+	said := s.warned[text]
+	if s.warned == nil {
+		s.warned = map[string]bool{}
+	}
+	s.warned[text] = true
+	s.mu.Unlock()
+	if !said {
+		e.Logger().Warn(text)
+	}
+}
+
+func (s *Source) program(path, name string) *program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.programs[path]
+	if p == nil {
+		p = &program{path: path, name: name}
+		if s.programs == nil {
+			s.programs = map[string]*program{}
+		}
+		s.programs[path] = p
+	}
+	return p
+}
