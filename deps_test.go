@@ -88,6 +88,8 @@ func mayImport(from, to string) bool {
 		return in(to, "states", "modules", "protocol", "internal")
 	case in(from, "minion"):
 		return in(to, "minion", "protocol", "modules", "states", "internal")
+	case from == "master/runner" && to == "modules":
+		return true // runners are declared as every function of Salt is
 	case in(from, "master"):
 		return in(to, "master", "protocol", "states/render", "internal") && !forModules(to)
 	case forModules(from):

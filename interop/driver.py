@@ -15,6 +15,7 @@ import threading
 import salt.client
 import salt.config
 import salt.key
+import salt.runner
 import salt.utils.event
 
 
@@ -77,6 +78,12 @@ class Calls:
 
     def delete(self, q):
         return salt.key.get_key(self.opts).delete_key(match=q["id"])
+
+    def runner(self, q):
+        if not hasattr(self, "runners"):
+            self.runners = salt.runner.Runner(dict(self.opts, quiet=True, arg=[], fun=""))
+        self.runners.opts.update(fun=q["fun"], arg=q["arg"])
+        return self.runners.run(full_return=True)
 
     def run(self):
         answer("ready")

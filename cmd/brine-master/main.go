@@ -1,5 +1,5 @@
-// Command brine-master is the Salt master and its command line: it answers to salt-master, salt and salt-key, by the name it
-// is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
+// Command brine-master is the Salt master and its command line: it answers to salt-master, salt, salt-key and salt-run, by
+// the name it is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
 // "brine-master demo" shows a master with three minions at work.
 package main
 
@@ -16,8 +16,9 @@ import (
 const usage = `usage: brine-master master [options]                                  the master
        brine-master salt   [options] '<target>' <function> [arguments]   run something on minions
        brine-master key    [options]                                  manage minion keys
+       brine-master run    [options] <function> [arguments]           run something on the master
        brine-master demo   [--stay]                                   a master and three minions on this host, at work
-Called as salt-master, salt or salt-key it is that program.
+Called as salt-master, salt, salt-key or salt-run it is that program.
 `
 
 func main() {
@@ -29,7 +30,7 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	args = args[1:]
 	switch name {
-	case "salt-master", "salt", "salt-key":
+	case "salt-master", "salt", "salt-key", "salt-run":
 	default:
 		name = ""
 		if len(args) > 0 {
@@ -43,6 +44,8 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 		return runSalt(ctx, c, args)
 	case "salt-key", "key":
 		return runKey(ctx, c, args)
+	case "salt-run", "run":
+		return runRun(ctx, c, args)
 	case "demo":
 		return runDemo(ctx, c, args)
 	}

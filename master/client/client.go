@@ -74,7 +74,7 @@ type Client struct {
 
 	mu          sync.Mutex // guards the fields below
 	key         string
-	connected   map[string]bool
+	connected   map[string]string
 	connectedAt time.Time
 }
 

@@ -31,22 +31,25 @@ func (c *Client) disconnected(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.connectedAt) > connectedFor {
-		c.connected = c.connectedIDs()
+		c.connected = c.Connected()
 		c.connectedAt = time.Now()
 	}
-	return len(c.connected) > 0 && !c.connected[id]
+	_, there := c.connected[id]
+	return len(c.connected) > 0 && !there
 }
 
-// connectedIDs are the remembered minions one of whose addresses is connected.
-func (c *Client) connectedIDs() map[string]bool {
+// Connected lists the minions that the master remembers and that have a connection to its publish port on this host, with the
+// address of each. It is as good as the addresses in their grains are.
+func (c *Client) Connected() map[string]string {
 	remote := remotes(c.o.PublishPort)
-	ids := map[string]bool{}
+	ids := map[string]string{}
 	if len(remote) == 0 {
 		return ids
 	}
 	for _, id := range c.remembered() {
-		if slices.ContainsFunc(c.addresses(id), func(a netip.Addr) bool { return remote[a] }) {
-			ids[id] = true
+		addrs := c.addresses(id)
+		if i := slices.IndexFunc(addrs, func(a netip.Addr) bool { return remote[a] }); i >= 0 {
+			ids[id] = addrs[i].String()
 		}
 	}
 	return ids

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/daemon"
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/master/store/jobcache"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+)
+
+// saltRun is the program salt-run: it runs a function in its own process, over the directories of the master on this host,
+// and commands minions through that master (salt/cli/run.py).
+type saltRun struct {
+	*saltcli.Program
+	print *saltcli.Printer
+}
+
+// runRun is salt-run from command line to exit code.
+func runRun(ctx context.Context, c *saltcli.Console, args []string) int {
+	p, err := saltcli.Setup(c, runParser(c), saltcli.Master, args)
+	if err == nil {
+		err = p.OpenLog("salt.runner", false)
+	}
+	if err != nil {
+		return p.Exit(err)
+	}
+	defer p.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s := &saltRun{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
+	code, err := s.run(ctx)
+	if err != nil {
+		return p.Exit(err)
+	}
+	return code
+}
+
+func (s *saltRun) run(ctx context.Context) (int, error) {
+	v := s.Values
+	if v.Bool("doc") && len(v.Args) > 1 {
+		return 0, s.Usage("You can only get documentation for one method at one time")
+	}
+	if v.String("eauth") != "" || v.Bool("mktoken") {
+		return 0, errors.New("external authentication is not supported")
+	}
+	host, err := s.host()
+	if err != nil {
+		return 0, err
+	}
+	defer host.close()
+	c := runner.NewClient(&host.Host)
+	if v.Bool("doc") {
+		s.docs(c)
+		return 0, nil
+	}
+	q := runner.Request{JID: v.String("jid")}
+	if len(v.Args) > 0 {
+		q.Fun = v.Args[0]
+		q.Args, q.Kwargs = cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+	}
+	if q.JID == "" {
+		q.JID = string(protocol.NewJID(time.Now()))
+	} else if !protocol.ValidJID(q.JID) {
+		return 0, s.Usage(fmt.Sprintf("%q is not a jid", q.JID))
+	}
+	q.User, _ = userNames(s.Program)
+	if v.Bool("async") {
+		return 0, s.async(q)
+	}
+	return s.show(c, c.Call(ctx, q), q.Fun)
+}
+
+// show prints what came of a call, and gives the exit code.
+func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, error) {
+	value, out := res.Return, ""
+	if res.Missing {
+		if docs := c.Docs(fun); len(docs) > 0 { // the name of a runner without a function
+			all := make(map[string]any, len(docs))
+			for k, d := range docs {
+				all[k] = d
+			}
+			value = all
+		}
+	}
+	if m, ok := value.(map[string]any); ok && len(m) == 2 {
+		if o, has := m["outputter"].(string); has && m["data"] != nil {
+			value, out = m["data"], o
+		}
+	}
+	if !s.Values.Bool("quiet") {
+		if err := s.print.Print(value, out, res.Retcode); err != nil {
+			return 0, err
+		}
+	}
+	if res.Retcode != 0 {
+		return res.Retcode, nil
+	}
+	// A function's own return code counts as well (state.orchestrate).
+	if m, ok := res.Return.(map[string]any); ok {
+		for _, at := range []any{m, m["data"]} {
+			if in, ok := at.(map[string]any); ok {
+				if n, ok := in["retcode"].(int64); ok {
+					return int(n), nil
+				}
+			}
+		}
+	}
+	return 0, nil
+}
+
+// docs prints documentation as stock does: a line with the name, then the text.
+func (s *saltRun) docs(c *runner.Client) {
+	name := ""
+	if len(s.Values.Args) > 0 {
+		name = s.Values.Args[0]
+	}
+	docs := c.Docs(name)
+	for _, fun := range slices.Sorted(maps.Keys(docs)) {
+		fmt.Fprintf(s.Out, "%s:\n%s\n", fun, docs[fun])
+	}
+}
+
+// async starts the same run in the background.
+func (s *saltRun) async(q runner.Request) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot start the runner: %w", err)
+	}
+	args := []string{"salt-run", "--config-dir", s.Conf.String("config_dir"), "--jid", q.JID, "--quiet"}
+	if list := s.Values.String("no_parse"); list != "" {
+		args = append(args, "--no-parse", list)
+	}
+	args = append(append(args, "--"), s.Values.Args...)
+	if err := daemon.Detach(program, args, os.Environ()); err != nil {
+		return fmt.Errorf("cannot start the runner: %w", err)
+	}
+	s.Log.Warn("Running in asynchronous mode. Results of this execution may be collected by attaching to the master event bus or by " +
+		"examining the master job cache, if configured. This execution is running under tag salt/run/" + q.JID)
+	return nil
+}
+
+// runnerHost is the master on this host as runners see it.
+type runnerHost struct {
+	runner.Host
+	client  *client.Client
+	out     io.Writer
+	closers []func() error
+}
+
+func (h *runnerHost) close() {
+	for _, f := range slices.Backward(h.closers) {
+		_ = f() // nothing was written through them
+	}
+}
+
+// host opens the directories of the master that the configuration describes.
+func (s *saltRun) host() (*runnerHost, error) {
+	c := s.Conf
+	cl, err := newClient(s.Program)
+	if err != nil {
+		return nil, err
+	}
+	h := &runnerHost{client: cl, out: s.Out, closers: []func() error{cl.Close}}
+	h.ID, h.Opts, h.Log, h.CacheDir = c.String("id"), c.Opts, s.Log, c.String("cachedir")
+	h.Timeout, h.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	h.Run = h.run
+	h.Match = func(tgtType string, tgt any) ([]string, error) {
+		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
+	}
+	h.Connected = func() (map[string]string, error) { return cl.Connected(), nil }
+	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
+		return ipc.Fire(ctx, c.String("sock_dir"), tag, data)
+	}
+	if err := s.open(h); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// open opens the parts of the host that are directories.
+func (s *saltRun) open(h *runnerHost) error {
+	c := s.Conf
+	var err error
+	if h.Keys, err = keys.Open(keys.Options{Dir: c.String("pki_dir")}); err != nil {
+		return err
+	}
+	h.closers = append(h.closers, h.Keys.Close)
+	if h.Cache, err = cache.Open(h.CacheDir); err != nil {
+		return err
+	}
+	h.closers = append(h.closers, h.Cache.Close)
+	jobs, err := jobcache.Open(filepath.Join(h.CacheDir, "jobs"), c.String("hash_type"))
+	if err != nil {
+		return err
+	}
+	h.Jobs = jobs
+	h.closers = append(h.closers, jobs.Close)
+	o := fileserver.Options{HashType: c.String("hash_type")}
+	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
+		return err
+	}
+	o.Backends = []fileserver.Backend{fileserver.NewRoots(fileserver.RootsOptions{Roots: roots(c, "file_roots"),
+		FollowSymlinks: c.Bool("fileserver_followsymlinks"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks")})}
+	if h.Files, err = fileserver.New(o); err != nil {
+		return err
+	}
+	p, err := pillar.NewRoots(pillar.RootsOptions{Roots: roots(c, "pillar_roots"), Nodegroups: c.Map("nodegroups")})
+	if err != nil {
+		return err
+	}
+	h.Pillar = p.Pillar
+	return nil
+}
+
+// run publishes a job through the master and gathers its returns.
+func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.Answer, error) {
+	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType, Ret: j.Ret, JID: j.JID}
+	if len(j.Kwargs) > 0 {
+		cmd.Arg = append(cmd.Arg, protocol.Kwargs(j.Kwargs))
+	}
+	out := map[string]runner.Answer{}
+	r, err := h.client.Run(ctx, cmd, client.RunOptions{Timeout: j.Timeout, Gather: gatherTime(j.Gather)})
+	if errors.Is(err, client.ErrNoMatch) {
+		fmt.Fprintln(h.out, "No minions matched the target. No command was sent, no jid was assigned.")
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for ret := range r.Returns(ctx) {
+		if ret.Status == client.Returned {
+			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: retcode(ret), Out: ret.Out}
+		}
+	}
+	return out, r.Err()
+}
+
+// gatherTime is gather_job_timeout where it was changed: by default silent minions are waited for shorter than in stock.
+func gatherTime(d time.Duration) time.Duration {
+	if d == stockGather() {
+		return 0
+	}
+	return max(d, time.Second)
+}

@@ -1,0 +1,254 @@
+// Package runner has Salt's runners: functions that run on the master's host and look at the master's data, or command
+// minions (salt-run, Salt's runner clients). They are declared with the contract of package modules, so that arguments,
+// documentation and errors are those of any Salt function.
+//
+// A [Host] is what they work on: the directories of a master on this host, ours or stock, or an embedded master's own parts.
+// Salt's sources: salt/runner.py, salt/client/mixins.py, salt/runners.
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// Host is what runners work on. Parts that are nil are missing, and functions that need them say so.
+type Host struct {
+	// ID is the master's id, as it stands in events.
+	ID string
+	// Opts are the master's options under Salt's names.
+	Opts map[string]any
+	// Run publishes a job and waits for its returns. A target that nobody is in gives no answers and no error.
+	Run func(ctx context.Context, j Job) (map[string]Answer, error)
+	// Match lists the accepted minions that a target means, as far as the master knows them.
+	Match func(tgtType string, tgt any) ([]string, error)
+	// Connected lists the minions that are connected, with an address for each where it is known.
+	Connected func() (map[string]string, error)
+	// Fire puts an event on the master's bus.
+	Fire func(ctx context.Context, tag string, data map[string]any) error
+	// Pillar compiles a pillar.
+	Pillar pillar.Func
+	Keys   *keys.Store
+	Cache  *cache.Cache
+	Jobs   store.Store
+	Files  *fileserver.Server
+	// CacheDir is the master's cachedir, for the banks of cache.store and its like; "" is none.
+	CacheDir string
+	// Timeout and Gather are the options timeout and gather_job_timeout.
+	Timeout, Gather time.Duration
+	Log             *slog.Logger
+}
+
+// Job is what a runner publishes.
+type Job struct {
+	Tgt             any
+	TgtType, Fun    string
+	Args            []any
+	Kwargs          map[string]any
+	Ret, JID        string
+	Timeout, Gather time.Duration
+}
+
+// Answer is one minion's return.
+type Answer struct {
+	Value   any
+	Retcode int
+	Out     string
+}
+
+// Client runs runner functions.
+type Client struct {
+	host     *Host
+	registry *modules.Registry
+	env      *modules.Env
+}
+
+// NewClient makes a client of a host.
+func NewClient(h *Host) *Client {
+	if h.Log == nil {
+		h.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{host: h}
+	c.env = &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}
+	f := funcs{Host: h, client: c}
+	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
+		f.config(), f.test(), f.errorModule(), f.doc())
+	return c
+}
+
+// funcs are the functions of all runners.
+type funcs struct {
+	*Host
+	client *Client
+}
+
+// Request is one call.
+type Request struct {
+	Fun    string
+	Args   []any
+	Kwargs map[string]any
+	// JID is the id of the run; empty makes one. User is who asked.
+	JID, User string
+}
+
+// Result is what became of a call, as the event of its end has it.
+type Result struct {
+	JID string
+	// Return is the function's value, or the text of an error.
+	Return  any
+	Success bool
+	// Retcode is 1 when the function failed, and 0 else. Failed runs have it in their event.
+	Retcode int
+	// Missing is set when there is no such function; nothing was run and no event fired.
+	Missing bool
+}
+
+// Call runs one function. Its start and its end are events on the master's bus, salt/run/<jid>/new and …/ret.
+func (c *Client) Call(ctx context.Context, q Request) Result {
+	if q.JID == "" {
+		q.JID = string(protocol.NewJID(time.Now()))
+	}
+	res := Result{JID: q.JID}
+	if _, err := c.registry.Lookup(q.Fun, c.env); err != nil {
+		res.Return, res.Missing = "'"+q.Fun+"' is not available.", true
+		return res
+	}
+	funArgs := slices.Clone(q.Args)
+	if funArgs == nil {
+		funArgs = []any{}
+	}
+	if len(q.Kwargs) > 0 {
+		funArgs = append(funArgs, q.Kwargs)
+	}
+	data := map[string]any{"fun": "runner." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
+	c.fire(ctx, q.JID, "new", data)
+	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
+		Progress: func(item any) {
+			if m, ok := item.(map[string]any); ok {
+				c.fire(ctx, q.JID, "progress", m)
+			}
+		}})
+	res.Return, res.Success = out.Return, true
+	var invalid *modules.TypeError
+	switch {
+	case errors.As(out.Err, &invalid):
+		doc := ""
+		if def, err := c.registry.Lookup(q.Fun, c.env); err == nil {
+			doc = def.Doc
+		}
+		res.Return = "\nPassed invalid arguments: " + invalid.Error() + "\n\nUsage:\n" + doc
+	case out.Err != nil:
+		res.Return = "Exception occurred in runner " + q.Fun + ": " + out.Err.Error()
+		res.Success, res.Retcode = false, 1
+	}
+	if m, ok := res.Return.(map[string]any); ok && res.Success {
+		if state, ok := m["data"].(map[string]any); ok {
+			res.Success = checkResult(state)
+		}
+	}
+	data["return"], data["success"] = res.Return, res.Success
+	if res.Retcode != 0 {
+		data["retcode"] = int64(res.Retcode)
+	}
+	c.keep(ctx, q.JID, data)
+	c.fire(ctx, q.JID, "ret", data)
+	return res
+}
+
+// keep stores the run with the jobs, as one that the master did itself.
+func (c *Client) keep(ctx context.Context, jid string, data map[string]any) {
+	if c.host.Jobs == nil {
+		return
+	}
+	id := c.host.ID
+	err := c.host.Jobs.SaveJob(ctx, store.Job{JID: jid, Fun: data["fun"], Tgt: id, TgtType: "list", User: "root", Created: time.Now(),
+		Load: map[string]any{"id": id, "tgt": id, "jid": jid, "fun": data["fun"], "return": data}})
+	if err == nil {
+		_, err = c.host.Jobs.SaveReturn(ctx, store.Return{JID: jid, ID: id, Received: time.Now(),
+			Load: map[string]any{"id": id, "jid": jid, "fun": data["fun"], "return": data}})
+	}
+	if err != nil {
+		c.host.Log.Warn("cannot store the run of a runner", "jid", jid, "err", err)
+	}
+}
+
+// checkResult is Salt's look at the return of a state run on minions (salt.utils.state.check_result): every state of every
+// minion must not have failed.
+func checkResult(hosts map[string]any) bool {
+	if len(hosts) == 0 {
+		return false
+	}
+	for _, v := range hosts {
+		states, ok := v.(map[string]any)
+		if !ok {
+			return false
+		}
+		if r, ok := states["result"]; ok && r == false {
+			return false
+		}
+		for _, s := range states {
+			if one, ok := s.(map[string]any); ok {
+				if r, has := one["result"]; has && r == false {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// fire puts an event of a run on the bus. A bus that is not there is no reason not to run.
+func (c *Client) fire(ctx context.Context, jid, suffix string, data map[string]any) {
+	if c.host.Fire == nil {
+		return
+	}
+	if err := c.host.Fire(ctx, "salt/run/"+jid+"/"+suffix, data); err != nil {
+		c.host.Log.Debug("cannot fire event of runner", "jid", jid, "err", err)
+	}
+}
+
+// Docs is the documentation of the functions that name means: one function, all of a runner, or a glob; "" means all.
+func (c *Client) Docs(name string) map[string]string {
+	out := map[string]string{}
+	prefix := strings.TrimSuffix(name, ".") + "."
+	for _, fun := range c.registry.Functions(c.env) {
+		if name != "" && fun != name && !strings.HasPrefix(fun, prefix) {
+			continue
+		}
+		if def, err := c.registry.Lookup(fun, c.env); err == nil {
+			out[fun] = def.Doc
+		}
+	}
+	return out
+}
+
+// Argspec declares a function for those who type its arguments, nil when there is none.
+func (c *Client) Argspec(fun string) *modules.Def {
+	def, err := c.registry.Lookup(fun, c.env)
+	if err != nil {
+		return nil
+	}
+	return def
+}
+
+// errNeeds says that the host lacks a part.
+func errNeeds(what string) error { return modules.Errorf("this master has no %s", what) }
+
+func list(ids []string) []any {
+	out := make([]any, len(ids))
+	for i, id := range ids {
+		out[i] = id
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+)
+
+// fired is an event.
+type fired struct {
+	Tag  string
+	Data map[string]any
+}
+
+// newHost is a master in memory with two minions, one of which answers.
+func newHost(t *testing.T) (*Host, *[]fired) {
+	t.Helper()
+	k, err := keys.Open(keys.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cache.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.Close(); c.Close() })
+	jobs := store.NewMemory()
+	events := &[]fired{}
+	h := &Host{ID: "m_master", Opts: map[string]any{"file_roots": map[string]any{"base": []any{"/srv/salt"}}}, Keys: k, Cache: c, Jobs: jobs,
+		CacheDir: t.TempDir(),
+		Match:    func(string, any) ([]string, error) { return []string{"web1", "web2"}, nil },
+		Run: func(_ context.Context, j Job) (map[string]Answer, error) {
+			if j.Fun == "test.version" {
+				return map[string]Answer{"web1": {Value: "3006.1"}, "web2": {Value: "3999.0"}}, nil
+			}
+			return map[string]Answer{"web1": {Value: true}}, nil
+		},
+		Fire: func(_ context.Context, tag string, data map[string]any) error {
+			*events = append(*events, fired{tag, data})
+			return nil
+		},
+	}
+	for _, id := range []string{"web1", "web2"} {
+		if err := c.Store(id, cache.Data{Grains: map[string]any{"id": id}, Pillar: map[string]any{"p": id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h, events
+}
+
+func TestCalls(t *testing.T) {
+	h, _ := newHost(t)
+	c := NewClient(h)
+	for _, q := range []struct {
+		fun    string
+		args   []any
+		kwargs map[string]any
+		want   any
+	}{
+		{"manage.status", nil, nil, map[string]any{"up": []any{"web1"}, "down": []any{"web2"}}},
+		{"manage.down", nil, nil, []any{"web2"}},
+		{"manage.versions", nil, nil, map[string]any{"Master": "3007.15", "Minion requires update": map[string]any{"web1": "3006.1"},
+			"Minion newer than master": map[string]any{"web2": "3999.0"}}},
+		{"cache.grains", []any{"*"}, nil, map[string]any{"web1": map[string]any{"id": "web1"}, "web2": map[string]any{"id": "web2"}}},
+		{"cache.clear_pillar", []any{"*"}, nil, true},
+		{"cache.pillar", []any{"*"}, nil, map[string]any{"web1": map[string]any{}, "web2": map[string]any{}}},
+		{"cache.clear_all", nil, nil, false},
+		{"cache.store", []any{"a/b", "k", int64(1)}, nil, nil},
+		{"cache.fetch", []any{"a/b", "k"}, nil, int64(1)},
+		{"cache.list", []any{"a/b"}, nil, []any{"k"}},
+		{"cache.flush", []any{"a/b", "k"}, nil, true},
+		{"cache.flush", []any{"a/b", "k"}, nil, false},
+		{"config.get", []any{"file_roots:base:0"}, nil, "/srv/salt"},
+		{"config.get", []any{"none"}, map[string]any{"default": "x"}, "x"},
+		{"salt.execute", []any{"*", "test.ping"}, nil, map[string]any{"web1": true}},
+		{"test.arg", []any{"a"}, map[string]any{"b": int64(1)}, map[string]any{"args": []any{"a"}, "kwargs": map[string]any{"b": int64(1)}}},
+	} {
+		res := c.Call(t.Context(), Request{Fun: q.fun, Args: q.args, Kwargs: q.kwargs})
+		if diff := cmp.Diff(q.want, res.Return); diff != "" || !res.Success || res.Retcode != 0 {
+			t.Errorf("%s %v: success %v (-want +got):\n%s", q.fun, q.args, res.Success, diff)
+		}
+	}
+}
+
+// TestBanksStayInside: neither bank nor key lead out of the cache directory.
+func TestBanksStayInside(t *testing.T) {
+	h, _ := newHost(t)
+	c := NewClient(h)
+	for _, args := range [][]any{{"../x", "k"}, {"/etc", "k"}, {"a", "../k"}, {"a", "/k"}, {"", "k"}, {"a", ""}, {"a", ".."}} {
+		for _, fun := range []string{"cache.store", "cache.fetch", "cache.flush"} {
+			in := args
+			if fun == "cache.store" {
+				in = append(append([]any{}, args...), "data")
+			}
+			if res := c.Call(t.Context(), Request{Fun: fun, Args: in}); res.Success {
+				t.Errorf("%s %q gave %v", fun, in, res.Return)
+			}
+		}
+	}
+}
+
+// TestRunIsRecorded: a run is two events, and a job that can be looked up.
+func TestRunIsRecorded(t *testing.T) {
+	h, events := newHost(t)
+	c := NewClient(h)
+	const jid = "20250102030405678901"
+	c.Call(t.Context(), Request{Fun: "test.metasyntactic", Args: []any{"uk"}, JID: jid, User: "root"})
+	names := []any{"wibble", "wobble", "wubble", "flob"}
+	data := map[string]any{"fun": "runner.test.metasyntactic", "jid": jid, "user": "root", "fun_args": []any{"uk"}, "return": names, "success": true}
+	want := []fired{{"salt/run/" + jid + "/new", data}, {"salt/run/" + jid + "/ret", data}}
+	if diff := cmp.Diff(want, *events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	res := c.Call(t.Context(), Request{Fun: "jobs.lookup_jid", Args: []any{jid}})
+	if diff := cmp.Diff(map[string]any{"m_master": data}, res.Return); diff != "" {
+		t.Errorf("lookup (-want +got):\n%s", diff)
+	}
+	res = c.Call(t.Context(), Request{Fun: "error.error", Args: []any{"ValueError", "broken"}})
+	if res.Retcode != 1 || res.Success || res.Return != "Exception occurred in runner error.error: ValueError: broken" {
+		t.Errorf("an error gave %+v", res)
+	}
+	if res := c.Call(t.Context(), Request{Fun: "no.such"}); !res.Missing || res.Return != "'no.such' is not available." {
+		t.Errorf("an unknown function gave %+v", res)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.Local)
+	for in, want := range map[string]time.Time{
+		"2015, Mar 16 19:00:01": time.Date(2015, 3, 16, 19, 0, 1, 0, time.Local),
+		"2015-03-16":            time.Date(2015, 3, 16, 0, 0, 0, 0, time.Local),
+		"2015-03-16 19:00":      time.Date(2015, 3, 16, 19, 0, 0, 0, time.Local),
+		"19:00":                 time.Date(2025, 1, 2, 19, 0, 0, 0, time.Local),
+	} {
+		if got, err := parseTime(now, in); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v %v", in, got, err)
+		}
+	}
+	if _, err := parseTime(now, "never"); err == nil {
+		t.Error("never is a time")
+	}
+}
