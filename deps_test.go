@@ -102,7 +102,7 @@ func mayImport(from, to string) bool {
 
 // forModules names the internal rooms that speak the contract of modules and serve no one else.
 func forModules(r string) bool {
-	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/nss")
+	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/nss")
 }
 
 func TestArrows(t *testing.T) {

@@ -6,7 +6,12 @@ import (
 )
 
 // ExecError says that the work could not be done. Salt's CommandExecutionError; shown as "ERROR: <text>".
-type ExecError struct{ Msg string }
+type ExecError struct {
+	Msg string
+	// Info is what the exception's info holds, for callers that look at it: what changed before the work went wrong. The text
+	// shows it already.
+	Info any
+}
 
 func (e *ExecError) Error() string { return e.Msg }
 

@@ -16,7 +16,8 @@ import (
 
 // stockModules are the modules that are compared with stock Salt.
 func stockModules() []*modules.Module {
-	return append(append(agentModules(), systemModules()...), cmdmod.Module, configmod.Module, grainsmod.Module, pillarmod.Module, sysmod.Module, test.Module)
+	list := append(append(agentModules(), systemModules()...), pkgModules()...)
+	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, pillarmod.Module, sysmod.Module, test.Module)
 }
 
 // parts gives our side the parts of a minion that need other packages.

@@ -78,7 +78,7 @@ func ls(_ context.Context, c *modules.Call) (any, error) {
 
 func items(_ context.Context, c *modules.Call) (any, error) {
 	grains := nested.CopyMap(c.GrainData())
-	if isTrue(c.Value("sanitize")) {
+	if pytext.IsTrue(c.Value("sanitize")) {
 		sanitize(grains)
 	}
 	return grains, nil
@@ -112,27 +112,10 @@ func item(_ context.Context, c *modules.Call) (any, error) {
 		}
 		out[text] = v
 	}
-	if isTrue(c.Keywords["sanitize"]) {
+	if pytext.IsTrue(c.Keywords["sanitize"]) {
 		sanitize(out)
 	}
 	return out, nil
-}
-
-// isTrue reads a flag as Salt does: positive numbers, also as text, and "true" (salt/utils/data.py is_true).
-func isTrue(v any) bool {
-	if text, ok := v.(string); ok && strings.EqualFold(text, "true") {
-		return true
-	} else if ok {
-		n, err := modules.ToInt(text)
-		return err == nil && n > 0
-	}
-	switch v := v.(type) {
-	case int64:
-		return v > 0
-	case float64:
-		return v > 0
-	}
-	return pytext.Truth(v)
 }
 
 // sanitize hides what identifies a host.

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.aptpkg || modules.pkg
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/aptpkg" // execution module pkg

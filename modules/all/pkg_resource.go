@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.pkg_resource
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/pkgresource" // execution module pkg_resource

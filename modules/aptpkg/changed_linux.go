@@ -1,0 +1,15 @@
+package aptpkg
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// changed is when a file's status was changed last.
+func changed(info os.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(int64(st.Ctim.Sec), int64(st.Ctim.Nsec))
+	}
+	return info.ModTime()
+}
