@@ -23,6 +23,7 @@ import (
 //
 // pkg.version_cmp differs: versions are compared here by dpkg's rules; dpkg is not run for it.
 // pkg.del_repo, pkg.mod_repo differ: files are replaced atomically, components keep their order, and a file whose last line goes is emptied rather than left as it was.
+// pkg.which is added: Salt 3008 has it.
 
 // listsPath is where apt keeps the indexes.
 const listsPath = "/var/lib/apt/lists"

@@ -1,6 +1,8 @@
 package aptpkg
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -244,6 +246,9 @@ func (a *sources) save() error {
 			mode = info.Mode().Perm()
 		}
 		if err := atomicfile.WriteFile(a.c.Path(f), []byte(text[f].String()), mode); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = &fs.PathError{Op: "open", Path: f, Err: fs.ErrNotExist}
+			}
 			return modules.OSError(err)
 		}
 	}
