@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
@@ -28,6 +29,9 @@ type link struct {
 	files  func() modules.Files
 	local  bool   // there is no master at all
 	lazy   func() // reads the local pillar at first use; nil with a master
+
+	answered atomic.Int64 // when the master last answered an authentic request, in Unix nanoseconds
+	moves    atomic.Int32 // how often in a row its name led elsewhere
 
 	mu      sync.Mutex
 	list    []master             // guarded by mu; in the order in which they are tried

@@ -28,6 +28,8 @@ type Options struct {
 	Dialers map[string]transport.Dialer
 	// Wrap puts a layer, TLS, over connections to the master, see transport.ClientOptions.
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
+	// Lookup resolves the name of a master whose address may have changed; nil is the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]string, error)
 	// Grains gathers the grains from the configuration; nil means only the option grains.
 	Grains func(ctx context.Context, opts map[string]any) map[string]any
 	// Files makes the file client. Request asks the master; it is nil in local calls. nil means that there is none.

@@ -61,6 +61,9 @@ func (l *link) once(ctx context.Context, load map[string]any, c call) (any, erro
 		return nil, err
 	}
 	v, err := l.ask(ctx, s, load, c)
+	if err == nil {
+		l.answered.Store(time.Now().UnixNano())
+	}
 	if !errors.Is(err, protocol.ErrReauth) {
 		return v, err
 	}

@@ -24,6 +24,9 @@ var errUnresolvable = errors.New("the master cannot be resolved")
 // signinLimits bound a reply that nobody has authenticated yet.
 var signinLimits = payload.Limits{Depth: 16, Elements: 4096, Bytes: 512 << 10}
 
+// retryDNS is Salt's default for retry_dns, in seconds.
+const retryDNS = 30
+
 // verdicts counts what the masters of one round said.
 type verdicts struct {
 	pending, rejected, full, failed int
@@ -72,6 +75,10 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 			pause = backoff.Random(pause*9/10, pause*11/10)
 		} else {
 			pause = retry.Next()
+			if every := set.span("retry_dns", retryDNS, time.Second); v.unresolved > 0 && v.unresolved == v.failed && every > 0 && every != retryDNS*time.Second {
+				// Salt's own default means ours, which finds a name sooner.
+				pause = backoff.Random(every*9/10, every*11/10)
+			}
 			if v.permanent {
 				pause = max(pause, backoff.Random(wait/2, wait))
 			}

@@ -498,6 +498,17 @@ func TestNamesThatCannotBeResolvedYet(t *testing.T) {
 			t.Error("the lines about DNS are missing")
 		}
 		r.stop()
+		// retry_dns is the pause.
+		r.opts["retry_dns"] = int64(100)
+		*d = noDNS{Dialer: n.Dialer(), lookups: new(atomic.Int64), fail: 3}
+		begin = time.Now()
+		r.start()
+		r.until(Connected)
+		if gap := time.Since(begin); gap < 270*time.Second || gap > 340*time.Second {
+			t.Errorf("with retry_dns: 100 connected after %v", gap)
+		}
+		r.stop()
+		delete(r.opts, "retry_dns")
 		// With retry_dns_count the connection is given up, the minion stays.
 		r.opts["retry_dns_count"] = int64(3)
 		*d = noDNS{Dialer: n.Dialer(), lookups: new(atomic.Int64), fail: 1000}

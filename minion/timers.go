@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -146,20 +147,22 @@ func (m *Minion) returnInternal(ctx context.Context, l *link, fun string, arg []
 }
 
 // watcher looks after the connection to a master while it is served.
-type watcher struct{ alive, failback *repeating }
+type watcher struct{ alive, failback, name, key *repeating }
 
 func (w *watcher) stop() {
-	for _, r := range []*repeating{w.alive, w.failback} {
+	for _, r := range []*repeating{w.alive, w.failback, w.name, w.key} {
 		if r != nil {
 			r.stop()
 		}
 	}
 }
 
-// watch is options master_alive_interval and master_failback. Being alive means a round trip.
+// watch is options master_alive_interval and master_failback, and what Salt does not do: it looks after the master's name and
+// this minion's key. Being alive means a round trip.
 func (l *link) watch(ctx context.Context) *watcher {
 	set := l.m.settings()
-	w := &watcher{}
+	w := &watcher{name: l.watchName(ctx)}
+	w.key = repeat(backoff.Random(keyCheckMin, keyCheckMax), l.m.waitedFor(func() { l.checkKey(ctx, keyCheckMin/2) }))
 	alive := set.span("master_alive_interval", 0, time.Second)
 	if alive > 0 {
 		w.alive = repeat(alive, l.m.waitedFor(func() { l.checkAlive(ctx) }))
@@ -180,7 +183,11 @@ func (l *link) checkAlive(ctx context.Context) {
 		return
 	}
 	err := l.ping(ctx, s)
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
+		l.checkKey(ctx, aliveKeyCheck)
+		return
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	l.log.Warn("Master "+s.name+" does not answer", "err", err)
