@@ -200,6 +200,9 @@ func (l *link) refreshPillar(ctx context.Context) error {
 		}
 	}
 	l.pillar.put(data, err)
+	if err == nil {
+		l.m.pillarChanged()
+	}
 	return err
 }
 

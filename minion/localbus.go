@@ -114,6 +114,10 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 		})
 	case strings.HasPrefix(tag, "pillar_refresh"), strings.HasPrefix(tag, "grains_refresh"):
 		m.wg.Go(func() { m.refreshForBus(tag, o) })
+	case strings.HasPrefix(tag, "manage_schedule"), strings.HasPrefix(tag, "manage_beacons"):
+		m.manage(tag, data)
+	case strings.HasPrefix(tag, "beacons_refresh"):
+		m.beacons.Refresh()
 	case strings.HasPrefix(tag, "fire_master"):
 		if tag, _ := payload.Text(data["tag"]); tag != "" || data["events"] != nil {
 			m.toMasters(map[string]any{"cmd": "_minion_event", "tag": data["tag"], "data": data["data"], "events": data["events"],

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/minion/keys"
+	"github.com/brine-salt/brine/minion/schedule"
 	"github.com/brine-salt/brine/minion/spool"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -44,7 +46,10 @@ type Minion struct {
 	spool   *spool.Spool
 	returns sender
 	timers  timers
-	bus     localBus
+	// Set by Run before anything can ask for them.
+	schedule *schedule.Schedule
+	beacons  *beacon.Engine
+	bus      localBus
 
 	keyMu sync.Mutex // held while the cached master key is compared and written
 
@@ -125,6 +130,7 @@ func (m *Minion) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
 	if m.o.Ready != nil {
 		m.o.Ready()
@@ -133,9 +139,12 @@ func (m *Minion) Run(ctx context.Context) error {
 	m.reportInterrupted()
 	m.startTimers()
 	m.startLinks()
+	m.startDutiesEarly()
 	<-m.ctx.Done()
 	m.log.Info("The minion is stopping")
 	m.timers.stop()
+	m.schedule.Stop()
+	m.beacons.Stop()
 	m.returns.stop()
 	m.jobs.shutdown(m.o.StopTimeout)
 	m.closeLinks()
@@ -251,6 +260,8 @@ func (m *Minion) Reload(ctx context.Context) error {
 	}
 	m.relink(s)
 	m.startTimers()
+	m.schedule.Replace(s.dict("schedule"))
+	m.beacons.Replace(s.dict("beacons"))
 	return m.refreshAll(ctx)
 }
 

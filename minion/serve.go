@@ -193,6 +193,7 @@ func (l *link) greet(ctx context.Context, first bool) {
 	if first || l.pillar.failed() {
 		l.loadPillar(ctx)
 	}
+	l.m.startDuties()
 	if first {
 		l.m.mineUpdate(ctx)
 		l.startupStates(ctx)

@@ -121,3 +121,10 @@ type Agent interface {
 	// Restart stops the minion so that its supervisor starts it again.
 	Restart() error
 }
+
+// Manager is an [Agent] whose schedule and beacons can be managed.
+type Manager interface {
+	// Manage hands data to the minion as an event with the tag ("manage_schedule", "manage_beacons") does, and gives the event
+	// tagged answer with which the minion replies, nil when it does not or answer is "". ok tells whether there is a minion.
+	Manage(ctx context.Context, tag string, data map[string]any, answer string) (reply map[string]any, ok bool)
+}

@@ -1,0 +1,322 @@
+package beacon
+
+import (
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pydate"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+var certInfo = Kind{Name: "cert_info", Validate: func(_ *Host, config any) (bool, string) {
+	c, bad := mustList("cert_info", config)
+	if bad != "" {
+		return false, bad
+	}
+	if _, ok := c["files"]; !ok {
+		return false, "Configuration for cert_info beacon must contain files option."
+	}
+	return true, valid
+}, Look: lookCertificates}
+
+// notifyDays is how many days before its end a certificate is told about.
+const notifyDays = 45
+
+func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	c := flat(config)
+	everyDays, err := days(c["notify_days"], notifyDays)
+	if err != nil {
+		return nil, err
+	}
+	var certificates []any
+	files, _ := c["files"].([]any)
+	for _, x := range files {
+		path, limit := pytext.Str(x), everyDays
+		if m, ok := x.(map[string]any); ok {
+			if len(m) == 0 {
+				continue
+			}
+			path = sortedKeys(m)[0]
+			settings, _ := m[path].(map[string]any)
+			if limit, err = days(settings["notify_days"], everyDays); err != nil {
+				return nil, err
+			}
+		}
+		cert, err := readCertificate(h, path)
+		if err != nil {
+			h.Logger().Error(fmt.Sprintf("Unable to load certificate %s (%s)", path, err))
+			continue
+		}
+		// As in Salt the end, which is in UTC, is compared with the local clock.
+		left := int64(floorDays(cert.NotAfter.UTC().Sub(pydate.Now(h.Now()))))
+		if limit < 0 || left <= limit {
+			certificates = append(certificates, describe(path, cert, h.Now()))
+		}
+	}
+	if certificates == nil {
+		return nil, nil
+	}
+	return []map[string]any{{"certificates": certificates}}, nil
+}
+
+func days(v any, def int64) (int64, error) {
+	if v == nil {
+		return def, nil
+	}
+	return modules.ToInt(v)
+}
+
+func floorDays(d time.Duration) int {
+	n := int(d / (24 * time.Hour))
+	if d < 0 && d%(24*time.Hour) != 0 {
+		n--
+	}
+	return n
+}
+
+// maxCertificate bounds a file with a certificate.
+const maxCertificate = 1 << 20
+
+func readCertificate(h *Host, path string) (*x509.Certificate, error) {
+	f, err := os.Open(h.Path(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxCertificate))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return nil, errors.New("there is no certificate in it")
+		}
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+	}
+}
+
+func describe(path string, cert *x509.Certificate, now time.Time) map[string]any {
+	const raw, shown = "20060102150405Z", "2006-01-02 15:04:05Z"
+	issuer, issuerMap := name(cert.RawIssuer)
+	subject, subjectMap := name(cert.RawSubject)
+	var serial any = cert.SerialNumber.String()
+	if cert.SerialNumber.IsInt64() {
+		serial = cert.SerialNumber.Int64()
+	}
+	extensions := []any{}
+	for _, e := range cert.Extensions {
+		extensions = append(extensions, map[string]any{"ext_name": oidName(e.Id), "ext_data": extension(cert, e)})
+	}
+	return map[string]any{"cert_path": path, "issuer": issuer, "issuer_dict": issuerMap, "subject": subject, "subject_dict": subjectMap,
+		"notAfter_raw": cert.NotAfter.UTC().Format(raw), "notAfter": cert.NotAfter.UTC().Format(shown),
+		"notBefore_raw": cert.NotBefore.UTC().Format(raw), "notBefore": cert.NotBefore.UTC().Format(shown), "serial_number": serial,
+		"signature_algorithm": signatureName(cert.SignatureAlgorithm), "version": int64(cert.Version - 1), "extensions": extensions,
+		"has_expired": now.After(cert.NotAfter)}
+}
+
+// name is a distinguished name in OpenSSL's short names.
+func name(der []byte) (string, map[string]any) {
+	var rdn pkix.RDNSequence
+	if _, err := asn1.Unmarshal(der, &rdn); err != nil {
+		return "", map[string]any{}
+	}
+	var parts []string
+	m := map[string]any{}
+	for _, set := range rdn {
+		for _, a := range set {
+			key, value := attribute(a.Type), fmt.Sprint(a.Value)
+			parts = append(parts, fmt.Sprintf(`%s="%s"`, key, value))
+			m[key] = value
+		}
+	}
+	return strings.Join(parts, ","), m
+}
+
+func attribute(oid asn1.ObjectIdentifier) string {
+	switch oid.String() {
+	case "2.5.4.3":
+		return "CN"
+	case "2.5.4.4":
+		return "SN"
+	case "2.5.4.5":
+		return "serialNumber"
+	case "2.5.4.6":
+		return "C"
+	case "2.5.4.7":
+		return "L"
+	case "2.5.4.8":
+		return "ST"
+	case "2.5.4.9":
+		return "street"
+	case "2.5.4.10":
+		return "O"
+	case "2.5.4.11":
+		return "OU"
+	case "2.5.4.12":
+		return "title"
+	case "2.5.4.17":
+		return "postalCode"
+	case "2.5.4.42":
+		return "GN"
+	case "1.2.840.113549.1.9.1":
+		return "emailAddress"
+	case "0.9.2342.19200300.100.1.25":
+		return "DC"
+	case "0.9.2342.19200300.100.1.1":
+		return "UID"
+	}
+	return "UNDEF"
+}
+
+func oidName(oid asn1.ObjectIdentifier) string {
+	switch oid.String() {
+	case "2.5.29.14":
+		return "subjectKeyIdentifier"
+	case "2.5.29.15":
+		return "keyUsage"
+	case "2.5.29.17":
+		return "subjectAltName"
+	case "2.5.29.18":
+		return "issuerAltName"
+	case "2.5.29.19":
+		return "basicConstraints"
+	case "2.5.29.31":
+		return "cRLDistributionPoints"
+	case "2.5.29.32":
+		return "certificatePolicies"
+	case "2.5.29.35":
+		return "authorityKeyIdentifier"
+	case "2.5.29.37":
+		return "extendedKeyUsage"
+	case "1.3.6.1.5.5.7.1.1":
+		return "authorityInfoAccess"
+	case "1.3.6.1.4.1.11129.2.4.2":
+		return "signedCertificateTimestampList"
+	}
+	return "Unknown OID"
+}
+
+func signatureName(a x509.SignatureAlgorithm) string {
+	switch a {
+	case x509.SHA1WithRSA:
+		return "sha1WithRSAEncryption"
+	case x509.SHA256WithRSA:
+		return "sha256WithRSAEncryption"
+	case x509.SHA384WithRSA:
+		return "sha384WithRSAEncryption"
+	case x509.SHA512WithRSA:
+		return "sha512WithRSAEncryption"
+	case x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS:
+		return "rsassaPss"
+	case x509.ECDSAWithSHA1:
+		return "ecdsa-with-SHA1"
+	case x509.ECDSAWithSHA256:
+		return "ecdsa-with-SHA256"
+	case x509.ECDSAWithSHA384:
+		return "ecdsa-with-SHA384"
+	case x509.ECDSAWithSHA512:
+		return "ecdsa-with-SHA512"
+	case x509.PureEd25519:
+		return "ED25519"
+	}
+	return a.String()
+}
+
+// extension is an extension's content as Salt shows it: the usual ones in the words of Python's cryptography, others as bytes.
+func extension(cert *x509.Certificate, e pkix.Extension) string {
+	switch e.Id.String() {
+	case "2.5.29.19":
+		text := "CA:FALSE"
+		if cert.IsCA {
+			text = "CA:TRUE"
+		}
+		if cert.MaxPathLen > 0 || cert.MaxPathLenZero {
+			text += fmt.Sprintf(", pathlen:%d", cert.MaxPathLen)
+		}
+		return text
+	case "2.5.29.17":
+		var names []string
+		for _, n := range cert.DNSNames {
+			names = append(names, "DNS:"+n)
+		}
+		for _, n := range cert.IPAddresses {
+			names = append(names, "IP Address:"+n.String())
+		}
+		for _, n := range cert.EmailAddresses {
+			names = append(names, "email:"+n)
+		}
+		for _, n := range cert.URIs {
+			names = append(names, "URI:"+n.String())
+		}
+		return strings.Join(names, ", ")
+	case "2.5.29.14":
+		return "<SubjectKeyIdentifier(digest=" + pytext.Repr(cert.SubjectKeyId) + ")>"
+	case "2.5.29.35":
+		return "<AuthorityKeyIdentifier(key_identifier=" + pytext.Repr(cert.AuthorityKeyId) + ", authority_cert_issuer=None, authority_cert_serial_number=None)>"
+	case "2.5.29.15":
+		return keyUsage(cert.KeyUsage)
+	case "2.5.29.37":
+		return extendedUsage(cert)
+	}
+	return "<UnrecognizedExtension(oid=<ObjectIdentifier(oid=" + e.Id.String() + ", name=" + oidName(e.Id) + ")>, value=0x" + hex.EncodeToString(e.Value) + ")>"
+}
+
+func keyUsage(u x509.KeyUsage) string {
+	agreement := u&x509.KeyUsageKeyAgreement != 0
+	var parts []string
+	for _, x := range [...]struct {
+		name string
+		bit  x509.KeyUsage
+	}{{"digital_signature", x509.KeyUsageDigitalSignature}, {"content_commitment", x509.KeyUsageContentCommitment},
+		{"key_encipherment", x509.KeyUsageKeyEncipherment}, {"data_encipherment", x509.KeyUsageDataEncipherment},
+		{"key_agreement", x509.KeyUsageKeyAgreement}, {"key_cert_sign", x509.KeyUsageCertSign}, {"crl_sign", x509.KeyUsageCRLSign},
+		{"encipher_only", x509.KeyUsageEncipherOnly}, {"decipher_only", x509.KeyUsageDecipherOnly}} {
+		on := u&x.bit != 0
+		if !agreement && strings.HasSuffix(x.name, "_only") {
+			on = false
+		}
+		parts = append(parts, x.name+"="+pytext.Repr(on))
+	}
+	return "<KeyUsage(" + strings.Join(parts, ", ") + ")>"
+}
+
+func extendedUsage(cert *x509.Certificate) string {
+	var parts []string
+	add := func(oid, name string) { parts = append(parts, "<ObjectIdentifier(oid="+oid+", name="+name+")>") }
+	for _, u := range cert.ExtKeyUsage {
+		switch u {
+		case x509.ExtKeyUsageServerAuth:
+			add("1.3.6.1.5.5.7.3.1", "serverAuth")
+		case x509.ExtKeyUsageClientAuth:
+			add("1.3.6.1.5.5.7.3.2", "clientAuth")
+		case x509.ExtKeyUsageCodeSigning:
+			add("1.3.6.1.5.5.7.3.3", "codeSigning")
+		case x509.ExtKeyUsageEmailProtection:
+			add("1.3.6.1.5.5.7.3.4", "emailProtection")
+		case x509.ExtKeyUsageTimeStamping:
+			add("1.3.6.1.5.5.7.3.8", "timeStamping")
+		case x509.ExtKeyUsageOCSPSigning:
+			add("1.3.6.1.5.5.7.3.9", "OCSPSigning")
+		case x509.ExtKeyUsageAny:
+			add("2.5.29.37.0", "anyExtendedKeyUsage")
+		}
+	}
+	for _, oid := range cert.UnknownExtKeyUsage {
+		add(oid.String(), oidName(oid))
+	}
+	return "<ExtendedKeyUsage([" + strings.Join(parts, ", ") + "])>"
+}

@@ -1,0 +1,462 @@
+package beacon
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Kind is one kind of beacon: what Salt has as a module below salt/beacons.
+type Kind struct {
+	// Name is what configuration calls it.
+	Name string
+	// Available tells whether this host can have such beacons; nil is always.
+	Available func(h *Host) bool
+	// Validate checks a beacon's configuration.
+	Validate func(h *Host, config any) (ok bool, comment string)
+	// Look reports what has happened, one map for each event; "tag" in it is added to the event's tag.
+	Look func(ctx context.Context, h *Host, config []any) ([]map[string]any, error)
+	// Close gives back what the beacon holds; nil is nothing. config is that of the beacon's last look.
+	Close func(h *Host, config []any)
+}
+
+// Host is what beacons may ask of the minion and what they remember.
+type Host struct {
+	*modules.Env
+	// Exec calls an execution function.
+	Exec func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
+	// Memory is what beacons keep between looks, by a key of theirs.
+	Memory map[string]any
+}
+
+// Options are what an engine needs of its program.
+type Options struct {
+	// Beacons is the option beacons; it is copied.
+	Beacons map[string]any
+	// Pillar is the minion's, nil is none.
+	Pillar func() map[string]any
+	// Loop is the option loop_interval, 0 is a second.
+	Loop time.Duration
+	// Host makes what the beacons of one look see. The engine sets Memory.
+	Host func(ctx context.Context) *Host
+	// StateRunning tells whether a function of the module state runs, for disable_during_state_run.
+	StateRunning func() bool
+	// Send takes the events of one look: maps with tag, data and beacon_name.
+	Send func(events []any)
+	// Fire puts an event on the minion's bus, nil is nobody.
+	Fire func(tag string, data map[string]any)
+	// Spawn runs a function in a goroutine that the program waits for at its end; nil is go.
+	Spawn func(func())
+	Log   *slog.Logger
+}
+
+// Engine looks after the configured beacons. It is safe for concurrent use.
+type Engine struct {
+	o Options
+
+	mu      sync.Mutex
+	opts    map[string]any       // guarded by mu
+	due     map[string]time.Time // guarded by mu; when each beacon looks next
+	holding bool                 // guarded by mu; some beacon may hold something
+	timer   *time.Timer          // guarded by mu; nil while there is nothing to look at
+	ctx     context.Context
+	stopped bool // guarded by mu
+
+	look   sync.Mutex // held while beacons look
+	memory map[string]any
+	open   map[string]opened // guarded by look; beacons that may hold something
+	said   map[string]string // guarded by look
+}
+
+// opened is a beacon that has looked.
+type opened struct {
+	kind   *Kind
+	config []any
+}
+
+// New makes an engine; nothing happens before Start.
+func New(o Options) *Engine {
+	if o.Loop <= 0 {
+		o.Loop = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Spawn == nil {
+		o.Spawn = func(f func()) { go f() }
+	}
+	e := &Engine{o: o}
+	e.opts, _ = clone(o.Beacons).(map[string]any)
+	if e.opts == nil {
+		e.opts = map[string]any{}
+	}
+	return e
+}
+
+// Start begins to look, until ctx ends.
+func (e *Engine) Start(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx == nil {
+		e.ctx = ctx
+	}
+	e.plan()
+}
+
+// Stop ends it and gives back what the beacons hold.
+func (e *Engine) Stop() {
+	e.mu.Lock()
+	e.stopped = true
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+	e.mu.Unlock()
+	e.look.Lock()
+	defer e.look.Unlock()
+	e.closeAll(func(string) bool { return true })
+}
+
+// Refresh takes note of a changed pillar.
+func (e *Engine) Refresh() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.plan()
+}
+
+// Replace takes a changed configuration.
+func (e *Engine) Replace(beacons map[string]any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opts, _ = clone(beacons).(map[string]any)
+	if e.opts == nil {
+		e.opts = map[string]any{}
+	}
+	e.plan()
+}
+
+// all is the whole configuration; that of the minion wins over the pillar. Called with mu held.
+func (e *Engine) all(pillar, opts bool) map[string]any {
+	beacons := map[string]any{}
+	if pillar && e.o.Pillar != nil {
+		m, _ := e.o.Pillar()["beacons"].(map[string]any)
+		maps.Copy(beacons, m)
+	}
+	if opts {
+		maps.Copy(beacons, e.opts)
+	}
+	return beacons
+}
+
+// enabled are the beacons to look at. Called with mu held.
+func (e *Engine) enabled() map[string]any {
+	all := e.all(true, true)
+	if on, ok := all["enabled"]; ok && !pytext.Truth(on) {
+		return nil
+	}
+	maps.DeleteFunc(all, func(name string, config any) bool {
+		if name == "enabled" {
+			return true
+		}
+		on, ok := flat(config)["enabled"]
+		return ok && !pytext.Truth(on)
+	})
+	return all
+}
+
+// flat is a beacon's configuration as one map.
+func flat(config any) map[string]any {
+	switch c := config.(type) {
+	case map[string]any:
+		return c
+	case []any:
+		m := map[string]any{}
+		for _, x := range c {
+			if part, ok := x.(map[string]any); ok {
+				maps.Copy(m, part)
+			}
+		}
+		return m
+	}
+	return nil
+}
+
+// interval is how often a beacon looks.
+func (e *Engine) interval(config any) time.Duration {
+	v, ok := flat(config)["interval"]
+	if !ok || !pytext.Truth(v) {
+		return 0
+	}
+	f, err := number(v)
+	if err != nil {
+		return 0
+	}
+	return max(time.Duration(f*float64(time.Second)), e.o.Loop)
+}
+
+// plan sets the timer to the next look of any beacon. Called with mu held.
+func (e *Engine) plan() {
+	if e.ctx == nil || e.stopped || e.ctx.Err() != nil {
+		return
+	}
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+	beacons := e.enabled()
+	now := time.Now()
+	var first time.Time
+	for name, config := range beacons {
+		at, ok := e.due[name]
+		if !ok {
+			// As in Salt a beacon with an interval looks for the first time when it has passed once.
+			at = now.Add(e.interval(config))
+			if e.due == nil {
+				e.due = map[string]time.Time{}
+			}
+			e.due[name] = at
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	maps.DeleteFunc(e.due, func(name string, _ time.Time) bool { _, ok := beacons[name]; return !ok })
+	if first.IsZero() && e.holding {
+		first = now // those that are gone give back what they hold
+	}
+	if !first.IsZero() {
+		e.timer = time.AfterFunc(max(first.Sub(now), 0), e.turn)
+	}
+}
+
+// turn looks at the beacons whose time has come.
+func (e *Engine) turn() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return
+	}
+	e.o.Spawn(func() {
+		e.look.Lock()
+		defer e.look.Unlock()
+		e.mu.Lock()
+		if e.stopped || e.ctx.Err() != nil {
+			e.mu.Unlock()
+			return
+		}
+		beacons := e.enabled()
+		now := time.Now()
+		ready := map[string][]any{}
+		for name, config := range beacons {
+			at, ok := e.due[name]
+			if !ok || at.After(now) {
+				continue
+			}
+			e.due[name] = now.Add(max(e.interval(config), e.o.Loop))
+			list, isList := clone(config).([]any)
+			if !isList {
+				e.say(name, "Configuration for beacon must be a list.")
+				continue
+			}
+			ready[name] = list
+			e.dropEnabled(name)
+		}
+		ctx := e.ctx
+		e.mu.Unlock()
+		e.closeAll(func(name string) bool { _, ok := beacons[name]; return !ok })
+		if events := e.process(ctx, ready); len(events) > 0 && ctx.Err() == nil {
+			e.o.Send(events)
+		}
+		e.mu.Lock()
+		e.holding = len(e.open) > 0
+		e.plan()
+		e.mu.Unlock()
+	})
+}
+
+// dropEnabled takes "enabled: true" out of a beacon that looks, as Salt does. Called with mu held.
+func (e *Engine) dropEnabled(name string) {
+	list, ok := e.opts[name].([]any)
+	if !ok {
+		return
+	}
+	e.opts[name] = slices.DeleteFunc(slices.Clone(list), func(x any) bool {
+		m, ok := x.(map[string]any)
+		_, on := m["enabled"]
+		return ok && on
+	})
+}
+
+// process lets the beacons look, by name, and gives their events (salt/beacons/__init__.py: Beacon.process).
+func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
+	if len(beacons) == 0 {
+		return nil
+	}
+	h := e.host(ctx)
+	var events []any
+	for _, name := range slices.Sorted(maps.Keys(beacons)) {
+		config := beacons[name]
+		settings := flat(config)
+		kind := e.kind(h, moduleOf(name, settings))
+		if kind == nil {
+			e.say(name, "Unable to process beacon "+name)
+			continue
+		}
+		if ok, comment := kind.Validate(h, clone(config)); !ok {
+			e.say(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
+			continue
+		}
+		delete(e.said, name)
+		config = slices.DeleteFunc(append(config, map[string]any{"_beacon_name": name}), func(x any) bool {
+			m, _ := x.(map[string]any)
+			_, enabled := m["enabled"]
+			_, interval := m["interval"]
+			_, pause := m["disable_during_state_run"]
+			return enabled || interval || pause
+		})
+		if pytext.Truth(settings["disable_during_state_run"]) && e.o.StateRunning != nil && e.o.StateRunning() {
+			e.close(h, name, opened{kind, config})
+			continue
+		}
+		e.remember(name, opened{kind, config})
+		events = append(events, e.ask(ctx, h, kind, name, config)...)
+		if pytext.Truth(settings["run_once"]) {
+			e.mu.Lock()
+			e.setEnabled(name, false)
+			e.mu.Unlock()
+		}
+	}
+	return events
+}
+
+// ask lets one beacon look.
+func (e *Engine) ask(ctx context.Context, h *Host, kind *Kind, name string, config []any) []any {
+	tag := "salt/beacon/" + h.ID + "/" + name + "/"
+	found, err := look(ctx, h, kind, config)
+	if err != nil {
+		e.o.Log.Error("Unable to start "+name+" beacon, "+err.Error(), "beacon", name)
+		return []any{map[string]any{"tag": tag, "error": err.Error(), "data": map[string]any{}, "beacon_name": kind.Name}}
+	}
+	var events []any
+	for _, data := range found {
+		full := tag
+		if more, ok := data["tag"]; ok {
+			full += pytext.Str(more)
+			delete(data, "tag")
+		}
+		if _, ok := data["id"]; !ok {
+			data["id"] = h.ID
+		}
+		events = append(events, map[string]any{"tag": full, "data": data, "beacon_name": kind.Name})
+	}
+	return events
+}
+
+// look catches a panic of a beacon: one bad beacon must not end the minion.
+func look(ctx context.Context, h *Host, kind *Kind, config []any) (found []map[string]any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = modules.Errorf("%v", p)
+		}
+	}()
+	return kind.Look(ctx, h, config)
+}
+
+func (e *Engine) host(ctx context.Context) *Host {
+	h := e.o.Host(ctx)
+	if e.memory == nil {
+		e.memory = map[string]any{}
+	}
+	h.Memory = e.memory
+	return h
+}
+
+func moduleOf(name string, settings map[string]any) string {
+	if m, ok := settings["beacon_module"]; ok && pytext.Truth(m) {
+		return pytext.Str(m)
+	}
+	return name
+}
+
+// kind finds a kind that this host can have.
+func (e *Engine) kind(h *Host, name string) *Kind {
+	for _, k := range kinds() {
+		if k.Name == name && (k.Available == nil || k.Available(h)) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (e *Engine) remember(name string, o opened) {
+	if o.kind.Close == nil {
+		return
+	}
+	if e.open == nil {
+		e.open = map[string]opened{}
+	}
+	e.open[name] = o
+}
+
+func (e *Engine) close(h *Host, name string, o opened) {
+	if o.kind.Close != nil {
+		o.kind.Close(h, o.config)
+	}
+	delete(e.open, name)
+}
+
+func (e *Engine) closeAll(which func(name string) bool) {
+	for name, o := range e.open {
+		if which(name) {
+			e.close(e.host(context.Background()), name, o)
+		}
+	}
+}
+
+// say logs what is wrong with a beacon, once until it changes.
+func (e *Engine) say(name, what string) {
+	if e.said == nil {
+		e.said = map[string]string{}
+	}
+	if e.said[name] != what {
+		e.said[name] = what
+		e.o.Log.Error(what, "beacon", name)
+	}
+}
+
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			m[k] = clone(x)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, x := range v {
+			l[i] = clone(x)
+		}
+		return l
+	}
+	return v
+}
+
+// number is a value as Python's float takes it.
+func number(v any) (float64, error) {
+	switch v := v.(type) {
+	case float64:
+		return v, nil
+	case string:
+		return parseFloat(strings.TrimSpace(v))
+	}
+	n, err := modules.ToInt(v)
+	return float64(n), err
+}

@@ -1,0 +1,194 @@
+package beacon
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pydate"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// Files of logins, and the size of a record in them (struct utmp of the C library).
+const (
+	btmpFile, wtmpFile = "/var/log/btmp", "/var/log/wtmp"
+	recordSize         = 384
+)
+
+var btmp = Kind{Name: "btmp", Available: isFile(btmpFile), Validate: validateLogins("btmp"), Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	return lookLogins(ctx, h, config, "btmp", btmpFile, nil)
+}}
+
+var wtmp = Kind{Name: "wtmp", Available: isFile(wtmpFile), Validate: validateLogins("wtmp"), Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	return lookLogins(ctx, h, config, "wtmp", wtmpFile, sessions(h))
+}}
+
+func isFile(path string) func(*Host) bool {
+	return func(h *Host) bool {
+		info, err := os.Stat(h.Path(path))
+		return err == nil && info.Mode().IsRegular()
+	}
+}
+
+func validateLogins(name string) func(*Host, any) (bool, string) {
+	return func(_ *Host, config any) (bool, string) {
+		c, bad := mustList(name, config)
+		if bad != "" {
+			return false, bad
+		}
+		for _, part := range [...]struct{ key, what string }{{"users", "User"}, {"groups", "Group"}, {"defaults", "Defaults"}} {
+			v, ok := c[part.key]
+			if !ok {
+				continue
+			}
+			m, ok := v.(map[string]any)
+			if !ok {
+				return false, part.what + " configuration for " + name + " beacon must be a dictionary."
+			}
+			ranges := []any{m["time_range"]}
+			if part.key != "defaults" {
+				ranges = nil
+				for _, k := range sortedKeys(m) {
+					one, _ := m[k].(map[string]any)
+					ranges = append(ranges, one["time_range"])
+				}
+			}
+			for _, r := range ranges {
+				if bad := badTimeRange(name, r); bad != "" {
+					return false, bad
+				}
+			}
+		}
+		return true, valid
+	}
+}
+
+func badTimeRange(name string, r any) string {
+	if !pytext.Truth(r) {
+		return ""
+	}
+	m, ok := r.(map[string]any)
+	if !ok && !strings.Contains(pytext.Str(r), "start") {
+		return "The time_range parameter for " + name + " beacon must contain start & end options."
+	}
+	_, start := m["start"]
+	_, end := m["end"]
+	switch {
+	case ok && (!start || !end):
+		return "The time_range parameter for " + name + " beacon must contain start & end options."
+	case !ok:
+		return "The time_range parameter for " + name + " beacon must be a dictionary."
+	}
+	return ""
+}
+
+// record reads one login record.
+func record(b []byte) map[string]any {
+	text := func(from, to int) string {
+		return strings.ToValidUTF8(strings.Trim(string(b[from:to]), "\x00"), "\uFFFD")
+	}
+	le := binary.NativeEndian
+	return map[string]any{
+		"type": int64(int16(le.Uint16(b[0:]))), "PID": int64(int32(le.Uint32(b[4:]))), "line": text(8, 40), "inittab": text(40, 44),
+		"user": text(44, 76), "hostname": text(76, 332),
+		// Salt reads e_termination and e_exit as "exit_status" and "session", and so on: each name stands one field too early.
+		"exit_status": int64(int16(le.Uint16(b[332:]))), "session": int64(int16(le.Uint16(b[334:]))), "time": int64(int32(le.Uint32(b[336:]))),
+		"addr": int64(int32(le.Uint32(b[340:]))),
+	}
+}
+
+// sessions adds to the records of wtmp who logged in and out.
+func sessions(h *Host) func(event map[string]any) {
+	lines, _ := h.Memory["wtmp.tty"].(map[string]any)
+	if lines == nil {
+		lines = map[string]any{}
+		h.Memory["wtmp.tty"] = lines
+	}
+	return func(event map[string]any) {
+		line := event["line"].(string)
+		switch event["type"] {
+		case int64(7):
+			event["action"] = "login"
+			lines[line] = event["user"]
+		case int64(8):
+			event["action"] = "logout"
+			if user, ok := lines[line]; ok {
+				event["user"] = user
+				delete(lines, line)
+			}
+		}
+	}
+}
+
+func lookLogins(ctx context.Context, h *Host, config []any, name, path string, more func(map[string]any)) ([]map[string]any, error) {
+	text, err := growth(h, name+".loc", path)
+	if err != nil {
+		return nil, err
+	}
+	// growth has counted an unfinished record already; it is read again with its rest.
+	if rest := len(text) % recordSize; rest != 0 {
+		h.Memory[name+".loc"] = h.Memory[name+".loc"].(int64) - int64(rest)
+		text = text[:len(text)-rest]
+	}
+	if len(text) == 0 {
+		return nil, nil
+	}
+	users, defaults := loginUsers(ctx, h, config)
+	now := pydate.Now(h.Now())
+	var found []map[string]any
+	for ; len(text) > 0; text = text[recordSize:] {
+		event := record(text)
+		if more != nil {
+			more(event)
+		}
+		limit := defaults
+		if len(users) > 0 {
+			user, ok := users[event["user"].(string)]
+			if !ok {
+				continue
+			}
+			if m, _ := user.(map[string]any); m["time_range"] != nil {
+				limit = m
+			}
+		}
+		if r, ok := limit["time_range"]; !ok || inTimeRange(r, now) {
+			found = append(found, event)
+		}
+	}
+	return found, nil
+}
+
+// loginUsers are the users that the configuration names, the members of its groups, and what holds for all.
+func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map[string]any) {
+	c := flat(config)
+	users, _ = clone(c["users"]).(map[string]any)
+	if users == nil {
+		users = map[string]any{}
+	}
+	defaults, _ = c["defaults"].(map[string]any)
+	groups, _ := c["groups"].(map[string]any)
+	for _, group := range sortedKeys(groups) {
+		info, err := h.Exec(ctx, "group.info", []any{group}, nil)
+		m, _ := info.(map[string]any)
+		if err != nil || len(m) == 0 {
+			h.Logger().Warn("Group " + group + " does not exist, ignoring.")
+			continue
+		}
+		members, _ := m["members"].([]any)
+		for _, x := range members {
+			if _, ok := users[pytext.Str(x)]; !ok {
+				users[pytext.Str(x)] = groups[group]
+			}
+		}
+	}
+	return users, defaults
+}
+
+func inTimeRange(r any, now time.Time) bool {
+	m, _ := r.(map[string]any)
+	start, err1 := pydate.Parse(pytext.Str(m["start"]), now)
+	end, err2 := pydate.Parse(pytext.Str(m["end"]), now)
+	return err1 == nil && err2 == nil && !now.Before(start) && !now.After(end)
+}

@@ -1,0 +1,241 @@
+package beacon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// maxGrowth bounds what is read of a log at one look; the rest waits for the next.
+const maxGrowth = 1 << 20
+
+var logFile = Kind{Name: "log", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
+	c, bad := mustList("log", config)
+	if bad != "" {
+		return false, bad
+	}
+	if _, ok := c["file"]; !ok {
+		return false, "Configuration for log beacon must contain file option."
+	}
+	return true, valid
+}, Look: lookLog}
+
+func logEvent(tag, match, raw, problem string) map[string]any {
+	return map[string]any{"tag": tag, "match": match, "raw": raw, "error": problem}
+}
+
+func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	c := flat(config)
+	path := pytext.Str(c["file"])
+	// Salt has one place for all log beacons, so that two of them disturb each other; here each has its own.
+	text, err := growth(h, "log."+pytext.Str(c["_beacon_name"])+"."+path, path)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	var found []map[string]any
+	tags, _ := c["tags"].(map[string]any)
+	type pattern struct {
+		tag string
+		re  *pyre.Regexp
+	}
+	var patterns []pattern
+	for _, tag := range sortedKeys(tags) {
+		m, _ := tags[tag].(map[string]any)
+		if !pytext.Truth(m["regex"]) {
+			continue
+		}
+		re, err := pyre.Compile(pytext.Str(m["regex"]), 0)
+		if err != nil {
+			found = append(found, logEvent(tag, "no", "", "bad regex"))
+			continue
+		}
+		patterns = append(patterns, pattern{tag, re})
+	}
+	for _, line := range pytext.SplitLines(strings.ToValidUTF8(string(text), "\uFFFD"), false) {
+		for _, p := range patterns {
+			m, err := p.re.Match(line)
+			switch {
+			case err != nil:
+				found = append(found, logEvent(p.tag, "no", "", "bad match"))
+			case m != nil:
+				found = append(found, logEvent(p.tag, "yes", line, ""))
+			}
+		}
+	}
+	return found, nil
+}
+
+// growth is what was written to a file since the last look, nil at the first one. A file that got shorter is begun anew.
+func growth(h *Host, key, path string) ([]byte, error) {
+	f, err := os.Open(h.Path(path))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, modules.Errorf("%s is not a file", path)
+	}
+	at, known := h.Memory[key].(int64)
+	if !known {
+		h.Memory[key] = info.Size()
+		return nil, nil
+	}
+	if info.Size() < at {
+		at = 0
+	}
+	text := make([]byte, min(info.Size()-at, maxGrowth))
+	n, err := f.ReadAt(text, at)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	text = text[:n]
+	if n == maxGrowth { // whole lines only
+		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
+			text = text[:i+1]
+		}
+	}
+	h.Memory[key] = at + int64(len(text))
+	return text, nil
+}
+
+var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.Which("journalctl") != "" }, Validate: func(_ *Host, config any) (bool, string) {
+	c, bad := mustList("journald", config)
+	if bad != "" {
+		return false, bad
+	}
+	services, _ := c["services"].(map[string]any)
+	for _, x := range services {
+		if !isMap(x) {
+			return false, "Services configuration for journald beacon must be a list of dictionaries."
+		}
+	}
+	return true, valid
+}, Look: lookJournal}
+
+const (
+	// maxEntries bounds the journal entries of one look; the rest waits for the next.
+	maxEntries = 1000
+	journalEnd = "journald.cursor"
+)
+
+func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	cursor, known := h.Memory[journalEnd].(string)
+	args := []string{"journalctl", "--no-pager", "--quiet", "--output=json", "--all"}
+	if known && cursor != "" {
+		args = append(args, "--after-cursor="+cursor)
+	} else {
+		args = append(args, "--lines=1")
+	}
+	res, err := h.Cmd(ctx, modules.Command{Args: args, Timeout: time.Minute, Limit: 16 << 20})
+	if err != nil {
+		return nil, err
+	}
+	var found []map[string]any
+	services, _ := flat(config)["services"].(map[string]any)
+	n := 0
+	for line := range bytes.Lines(res.Stdout) {
+		var entry map[string]any
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		if d.Decode(&entry) != nil {
+			continue
+		}
+		if c, ok := entry["__CURSOR"].(string); ok {
+			cursor = c
+		}
+		if !known {
+			continue
+		}
+		found = append(found, journalMatches(journalFields(entry), services)...)
+		if n++; n == maxEntries {
+			break
+		}
+	}
+	h.Memory[journalEnd] = cursor
+	return found, nil
+}
+
+// journalMatches are the events of one entry: one for every service all of whose fields it has.
+func journalMatches(entry, services map[string]any) []map[string]any {
+	var found []map[string]any
+	for _, name := range sortedKeys(services) {
+		fields, _ := services[name].(map[string]any)
+		fits := true
+		for k, v := range fields {
+			have, ok := entry[k]
+			fits = fits && ok && same(have, v)
+		}
+		if fits {
+			event := clone(entry).(map[string]any)
+			event["tag"] = name
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// journalFields gives the fields of an entry the types and spellings that Python's systemd module and Salt make of them.
+func journalFields(entry map[string]any) map[string]any {
+	out := make(map[string]any, len(entry))
+	for k, v := range entry {
+		text, ok := v.(string)
+		if !ok {
+			if list, isList := v.([]any); isList {
+				v = string(bytesOf(list))
+			}
+			out[k] = v
+			continue
+		}
+		out[k] = journalField(k, text)
+	}
+	if boot, ok := out["_BOOT_ID"].(string); ok {
+		if micro, ok := out["__MONOTONIC_TIMESTAMP"].(int64); ok {
+			out["__MONOTONIC_TIMESTAMP"] = []any{fmt.Sprintf("datetime.timedelta(seconds=%d, microseconds=%d)", micro/1e6, micro%1e6), boot}
+		}
+	}
+	return out
+}
+
+// bytesOf is a field that is no text: journalctl writes its bytes as numbers.
+func bytesOf(list []any) []byte {
+	b := make([]byte, 0, len(list))
+	for _, x := range list {
+		n, _ := strconv.Atoi(fmt.Sprint(x))
+		b = append(b, byte(n))
+	}
+	return b
+}
+
+func journalField(k, text string) any {
+	switch k {
+	case "PRIORITY", "_PID", "_UID", "_GID", "_AUDIT_SESSION", "_AUDIT_LOGINUID", "ERRNO", "CODE_LINE", "SYSLOG_FACILITY", "SYSLOG_PID",
+		"LEADER", "SESSION_ID", "USERSPACE_USEC", "INITRD_USEC", "KERNEL_USEC", "EXIT_STATUS", "EXIT_CODE", "_SOURCE_MONOTONIC_TIMESTAMP",
+		"__MONOTONIC_TIMESTAMP", "N_RESTARTS", "OBJECT_PID", "OBJECT_UID", "OBJECT_GID":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	case "_BOOT_ID", "_MACHINE_ID", "MESSAGE_ID":
+		if len(text) == 32 {
+			return fmt.Sprintf("UUID('%s-%s-%s-%s-%s')", text[:8], text[8:12], text[12:16], text[16:20], text[20:])
+		}
+	case "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return pytext.Repr(time.UnixMicro(n).Local())
+		}
+	}
+	return text
+}

@@ -1,0 +1,168 @@
+package beacon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// prefix is what the tags of the answers begin with.
+const prefix = "/salt/minion/"
+
+// Manage does what an event with the tag manage_beacons asks for (salt/minion.py: manage_beacons) and gives the event that
+// answers it, nil if there is none.
+func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any {
+	name := text(data["name"])
+	fun := text(data["func"])
+	if fun == "validate_beacon" {
+		return e.validate(ctx, name, data["beacon_data"])
+	}
+	if fun == "list_available" {
+		return e.available(ctx)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer e.plan()
+	switch fun {
+	case "add":
+		verb := "Added new beacon item: "
+		if _, ok := e.opts[name]; ok {
+			verb = "Updating settings for beacon item: "
+		}
+		return e.put(name, data["beacon_data"], "minion_beacon_add_complete", verb+name,
+			fmt.Sprintf("Cannot update beacon item %s, because it is configured in pillar.", name))
+	case "modify":
+		return e.put(name, data["beacon_data"], "minion_beacon_modify_complete", "Updating settings for beacon item: "+name,
+			fmt.Sprintf("Cannot modify beacon item %s, it is configured in pillar.", name))
+	case "delete":
+		return e.remove(name)
+	case "enable", "disable":
+		e.opts["enabled"] = fun == "enable"
+		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": clone(e.opts)})
+	case "enable_beacon", "disable_beacon":
+		return e.switchOne(name, fun == "enable_beacon")
+	case "list":
+		beacons := e.all(pytext.Truth(data["include_pillar"]), pytext.Truth(data["include_opts"]))
+		return e.fire("minion_beacons_list_complete", map[string]any{"complete": true, "beacons": clone(beacons)})
+	case "reset":
+		e.opts = map[string]any{}
+		return e.fire("minion_beacon_reset_complete", map[string]any{"complete": true, "comment": "Beacons have been reset", "beacons": map[string]any{}})
+	}
+	e.o.Log.Error(fmt.Sprintf("Function %q is unavailable in salt.utils.beacons", fun))
+	return nil
+}
+
+func (e *Engine) fire(tag string, data map[string]any) map[string]any {
+	if e.o.Fire != nil {
+		e.o.Fire(prefix+tag, data)
+	}
+	return data
+}
+
+// answer is the event after a change of one beacon.
+func (e *Engine) answer(tag string, complete bool, comment string) map[string]any {
+	return e.fire(tag, map[string]any{"complete": complete, "comment": comment, "beacons": clone(e.opts)})
+}
+
+func (e *Engine) inPillar(name string) bool {
+	_, ok := e.all(true, false)[name]
+	return ok
+}
+
+func (e *Engine) put(name string, config any, tag, done, refused string) map[string]any {
+	if e.inPillar(name) {
+		return e.answer(tag, false, refused)
+	}
+	e.opts[name] = clone(config)
+	delete(e.due, name)
+	return e.answer(tag, true, done)
+}
+
+func (e *Engine) remove(name string) map[string]any {
+	const tag = "minion_beacon_delete_complete"
+	if e.inPillar(name) {
+		return e.answer(tag, false, fmt.Sprintf("Cannot delete beacon item %s, it is configured in pillar.", name))
+	}
+	comment := fmt.Sprintf("Beacon item %s not found.", name)
+	if _, ok := e.opts[name]; ok {
+		delete(e.opts, name)
+		comment = "Deleting beacon item: " + name
+	}
+	return e.answer(tag, true, comment)
+}
+
+func (e *Engine) switchOne(name string, on bool) map[string]any {
+	verb, tag, doing := "enable", "minion_beacon_enabled_complete", "Enabling"
+	if !on {
+		verb, tag, doing = "disable", "minion_beacon_disabled_complete", "Disabling"
+	}
+	if e.inPillar(name) {
+		return e.answer(tag, false, fmt.Sprintf("Cannot %s beacon item %s, it is configured in pillar.", verb, name))
+	}
+	e.setEnabled(name, on)
+	return e.answer(tag, true, doing+" beacon item "+name)
+}
+
+// setEnabled is called with mu held.
+func (e *Engine) setEnabled(name string, on bool) {
+	switch c := e.opts[name].(type) {
+	case map[string]any:
+		c["enabled"] = on
+	case []any:
+		list, _ := clone(c).([]any)
+		for _, x := range list {
+			if m, ok := x.(map[string]any); ok {
+				if _, ok := m["enabled"]; ok {
+					m["enabled"] = on
+					e.opts[name] = list
+					return
+				}
+			}
+		}
+		e.opts[name] = append(list, map[string]any{"enabled": on})
+	}
+}
+
+func (e *Engine) validate(ctx context.Context, name string, config any) map[string]any {
+	e.look.Lock()
+	defer e.look.Unlock()
+	kind := name
+	if list, ok := config.([]any); ok && len(list) > 0 {
+		first, _ := list[0].(map[string]any)
+		kind = moduleOf(name, first) // Salt looks at the first item only
+	}
+	h := e.host(ctx)
+	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
+	if k := e.kind(h, kind); k != nil {
+		valid, comment = k.Validate(h, clone(config))
+	}
+	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
+}
+
+func (e *Engine) available(ctx context.Context) map[string]any {
+	e.look.Lock()
+	defer e.look.Unlock()
+	h := e.host(ctx)
+	names := []any{}
+	for _, k := range kinds() {
+		if k.Available == nil || k.Available(h) {
+			names = append(names, k.Name)
+		}
+	}
+	return e.fire("minion_beacons_list_available_complete", map[string]any{"complete": true, "beacons": names})
+}
+
+func text(v any) string {
+	if !pytext.Truth(v) {
+		return ""
+	}
+	return pytext.Str(v)
+}
+
+func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package beacon
+
+func platformKinds() []*Kind { return nil }

@@ -1,0 +1,379 @@
+package beacon
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+var service = Kind{Name: "service", Validate: func(_ *Host, config any) (bool, string) {
+	c, bad := mustList("service", config)
+	if bad != "" {
+		return false, bad
+	}
+	v, ok := c["services"]
+	if !ok {
+		return false, "Configuration for service beacon requires services."
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return false, "Services configuration item for service beacon must be a dictionary."
+	}
+	for _, x := range m {
+		if !isMap(x) {
+			return false, "Configuration for service beacon must be a list of dictionaries."
+		}
+	}
+	return true, valid
+}, Look: lookServices}
+
+// serviceState is what was last said about a service.
+type serviceState struct {
+	running any
+	since   time.Time // of a change that has not been told yet
+}
+
+func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	var found []map[string]any
+	services, _ := flat(config)["services"].(map[string]any)
+	seen, _ := h.Memory["service"].(map[string]*serviceState)
+	if seen == nil {
+		seen = map[string]*serviceState{}
+		h.Memory["service"] = seen
+	}
+	for _, name := range sortedKeys(services) {
+		c, _ := services[name].(map[string]any)
+		running, err := h.Exec(ctx, "service.status", []any{name}, nil)
+		if err != nil {
+			return nil, err
+		}
+		state := map[string]any{"running": running}
+		if file, ok := c["uncleanshutdown"]; ok && !pytext.Truth(running) {
+			_, err := os.Stat(h.Path(pytext.Str(file)))
+			state["uncleanshutdown"] = err == nil
+		}
+		event := map[string]any{name: state, "service_name": name, "tag": name}
+		if c["onchangeonly"] != true {
+			found = append(found, event)
+			continue
+		}
+		delay := 0.0
+		if v, ok := c["delay"]; ok {
+			if delay, err = number(v); err != nil {
+				return nil, err
+			}
+		}
+		last, ok := seen[name]
+		now := time.Now()
+		changed := ok && !same(last.running, running)
+		if !ok || changed {
+			last = &serviceState{running: running}
+			seen[name] = last
+			if !ok && !optional(c, "emitatstartup", true) {
+				continue
+			}
+			if delay > 0 {
+				last.since = now
+			} else {
+				found = append(found, event)
+			}
+		}
+		if !last.since.IsZero() && math.Round(now.Sub(last.since).Seconds()) > delay {
+			last.since = time.Time{}
+			found = append(found, event)
+		}
+	}
+	return found, nil
+}
+
+func same(a, b any) bool { return pytext.Repr(a) == pytext.Repr(b) }
+
+var ps = Kind{Name: "ps", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
+	c, bad := mustList("ps", config)
+	if bad != "" {
+		return false, bad
+	}
+	v, ok := c["processes"]
+	switch {
+	case !ok:
+		return false, "Configuration for ps beacon requires processes."
+	case !isMap(v):
+		return false, "Processes for ps beacon must be a dictionary."
+	}
+	return true, valid
+}, Look: lookProcesses}
+
+// processNames are the names of all processes. The kernel cuts them after 15 characters; then the command line has the rest.
+func processNames(h *Host) (map[string]bool, error) {
+	dirs, err := os.ReadDir(h.Path("/proc"))
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, d := range dirs {
+		if _, err := strconv.Atoi(d.Name()); err != nil {
+			continue
+		}
+		stat, err := readProc(h, "/proc/"+d.Name()+"/stat")
+		if err != nil {
+			continue
+		}
+		text := string(stat)
+		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+		if open < 0 || end < open {
+			continue
+		}
+		name := text[open+1 : end]
+		if len(name) >= 15 {
+			line, _ := readProc(h, "/proc/"+d.Name()+"/cmdline")
+			first, _, _ := strings.Cut(string(line), "\x00")
+			if base := filepath.Base(first); strings.HasPrefix(base, name) {
+				name = base
+			}
+		}
+		names[name] = true
+	}
+	return names, nil
+}
+
+func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	names, err := processNames(h)
+	if err != nil {
+		return nil, err
+	}
+	var found []map[string]any
+	wanted, _ := flat(config)["processes"].(map[string]any)
+	for _, name := range sortedKeys(wanted) {
+		switch {
+		case wanted[name] == "running":
+			if names[name] {
+				found = append(found, map[string]any{name: "Running"})
+			}
+		case names[name]:
+		case wanted[name] == "stopped":
+			found = append(found, map[string]any{name: "Stopped"})
+		default:
+			found = append(found, map[string]any{name: false})
+		}
+	}
+	return found, nil
+}
+
+var pkgs = Kind{Name: "pkg", Validate: func(_ *Host, config any) (bool, string) {
+	list, ok := config.([]any)
+	if !ok {
+		return false, "Configuration for pkg beacon must be a list."
+	}
+	for _, x := range list {
+		if m, ok := x.(map[string]any); ok && isList(m["pkgs"]) {
+			return true, valid
+		}
+	}
+	return false, "Configuration for pkg beacon requires list of pkgs."
+}, Look: lookPackages}
+
+func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	seen, _ := h.Memory["pkg"].(map[string]string)
+	if seen == nil {
+		seen = map[string]string{}
+		h.Memory["pkg"] = seen
+	}
+	var names []any
+	for _, x := range config {
+		m, _ := x.(map[string]any)
+		list, _ := m["pkgs"].([]any)
+		names = append(names, list...)
+	}
+	var found []map[string]any
+	for _, v := range names {
+		name := pytext.Str(v)
+		version, err := h.Exec(ctx, "pkg.version", []any{name}, map[string]any{"use_context": false})
+		if err != nil {
+			return nil, err
+		}
+		state := "not-installed"
+		if pytext.Truth(version) {
+			state = "installed"
+			// Salt looks for "refresh" in the wrong place and never refreshes.
+			latest, err := h.Exec(ctx, "pkg.latest_version", []any{name}, map[string]any{"refresh": false})
+			if err != nil {
+				return nil, err
+			}
+			if pytext.Truth(latest) {
+				version, state = latest, "upgrade"
+			}
+		} else {
+			version = nil
+		}
+		if before := seen[name]; before != "" && before != state {
+			found = append(found, map[string]any{"pkg": name, "version": version, "status": state})
+		}
+		seen[name] = state
+	}
+	return found, nil
+}
+
+var status = Kind{Name: "status", Validate: func(_ *Host, config any) (bool, string) {
+	if _, bad := mustList("status", config); bad != "" {
+		return false, bad
+	}
+	return true, valid
+}, Look: lookStatus}
+
+func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	entries := visible(config)
+	if len(entries) == 0 {
+		all := []any{"all"}
+		entries = []any{map[string]any{"loadavg": all, "cpustats": all, "meminfo": all, "vmstats": all, "time": all}}
+	}
+	result := map[string]any{}
+	for _, x := range entries {
+		entry, _ := x.(map[string]any)
+		for _, fun := range sortedKeys(entry) {
+			data, err := h.Exec(ctx, "status."+fun, nil, nil)
+			var exec *modules.ExecError
+			if errors.As(err, &exec) {
+				result[fun] = map[string]any{}
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			result[fun] = statusItems(data, entry[fun])
+		}
+	}
+	return []map[string]any{{"tag": time.Now().UTC().Format("2006-01-02T15:04:05.000000"), "data": result}}, nil
+}
+
+// statusItems are the parts of a function's answer that the configuration names.
+func statusItems(data, wanted any) any {
+	items, ok := wanted.([]any)
+	if !ok {
+		items = []any{wanted}
+	}
+	part := map[string]any{}
+	var out any = part
+	for _, item := range items {
+		if item == "all" {
+			out = data
+			continue
+		}
+		name := pytext.Str(item)
+		var v any
+		found := false
+		switch d := data.(type) {
+		case map[string]any:
+			v, found = d[name]
+		case []any:
+			i, err := modules.ToInt(item)
+			if found = err == nil && i >= 0 && i < int64(len(d)); found {
+				v = d[i]
+			}
+		}
+		if !found {
+			return "Status beacon is incorrectly configured: " + pytext.Repr(item)
+		}
+		if m, ok := out.(map[string]any); ok {
+			m[name] = v
+		}
+	}
+	return out
+}
+
+var saltMonitor = Kind{Name: "salt_monitor", Validate: func(h *Host, config any) (bool, string) {
+	c := flat(config)
+	calls, bad := monitorCalls(c["salt_fun"])
+	if bad != "" {
+		return false, bad
+	}
+	for _, x := range calls {
+		if x.fun == "" || !strings.Contains(x.fun, ".") {
+			return false, x.fun + " not in __salt__"
+		}
+	}
+	return true, "valid config"
+}, Look: lookMonitor}
+
+type monitorCall struct {
+	fun    string
+	args   []any
+	kwargs map[string]any
+	single bool
+}
+
+// monitorCalls reads which functions the salt_monitor beacon calls.
+func monitorCalls(v any) ([]monitorCall, string) {
+	if s, ok := v.(string); ok {
+		return []monitorCall{{fun: s, single: true}}, ""
+	}
+	list, _ := v.([]any)
+	var calls []monitorCall
+	for _, x := range list {
+		m, ok := x.(map[string]any)
+		if !ok {
+			calls = append(calls, monitorCall{fun: pytext.Str(x)})
+			continue
+		}
+		for _, fun := range sortedKeys(m) {
+			call := monitorCall{fun: fun, kwargs: map[string]any{}}
+			how, _ := m[fun].(map[string]any)
+			for _, key := range sortedKeys(how) {
+				list, ok := how[key].([]any)
+				switch {
+				case key != "args" && key != "kwargs":
+					return nil, "key " + key + " not allowed under fun " + fun
+				case !ok && key == "args":
+					return nil, "args key for fun " + fun + " must be list"
+				case !ok:
+					return nil, "kwargs key for fun " + fun + " must be list of key value pairs"
+				case key == "args":
+					call.args = list
+					continue
+				}
+				for _, pair := range list {
+					if !isMap(pair) {
+						return nil, pytext.Str(pair) + " is not a key / value pair"
+					}
+				}
+				call.kwargs = flat(list)
+			}
+			calls = append(calls, call)
+			break
+		}
+	}
+	return calls, ""
+}
+
+func lookMonitor(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+	calls, bad := monitorCalls(flat(config)["salt_fun"])
+	if bad != "" {
+		return nil, modules.Errorf("%s", bad)
+	}
+	var found []map[string]any
+	for _, c := range calls {
+		ret, err := h.Exec(ctx, c.fun, c.args, c.kwargs)
+		if err != nil {
+			return nil, err
+		}
+		if !c.single && !pytext.Truth(ret) {
+			continue
+		}
+		event := map[string]any{"salt_fun": c.fun, "ret": ret}
+		if len(c.args) > 0 {
+			event["args"] = c.args
+		}
+		if len(c.kwargs) > 0 {
+			event["kwargs"] = c.kwargs
+		}
+		found = append(found, event)
+	}
+	return found, nil
+}

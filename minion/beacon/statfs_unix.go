@@ -1,0 +1,16 @@
+//go:build linux || darwin || freebsd
+
+package beacon
+
+import "syscall"
+
+// diskShare is how full a file system is for those who are not root.
+func diskShare(path string) (float64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
+		return 0, err
+	}
+	size := float64(st.Bsize)
+	used := (float64(st.Blocks) - float64(st.Bfree)) * size
+	return share(used, used+float64(st.Bavail)*size), nil
+}

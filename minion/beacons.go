@@ -1,0 +1,42 @@
+package minion
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/minion/beacon"
+	"github.com/brine-salt/brine/modules"
+)
+
+// newBeacons makes the engine of the beacons; it starts when there is a pillar, as that may configure some.
+func (m *Minion) newBeacons() *beacon.Engine {
+	s := m.settings()
+	return beacon.New(beacon.Options{Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
+		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
+		Send: func(events []any) { m.localEvent("__beacons_return", map[string]any{"beacons": events}) },
+		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
+}
+
+// beaconHost is what beacons see: a minion without a job.
+func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
+	e := m.env(ctx, m.firstLink(), nil)
+	return &beacon.Host{Env: e, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+		res := m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
+		return res.Return, res.Err
+	}}
+}
+
+// stateRunning tells whether a function of the module state runs.
+func (t *jobTable) stateRunning() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, j := range t.running {
+		for _, f := range j.Fun {
+			if strings.HasPrefix(f, "state") {
+				return true
+			}
+		}
+	}
+	return false
+}

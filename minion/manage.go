@@ -1,0 +1,98 @@
+package minion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+)
+
+// manageWait is how long a salt-call waits for the daemon's answer, as in Salt (salt/modules/schedule.py).
+const manageWait = 30 * time.Second
+
+// manage does what an event that manages schedule or beacons asks for and gives the event that answers it.
+func (m *Minion) manage(tag string, data map[string]any) map[string]any {
+	switch {
+	case strings.HasPrefix(tag, "manage_schedule"):
+		return m.schedule.Manage(data)
+	case strings.HasPrefix(tag, "manage_beacons"):
+		return m.beacons.Manage(m.ctx, data)
+	}
+	return nil
+}
+
+var _ modules.Manager = agent{}
+
+// Manage implements modules.Manager: within the daemon at once, else over the daemon's bus.
+func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answer string) (map[string]any, bool) {
+	m := a.m
+	if m.ctx != nil {
+		m.bus.bus.Publish(tag, data)
+		return m.manage(tag, data), true
+	}
+	s := m.settings()
+	if !s.hasSockets() {
+		return nil, false
+	}
+	sockets, err := s.busSockets()
+	if err != nil {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, manageWait)
+	defer cancel()
+	c, err := ipc.Dial(ctx, sockets)
+	if err != nil {
+		m.log.Debug("Cannot reach the minion on this host", "err", err)
+		return nil, false
+	}
+	defer c.Close()
+	if !m.fireLocal(tag, data) {
+		return nil, false
+	}
+	for answer != "" {
+		e, err := c.Next(ctx)
+		if err != nil {
+			return nil, true
+		}
+		if strings.HasPrefix(e.Tag, answer) {
+			return e.Data, true
+		}
+	}
+	return nil, true
+}
+
+// includeFile is a file of the minion's own in the directory of default_include.
+func (s *settings) includeFile(name string) (string, error) {
+	dir := s.text("conf_dir", "")
+	if dir == "" {
+		conf := s.text("conf_file", "")
+		if conf == "" {
+			return "", errors.New("this minion has no configuration file")
+		}
+		dir = filepath.Dir(conf)
+	}
+	return filepath.Join(dir, filepath.Dir(s.text("default_include", "minion.d/*.conf")), name), nil
+}
+
+// persistSchedule writes _schedule.conf, which is read with the rest of the configuration at the next start.
+func (m *Minion) persistSchedule(jobs map[string]any) error {
+	path, err := m.settings().includeFile("_schedule.conf")
+	if err != nil {
+		return err
+	}
+	text, err := yaml.MarshalStyle(map[string]any{"schedule": jobs}, yaml.Style{Flow: yaml.FlowLeafs})
+	if err != nil {
+		return fmt.Errorf("cannot write schedule: %w", err)
+	}
+	if err := makeDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, []byte(text), 0o644)
+}

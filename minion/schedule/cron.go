@@ -1,0 +1,252 @@
+package schedule
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errCron = errors.New("invalid cron string")
+
+// cron is a parsed cron expression with the fields of croniter, which Salt uses: minute, hour, day, month, weekday and,
+// optionally, second and year. Names, ranges, steps, "L" for the last day, "5#2" and "L5" for the second and the last Friday
+// are understood; croniter's hashed and random fields and "W" are not.
+type cron struct {
+	minute, hour, day, month, weekday, second uint64
+	years                                     map[int]bool // nil is every year
+	lastDay                                   bool
+	nth                                       []nthDay
+	anyDay, anyWeekday                        bool
+}
+
+// nthDay is a weekday's place in the month; the last one is 0.
+type nthDay struct{ weekday, n int }
+
+func parseCron(text string) (*cron, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "@midnight", "@daily":
+		text = "0 0 * * *"
+	case "@hourly":
+		text = "0 * * * *"
+	case "@weekly":
+		text = "0 0 * * 0"
+	case "@monthly":
+		text = "0 0 1 * *"
+	case "@yearly", "@annually":
+		text = "0 0 1 1 *"
+	}
+	f := strings.Fields(strings.ToLower(text))
+	if len(f) < 5 || len(f) > 7 {
+		return nil, errCron
+	}
+	c := &cron{second: 1}
+	var err error
+	set := func(into *uint64, text string, low, high int, names string, first int) {
+		var e error
+		*into, e = bits(text, low, high, names, first)
+		err = errors.Join(err, e)
+	}
+	set(&c.minute, f[0], 0, 59, "", 0)
+	set(&c.hour, f[1], 0, 23, "", 0)
+	set(&c.month, f[3], 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec", 1)
+	if len(f) > 5 {
+		set(&c.second, f[5], 0, 59, "", 0)
+	}
+	err = errors.Join(err, c.days(f[2], f[4]))
+	if len(f) > 6 && f[6] != "*" && f[6] != "?" {
+		err = errors.Join(err, c.parseYears(f[6]))
+	}
+	if err != nil {
+		return nil, errCron
+	}
+	return c, nil
+}
+
+func (c *cron) parseYears(text string) error {
+	c.years = map[int]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, step, err := span(part, 1970, 2099, "", 0)
+		if err != nil {
+			return err
+		}
+		for y := low; y <= high; y += step {
+			c.years[y] = true
+		}
+	}
+	return nil
+}
+
+// days reads the fields of the day in the month and in the week.
+func (c *cron) days(day, weekday string) (err error) {
+	c.anyDay, c.anyWeekday = day == "*" || day == "?", weekday == "*" || weekday == "?"
+	var plain []string
+	for part := range strings.SplitSeq(day, ",") {
+		if part == "l" {
+			c.lastDay = true
+		} else {
+			plain = append(plain, part)
+		}
+	}
+	if plain != nil {
+		if c.day, err = bits(strings.Join(plain, ","), 1, 31, "", 0); err != nil {
+			return err
+		}
+	}
+	plain = nil
+	const names = "sun mon tue wed thu fri sat"
+	for part := range strings.SplitSeq(weekday, ",") {
+		name, place, found := strings.Cut(part, "#")
+		last := !found && len(part) == 2 && part[0] == 'l'
+		if last {
+			name, place = part[1:], "0"
+		}
+		if !found && !last {
+			plain = append(plain, part)
+			continue
+		}
+		low, high, _, err := span(name, 0, 7, names, 0)
+		n, err2 := strconv.Atoi(place)
+		if err != nil || err2 != nil || !last && (n < 1 || n > 5) {
+			return errCron
+		}
+		for d := low; d <= high; d++ {
+			c.nth = append(c.nth, nthDay{d % 7, n})
+		}
+	}
+	if plain != nil {
+		if c.weekday, err = bits(strings.Join(plain, ","), 0, 7, names, 0); err != nil {
+			return err
+		}
+		c.weekday |= c.weekday >> 7 & 1
+	}
+	return nil
+}
+
+// bits reads a list of numbers, ranges and steps.
+func bits(text string, low, high int, names string, first int) (uint64, error) {
+	var set uint64
+	top := high
+	if names != "" && first == 0 {
+		top = 6 // of a star or a range that wraps in weekdays
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		a, b, step, err := span(part, low, high, names, first)
+		if err != nil {
+			return 0, err
+		}
+		if a > b { // 22-2
+			n := (top - a) + 1 + (b - low) + 1
+			for i := 0; i < n; i += step {
+				v := a + i
+				if v > top {
+					v = low + v - top - 1
+				}
+				set |= 1 << v
+			}
+			continue
+		}
+		if strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") {
+			b = top
+		}
+		for v := a; v <= b; v += step {
+			set |= 1 << v
+		}
+	}
+	return set, nil
+}
+
+// span reads "*", "5", "1-5", "*/2", "1-5/2", "5/2".
+func span(part string, low, high int, names string, first int) (a, b, step int, err error) {
+	body, stepText, stepped := strings.Cut(part, "/")
+	step = 1
+	if stepped {
+		if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > maxStep {
+			return 0, 0, 0, errCron
+		}
+	}
+	if body == "*" || body == "?" {
+		return low, high, step, nil
+	}
+	from, to, ranged := strings.Cut(body, "-")
+	if a, err = value(from, low, high, names, first); err != nil {
+		return 0, 0, 0, err
+	}
+	b = a
+	if ranged {
+		if b, err = value(to, low, high, names, first); err != nil {
+			return 0, 0, 0, err
+		}
+	} else if stepped {
+		b = high
+		if names != "" && first == 0 {
+			b = 6
+		}
+	}
+	return a, b, step, nil
+}
+
+// maxStep keeps the loops over steps from overflowing.
+const maxStep = 1 << 20
+
+func value(text string, low, high int, names string, first int) (int, error) {
+	for i, n := range strings.Fields(names) {
+		if text == n {
+			return i + first, nil
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high || text[0] == '+' {
+		return 0, errCron
+	}
+	return n, nil
+}
+
+func has(set uint64, n int) bool { return set>>n&1 == 1 }
+
+func (c *cron) dayFits(t time.Time) bool {
+	if c.years != nil && !c.years[t.Year()] || !has(c.month, int(t.Month())) {
+		return false
+	}
+	inMonth := has(c.day, t.Day()) || c.lastDay && t.AddDate(0, 0, 1).Day() == 1
+	inWeek := has(c.weekday, int(t.Weekday()))
+	for _, x := range c.nth {
+		if int(t.Weekday()) != x.weekday {
+			continue
+		}
+		if x.n == 0 && t.AddDate(0, 0, 7).Month() != t.Month() || x.n > 0 && (t.Day()-1)/7+1 == x.n {
+			inWeek = true
+		}
+	}
+	switch {
+	case c.anyDay:
+		return inWeek
+	case c.anyWeekday:
+		return inMonth
+	}
+	return inMonth || inWeek
+}
+
+// maxYears is how far in the future a fitting day is looked for, as croniter does.
+const maxYears = 50
+
+// next is the first fitting time after t.
+func (c *cron) next(t time.Time) (time.Time, error) {
+	limit := t.AddDate(maxYears, 0, 0)
+	t = t.Truncate(time.Second).Add(time.Second)
+	for t.Before(limit) {
+		switch {
+		case !c.dayFits(t):
+			t = time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, time.UTC)
+		case !has(c.hour, t.Hour()):
+			t = t.Truncate(time.Hour).Add(time.Hour)
+		case !has(c.minute, t.Minute()):
+			t = t.Truncate(time.Minute).Add(time.Minute)
+		case !has(c.second, t.Second()):
+			t = t.Add(time.Second)
+		default:
+			return t, nil
+		}
+	}
+	return time.Time{}, errCron
+}

@@ -1,0 +1,676 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pydate"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/modules"
+)
+
+// timeLayout is how the schedule writes times in jobs.
+const timeLayout = "%Y-%m-%dT%H:%M:%S"
+
+// eval decides for every job whether it runs now. changed tells that something is different from the last time, so that it
+// is worth looking again soon. Called with mu held.
+func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, changed bool) {
+	all := s.merged()
+	if v, ok := all["skip_function"]; ok {
+		s.skipFun = text(v)
+	}
+	if v, ok := all["skip_during_range"]; ok {
+		s.skip = v
+	}
+	if v, ok := all["enabled"]; ok {
+		s.enabled = pytext.Truth(v)
+	}
+	if v, ok := all["splay"]; ok {
+		s.splay = v
+	}
+	for _, name := range sortedNames(all) {
+		if setting(name) {
+			continue
+		}
+		job, ok := all[name].(map[string]any)
+		if !ok {
+			s.say(name, fmt.Sprintf("Scheduled job %q should have a dict value, not %s", name, modules.TypeName(all[name])))
+			continue
+		}
+		before := job["_next_fire_time"]
+		e := evaluation{s: s, job: job, name: name, now: now, window: window}
+		run, err := e.decide()
+		if err != nil {
+			s.say(name, fmt.Sprintf("Exception %s occurred in scheduled job", err))
+			continue
+		}
+		if run && !pytext.Truth(job["dry_run"]) {
+			copied, _ := clone(job).(map[string]any)
+			runs = append(runs, Run{Name: e.called(), Fun: e.fun, Job: copied})
+		}
+		changed = changed || run || !reflect.DeepEqual(before, job["_next_fire_time"])
+	}
+	return runs, changed
+}
+
+// say logs what is wrong with a job, once.
+func (s *Schedule) say(name, what string) {
+	if s.said == nil {
+		s.said = map[string]string{}
+	}
+	if s.said[name] != what {
+		s.said[name] = what
+		s.o.Log.Error(what, "job", name)
+	}
+}
+
+// evaluation is one look at one job.
+type evaluation struct {
+	s      *Schedule
+	job    map[string]any
+	name   string
+	fun    string
+	now    time.Time
+	window time.Duration
+	run    bool
+}
+
+// errStop ends an evaluation without a run.
+var errStop = errors.New("stop")
+
+func (e *evaluation) called() string { return pytext.Str(e.job["name"]) }
+
+func (e *evaluation) has(key string) bool { _, ok := e.job[key]; return ok }
+
+func (e *evaluation) true(key string) bool { return pytext.Truth(e.job[key]) }
+
+func (e *evaluation) time(key string) (time.Time, bool) {
+	t, ok := e.job[key].(time.Time)
+	return t, ok
+}
+
+func text(v any) string {
+	if !pytext.Truth(v) {
+		return ""
+	}
+	return pytext.Str(v)
+}
+
+// fail marks the job as one that cannot run.
+func (e *evaluation) fail(format string, args ...any) error {
+	e.job["_error"] = fmt.Sprintf(format, args...)
+	e.s.say(e.name, e.job["_error"].(string))
+	return errStop
+}
+
+func (e *evaluation) skip(reason string) {
+	e.job["_skip_reason"], e.job["_skipped_time"], e.job["_skipped"], e.job["run"] = reason, e.now, true, false
+}
+
+// decide is one turn of the loop in Schedule.eval.
+func (e *evaluation) decide() (bool, error) {
+	j := e.job
+	for _, k := range [...]string{"_continue", "_error", "_enabled", "_skipped", "_skip_reason", "_skipped_time"} {
+		delete(j, k)
+	}
+	if !e.has("name") {
+		j["name"] = e.name
+	}
+	e.fun = function(j)
+	for _, k := range [...]string{"_next_fire_time", "_splay"} {
+		if !e.has(k) {
+			j[k] = nil
+		}
+	}
+	if e.true("run_on_start") && !e.has("_run_on_start") {
+		j["_run_on_start"] = true
+	}
+	kinds := 0
+	for _, k := range [...]string{"when", "cron", "once"} {
+		if e.has(k) {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		e.s.say(e.name, `Unable to use "when", "cron", "once" options together. Ignoring.`)
+		return false, nil
+	}
+	err := e.moment()
+	if errors.Is(err, errStop) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return e.due()
+}
+
+// moment finds out when the job is to run next.
+func (e *evaluation) moment() error {
+	if e.has("run_explicit") {
+		if err := e.runExplicit(); err != nil {
+			return err
+		}
+		e.run = e.true("run")
+	}
+	var err error
+	switch {
+	case e.has("seconds") || e.has("minutes") || e.has("hours") || e.has("days"):
+		err = e.interval()
+	case e.has("once"):
+		err = e.once()
+	case e.has("when"):
+		err = e.when()
+	case e.has("cron"):
+		err = e.cron()
+	default:
+		err = errStop
+	}
+	if err == nil && e.true("_continue") {
+		err = errStop
+	}
+	return err
+}
+
+func (e *evaluation) interval() error {
+	if e.has("_seconds") {
+		return nil
+	}
+	var total int64
+	for _, u := range [...]struct {
+		name   string
+		factor int64
+	}{{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}} {
+		v, ok := e.job[u.name]
+		if !ok {
+			continue
+		}
+		n, err := modules.ToInt(v)
+		if err != nil {
+			return err
+		}
+		if n > math.MaxInt32 || n < math.MinInt32 {
+			return fmt.Errorf("cannot use %s %d: it is out of range", u.name, n)
+		}
+		total += n * u.factor
+	}
+	e.job["_seconds"] = total
+	next := e.now.Add(time.Duration(total) * time.Second)
+	if _, ok := e.time("_next_fire_time"); !ok {
+		e.job["_next_fire_time"] = next
+	}
+	e.job["_next_scheduled_fire_time"] = next
+	return nil
+}
+
+func (e *evaluation) once() error {
+	early := e.now.Add(-e.window)
+	next, ok := e.time("_next_fire_time")
+	_, splayed := e.time("_splay")
+	if ok && (next.Before(early) || next.After(e.now) && !splayed) {
+		e.job["_continue"] = true
+	}
+	if ok || splayed {
+		return nil
+	}
+	once, ok := e.time("once")
+	if !ok {
+		format := timeLayout
+		if f, ok := e.job["once_fmt"]; ok {
+			format = pytext.Str(f)
+		}
+		var err error
+		if once, err = pydate.Strptime(text(e.job["once"]), format); err != nil {
+			return e.fail("Date string could not be parsed: %s, %s. Ignoring job %s.", pytext.Str(e.job["once"]), format, e.called())
+		}
+	}
+	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = once, once
+	if once.Before(early) {
+		e.job["_continue"] = true
+	}
+	return nil
+}
+
+// whens are the times of a job, in words, from the pillar's or the grains' "whens", or from splay.
+func (e *evaluation) whens() ([]time.Time, error) {
+	names, ok := e.job["when"].([]any)
+	if !ok {
+		names = []any{e.job["when"]}
+	}
+	var times []time.Time
+	for _, v := range names {
+		resolved := v
+		for _, src := range [...]struct {
+			data func() map[string]any
+			bad  string
+		}{{e.s.o.Pillar, `Pillar item "whens" must be a dict. Ignoring job %s.`}, {e.s.o.Grains, `Grain "whens" must be a dict. Ignoring job %s.`}} {
+			if src.data == nil {
+				continue
+			}
+			all := src.data()["whens"]
+			m, isMap := all.(map[string]any)
+			if l, isList := all.([]any); isList && slices.ContainsFunc(l, func(x any) bool { return reflect.DeepEqual(x, v) }) {
+				return nil, e.fail(src.bad, e.called())
+			}
+			name, isText := v.(string)
+			if w, found := m[name]; isMap && isText && found {
+				resolved = w
+				break
+			}
+		}
+		t, ok := resolved.(time.Time)
+		if !ok {
+			s, isText := resolved.(string)
+			var err error
+			if t, err = pydate.Parse(s, e.now); err != nil || !isText {
+				return nil, e.fail("Invalid date string %s. Ignoring job %s.", pytext.Str(v), e.called())
+			}
+		}
+		times = append(times, t)
+	}
+	if t, ok := e.time("_splay"); ok {
+		times = append(times, t)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times, nil
+}
+
+func (e *evaluation) when() error {
+	times, err := e.whens()
+	if err != nil {
+		return err
+	}
+	early := e.now.Add(-e.window)
+	for len(times) > 1 && times[0].Before(early) {
+		times = times[1:] // all missed ones but the latest
+	}
+	if len(times) == 0 {
+		if !e.true("_run") {
+			e.job["_next_fire_time"], e.job["_continue"] = nil, true
+		}
+		return nil
+	}
+	when := times[0]
+	_, splayed := e.time("_splay")
+	if when.Before(early) && !e.true("_run") && !e.run && !splayed {
+		e.job["_next_fire_time"], e.job["_continue"] = nil, true
+		return nil
+	}
+	if !e.has("_run") {
+		e.job["_run"] = !when.Before(early)
+	}
+	if _, ok := e.time("_next_fire_time"); !ok {
+		e.job["_next_fire_time"] = when
+	}
+	e.job["_next_scheduled_fire_time"] = when
+	if next, _ := e.time("_next_fire_time"); next.Before(when) && !e.run && !e.true("_run") {
+		e.job["_next_fire_time"], e.job["_run"] = when, true
+	}
+	return nil
+}
+
+func (e *evaluation) cron() error {
+	if e.job["_next_fire_time"] != nil {
+		return nil
+	}
+	c, err := parseCron(text(e.job["cron"]))
+	var next time.Time
+	if err == nil {
+		next, err = c.next(e.now)
+	}
+	if err != nil {
+		return e.fail("Invalid cron string. Ignoring job %s.", e.called())
+	}
+	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = next, next
+	return nil
+}
+
+// explicitTime is an entry of run_explicit or skip_explicit.
+func explicitTime(v any) (time.Time, error) {
+	switch v := v.(type) {
+	case time.Time:
+		return v, nil
+	case map[string]any:
+		return pydate.Strptime(text(v["time"]), text(v["time_fmt"]))
+	}
+	return time.Time{}, fmt.Errorf("cannot use %s as a time", pytext.Repr(v))
+}
+
+func explicitTimes(v any) ([]time.Time, error) {
+	var times []time.Time
+	for _, x := range list(v) {
+		t, err := explicitTime(x)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, t)
+	}
+	return times, nil
+}
+
+func (e *evaluation) runExplicit() error {
+	times, err := explicitTimes(e.job["run_explicit"])
+	if err != nil {
+		return err
+	}
+	e.job["run"] = false
+	early := e.now.Add(-e.window)
+	for i := 0; i < len(times); {
+		if len(times) > 1 && times[i].Before(early) {
+			times = slices.Delete(times, i, i+1)
+			continue
+		}
+		i++
+	}
+	if len(times) > 0 && !e.now.Before(times[0]) && e.now.Before(times[0].Add(e.window)) {
+		e.job["run"], e.job["_next_fire_time"] = true, times[0]
+	}
+	return nil
+}
+
+// seconds is how long it is until the job's time, in whole seconds where there is no splay, and plans the splay.
+func (e *evaluation) seconds() (float64, error) {
+	j := e.job
+	next, ok := e.time("_next_fire_time")
+	if !ok {
+		return 0, errors.New("the job has no time to run at")
+	}
+	seconds := next.Truncate(time.Second).Sub(e.now.Truncate(time.Second)).Seconds()
+	if !e.has("splay") {
+		j["splay"] = e.s.splay
+	}
+	if !e.true("splay") {
+		return seconds, nil
+	}
+	if _, ok := e.time("_splay"); !ok {
+		n, ok, err := e.s.splayTime(j["splay"])
+		if err != nil || !ok {
+			return seconds, err
+		}
+		if put := next.Add(time.Duration(n) * time.Second); e.now.Before(put) {
+			j["_splay"] = put
+			if e.has("when") {
+				j["_run"] = true
+			}
+		} else {
+			e.run = true
+		}
+	}
+	if put, ok := e.time("_splay"); ok {
+		seconds = put.Sub(e.now).Seconds()
+		if e.has("when") {
+			j["_next_fire_time"] = put
+		}
+	}
+	return seconds, nil
+}
+
+// due decides whether the job runs now, and notes when it did.
+func (e *evaluation) due() (bool, error) {
+	j := e.job
+	seconds, err := e.seconds()
+	if err != nil {
+		return false, err
+	}
+	next, _ := e.time("_next_fire_time")
+	inWindow := !e.now.Before(next) && !e.now.After(next.Add(e.window))
+	switch {
+	case e.has("_seconds"):
+		e.run = e.run || seconds <= 0
+	case e.has("when") && e.true("_run"):
+		if inWindow {
+			j["_run"] = false
+			e.run = true
+		}
+	case e.has("cron"):
+		if seconds <= 0 {
+			j["_next_fire_time"] = nil
+			e.run = true
+		}
+	case e.has("once"):
+		e.run = e.run || inWindow
+	default:
+		e.run = e.run || seconds == 0
+	}
+	if e.true("_run_on_start") {
+		e.run = true
+		j["_run_on_start"] = false
+	} else if e.run {
+		if err := e.limits(); err != nil {
+			if errors.Is(err, errStop) {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	if !e.s.enabled || e.has("enabled") && !e.true("enabled") {
+		j["_skip_reason"], j["_skipped_time"], j["_skipped"] = "disabled", e.now, true
+		e.run = false
+	}
+	if e.run {
+		e.countRunning()
+	}
+	e.after()
+	return e.run, nil
+}
+
+// countRunning is option maxrunning.
+func (e *evaluation) countRunning() {
+	j := e.job
+	include := !e.has("jid_include") || e.true("jid_include")
+	if include {
+		j["jid_include"] = true
+		if !e.has("maxrunning") {
+			j["maxrunning"] = int64(1)
+		}
+	}
+	j["run"] = e.run
+	e.s.checkRunning(j, e.called(), e.now)
+	e.run = e.true("run")
+}
+
+// checkRunning keeps a job from running more often at a time than it may.
+func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
+	if !pytext.Truth(j["run"]) {
+		return
+	}
+	if v, ok := j["jid_include"]; ok && !pytext.Truth(v) {
+		return
+	}
+	limit, err := modules.ToInt(j["maxrunning"])
+	if err != nil {
+		limit = 1
+	}
+	if n := s.o.Running(name); n > 0 && int64(n) >= limit {
+		j["_skip_reason"], j["_skipped"], j["_skipped_time"], j["run"] = "maxrunning", true, now, false
+	}
+}
+
+// after plans the next time.
+func (e *evaluation) after() {
+	j := e.job
+	if e.run {
+		j["_last_run"], j["_splay"] = e.now, nil
+	}
+	n, ok := j["_seconds"].(int64)
+	if !ok {
+		return
+	}
+	next, _ := e.time("_next_fire_time")
+	if e.true("_skipped") && !next.After(e.now) || !e.true("_skipped") && e.run {
+		j["_next_fire_time"] = e.now.Add(time.Duration(n) * time.Second)
+	}
+}
+
+// limits are the options that say when a job whose time has come does not run after all.
+func (e *evaluation) limits() error {
+	steps := []struct {
+		key   string
+		check func() error
+		fun   bool // the step may put another function in
+	}{
+		{"range", e.inRange, true}, {"skip_during_range", e.skipRange, true}, {"skip_explicit", e.skipExplicit, true},
+		{"until", e.until, false}, {"after", e.afterTime, false},
+	}
+	for _, step := range steps {
+		if step.key == "skip_during_range" {
+			if !e.has(step.key) && pytext.Truth(e.s.skip) {
+				e.job[step.key] = e.s.skip
+			}
+			if !e.true(step.key) {
+				continue
+			}
+		}
+		if !e.has(step.key) {
+			continue
+		}
+		if err := step.check(); err != nil {
+			return err
+		}
+		e.run = e.true("run")
+		if f, ok := e.job["func"]; ok && step.fun {
+			e.fun = pytext.Str(f)
+		}
+	}
+	return nil
+}
+
+// rangeOf reads a range; texts are for what is wrong with it.
+func (e *evaluation) rangeOf(key, badMap, badDate string) (start, end time.Time, m map[string]any, err error) {
+	m, ok := e.job[key].(map[string]any)
+	if !ok {
+		return start, end, nil, e.fail(badMap, e.called())
+	}
+	for _, part := range [...]struct {
+		name string
+		into *time.Time
+	}{{"start", &start}, {"end", &end}} {
+		v, ok := m[part.name]
+		if !ok {
+			return start, end, nil, fmt.Errorf("'%s'", part.name)
+		}
+		t, ok := v.(time.Time)
+		if !ok {
+			s, isText := v.(string)
+			if t, err = pydate.Parse(s, e.now); err != nil || !isText {
+				return start, end, nil, e.fail(badDate, part.name, e.called())
+			}
+		}
+		*part.into = t
+	}
+	return start, end, m, nil
+}
+
+func (e *evaluation) inRange() error {
+	start, end, m, err := e.rangeOf("range", "schedule.handle_func: Invalid, range must be specified as a dictionary.Ignoring job %s.",
+		"Invalid date string for %s. Ignoring job %s.")
+	if err != nil {
+		return err
+	}
+	if !end.After(start) {
+		return e.fail("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
+	}
+	j := e.job
+	if pytext.Truth(m["invert"]) {
+		j["run"] = !e.now.After(start) || !e.now.Before(end)
+		if j["run"] == false {
+			j["_skip_reason"] = "in_skip_range"
+		}
+		return nil
+	}
+	switch {
+	case !e.now.Before(start) && !e.now.After(end):
+		j["run"] = true
+	case e.s.skipFun != "":
+		j["run"], j["func"] = true, e.s.skipFun
+	default:
+		j["_skip_reason"], j["run"] = "not_in_range", false
+	}
+	return nil
+}
+
+func (e *evaluation) skipRange() error {
+	start, end, _, err := e.rangeOf("skip_during_range", "schedule.handle_func: Invalid, range must be specified as a dictionary. Ignoring job %s.",
+		"Invalid date string for %s in skip_during_range. Ignoring job %s.")
+	if err != nil {
+		return err
+	}
+	j := e.job
+	if e.true("run_after_skip_range") {
+		// Salt adds the entry again at every look; once is enough.
+		at := map[string]any{"time": strftime.Naive(timeLayout, end.Add(e.s.o.Loop)), "time_fmt": timeLayout}
+		if entries := list(j["run_explicit"]); !slices.ContainsFunc(entries, func(x any) bool { return reflect.DeepEqual(x, any(at)) }) {
+			j["run_explicit"] = append(slices.Clone(entries), at)
+		}
+	}
+	switch {
+	case !end.After(start):
+		return e.fail("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
+	case e.now.Before(start) || e.now.After(end):
+		j["run"] = true
+	case e.s.skipFun != "":
+		j["run"], j["func"] = true, e.s.skipFun
+	default:
+		e.skip("in_skip_range")
+	}
+	return nil
+}
+
+func (e *evaluation) skipExplicit() error {
+	times, err := explicitTimes(e.job["skip_explicit"])
+	if err != nil {
+		return err
+	}
+	j := e.job
+	j["run"] = false
+	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(e.now.Add(-e.window)) })
+	switch {
+	case len(times) == 0:
+		j["run"] = true
+	case e.now.Before(times[0]) || e.now.After(times[0].Add(e.window)):
+	case e.s.skipFun != "":
+		j["run"], j["func"] = true, e.s.skipFun
+	default:
+		e.skip("skip_explicit")
+	}
+	return nil
+}
+
+func (e *evaluation) border(key string) (time.Time, error) {
+	if t, ok := e.time(key); ok {
+		return t, nil
+	}
+	s, _ := e.job[key].(string)
+	return pydate.Parse(s, e.now)
+}
+
+func (e *evaluation) until() error {
+	t, err := e.border("until")
+	if err != nil {
+		return err
+	}
+	if t.After(e.now) {
+		e.job["run"] = true
+		return nil
+	}
+	e.skip("until_passed")
+	return nil
+}
+
+func (e *evaluation) afterTime() error {
+	t, err := e.border("after")
+	if err != nil {
+		return err
+	}
+	if t.Before(e.now) {
+		e.job["run"] = true
+		return nil
+	}
+	e.skip("after_not_passed")
+	return nil
+}

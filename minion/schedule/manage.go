@@ -1,0 +1,238 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/strftime"
+)
+
+// Manage does what an event with the tag manage_schedule asks for (salt/minion.py: manage_schedule) and gives the event that
+// answers it, nil if there is none. The answer is a copy.
+func (s *Schedule) Manage(data map[string]any) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := text(data["name"])
+	persist := pytext.Truth(data["persist"])
+	var answer map[string]any
+	switch fun := text(data["func"]); fun {
+	case "delete":
+		answer = s.remove(name, persist)
+	case "add":
+		answer = s.add(data["schedule"], persist)
+	case "modify":
+		s.modify(name, data["schedule"], persist)
+	case "enable", "disable":
+		s.opts["enabled"] = fun == "enable"
+		answer = s.whole("minion_schedule_" + fun + "d_complete")
+		s.persist(persist)
+	case "enable_job", "disable_job":
+		s.switchJob(name, fun == "enable_job")
+		answer = s.whole("minion_schedule_" + strings.TrimSuffix(fun, "_job") + "d_job_complete")
+		s.persist(persist)
+	case "run_job":
+		s.runNow(name)
+	case "postpone_job":
+		s.explicit(name, data, true)
+		answer = s.whole("minion_schedule_postpone_job_complete")
+	case "skip_job":
+		s.explicit(name, data, false)
+		answer = s.whole("minion_schedule_skip_job_complete")
+	case "reload":
+		s.reload(data["schedule"])
+	case "list":
+		answer = s.listed(data["where"])
+	case "save_schedule":
+		s.persist(true)
+		answer = s.fire(prefix+"minion_schedule_saved", map[string]any{"complete": true})
+	case "get_next_fire_time":
+		answer = s.nextFireTime(name)
+	case "job_status":
+		if pytext.Truth(data["fire_event"]) {
+			job, ok := clone(s.merged()[name]).(map[string]any)
+			if !ok {
+				job = map[string]any{}
+			}
+			answer = s.fire(prefix+"minion_schedule_job_status_complete", map[string]any{"complete": true, "data": job})
+		}
+	default:
+		s.o.Log.Error(fmt.Sprintf("Function %q is unavailable in salt.utils.scheduler", fun))
+	}
+	s.plan(s.now())
+	return answer
+}
+
+// prefix is what the tags of the answers begin with.
+const prefix = "/salt/minion/"
+
+func (s *Schedule) whole(tag string) map[string]any {
+	return s.fire(prefix+tag, map[string]any{"complete": true, "schedule": clone(s.merged())})
+}
+
+// inPillar tells whether only the pillar has the job.
+func (s *Schedule) inPillar(name, what string) bool {
+	s.readPillar()
+	_, ok := s.pillar[name]
+	if ok {
+		s.o.Log.Warn("Cannot " + what + " job " + name + ", it's in the pillar!")
+	}
+	return ok
+}
+
+func (s *Schedule) remove(name string, persist bool) map[string]any {
+	if _, ok := s.opts[name]; ok {
+		delete(s.opts, name)
+	} else {
+		s.inPillar(name, "delete")
+	}
+	answer := s.whole("minion_schedule_delete_complete")
+	s.persist(persist)
+	return answer
+}
+
+func (s *Schedule) add(jobs any, persist bool) map[string]any {
+	m, ok := jobs.(map[string]any)
+	if !ok {
+		s.o.Log.Error("Scheduled jobs have to be of type dict.")
+		return nil
+	}
+	if len(m) != 1 {
+		s.o.Log.Error("You can only schedule one new job at a time.")
+		return nil
+	}
+	for name, v := range m {
+		job, ok := clone(v).(map[string]any)
+		if !ok {
+			s.o.Log.Error("Scheduled jobs have to be of type dict.")
+			return nil
+		}
+		if _, ok := job["enabled"]; !ok {
+			job["enabled"] = true
+		}
+		if !s.inPillar(name, "update") {
+			s.o.Log.Info("Added new job " + name + " to scheduler")
+			s.opts[name] = job
+		}
+	}
+	answer := s.whole("minion_schedule_add_complete")
+	s.persist(persist)
+	return answer
+}
+
+func (s *Schedule) modify(name string, job any, persist bool) {
+	if _, ok := s.opts[name]; ok {
+		s.remove(name, persist)
+	} else if s.inPillar(name, "modify") {
+		return
+	}
+	s.opts[name] = clone(job)
+	s.persist(persist)
+}
+
+func (s *Schedule) switchJob(name string, on bool) {
+	if job, ok := s.opts[name].(map[string]any); ok {
+		job["enabled"] = on
+		return
+	}
+	s.inPillar(name, "modify")
+}
+
+// runNow starts a job whatever its time is.
+func (s *Schedule) runNow(name string) {
+	job, ok := s.merged()[name].(map[string]any)
+	if !ok {
+		s.o.Log.Info("Invalid function: None in scheduled job " + name + ".")
+		return
+	}
+	if _, ok := job["name"]; !ok {
+		job["name"] = name
+	}
+	if _, ok := job["run"]; !ok {
+		job["run"] = true
+	}
+	if _, ok := job["maxrunning"]; !ok {
+		job["maxrunning"] = int64(1)
+	}
+	s.checkRunning(job, pytext.Str(job["name"]), s.now())
+	if !pytext.Truth(job["run"]) || pytext.Truth(job["dry_run"]) {
+		return
+	}
+	copied, _ := clone(job).(map[string]any)
+	s.o.Start(Run{Name: pytext.Str(job["name"]), Fun: function(job), Job: copied})
+}
+
+// explicit puts a job off, or only skips it.
+func (s *Schedule) explicit(name string, data map[string]any, later bool) {
+	job, ok := s.opts[name].(map[string]any)
+	if !ok {
+		s.inPillar(name, "modify")
+		return
+	}
+	format, ok := data["time_fmt"]
+	if !ok {
+		format = timeLayout
+	}
+	job["skip_explicit"] = append(list(job["skip_explicit"]), map[string]any{"time": data["time"], "time_fmt": format})
+	if later {
+		job["run_explicit"] = append(list(job["run_explicit"]), map[string]any{"time": data["new_time"], "time_fmt": format})
+	}
+}
+
+func (s *Schedule) reload(jobs any) {
+	m, ok := clone(jobs).(map[string]any)
+	if inner, nested := m["schedule"].(map[string]any); ok && nested {
+		m = inner
+	}
+	for k, v := range m {
+		s.opts[k] = v
+	}
+}
+
+func (s *Schedule) listed(where any) map[string]any {
+	var jobs any
+	switch where {
+	case "pillar":
+		s.readPillar()
+		jobs = clone(s.pillar)
+	case "opts":
+		jobs = clone(s.opts)
+	default:
+		jobs = clone(s.merged())
+	}
+	if m, ok := jobs.(map[string]any); !ok || m == nil {
+		jobs = map[string]any{}
+	}
+	return s.fire(prefix+"minion_schedule_list_complete", map[string]any{"complete": true, "schedule": jobs})
+}
+
+func (s *Schedule) nextFireTime(name string) map[string]any {
+	var next any
+	if job, ok := s.merged()[name].(map[string]any); ok {
+		if t, ok := job["_next_fire_time"].(time.Time); ok {
+			next = strftime.Naive(timeLayout, t)
+		}
+	}
+	return s.fire(prefix+"minion_schedule_next_fire_time_complete", map[string]any{"complete": true, "next_fire_time": next})
+}
+
+// persist writes the jobs of the configuration, without private fields.
+func (s *Schedule) persist(wanted bool) {
+	if !wanted || s.o.Persist == nil {
+		return
+	}
+	jobs, _ := clone(s.opts).(map[string]any)
+	for _, v := range jobs {
+		if job, ok := v.(map[string]any); ok {
+			for k := range job {
+				if strings.HasPrefix(k, "_") {
+					delete(job, k)
+				}
+			}
+		}
+	}
+	if err := s.o.Persist(jobs); err != nil {
+		s.o.Log.Error("Failed to persist the updated schedule", "err", err)
+	}
+}

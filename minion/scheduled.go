@@ -1,0 +1,261 @@
+package minion
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/minion/schedule"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make directory: %w", err)
+	}
+	return nil
+}
+
+// newSchedule makes the schedule; it starts when there is a pillar, as that may have jobs.
+func (m *Minion) newSchedule() *schedule.Schedule {
+	s := m.settings()
+	return schedule.New(schedule.Options{Jobs: s.dict("schedule"), Loop: s.span("loop_interval", 1, time.Second), Pillar: m.currentPillar,
+		Grains: m.currentGrains, Running: m.jobs.scheduled, Start: m.startScheduled, Persist: m.persistSchedule, Log: m.log, Clock: m.o.Clock,
+		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})
+}
+
+// currentPillar is the pillar of the first master that has sent one. It does not wait.
+func (m *Minion) currentPillar() map[string]any {
+	for _, l := range m.eachLink() {
+		l.pillar.mu.Lock()
+		data := l.pillar.data
+		l.pillar.mu.Unlock()
+		if data != nil {
+			return data
+		}
+	}
+	return nil
+}
+
+func (m *Minion) currentGrains() map[string]any {
+	m.grains.mu.Lock()
+	defer m.grains.mu.Unlock()
+	return m.grains.data
+}
+
+// pillarChanged tells those who have configuration in the pillar.
+func (m *Minion) pillarChanged() {
+	if m.ctx == nil || m.schedule == nil {
+		return
+	}
+	m.schedule.Wake()
+	m.beacons.Refresh()
+}
+
+// startDuties begins what needs the first pillar. Calling it again does nothing more.
+func (m *Minion) startDuties() {
+	m.schedule.Start()
+	m.beacons.Start(m.ctx)
+}
+
+// startDutiesEarly is options scheduler_before_connect and beacons_before_connect.
+func (m *Minion) startDutiesEarly() {
+	s := m.settings()
+	if s.masterType == typeDisable || s.truth("scheduler_before_connect", false) {
+		m.schedule.Start()
+	}
+	if s.masterType == typeDisable || s.truth("beacons_before_connect", false) {
+		m.beacons.Start(m.ctx)
+	}
+}
+
+// scheduled counts the running jobs that a job of the schedule has started.
+func (t *jobTable) scheduled(name string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, j := range t.running {
+		if j.Raw["schedule"] == name && !j.returning.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// startScheduled begins a job of the schedule.
+func (m *Minion) startScheduled(r schedule.Run) {
+	if m.ctx.Err() != nil {
+		return
+	}
+	jid := m.jids.Next(m.now())
+	args, _ := r.Job["args"].([]any)
+	kwargs, _ := r.Job["kwargs"].(map[string]any)
+	funArgs := append([]any{}, args...)
+	if kwargs != nil {
+		funArgs = append(funArgs, kwargs)
+	}
+	raw := map[string]any{"id": m.ID(), "fun": r.Fun, "fun_args": funArgs, "schedule": r.Name, "jid": string(jid)}
+	m.addScheduleMetadata(raw, r.Job["metadata"])
+	j := &job{Job: protocol.Job{JID: jid, Fun: []string{r.Fun}, Raw: raw}, received: time.Now(), finished: make(chan struct{}), link: m.firstLink()}
+	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
+	if rc, ok := m.o.Runner.(*runcmd.Runner); ok {
+		j.runner = rc.Sub()
+	}
+	if !m.jobs.add(j) {
+		j.cancel(nil)
+		return
+	}
+	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid", string(jid))
+	m.wg.Go(func() {
+		defer m.finish(j)
+		m.runScheduled(j, r, args, kwargs)
+	})
+}
+
+// addScheduleMetadata notes the time in the metadata of a job (salt/utils/schedule.py: handle_func).
+func (m *Minion) addScheduleMetadata(raw map[string]any, metadata any) {
+	if metadata == nil {
+		return
+	}
+	meta, ok := metadata.(map[string]any)
+	if !ok {
+		m.log.Warn("schedule: The metadata parameter must be specified as a dictionary.  Ignoring.")
+		return
+	}
+	now := m.now()
+	meta["_TOS"] = now.Local().Format("-0700")
+	meta["_TS"] = now.Local().Format("Mon Jan _2 15:04:05 2006")
+	meta["_TT"] = strftime.Format("%Y %B %d %a %H %m", now.UTC())
+	raw["metadata"] = meta
+}
+
+// firstLink is a master that is connected, else any.
+func (m *Minion) firstLink() *link {
+	links := m.eachLink()
+	for _, l := range links {
+		if l.session() != nil {
+			return l
+		}
+	}
+	if len(links) > 0 {
+		return links[0]
+	}
+	return nil
+}
+
+// runScheduled runs a job of the schedule and hands its return on (salt/utils/schedule.py: handle_func).
+func (m *Minion) runScheduled(j *job, r schedule.Run, args []any, kwargs map[string]any) {
+	job := options(r.Job)
+	proc := ""
+	if job.truth("jid_include", true) {
+		proc = m.writeProc(j)
+	}
+	ret := maps.Clone(j.Raw) // others read the job's own
+	ret["pid"] = int64(os.Getpid())
+	res, code := m.callScheduled(j, args, kwargs)
+	ret["return"], ret["retcode"], ret["success"] = res.Return, int64(code), true
+	if res.Err != nil {
+		m.log.Error(fmt.Sprintf("Unhandled exception running %s", r.Fun), "err", res.Err)
+		ret["success"], ret["retcode"] = false, int64(254)
+		if !isMissing(res.Err) {
+			ret["return"] = "Unhandled exception running " + r.Fun
+		}
+	}
+	j.returning.Store(true)
+	j.progress.close()
+	names := returnerNames(r.Job["returner"], m.scheduleReturner())
+	if res.Err == nil && len(names) > 0 {
+		if v, ok := r.Job["return_config"]; ok {
+			ret["ret_config"] = v
+		}
+		if v, ok := r.Job["return_kwargs"]; ok {
+			ret["ret_kwargs"] = v
+		}
+		m.sendToReturners(j.ctx, j.link, names, ret)
+	}
+	m.returnScheduled(j, ret, r.Job["return_job"], len(names) == 0)
+	if proc != "" {
+		os.Remove(proc)
+	}
+}
+
+// callScheduled runs the function, with the checks that a master's job has to pass too: the pillar's schedule is the master's.
+func (m *Minion) callScheduled(j *job, args []any, kwargs map[string]any) (modules.Result, int) {
+	fun := j.Fun[0]
+	if err := m.dispatch.refuse(j.ctx, j.link, fun); err != nil {
+		return failure(fun, err), 1
+	}
+	env := m.env(j.ctx, j.link, j)
+	own := &modules.Context{}
+	res := m.dispatch.registry().Run(j.ctx, env, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+		Context: own, Progress: func(item any) { j.progress.send(j, item) }})
+	return res, own.Retcode()
+}
+
+func isMissing(err error) bool {
+	_, ok := err.(*modules.NotAvailableError)
+	return ok
+}
+
+// scheduleReturner is the option schedule_returner of configuration or pillar.
+func (m *Minion) scheduleReturner() any {
+	if v, ok := m.settings().options["schedule_returner"]; ok && pytext.Truth(v) {
+		return v
+	}
+	return m.currentPillar()["schedule_returner"]
+}
+
+// returnScheduled sends a return to every master, unless the job does not want that. Without returner the master is to make a
+// job id of its own for it.
+func (m *Minion) returnScheduled(j *job, ret map[string]any, wanted any, unreturned bool) {
+	if wanted != nil && !pytext.Truth(wanted) {
+		return
+	}
+	load := map[string]any{"cmd": "_return"}
+	for k, v := range ret {
+		load[k] = v
+	}
+	if unreturned {
+		load["jid"] = "req"
+		if wanted == "nocache" {
+			load["jid"] = "nocache"
+		}
+	}
+	for _, l := range m.eachLink() {
+		item, err := m.spool.Put(l.masterName(), string(j.JID), load)
+		if item == nil {
+			m.log.Error("Cannot return a scheduled job", "jid", string(j.JID), "err", err)
+			return
+		}
+		m.returns.send(m.ctx, item, load)
+	}
+}
+
+// returnerNames are the returners of a job and of the schedule, each once.
+func returnerNames(sources ...any) []string {
+	var names []string
+	seen := map[string]bool{}
+	add := func(v any) {
+		if s, ok := payload.Text(v); ok && s != "" && !seen[s] {
+			seen[s] = true
+			names = append(names, s)
+		}
+	}
+	for _, src := range sources {
+		if list, ok := src.([]any); ok {
+			for _, v := range list {
+				add(v)
+			}
+			continue
+		}
+		add(src)
+	}
+	return names
+}
