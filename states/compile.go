@@ -1,0 +1,183 @@
+package states
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// compileHigh turns high data into chunks in the order in which they run (State.compile_high_data).
+func (r *Run) compileHigh(high *pyobj.Dict, orchestration any) []*Low {
+	var chunks []*Low
+	for id, body := range high.All() {
+		b, ok := body.(*pyobj.Dict)
+		if !ok || hidden(id) {
+			continue
+		}
+		if b.Has("__sls__") {
+			r.processed[part(b, "__sls__")] = true
+		}
+		for state, run := range b.All() {
+			if !hidden(state) {
+				chunks = append(chunks, compileState(id, pyobj.Str(state), b, items(run), orchestration)...)
+			}
+		}
+	}
+	return orderChunks(chunks)
+}
+
+// compileState makes the chunks of one state: one, or one for each of its names.
+func compileState(id any, state string, body *pyobj.Dict, run []any, orchestration any) []*Low {
+	chunk := pyobj.NewDict("state", state, "name", id)
+	if orchestration != nil {
+		_ = chunk.Set("__orchestration_jid__", orchestration)
+	}
+	for _, key := range [...]string{"__sls__", "__env__", "__sls_included_from__"} {
+		if v, ok := body.Get(key); ok {
+			_ = chunk.Set(key, v)
+		}
+	}
+	_ = chunk.Set("__id__", id)
+	var (
+		funs  []string
+		names []any
+	)
+	for _, arg := range run {
+		switch arg := arg.(type) {
+		case string:
+			if !slices.Contains(funs, arg) {
+				funs = append(funs, arg)
+			}
+		case *pyobj.Dict:
+			for k, v := range arg.All() {
+				switch k {
+				case "names":
+					for _, name := range items(v) {
+						if !slices.ContainsFunc(names, func(have any) bool { return pyobj.Equal(have, name) }) {
+							names = append(names, name)
+						}
+					}
+				case "state":
+				case "name":
+					if _, ok := v.(string); !ok {
+						v = id
+					}
+					_ = chunk.Set(k, v)
+				default:
+					_ = chunk.Set(k, v)
+				}
+			}
+		}
+	}
+	var chunks []*Low
+	add := func(live *pyobj.Dict) {
+		for _, fun := range funs {
+			_ = live.Set("fun", fun)
+			chunks = append(chunks, NewLow(live))
+		}
+	}
+	if names == nil {
+		add(pyobj.DeepCopy(chunk).(*pyobj.Dict))
+	}
+	for i, entry := range names {
+		live := pyobj.DeepCopy(chunk).(*pyobj.Dict)
+		if d, ok := entry.(*pyobj.Dict); ok {
+			name := firstKey(d)
+			_ = live.Set("name", name)
+			for _, more := range items(d.Value(name)) {
+				if m, ok := more.(*pyobj.Dict); ok {
+					live.Update(m)
+				}
+			}
+		} else {
+			_ = live.Set("name", entry)
+		}
+		_ = live.Set("name_order", int64(i+1))
+		add(live)
+	}
+	return chunks
+}
+
+// orderChunks sorts chunks by their order, and those of one order by name (State.order_chunks).
+func orderChunks(chunks []*Low) []*Low {
+	limit := int64(1)
+	for _, c := range chunks {
+		if n, ok := integer(c.d.Value("order")); ok && n > limit-1 && n > 0 {
+			limit = n + 100
+		}
+	}
+	type keyed struct {
+		low   *Low
+		order float64
+		text  string
+	}
+	list := make([]keyed, len(chunks))
+	for i, c := range chunks {
+		k := keyed{low: c, text: c.state + c.name + c.fun}
+		if v, ok := c.d.Get("order"); ok {
+			n := orderOf(v, limit)
+			if at, ok := c.d.Delete("name_order"); ok {
+				f, _ := at.(int64)
+				n = toFloat(n) + float64(f)/10000
+			}
+			if toFloat(n) < 0 {
+				if i, ok := n.(int64); ok {
+					n = limit + 1000000 + i
+				} else {
+					n = float64(limit+1000000) + toFloat(n)
+				}
+			}
+			c.Set("order", n)
+			k.order = toFloat(n)
+		} else {
+			c.Set("order", limit)
+			k.order = float64(limit)
+		}
+		list[i] = k
+	}
+	slices.SortStableFunc(list, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.text, b.text))
+	})
+	for i := range list {
+		chunks[i] = list[i].low
+	}
+	return chunks
+}
+
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+func toFloat(v any) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	n, _ := integer(v)
+	return float64(n)
+}
+
+// orderOf is an order as a number.
+func orderOf(v any, limit int64) any {
+	switch v := v.(type) {
+	case int64, float64, bool:
+		return v
+	case string:
+		switch v {
+		case "last":
+			return limit + 1000000
+		case "first":
+			return int64(0)
+		}
+	}
+	return limit
+}
