@@ -82,6 +82,8 @@ func mayImport(from, to string) bool {
 		return in(to, "protocol")
 	case from == "modules":
 		return false
+	case from == "modules/state":
+		return in(to, "modules", "states", "internal") // the door to the state system
 	case in(from, "modules"):
 		return in(to, "modules", "internal")
 	case in(from, "states"):

@@ -384,7 +384,7 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 // env is what one job, or a call without a job, sees. l is nil without a master.
 func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
-	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner,
+	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
 		Opts:   func() map[string]any { return m.settings().options },
 		Grains: func() map[string]any { return m.grains.get(ctx) },
 	}

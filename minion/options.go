@@ -36,6 +36,10 @@ type Options struct {
 	Files func(opts map[string]any, request FileRequest) modules.Files
 	// Runner runs programs; nil means that functions cannot run any.
 	Runner modules.Runner
+	// Templates renders templates and state files for functions (package states/render); nil means that there are no renderers.
+	Templates func(ctx context.Context, c *modules.Call, t modules.Template) (any, error)
+	// Others lists what the program has besides execution modules, see [modules.Env]; nil is nothing.
+	Others func(kind string) []*modules.Module
 	// Version is what log lines call this program's version.
 	Version string
 	// Ready is called once when configuration, keys and state on disk are loaded, before the first master is asked: the

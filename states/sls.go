@@ -291,3 +291,54 @@ func (f *stateFile) order() {
 		}
 	}
 }
+
+// alone is declarations for a template that is no SLS file: it has neither SLS nor environment, and other words for its errors.
+func (f *stateFile) alone() []string {
+	for _, name := range f.state.Keys() {
+		body, ok := f.state.Value(name).(*pyobj.Dict)
+		if !ok {
+			short, ok := f.state.Value(name).(string)
+			if !ok {
+				continue
+			}
+			if comps := strings.Split(short, "."); len(comps) > 1 {
+				_ = f.state.Set(name, pyobj.NewDict(comps[0], pyobj.NewList(comps[1])))
+				continue
+			}
+			f.fail("ID ", pyobj.Str(name), " in template ", f.sls, " is not a dictionary")
+			continue
+		}
+		keys := make([]string, 0, body.Len())
+		for _, k := range body.Keys() {
+			if key, ok := k.(string); ok {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		seen := map[string]bool{}
+		for _, key := range keys {
+			if strings.HasPrefix(key, "_") {
+				continue
+			}
+			v := body.Value(key)
+			if v == nil {
+				f.fail("ID '", pyobj.Str(name), "' in template ", f.sls, " contains a short declaration (", key,
+					") with a trailing colon. When not passing any arguments to a state, the colon must be omitted.")
+				continue
+			}
+			list, ok := v.(*pyobj.List)
+			if !ok {
+				continue
+			}
+			if head, _, dotted := strings.Cut(key, "."); dotted {
+				if seen[head] {
+					f.fail("ID '", pyobj.Str(name), "' in template '", f.sls, "' contains multiple state declarations of the same type")
+					continue
+				}
+				key, _ = splitFunction(body, key, list)
+			}
+			seen[key] = true
+		}
+	}
+	return f.errs
+}

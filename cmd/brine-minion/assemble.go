@@ -19,6 +19,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
 	"github.com/brine-salt/brine/protocol/transport/ws"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
+	"github.com/brine-salt/brine/states"
 )
 
 // dialers are the transports by the name that the option transport has.
@@ -73,3 +74,11 @@ func fileRoots(opts map[string]any) map[string][]string {
 }
 
 func commandRunner() modules.Runner { return &runcmd.Runner{} }
+
+// others are the functions besides those of execution modules, for sys.list_state_functions and its like.
+func others(kind string) []*modules.Module {
+	if kind == "states" {
+		return states.Default().Declared()
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Package state is Salt's execution module "state": the door to the state system (package states). Salt's source is
+// salt/modules/state.py.
+package state
+
+import (
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.Register(Module) }
+
+// state.orchestrate is absent: orchestration runs on a master, through salt-run.
+// state.event is absent: salt-run state.event shows a master's events, and a job that never ends has no place in a minion.
+// state.pkg is absent: it runs what salt-ssh packs, and brine is installed where it runs.
+
+// Module is "state".
+var Module = &modules.Module{Name: "state", Doc: "Apply states, and look at what would be applied.", Funcs: []modules.Def{
+	{Name: "apply", Python: "apply_", Doc: applyDoc, Params: []modules.Param{{Name: "mods", Optional: true}}, Kwargs: "kwargs", Out: highstateOut, Run: apply},
+	{Name: "check_request", Doc: checkRequestDoc, Params: []modules.Param{{Name: "name", Optional: true}}, Out: highstateOut, Run: checkRequest},
+	{Name: "clear_cache", Doc: clearCacheDoc, Run: clearCache},
+	{Name: "clear_request", Doc: clearRequestDoc, Params: []modules.Param{{Name: "name", Optional: true}}, Run: clearRequest},
+	{Name: "disable", Doc: disableDoc, Params: []modules.Param{{Name: "states"}}, Run: disable},
+	{Name: "enable", Doc: enableDoc, Params: []modules.Param{{Name: "states"}}, Run: enable},
+	{Name: "get_pauses", Doc: getPausesDoc, Params: []modules.Param{{Name: "jid", Optional: true}}, Run: getPauses},
+	{Name: "high", Doc: highDoc, Params: []modules.Param{{Name: "data"}, testParam, queueParam}, Kwargs: "kwargs", Ordered: true, Run: high},
+	{Name: "highstate", Doc: highstateDoc, Params: []modules.Param{testParam, queueParam, eventsParam}, Kwargs: "kwargs", Out: highstateOut, Run: highstate},
+	{Name: "id_exists", Doc: idExistsDoc, Params: []modules.Param{{Name: "ids"}, modsParam, testParam, queueParam}, Kwargs: "kwargs", Run: idExists},
+	{Name: "list_disabled", Doc: listDisabledDoc, Run: listDisabled},
+	{Name: "low", Doc: lowDoc, Params: []modules.Param{{Name: "data"}, queueParam}, Kwargs: "kwargs", Ordered: true, Run: low},
+	{Name: "pause", Doc: pauseDoc, Params: []modules.Param{{Name: "jid"}, {Name: "state_id", Optional: true}, {Name: "duration", Optional: true}}, Run: pause},
+	{Name: "request", Doc: requestDoc, Params: []modules.Param{{Name: "mods", Optional: true}}, Kwargs: "kwargs", Out: highstateOut, Run: request},
+	{Name: "resume", Doc: resumeDoc, Params: []modules.Param{{Name: "jid"}, {Name: "state_id", Optional: true}}, Run: resume},
+	{Name: "run_request", Doc: runRequestDoc, Params: []modules.Param{{Name: "name", Default: "default"}}, Kwargs: "kwargs", Out: highstateOut, Run: runRequest},
+	{Name: "running", Doc: runningDoc, Params: []modules.Param{{Name: "concurrent", Default: false}}, Run: running},
+	{Name: "show_highstate", Doc: showHighstateDoc, Params: []modules.Param{queueParam}, Kwargs: "kwargs", Run: showHighstate},
+	{Name: "show_low_sls", Doc: showLowSLSDoc, Params: []modules.Param{modsParam, testParam, queueParam}, Kwargs: "kwargs", Run: showLowSLS},
+	{Name: "show_lowstate", Doc: showLowstateDoc, Params: []modules.Param{queueParam}, Kwargs: "kwargs", Run: showLowstate},
+	{Name: "show_sls", Doc: showSLSDoc, Params: []modules.Param{modsParam, testParam, queueParam}, Kwargs: "kwargs", Run: showSLS},
+	{Name: "show_state_usage", Doc: showUsageDoc, Params: []modules.Param{queueParam}, Kwargs: "kwargs", Run: showUsage},
+	{Name: "show_states", Doc: showStatesDoc, Params: []modules.Param{queueParam}, Kwargs: "kwargs", Run: showStates},
+	{Name: "show_top", Doc: showTopDoc, Params: []modules.Param{queueParam}, Kwargs: "kwargs", Run: showTop},
+	{Name: "single", Doc: singleDoc, Params: []modules.Param{{Name: "fun"}, {Name: "name"}, testParam, queueParam}, Kwargs: "kwargs", Out: highstateOut, Ordered: true, Run: single},
+	{Name: "sls", Doc: slsDoc, Params: []modules.Param{modsParam, testParam, {Name: "exclude", Optional: true}, queueParam,
+		{Name: "sync_mods", Optional: true}, eventsParam}, Kwargs: "kwargs", Out: highstateOut, Run: sls},
+	{Name: "sls_exists", Doc: slsExistsDoc, Params: []modules.Param{modsParam, testParam, queueParam}, Kwargs: "kwargs", Run: slsExists},
+	{Name: "sls_id", Doc: slsIDDoc, Params: []modules.Param{{Name: "id_"}, modsParam, testParam, queueParam, eventsParam}, Kwargs: "kwargs", Out: highstateOut, Run: slsID},
+	{Name: "soft_kill", Doc: softKillDoc, Params: []modules.Param{{Name: "jid"}, {Name: "state_id", Optional: true}}, Run: softKill},
+	{Name: "template", Doc: templateDoc, Params: []modules.Param{{Name: "tem"}, queueParam}, Kwargs: "kwargs", Out: highstateOut, Run: template},
+	{Name: "template_str", Doc: templateStrDoc, Params: []modules.Param{{Name: "tem"}, queueParam}, Kwargs: "kwargs", Out: highstateOut, Run: templateStr},
+	{Name: "test", Doc: testDoc, Args: "args", Kwargs: "kwargs", Out: highstateOut, Run: test},
+	{Name: "top", Doc: topDoc, Params: []modules.Param{{Name: "topfn"}, testParam, queueParam}, Kwargs: "kwargs", Out: highstateOut, Run: top},
+}}
+
+const highstateOut = "highstate"
+
+var (
+	testParam   = modules.Param{Name: "test", Optional: true}
+	queueParam  = modules.Param{Name: "queue", Optional: true}
+	eventsParam = modules.Param{Name: "state_events", Optional: true}
+	modsParam   = modules.Param{Name: "mods"}
+)

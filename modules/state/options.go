@@ -1,0 +1,233 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
+)
+
+// Return codes of state runs (salt/defaults/exitcodes.py).
+const (
+	codeCompiler = 1
+	codeState    = 2
+	codePillar   = 5
+)
+
+// isTrue is salt/utils/data.py: is_true.
+func isTrue(v any) bool {
+	switch v := v.(type) {
+	case int64:
+		return v > 0
+	case float64:
+		return v > 0
+	case string:
+		return strings.EqualFold(v, "true") || v == "1"
+	}
+	return pytext.Truth(v)
+}
+
+// testMode decides whether a run is only a test (_get_test_value).
+func testMode(ctx context.Context, c *modules.Call, test any) any {
+	if test == nil {
+		for k, v := range c.Keywords {
+			if strings.EqualFold(k, "test") && isTrue(v) {
+				return true
+			}
+		}
+		if v, err := c.ExecKw(ctx, "config.get", []any{"test"}, map[string]any{"omit_opts": true}); err == nil && v == true {
+			return true
+		}
+		return c.Opt("test")
+	}
+	return test != false
+}
+
+// options are the options of a run (salt/utils/state.py: get_sls_opts).
+func options(ctx context.Context, c *modules.Call) (map[string]any, error) {
+	opts := maps.Clone(c.Config())
+	if opts == nil {
+		opts = map[string]any{}
+	}
+	if path, ok := c.Keywords["localconfig"]; ok {
+		return opts, localConfig(c, opts, pytext.Str(path))
+	}
+	env, given := c.Keywords["saltenv"]
+	if given && env != nil {
+		if pytext.Truth(opts["lock_saltenv"]) && pytext.Str(env) != opts["saltenv"] {
+			return nil, modules.Errorf("lock_saltenv is enabled, saltenv cannot be changed")
+		}
+		opts["saltenv"] = env
+	}
+	if penv, ok := c.Keywords["pillarenv"]; ok {
+		opts["pillarenv"] = textOrNone(penv)
+	} else if given && pytext.Truth(opts["pillarenv_from_saltenv"]) {
+		opts["pillarenv"] = textOrNone(env)
+	}
+	return opts, nil
+}
+
+func textOrNone(v any) any {
+	if v == nil {
+		return nil
+	}
+	return pytext.Str(v)
+}
+
+// localConfig lays a file of options over those of the minion.
+func localConfig(c *modules.Call, opts map[string]any, path string) error {
+	b, err := readFile(c.Path(path))
+	if err != nil {
+		return modules.OSError(err)
+	}
+	v, err := yaml.Parse(b, path)
+	if err != nil {
+		return modules.Errorf("cannot read %s: %v", path, err)
+	}
+	more, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return modules.Errorf("cannot read %s: it is not a dictionary", path)
+	}
+	maps.Copy(opts, more)
+	return nil
+}
+
+// override is the pillar that the caller gave.
+func override(c *modules.Call) (map[string]any, error) {
+	v, enc := pyobj.Plain(c.Keywords["pillar"]), c.Keywords["pillar_enc"]
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		if enc != nil {
+			return nil, modules.Errorf("cannot decrypt pillar: this program has no renderer %s", pytext.Str(enc))
+		}
+		return v, nil
+	}
+	if enc == nil {
+		return nil, modules.Usagef("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
+	}
+	return nil, modules.Errorf("cannot decrypt pillar: this program has no renderer %s", pytext.Str(enc))
+}
+
+// pillarErrors are the errors of the pillar, unless the caller wants to go on regardless.
+func pillarErrors(c *modules.Call) []any {
+	if pytext.Truth(c.Keywords["force"]) {
+		return nil
+	}
+	list, _ := c.PillarData()["_errors"].([]any)
+	return list
+}
+
+// failedPillar are the errors of the pillar as a function answers them.
+func failedPillar(errs []any) []any {
+	return append([]any{"Pillar failed to render with the following messages:"}, errs...)
+}
+
+// raisePillar are the errors of the pillar for the functions that raise.
+func raisePillar(errs []any) error {
+	lines := make([]string, len(errs))
+	for i, e := range errs {
+		lines[i] = "- " + pytext.Str(e)
+	}
+	return modules.Errorf("Pillar failed to render. Additional info follows:\n\n%s", strings.Join(lines, "\n"))
+}
+
+// setup is what the functions that run or show states begin with.
+type setup struct {
+	opts    map[string]any
+	pillar  map[string]any
+	restore func()
+}
+
+// prepare makes options and pillar of a run. The pillar counts for everything that the job does until restore.
+func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup, error) {
+	over, err := override(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &setup{opts: opts, restore: func() {}}
+	if s.pillar, err = states.Pillar(ctx, c, opts, over); err != nil {
+		return nil, err
+	}
+	if over != nil {
+		s.restore = c.Context().SetPillar(pyobj.FromMap(s.pillar))
+	}
+	return s, nil
+}
+
+// stateOptions are the options of package states.
+func (s *setup) stateOptions(c *modules.Call, jid string) states.Options {
+	return states.Options{Opts: s.opts, JID: jid, Mocked: pytext.Truth(c.Keywords["mock"])}
+}
+
+// pubJID is the job's id if the run can be followed by it.
+func pubJID(c *modules.Call) string {
+	if v, ok := c.Keywords["__pub_jid"]; ok && v != nil {
+		return pytext.Str(v)
+	}
+	return ""
+}
+
+// highstateRun prepares a run of the file server's states.
+func highstateRun(ctx context.Context, c *modules.Call, opts map[string]any, jid string) (*states.HighState, *setup, error) {
+	s, err := prepare(ctx, c, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := states.NewHighState(ctx, c, s.stateOptions(c, jid))
+	if err != nil {
+		s.restore()
+		return nil, nil, err
+	}
+	return h, s, nil
+}
+
+// inBase makes base the environment of functions that are about SLS files by name.
+func inBase(opts map[string]any) {
+	if opts["saltenv"] == nil {
+		opts["saltenv"] = "base"
+	}
+}
+
+func saltenv(opts map[string]any) string { return pytext.Str(opts["saltenv"]) }
+
+// splitInput is a list, or a text split at commas (salt/utils/args.py: split_input).
+func splitInput(v any) []any {
+	if list, ok := pyobj.Plain(v).([]any); ok {
+		return append([]any{}, list...)
+	}
+	var out []any
+	for part := range strings.SplitSeq(pytext.Str(v), ",") {
+		out = append(out, strings.TrimSpace(part))
+	}
+	return out
+}
+
+func textsOf(list []any) []string {
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = pytext.Str(x)
+	}
+	return out
+}
+
+func anyTexts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func cacheDir(c *modules.Call) string { return pytext.Str(c.Opt("cachedir")) }
+
+func notFound(id, mods, env string) error {
+	return modules.Usagef("%s", fmt.Sprintf("No matches for ID '%s' found in SLS '%s' within saltenv '%s'", id, mods, env))
+}

@@ -1,0 +1,180 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Verify tells what is wrong with a chunk.
+func (r *Run) Verify(low *Low) []string { return r.verify(low) }
+
+// Single runs a chunk that stands alone.
+func (r *Run) Single(ctx context.Context, low *Low) (map[string]any, error) {
+	if err := r.modInit(ctx, low); err != nil {
+		return nil, err
+	}
+	rec, err := r.Call(ctx, low)
+	if p, ok := rec["proc"].(*parallel); ok {
+		// Salt answers with the process; we have the result.
+		delete(rec, "proc")
+		<-p.done
+		for k, v := range p.rec {
+			rec[k] = v
+		}
+	}
+	return rec, err
+}
+
+// CallOne runs one chunk of many, with what it requires.
+func (r *Run) CallOne(ctx context.Context, low *Low, chunks []*Low) (map[string]any, error) {
+	r.chunks = chunks
+	running := newResults()
+	r.running = running
+	if err := r.callChunk(ctx, low, running, chunks, 0); err != nil {
+		return nil, err
+	}
+	r.awaitAll(ctx, running)
+	return running.plain(), nil
+}
+
+// Saltenv is the environment of the run.
+func (r *Run) Saltenv() string { return text(r.opts["saltenv"]) }
+
+// RenderFile renders an SLS file of this host, and what it includes from the file server.
+func (h *HighState) RenderFile(ctx context.Context, name, path, env string) (*pyobj.Dict, []string, error) {
+	return h.renderState(ctx, name, env, nil, nil, path)
+}
+
+// CallText runs the text of an SLS file (State.call_template_str).
+func (r *Run) CallText(ctx context.Context, sls string) (any, error) {
+	c, err := r.parent.Foreign(r.env, r.exec, &modules.Def{Name: "template_str"}, r.parent.Fun, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.Template(ctx, modules.Template{Text: sls, Pipe: text(r.opts["renderer"]), Shebang: true, SaltEnv: "base", IsSLS: true})
+	if err != nil {
+		return nil, err
+	}
+	if !pyobj.Truth(v) {
+		return v, nil
+	}
+	high, errs := plainTemplate(v, "<template-str>")
+	if errs != nil {
+		return texts(errs), nil
+	}
+	return r.CallHigh(ctx, high, nil)
+}
+
+// plainTemplate brings a template that stands alone into the form of high data (State.render_template).
+func plainTemplate(v any, name string) (*pyobj.Dict, []string) {
+	high, ok := v.(*pyobj.Dict)
+	if !ok {
+		return nil, []string{"Template " + name + " does not render to a dictionary"}
+	}
+	for _, key := range [...]string{"include", "exclude", "extends"} {
+		if high.Has(key) {
+			return nil, []string{fmt.Sprintf("The '%s' declaration found on '%s' is invalid when rendering single templates", key, name)}
+		}
+	}
+	f := &stateFile{state: high, sls: name}
+	return high, f.alone()
+}
+
+// Usage tells which SLS files the top file assigns, and which not (compile_state_usage).
+func (h *HighState) Usage(ctx context.Context) (any, error) {
+	top, err := h.Top(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if errs := VerifyTops(top); errs != nil {
+		return texts(errs), nil
+	}
+	matches, err := h.Matches(ctx, top)
+	if err != nil {
+		return nil, err
+	}
+	envs, err := h.environments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for _, env := range envs {
+		list, err := h.states(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		assigned := map[string]bool{}
+		for _, sls := range matches.list[env] {
+			assigned[sls] = true
+		}
+		used, unused := []any{}, []any{}
+		for _, sls := range list {
+			if assigned[sls] {
+				used = append(used, sls)
+			} else {
+				unused = append(unused, sls)
+			}
+		}
+		out[env] = map[string]any{"used": used, "unused": unused, "count_all": int64(len(list)), "count_used": int64(len(used)), "count_unused": int64(len(unused))}
+	}
+	return out, nil
+}
+
+// maxCache bounds the files that Load reads, in bytes.
+const maxCache = 64 << 20
+
+// Load reads a value that Save wrote, or stock Salt.
+func Load(path string) (any, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxCache+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxCache {
+		return nil, fmt.Errorf("cannot read %s: it is larger than %d bytes", path, maxCache)
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	return v, nil
+}
+
+// Save keeps a value, plain or ordered, in a file that only the owner can read.
+func Save(path string, v any) error {
+	b, err := payload.Marshal(packed(v))
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return atomicfile.WriteFile(path, b, 0o600)
+}
+
+// packed gives ordered values the form that is packed in their order.
+func packed(v any) any {
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		m := make(payload.OrderedMap, 0, v.Len())
+		for k, x := range v.All() {
+			m = append(m, payload.Pair{Key: k, Value: packed(x)})
+		}
+		return m
+	case *pyobj.List:
+		list := make([]any, len(v.Items))
+		for i, x := range v.Items {
+			list[i] = packed(x)
+		}
+		return list
+	}
+	return pyobj.Plain(v)
+}
