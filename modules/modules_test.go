@@ -186,3 +186,21 @@ func TestExitError(t *testing.T) {
 		t.Errorf("got %+v", res)
 	}
 }
+
+func TestProviders(t *testing.T) {
+	say := func(text string) *Module {
+		return &Module{Name: text, Virtual: "pkg", Available: func(*Env) (bool, string) { return text == "first", "no" },
+			Funcs: []Def{{Name: "who", Run: func(context.Context, *Call) (any, error) { return text, nil }}}}
+	}
+	r := NewRegistry(say("first"), say("second"))
+	for _, c := range []struct{ provider, fun, want string }{
+		{"nothing", "pkg.who", "first"}, {"second", "pkg.who", "second"}, {"second", "other.who", "second"},
+	} {
+		e := &Env{Opts: func() map[string]any {
+			return map[string]any{"providers": map[string]any{"pkg": c.provider, "other": c.provider}}
+		}}
+		if got := r.Run(t.Context(), e, Request{Fun: c.fun}).Return; got != c.want {
+			t.Errorf("%s with provider %s is %v, want %s", c.fun, c.provider, got, c.want)
+		}
+	}
+}

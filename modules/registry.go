@@ -93,6 +93,9 @@ func (r *Registry) allSources() []Source {
 // pick decides which module stands behind a called name on this host: one of a source, else one of the program. As in Salt, a
 // module that the host's owner put there replaces the one of that name, also where it refuses the host.
 func (r *Registry) pick(called string, e *Env) *choice {
+	if m := r.provider(called, e); m != nil {
+		return &choice{module: m}
+	}
 	for _, s := range r.allSources() {
 		if list := s.Find(e, called); len(list) > 0 {
 			return choose(list, called, e)
@@ -146,6 +149,24 @@ func (r *Registry) own(called string, e *Env) *choice {
 		r.chosen[called] = c
 	}
 	return c
+}
+
+// provider is the module that the option "providers" puts behind a called name, whether the host suits it or not; nil if the
+// option names none, or one that is not there.
+func (r *Registry) provider(called string, e *Env) *Module {
+	providers, _ := e.Opt("providers").(map[string]any)
+	name, ok := providers[called].(string)
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.modules {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
 }
 
 func refusal(called, reason string) string {

@@ -4,12 +4,19 @@ package modules_test
 
 import (
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/alternatives"
 	"github.com/brine-salt/brine/modules/aptpkg"
+	"github.com/brine-salt/brine/modules/debconfmod"
+	"github.com/brine-salt/brine/modules/debianservice"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
+	"github.com/brine-salt/brine/modules/gentooservice"
 	"github.com/brine-salt/brine/modules/pkgresource"
+	"github.com/brine-salt/brine/modules/systemdservice"
 )
 
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
-	return []*modules.Module{aptpkg.Module, dpkglowpkg.Module, pkgresource.Module}
+	return []*modules.Module{
+		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, pkgresource.Module, systemdservice.Module,
+	}
 }

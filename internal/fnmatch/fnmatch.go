@@ -3,7 +3,10 @@
 // nothing special.
 package fnmatch
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Match tells whether a name matches a pattern. It takes at most len(pattern)×len(name) steps.
 func Match(pattern, name string) bool {
@@ -98,4 +101,13 @@ func Filter(names []string, pattern string) []string {
 		}
 	}
 	return out
+}
+
+// Has tells whether a text is a pattern: Salt looks for "*", "?", or something in brackets.
+func Has(s string) bool {
+	if strings.ContainsAny(s, "*?") {
+		return true
+	}
+	i := strings.IndexByte(s, '[')
+	return i >= 0 && strings.LastIndexByte(s, ']') > i+1
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -108,15 +107,6 @@ func Wildcards(current List, targets []Target) []Target {
 		}
 	}
 	return out
-}
-
-// Problem is the error of a change that went wrong, with what changed nevertheless, as a CommandExecutionError with info.
-func Problem(text string, info map[string]any) error {
-	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".?!") {
-		text += "."
-	}
-	nested, _ := output.Render("nested", info, output.Options{})
-	return &modules.ExecError{Msg: text + " Additional info follows:\n\n" + nested, Info: info}
 }
 
 // ClearMark removes the mark by which a highstate asks for a refresh once.

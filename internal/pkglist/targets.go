@@ -304,8 +304,7 @@ func Fetchable(path string) bool {
 
 // Cache brings a file to the minion; "" if there is no such file.
 func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, error) {
-	if c.Files == nil {
-		return "", modules.Errorf("cannot fetch %s: this program has no file client", url)
-	}
-	return c.Files.Cache(ctx, url, saltenv)
+	v, err := c.Exec(ctx, "cp.cache_file", url, saltenv)
+	path, _ := v.(string)
+	return path, err
 }

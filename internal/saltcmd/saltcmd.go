@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -83,6 +84,24 @@ func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
 		c.SetRetcode(res.Retcode)
 	}
 	return res, nil
+}
+
+// Problem is a CommandExecutionError with info: what else is known, which the text shows as nested and callers may look at.
+func Problem(text string, info any) error {
+	if !pytext.Truth(info) {
+		return &modules.ExecError{Msg: text}
+	}
+	if text != "" {
+		if !strings.ContainsAny(text[len(text)-1:], ".?!") {
+			text += "."
+		}
+		text += " "
+	}
+	nested, err := output.Render("nested", info, output.Options{})
+	if err != nil {
+		nested = pytext.Str(info)
+	}
+	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info}
 }
 
 // Locale are the settings for English messages that env does not make itself.

@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -324,7 +325,7 @@ func (p *plan) run(ctx context.Context, refresh bool) (any, error) {
 		}
 	}
 	if p.errors != nil {
-		return nil, pkglist.Problem("Problem encountered installing package(s)", map[string]any{"errors": p.errors, "changes": ret})
+		return nil, saltcmd.Problem("Problem encountered installing package(s)", map[string]any{"errors": p.errors, "changes": ret})
 	}
 	return ret, nil
 }
@@ -430,7 +431,7 @@ func uninstall(ctx context.Context, c *modules.Call, action string) (any, error)
 		ret = map[string]any{"removed": pkglist.Compare(before.removed, after.removed), "installed": ret}
 	}
 	if problems := failure(out); problems != nil {
-		return nil, pkglist.Problem("Problem encountered removing package(s)", map[string]any{"errors": problems, "changes": ret})
+		return nil, saltcmd.Problem("Problem encountered removing package(s)", map[string]any{"errors": problems, "changes": ret})
 	}
 	return ret, nil
 }
@@ -523,7 +524,7 @@ func upgrade(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if result != nil {
-		return nil, pkglist.Problem("Problem encountered upgrading packages", map[string]any{"changes": ret, "result": result})
+		return nil, saltcmd.Problem("Problem encountered upgrading packages", map[string]any{"changes": ret, "result": result})
 	}
 	return ret, nil
 }

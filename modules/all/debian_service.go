@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.debian_service || modules.service
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/debianservice" // execution module service
