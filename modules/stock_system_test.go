@@ -5,8 +5,11 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/cron"
+	"github.com/brine-salt/brine/modules/disk"
 	"github.com/brine-salt/brine/modules/groupadd"
+	"github.com/brine-salt/brine/modules/kmod"
 	"github.com/brine-salt/brine/modules/linux_shadow"
+	"github.com/brine-salt/brine/modules/linux_sysctl"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/useradd"
 )
@@ -14,6 +17,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

@@ -179,7 +179,7 @@ func announce(c *modules.Call, config string) error {
 		return modules.OSError(err)
 	}
 	text, err := os.ReadFile(c.Path(master))
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil {
 		return modules.OSError(err)
 	}
 	if n := len(text); n > 0 && text[n-1] != '\n' {

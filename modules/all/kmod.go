@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.kmod
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/kmod" // execution module kmod
