@@ -96,3 +96,19 @@ func (m *Minion) persistSchedule(jobs map[string]any) error {
 	}
 	return atomicfile.WriteFile(path, []byte(text), 0o644)
 }
+
+var _ modules.MasterChooser = agent{}
+
+// Via implements modules.MasterChooser.
+func (a agent) Via(name string) modules.Master {
+	links := a.m.eachLink()
+	if len(links) == 0 && a.link != nil && !a.link.local {
+		links = []*link{a.link}
+	}
+	for _, l := range links {
+		if s := l.session(); s != nil && (s.name == name || s.host == name) {
+			return masterDoor{l}
+		}
+	}
+	return nil
+}

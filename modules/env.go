@@ -128,3 +128,9 @@ type Manager interface {
 	// tagged answer with which the minion replies, nil when it does not or answer is "". ok tells whether there is a minion.
 	Manage(ctx context.Context, tag string, data map[string]any, answer string) (reply map[string]any, ok bool)
 }
+
+// MasterChooser is an [Agent] with several masters to choose from.
+type MasterChooser interface {
+	// Via is the master with the given name or address, nil if the minion is not connected to such a one.
+	Via(name string) Master
+}

@@ -63,7 +63,8 @@ type stock struct {
 	out     *bufio.Reader
 	scratch string
 	pid     int
-	host    *host // nil where cases leave the host alone
+	host    *host  // nil where cases leave the host alone
+	newJob  func() // called before our side of each case
 
 	opts, grains, pillar map[string]any
 }
@@ -349,6 +350,7 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	}
 	theirs.Check = shell(t, dir, c.check)
 	s.fresh(t, dir, c.setup)
+	s.newJob()
 	job := &modules.Context{}
 	ours := call(r, e, c, pub, job)
 	for _, then := range c.then {

@@ -45,6 +45,9 @@ def main():
     import salt.minion
     import salt.utils.args
 
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import daemon
+
     opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
     opts["file_client"] = "local"
     caller = salt.client.Caller(mopts=opts)
@@ -68,6 +71,7 @@ def main():
         context = funcs.pack["__context__"]
         if q.get("first"):  # of a job
             context.clear()
+            daemon.start(caller.opts, funcs)
         context["retcode"] = 0
         res = {}
         try:
@@ -76,7 +80,11 @@ def main():
             if q.get("kwargs"):
                 args.append(dict(q["kwargs"], __kwarg__=True))
             args, kwargs = salt.minion.load_args_and_kwargs(func, args, data=q.get("pub"))
-            value = func(*args, **kwargs)
+            if q["fun"].split(".")[0] in ("schedule", "beacons"):
+                with daemon.Connected():
+                    value = func(*args, **kwargs)
+            else:
+                value = func(*args, **kwargs)
             if hasattr(value, "__next__"):
                 value = list(value)
             res["value"] = wrap(value)
