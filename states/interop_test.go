@@ -1,0 +1,569 @@
+//go:build interop
+
+package states_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/modules"
+	_ "github.com/brine-salt/brine/modules/all"
+	"github.com/brine-salt/brine/modules/modulestest"
+	"github.com/brine-salt/brine/states"
+	_ "github.com/brine-salt/brine/states/all"
+	"github.com/brine-salt/brine/states/render"
+)
+
+// The differential tests of the state system: stock Salt and ours do the same on the same host, with the same configuration,
+// grains and pillar, and must answer the same. Environment: BRINE_SALT_3007 names the virtual environment of stock Salt.
+//
+// TestStockStates runs state functions. The cases are testdata/stock/*.yaml:
+//
+//   - state: file.managed         # which state
+//     name: '@DIR@/x'             # its name, which is also its id
+//     args: {contents: hello}     # its arguments, requisites and conditions
+//     sls: |                      # or, instead of these three, a whole SLS file
+//     setup: echo x > file        # shell, before each of the two sides, in a fresh scratch directory
+//     check: cat file             # shell, after each pass; what it prints is compared as well
+//     passes: [test, real, again] # what to do; this is the default: in test mode, for real, for real once more
+//     ignore: {comment: why}      # parts of the states' answers not to compare (changes:x reaches down), with the reason
+//     differs: why                # the sides must differ, for this reason; then ours must have "want" if given, the last pass's result and comment
+//
+// In all texts, @DIR@ is the scratch directory. TestStockTrees compiles and runs whole trees, see trees_test.go.
+
+var only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
+
+type stock struct {
+	in      io.WriteCloser
+	out     *bufio.Reader
+	scratch string
+
+	opts, grains, pillar map[string]any
+}
+
+// answer is what one call came to.
+type answer struct {
+	Value          any
+	Error, Message string
+	Retcode        int
+	Check          string
+}
+
+func startStock(t *testing.T) *stock {
+	t.Helper()
+	venv := os.Getenv("BRINE_SALT_3007")
+	if venv == "" {
+		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
+	}
+	s := &stock{scratch: t.TempDir()}
+	conf, err := os.ReadFile("testdata/stock/minion.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(s.scratch, "conf", "minion"), strings.ReplaceAll(string(conf), "@SCRATCH@", s.scratch))
+	write(t, filepath.Join(s.scratch, "pillar", "top.sls"), "base: {'*': [data]}\n")
+	write(t, filepath.Join(s.scratch, "pillar", "data.sls"), "port: 80\nlist: [a, b]\nnested: {on: true, name: x}\ntext: hello\n")
+	script, err1 := filepath.Abs("testdata/stock/stock.py")
+	oracle, err2 := filepath.Abs("../modules/testdata/stock")
+	logFile, err3 := os.Create(filepath.Join(s.scratch, "oracle.log"))
+	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", script, s.scratch, oracle)
+	cmd.Dir, cmd.Stderr = "/", logFile
+	in, err4 := cmd.StdinPipe()
+	out, err5 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, err3, err4, err5, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+		logFile.Close()
+		if t.Failed() {
+			text, _ := os.ReadFile(logFile.Name())
+			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
+		}
+	})
+	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
+	var hello map[string]any
+	s.read(t, &hello)
+	s.opts, s.grains, s.pillar = unwrap(hello["opts"]).(map[string]any), unwrap(hello["grains"]).(map[string]any), unwrap(hello["pillar"]).(map[string]any)
+	return s
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stock) read(t *testing.T, into any) {
+	t.Helper()
+	line, err := s.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, into)
+	}
+	if err != nil {
+		t.Fatalf("stock Salt answered %q: %v", line, err)
+	}
+}
+
+// theirs calls a function of stock Salt.
+func (s *stock) theirs(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
+	t.Helper()
+	q, err := json.Marshal(map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.in.Write(append(q, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	var a struct {
+		Value, Retcode any
+		Error, Message string
+	}
+	s.read(t, &a)
+	code, _ := a.Retcode.(float64)
+	return answer{Value: tidy(unwrap(a.Value)), Error: a.Error, Message: tidyText(a.Message), Retcode: int(code)}
+}
+
+// ours calls the same function here.
+func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
+	t.Helper()
+	all := maps.Clone(s.opts)
+	maps.Copy(all, opts)
+	roots := map[string][]string{}
+	for env, list := range all["file_roots"].(map[string]any) {
+		for _, dir := range list.([]any) {
+			roots[env] = append(roots[env], dir.(string))
+		}
+	}
+	e := &modules.Env{
+		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return s.grains },
+		Pillar: func() map[string]any { return s.pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
+		Files:  fileclient.New(fileclient.Options{Roots: roots, CacheDir: filepath.Join(s.scratch, "cache"), HashType: all["hash_type"].(string)}),
+		Others: func(kind string) []*modules.Module { return states.Default().Declared() },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	job := &modules.Context{}
+	res := modules.Default().Run(ctx, e, modules.Request{Fun: fun, JID: "20250102030405678901", Args: args, Kwargs: kwargs, Context: job})
+	a := answer{Value: tidy(plain(res.Return)), Retcode: job.Retcode()}
+	if res.Err != nil {
+		a.Value = nil
+		a.Error, a.Message = pythonName(res.Err)
+		a.Message = tidyText(a.Message)
+	}
+	return a
+}
+
+// plain gives a value the types that come out of the oracle.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = plain(v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k := range v {
+			m[k] = plain(v[k])
+		}
+		return m
+	case map[any]any:
+		m := make(map[any]any, len(v))
+		for k := range v {
+			m[k] = plain(v[k])
+		}
+		return m
+	}
+	return v
+}
+
+// unwrap undoes the oracle's wrapping.
+func unwrap(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = unwrap(v[i])
+		}
+		return v
+	case map[string]any:
+		kind, ok := v["__py__"].(string)
+		if !ok {
+			for k := range v {
+				v[k] = unwrap(v[k])
+			}
+			return v
+		}
+		text, _ := v["text"].(string)
+		switch kind {
+		case "int":
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return n
+			}
+			return text
+		case "float":
+			f, _ := strconv.ParseFloat(text, 64)
+			return f
+		case "bytes":
+			b, _ := hex.DecodeString(v["hex"].(string))
+			return b
+		case "map":
+			m := map[any]any{}
+			for _, item := range v["items"].([]any) {
+				pair := item.([]any)
+				m[unwrap(pair[0])] = unwrap(pair[1])
+			}
+			return m
+		}
+		return "<" + kind + "> " + text
+	}
+	return v
+}
+
+// pythonName is the exception that stands for one of our errors.
+func pythonName(err error) (name, text string) {
+	var (
+		exec    *modules.ExecError
+		usage   *modules.UsageError
+		typ     *modules.TypeError
+		missing *modules.MissingCommandError
+		absent  *modules.NotAvailableError
+		python  *modules.PythonError
+		render  *modules.RenderError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return "KeyError", "'" + absent.Fun + "'"
+	case errors.As(err, &exec):
+		return "CommandExecutionError", err.Error()
+	case errors.As(err, &usage):
+		return "SaltInvocationError", err.Error()
+	case errors.As(err, &typ):
+		return "TypeError", err.Error()
+	case errors.As(err, &python):
+		return python.Type, python.Msg
+	case errors.As(err, &missing):
+		return "CommandNotFoundError", err.Error()
+	case errors.As(err, &render):
+		return "SaltRenderError", err.Error()
+	}
+	return "<go>", err.Error()
+}
+
+// tidy takes out of an answer what no two runs have in common: times, and the order of what Python keeps in sets.
+func tidy(v any) any {
+	switch v := v.(type) {
+	case string:
+		return tidyText(v)
+	case []any:
+		for i := range v {
+			v[i] = tidy(v[i])
+		}
+	case map[string]any:
+		if _, ok := v["__run_num__"]; ok {
+			for _, key := range []string{"start_time", "duration"} {
+				if _, ok := v[key]; ok {
+					v[key] = "some"
+				}
+			}
+		}
+		for k := range v {
+			v[k] = tidy(v[k])
+		}
+	}
+	return v
+}
+
+var (
+	failedReqs = regexp.MustCompile(`One or more requisite failed: (.*)`)
+	frames     = regexp.MustCompile(`(?s)Traceback \(most recent call last\):\n(?:  .*?\n)*(\S[^\n]*)\n?`)
+)
+
+func tidyText(s string) string {
+	if m := failedReqs.FindStringSubmatch(s); m != nil {
+		list := strings.Split(m[1], ", ")
+		slices.Sort(list)
+		s = strings.Replace(s, m[1], strings.Join(list, ", "), 1)
+	}
+	if at := strings.Index(s, "Traceback (most recent call last):"); at >= 0 {
+		lines := strings.Split(strings.TrimRight(s[at:], "\n"), "\n")
+		s = s[:at] + "<traceback> " + lines[len(lines)-1]
+	}
+	return s
+}
+
+// stateCase is one case of TestStockStates.
+type stateCase struct {
+	name, setup, check, differs string
+	sls                         string
+	state, id                   string
+	args                        map[string]any
+	passes                      []string
+	ignore                      map[string]any
+	want                        map[string]any
+}
+
+func loadStateCases(t *testing.T, dir string) []stateCase {
+	t.Helper()
+	files, err := filepath.Glob("testdata/stock/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var cases []stateCase
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := yaml.Parse([]byte(strings.ReplaceAll(string(text), "@DIR@", dir)), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range v.([]any) {
+			m, ok := x.(map[string]any)
+			if !ok {
+				t.Fatalf("%s: case %d is not a map", f, i)
+			}
+			for k := range m {
+				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "ignore", "differs", "want"}, k) {
+					t.Fatalf("%s: case %d: unknown key %s", f, i, k)
+				}
+			}
+			text := func(key string) string { s, _ := m[key].(string); return s }
+			c := stateCase{setup: text("setup"), check: text("check"), differs: text("differs"), sls: text("sls"), state: text("state"), id: text("name"),
+				passes: []string{"test", "real", "again"}}
+			c.args, _ = m["args"].(map[string]any)
+			c.ignore, _ = m["ignore"].(map[string]any)
+			c.want, _ = m["want"].(map[string]any)
+			if list, ok := m["passes"].([]any); ok {
+				c.passes = nil
+				for _, p := range list {
+					c.passes = append(c.passes, pytext.Str(p))
+				}
+			}
+			what := c.state
+			if c.sls != "" {
+				what = "sls"
+			}
+			c.name = fmt.Sprintf("%s/%d/%s", strings.TrimSuffix(filepath.Base(f), ".yaml"), i, what)
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// call is the function call of one pass.
+func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]any) {
+	kwargs = map[string]any{"test": pass == "test"}
+	if c.sls != "" {
+		return "state.sls", []any{"case"}, kwargs
+	}
+	mod, name, _ := strings.Cut(c.state, ".")
+	list := []any{name}
+	for _, k := range slices.Sorted(maps.Keys(c.args)) {
+		list = append(list, map[string]any{k: c.args[k]})
+	}
+	return "state.high", []any{map[string]any{c.id: map[string]any{mod: list, "__sls__": "case", "__env__": "base"}}}, kwargs
+}
+
+func TestStockStates(t *testing.T) {
+	s := startStock(t)
+	dir := filepath.Join(s.scratch, "work")
+	match := regexp.MustCompile(*only)
+	covered := map[string]bool{}
+	for _, c := range loadStateCases(t, dir) {
+		covered[c.state] = true
+		if c.sls != "" {
+			for _, word := range strings.FieldsFunc(c.sls, func(r rune) bool { return r == ' ' || r == '\n' || r == ':' }) {
+				covered[word] = true
+			}
+		}
+		if match.MatchString(c.name) {
+			t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })
+		}
+	}
+	if *only != "" {
+		return
+	}
+	for _, m := range states.Default().Modules(&modules.Env{Grains: func() map[string]any { return s.grains }}) {
+		for _, d := range m.Funcs {
+			if full := m.Called() + "." + d.Name; !covered[full] && !strings.HasPrefix(d.Name, "mod_") {
+				t.Errorf("%s has no case", full)
+			}
+		}
+	}
+}
+
+func (s *stock) compare(t *testing.T, c stateCase, dir string) {
+	side := func(call func(*testing.T, string, []any, map[string]any, map[string]any) answer) map[string]answer {
+		fresh(t, dir, c.setup)
+		if c.sls != "" {
+			write(t, filepath.Join(s.scratch, "srv", "base", "case.sls"), c.sls)
+		}
+		out := map[string]answer{}
+		for _, pass := range c.passes {
+			fun, args, kwargs := c.call(pass)
+			a := call(t, fun, args, kwargs, nil)
+			a.Check = shell(t, dir, c.check)
+			for path := range c.ignore {
+				if m, ok := a.Value.(map[string]any); ok {
+					for tag := range m {
+						m[tag] = without(m[tag], strings.Split(path, ":"))
+					}
+				}
+			}
+			out[pass] = a
+		}
+		return out
+	}
+	theirs, ours := side(s.theirs), side(s.ours)
+	diff := cmp.Diff(theirs, ours)
+	switch {
+	case c.differs == "" && diff != "":
+		t.Errorf("stock (-) and ours (+):\n%s", diff)
+	case c.differs != "" && diff == "":
+		t.Errorf("no difference, though the case says: %s", c.differs)
+	}
+	if c.want == nil {
+		return
+	}
+	for _, rec := range ours[c.passes[len(c.passes)-1]].Value.(map[string]any) {
+		for k, v := range c.want {
+			if diff := cmp.Diff(v, rec.(map[string]any)[k]); diff != "" {
+				t.Errorf("ours: %s: %s", k, diff)
+			}
+		}
+	}
+}
+
+func without(v any, path []string) any {
+	switch m := v.(type) {
+	case map[string]any:
+		for k := range m {
+			if path[0] != k && path[0] != "*" {
+				continue
+			}
+			if len(path) == 1 {
+				delete(m, k)
+			} else {
+				m[k] = without(m[k], path[1:])
+			}
+		}
+	case []any:
+		for i := range m {
+			if path[0] == "*" || path[0] == strconv.Itoa(i) {
+				if len(path) == 1 {
+					m[i] = nil
+				} else {
+					m[i] = without(m[i], path[1:])
+				}
+			}
+		}
+	}
+	return v
+}
+
+func fresh(t *testing.T, dir, setup string) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, dir, setup)
+}
+
+func shell(t *testing.T, dir, script string) string {
+	t.Helper()
+	if script == "" {
+		return ""
+	}
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", script, err, out)
+	}
+	return string(out)
+}
+
+// TestStockStateFunctions compares the declarations: each module has all functions of the stock module but those that a
+// comment calls absent, and each takes the same arguments.
+func TestStockStateFunctions(t *testing.T) {
+	s := startStock(t)
+	e := &modules.Env{Grains: func() map[string]any { return s.grains }}
+	for _, m := range states.Default().Modules(e) {
+		a := s.theirs(t, "sys.state_argspec", []any{m.Called()}, nil, nil)
+		theirs, ok := a.Value.(map[string]any)
+		if !ok || len(theirs) == 0 {
+			t.Errorf("stock Salt has no state module %s here: %v", m.Called(), a)
+			continue
+		}
+		absent := absences(t, m.Name, m.Called())
+		for i := range m.Funcs {
+			fun := m.Called() + "." + m.Funcs[i].Name
+			spec, ok := theirs[fun]
+			delete(theirs, fun)
+			if !ok {
+				t.Errorf("stock Salt has no state %s", fun)
+			} else if diff := cmp.Diff(spec, plain(m.Funcs[i].Argspec())); diff != "" {
+				t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
+			}
+		}
+		for fun := range theirs {
+			if !absent[fun] {
+				t.Errorf("state %s is neither there nor called absent", fun)
+			}
+		}
+	}
+}
+
+// absences reads "<function> is absent: <reason>" in the comments of a state module's package.
+func absences(t *testing.T, module, called string) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	line := regexp.MustCompile(`(?m)^// ([a-z_.]+(?:, [a-z_.]+)*) (?:is|are) absent: .+$`)
+	files, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range line.FindAllStringSubmatch(string(text), -1) {
+			for _, fun := range strings.Split(found[1], ", ") {
+				if strings.HasPrefix(fun, called+".") || strings.HasPrefix(fun, module+".") {
+					out[fun] = true
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+"""
+Calls functions of a stock Salt minion (local, without master) for the differential tests of the state system.
+
+Started once with a scratch directory and the directory of the oracle of the execution modules, whose encoding it shares. Prints
+one line of JSON with the configuration, grains and pillar, then answers each line {"fun", "args", "kwargs", "opts"} with a line
+{"value", "retcode"} or {"error", "message", "retcode"}. opts are laid over the minion's options for that call.
+"""
+
+import json
+import os
+import sys
+
+
+def main():
+    scratch = sys.argv[1]
+    sys.path.insert(0, sys.argv[2])
+    from oracle import wrap
+
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what functions print is not an answer
+    questions = os.fdopen(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and they shall not read our questions
+
+    import salt.client
+    import salt.config
+    import salt.minion
+
+    opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
+    opts["file_client"] = "local"
+    caller = salt.client.Caller(mopts=opts)
+    funcs = caller.sminion.functions
+    funcs["test.ping"]()
+
+    def answer(obj):
+        out.write(json.dumps(obj) + "\n")
+        out.flush()
+
+    answer(
+        {
+            "opts": wrap({k: v for k, v in caller.opts.items() if k not in ("grains", "pillar")}),
+            "grains": wrap(caller.sminion.opts["grains"]),
+            "pillar": wrap(caller.sminion.opts["pillar"]),
+            "version": __import__("salt.version").version.__version__,
+        }
+    )
+    absent = object()
+    for line in questions:
+        q = json.loads(line)
+        context = funcs.pack["__context__"]
+        context["retcode"] = 0
+        res = {}
+        before = {}
+        for k, v in (q.get("opts") or {}).items():
+            before[k] = funcs.opts.get(k, absent)
+            funcs.opts[k] = v
+        try:
+            func = funcs[q["fun"]]
+            args = list(q.get("args") or [])
+            if q.get("kwargs"):
+                args.append(dict(q["kwargs"], __kwarg__=True))
+            args, kwargs = salt.minion.load_args_and_kwargs(func, args)
+            res["value"] = wrap(func(*args, **kwargs))
+        except BaseException as exc:  # the differential test compares every failure
+            if isinstance(exc, KeyboardInterrupt):
+                raise
+            res["error"] = type(exc).__name__
+            res["message"] = str(exc)
+        for k, v in before.items():
+            if v is absent:
+                funcs.opts.pop(k, None)
+            else:
+                funcs.opts[k] = v
+        res["retcode"] = funcs.pack["__context__"].get("retcode") or 0
+        answer(res)
+
+
+if __name__ == "__main__":
+    main()
