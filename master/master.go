@@ -110,7 +110,7 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
-	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature}
+	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature, PromptReturns: true}
 	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
 		return err
 	}

@@ -287,7 +287,10 @@ func (m *Minion) interrupted(j *job) {
 func (m *Minion) runJob(j *job) {
 	jid := string(j.JID)
 	m.log.Info(fmt.Sprintf("Starting a new job %s with PID %d", jid, os.Getpid()), "jid", jid)
-	proc := m.writeProc(j)
+	proc := ""
+	if hasEffects(&j.Job) {
+		proc = m.writeProc(j)
+	}
 	if m.settings().truth("grains_refresh_pre_exec", false) && !immediate(&j.Job) {
 		if err := m.refreshGrains(j.ctx); err != nil {
 			m.log.Warn("Cannot refresh grains before a job", "jid", jid, "err", err)

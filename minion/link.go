@@ -57,6 +57,7 @@ type session struct {
 	key       *crypt.PublicKey
 	keyName   string // the master key's fingerprint
 	port      int    // of publishes
+	prompt    bool   // returns may follow their jobs at once
 }
 
 // Reasons to leave a master.

@@ -420,7 +420,7 @@ func (l *link) trust(a master, res protocol.SigninResult) error {
 
 func (l *link) newSession(a master, dial transport.Requester, res protocol.SigninResult) *session {
 	set := l.m.settings()
-	s := &session{master: a, dial: dial, aes: res.AES, aesName: keyName(res.AES), key: res.MasterKey, port: res.PublishPort,
+	s := &session{master: a, dial: dial, aes: res.AES, aesName: keyName(res.AES), key: res.MasterKey, port: res.PublishPort, prompt: res.PromptReturns,
 		requester: protocol.Requester{ID: set.id, Session: res.Session, Token: l.m.tok, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo,
 			Version: res.Version}}
 	sum := sha256.Sum256([]byte(res.MasterKey.Text()))

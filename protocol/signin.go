@@ -84,7 +84,8 @@ type SigninResult struct {
 	AES              *crypt.Key       // shared key of published messages
 	Session          *crypt.Key       // key of this minion's requests
 	PublishPort      int
-	Version          int // dialect to speak: 3, or 2 with Session equal to AES
+	PromptReturns    bool // the master takes returns as soon as they are there, which Salt never says
+	Version          int  // dialect to speak: 3, or 2 with Session equal to AES
 }
 
 func orDefault(s, def string) string {
@@ -273,6 +274,7 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 		return res, badReply("publish_port is %.20v", m["publish_port"])
 	}
 	res.PublishPort = int(port)
+	res.PromptReturns, _ = m[promptReturns].(bool)
 	return res, nil
 }
 

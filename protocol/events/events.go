@@ -248,6 +248,13 @@ func (s *Subscription) All(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
+// Waiting is how many events this subscription has yet to take.
+func (s *Subscription) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue) - s.head
+}
+
 // Lost is how many events this subscription ever lost.
 func (s *Subscription) Lost() int64 {
 	s.mu.Lock()

@@ -245,6 +245,7 @@ func (s *Server) publish(c net.Conn) {
 			}
 		}
 	})
+	news := pacer{on: overlooks(c)}
 	for e := range sub.All(ctx) {
 		if e.Missed > 0 {
 			s.log.Warn("event client is too slow and was cut off", "missed", e.Missed)
@@ -255,6 +256,7 @@ func (s *Server) publish(c net.Conn) {
 			s.log.Warn("cannot pack event", "tag", e.Tag, "err", err)
 			continue
 		}
+		news.pace(ctx, e.Tag, sub)
 		c.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := c.Write(body); err != nil {
 			return

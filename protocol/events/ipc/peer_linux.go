@@ -19,6 +19,13 @@ func wantsPrefix(c net.Conn) bool {
 	return strings.HasPrefix(version, "3006") && prefixes(dir)
 }
 
+// overlooks finds out whether the program at the other end is a Salt that may not see an event which comes while it reads the one
+// before (salt/transport/tcp.py: PublishClient.recv, since 3007).
+func overlooks(c net.Conn) bool {
+	_, version := peerSalt(c)
+	return version != "" && !strings.HasPrefix(version, "3006")
+}
+
 // takesPlain finds out whether the program that takes events is a Salt that reads only plain frames. Ours reads both.
 func takesPlain(c net.Conn) bool {
 	dir, version := peerSalt(c)
