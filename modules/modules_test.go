@@ -128,7 +128,7 @@ type shelf struct {
 	resets int
 }
 
-func (s *shelf) Find(_ *Env, called string) []*Module {
+func (s *shelf) Find(_ *Registry, _ *Env, called string) []*Module {
 	var found []*Module
 	for _, m := range s.list {
 		if m.Called() == called {
@@ -137,8 +137,8 @@ func (s *shelf) Find(_ *Env, called string) []*Module {
 	}
 	return found
 }
-func (s *shelf) Modules(*Env) []*Module { return s.list }
-func (s *shelf) Reset()                 { s.resets++ }
+func (s *shelf) Modules(*Registry, *Env) []*Module { return s.list }
+func (s *shelf) Reset()                            { s.resets++ }
 
 func answer(v any) []Def {
 	return []Def{{Name: "x", Run: func(context.Context, *Call) (any, error) { return v, nil }}}

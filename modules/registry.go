@@ -32,9 +32,9 @@ type choice struct {
 // it must be quick when nothing has changed. It is used by several goroutines at once.
 type Source interface {
 	// Find are the modules that the source has under a name: those that are called by it. They go before the registry's own.
-	Find(e *Env, called string) []*Module
+	Find(r *Registry, e *Env, called string) []*Module
 	// Modules are all modules of the source, available or not.
-	Modules(e *Env) []*Module
+	Modules(r *Registry, e *Env) []*Module
 	// Reset makes the source look anew, also where nothing seems to have changed.
 	Reset()
 }
@@ -97,7 +97,7 @@ func (r *Registry) pick(called string, e *Env) *choice {
 		return &choice{module: m}
 	}
 	for _, s := range r.allSources() {
-		if list := s.Find(e, called); len(list) > 0 {
+		if list := s.Find(r, e, called); len(list) > 0 {
 			return choose(list, called, e)
 		}
 	}
@@ -186,6 +186,13 @@ func (r *Registry) Reset() {
 	r.forget()
 }
 
+// Native is a registry with the modules of the program and no sources.
+func (r *Registry) Native() *Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Registry{modules: r.modules}
+}
+
 // Without is a registry that lacks the modules of the given names, by file or as they are called.
 func (r *Registry) Without(names ...string) *Registry {
 	r.mu.Lock()
@@ -212,14 +219,14 @@ type without struct {
 	names []string
 }
 
-func (w without) Find(e *Env, called string) []*Module {
+func (w without) Find(r *Registry, e *Env, called string) []*Module {
 	if slices.Contains(w.names, called) {
 		return nil
 	}
-	return w.keep(w.Source.Find(e, called))
+	return w.keep(w.Source.Find(r, e, called))
 }
 
-func (w without) Modules(e *Env) []*Module { return w.keep(w.Source.Modules(e)) }
+func (w without) Modules(r *Registry, e *Env) []*Module { return w.keep(w.Source.Modules(r, e)) }
 
 func (w without) keep(list []*Module) []*Module {
 	return slices.DeleteFunc(slices.Clone(list), func(m *Module) bool { return m.named(w.names) })
@@ -261,7 +268,7 @@ func (r *Registry) Modules(e *Env) []*Module {
 	}
 	r.mu.Unlock()
 	for _, s := range r.allSources() {
-		for _, m := range s.Modules(e) {
+		for _, m := range s.Modules(r, e) {
 			names = append(names, m.Called())
 		}
 	}

@@ -44,7 +44,7 @@ func (p *program) call(ctx context.Context, c *modules.Call, f *function) (any, 
 	kwargs := maps.Clone(c.Keywords)
 	maps.DeleteFunc(kwargs, func(k string, _ any) bool { return strings.HasPrefix(k, "__pub_") })
 	call, err := encode(map[string]any{"type": "call", "protocol": Protocol, "fun": f.name, "module": p.name, "args": args,
-		"extra": c.Extra, "kwargs": kwargs, "id": c.ID, "jid": c.JID, "test": pytext.Truth(c.Opt("test"))})
+		"extra": c.Extra, "kwargs": kwargs, "id": c.ID, "jid": c.JID, "test": pytext.Truth(c.Opt("test"))}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,9 @@ func plainResult(c *modules.Call, res modules.CommandResult, log *logger) (any, 
 			return nil, modules.Errorf("the program's standard output is not one JSON value: %s", strings.TrimPrefix(err.Error(), "cannot read JSON: "))
 		}
 	}
-	c.SetRetcode(res.ExitCode)
+	if res.ExitCode != 0 {
+		c.SetRetcode(res.ExitCode)
+	}
 	return fromJSON(v), nil
 }
 
@@ -104,8 +106,8 @@ func failed(code int, log *logger) error {
 	switch {
 	case code < 0:
 		return &modules.ExitError{Code: code, Err: modules.Errorf("the program was ended by signal %d%s", -code, log.because())}
-	case log.last != "":
-		return &modules.ExitError{Code: code, Err: modules.Errorf("%s", log.last)}
+	case log.lastLine() != "":
+		return &modules.ExitError{Code: code, Err: modules.Errorf("%s", log.lastLine())}
 	}
 	return &modules.ExitError{Code: code, Err: modules.Errorf("the program ended with exit status %d", code)}
 }
@@ -123,6 +125,8 @@ func errorOf(m map[string]any, fun string, log *logger) error {
 		return &modules.MissingCommandError{Command: text}
 	case "not_available":
 		return &modules.NotAvailableError{Fun: fun, Virtual: text}
+	case "traceback":
+		return errors.New(text)
 	case "exception":
 		name, _ := m["exception"].(string)
 		if name == "" {

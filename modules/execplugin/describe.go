@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,8 @@ type Description struct {
 type Function struct {
 	// Doc is what sys.doc shows.
 	Doc string `json:"doc,omitempty"`
+	// Python is the name that error texts have, where it differs.
+	Python string `json:"python,omitempty"`
 	// Params are the named parameters in order, each the JSON Schema of its value, with the further fields name, default,
 	// optional, keyword_only and secret.
 	Params []json.RawMessage `json:"params,omitempty"`
@@ -132,7 +135,7 @@ func parseDescription(b []byte, name string) (*modules.Module, []function, error
 }
 
 func (f Function) read(name string) (modules.Def, function, error) {
-	def := modules.Def{Name: name, Doc: f.Doc, Args: f.Args, Kwargs: f.Kwargs, Out: f.Out}
+	def := modules.Def{Name: name, Python: f.Python, Doc: f.Doc, Args: f.Args, Kwargs: f.Kwargs, Out: f.Out}
 	fun := function{name: name, messages: f.Messages, timeout: time.Duration(f.Timeout * float64(time.Second))}
 	switch {
 	case !identifier(name):
@@ -142,7 +145,7 @@ func (f Function) read(name string) (modules.Def, function, error) {
 	case f.Timeout < 0 || math.IsNaN(f.Timeout) || f.Timeout > 1e9:
 		return def, fun, fmt.Errorf("timeout: %v seconds make no sense", f.Timeout)
 	}
-	seen := map[string]bool{f.Args: true, f.Kwargs: true}
+	seen := map[string]bool{f.Args: true, f.Kwargs: true} // "" is no name of a parameter in any case
 	optional := false
 	for i, raw := range f.Params {
 		p, own, err := readParam(raw)
@@ -173,7 +176,7 @@ func readParam(raw []byte) (p modules.Param, own param, err error) {
 		return p, own, errors.New("not an object")
 	}
 	p.Name, _ = m["name"].(string)
-	if !identifier(p.Name) {
+	if !identifier(strings.TrimLeft(p.Name, "_")) {
 		return p, own, fmt.Errorf("%q is no name of a parameter", p.Name)
 	}
 	for _, flag := range []struct {

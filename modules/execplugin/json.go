@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -16,12 +18,16 @@ import (
 // bytesKey marks bytes that are no text: {"__bytes__": "<base64>"}.
 const bytesKey = "__bytes__"
 
+// pairsKey marks a map with other keys than texts: {"__pairs__": [[key, value]]}. Only our own host is told of such maps; programs
+// see the keys as texts.
+const pairsKey = "__pairs__"
+
 // maxDepth bounds the nesting of a value that is sent.
 const maxDepth = 200
 
 // encode is a value as one line of JSON.
-func encode(v any) ([]byte, error) {
-	plain, err := toJSON(v, 0)
+func encode(v any, pairs bool) ([]byte, error) {
+	plain, err := toJSON(v, pairs, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +44,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // toJSON gives a value the types that JSON has: keys become text, times ISO 8601, numbers beyond the finite null.
-func toJSON(v any, depth int) (any, error) {
+func toJSON(v any, pairs bool, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, modules.Errorf("cannot pass on what is nested more than %d deep", maxDepth)
 	}
@@ -60,7 +66,7 @@ func toJSON(v any, depth int) (any, error) {
 		list := make([]any, len(v))
 		for i, x := range v {
 			var err error
-			if list[i], err = toJSON(x, depth+1); err != nil {
+			if list[i], err = toJSON(x, pairs, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -69,16 +75,19 @@ func toJSON(v any, depth int) (any, error) {
 		m := make(map[string]any, len(v))
 		for k, x := range v {
 			var err error
-			if m[k], err = toJSON(x, depth+1); err != nil {
+			if m[k], err = toJSON(x, pairs, depth+1); err != nil {
 				return nil, err
 			}
 		}
 		return m, nil
 	case map[any]any:
+		if pairs && slices.ContainsFunc(slices.Collect(maps.Keys(v)), func(k any) bool { _, text := k.(string); return !text }) {
+			return toPairs(v, depth)
+		}
 		m := make(map[string]any, len(v))
 		for k, x := range v {
 			var err error
-			if m[pytext.Str(k)], err = toJSON(x, depth+1); err != nil {
+			if m[pytext.Str(k)], err = toJSON(x, pairs, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -87,7 +96,41 @@ func toJSON(v any, depth int) (any, error) {
 	return v, nil
 }
 
-// fromJSON finds the bytes again.
+func toPairs(m map[any]any, depth int) (any, error) {
+	pairs := make([]any, 0, len(m))
+	for k, x := range m {
+		key, err := toJSON(k, true, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		value, err := toJSON(x, true, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, []any{key, value})
+	}
+	return map[string]any{pairsKey: pairs}, nil
+}
+
+// fromPairs makes a map of pairs, nil if they are none.
+func fromPairs(list []any) map[any]any {
+	m := make(map[any]any, len(list))
+	for _, x := range list {
+		pair, ok := x.([]any)
+		if !ok || len(pair) != 2 {
+			return nil
+		}
+		switch key := fromJSON(pair[0]).(type) {
+		case nil, bool, int64, uint64, float64, string:
+			m[key] = fromJSON(pair[1])
+		default:
+			m[pytext.Str(key)] = fromJSON(pair[1])
+		}
+	}
+	return m
+}
+
+// fromJSON finds bytes and maps again.
 func fromJSON(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -98,6 +141,11 @@ func fromJSON(v any) any {
 		if text, ok := v[bytesKey].(string); ok && len(v) == 1 {
 			if b, err := base64.StdEncoding.DecodeString(text); err == nil {
 				return b
+			}
+		}
+		if list, ok := v[pairsKey].([]any); ok && len(v) == 1 {
+			if m := fromPairs(list); m != nil {
+				return m
 			}
 		}
 		for k := range v {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -21,16 +22,21 @@ const (
 // logger writes standard error into the log, line by line, without the secrets of the call. A line may begin with a level as
 // systemd has it: <3> is an error, <4> a warning, <6> information (as is a line without), <7> debugging.
 type logger struct {
-	log     *slog.Logger
-	attrs   []any
-	secrets []string
-	rest    []byte
-	over    bool   // the line in rest was cut
-	last    string // the last line
+	log   *slog.Logger
+	attrs []any
+
+	secrets []string // complete before the program starts
+
+	mu   sync.Mutex
+	rest []byte // guarded by mu
+	over bool   // guarded by mu; the line in rest was cut
+	last string // guarded by mu; the last line
 }
 
 // Write implements io.Writer.
 func (l *logger) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := len(b)
 	for len(b) > 0 {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
@@ -48,11 +54,14 @@ func (l *logger) Write(b []byte) (int, error) {
 
 // end writes what came after the last end of line.
 func (l *logger) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.rest) > 0 {
 		l.line()
 	}
 }
 
+// line writes the line in rest. The caller holds mu, as that of write.
 func (l *logger) line() {
 	text := strings.TrimRight(strings.ToValidUTF8(string(l.rest), "\uFFFD"), "\r")
 	if l.over {
@@ -66,11 +75,17 @@ func (l *logger) line() {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	l.say(level, text)
+	l.write(level, text)
 }
 
-// say writes a line.
+// say writes a line of its own.
 func (l *logger) say(level slog.Level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write(level, text)
+}
+
+func (l *logger) write(level slog.Level, text string) {
 	text = l.hide(text)
 	l.last = text
 	l.log.Log(context.Background(), level, text, l.attrs...)
@@ -90,10 +105,16 @@ func levelOf(c byte) slog.Level {
 
 // because is the last line as the reason of a failure.
 func (l *logger) because() string {
-	if l.last == "" {
-		return ""
+	if last := l.lastLine(); last != "" {
+		return ": " + last
 	}
-	return ": " + l.last
+	return ""
+}
+
+func (l *logger) lastLine() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
 }
 
 // hide masks the secrets in a text.

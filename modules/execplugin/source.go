@@ -24,13 +24,35 @@ const (
 // is ready.
 type Source struct {
 	mu       sync.Mutex
-	listings map[string]*listing // guarded by mu; by directory
-	programs map[string]*program // guarded by mu; by path
+	listings map[place]*listing  // guarded by mu
+	loaded   map[string]*program // guarded by mu; by path
 	warned   map[string]bool     // guarded by mu; what was said in the log already
 	python   pythonFiles
 }
 
 var _ modules.Source = (*Source)(nil)
+
+// kind is a kind of module.
+type kind bool
+
+const (
+	programs kind = false
+	python   kind = true
+)
+
+// nameOf is the module that a file or directory stands for, "" if for none.
+func (k kind) nameOf(path string, dir bool) string {
+	if k == python {
+		return pythonName(path, dir)
+	}
+	return programName(path, dir)
+}
+
+// place is a directory that is looked at for one kind.
+type place struct {
+	dir  string
+	kind kind
+}
 
 // listing is what was seen in a directory.
 type listing struct {
@@ -43,28 +65,28 @@ type listing struct {
 const settle = 2 * time.Second
 
 // Find implements [modules.Source].
-func (s *Source) Find(e *modules.Env, called string) []*modules.Module {
+func (s *Source) Find(r *modules.Registry, e *modules.Env, called string) []*modules.Module {
 	for _, dir := range directories(e) {
-		if path := s.list(e, dir, programName)[called]; path != "" {
+		if path := s.list(e, dir, programs)[called]; path != "" && s.executable(e, path) {
 			return []*modules.Module{s.program(path, called).module(e)}
 		}
 	}
-	return s.python.find(s, e, called)
+	return s.python.find(s, r, e, called)
 }
 
 // Modules implements [modules.Source].
-func (s *Source) Modules(e *modules.Env) []*modules.Module {
+func (s *Source) Modules(r *modules.Registry, e *modules.Env) []*modules.Module {
 	var list []*modules.Module
 	seen := map[string]bool{}
 	for _, dir := range directories(e) {
-		for name, path := range s.list(e, dir, programName) {
-			if !seen[name] {
+		for name, path := range s.list(e, dir, programs) {
+			if !seen[name] && s.executable(e, path) {
 				seen[name] = true
 				list = append(list, s.program(path, name).module(e))
 			}
 		}
 	}
-	for _, m := range s.python.modules(s, e) {
+	for _, m := range s.python.modules(s, r, e) {
 		if !seen[m.Called()] {
 			seen[m.Called()] = true
 			list = append(list, m)
@@ -78,7 +100,7 @@ func (s *Source) Modules(e *modules.Env) []*modules.Module {
 func (s *Source) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listings, s.programs, s.warned = nil, nil, nil
+	s.listings, s.loaded = nil, nil
 	s.python.reset()
 }
 
@@ -141,14 +163,14 @@ func identifier(name string) bool {
 }
 
 // list are the modules of a directory: paths by name. It is read again when it has changed.
-func (s *Source) list(e *modules.Env, dir string, nameOf func(path string, dir bool) string) map[string]string {
+func (s *Source) list(e *modules.Env, dir string, k kind) map[string]string {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return nil
 	}
 	id := identify(info)
 	s.mu.Lock()
-	l := s.listings[dir]
+	l := s.listings[place{dir, k}]
 	s.mu.Unlock()
 	if l != nil && l.settled && l.id == id {
 		return l.files
@@ -157,19 +179,19 @@ func (s *Source) list(e *modules.Env, dir string, nameOf func(path string, dir b
 	if err := trusted(dir); err != nil {
 		s.warn(e, fmt.Sprintf("No modules are loaded from %s: %v", dir, err))
 	} else {
-		l.files = s.read(e, dir, nameOf)
+		l.files = s.read(e, dir, k)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listings == nil {
-		s.listings = map[string]*listing{}
+		s.listings = map[place]*listing{}
 	}
-	s.listings[dir] = l
+	s.listings[place{dir, k}] = l
 	return l.files
 }
 
 // read lists a directory, which was found worth it.
-func (s *Source) read(e *modules.Env, dir string, nameOf func(path string, dir bool) string) map[string]string {
+func (s *Source) read(e *modules.Env, dir string, k kind) map[string]string {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		s.warn(e, fmt.Sprintf("Cannot list %s: %v", dir, err))
@@ -182,7 +204,7 @@ func (s *Source) read(e *modules.Env, dir string, nameOf func(path string, dir b
 		if err != nil {
 			continue
 		}
-		name := nameOf(path, info.IsDir())
+		name := k.nameOf(path, info.IsDir())
 		if name == "" {
 			continue
 		}
@@ -193,6 +215,16 @@ func (s *Source) read(e *modules.Env, dir string, nameOf func(path string, dir b
 		files[name] = path
 	}
 	return files
+}
+
+// executable tells whether a file is a program. Other files may lie beside programs.
+func (s *Source) executable(e *modules.Env, path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&0o111 == 0 {
+		s.warn(e, path+" is not used: it is not executable")
+		return false
+	}
+	return true
 }
 
 // warn says something once.
@@ -212,13 +244,13 @@ func (s *Source) warn(e *modules.Env, text string) {
 func (s *Source) program(path, name string) *program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.programs[path]
+	p := s.loaded[path]
 	if p == nil {
 		p = &program{path: path, name: name}
-		if s.programs == nil {
-			s.programs = map[string]*program{}
+		if s.loaded == nil {
+			s.loaded = map[string]*program{}
 		}
-		s.programs[path] = p
+		s.loaded[path] = p
 	}
 	return p
 }

@@ -106,6 +106,7 @@ type conn struct {
 	in, theirs *os.File // the ends of its standard input
 	inbox      *inbox
 	stop       context.CancelFunc
+	pairs      bool          // it knows of maps with other keys than texts
 	done       chan struct{} // closed when it has ended
 	res        modules.CommandResult
 	err        error
@@ -190,7 +191,7 @@ func (p *program) talk(ctx context.Context, c *modules.Call, f *function, cmd mo
 	if err := n.send(call); err != nil {
 		return nil, err
 	}
-	result, err := n.converse(ctx, c, log)
+	result, err := n.converse(ctx, caller{c}, log)
 	if err != nil {
 		return nil, err
 	}
@@ -234,12 +235,36 @@ func (r result) value(c *modules.Call, exit int, log *logger) (any, error) {
 		}
 		return nil, err
 	}
-	c.SetRetcode(code)
+	if _, given := r["retcode"]; given || code != 0 {
+		c.SetRetcode(code)
+	}
 	return fromJSON(r["value"]), nil
 }
 
+// agent is what a program can ask for.
+type agent interface {
+	exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
+	functions() []string
+	grains() map[string]any
+	pillar() map[string]any
+	config() map[string]any
+	progress(item any)
+}
+
+// caller is the agent of a running function.
+type caller struct{ *modules.Call }
+
+func (c caller) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+	return c.ExecKw(ctx, fun, args, kwargs)
+}
+func (c caller) functions() []string    { return c.Registry().Functions(c.Env) }
+func (c caller) grains() map[string]any { return c.GrainData() }
+func (c caller) pillar() map[string]any { return c.PillarData() }
+func (c caller) config() map[string]any { return c.Config() }
+func (c caller) progress(item any)      { c.Progress(item) }
+
 // converse answers the program until it has a result, which is nil if it ended without one.
-func (n *conn) converse(ctx context.Context, c *modules.Call, log *logger) (result, error) {
+func (n *conn) converse(ctx context.Context, a agent, log *logger) (result, error) {
 	for {
 		m, err := n.next()
 		if m == nil || err != nil {
@@ -249,12 +274,12 @@ func (n *conn) converse(ctx context.Context, c *modules.Call, log *logger) (resu
 		case "return", "error":
 			return m, nil
 		case "progress":
-			c.Progress(fromJSON(m["item"]))
+			a.progress(fromJSON(m["item"]))
 		case "log":
 			text, _ := m["message"].(string)
 			log.say(levelNamed(m["level"]), text)
 		case "request":
-			if err := n.answer(ctx, c, m); err != nil {
+			if err := n.answer(ctx, a, m); err != nil {
 				return nil, err
 			}
 		default:
@@ -276,19 +301,19 @@ func levelNamed(v any) slog.Level {
 }
 
 // answer does what a program asks for.
-func (n *conn) answer(ctx context.Context, c *modules.Call, m map[string]any) error {
+func (n *conn) answer(ctx context.Context, a agent, m map[string]any) error {
 	reply := map[string]any{"type": "answer", "id": m["id"]}
-	v, err := serve(ctx, c, m)
+	v, err := serve(ctx, a, m)
 	if err == nil {
 		reply["value"] = v
 		var line []byte
-		if line, err = encode(reply); err == nil {
+		if line, err = encode(reply, n.pairs); err == nil {
 			return n.send(line)
 		}
 		delete(reply, "value")
 	}
 	reply["error"] = errorMessage(err)
-	line, err := encode(reply)
+	line, err := encode(reply, n.pairs)
 	if err != nil {
 		return err
 	}
@@ -296,26 +321,26 @@ func (n *conn) answer(ctx context.Context, c *modules.Call, m map[string]any) er
 }
 
 // serve finds the value that a program asks for.
-func serve(ctx context.Context, c *modules.Call, m map[string]any) (any, error) {
+func serve(ctx context.Context, a agent, m map[string]any) (any, error) {
 	var data map[string]any
 	switch method, _ := m["method"].(string); method {
 	case "salt.call":
 		fun, _ := m["fun"].(string)
 		args, _ := fromJSON(m["args"]).([]any)
 		kwargs, _ := fromJSON(m["kwargs"]).(map[string]any)
-		return c.ExecKw(ctx, fun, args, kwargs)
+		return a.exec(ctx, fun, args, kwargs)
 	case "salt.list":
 		list := []any{}
-		for _, f := range c.Registry().Functions(c.Env) {
+		for _, f := range a.functions() {
 			list = append(list, f)
 		}
 		return list, nil
 	case "grains":
-		data = c.GrainData()
+		data = a.grains()
 	case "pillar":
-		data = c.PillarData()
+		data = a.pillar()
 	case "config":
-		data = c.Config()
+		data = a.config()
 	default:
 		return nil, modules.Usagef("there is no method %.100q", method)
 	}

@@ -1,0 +1,292 @@
+//go:build unix
+
+package execplugin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/modules"
+)
+
+// pythonHost is a minion with a directory of Python modules.
+func pythonHost(t *testing.T, files map[string]string) *host {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		prereq.Missing(t, "python3")
+	}
+	h := newHost(t)
+	opts := h.env.Config()
+	h.dir = filepath.Join(filepath.Dir(h.dir), "python")
+	if err := os.Mkdir(h.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	opts["module_dirs"] = []any{h.dir}
+	for name, text := range files {
+		if dir := filepath.Dir(name); dir != "." {
+			if err := os.MkdirAll(filepath.Join(h.dir, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.put(name, 0o644, text)
+	}
+	return h
+}
+
+const ownModule = `"""Things of our own."""
+import logging
+import subprocess
+import salt.utils.path
+from salt.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
+from salt.utils.decorators import depends
+
+try:
+    import no_such_library
+except ImportError:
+    no_such_library = None
+
+log = logging.getLogger(__name__)
+__virtualname__ = "own"
+__func_alias__ = {"list_": "list"}
+__outputter__ = {"list": "txt"}
+PREFIX = object()
+
+
+def __virtual__():
+    return __virtualname__ if __grains__["os"] == "Debian" and "native.echo" in __salt__ else (False, "not Debian")
+
+
+def _private():
+    pass
+
+
+def list_(a, b=2, *args, **kwargs):
+    "List it."
+    return {"a": a, "b": b, "args": args, "kw": kwargs, 1: b"\xff", "set": {5}}
+
+
+def only(*, key=PREFIX, password=None):
+    return key is PREFIX, password
+
+
+def shell():
+    print("printed")
+    log.error("two\nlines")
+    return subprocess.check_output("read x; echo got $x", shell=True)
+
+
+def fail(kind):
+    raise {"exec": CommandExecutionError, "usage": SaltInvocationError, "missing": CommandNotFoundError, "type": TypeError, "value": ValueError}[kind]("no")
+
+
+def ask(fun, *args, **kwargs):
+    return __salt__[fun](*args, **kwargs)
+
+
+def catch():
+    try:
+        __salt__["native.fail"]()
+    except CommandExecutionError as exc:
+        return str(exc)
+
+
+def data():
+    return __opts__["id"], __grains__["os"], __pillar__, __opts__["pillar"] is __pillar__
+
+
+def count():
+    __context__["n"] = __context__.get("n", 0) + 1
+    return __context__["n"]
+
+
+def retcode():
+    __context__["retcode"] = 5
+    return "r"
+
+
+def generate():
+    yield {"a": 1}
+    yield {"b": 2}
+
+
+def leave():
+    raise SystemExit(3)
+
+
+def die():
+    import os
+    os._exit(4)
+
+
+@depends("no_such_library")
+def needs():
+    return True
+
+
+@depends("salt")
+def has():
+    return True
+`
+
+func TestPython(t *testing.T) {
+	h := pythonHost(t, map[string]string{
+		"ours.py":            ownModule,
+		"other.py":           "def hello(name):\n    return 'hello ' + name\ndef back(n):\n    return __salt__['own.count']()\n",
+		"folder/__init__.py": "from .part import value\ndef get():\n    return value\n",
+		"folder/part.py":     "value = 'part'\n",
+		"broken.py":          "import no_such_library\n",
+		"never.py":           "def __virtual__():\n    return False, 'not today'\n",
+		"crash.py":           "import os\nos._exit(9)\n",
+		"_hidden.py":         "def x():\n    return 1\n",
+	})
+	job := &modules.Context{}
+	cases := []struct {
+		fun     string
+		args    []any
+		kwargs  map[string]any
+		want    any
+		retcode int
+	}{
+		{"own.list", []any{"x", int64(1), []any{"y"}}, map[string]any{"k": map[any]any{int64(7): "z"}}, map[any]any{"a": "x", "b": int64(1),
+			"args": []any{[]any{"y"}}, "kw": map[string]any{"k": map[any]any{int64(7): "z"}}, int64(1): []byte{0xff}, "set": []any{int64(5)}}, 0},
+		{"own.list", nil, nil, "Passed invalid arguments to own.list: list_() missing 1 required positional argument: 'a'\nList it.", 1},
+		{"own.only", nil, map[string]any{"password": "p"}, []any{true, "p"}, 0},
+		{"own.only", nil, map[string]any{"key": int64(1)}, []any{false, nil}, 0},
+		{"own.shell", nil, nil, "got\n", 0},
+		{"own.fail", []any{"exec"}, nil, "ERROR: no", 1},
+		{"own.fail", []any{"usage"}, nil, "ERROR executing 'own.fail': no", 1},
+		{"own.fail", []any{"missing"}, nil, "Command required for 'own.fail' not found: no", 1},
+		{"own.fail", []any{"type"}, nil, "Passed invalid arguments to own.fail: no\n", 1},
+		{"own.ask", []any{"native.echo", map[string]any{"a": []any{nil, 1.5}}}, nil, map[string]any{"a": []any{nil, 1.5}}, 0},
+		{"own.ask", []any{"native.echo"}, map[string]any{"x": []byte{0xfe}}, []byte{0xfe}, 0},
+		{"own.ask", []any{"other.hello", "you"}, nil, "hello you", 0},
+		{"own.count", nil, nil, int64(1), 0},
+		{"own.count", nil, nil, int64(2), 0},
+		{"own.ask", []any{"other.back", int64(1)}, nil, int64(1), 0}, // through the agent: own is not the name of a file
+		{"own.catch", nil, nil, "no disk", 0},
+		{"own.data", nil, nil, []any{"web1", "Debian", map[string]any{"raw": []byte{0xff}, "n": map[any]any{int64(1): "x"}}, true}, 0},
+		{"own.retcode", nil, nil, "r", 5},
+		{"own.generate", nil, nil, map[string]any{"a": int64(1), "b": int64(2)}, 0},
+		{"own.leave", nil, nil, "ERROR: the module called sys.exit(3)", 1},
+		{"own.die", nil, nil, "ERROR: the program ended with exit status 4", 4},
+		{"own.has", nil, nil, true, 0},
+		{"own.needs", nil, nil, "'own.needs' is not available.", 1},
+		{"own._private", nil, nil, "'own._private' is not available.", 1},
+		{"ours.list", nil, nil, "'ours.list' is not available.", 1},
+		{"folder.get", nil, nil, "part", 0},
+		{"never.x", nil, nil, "'never' __virtual__ returned False: not today", 1},
+		{"_hidden.x", nil, nil, "'_hidden.x' is not available.", 1},
+	}
+	for _, c := range cases {
+		res := h.reg.Run(t.Context(), h.env, modules.Request{Fun: c.fun, Args: c.args, Kwargs: c.kwargs, Context: job})
+		got := res.Return
+		if docs, ok := got.(map[string]any); ok && docs[c.fun] != nil && res.Err != nil {
+			got = docs[c.fun]
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || res.Retcode != c.retcode {
+			t.Errorf("%s %v %v: retcode %d\n%s", c.fun, c.args, c.kwargs, res.Retcode, diff)
+		}
+	}
+	for fun, want := range map[string]string{
+		"own.fail": "The minion function caused an exception: Traceback (most recent call last):\n  File \"" + h.dir + "/ours.py\"",
+		"broken.x": "'broken' __virtual__ returned False: cannot load " + h.dir + "/broken.py: ModuleNotFoundError: No module named 'no_such_library'",
+		"crash.x":  "'crash' __virtual__ returned False: cannot use " + h.dir + "/crash.py: Python ended",
+	} {
+		if got := fmt.Sprint(h.call(fun, "value").Return); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", fun, got)
+		}
+	}
+	for _, want := range []string{"level=INFO msg=printed fun=own.shell", "level=ERROR msg=lines fun=own.shell"} {
+		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(h.log.String(), want); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in the log:\n%s", want, h.log)
+			}
+		}
+	}
+	want := []string{"folder.get", "native.echo", "native.fail", "other.back", "other.hello", "own.ask", "own.catch", "own.count", "own.data", "own.die",
+		"own.fail", "own.generate", "own.has", "own.leave", "own.list", "own.only", "own.retcode", "own.shell"}
+	if diff := cmp.Diff(want, h.reg.Functions(h.env)); diff != "" {
+		t.Error(diff)
+	}
+	if def, err := h.reg.Lookup("own.only", h.env); err != nil || !def.Params[1].Secret || def.Params[0].Secret {
+		t.Errorf("%+v, %v", def, err)
+	}
+}
+
+// TestPythonJobs lets the calls of one job share a process and those of two jobs share nothing.
+func TestPythonJobs(t *testing.T) {
+	h := pythonHost(t, map[string]string{"a.py": "def count():\n    __context__['n'] = __context__.get('n', 0) + 1\n    return __context__['n']\n"})
+	for range 2 {
+		job := &modules.Context{}
+		for want := int64(1); want < 4; want++ {
+			if res := h.reg.Run(t.Context(), h.env, modules.Request{Fun: "a.count", Context: job}); res.Return != want {
+				t.Fatalf("got %v, want %d", res.Return, want)
+			}
+		}
+	}
+}
+
+func TestPythonCancel(t *testing.T) {
+	h := pythonHost(t, map[string]string{"a.py": "import time\ndef wait():\n    yield 1\n    time.sleep(600)\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	res := h.reg.Run(ctx, h.env, modules.Request{Fun: "a.wait", Progress: func(any) { cancel() }})
+	if got := fmt.Sprint(res.Return); !strings.Contains(got, "cannot finish a.wait: context canceled") {
+		t.Errorf("got %v", got)
+	}
+	if pids := h.env.Runner.(*runcmd.Runner).PIDs(); len(pids) != 0 {
+		t.Errorf("%v live on", pids)
+	}
+}
+
+func TestPythonReload(t *testing.T) {
+	h := pythonHost(t, map[string]string{"a.py": "def f():\n    return 1\n"})
+	if got := h.call("a.f").Return; got != int64(1) {
+		t.Fatalf("got %v", got)
+	}
+	h.put("a.py", 0o644, "def f():\n    return 'changed'\n")
+	if got := h.call("a.f").Return; got != "changed" {
+		t.Errorf("got %v", got)
+	}
+	h.put("native.py", 0o644, "def echo(x):\n    return 'replaced'\n")
+	if got := h.call("native.echo", "x").Return; got != "replaced" {
+		t.Errorf("got %v", got)
+	}
+	path := h.put("a.py", 0o644, "def f():\n    return 3\n")
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(h.call("a.f").Return); !strings.Contains(got, "a.py is writable by everybody") {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestPythonFromMasters refuses code where a master may have put it.
+func TestPythonFromMasters(t *testing.T) {
+	h := pythonHost(t, map[string]string{"a.py": "def f():\n    return 1\n"})
+	h.env.Config()["extension_modules"] = h.dir
+	if got := h.call("a.f").Return; got != "'a.f' is not available." {
+		t.Errorf("got %v", got)
+	}
+	if !strings.Contains(h.log.String(), "is where code from masters is kept") {
+		t.Errorf("log:\n%s", h.log)
+	}
+}
+
+func TestNoPython(t *testing.T) {
+	h := pythonHost(t, map[string]string{"a.py": "def f():\n    return 1\n"})
+	h.env.Config()["brine_python"] = "python0"
+	if got := h.call("a.f").Return; got != "'a' __virtual__ returned False: cannot use "+h.dir+"/a.py: there is no Python interpreter: python0" {
+		t.Errorf("got %v", got)
+	}
+}
