@@ -3,6 +3,7 @@
 package modules_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/brine-salt/brine/modules"
@@ -16,7 +17,7 @@ import (
 
 // stockModules are the modules that are compared with stock Salt.
 func stockModules() []*modules.Module {
-	list := append(append(agentModules(), systemModules()...), pkgModules()...)
+	list := slices.Concat(agentModules(), systemModules(), pkgModules(), fileModules())
 	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, pillarmod.Module, sysmod.Module, test.Module)
 }
 

@@ -1,0 +1,5 @@
+//go:build (!custom || modules || modules.file) && unix
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/file" // execution module file

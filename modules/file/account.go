@@ -1,0 +1,342 @@
+//go:build unix
+
+package file
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// accounts looks users and groups up in the host's lists, then in its name service.
+type accounts struct{ h *host }
+
+func (h *host) accounts() accounts { return accounts{h} }
+
+// entry finds the line of a list (passwd or group) whose field has a value, as its fields.
+func (a accounts) entry(database string, field int, value string) []string {
+	if value == "" || strings.ContainsAny(value, "\x00\n:") {
+		return nil
+	}
+	b, err := os.ReadFile(a.h.Path("/etc/" + database))
+	if err == nil {
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Split(strings.TrimRight(line, "\n"), ":"); len(f) > 3 && f[field] == value {
+				return f
+			}
+		}
+	}
+	if !a.elsewhere(database) {
+		return nil
+	}
+	res, err := a.h.Cmd(a.h.ctx, modules.Command{Args: []string{"getent", database, value}})
+	if err != nil || res.ExitCode != 0 {
+		return nil
+	}
+	if f := strings.Split(strings.TrimRight(string(res.Stdout), "\n"), ":"); len(f) > 3 && f[field] == value {
+		return f
+	}
+	return nil
+}
+
+// elsewhere tells whether the host has other sources of accounts than its own files.
+func (a accounts) elsewhere(database string) bool {
+	b, err := os.ReadFile(a.h.Path("/etc/nsswitch.conf"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		name, sources, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) != database {
+			continue
+		}
+		sources, _, _ = strings.Cut(sources, "#")
+		for _, s := range strings.Fields(sources) {
+			switch s {
+			case "files", "compat", "systemd", "db":
+			default:
+				return !strings.HasPrefix(s, "[") || len(strings.Fields(sources)) > 2
+			}
+		}
+	}
+	return false
+}
+
+func (a accounts) number(database, name string) (int64, bool) {
+	f := a.entry(database, 0, name)
+	if f == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(f[2], 10, 64)
+	return n, err == nil
+}
+
+func (a accounts) name(database string, id int64) (string, bool) {
+	f := a.entry(database, 2, strconv.FormatInt(id, 10))
+	if f == nil {
+		return "", false
+	}
+	return f[0], true
+}
+
+func (a accounts) home(name string) string {
+	if f := a.entry("passwd", 0, name); len(f) > 5 {
+		return f[5]
+	}
+	return ""
+}
+
+func (a accounts) homeOf(uid int) string {
+	if f := a.entry("passwd", 2, strconv.Itoa(uid)); len(f) > 5 {
+		return f[5]
+	}
+	return ""
+}
+
+// uidToUser is the name of a user, or the number again.
+func (h *host) uidToUser(uid int64) any {
+	if name, ok := h.accounts().name("passwd", uid); ok {
+		return name
+	}
+	return uid
+}
+
+// gidToGroup is the same of a group.
+func (h *host) gidToGroup(gid int64) any {
+	if name, ok := h.accounts().name("group", gid); ok {
+		return name
+	}
+	return gid
+}
+
+// userToUID is the number of a user, "" for one that does not exist; None is the user of the process.
+func (h *host) userToUID(user any) (any, error) {
+	if user == nil {
+		return int64(os.Geteuid()), nil
+	}
+	return h.toNumber("passwd", user)
+}
+
+// groupToGID is the number of a group, "" for none.
+func (h *host) groupToGID(group any) (any, error) {
+	if group == nil {
+		return "", nil
+	}
+	return h.toNumber("group", group)
+}
+
+func (h *host) toNumber(database string, v any) (any, error) {
+	switch v := v.(type) {
+	case int64:
+		return v, nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case string:
+		if strings.IndexByte(v, 0) >= 0 {
+			return nil, valueError("embedded null byte")
+		}
+		if n, ok := h.accounts().number(database, v); ok {
+			return n, nil
+		}
+		return "", nil
+	}
+	fun := "getpwnam() argument"
+	if database == "group" {
+		fun = "getgrnam() argument 'name'"
+	}
+	return nil, &modules.TypeError{Msg: fun + " must be str, not " + modules.TypeName(v)}
+}
+
+func gidToGroup(h *host) (any, error) {
+	v := h.Value("gid")
+	gid, err := modules.ToInt(v)
+	if p, ok := err.(*modules.PythonError); ok && p.Type == "ValueError" {
+		found, err := h.groupToGID(v)
+		if err != nil || found == "" {
+			return "", err
+		}
+		gid = found.(int64)
+	} else if err != nil {
+		return nil, err
+	}
+	if gid != int64(uint32(gid)) {
+		return nil, &modules.PythonError{Type: "OverflowError", Msg: outOfRange("gid", gid)}
+	}
+	return h.gidToGroup(gid), nil
+}
+
+func outOfRange(what string, id int64) string {
+	if id < 0 {
+		return what + " is less than minimum"
+	}
+	return what + " is greater than maximum"
+}
+
+func groupToGID(h *host) (any, error) { return h.groupToGID(h.Value("group")) }
+
+func userToUID(h *host) (any, error) { return h.userToUID(h.Value("user")) }
+
+func uidToUser(h *host) (any, error) {
+	v := h.Value("uid")
+	switch v := v.(type) {
+	case bool:
+		n, _ := modules.ToInt(v)
+		return h.uidToUser(n), nil
+	case int64:
+		if v != int64(uint32(v)) {
+			return v, nil
+		}
+		return h.uidToUser(v), nil
+	}
+	return nil, &modules.TypeError{Msg: "uid should be integer, not " + modules.TypeName(v)}
+}
+
+// owner is what the functions answer that give a part of stats.
+func owner(h *host, key string) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.stats(path, nil, h.Bool("follow_symlinks"))
+	return s[key], err
+}
+
+// ids are the numbers that chown is called with, -1 for one that stays, and what there is to complain about. A name that does
+// not exist leaves nil.
+func (h *host) ids(user, group any) (uid, gid any, complaint string, err error) {
+	if uid, err = h.userToUID(user); err != nil {
+		return nil, nil, "", err
+	}
+	if gid, err = h.groupToGID(group); err != nil {
+		return nil, nil, "", err
+	}
+	if uid == "" {
+		if uid = int64(-1); pytext.Truth(user) {
+			uid, complaint = nil, "User does not exist\n"
+		}
+	}
+	if gid == "" {
+		if gid = int64(-1); pytext.Truth(group) {
+			gid, complaint = nil, complaint+"Group does not exist\n"
+		}
+	}
+	return uid, gid, complaint, nil
+}
+
+// chown is file.chown: nil, or a text that says what is wrong.
+func (h *host) chown(path string, user, group any) (any, error) {
+	uid, gid, complaint, err := h.ids(user, group)
+	if err != nil {
+		return nil, err
+	}
+	if !h.exists(path) {
+		// A link that leads nowhere is still owned by somebody.
+		if uid == nil || gid == nil {
+			return nil, noInteger(uid, gid)
+		}
+		if os.Lchown(h.Path(path), int(uid.(int64)), int(gid.(int64))) == nil {
+			return nil, nil
+		}
+		return complaint + "File not found", nil
+	}
+	if complaint != "" {
+		return complaint, nil
+	}
+	return nil, h.named(os.Chown(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
+}
+
+// lchown is file.lchown. Stock forgets to look at what it found wrong, so that an unknown name is a TypeError.
+func (h *host) lchown(path string, user, group any) (any, error) {
+	uid, gid, _, err := h.ids(user, group)
+	if err != nil {
+		return nil, err
+	}
+	if uid == nil || gid == nil {
+		return nil, noInteger(uid, gid)
+	}
+	return nil, h.named(os.Lchown(h.Path(path), int(uid.(int64)), int(gid.(int64))), path)
+}
+
+func noInteger(uid, _ any) error {
+	what := "gid"
+	if uid == nil {
+		what = "uid"
+	}
+	return &modules.TypeError{Msg: what + " should be integer, not str"}
+}
+
+func chown(h *host) (any, error) { return h.chownBy((*host).chown) }
+
+func lchown(h *host) (any, error) { return h.chownBy((*host).lchown) }
+
+func (h *host) chownBy(f func(h *host, path string, user, group any) (any, error)) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	v, err := f(h, path, h.Value("user"), h.Value("group"))
+	return v, modules.OSError(err)
+}
+
+func chgrp(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.stats(path, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.chown(path, s["user"], h.Value("group"))
+	return v, modules.OSError(err)
+}
+
+// setMode is file.set_mode.
+func (h *host) setMode(path string, mode any) (any, error) {
+	digits := strings.TrimLeft(pytext.Str(mode), "0Oo")
+	if digits == "" {
+		digits = "0"
+	}
+	if !h.exists(path) {
+		return nil, modules.Errorf("%s: File not found", path)
+	}
+	n, err := strconv.ParseUint(digits, 8, 32)
+	if err != nil || h.chmod(path, uint32(n)) != nil {
+		return "Invalid Mode " + digits, nil
+	}
+	s, err := h.stats(path, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	return s["mode"], nil
+}
+
+func setMode(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	return h.setMode(path, h.Value("mode"))
+}
+
+// normalMode is salt.utils.files.normalize_mode: four digits, or nil for None.
+func normalMode(v any) any {
+	if v == nil {
+		return nil
+	}
+	s := strings.ReplaceAll(pytext.Str(v), "0o", "0")
+	s = strings.TrimLeft(strings.Trim(strings.Trim(s, `"`), "'"), "0")
+	if len(s) >= 4 {
+		return s
+	}
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		return s[:1] + strings.Repeat("0", 4-len(s)) + s[1:]
+	}
+	return strings.Repeat("0", 4-len(s)) + s
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package file
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// diffing says how two files are compared.
+type diffing struct {
+	names, changes, template bool
+}
+
+func getDiff(h *host) (any, error) {
+	var paths []string
+	failed := ""
+	for _, f := range [...]struct{ name, hash string }{{"file1", "source_hash_file1"}, {"file2", "source_hash_file2"}} {
+		v, err := h.ExecKw(h.ctx, "cp.cache_file", []any{h.Value(f.name), h.Value("saltenv")}, map[string]any{"source_hash": h.Value(f.hash)})
+		var python *modules.PythonError
+		switch {
+		case errors.As(err, &python) && python.Type == "MinionError":
+			failed += "\n- " + python.Msg
+			continue
+		case err != nil:
+			return nil, err
+		case v == any(false):
+			failed += fmt.Sprintf("\n- File %s not found", h.Str(f.name))
+			continue
+		}
+		paths = append(paths, str(v))
+	}
+	if failed != "" {
+		return nil, modules.Errorf("Failed to cache one or more files. Additional info follows:\n%s", failed)
+	}
+	return h.diffFiles(paths[0], paths[1], diffing{h.Bool("show_filenames"), h.Bool("show_changes"), h.Bool("template")})
+}
+
+// diffFiles is the difference of two files of this host, "" if there is none. An error about a file is Salt's.
+func (h *host) diffFiles(a, b string, d diffing) (string, error) {
+	var contents [2][]byte
+	for i, path := range [...]string{a, b} {
+		var err error
+		if contents[i], err = h.read(path); isOS(err) {
+			return "", modules.Errorf("Failed to read %s: %s", path, strerror(err))
+		} else if err != nil {
+			return "", err
+		}
+	}
+	from, to := "", ""
+	if d.names {
+		from, to = a, b
+	}
+	return h.diffContents(contents[0], contents[1], from, to, d), nil
+}
+
+// diffContent is the difference of a file and what is to be in it.
+func (h *host) diffContent(path string, content []byte, d diffing) (string, error) {
+	have, err := h.read(path)
+	if isOS(err) {
+		return "", modules.Errorf("Failed to read %s: %s", path, strerror(err))
+	} else if err != nil {
+		return "", err
+	}
+	return h.diffContents(have, content, "", "", d), nil
+}
+
+func (h *host) diffContents(a, b []byte, from, to string, d diffing) string {
+	switch {
+	case string(a) == string(b):
+		return ""
+	case d.template && pytext.Truth(h.option("obfuscate_templates")):
+		return "<Obfuscated Template>"
+	case !d.changes:
+		return "<show_changes=False>"
+	}
+	old, fresh := isBinary(a[:min(len(a), 512)]), isBinary(b[:min(len(b), 512)])
+	switch {
+	case old && fresh:
+		return "Replace binary file"
+	case old:
+		return "Replace binary file with text file"
+	case fresh:
+		return "Replace text file with binary file"
+	}
+	return diffNamed(byteLines(string(a)), byteLines(string(b)), from, to)
+}

@@ -1,0 +1,282 @@
+//go:build unix
+
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// host is a call and the host it works on. Its methods take paths as users write them, after expandUser.
+type host struct {
+	*modules.Call
+	ctx context.Context
+}
+
+func on(ctx context.Context, c *modules.Call) *host { return &host{Call: c, ctx: ctx} }
+
+// path is an argument that names a file, with a leading ~ replaced.
+func (h *host) path(name string) (string, error) { return h.pathOf(h.Value(name)) }
+
+func (h *host) pathOf(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return h.expandUser(v), nil
+	case []byte:
+		return h.expandUser(string(v)), nil
+	}
+	return "", &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
+}
+
+// expandUser is os.path.expanduser.
+func (h *host) expandUser(path string) string {
+	if !strings.HasPrefix(path, "~") {
+		return path
+	}
+	name, rest, slash := strings.Cut(path[1:], "/")
+	home := ""
+	if name == "" {
+		var ok bool
+		if home, ok = h.Context().Getenv("HOME"); !ok {
+			home = h.accounts().homeOf(os.Getuid())
+		}
+	} else {
+		home = h.accounts().home(name)
+	}
+	if home == "" {
+		return path
+	}
+	home = strings.TrimRight(home, "/")
+	if slash {
+		home += "/" + rest
+	}
+	if home == "" {
+		return "/"
+	}
+	return home
+}
+
+// stat is what the system knows of a file.
+type stat struct {
+	mode, uid, gid      uint32
+	dev, ino, nlink     uint64
+	rdev                uint64
+	size                int64
+	atime, mtime, ctime float64
+	mtimeSec            int64
+}
+
+func (s *stat) kind() uint32 { return s.mode & unix.S_IFMT }
+
+func (s *stat) isDir() bool { return s.kind() == unix.S_IFDIR }
+
+func (s *stat) isRegular() bool { return s.kind() == unix.S_IFREG }
+
+func (s *stat) isLink() bool { return s.kind() == unix.S_IFLNK }
+
+// perm is the mode without the type.
+func (s *stat) perm() uint32 { return s.mode & 0o7777 }
+
+func (h *host) stat(path string) (*stat, error) { return h.statWith(unix.Stat, path) }
+
+func (h *host) lstat(path string) (*stat, error) { return h.statWith(unix.Lstat, path) }
+
+func (h *host) statWith(call func(string, *unix.Stat_t) error, path string) (*stat, error) {
+	if strings.IndexByte(path, 0) >= 0 {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: "embedded null byte"}
+	}
+	var st unix.Stat_t
+	if err := ignoringEINTR(func() error { return call(h.Path(path), &st) }); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return &stat{
+		mode: uint32(st.Mode), uid: st.Uid, gid: st.Gid, dev: uint64(st.Dev), ino: uint64(st.Ino), nlink: uint64(st.Nlink),
+		rdev: uint64(st.Rdev), size: int64(st.Size), atime: seconds(st.Atim), mtime: seconds(st.Mtim), ctime: seconds(st.Ctim),
+		mtimeSec: int64(st.Mtim.Sec),
+	}, nil
+}
+
+func ignoringEINTR(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func seconds(t unix.Timespec) float64 { return float64(t.Sec) + 1e-9*float64(t.Nsec) }
+
+// exists follows links; lexists does not.
+func (h *host) exists(path string) bool {
+	_, err := h.stat(path)
+	return err == nil
+}
+
+func (h *host) lexists(path string) bool {
+	_, err := h.lstat(path)
+	return err == nil
+}
+
+func (h *host) isDir(path string) bool {
+	st, err := h.stat(path)
+	return err == nil && st.isDir()
+}
+
+func (h *host) isFile(path string) bool {
+	st, err := h.stat(path)
+	return err == nil && st.isRegular()
+}
+
+func (h *host) isLink(path string) bool {
+	st, err := h.lstat(path)
+	return err == nil && st.isLink()
+}
+
+// abs is os.path.abspath.
+func (h *host) abs(path string) string {
+	if !posixpath.IsAbs(path) {
+		if cwd, err := os.Getwd(); err == nil {
+			path = posixpath.Join(cwd, path)
+		}
+	}
+	return posixpath.Norm(path)
+}
+
+// real is os.path.realpath.
+func (h *host) real(path string) string {
+	if !posixpath.IsAbs(path) {
+		if cwd, err := os.Getwd(); err == nil {
+			path = posixpath.Join(cwd, path)
+		}
+	}
+	return posixpath.Real(path, func(p string) string {
+		if !h.isLink(p) {
+			return ""
+		}
+		target, _ := os.Readlink(h.Path(p))
+		return target
+	})
+}
+
+// readLink is os.readlink.
+func (h *host) readLink(path string) (string, error) {
+	target, err := os.Readlink(h.Path(path))
+	return target, h.named(err, path)
+}
+
+// named puts the user's path in the place of the one that was opened.
+func (h *host) named(err error, path string) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return &os.PathError{Op: p.Op, Path: path, Err: p.Err}
+	}
+	return err
+}
+
+// maxFile bounds what is read into memory at once.
+const maxFile = 1 << 30
+
+// read is a file's content. A directory is an error, as it is for Python's open.
+func (h *host) read(path string) ([]byte, error) {
+	st, err := h.stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.isDir() {
+		return nil, &os.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+	}
+	if st.size > maxFile {
+		return nil, modules.Errorf("cannot read %q: %d bytes are more than the %d that are edited in memory", path, st.size, maxFile)
+	}
+	b, err := os.ReadFile(h.Path(path))
+	return b, h.named(err, path)
+}
+
+// readText is a file's content as text, which must be UTF-8.
+func (h *host) readText(path string) (string, error) {
+	b, err := h.read(path)
+	if err != nil {
+		return "", err
+	}
+	return text(b)
+}
+
+// chmod sets a mode as it is, with its special bits.
+func (h *host) chmod(path string, mode uint32) error {
+	if err := ignoringEINTR(func() error { return unix.Chmod(h.Path(path), mode&0o7777) }); err != nil {
+		return &os.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	return nil
+}
+
+func (h *host) testing() bool { return pytext.Truth(h.Opt("test")) }
+
+// testOnly is the stricter question of some functions, whether test is True and nothing else.
+func (h *host) testOnly() bool { return h.Opt("test") == any(true) }
+
+// strerror is the text of an operating system's error alone.
+func strerror(err error) string {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		s := errno.Error()
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+	return err.Error()
+}
+
+// osText is an error as Python's str() shows it.
+func osText(err error) string {
+	if s, _ := modules.OSErrorText(err); s != "" {
+		return s
+	}
+	return err.Error()
+}
+
+// isOS tells whether an error is one that Python calls an OSError.
+func isOS(err error) bool {
+	s, _ := modules.OSErrorText(err)
+	return s != ""
+}
+
+// message is the text of an error that a function of Salt raised, as str(exc) and exc.strerror give it.
+func message(err error) string {
+	if isOS(err) {
+		return osText(err)
+	}
+	return err.Error()
+}
+
+// isExec tells whether an error is Salt's CommandExecutionError.
+func isExec(err error) bool {
+	var e *modules.ExecError
+	return errors.As(err, &e)
+}
+
+func valueError(format string, args ...any) error {
+	return &modules.PythonError{Type: "ValueError", Msg: fmt.Sprintf(format, args...)}
+}
+
+// str is Python's str() of a value that stands for text; None is "".
+func str(v any) string {
+	if v == nil {
+		return ""
+	}
+	return pytext.Str(v)
+}
+
+func list(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, s := range texts {
+		out[i] = s
+	}
+	return out
+}

@@ -1,0 +1,398 @@
+//go:build unix
+
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/modules"
+)
+
+// stats is file.stats.
+func (h *host) stats(path string, hashType any, follow bool) (map[string]any, error) {
+	var st *stat
+	err := error(unix.ENOENT)
+	if follow {
+		st, err = h.stat(path)
+	}
+	if err != nil {
+		// A link that leads nowhere has an owner, too.
+		if st, err = h.lstat(path); err != nil {
+			return nil, modules.Errorf("Path not found: %s", path)
+		}
+	}
+	s := map[string]any{
+		"inode": int64(st.ino), "uid": int64(st.uid), "gid": int64(st.gid),
+		"group": h.gidToGroup(int64(st.gid)), "user": h.uidToUser(int64(st.uid)),
+		"atime": st.atime, "mtime": st.mtime, "ctime": st.ctime, "size": st.size,
+		"mode": normalMode(fmt.Sprintf("0o%o", st.perm())), "type": kindName(st.kind()),
+	}
+	if hashType != nil && hashType != "" {
+		sum, err := h.hash(path, hashType)
+		if err != nil {
+			return nil, err
+		}
+		s["sum"] = sum
+	}
+	if follow {
+		s["target"] = h.real(path)
+	} else {
+		s["target"] = h.abs(path)
+	}
+	return s, nil
+}
+
+func kindName(kind uint32) string {
+	switch kind {
+	case unix.S_IFDIR:
+		return "dir"
+	case unix.S_IFCHR:
+		return "char"
+	case unix.S_IFBLK:
+		return "block"
+	case unix.S_IFLNK:
+		return "link"
+	case unix.S_IFIFO:
+		return "pipe"
+	case unix.S_IFSOCK:
+		return "socket"
+	}
+	return "file"
+}
+
+func stats(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.stats(path, h.Value("hash_type"), h.Bool("follow_symlinks"))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	return s, nil
+}
+
+// absolute is the argument "path", which must be absolute; otherwise the error is the given one.
+func (h *host) absolute(name, complaint string) (string, error) {
+	path, err := h.path(name)
+	if err != nil {
+		return "", err
+	}
+	if !posixpath.IsAbs(path) {
+		return "", modules.Usagef("%s", complaint)
+	}
+	return path, nil
+}
+
+func lstat(h *host) (any, error) {
+	path, err := h.absolute("path", "Path to file must be absolute.")
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.lstat(path)
+	if err != nil {
+		return map[string]any{}, nil
+	}
+	return map[string]any{
+		"st_atime": st.atime, "st_ctime": st.ctime, "st_gid": int64(st.gid), "st_mode": int64(st.mode), "st_mtime": st.mtime,
+		"st_nlink": int64(st.nlink), "st_size": st.size, "st_uid": int64(st.uid),
+	}, nil
+}
+
+func isHardlink(h *host) (any, error) {
+	path, err := h.absolute("path", "Path to file must be absolute.")
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.lstat(path)
+	if err != nil {
+		return map[string]any{}, nil // Salt 3007 answers with the empty map that it found
+	}
+	return st.nlink > 1, nil
+}
+
+func isLink(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	return h.isLink(path), nil
+}
+
+func access(h *host) (any, error) {
+	path, err := h.absolute("path", "Path to link must be absolute.")
+	if err != nil {
+		return nil, err
+	}
+	mode := uint32(0)
+	switch v := h.Value("mode").(type) {
+	case string:
+		switch v {
+		case "f":
+		case "r":
+			mode = unix.R_OK
+		case "w":
+			mode = unix.W_OK
+		case "x":
+			mode = unix.X_OK
+		default:
+			return nil, modules.Usagef("Invalid mode specified.")
+		}
+	case int64:
+		if v != 0 && v != 1 && v != 2 && v != 4 {
+			return nil, modules.Usagef("Invalid mode specified.")
+		}
+		mode = uint32(v)
+	case []any, map[string]any, map[any]any:
+		return nil, &modules.TypeError{Msg: fmt.Sprintf("unhashable type: '%s'", modules.TypeName(v))}
+	case bool:
+		if v {
+			mode = 1
+		}
+	default:
+		return nil, modules.Usagef("Invalid mode specified.")
+	}
+	return unix.Access(h.Path(path), mode) == nil, nil
+}
+
+func readlink(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	path = posixpath.Vars(path, h.Context().Getenv)
+	if !posixpath.IsAbs(path) {
+		return nil, modules.Usagef("Path to link must be absolute: %s", path)
+	}
+	if !h.isLink(path) {
+		return nil, modules.Usagef("A valid link was not specified: %s", path)
+	}
+	if h.Bool("canonicalize") {
+		return h.real(path), nil
+	}
+	target, err := h.readLink(path)
+	if errors.Is(err, unix.EINVAL) {
+		return nil, modules.Errorf("Not a symbolic link: %s", path)
+	} else if err != nil {
+		return nil, modules.Errorf("%s", osText(err))
+	}
+	return target, nil
+}
+
+// names are the entries of a directory in the directory's own order.
+func (h *host) names(path string) ([]string, error) {
+	d, err := os.Open(h.Path(path))
+	if err != nil {
+		return nil, h.named(err, path)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	return names, h.named(err, path)
+}
+
+func readdir(h *host) (any, error) {
+	path, err := h.absolute("path", "Dir path must be absolute.")
+	if err != nil {
+		return nil, err
+	}
+	if !h.isDir(path) {
+		return nil, modules.Usagef("A valid directory was not specified: %s", path)
+	}
+	names, err := h.names(path)
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	return list(append([]string{".", ".."}, names...)), nil
+}
+
+func directoryExists(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	return h.isDir(path), nil
+}
+
+func fileExists(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	return h.isFile(path), nil
+}
+
+func pathExistsGlob(h *host) (any, error) {
+	path, err := h.path("path")
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.glob(path)
+	return len(found) > 0, err
+}
+
+// isKind answers is_blkdev, is_chrdev and is_fifo.
+func isKind(h *host, kind uint32) (any, error) {
+	path, err := h.path("name")
+	if err != nil {
+		return nil, err
+	}
+	ok, err := h.isKind(path, kind)
+	return ok, modules.OSError(err)
+}
+
+func (h *host) isKind(path string, kind uint32) (bool, error) {
+	st, err := h.stat(path)
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return st.kind() == kind, nil
+}
+
+func getDevmm(h *host) (any, error) {
+	path, err := h.path("name")
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.stat(path)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return []any{int64(0), int64(0)}, nil
+	case err != nil:
+		return nil, modules.OSError(err)
+	case st.kind() == unix.S_IFCHR || st.kind() == unix.S_IFBLK:
+		return []any{int64(unix.Major(st.rdev)), int64(unix.Minor(st.rdev))}, nil
+	}
+	return []any{int64(0), int64(0)}, nil
+}
+
+// textArg is an argument of the functions that only look at the text of a path.
+func (h *host) textArg(name string) (string, error) {
+	switch v := h.Value(name).(type) {
+	case string:
+		return v, nil
+	case []byte:
+		return string(v), nil
+	default:
+		return "", &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
+	}
+}
+
+// onText answers basename, dirname and normpath.
+func onText(h *host, f func(string) string) (any, error) {
+	path, err := h.textArg("path")
+	if err != nil {
+		return nil, err
+	}
+	return f(path), nil
+}
+
+func join(h *host) (any, error) {
+	parts := make([]string, len(h.Extra))
+	for i, v := range h.Extra {
+		s, ok := v.(string)
+		switch {
+		case !ok && i == 0:
+			return nil, &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
+		case !ok:
+			return nil, &modules.TypeError{Msg: fmt.Sprintf("join() argument must be str, bytes, or os.PathLike object, not '%s'", modules.TypeName(v))}
+		}
+		parts[i] = s
+	}
+	if len(parts) == 0 {
+		return nil, &modules.TypeError{Msg: "join() missing 1 required positional argument: 'a'"}
+	}
+	return posixpath.Join(parts[0], parts[1:]...), nil
+}
+
+func pardir(*host) (any, error) { return "..", nil }
+
+// diskusage sums the sizes of the files below a directory, each file once.
+func diskusage(h *host) (any, error) {
+	path, err := h.textArg("path") // Salt does not expand ~ here
+	if err != nil {
+		return nil, err
+	}
+	if st, err := h.stat(path); err == nil && st.isRegular() {
+		return st.size, nil
+	}
+	total, seen := int64(0), map[uint64]bool{}
+	err = h.walk(path, func(dir string, _ *[]string, files []string) error {
+		for _, f := range files {
+			st, err := h.stat(posixpath.Join(dir, f))
+			if err != nil || seen[st.ino] {
+				continue
+			}
+			seen[st.ino] = true
+			total += st.size
+		}
+		return nil
+	})
+	return total, err
+}
+
+// walk is os.walk from the top: links to directories count as directories but are not entered; directories that cannot be
+// read are left out. visit may shorten the list of directories to enter.
+func (h *host) walk(top string, visit func(dir string, dirs *[]string, files []string) error) error {
+	if err := h.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := h.dirEntries(top)
+	if err != nil {
+		return nil
+	}
+	var dirs, files []string
+	for _, e := range entries {
+		if e.dir {
+			dirs = append(dirs, e.name)
+		} else {
+			files = append(files, e.name)
+		}
+	}
+	if err := visit(top, &dirs, files); err != nil {
+		return err
+	}
+	for _, d := range dirs {
+		full := posixpath.Join(top, d)
+		if h.isLink(full) {
+			continue
+		}
+		if err := h.walk(full, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirEntry is a name in a directory, and whether it leads to a directory.
+type dirEntry struct {
+	name string
+	dir  bool
+}
+
+func (h *host) dirEntries(path string) ([]dirEntry, error) {
+	d, err := os.Open(h.Path(path))
+	if err != nil {
+		return nil, h.named(err, path)
+	}
+	defer d.Close()
+	list, err := d.ReadDir(-1)
+	out := make([]dirEntry, len(list))
+	for i, e := range list {
+		out[i] = dirEntry{e.Name(), e.IsDir() || e.Type()&os.ModeSymlink != 0 && h.isDir(posixpath.Join(path, e.Name()))}
+	}
+	return out, h.named(err, path)
+}
+
+// inside tells whether a path is in a directory or is it, by text.
+func inside(path, dir string) bool {
+	dir = strings.TrimRight(dir, "/")
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}

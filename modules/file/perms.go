@@ -1,0 +1,572 @@
+//go:build unix
+
+package file
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// perms is what a file should be like: owner, group, mode, attributes, and the parts of its SELinux context.
+type perms struct {
+	user, group, mode, attrs any
+	follow                   bool
+	se                       selinux
+}
+
+// selinux is a context or what is wanted of one; None is no wish.
+type selinux struct{ user, role, kind, level any }
+
+func (s selinux) wanted() bool {
+	return pytext.Truth(s.user) || pytext.Truth(s.role) || pytext.Truth(s.kind) || pytext.Truth(s.level)
+}
+
+func (h *host) selinuxArgs() selinux {
+	return selinux{h.Value("seuser"), h.Value("serole"), h.Value("setype"), h.Value("serange")}
+}
+
+func (h *host) permsArgs() perms {
+	return perms{
+		user: h.Value("user"), group: h.Value("group"), mode: h.Value("mode"), attrs: h.Value("attrs"),
+		follow: h.Bool("follow_symlinks"), se: h.selinuxArgs(),
+	}
+}
+
+func checkPerms(h *host) (any, error) {
+	name, err := h.path("name")
+	if err != nil {
+		return nil, err
+	}
+	var ret map[string]any
+	if pytext.Truth(h.Value("ret")) {
+		if ret, err = h.Map("ret"); err != nil {
+			return nil, err
+		}
+	}
+	ret, was, err := h.checkPerms(name, ret, h.permsArgs())
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	return []any{ret, was}, nil
+}
+
+// same is Python's == for a name or number of a user or group.
+func same(a, b any) bool { return a == b || pytext.Repr(a) == pytext.Repr(b) && a != nil }
+
+// isNumber tells whether Python would say that a value is an int.
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int64, bool:
+		return true
+	}
+	return false
+}
+
+// checkPerms is file.check_perms: it makes a file have owner, group, mode, attributes and context, and puts what it changed into
+// ret, which it may be given and changes. The second map is what there was before.
+func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[string]any, map[string]any, error) {
+	mode := normalMode(want.mode)
+	given := any("")
+	if len(ret) == 0 {
+		ret = map[string]any{"name": name, "changes": map[string]any{}, "comment": []any{}, "result": true}
+	} else {
+		given = ret["comment"]
+	}
+	changes, ok := ret["changes"].(map[string]any)
+	if !ok {
+		changes = map[string]any{}
+		ret["changes"] = changes
+	}
+	p := &permsCheck{host: h, name: name, ret: ret, changes: changes, want: want, mode: mode}
+	if err := p.run(); err != nil {
+		return nil, nil, err
+	}
+	if before, ok := given.(string); ok && !p.replaced {
+		if before != "" {
+			p.comments = append([]string{before}, p.comments...)
+		}
+		ret["comment"] = strings.Join(p.comments, "; ")
+	} else if !p.replaced {
+		ret["comment"] = list(p.comments)
+	}
+	if h.testOnly() && len(changes) > 0 {
+		ret["result"] = nil
+	}
+	return ret, p.was, nil
+}
+
+// permsCheck is one run of checkPerms.
+type permsCheck struct {
+	*host
+	name         string
+	ret, changes map[string]any
+	was          map[string]any
+	want         perms
+	mode         any // normal, or nil
+	comments     []string
+	// replaced tells that the comment was set as it is.
+	replaced bool
+	cur      map[string]any
+	// ignoreLink tells that the file is a link whose target is of no concern.
+	ignoreLink bool
+}
+
+func (p *permsCheck) fail(format string, args ...any) {
+	p.ret["result"] = false
+	p.comments = append(p.comments, fmt.Sprintf(format, args...))
+}
+
+func (p *permsCheck) run() error {
+	var err error
+	if p.cur, err = p.stats(p.name, nil, p.want.follow); err != nil {
+		return err
+	}
+	p.was = map[string]any{"luser": p.cur["user"], "lgroup": p.cur["group"], "lmode": p.cur["mode"]}
+	if isNumber(p.want.user) {
+		p.was["luser"] = p.cur["uid"]
+	}
+	if isNumber(p.want.group) {
+		p.was["lgroup"] = p.cur["gid"]
+	}
+	p.ignoreLink = p.isLink(p.name) && !p.want.follow
+	if err := p.owners(); err != nil {
+		return err
+	}
+	if p.mode != nil && !p.testOnly() && !p.ignoreLink && p.mode != p.cur["mode"] {
+		p.was["cmode"] = p.mode
+		if _, err := p.setMode(p.name, p.mode); err != nil {
+			return err
+		}
+	}
+	if err := p.verify(); err != nil {
+		return err
+	}
+	if p.want.attrs != nil && !p.isDir(p.name) && !p.ignoreLink {
+		if err := p.attributes(); err != nil {
+			return err
+		}
+	}
+	if runtime.GOOS == "linux" && p.want.se.wanted() {
+		return p.context()
+	}
+	return nil
+}
+
+// isUser tells whether a wish is none, or is what a file has by name or number.
+func fits(want, name, number any) bool {
+	return !pytext.Truth(want) || same(want, name) || same(want, number)
+}
+
+func (p *permsCheck) owners() error {
+	if !fits(p.want.user, p.cur["user"], p.cur["uid"]) {
+		p.was["cuser"] = p.want.user
+	}
+	if !fits(p.want.group, p.cur["group"], p.cur["gid"]) {
+		p.was["cgroup"] = p.want.group
+	}
+	if p.was["cuser"] == nil && p.was["cgroup"] == nil || p.testing() {
+		return nil
+	}
+	user, group := p.want.user, p.want.group
+	if user == nil {
+		user = p.cur["user"]
+	}
+	if group == nil {
+		group = p.cur["group"]
+	}
+	change := p.chown
+	if p.ignoreLink {
+		change = p.lchown
+	}
+	complaint, err := change(p.name, user, group)
+	switch {
+	case isOS(err):
+		p.ret["result"] = false
+	case err != nil:
+		return err
+	case pytext.Truth(complaint):
+		p.fail("%s", pytext.Str(complaint))
+	case !p.isLink(p.name):
+		// The system takes the set-uid bits away.
+		_, err = p.setMode(p.name, p.cur["mode"])
+		return err
+	}
+	return nil
+}
+
+// verify looks at what has become of the file.
+func (p *permsCheck) verify() error {
+	post, err := p.stats(p.name, nil, p.want.follow)
+	if err != nil {
+		return err
+	}
+	for _, o := range [...]struct {
+		what        string
+		want        any
+		name, id    any
+		alreadyDone string
+	}{{"user", p.want.user, post["user"], post["uid"], "cuser"}, {"group", p.want.group, post["group"], post["gid"], "cgroup"}} {
+		_, changed := p.was[o.alreadyDone]
+		switch {
+		case !pytext.Truth(o.want):
+		case fits(o.want, o.name, o.id):
+			if changed {
+				p.changes[o.what] = o.want
+			}
+		case p.testOnly():
+			p.changes[o.what] = o.want
+		default:
+			p.fail("Failed to change %s to %s", o.what, pytext.Str(o.want))
+		}
+	}
+	if p.mode == nil || p.ignoreLink {
+		return nil
+	}
+	_, changed := p.was["cmode"]
+	switch {
+	case p.mode == post["mode"]:
+		if changed {
+			p.changes["mode"] = p.mode
+		}
+	case p.testOnly():
+		p.changes["mode"] = p.mode
+	default:
+		p.fail("Failed to change mode to %s", p.mode)
+	}
+	return nil
+}
+
+func (p *permsCheck) attributes() error {
+	added, removed, known, err := p.attrChanges(p.name, p.want.attrs)
+	if err != nil || !known || added == "" && removed == "" {
+		return err
+	}
+	old, err := p.attrText(p.name)
+	if err != nil {
+		return err
+	}
+	fresh := any(p.want.attrs)
+	if !p.testOnly() {
+		for _, x := range [...]struct{ sign, attrs string }{{"+", added}, {"-", removed}} {
+			if x.attrs == "" {
+				continue
+			}
+			if _, err := p.Exec(p.ctx, "cmd.run", []any{"chattr", x.sign + x.attrs, p.name}); err != nil {
+				return err
+			}
+		}
+		if added, removed, _, err = p.attrChanges(p.name, p.want.attrs); err != nil {
+			return err
+		}
+		if added != "" || removed != "" {
+			p.fail("Failed to change attributes to %s", pytext.Str(p.want.attrs))
+			if fresh, err = p.attrText(p.name); err != nil {
+				return err
+			}
+		}
+	}
+	if any(old) != fresh {
+		p.changes["attrs"] = map[string]any{"old": old, "new": fresh}
+	}
+	return nil
+}
+
+func (h *host) attrText(path string) (string, error) {
+	all, err := h.lsattr(path)
+	if err != nil {
+		return "", err
+	}
+	s := ""
+	if attrs, ok := all[path].([]any); ok {
+		for _, a := range attrs {
+			s += str(a)
+		}
+	}
+	return s, nil
+}
+
+// attrChanges says which attributes a file lacks and which it has too many; known is false without lsattr.
+func (h *host) attrChanges(path string, want any) (added, removed string, known bool, err error) {
+	all, err := h.lsattr(path)
+	if err != nil || all == nil {
+		return "", "", false, err
+	}
+	var have, wish []string
+	if attrs, ok := all[path].([]any); ok {
+		for _, a := range attrs {
+			have = append(have, str(a))
+		}
+	}
+	for _, r := range str(want) {
+		wish = append(wish, string(r))
+	}
+	// Extents can be asked for but not taken away.
+	if slices.Contains(have, "e") {
+		wish = append(wish, "e")
+	}
+	return without(wish, have), without(have, wish), true, nil
+}
+
+// without is the texts of a that are not in b, each once.
+func without(a, b []string) string {
+	out := ""
+	for _, s := range a {
+		if !slices.Contains(b, s) && !strings.Contains(out, s) {
+			out += s
+		}
+	}
+	return out
+}
+
+// context brings the SELinux context into line.
+func (p *permsCheck) context() error {
+	now, ok, err := p.selinuxOf(p.name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		p.fail("Failed to get selinux attributes")
+		return nil
+	}
+	ask := selinux{}
+	var orig, fresh string
+	for _, part := range [...]struct {
+		title     string
+		want, had any
+		ask       *any
+	}{
+		{"User", p.want.se.user, now.user, &ask.user}, {"Role", p.want.se.role, now.role, &ask.role},
+		{"Type", p.want.se.kind, now.kind, &ask.kind}, {"Range", p.want.se.level, now.level, &ask.level},
+	} {
+		if pytext.Truth(part.want) && part.want != part.had {
+			*part.ask = part.want
+			fresh += part.title + ": " + pytext.Str(part.want) + " "
+			orig += part.title + ": " + pytext.Str(part.had) + " "
+		}
+	}
+	if !ask.wanted() {
+		return nil
+	}
+	change := map[string]any{"Old": strings.TrimSpace(orig), "New": strings.TrimSpace(fresh)}
+	if p.testing() {
+		p.ret["comment"], p.replaced = fmt.Sprintf("File %s selinux context to be updated", p.name), true
+		p.ret["result"] = nil
+		p.changes["selinux"] = change
+		return nil
+	}
+	if ask.kind == nil {
+		ask.kind = now.kind // set_selinux_context wants a type with any other part
+	}
+	v, err := p.setContext(p.name, ask, true)
+	if err != nil {
+		return err
+	}
+	after, ok := splitContext(v)
+	if !ok {
+		p.fail("Failed to set selinux attributes")
+		return nil
+	}
+	p.comments = append(p.comments, fmt.Sprintf("The file %s is set to be changed", p.name))
+	for _, part := range [...]struct {
+		name      string
+		want, got any
+	}{{"seuser", ask.user, after.user}, {"serole", ask.role, after.role}, {"setype", ask.kind, after.kind}, {"serange", ask.level, after.level}} {
+		if pytext.Truth(part.want) && part.want != part.got {
+			p.fail("Unable to update %s context", part.name)
+		}
+	}
+	p.changes["selinux"] = change
+	return nil
+}
+
+func splitContext(v any) (selinux, bool) {
+	s, _ := v.(string)
+	f := strings.Split(s, ":")
+	if len(f) != 4 {
+		return selinux{}, false
+	}
+	return selinux{f[0], f[1], f[2], f[3]}, true
+}
+
+// selinuxOf is the context of a file, if it has one of four parts.
+func (h *host) selinuxOf(path string) (selinux, bool, error) {
+	v, err := h.contextOf(path)
+	if err != nil {
+		return selinux{}, false, err
+	}
+	s, ok := splitContext(v)
+	return s, ok, nil
+}
+
+func (h *host) contextOf(path string) (string, error) {
+	v, err := h.Exec(h.ctx, "cmd.run_all", []any{"stat", "-c", "%C", path})
+	if err != nil {
+		return "", err
+	}
+	if res, _ := v.(map[string]any); res["retcode"] == any(int64(0)) {
+		return str(res["stdout"]), nil
+	}
+	return "No selinux context information is available for " + path, nil
+}
+
+func getSelinuxContext(h *host) (any, error) { return h.contextOf(h.Str("path")) }
+
+func setSelinuxContext(h *host) (any, error) {
+	return h.setContext(h.Str("path"), selinux{h.Value("user"), h.Value("role"), h.Value("type"), h.Value("range")}, h.Bool("persist"))
+}
+
+// setContext is file.set_selinux_context: the new context, or false.
+func (h *host) setContext(path string, want selinux, persist bool) (any, error) {
+	if !want.wanted() {
+		return false, nil
+	}
+	if persist {
+		v, err := h.ExecKw(h.ctx, "selinux.fcontext_add_policy", []any{path},
+			map[string]any{"sel_type": want.kind, "sel_user": want.user, "sel_level": want.level})
+		if err != nil {
+			return nil, err
+		}
+		if res, _ := v.(map[string]any); res["retcode"] != any(int64(0)) {
+			return nil, modules.Errorf("Problem setting fcontext: %s", pytext.Str(v))
+		}
+	}
+	args := []any{"chcon"}
+	for _, x := range [...]struct {
+		option string
+		value  any
+	}{{"-u", want.user}, {"-r", want.role}, {"-t", want.kind}, {"-l", want.level}} {
+		if pytext.Truth(x.value) {
+			args = append(args, x.option, pytext.Str(x.value))
+		}
+	}
+	v, err := h.ExecKw(h.ctx, "cmd.retcode", []any{append(args, path)}, map[string]any{"python_shell": false})
+	if err != nil {
+		return nil, err
+	}
+	if v != any(int64(0)) {
+		return false, nil
+	}
+	return h.contextOf(path)
+}
+
+func restorecon(h *host) (any, error) {
+	option := "-F"
+	if h.Bool("recursive") {
+		option = "-FR"
+	}
+	v, err := h.ExecKw(h.ctx, "cmd.retcode", []any{[]any{"restorecon", option, h.Value("path")}}, map[string]any{"python_shell": false})
+	if err != nil {
+		return nil, err
+	}
+	return v == any(int64(0)), nil
+}
+
+// lsattr is file.lsattr, nil without the program.
+func (h *host) lsattr(path string) (map[string]any, error) {
+	if h.Which("lsattr") == "" {
+		return nil, nil
+	}
+	if !h.exists(path) {
+		return nil, modules.Usagef("File or directory does not exist: %s", path)
+	}
+	v, err := h.ExecKw(h.ctx, "cmd.run", []any{[]any{"lsattr", path}}, map[string]any{"ignore_retcode": true, "python_shell": false})
+	if err != nil {
+		return nil, err
+	}
+	letters := ""
+	out := map[string]any{}
+	for _, line := range pytext.SplitLines(str(v), false) {
+		if strings.HasPrefix(line, "lsattr: ") {
+			continue
+		}
+		attrs, file, ok := strings.Cut(line, " ")
+		if !ok {
+			return nil, valueError("not enough values to unpack (expected 2, got 1)")
+		}
+		if letters == "" {
+			if letters, err = h.attrLetters(); err != nil {
+				return nil, err
+			}
+		}
+		set := []any{}
+		for _, r := range attrs {
+			if strings.ContainsRune(letters, r) {
+				set = append(set, string(r))
+			}
+		}
+		out[strings.TrimLeft(file, " ")] = set
+	}
+	return out, nil
+}
+
+// attrLetters are the attributes that the chattr of the host knows, judged by its package's version.
+func (h *host) attrLetters() (string, error) {
+	const old, extended = "acdijstuADST", "aAcCdDeijPsStTu"
+	tune := h.Which("tune2fs")
+	if tune == "" {
+		return old, nil
+	}
+	v, err := h.ExecKw(h.ctx, "cmd.run", []any{[]any{tune}}, map[string]any{"ignore_retcode": true, "python_shell": false})
+	if err != nil {
+		return "", err
+	}
+	var have []int
+	for _, rest := range strings.Split(str(v), "tune2fs ")[1:] {
+		version := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789."))]
+		for _, part := range strings.FieldsFunc(version, func(r rune) bool { return r == '.' }) {
+			n, _ := strconv.Atoi(part)
+			have = append(have, n)
+		}
+		if have != nil {
+			break
+		}
+	}
+	if slices.Compare(have, []int{1, 41, 12}) > 0 {
+		return extended, nil
+	}
+	return old, nil
+}
+
+func lsattr(h *host) (any, error) {
+	path, err := h.textArg("path")
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.lsattr(path)
+	if out == nil {
+		return nil, err
+	}
+	return out, err
+}
+
+func chattr(h *host) (any, error) {
+	operator, attributes := h.Keywords["operator"], h.Keywords["attributes"]
+	if operator != any("add") && operator != any("remove") {
+		return nil, modules.Usagef("Need an operator: 'add' or 'remove' to modify attributes.")
+	}
+	if attributes == nil {
+		return nil, modules.Usagef("Need attributes: [aAcCdDeijPsStTu]")
+	}
+	sign := "+"
+	if operator == any("remove") {
+		sign = "-"
+	}
+	args := []any{"chattr", sign + pytext.Str(attributes)}
+	if flags := h.Keywords["flags"]; flags != nil {
+		args = append(args, "-"+pytext.Str(flags))
+	}
+	if version := h.Keywords["version"]; version != nil {
+		args = append(args, "-v", version)
+	}
+	v, err := h.ExecKw(h.ctx, "cmd.run", []any{append(args, h.Extra...)}, map[string]any{"python_shell": false})
+	if err != nil {
+		return nil, err
+	}
+	return !pytext.Truth(v), nil
+}

@@ -1,0 +1,21 @@
+package file
+
+import "golang.org/x/sys/unix"
+
+// statFS is what statvfs(3) says about a file system. The C library makes its flags of those of the system.
+func statFS(path string) (map[string]any, error) {
+	var st unix.Statfs_t
+	if err := ignoringEINTR(func() error { return unix.Statfs(path, &st) }); err != nil {
+		return nil, err
+	}
+	const valid = 0x20
+	fragment := int64(st.Frsize)
+	if fragment == 0 {
+		fragment = int64(st.Bsize)
+	}
+	return map[string]any{
+		"f_bavail": int64(st.Bavail), "f_bfree": int64(st.Bfree), "f_blocks": int64(st.Blocks), "f_bsize": int64(st.Bsize),
+		"f_favail": int64(st.Ffree), "f_ffree": int64(st.Ffree), "f_files": int64(st.Files), "f_flag": int64(st.Flags &^ valid),
+		"f_frsize": fragment, "f_namemax": int64(st.Namelen),
+	}, nil
+}

@@ -1,0 +1,187 @@
+//go:build unix
+
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/difflib"
+	"github.com/brine-salt/brine/modules"
+)
+
+// text is bytes as text, which must be UTF-8. The error is Python's.
+func text(b []byte) (string, error) {
+	if utf8.Valid(b) {
+		return string(b), nil
+	}
+	return "", undecodable(b)
+}
+
+// undecodable is the error of a strict decoder about bytes that are no UTF-8.
+func undecodable(b []byte) error {
+	at := 0
+	for at < len(b) {
+		r, size := utf8.DecodeRune(b[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	length, reason := faulty(b[at:])
+	if length == 1 {
+		return &modules.PythonError{Type: "UnicodeDecodeError", Msg: fmt.Sprintf(
+			"'utf-8' codec can't decode byte 0x%02x in position %d: %s", b[at], at, reason)}
+	}
+	return &modules.PythonError{Type: "UnicodeDecodeError", Msg: fmt.Sprintf(
+		"'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+length-1, reason)}
+}
+
+// faulty is the length of the faulty sequence at the beginning and what is wrong with it.
+func faulty(b []byte) (int, string) {
+	need, low, high := 0, byte(0x80), byte(0xbf)
+	switch c := b[0]; {
+	case c >= 0xc2 && c <= 0xdf:
+		need = 1
+	case c >= 0xe0 && c <= 0xef:
+		need = 2
+		if c == 0xe0 {
+			low = 0xa0
+		} else if c == 0xed {
+			high = 0x9f
+		}
+	case c >= 0xf0 && c <= 0xf4:
+		need = 3
+		if c == 0xf0 {
+			low = 0x90
+		} else if c == 0xf4 {
+			high = 0x8f
+		}
+	default:
+		return 1, "invalid start byte"
+	}
+	for n := 1; n <= need; n++ {
+		if n == len(b) {
+			return n, "unexpected end of data"
+		}
+		if b[n] < low || b[n] > high {
+			return n, "invalid continuation byte"
+		}
+		low, high = 0x80, 0xbf
+	}
+	return 1, "invalid start byte"
+}
+
+// isBinary tells whether a block of a file is not text (salt.utils.stringutils.is_binary).
+func isBinary(block []byte) bool {
+	if len(block) == 0 {
+		return false
+	}
+	if bytes.IndexByte(block, 0) >= 0 {
+		return true
+	}
+	wide := utf8.Valid(block) || strings.HasSuffix(undecodable(block).Error(), "unexpected end of data")
+	odd := 0
+	for _, c := range block {
+		if (c < 32 || c > 126) && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\b' && (!wide || c < 128 || c == 255) {
+			odd++
+		}
+	}
+	return float64(odd)/float64(len(block)) > 0.3
+}
+
+// head is the beginning of a file.
+func (h *host) head(path string, n int) ([]byte, error) {
+	st, err := h.stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.isDir() {
+		return nil, fmt.Errorf("%s is a directory", path)
+	}
+	f, err := os.Open(h.Path(path))
+	if err != nil {
+		return nil, h.named(err, path)
+	}
+	defer f.Close()
+	block := make([]byte, n)
+	got, err := f.Read(block)
+	if got > 0 {
+		err = nil
+	}
+	return block[:got], ignoreEOF(err)
+}
+
+// isText is salt.utils.files.is_text.
+func (h *host) isText(path string) bool {
+	block, err := h.head(path, 512)
+	return err == nil && !isBinary(block)
+}
+
+// isBinary is salt.utils.files.is_binary.
+func (h *host) isBinary(path string) bool {
+	if !h.isFile(path) {
+		return false
+	}
+	block, err := h.head(path, 2048)
+	return err == nil && isBinary(block)
+}
+
+// textLines are the lines that Python reads from a file opened with newline="": they end with \n, \r\n or \r.
+func textLines(s string) []string {
+	var lines []string
+	for s != "" {
+		end := strings.IndexAny(s, "\r\n") + 1
+		switch {
+		case end == 0:
+			end = len(s)
+		case s[end-1] == '\r' && end < len(s) && s[end] == '\n':
+			end++
+		}
+		lines = append(lines, s[:end])
+		s = s[end:]
+	}
+	return lines
+}
+
+// byteLines are the lines of a file opened in binary mode: they end with \n.
+func byteLines(s string) []string {
+	var lines []string
+	for l := range strings.Lines(s) {
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// diff is salt.utils.stringutils.get_diff: lines that are no UTF-8 are taken for Latin-1.
+func diff(a, b []string) string { return diffNamed(a, b, "", "") }
+
+func diffNamed(a, b []string, from, to string) string {
+	return difflib.Unified(decoded(a), decoded(b), from, to)
+}
+
+func decoded(lines []string) []string {
+	out := lines
+	for i, l := range lines {
+		if utf8.ValidString(l) {
+			continue
+		}
+		if &out[0] == &lines[0] {
+			out = append([]string(nil), lines...)
+		}
+		out[i] = latin(l)
+	}
+	return out
+}
+
+// latin is bytes read as Latin-1.
+func latin(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(rune(s[i]))
+	}
+	return b.String()
+}
