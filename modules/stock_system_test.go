@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/kmod"
 	"github.com/brine-salt/brine/modules/linux_shadow"
 	"github.com/brine-salt/brine/modules/linux_sysctl"
+	"github.com/brine-salt/brine/modules/localemod"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/timezone"
 	"github.com/brine-salt/brine/modules/useradd"
@@ -18,6 +19,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.locale
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/localemod" // execution module locale
