@@ -7,6 +7,7 @@ import (
 	"github.com/brine-salt/brine/modules/cron"
 	"github.com/brine-salt/brine/modules/disk"
 	"github.com/brine-salt/brine/modules/groupadd"
+	"github.com/brine-salt/brine/modules/iptables"
 	"github.com/brine-salt/brine/modules/kmod"
 	"github.com/brine-salt/brine/modules/linux_shadow"
 	"github.com/brine-salt/brine/modules/linux_sysctl"
@@ -19,6 +20,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }
