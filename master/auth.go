@@ -11,7 +11,7 @@ import (
 
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
 func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
-	if !m.authLimit.allow(peer, time.Now()) {
+	if !m.authLimit.Allow(peer, time.Now()) {
 		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
 		return noReply{}
 	}

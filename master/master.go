@@ -23,6 +23,7 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
@@ -55,7 +56,7 @@ type Master struct {
 
 	peer, peerRun, mineGet access
 
-	authLimit *limiter
+	authLimit *ratelimit.Limiter
 	authSlots chan struct{} // one element per sign-in being signed
 	rotate    chan struct{} // asks maintain for a new shared key
 
@@ -88,7 +89,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(),
-		authLimit: newLimiter(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{})}
 	if m.store == nil {
@@ -368,6 +369,17 @@ func (m *Master) Events() *events.Bus { return m.events }
 
 // Store keeps jobs and returns.
 func (m *Master) Store() store.Store { return m.store }
+
+// Cache is what the master remembers of minions.
+func (m *Master) Cache() *cache.Cache { return m.cache }
+
+// Files is the file server.
+func (m *Master) Files() *fileserver.Server { return m.files }
+
+// Pillar compiles a pillar, as a minion would get it.
+func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
+	return m.callPillar(ctx, r)
+}
 
 // Minion returns the grains and pillar that the master last saw of a minion.
 func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -40,7 +40,7 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 	}
 	if len(names) == 1 {
 		j.Fun = fun
-		j.Args, j.Kwargs = typed(args, load["no_parse"])
+		j.Args, j.Kwargs = cliargs.Values(args, load["no_parse"])
 		return j, true
 	}
 	// Each member of arg is the arguments of one function, separated by spaces: "cat /proc/cpuinfo".
@@ -56,33 +56,6 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 		j.Calls = append(j.Calls, c)
 	}
 	return j, true
-}
-
-// typed gives arguments types as the command line does, but for those keywords that the minion names as finished; "*" is
-// all of them (salt/utils/args.py, parse_input).
-func typed(args []any, noParse any) ([]any, map[string]any) {
-	keep := make(map[string]bool)
-	list, _ := payload.List(noParse)
-	for _, x := range list {
-		if s, ok := payload.Text(x); ok {
-			keep[s] = true
-		}
-	}
-	pos, kw := protocol.ParseArgs(args, nil)
-	if keep["*"] {
-		return pos, kw
-	}
-	for i, a := range pos {
-		if s, ok := a.(string); ok {
-			pos[i] = yaml.ParseValue(s)
-		}
-	}
-	for k, a := range kw {
-		if s, ok := a.(string); ok && !keep[k] {
-			kw[k] = yaml.ParseValue(s)
-		}
-	}
-	return pos, kw
 }
 
 // reqMinionPub publishes a job for a minion and answers with its id and the minions expected.
@@ -175,7 +148,7 @@ func (m *Master) reqMinionRunner(ctx context.Context, v protocol.Verified) (any,
 	if !ok || !isList || m.opts.Runner == nil || !m.peerRun.allows(v.ID(), fun) {
 		return map[string]any{}, nil
 	}
-	pos, kw := typed(args, v.Load()["no_parse"])
+	pos, kw := cliargs.Values(args, v.Load()["no_parse"])
 	return m.opts.Runner(ctx, v.ID(), fun, pos, kw)
 }
 

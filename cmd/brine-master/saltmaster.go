@@ -124,6 +124,20 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		if err != nil {
 			return err
 		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		http, err := openAPI(p, m)
+		if err != nil {
+			m.Close()
+			return err
+		}
+		served := make(chan error, 1)
+		if http != nil {
+			go func() {
+				served <- http.serve(ctx)
+				cancel()
+			}()
+		}
 		ended := make(chan struct{})
 		told := make(chan struct{})
 		go func() {
@@ -136,6 +150,10 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 			}
 		}()
 		err = m.Serve(ctx)
+		cancel()
+		if http != nil {
+			err = errors.Join(err, <-served)
+		}
 		close(ended)
 		<-told
 		return err

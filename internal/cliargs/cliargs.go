@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Value types one argument: YAML where that means something, else the text itself. It never fails.
@@ -87,4 +89,31 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
+}
+
+// Values types arguments that came over the wire as the command line does, but for those keywords that the sender names as
+// finished; "*" in noParse is all of them.
+func Values(args []any, noParse any) (pos []any, kwargs map[string]any) {
+	keep := make(map[string]bool)
+	list, _ := payload.List(noParse)
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			keep[s] = true
+		}
+	}
+	pos, kwargs = protocol.ParseArgs(args, nil)
+	if keep["*"] {
+		return pos, kwargs
+	}
+	for i, a := range pos {
+		if s, ok := a.(string); ok {
+			pos[i] = Value(s)
+		}
+	}
+	for k, a := range kwargs {
+		if s, ok := a.(string); ok && !keep[k] {
+			kwargs[k] = Value(s)
+		}
+	}
+	return pos, kwargs
 }

@@ -39,10 +39,12 @@ type Host struct {
 	Fire func(ctx context.Context, tag string, data map[string]any) error
 	// Pillar compiles a pillar.
 	Pillar pillar.Func
-	Keys   *keys.Store
-	Cache  *cache.Cache
-	Jobs   store.Store
-	Files  *fileserver.Server
+	// PublicKey is the master's public key as PEM text.
+	PublicKey string
+	Keys      *keys.Store
+	Cache     *cache.Cache
+	Jobs      store.Store
+	Files     *fileserver.Server
 	// CacheDir is the master's cachedir, for the banks of cache.store and its like; "" is none.
 	CacheDir string
 	// Timeout and Gather are the options timeout and gather_job_timeout.
@@ -67,20 +69,25 @@ type Answer struct {
 	Out     string
 }
 
-// Client runs runner functions.
+// Client runs the functions of one kind, runners or wheels.
 type Client struct {
+	kind     string // "runner" or "wheel"
+	tag      string // before the job id, in events
 	host     *Host
 	registry *modules.Registry
 	env      *modules.Env
 }
 
-// NewClient makes a client of a host.
-func NewClient(h *Host) *Client {
+func newClient(h *Host, kind, tag string) *Client {
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{host: h}
-	c.env = &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}
+	return &Client{kind: kind, tag: tag, host: h, env: &modules.Env{ID: h.ID, Opts: func() map[string]any { return h.Opts }, Log: h.Log}}
+}
+
+// NewClient makes a client for the runners of a host.
+func NewClient(h *Host) *Client {
+	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
 		f.config(), f.test(), f.errorModule(), f.doc())
@@ -112,6 +119,9 @@ type Result struct {
 	Retcode int
 	// Missing is set when there is no such function; nothing was run and no event fired.
 	Missing bool
+	// Tag is the beginning of the tags of the run's events, Data what the last of them has.
+	Tag  string
+	Data map[string]any
 }
 
 // Call runs one function. Its start and its end are events on the master's bus, salt/run/<jid>/new and …/ret.
@@ -119,7 +129,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	if q.JID == "" {
 		q.JID = string(protocol.NewJID(time.Now()))
 	}
-	res := Result{JID: q.JID}
+	res := Result{JID: q.JID, Tag: c.tag + q.JID}
 	if _, err := c.registry.Lookup(q.Fun, c.env); err != nil {
 		res.Return, res.Missing = "'"+q.Fun+"' is not available.", true
 		return res
@@ -131,7 +141,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	if len(q.Kwargs) > 0 {
 		funArgs = append(funArgs, q.Kwargs)
 	}
-	data := map[string]any{"fun": "runner." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
+	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
 	c.fire(ctx, q.JID, "new", data)
 	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
 		Progress: func(item any) {
@@ -149,7 +159,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		}
 		res.Return = "\nPassed invalid arguments: " + invalid.Error() + "\n\nUsage:\n" + doc
 	case out.Err != nil:
-		res.Return = "Exception occurred in runner " + q.Fun + ": " + out.Err.Error()
+		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Success, res.Retcode = false, 1
 	}
 	if m, ok := res.Return.(map[string]any); ok && res.Success {
@@ -161,7 +171,10 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	if res.Retcode != 0 {
 		data["retcode"] = int64(res.Retcode)
 	}
-	c.keep(ctx, q.JID, data)
+	if c.kind == "runner" {
+		c.keep(ctx, q.JID, data)
+	}
+	res.Data = data
 	c.fire(ctx, q.JID, "ret", data)
 	return res
 }
@@ -213,8 +226,8 @@ func (c *Client) fire(ctx context.Context, jid, suffix string, data map[string]a
 	if c.host.Fire == nil {
 		return
 	}
-	if err := c.host.Fire(ctx, "salt/run/"+jid+"/"+suffix, data); err != nil {
-		c.host.Log.Debug("cannot fire event of runner", "jid", jid, "err", err)
+	if err := c.host.Fire(ctx, c.tag+jid+"/"+suffix, data); err != nil {
+		c.host.Log.Debug("cannot fire event of a run", "jid", jid, "err", err)
 	}
 }
 

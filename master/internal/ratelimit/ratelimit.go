@@ -1,4 +1,5 @@
-package master
+// Package ratelimit bounds how often strangers may ask for something, by where they come from.
+package ratelimit
 
 import (
 	"net/netip"
@@ -6,8 +7,8 @@ import (
 	"time"
 )
 
-// limiter is a token bucket per source address (per /64 for IPv6): a stranger cannot keep the master busy with signatures.
-type limiter struct {
+// Limiter is a token bucket per source address (per /64 for IPv6): a stranger cannot keep the master busy with signatures.
+type Limiter struct {
 	rate, burst float64
 
 	mu      sync.Mutex // guards buckets
@@ -22,12 +23,13 @@ type bucket struct {
 // maxSources bounds the table; beyond it sources that have rested are forgotten, then all.
 const maxSources = 8192
 
-func newLimiter(rate, burst float64) *limiter {
-	return &limiter{rate: rate, burst: max(burst, 1), buckets: make(map[netip.Prefix]bucket)}
+// New makes a limiter of so many takes a second and source, and so many at once. A rate below 0 is no bound.
+func New(rate, burst float64) *Limiter {
+	return &Limiter{rate: rate, burst: max(burst, 1), buckets: make(map[netip.Prefix]bucket)}
 }
 
-// allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
-func (l *limiter) allow(peer string, now time.Time) bool {
+// Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
+func (l *Limiter) Allow(peer string, now time.Time) bool {
 	if l.rate < 0 || l.burst < 0 {
 		return true
 	}
@@ -59,7 +61,7 @@ func (l *limiter) allow(peer string, now time.Time) bool {
 }
 
 // forget makes room. Callers hold mu.
-func (l *limiter) forget(now time.Time) {
+func (l *Limiter) forget(now time.Time) {
 	for s, b := range l.buckets {
 		if b.tokens+l.rate*now.Sub(b.at).Seconds() >= l.burst {
 			delete(l.buckets, s)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/restapi"
+	"github.com/brine-salt/brine/master/runner"
+)
+
+// api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it itself.
+type api struct {
+	listener net.Listener
+	server   *http.Server
+	rest     *restapi.Server
+	log      *slog.Logger
+}
+
+// openAPI prepares the HTTP interface when the configuration has one (rest_cherrypy), else it gives nil.
+func openAPI(p *saltcli.Program, m *master.Master) (*api, error) {
+	c := p.Conf
+	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
+	if len(o.Opts) == 0 || o.Opts["port"] == nil && o.String("socket") == "" {
+		return nil, nil
+	}
+	systems := eauth.Systems()
+	if s := c.String("sharedsecret"); s != "" {
+		systems["sharedsecret"] = eauth.SharedSecret{Secret: s}
+	}
+	auth, err := eauth.New(eauth.Options{Config: c.Map("external_auth"), Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
+		Match: m.Match, Permissive: c.Bool("permissive_acl"), Log: p.Log})
+	if err != nil {
+		return nil, err
+	}
+	shown := maps.Clone(c.Opts)
+	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} { // runners and config.values show options
+		delete(shown, secret)
+	}
+	host := runner.Embedded(m, c.String("id"), shown, c.String("cachedir"), p.Log)
+	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	clients := c.Strings("netapi_enable_clients")
+	if clients == nil {
+		clients = []string{} // as stock: none, until the administrator says which
+	}
+	rest, err := restapi.New(restapi.Options{Master: m, Auth: auth, Runner: runner.NewClient(host), Wheel: runner.NewWheel(host),
+		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"),
+		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
+	if err != nil {
+		return nil, err
+	}
+	a := &api{rest: rest, log: p.Log, server: &http.Server{Handler: rest, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug)}}
+	if a.listener, err = listenAPI(o); err != nil {
+		rest.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// listenAPI opens the port or the socket.
+func listenAPI(o *conf.Config) (net.Listener, error) {
+	if path := o.String("socket"); path != "" {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
+		}
+		ln, err := net.Listen("unix", path)
+		if err == nil {
+			err = os.Chmod(path, 0o660)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
+		}
+		return ln, nil
+	}
+	cert, key := o.String("ssl_crt"), o.String("ssl_key")
+	plain := o.Bool("disable_ssl") || o.Bool("debug")
+	if !plain && (cert == "" || key == "") {
+		return nil, errors.New("rest_cherrypy: Options 'ssl_crt' and 'ssl_key' are required if SSL is not disabled")
+	}
+	host := o.String("host")
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	var config *tls.Config
+	if !plain {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("rest_cherrypy: %w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(o.Int("port"))))
+	if err != nil {
+		return nil, fmt.Errorf("rest_cherrypy: %w", err)
+	}
+	if config != nil {
+		ln = tls.NewListener(ln, config)
+	}
+	return ln, nil
+}
+
+// serve serves until ctx ends, then gives requests a moment to finish.
+func (a *api) serve(ctx context.Context) error {
+	a.log.Info("The HTTP interface listens", "addr", a.listener.Addr().String())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		a.rest.Close() // ends streams
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if a.server.Shutdown(grace) != nil {
+			_ = a.server.Close()
+		}
+	}()
+	err := a.server.Serve(a.listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-stopped
+		return nil
+	}
+	a.rest.Close()
+	return fmt.Errorf("rest_cherrypy: %w", err)
+}

@@ -1,0 +1,382 @@
+// Package eauth is Salt's external authentication: who somebody is (a system such as "file" or "pam" checks name and password),
+// tokens that stand for such a check, and what the option external_auth lets that person do.
+//
+// Rules match functions in full; stock Salt matches their beginning only, so that a rule for "test.p" also grants
+// "test.provider". Salt's sources: salt/auth/__init__.py, salt/utils/minions.py.
+package eauth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// ErrDenied says that credentials do not fit. It does not say why.
+var ErrDenied = errors.New("could not authenticate using provided credentials")
+
+// System checks credentials.
+type System interface {
+	// Authenticate says whether a name and a password fit together, and which groups the name is in. config is the part of
+	// external_auth that belongs to the system. An error means that it could not be found out.
+	Authenticate(ctx context.Context, config map[string]any, username, password string) (ok bool, groups []string, err error)
+}
+
+// Options of an Auth.
+type Options struct {
+	// Config is Salt's external_auth: systems, and for each the names and their rules.
+	Config map[string]any
+	// Systems are the systems there are; nil means [Systems].
+	Systems map[string]System
+	// TokenLife is how long a token lives; 0 means Salt's 12 hours. MaxTokens bounds how many there are at once; 0 means 10,000.
+	TokenLife time.Duration
+	MaxTokens int
+	// Match lists the minions that a target means. Rules for minions allow nothing without it.
+	Match func(tgtType string, tgt any) ([]string, error)
+	// Permissive is Salt's permissive_acl: rules for "*" count beside those for a name.
+	Permissive bool
+	Log        *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Auth checks people and remembers their tokens. Its methods may be called from many goroutines.
+type Auth struct {
+	o Options
+
+	mu     sync.Mutex // guards tokens
+	tokens map[string]Token
+}
+
+// Token stands for somebody who was authenticated.
+type Token struct {
+	ID            string
+	Name, EAuth   string
+	Groups        []string
+	Start, Expire time.Time
+}
+
+// New makes an Auth. The rules are checked now, so that a mistake in them is found at the start.
+func New(o Options) (*Auth, error) {
+	if o.Systems == nil {
+		o.Systems = Systems()
+	}
+	if o.TokenLife <= 0 {
+		o.TokenLife = 12 * time.Hour
+	}
+	if o.MaxTokens <= 0 {
+		o.MaxTokens = 10_000
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	for name, v := range o.Config {
+		if _, ok := o.Systems[name]; !ok {
+			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name, strings.Join(names(o.Systems), ", "))
+		}
+		if _, ok := v.(map[string]any); !ok && v != nil {
+			return nil, fmt.Errorf("external_auth: %s must be a map of names and rules", name)
+		}
+	}
+	return &Auth{o: o, tokens: make(map[string]Token)}, nil
+}
+
+func names(m map[string]System) []string {
+	var out []string
+	for name := range m {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Login checks credentials and makes a token. ErrDenied if they do not fit.
+func (a *Auth) Login(ctx context.Context, eauth, username, password string) (Token, error) {
+	t, err := a.Check(ctx, eauth, username, password)
+	if err != nil {
+		return Token{}, err
+	}
+	var id [32]byte
+	_, _ = rand.Read(id[:]) // never fails
+	t.ID = hex.EncodeToString(id[:])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.tokens) >= a.o.MaxTokens {
+		a.sweep()
+	}
+	if len(a.tokens) >= a.o.MaxTokens {
+		return Token{}, errors.New("too many tokens are in use")
+	}
+	a.tokens[t.ID] = t
+	return t, nil
+}
+
+// Check checks credentials without making a token; the result has no ID.
+func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Token, error) {
+	config, enabled := a.o.Config[eauth].(map[string]any)
+	sys := a.o.Systems[eauth]
+	if !enabled || sys == nil || username == "" || len(username) > 256 || len(password) > 4096 {
+		a.o.Log.Warn("authentication failed", "eauth", brief(eauth), "user", brief(username))
+		return Token{}, ErrDenied
+	}
+	ok, groups, err := sys.Authenticate(ctx, config, username, password)
+	if err != nil {
+		a.o.Log.Error("cannot authenticate", "eauth", eauth, "user", brief(username), "err", err)
+		return Token{}, ErrDenied
+	}
+	if !ok {
+		a.o.Log.Warn("authentication failed", "eauth", eauth, "user", brief(username))
+		return Token{}, ErrDenied
+	}
+	now := a.o.Now()
+	return Token{Name: username, EAuth: eauth, Groups: groups, Start: now, Expire: now.Add(a.o.TokenLife)}, nil
+}
+
+// brief keeps what strangers send short in the log.
+func brief(s string) string {
+	if len(s) > 64 {
+		s = s[:64] + "…"
+	}
+	return s
+}
+
+// Token finds a token that is alive.
+func (a *Auth) Token(id string) (Token, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, ok := a.tokens[id]
+	if ok && !a.o.Now().Before(t.Expire) {
+		delete(a.tokens, id)
+		return Token{}, false
+	}
+	return t, ok
+}
+
+// Revoke ends a token.
+func (a *Auth) Revoke(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tokens, id)
+}
+
+// sweep forgets dead tokens. Callers hold mu.
+func (a *Auth) sweep() {
+	now := a.o.Now()
+	for id, t := range a.tokens {
+		if !now.Before(t.Expire) {
+			delete(a.tokens, id)
+		}
+	}
+}
+
+// Rules are what external_auth says about the owner of a token (CkMinions.fill_auth_list).
+func (a *Auth) Rules(t Token) []any {
+	config, _ := a.o.Config[t.EAuth].(map[string]any)
+	var keys []string
+	for key := range config {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	var rules []any
+	named := false
+	add := func(key string) {
+		list, ok := config[key].([]any)
+		if !ok && config[key] != nil {
+			list = []any{config[key]}
+		}
+		rules = append(rules, list...)
+	}
+	for _, key := range keys {
+		switch {
+		case strings.HasPrefix(key, "^"): // settings of the system
+		case key == "*" && !a.o.Permissive:
+		case strings.HasSuffix(key, "%"):
+			if slices.Contains(t.Groups, strings.TrimSuffix(key, "%")) {
+				add(key)
+			}
+		case matchName(key, t.Name):
+			named = true
+			add(key)
+		}
+	}
+	if _, ok := config["*"]; ok && !a.o.Permissive && !named {
+		add("*")
+	}
+	return rules
+}
+
+// matchName matches a name with a pattern as salt.utils.stringutils.expr_match does: exactly, as a glob, as a regular expression.
+func matchName(pattern, name string) bool {
+	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
+}
+
+// full says whether a regular expression matches the whole text. One that is none matches nothing.
+func full(pattern, text string) bool {
+	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+	return err == nil && re.MatchString(text)
+}
+
+// MayPublish says whether rules allow every one of the functions, with its arguments, on every minion of the target.
+func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType string, tgt any) bool {
+	if len(funs) == 0 {
+		return false
+	}
+	for i, fun := range funs {
+		var arg []any
+		if i < len(args) {
+			arg = args[i]
+		}
+		if fun == "" || !a.mayPublish(rules, fun, arg, tgtType, tgt) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Auth) mayPublish(rules []any, fun string, args []any, tgtType string, tgt any) bool {
+	if fun == "saltutil.find_job" {
+		return len(rules) > 0 // or nobody could wait
+	}
+	pos, kw := splitKwargs(args)
+	for _, rule := range rules {
+		switch r := rule.(type) {
+		case string:
+			if !strings.HasPrefix(r, "@") && full(r, fun) {
+				return true
+			}
+		case map[string]any:
+			if len(r) != 1 {
+				continue
+			}
+			for minions, funs := range r {
+				if !strings.HasPrefix(minions, "@") && a.within(minions, tgtType, tgt) && allowed(funs, fun, pos, kw) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// within says whether all minions of a target are among those of a rule (a compound expression).
+func (a *Auth) within(rule, tgtType string, tgt any) bool {
+	if a.o.Match == nil {
+		return false
+	}
+	meant, err := a.o.Match(tgtType, tgt)
+	if err != nil {
+		return false
+	}
+	allowed, err := a.o.Match("compound", rule)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(meant, func(id string) bool { return !slices.Contains(allowed, id) })
+}
+
+// splitKwargs takes the keyword arguments off the end.
+func splitKwargs(args []any) (pos []any, kw map[string]any) {
+	if n := len(args); n > 0 {
+		if m, ok := args[n-1].(map[string]any); ok && m["__kwarg__"] == true {
+			return args[:n-1], m
+		}
+	}
+	return args, nil
+}
+
+// allowed is Salt's check of a function and its arguments against the conditions of a rule.
+func allowed(conds any, fun string, args []any, kwargs map[string]any) bool {
+	for _, c := range asList(conds) {
+		switch c := c.(type) {
+		case string:
+			if full(c, fun) {
+				return true
+			}
+		case map[string]any:
+			if len(c) != 1 {
+				continue
+			}
+			for name, want := range c {
+				if full(name, fun) && argsAllowed(want, args, kwargs) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func argsAllowed(conds any, args []any, kwargs map[string]any) bool {
+next:
+	for _, c := range asList(conds) {
+		m, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		for i, want := range asList(m["args"]) {
+			if i >= len(args) || want != nil && !full(pytext.Str(want), pytext.Str(args[i])) {
+				continue next
+			}
+		}
+		kw, _ := m["kwargs"].(map[string]any)
+		for name, want := range kw {
+			v, ok := kwargs[name]
+			if !ok || want != nil && !full(pytext.Str(want), pytext.Str(v)) {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func asList(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	}
+	return []any{v}
+}
+
+// MayRun says whether rules allow a runner or wheel function; kind is "runner" or "wheel" (CkMinions.spec_check).
+func (a *Auth) MayRun(rules []any, kind, fun string, args []any, kwargs map[string]any) bool {
+	mod, name, ok := strings.Cut(fun, ".")
+	if !ok || strings.Contains(name, ".") {
+		return false
+	}
+	everything := func(s string) bool { return s == kind || s == kind+"s" }
+	for _, rule := range rules {
+		switch r := rule.(type) {
+		case string:
+			if at, ok := strings.CutPrefix(r, "@"); ok && (at == mod || everything(at)) {
+				return true
+			}
+		case map[string]any:
+			if len(r) != 1 {
+				continue
+			}
+			for key, funs := range r {
+				at, ok := strings.CutPrefix(key, "@")
+				if ok && (at == mod && allowed(funs, name, args, kwargs) || everything(at) && allowed(funs, fun, args, kwargs)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package restapi
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/eauth"
+)
+
+// cookie is the name that rest_cherrypy's sessions have.
+const cookie = "session_id"
+
+// keyText is a map's key as JSON has it.
+func keyText(k any) string { return pytext.Str(k) }
+
+// tokenID is the token that a request shows, in a header or a cookie, never in its query.
+func tokenID(r *http.Request) string {
+	if t := r.Header.Get("X-Auth-Token"); t != "" {
+		return t
+	}
+	if c, err := r.Cookie(cookie); err == nil {
+		return c.Value
+	}
+	return ""
+}
+
+// session is the token that a request shows, when it is alive.
+func (s *Server) session(r *http.Request) (eauth.Token, error) {
+	t, ok := s.o.Auth.Token(tokenID(r))
+	if !ok {
+		return eauth.Token{}, errNoToken
+	}
+	return t, nil
+}
+
+// who finds out on whose behalf a command is given: by its own token, by the credentials in it, or by the session's token.
+func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eauth.Token, error) {
+	id := session
+	if t, ok := chunk["token"].(string); ok && session == "" {
+		id = t
+	}
+	if id != "" {
+		t, ok := s.o.Auth.Token(id)
+		if !ok {
+			return eauth.Token{}, &statusError{http.StatusUnauthorized, `Authentication failure of type "token" occurred.`}
+		}
+		return t, nil
+	}
+	system, ok := chunk["eauth"].(string)
+	if !ok {
+		return eauth.Token{}, errNoCreds
+	}
+	if !s.logins.Allow(source(r), time.Now()) {
+		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
+	}
+	name, _ := chunk["username"].(string)
+	password := secret(chunk)
+	t, err := s.o.Auth.Check(r.Context(), system, name, password)
+	if err != nil {
+		return eauth.Token{}, &statusError{http.StatusUnauthorized, fmt.Sprintf(`Authentication failure of type "eauth" occurred for user %s.`, name)}
+	}
+	return t, nil
+}
+
+// secret is the password of a request; sharedsecret calls it by its own name.
+func secret(creds map[string]any) string {
+	for _, key := range []string{"password", "sharedsecret"} {
+		if v, ok := creds[key]; ok && v != nil {
+			return pytext.Str(v)
+		}
+	}
+	return ""
+}
+
+func (s *Server) loginHint(q *request) (any, error) {
+	q.w.Header().Set("WWW-Authenticate", "Session")
+	return map[string]any{"status": nil, "return": "Please log in"}, nil
+}
+
+func (s *Server) login(q *request) (any, error) {
+	chunks, err := q.chunks()
+	if err != nil || len(chunks) == 0 {
+		return nil, &statusError{http.StatusUnauthorized, "Could not authenticate using provided credentials"}
+	}
+	t, err := s.newToken(q, chunks[0])
+	if err != nil {
+		return nil, err
+	}
+	q.w.Header().Set("X-Auth-Token", t.ID)
+	http.SetCookie(q.w, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
+	out := tokenData(t)
+	out["perms"] = permissions(s.o.Auth.Rules(t))
+	return map[string]any{"return": []any{out}}, nil
+}
+
+func (s *Server) newToken(q *request, creds map[string]any) (eauth.Token, error) {
+	if !s.logins.Allow(source(q.Request), time.Now()) {
+		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
+	}
+	system, _ := creds["eauth"].(string)
+	name, _ := creds["username"].(string)
+	return s.o.Auth.Login(q.Context(), system, name, secret(creds))
+}
+
+func tokenData(t eauth.Token) map[string]any {
+	return map[string]any{"token": t.ID, "start": unix(t.Start), "expire": unix(t.Expire), "user": t.Name, "eauth": t.EAuth}
+}
+
+func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// permissions are rules in the order in which rest_cherrypy shows them: text first, then maps by key.
+func permissions(rules []any) any {
+	if len(rules) == 0 {
+		return map[string]any{}
+	}
+	out := slices.Clone(rules)
+	name := func(v any) string {
+		switch v := v.(type) {
+		case string:
+			return "0" + v
+		case map[string]any:
+			return "1" + strings.Join(slices.Sorted(maps.Keys(v)), ",")
+		}
+		return "2"
+	}
+	slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(name(a), name(b)) })
+	return out
+}
+
+func (s *Server) logout(q *request) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	s.o.Auth.Revoke(t.ID)
+	http.SetCookie(q.w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, HttpOnly: true})
+	return map[string]any{"return": "Your token has been cleared"}, nil
+}
+
+// token makes tokens without a session, one for each set of credentials.
+func (s *Server) token(q *request) (any, error) {
+	chunks, err := q.chunks()
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, c := range chunks {
+		for _, key := range []string{"username", "password", "eauth"} {
+			if _, ok := c[key]; !ok {
+				return nil, &statusError{http.StatusBadRequest, `Require "username", "password", and "eauth" params`}
+			}
+		}
+		t, err := s.newToken(q, c)
+		if err != nil {
+			return nil, err
+		}
+		d := tokenData(t)
+		d["name"] = t.Name
+		delete(d, "user")
+		out = append(out, d)
+	}
+	return out, nil
+}

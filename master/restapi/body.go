@@ -1,0 +1,152 @@
+package restapi
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// read takes the body in the format that it says it has.
+func (q *request) read() error {
+	if q.Method != http.MethodPost || q.ContentLength == 0 {
+		return nil
+	}
+	b, err := io.ReadAll(q.Body)
+	if err != nil {
+		return err
+	}
+	q.raw = string(b)
+	if len(b) == 0 {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	switch kind {
+	case "application/json":
+		if q.body, err = pyjson.Parse(b); err != nil {
+			return &statusError{http.StatusBadRequest, "Invalid JSON document"}
+		}
+	case "application/x-yaml", "text/yaml":
+		if q.body, err = yaml.Parse(b, "request"); err != nil {
+			return &statusError{http.StatusBadRequest, "Invalid YAML document"}
+		}
+	case "text/plain":
+		if q.body, err = pyjson.Parse(b); err != nil {
+			q.body = q.raw
+		}
+	case "application/x-www-form-urlencoded":
+		return q.form()
+	default:
+		return &statusError{http.StatusNotAcceptable, "Content type not supported"}
+	}
+	return nil
+}
+
+// form reads a form: fields that come several times are lists; arg and kwarg are YAML.
+func (q *request) form() error {
+	fields, err := url.ParseQuery(q.raw)
+	if err != nil {
+		return &statusError{http.StatusBadRequest, "Invalid form"}
+	}
+	out := map[string]any{}
+	for name, values := range fields {
+		if len(values) == 1 {
+			out[name] = values[0]
+			continue
+		}
+		out[name] = anyList(values)
+	}
+	if v, ok := out["kwarg"].(string); ok {
+		out["kwarg"] = yaml.ParseValue(v)
+	}
+	if values, ok := fields["arg"]; ok {
+		var args []any
+		for _, v := range values {
+			args = append(args, yaml.ParseValue(v))
+		}
+		out["arg"] = args
+	}
+	q.body = out
+	return nil
+}
+
+// chunks are the commands of a body: one map, or a list of maps.
+func (q *request) chunks() ([]map[string]any, error) {
+	list, ok := q.body.([]any)
+	if m, one := q.body.(map[string]any); one {
+		list, ok = []any{m}, true
+	}
+	if !ok {
+		return nil, &statusError{http.StatusBadRequest, "Lowstates must be a list"}
+	}
+	if len(list) > maxChunks {
+		return nil, &statusError{http.StatusBadRequest, "There are too many commands in one request"}
+	}
+	out := make([]map[string]any, len(list))
+	for i, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, &statusError{http.StatusBadRequest, "Lowstates must be a list of maps"}
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+// maxChunks bounds the commands of one request.
+const maxChunks = 1000
+
+// marshal writes JSON as Python's json.dumps does for clients' eyes: what it cannot carry becomes text.
+func marshal(v any) ([]byte, error) { return json.Marshal(plain(v)) }
+
+// plain turns values that JSON does not have into some that it has.
+func plain(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v)
+		}
+		return strings.ToValidUTF8(string(v), "�")
+	case string:
+		if utf8.ValidString(v) {
+			return v
+		}
+		return strings.ToValidUTF8(v, "�")
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return v
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plain(v[i])
+		}
+		return out
+	case []string:
+		return anyList(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = plain(v[k])
+		}
+		return out
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[keyText(k)] = plain(v[k])
+		}
+		return out
+	}
+	return v
+}

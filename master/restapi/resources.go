@@ -1,0 +1,239 @@
+package restapi
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// isNamed finds a parameter.
+func isNamed(name string) func(modules.Param) bool {
+	return func(p modules.Param) bool { return p.Name == name }
+}
+
+// minions answers with the grains of minions.
+func (s *Server) minions(q *request) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	tgt := q.PathValue("mid")
+	if tgt == "" {
+		tgt = "*"
+	}
+	v, err := s.command(q.Request, t.ID, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"return": []any{v}}, nil
+}
+
+// minionsPost publishes jobs and tells where their results will be.
+func (s *Server) minionsPost(q *request) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.returns(q, t.ID, "local_async")
+	if err != nil {
+		return nil, err
+	}
+	out := v.(map[string]any)
+	links := []any{}
+	for _, j := range out["return"].([]any) {
+		if m, ok := j.(map[string]any); ok && len(m) > 0 {
+			links = append(links, map[string]any{"href": fmt.Sprintf("/jobs/%v", m["jid"])})
+		}
+	}
+	out["_links"] = map[string]any{"jobs": links}
+	q.code = http.StatusAccepted
+	return out, nil
+}
+
+// runner runs a runner function for the owner of a session.
+func (s *Server) asked(q *request, c map[string]any) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	return s.command(q.Request, t.ID, c)
+}
+
+func (s *Server) jobs(q *request) (any, error) {
+	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_jobs"})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"return": []any{v}}, nil
+}
+
+func (s *Server) job(q *request) (any, error) {
+	jid := q.PathValue("jid")
+	if !protocol.ValidJID(jid) {
+		return nil, &statusError{http.StatusBadRequest, "jid must be a job id"}
+	}
+	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_job", "kwarg": map[string]any{"jid": jid}})
+	if err != nil {
+		return nil, err
+	}
+	info, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("jobs.list_job gave %v", v)
+	}
+	returns := map[string]any{}
+	results, _ := info["Result"].(map[string]any)
+	for id, r := range results {
+		if m, ok := r.(map[string]any); ok {
+			returns[id] = m["return"]
+		}
+	}
+	return map[string]any{"info": []any{info}, "return": []any{returns}}, nil
+}
+
+// wheelReturn takes the function's value out of the answer of a wheel command.
+func wheelReturn(v any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := v.(map[string]any); ok {
+		if d, ok := m["data"].(map[string]any); ok {
+			return map[string]any{"return": d["return"]}, nil
+		}
+	}
+	return map[string]any{"return": map[string]any{}}, nil
+}
+
+func (s *Server) keys(q *request) (any, error) {
+	return wheelReturn(s.asked(q, map[string]any{"client": "wheel", "fun": "key.list_all"}))
+}
+
+func (s *Server) key(q *request) (any, error) {
+	return wheelReturn(s.asked(q, map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": q.PathValue("mid")}}))
+}
+
+// keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials with the
+// command, or the token of a session.
+func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
+	q := &request{Request: r, w: w}
+	tarball, id, err := s.makePair(q)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "saltkeys-" + id + ".tar"}))
+	h.Set("Content-Type", "application/x-tar")
+	h.Set("Content-Length", fmt.Sprint(len(tarball)))
+	h.Set("Cache-Control", "no-cache")
+	_, _ = w.Write(tarball)
+}
+
+func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
+	if err := q.read(); err != nil {
+		return nil, "", err
+	}
+	chunks, err := q.chunks()
+	if err != nil {
+		return nil, "", err
+	}
+	if len(chunks) == 0 {
+		return nil, "", &statusError{http.StatusBadRequest, "Lowstates must be a list"}
+	}
+	c := chunks[0]
+	id, ok := c["mid"].(string)
+	if !ok {
+		id, ok = c["id_"].(string)
+	}
+	if !ok || protocol.ValidID(id) != nil {
+		return nil, "", &statusError{http.StatusBadRequest, "mid must be a minion id"}
+	}
+	delete(c, "mid")
+	c["client"], c["fun"], c["id_"] = "wheel", "key.gen_accept", id
+	session := ""
+	if _, has := c["eauth"]; !has && c["token"] == nil {
+		session = tokenID(q.Request)
+	}
+	v, err := wheelReturn(s.command(q.Request, session, c))
+	if err != nil {
+		return nil, "", err
+	}
+	pair, _ := v.(map[string]any)["return"].(map[string]any)
+	var b bytes.Buffer
+	tw := tar.NewWriter(&b)
+	for _, f := range []struct{ name, key string }{{"minion.pub", "pub"}, {"minion.pem", "priv"}} {
+		text, _ := pair[f.key].(string)
+		if err := tw.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Unix(0, 0)}); err != nil {
+			return nil, "", err
+		}
+		if _, err := tw.Write([]byte(text)); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return nil, "", err
+	}
+	return b.Bytes(), id, nil
+}
+
+// hook fires an event with what came.
+func (s *Server) hook(q *request) (any, error) {
+	if !s.o.OpenHooks {
+		if _, err := s.session(q.Request); err != nil {
+			return nil, err
+		}
+	}
+	tag := "salt/netapi/hook"
+	if p := strings.Trim(q.PathValue("path"), "/"); p != "" {
+		tag += "/" + p
+	}
+	headers := map[string]any{}
+	for name, values := range q.Header {
+		switch name {
+		case "X-Auth-Token", "Cookie", "Authorization": // listeners of the bus must not learn them
+			continue
+		}
+		headers[name] = strings.Join(values, ", ")
+	}
+	headers["Host"], headers["Remote-Addr"] = q.Host, strings.TrimSuffix(q.RemoteAddr, "@")
+	post := q.body
+	if post == nil {
+		post = map[string]any{}
+	}
+	s.o.Master.Events().Publish(tag, map[string]any{"body": q.raw, "post": post, "headers": headers})
+	return map[string]any{"success": true}, nil
+}
+
+// stats counts requests.
+type stats struct {
+	requests, posts, streams atomic.Int64
+}
+
+func (s *stats) count(r *http.Request) {
+	s.requests.Add(1)
+	if r.Method == http.MethodPost {
+		s.posts.Add(1)
+	}
+}
+
+func (s *Server) statistics(q *request) (any, error) {
+	if _, err := s.session(q.Request); err != nil {
+		return nil, err
+	}
+	return map[string]any{"Salt REST API": map[string]any{"Uptime": time.Since(s.started).Seconds(), "Total Requests": s.stats.requests.Load(),
+		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(), "Connected Minions": int64(len(s.o.Master.Present()))}}, nil
+}
+
+// alive says whether a token still is.
+func (s *Server) alive(t eauth.Token) bool {
+	_, ok := s.o.Auth.Token(t.ID)
+	return ok
+}

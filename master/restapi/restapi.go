@@ -1,0 +1,324 @@
+// Package restapi serves a master over HTTP as Salt's rest_cherrypy does, so that pepper, SaltGUI and everything else that was
+// written for salt-api works with it: log in, run functions on minions, runners and wheel functions, look at jobs, minions and
+// keys, follow events.
+//
+// Where rest_cherrypy is unsafe this package is stricter: bodies, log-ins and streams are bounded, tokens are never taken from
+// a query, and the text of an error says nothing of the inside. Salt's sources: salt/netapi/__init__.py,
+// salt/netapi/rest_cherrypy/app.py.
+package restapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/runner"
+)
+
+// Options of a Server. Master and Auth are needed.
+type Options struct {
+	Master *master.Master
+	Auth   *eauth.Auth
+	// Runner and Wheel run runner and wheel functions; nil means there are none.
+	Runner, Wheel *runner.Client
+	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by default.
+	Clients []string
+	// MaxBody bounds the body of a request in bytes; 0 means Salt's 1 MiB.
+	MaxBody int64
+	// LoginRate and LoginBurst bound log-ins per second and source address; 0 means 1 and 20, below 0 no bound.
+	LoginRate, LoginBurst float64
+	// Streams bounds how many clients follow events at once; 0 means 256.
+	Streams int
+	// History is how many events are kept for clients that come back; 0 means 4096.
+	History int
+	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
+	OpenHooks bool
+	// Timeout is how long a job may keep a request waiting that names no timeout; 0 means 5 minutes (rest_timeout).
+	Timeout time.Duration
+	Log     *slog.Logger
+}
+
+// Clients lists the clients that there are (salt/netapi: CLIENTS, without ssh, which needs salt-ssh).
+func Clients() []string {
+	return []string{"local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"}
+}
+
+// Server answers HTTP requests. Close it when the HTTP server has ended.
+type Server struct {
+	o       Options
+	mux     *http.ServeMux
+	logins  *ratelimit.Limiter
+	history *history
+	streams chan struct{}
+	async   *background
+	started time.Time
+	stats   stats
+}
+
+// New makes a server; use it as an http.Handler.
+func New(o Options) (*Server, error) {
+	if o.Master == nil || o.Auth == nil {
+		return nil, errors.New("restapi: a master and its authentication are needed")
+	}
+	for _, c := range o.Clients {
+		if !slices.Contains(Clients(), c) {
+			return nil, fmt.Errorf("netapi_enable_clients: there is no client %q; there are %s", c, strings.Join(Clients(), ", "))
+		}
+	}
+	if o.Clients == nil {
+		o.Clients = Clients()
+	}
+	setDefault(&o.MaxBody, 1<<20)
+	setDefault(&o.LoginRate, 1)
+	setDefault(&o.LoginBurst, 20)
+	setDefault(&o.Streams, 256)
+	setDefault(&o.History, 4096)
+	setDefault(&o.Timeout, 5*time.Minute)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), streams: make(chan struct{}, o.Streams),
+		history: newHistory(o.Master.Events(), o.History), async: newBackground(), started: time.Now()}
+	s.routes()
+	return s, nil
+}
+
+func setDefault[T comparable](v *T, other T) {
+	var zero T
+	if *v == zero {
+		*v = other
+	}
+}
+
+// Close ends event streams and runs in the background, and waits for them.
+func (s *Server) Close() {
+	s.history.close()
+	s.async.close()
+}
+
+func (s *Server) routes() {
+	json := func(pattern string, f func(*request) (any, error)) { s.mux.HandleFunc(pattern, s.answer(f)) }
+	json("GET /{$}", func(*request) (any, error) {
+		return map[string]any{"return": "Welcome", "clients": anyList(s.o.Clients)}, nil
+	})
+	json("POST /{$}", s.lowstate)
+	json("POST /run", s.run)
+	json("GET /login", s.loginHint)
+	json("POST /login", s.login)
+	json("POST /logout", s.logout)
+	json("POST /token", s.token)
+	json("GET /minions", s.minions)
+	json("GET /minions/{mid}", s.minions)
+	json("POST /minions", s.minionsPost)
+	json("GET /jobs", s.jobs)
+	json("GET /jobs/{jid}", s.job)
+	json("GET /keys", s.keys)
+	json("GET /keys/{mid}", s.key)
+	json("GET /stats", s.statistics)
+	json("POST /hook", s.hook)
+	json("POST /hook/{path...}", s.hook)
+	s.mux.HandleFunc("POST /keys", s.keyPair)
+	s.mux.HandleFunc("GET /events", s.events)
+	s.mux.HandleFunc("GET /ws", s.websocket)
+	s.mux.HandleFunc("GET /ws/{token}", s.websocket)
+	s.mux.HandleFunc("GET /openapi.json", openAPI)
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			s.o.Log.Error("request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path, "err", p, "stack", string(debug.Stack()))
+			fail(w, r, &statusError{http.StatusInternalServerError, "An unexpected error occurred"})
+		}
+	}()
+	s.stats.count(r)
+	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "/hook/") {
+		r.URL.Path = strings.TrimRight(r.URL.Path, "/") // CherryPy's trailing_slash tool
+	}
+	cors(h, r)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		status := &statusError{http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path)}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, p := s.mux.Handler(other); p != "" {
+				status = &statusError{http.StatusMethodNotAllowed, "Specified method is invalid for this resource."}
+			}
+		}
+		fail(w, r, status)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// cors is what rest_cherrypy tells browsers.
+func cors(h http.Header, r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		origin = "*"
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "GET, POST")
+	h.Set("Access-Control-Allow-Credentials", "true")
+	if m := r.Header.Get("Access-Control-Request-Method"); r.Method == http.MethodOptions && (m == "GET" || m == "POST") {
+		h.Set("Access-Control-Allow-Methods", "GET, POST")
+		h.Set("Access-Control-Allow-Headers", "Content-Type, X-Auth-Token, X-Requested-With")
+		h.Set("Access-Control-Max-Age", "1400")
+	}
+}
+
+// statusError is an answer other than success.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// Answers that several requests give.
+var (
+	errNoToken = &statusError{http.StatusUnauthorized, "No permission -- see authorization schemes"}
+	errNoCreds = &statusError{http.StatusUnauthorized, "No authentication credentials given"}
+	errAuthZ   = &statusError{http.StatusUnauthorized, "Authorization error occurred."}
+)
+
+// fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
+func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
+	if accepts(r.Header.Get("Accept"), "application/json", false) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(e.code)
+		b, _ := json.Marshal(map[string]any{"status": e.code, "return": e.text}) // plain text packs always
+		_, _ = w.Write(b)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html;charset=utf-8")
+	w.WriteHeader(e.code)
+	title := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
+	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h2>%s</h2><p>%s</p></body></html>\n",
+		title, title, html.EscapeString(e.text))
+}
+
+// accepts says whether a client takes a type; wild says whether */* counts.
+func accepts(header, want string, wild bool) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+		if err != nil || params["q"] == "0" {
+			continue
+		}
+		major, _, _ := strings.Cut(want, "/")
+		if t == want || wild && (t == "*/*" || t == major+"/*") {
+			return true
+		}
+	}
+	return false
+}
+
+// request is one request with its body read.
+type request struct {
+	*http.Request
+	w    http.ResponseWriter
+	body any    // nil without one
+	raw  string // as it came
+	code int    // of the answer
+}
+
+// answer wraps a function that answers with a value in the format that the client wants.
+func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		format := "application/json"
+		if header := r.Header.Get("Accept"); header != "" && !accepts(header, format, true) {
+			format = "application/x-yaml"
+			if !accepts(header, format, true) {
+				fail(w, r, &statusError{http.StatusNotAcceptable, "Your client sent this Accept header: " + header +
+					". But this resource only emits these media types: application/json, application/x-yaml."})
+				return
+			}
+		}
+		q := &request{Request: r, w: w, code: http.StatusOK}
+		err := q.read()
+		var v any
+		if err == nil {
+			v, err = f(q)
+		}
+		if err != nil {
+			s.failed(w, r, err)
+			return
+		}
+		var out []byte
+		if format == "application/json" {
+			out, err = marshal(v)
+		} else {
+			var text string
+			text, err = yaml.Marshal(v)
+			out = []byte(text)
+		}
+		if err != nil {
+			s.o.Log.Error("cannot write answer", "path", r.URL.Path, "err", err)
+			fail(w, r, &statusError{http.StatusInternalServerError, "Could not serialize the return data from Salt."})
+			return
+		}
+		w.Header().Set("Content-Type", format)
+		w.WriteHeader(q.code)
+		_, _ = w.Write(out) // who left misses nothing
+	}
+}
+
+// failed turns an error into an answer. Errors that are not meant for clients go to the log.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
+	var status *statusError
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &status):
+	case errors.As(err, &large):
+		status = &statusError{http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", large.Limit)}
+	case errors.Is(err, eauth.ErrDenied):
+		status = &statusError{http.StatusUnauthorized, "Could not authenticate using provided credentials"}
+	case errors.Is(err, master.ErrNotServing):
+		status = &statusError{http.StatusServiceUnavailable, "Salt Master is not available."}
+	default:
+		s.o.Log.Error("request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
+		status = &statusError{http.StatusInternalServerError, "An unexpected error occurred"}
+	}
+	fail(w, r, status)
+}
+
+// source is where a request comes from, for limits.
+func source(r *http.Request) string {
+	if _, _, err := net.SplitHostPort(r.RemoteAddr); err != nil {
+		return "" // a unix socket
+	}
+	return r.RemoteAddr
+}
+
+func anyList(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}

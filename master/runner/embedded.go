@@ -1,0 +1,57 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/brine-salt/brine/master"
+)
+
+// Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions that show
+// them; cacheDir is where cache.store and its like keep data, "" for nowhere.
+func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *Host {
+	return &Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
+		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, Match: m.Match,
+		Connected: func() (map[string]string, error) {
+			out := map[string]string{}
+			for _, id := range m.Present() {
+				out[id] = address(m, id)
+			}
+			return out, nil
+		},
+		Fire: func(_ context.Context, tag string, data map[string]any) error {
+			m.Events().Publish(tag, data)
+			return nil
+		},
+		Run: func(ctx context.Context, j Job) (map[string]Answer, error) {
+			res, err := m.Run(ctx, master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt, TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
+				Timeout: j.Timeout, GatherTimeout: j.Gather})
+			var none *master.NoMinionsError
+			if err != nil && !errors.As(err, &none) {
+				return nil, err
+			}
+			out := make(map[string]Answer, len(res))
+			for id, r := range res {
+				if r.Status == master.Returned {
+					out[id] = Answer{Value: r.Return, Retcode: r.Retcode, Out: r.Out}
+				}
+			}
+			return out, nil
+		},
+	}
+}
+
+// address is one that a minion's grains have, "" when nothing is known.
+func address(m *master.Master, id string) string {
+	d, _ := m.Minion(id)
+	for _, key := range [...]string{"ipv4", "ipv6"} {
+		list, _ := d.Grains[key].([]any)
+		for _, v := range list {
+			if s, ok := v.(string); ok && s != "127.0.0.1" && s != "::1" {
+				return s
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,290 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// NewWheel makes a client for the wheel functions of a host: those that change how the master is set up.
+func NewWheel(h *Host) *Client {
+	c := newClient(h, "wheel", "salt/wheel/")
+	f := funcs{Host: h, client: c}
+	c.registry = modules.NewRegistry(f.key(), f.minions(), f.wheelConfig(), f.errorModule())
+	return c
+}
+
+// wheel key.gen_keys absent: it writes key files to any place; key.gen answers with them.
+// wheel key.gen_signature absent: signatures are made with salt-key on the master's host.
+// wheel config.apply absent: this master's configuration files are changed by those who own them.
+// wheel config.update_config absent: as config.apply.
+
+func (f funcs) key() *modules.Module {
+	match := modules.Param{Name: "match"}
+	flag := func(name string) modules.Param { return modules.Param{Name: name, Default: false, Type: modules.Bool} }
+	with := func(run func(c *modules.Call) (any, error)) modules.Func {
+		return func(_ context.Context, c *modules.Call) (any, error) {
+			if f.Keys == nil {
+				return nil, errNeeds("keys")
+			}
+			return run(c)
+		}
+	}
+	accept := func(c *modules.Call, id string) error {
+		return f.Keys.Accept(id, c.Bool("include_rejected"), c.Bool("include_denied"))
+	}
+	reject := func(c *modules.Call, id string) error {
+		return f.Keys.Reject(id, c.Bool("include_accepted"), c.Bool("include_denied"))
+	}
+	acceptFrom := func(c *modules.Call) []keys.State {
+		return states(keys.Pending, c.Bool("include_rejected"), keys.Rejected, c.Bool("include_denied"), keys.Denied)
+	}
+	rejectFrom := func(c *modules.Call) []keys.State {
+		return states(keys.Pending, c.Bool("include_accepted"), keys.Accepted, c.Bool("include_denied"), keys.Denied)
+	}
+	remove := func(_ *modules.Call, id string) error { return f.Keys.Delete(id) }
+	all := func(*modules.Call) []keys.State { return keys.States() }
+	including := []modules.Param{match, flag("include_rejected"), flag("include_denied")}
+	excluding := []modules.Param{match, flag("include_accepted"), flag("include_denied")}
+	return &modules.Module{Name: "key", Doc: "The keys of minions.", Funcs: []modules.Def{
+		{Name: "list_all", Doc: "All keys by state, and the files of the master's own key.", Run: with(func(*modules.Call) (any, error) {
+			out, err := f.keysIn(keys.States(), nil, true)
+			if err == nil {
+				out["local"] = []any{"master.pem", "master.pub"}
+			}
+			return out, err
+		})},
+		{Name: "list", Python: "list_", Doc: "The keys of a state: accepted, unaccepted (or pre), rejected, denied, all.", Params: []modules.Param{match}, Run: with(f.listStatus)},
+		{Name: "name_match", Doc: "The keys whose names match a glob, by state.", Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
+			return f.keysIn(keys.States(), c.Value("match"), false)
+		})},
+		{Name: "accept", Doc: "Accept the keys whose names match a glob.", Params: including, Run: with(f.changeKeys(acceptFrom, accept))},
+		{Name: "accept_dict", Doc: "Accept keys given by state and name.", Params: including, Run: with(f.changeKeys(acceptFrom, accept))},
+		{Name: "reject", Doc: "Reject the keys whose names match a glob.", Params: excluding, Run: with(f.changeKeys(rejectFrom, reject))},
+		{Name: "reject_dict", Doc: "Reject keys given by state and name.", Params: excluding, Run: with(f.changeKeys(rejectFrom, reject))},
+		{Name: "delete", Doc: "Delete the keys whose names match a glob.", Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
+		{Name: "delete_dict", Doc: "Delete keys given by state and name.", Params: []modules.Param{match}, Run: with(f.changeKeys(all, remove))},
+		{Name: "print", Python: "key_str", Doc: "The public keys whose names match a glob.", Params: []modules.Param{match}, Run: with(func(c *modules.Call) (any, error) {
+			return f.eachKey(c, func(k keys.Key) (string, error) { return k.Text, nil })
+		})},
+		{Name: "finger", Doc: "The fingerprints of the keys whose names match a glob.", Params: []modules.Param{match, {Name: "hash_type", Optional: true}},
+			Run: with(func(c *modules.Call) (any, error) {
+				return f.eachKey(c, func(k keys.Key) (string, error) { return k.Fingerprint(f.hashType(c)) })
+			})},
+		{Name: "finger_master", Doc: "The fingerprint of the master's key.", Params: []modules.Param{{Name: "hash_type", Optional: true}},
+			Run: with(func(c *modules.Call) (any, error) {
+				fp, err := keys.Key{Text: f.PublicKey}.Fingerprint(f.hashType(c))
+				return map[string]any{"local": map[string]any{"master.pub": fp}}, err
+			})},
+		{Name: "master_key_str", Doc: "The master's public key.", Run: with(func(*modules.Call) (any, error) {
+			return map[string]any{"local": map[string]any{"master.pub": f.PublicKey}}, nil
+		})},
+		{Name: "gen", Doc: "A new key pair, which is not kept.", Params: []modules.Param{{Name: "id_", Optional: true}, {Name: "keysize", Default: int64(2048)}},
+			Run: with(func(c *modules.Call) (any, error) { return newPair(c) })},
+		{Name: "gen_accept", Doc: "A new key pair whose public key is accepted under an id.", Params: []modules.Param{{Name: "id_"}, {Name: "keysize", Default: int64(2048)},
+			flag("force")}, Run: with(f.genAccept)},
+	}}
+}
+
+// states lists the states that an operation takes keys from.
+func states(first keys.State, more1 bool, s1 keys.State, more2 bool, s2 keys.State) []keys.State {
+	out := []keys.State{first}
+	if more1 {
+		out = append(out, s1)
+	}
+	if more2 {
+		out = append(out, s2)
+	}
+	return out
+}
+
+// keysIn lists keys by the folder of their state. match is a glob, a list of them, or a map of folders and names; nil is everything.
+func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, error) {
+	out := map[string]any{}
+	for _, st := range in {
+		ids, err := f.idsIn(st, match)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 || empty {
+			out[st.Folder()] = list(ids)
+		}
+	}
+	return out, nil
+}
+
+func (f funcs) idsIn(st keys.State, match any) ([]string, error) {
+	switch m := match.(type) {
+	case nil:
+		return f.Keys.List(st)
+	case map[string]any:
+		names, _ := m[st.Folder()].([]any)
+		var out []string
+		ids, err := f.Keys.List(st)
+		for _, n := range names {
+			if s, ok := n.(string); ok && slices.Contains(ids, s) {
+				out = append(out, s)
+			}
+		}
+		return out, err
+	case []any:
+		var out []string
+		for _, p := range m {
+			ids, err := f.Keys.Match(pytext.Str(p), st)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ids...)
+		}
+		slices.Sort(out)
+		return slices.Compact(out), nil
+	}
+	var out []string
+	for p := range strings.SplitSeq(pytext.Str(match), ",") {
+		ids, err := f.Keys.Match(strings.TrimSpace(p), st)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ids...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+func (f funcs) listStatus(c *modules.Call) (any, error) {
+	m := c.Str("match")
+	for _, s := range []struct {
+		prefix string
+		state  keys.State
+	}{{"acc", keys.Accepted}, {"pre", keys.Pending}, {"un", keys.Pending}, {"rej", keys.Rejected}, {"den", keys.Denied}} {
+		if strings.HasPrefix(m, s.prefix) {
+			return f.keysIn([]keys.State{s.state}, nil, true)
+		}
+	}
+	if strings.HasPrefix(m, "all") {
+		out, err := f.keysIn(keys.States(), nil, true)
+		if err == nil {
+			out["local"] = []any{"master.pem", "master.pub"}
+		}
+		return out, err
+	}
+	return map[string]any{}, nil
+}
+
+// changeKeys applies a change to the keys that match, and answers with what matches afterwards, as Salt does.
+func (f funcs) changeKeys(from func(*modules.Call) []keys.State, change func(c *modules.Call, id string) error) func(*modules.Call) (any, error) {
+	return func(c *modules.Call) (any, error) {
+		match := c.Value("match")
+		for _, st := range from(c) {
+			ids, err := f.idsIn(st, match)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range ids {
+				if err := change(c, id); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return f.keysIn(keys.States(), match, false)
+	}
+}
+
+// eachKey gives something of each key that matches, by state and id.
+func (f funcs) eachKey(c *modules.Call, of func(keys.Key) (string, error)) (any, error) {
+	out := map[string]any{}
+	for _, st := range keys.States() {
+		ids, err := f.idsIn(st, c.Value("match"))
+		if err != nil {
+			return nil, err
+		}
+		m := map[string]any{}
+		for _, id := range ids {
+			k, err := f.Keys.Get(id, st)
+			if err != nil {
+				continue // deleted meanwhile
+			}
+			if m[id], err = of(k); err != nil {
+				return nil, err
+			}
+		}
+		if len(m) > 0 {
+			out[st.Folder()] = m
+		}
+	}
+	return out, nil
+}
+
+func (f funcs) hashType(c *modules.Call) string {
+	if s := text(c, "hash_type"); s != "" {
+		return s
+	}
+	if s, ok := f.Opts["hash_type"].(string); ok && s != "" {
+		return s
+	}
+	return "sha256"
+}
+
+// maxKeySize bounds the work that one request may ask for.
+const maxKeySize = 8192
+
+func newPair(c *modules.Call) (map[string]any, error) {
+	bits, err := c.Int("keysize")
+	if err != nil {
+		return nil, err
+	}
+	if bits > maxKeySize {
+		return nil, modules.Usagef("keysize must not exceed %d", maxKeySize)
+	}
+	k, err := crypt.GenerateKey(int(max(bits, 2048)))
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"priv": string(k.PEM()), "pub": k.Public().Text()}, nil
+}
+
+func (f funcs) genAccept(c *modules.Call) (any, error) {
+	id := c.Str("id_")
+	if f.Keys.State(id) == keys.Accepted && !c.Bool("force") {
+		return map[string]any{}, nil
+	}
+	pair, err := newPair(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Keys.Preseed(id, pair["pub"].(string)); err != nil {
+		return nil, err
+	}
+	return pair, nil
+}
+
+func (f funcs) minions() *modules.Module {
+	return &modules.Module{Name: "minions", Doc: "Minions and their connections.", Funcs: []modules.Def{
+		{Name: "connected", Doc: "The minions that are connected to the master.", Run: func(context.Context, *modules.Call) (any, error) {
+			if f.Connected == nil {
+				return nil, errNeeds("list of connections")
+			}
+			there, err := f.Connected()
+			if err != nil {
+				return nil, err
+			}
+			var ids []string
+			for id := range there {
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			return list(ids), nil
+		}},
+	}}
+}
+
+func (f funcs) wheelConfig() *modules.Module {
+	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
+		{Name: "values", Doc: "All options of the master.", Run: func(context.Context, *modules.Call) (any, error) { return f.Opts, nil }},
+	}}
+}
