@@ -74,7 +74,7 @@ func mayImport(from, to string) bool {
 		return false
 	case in(to, "cmd"):
 		return in(from, "cmd") && in(to, "cmd/internal")
-	case in(to, "modules/all", "states/all"):
+	case in(to, "modules/all", "modules/returners/all", "states/all"):
 		return in(from, "cmd", "interop")
 	case in(from, "cmd", "interop"):
 		return true

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -97,13 +97,6 @@ func (m *Minion) noteCall(q CallOptions, jid protocol.JID) func() {
 
 // afterCall sends and keeps the result where it shall go.
 func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid protocol.JID, res modules.Result, local bool) {
-	for _, names := range q.Returners {
-		for name := range strings.SplitSeq(names, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				m.log.Error(fmt.Sprintf("Returner %s.returner could not be loaded: '%s.returner' is not available.", name, name))
-			}
-		}
-	}
 	args := q.Args
 	if len(q.Kwargs) > 0 {
 		args = append(append([]any{}, args...), protocol.Kwargs(q.Kwargs))
@@ -118,6 +111,13 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 		Success: res.Success, Out: res.Out}
 	if q.Metadata != nil {
 		ret.Metadata = q.Metadata
+	}
+	if names := splitReturners(append(slices.Clone(q.Returners), m.settings().text("return", ""))...); len(names) > 0 {
+		kept := ret
+		kept.JID, kept.Success = jid, true // whatever came of it, as stock says
+		load := kept.Load()
+		delete(load, "cmd")
+		m.sendToReturners(ctx, l, names, load)
 	}
 	switch {
 	case !local && !q.NoReturnEvent:

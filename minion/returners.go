@@ -1,7 +1,71 @@
 package minion
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
-// sendToReturners hands a return to returners.
+	"github.com/brine-salt/brine/modules"
+)
+
+// returnerTimeout bounds how long one returner may take, so that a database that hangs does not gather jobs.
+const returnerTimeout = 5 * time.Minute
+
+// sendToReturners hands a return to returners. What fails is logged, as in Salt: the master has the return, or will.
 func (m *Minion) sendToReturners(ctx context.Context, l *link, names []string, ret map[string]any) {
+	if len(names) == 0 {
+		return
+	}
+	var all []*modules.Module
+	if m.o.Others != nil {
+		all = m.o.Others("returners")
+	}
+	r := modules.NewRegistry(all...)
+	env := m.env(ctx, l, nil)
+	for _, name := range names {
+		fun := name + ".returner"
+		if _, err := r.Lookup(fun, env); err != nil {
+			m.log.Error(fmt.Sprintf("Returner %s could not be loaded: %s", fun, err), "jid", ret["jid"])
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, returnerTimeout)
+		res := r.Run(ctx, env, modules.Request{Fun: fun, Args: []any{maps.Clone(ret)}})
+		cancel()
+		if res.Err != nil {
+			m.log.Error(fmt.Sprintf("The return failed for job %v: %s", ret["jid"], res.Err), "returner", name)
+		}
+	}
+}
+
+// splitReturners are the returners that texts with commas name, each once.
+func splitReturners(texts ...string) []string {
+	var names []string
+	for _, text := range texts {
+		for name := range strings.SplitSeq(text, ",") {
+			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// callReturners hands the return of a job to the returners that the job and the option return name.
+func (m *Minion) callReturners(j *job, load map[string]any) {
+	names := splitReturners(j.Ret, m.settings().text("return", ""))
+	if len(names) == 0 {
+		return
+	}
+	ret := maps.Clone(load)
+	delete(ret, "cmd")
+	delete(ret, "degraded")
+	for _, k := range [...]string{"ret_config", "ret_kwargs"} {
+		if v, ok := j.Raw[k]; ok {
+			ret[k] = v
+		}
+	}
+	m.sendToReturners(context.WithoutCancel(j.ctx), j.link, names, ret)
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -33,6 +31,7 @@ func (m *Minion) deliver(j *job, ret protocol.Return) {
 	m.cacheJob(jid, load)
 	if !m.settings().truth("pub_ret", true) {
 		m.endJob(jid)
+		m.callReturners(j, load)
 		return
 	}
 	keep := m.spool.Put
@@ -86,18 +85,6 @@ func errorName(err error) string {
 func (m *Minion) endJob(jid string) {
 	if err := m.journal.End(jid); err != nil {
 		m.log.Debug("Cannot note the end of a job", "jid", jid, "err", err)
-	}
-}
-
-// callReturners says which returners of a job are missing here: all, until there are some.
-func (m *Minion) callReturners(j *job, load map[string]any) {
-	names := strings.Split(j.Ret, ",")
-	names = append(names, strings.Split(m.settings().text("return", ""), ",")...)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if name != "" {
-			m.log.Error(fmt.Sprintf("Returner %s.returner could not be loaded: '%s.returner' is not available.", name, name), "jid", load["jid"])
-		}
 	}
 }
 

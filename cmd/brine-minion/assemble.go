@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient/web"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
@@ -77,8 +78,11 @@ func commandRunner() modules.Runner { return &runcmd.Runner{} }
 
 // others are the functions besides those of execution modules, for sys.list_state_functions and its like.
 func others(kind string) []*modules.Module {
-	if kind == "states" {
+	switch kind {
+	case "states":
 		return states.Default().Declared()
+	case "returners":
+		return returners.All()
 	}
 	return nil
 }

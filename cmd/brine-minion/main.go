@@ -14,6 +14,7 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	_ "github.com/brine-salt/brine/modules/all"
+	_ "github.com/brine-salt/brine/modules/returners/all"
 	_ "github.com/brine-salt/brine/states/all"
 )
 

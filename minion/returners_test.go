@@ -1,0 +1,89 @@
+package minion
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/transport/mem"
+)
+
+// keeper is a returner that keeps what it gets.
+type keeper struct {
+	mu   sync.Mutex
+	kept []map[string]any // guarded by mu
+}
+
+func (k *keeper) module(name string) *modules.Module {
+	return &modules.Module{Name: name, Funcs: []modules.Def{{Name: "returner", Params: []modules.Param{{Name: "ret"}},
+		Run: func(_ context.Context, c *modules.Call) (any, error) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.kept = append(k.kept, c.Value("ret").(map[string]any))
+			return nil, nil
+		}}}}
+}
+
+func (k *keeper) all() []map[string]any {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.kept
+}
+
+func TestReturners(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, map[string]any{"return": "always", "schedule": map[string]any{
+			"job": map[string]any{"function": "test.ping", "seconds": int64(60), "returner": []any{"asked", "nosuch"}, "return_config": "other"}}})
+		var asked, always keeper
+		broken := &modules.Module{Name: "broken", Funcs: []modules.Def{{Name: "returner", Params: []modules.Param{{Name: "ret"}},
+			Run: func(context.Context, *modules.Call) (any, error) { return nil, modules.Errorf("no database") }}}}
+		r.o.Others = func(kind string) []*modules.Module {
+			if kind != "returners" {
+				return nil
+			}
+			return []*modules.Module{asked.module("asked"), always.module("always"), broken}
+		}
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		f.publish(jobMap(jidAt(1), "test.echo", map[string]any{"arg": []any{"x"}, "ret": "asked,broken,nosuch,asked", "ret_config": "alternative",
+			"ret_kwargs": map[string]any{"db": "test"}}))
+		f.await("return", isReturn(jidAt(1)))
+		time.Sleep(time.Second)
+		want := []map[string]any{{"id": "alpha", "jid": jidAt(1), "fun": "test.echo", "fun_args": []any{"x"}, "return": "x", "retcode": int64(0),
+			"success": true, "user": "root", "ret_config": "alternative", "ret_kwargs": map[string]any{"db": "test"}}}
+		if diff := cmp.Diff(want, asked.all()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(want, always.all()); diff != "" {
+			t.Error(diff)
+		}
+		for _, text := range []string{"Returner nosuch.returner could not be loaded: 'nosuch.returner' is not available.",
+			"The return failed for job " + jidAt(1) + ": no database"} {
+			if !r.log.has(text) {
+				t.Errorf("the log lacks %q", text)
+			}
+		}
+		time.Sleep(70 * time.Second)
+		got := f.await("return", ofSchedule("job"))
+		if jid, _ := got["jid"].(string); len(jid) != 20 {
+			t.Errorf("the return of a job with a returner has the id %v", got["jid"])
+		}
+		kept := asked.all()
+		if last := kept[len(kept)-1]; len(kept) < 2 || last["schedule"] != "job" || last["ret_config"] != "other" || !strings.HasPrefix(last["jid"].(string), "20") {
+			t.Errorf("the returner got %v", kept)
+		}
+		if len(always.all()) != 1 {
+			t.Error("the option return is not for the schedule")
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

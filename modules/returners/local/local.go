@@ -1,0 +1,26 @@
+// Package local is Salt's returner "local", which shows returns to whoever started the minion: in its log. Salt's source:
+// salt/returners/local.py.
+package local
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/returners"
+)
+
+func init() { returners.Register(Module) }
+
+// Module is the returner "local". Salt's prints to the standard output, which a minion has none of; here it is the log.
+var Module = &modules.Module{Name: "local", Doc: "Show returns in the minion's log.", Funcs: []modules.Def{
+	returners.Def("event_return", "Show an event.", show("event"), "event"),
+	returners.Def("returner", "Show a return.", show("ret"), "ret"),
+}}
+
+func show(param string) modules.Func {
+	return func(_ context.Context, c *modules.Call) (any, error) {
+		c.Logger().Info(pytext.Repr(c.Value(param)))
+		return nil, nil
+	}
+}

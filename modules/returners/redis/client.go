@@ -1,0 +1,158 @@
+package redis
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// client speaks as much of the Redis protocol (RESP2) as the returner needs.
+type client struct {
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+const (
+	// timeout bounds one exchange.
+	timeout = 30 * time.Second
+	// maxReply and maxItems bound what a server may send.
+	maxReply = 64 << 20
+	maxItems = 1 << 20
+)
+
+// serverError is what the server says went wrong.
+type serverError string
+
+func (e serverError) Error() string { return "redis: " + string(e) }
+
+func dial(ctx context.Context, network, addr string) (*client, error) {
+	d := net.Dialer{Timeout: timeout}
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to redis: %w", err)
+	}
+	context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	return &client{conn: conn, r: bufio.NewReader(conn)}, nil
+}
+
+func (c *client) close() { c.conn.Close() }
+
+// do sends a command and reads its answer: nil, a string, an int64 or a list of them.
+func (c *client) do(args ...string) (any, error) {
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, a := range args {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if err := c.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return nil, err
+	}
+	if _, err := c.conn.Write(b); err != nil {
+		return nil, fmt.Errorf("cannot write to redis: %w", err)
+	}
+	items := 0
+	v, err := c.read(0, &items)
+	var said serverError
+	if err != nil && !errors.As(err, &said) {
+		err = fmt.Errorf("cannot read from redis: %w", err)
+	}
+	return v, err
+}
+
+var errProtocol = errors.New("the answer is not that of a redis server")
+
+func (c *client) read(depth int, items *int) (any, error) {
+	if *items++; *items > maxItems || depth > 4 {
+		return nil, errProtocol
+	}
+	line, err := c.line()
+	if err != nil {
+		return nil, err
+	}
+	if line == "" {
+		return nil, errProtocol
+	}
+	rest := line[1:]
+	switch line[0] {
+	case '+':
+		return rest, nil
+	case '-':
+		return nil, serverError(rest)
+	case ':':
+		return strconv.ParseInt(rest, 10, 64)
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < -1 {
+		return nil, errProtocol
+	}
+	if n == -1 {
+		return nil, nil
+	}
+	switch line[0] {
+	case '$':
+		if n > maxReply {
+			return nil, errProtocol
+		}
+		b := make([]byte, n+2)
+		if _, err := io.ReadFull(c.r, b); err != nil {
+			return nil, err
+		}
+		return string(b[:n]), nil
+	case '*':
+		if n > maxItems {
+			return nil, errProtocol
+		}
+		var list []any
+		for range n {
+			v, err := c.read(depth+1, items)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	}
+	return nil, errProtocol
+}
+
+func (c *client) line() (string, error) {
+	b, err := c.r.ReadSlice('\n')
+	if err != nil {
+		return "", err
+	}
+	if len(b) < 2 || b[len(b)-2] != '\r' {
+		return "", errProtocol
+	}
+	return string(b[:len(b)-2]), nil
+}
+
+// scan lists the keys that fit a pattern.
+func (c *client) scan(pattern string) ([]string, error) {
+	var keys []string
+	seen := map[string]bool{}
+	cursor := "0"
+	for {
+		v, err := c.do("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
+		if err != nil {
+			return nil, err
+		}
+		pair, _ := v.([]any)
+		if len(pair) != 2 {
+			return nil, errProtocol
+		}
+		list, _ := pair[1].([]any)
+		for _, x := range list {
+			if s, ok := x.(string); ok && !seen[s] {
+				seen[s] = true
+				keys = append(keys, s)
+			}
+		}
+		if cursor, _ = pair[0].(string); cursor == "0" || cursor == "" || len(keys) > maxItems {
+			return keys, nil
+		}
+	}
+}
