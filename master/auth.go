@@ -7,6 +7,7 @@ import (
 
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
 )
 
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
@@ -24,6 +25,14 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	case err != nil:
 		m.log.Info("bad sign-in request", "peer", peer, "err", err)
 		return protocol.ReplyText(err)
+	}
+	if m.opts.FIPS {
+		for _, a := range [][2]string{{"enc", r.EncAlgo}, {"sig", r.SigAlgo}} {
+			if !crypt.FIPS(a[1]) {
+				m.log.Info("sign-in with an algorithm that FIPS mode does not allow", "minion", r.ID, "peer", peer, "algorithm", a[1])
+				return protocol.BadAlgorithm(a[0])
+			}
+		}
 	}
 	// Everything below costs an RSA signature: as many at once as there are processors.
 	select {

@@ -29,6 +29,8 @@ import (
 type Local struct {
 	// SockDir is Salt's sock_dir.
 	SockDir string
+	// WriteBuffer is Salt's ipc_write_buffer: how many bytes of events may wait for a client; 0 means 32 MiB.
+	WriteBuffer int
 	// User is the user that the master runs as; empty means root.
 	User string
 	// ACL is Salt's publisher_acl: users other than root and User, and the functions (regular expressions, in full) that
@@ -156,7 +158,7 @@ func (l *local) userKey(dir *confined.Dir, name string) error {
 }
 
 func (l *local) listen() error {
-	o := ipc.Options{Sockets: ipc.Master(l.opts.SockDir), Log: l.m.log}
+	o := ipc.Options{Sockets: ipc.Master(l.opts.SockDir), Buffer: l.opts.WriteBuffer, Log: l.m.log}
 	s, err := ipc.Listen(l.m.events, o)
 	l.ipc = s
 	return err

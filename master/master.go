@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -94,6 +95,9 @@ func New(o Options) (*Master, error) {
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
+	}
+	if o.UniqueJID {
+		m.clock.Process = os.Getpid()
 	}
 	if err := m.open(); err != nil {
 		m.closeRooms()

@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
@@ -83,6 +84,13 @@ type Options struct {
 	AuthRate, AuthBurst float64
 	// ReplayWindow is how far apart in the minion's own time two of its requests may arrive out of order; 0 means 300 s.
 	ReplayWindow time.Duration
+	// MinimumVersion is Salt's minimum_auth_version: the oldest dialect that a minion may speak. 0 means 3, and the only other
+	// is 2, of minions before 3006.12 and 3007.4: their requests are sealed with the key that all minions share.
+	MinimumVersion int
+	// FIPS is Salt's fips_mode: SHA-1 is not used, and minions that want it are refused.
+	FIPS bool
+	// UniqueJID is Salt's unique_jid: job ids end with the process id.
+	UniqueJID bool
 	// RequestTTL is Salt's request_server_ttl: how old by this host's clock a request may be; 0 does not look.
 	RequestTTL time.Duration
 
@@ -199,12 +207,25 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.HashType, "sha256")
 	setDefault(&o.FileRecvMaxSize, 100<<20)
 	setDefault(&o.FileRecvQuota, 1<<30)
+	if o.FIPS {
+		setDefault(&o.SigningAlgorithm, crypt.PKCS1v15SHA224)
+	}
 	setDefault(&o.SigningAlgorithm, crypt.PKCS1v15SHA1)
+	setDefault(&o.MinimumVersion, protocol.Version)
 	setDefault(&o.Timeout, 5*time.Second)
 	setDefault(&o.GatherTimeout, 10*time.Second)
 	setDefault(&o.LoopInterval, 60*time.Second)
 	if !crypt.ValidSigning(o.SigningAlgorithm) {
 		return o, fmt.Errorf("signing algorithm %q is unknown", o.SigningAlgorithm)
+	}
+	if o.FIPS && !crypt.FIPS(o.SigningAlgorithm) {
+		return o, fmt.Errorf("signing algorithm %s is not allowed in FIPS mode", o.SigningAlgorithm)
+	}
+	if o.FIPS && (o.HashType == "md5" || o.HashType == "sha1") {
+		return o, fmt.Errorf("hash type %s is not allowed in FIPS mode", o.HashType)
+	}
+	if o.MinimumVersion < 2 || o.MinimumVersion > protocol.Version {
+		return o, fmt.Errorf("minimum version %d is not 2 or %d", o.MinimumVersion, protocol.Version)
 	}
 	if o.FileRecv && o.CacheDir == "" {
 		return o, errors.New("FileRecv needs a CacheDir")

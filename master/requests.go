@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -138,7 +139,7 @@ func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPo
 		m.log.Debug("request refused", "peer", peer, "err", err)
 		return protocol.ReplyText(err)
 	}
-	if e.Version < protocol.Version {
+	if e.Version < m.opts.MinimumVersion {
 		m.log.Debug("request refused: old protocol version", "peer", peer, "version", e.Version)
 		return protocol.BadLoad
 	}
@@ -199,6 +200,9 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 // minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is no
 // session to look for.
 func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Envelope) any {
+	if e.Version < protocol.Version {
+		return m.oldRequest(ctx, peer, e)
+	}
 	if err := protocol.ValidID(e.ID); err != nil {
 		m.log.Debug("request refused", "peer", peer, "err", err)
 		return protocol.BadLoad
@@ -218,6 +222,31 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.ReplyText(err)
 	}
+	return m.verifiedRequest(ctx, peer, e, v, s, pub)
+}
+
+// oldRequest answers an encrypted request of dialect 2 (MinimumVersion): it is sealed with the shared key, and who sent it is
+// inside, proved by the token.
+func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelope) any {
+	var pub *crypt.PublicKey
+	v, err := protocol.OpenRequestWith(e, m.secrets.current(), func(id string) *crypt.PublicKey {
+		pub, _ = m.keys.Accepted(id)
+		return pub
+	})
+	if err != nil {
+		m.log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)
+		return protocol.ReplyText(err)
+	}
+	s := m.sessions.get(v.ID()) // what was seen of the minion is kept there
+	if s == nil {
+		m.log.Debug("request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
+		return protocol.BadLoad
+	}
+	return m.verifiedRequest(ctx, peer, e, v, s, pub)
+}
+
+// verifiedRequest answers a request whose sender is known.
+func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.Envelope, v protocol.Verified, s *session, pub *crypt.PublicKey) any {
 	transport.Approve(ctx)
 	if err := m.fresh(s, v, time.Now()); err != nil {
 		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)

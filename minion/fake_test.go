@@ -73,6 +73,7 @@ type fakeMaster struct {
 	together int // most sign-ins at one time
 	serial   int64
 	unsigned bool
+	sigAlgo  string // of publishes; empty is Salt's default
 	pillar   map[string]any
 	answer   func(v protocol.Verified) (any, bool)              // first word on requests
 	mangle   func(map[string]any) any                           // last word on sign-in replies
@@ -346,7 +347,7 @@ func (f *fakeMaster) seal(load map[string]any) []byte {
 	if f.unsigned {
 		key = nil
 	}
-	b, err := protocol.SealPublish(load, f.aes, key, "")
+	b, err := protocol.SealPublish(load, f.aes, key, f.sigAlgo)
 	if err != nil {
 		f.t.Fatal(err)
 	}

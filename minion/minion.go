@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,9 @@ func New(o Options) (*Minion, error) {
 	}
 	m := &Minion{o: o, log: o.Log}
 	m.set.Store(s)
+	if s.truth("unique_jid", false) {
+		m.jids.Process = os.Getpid()
+	}
 	m.grains.gather = m.gatherGrains
 	m.grains.spawn = m.wg.Go
 	m.timers.m = m
@@ -132,6 +136,9 @@ func (m *Minion) Run(ctx context.Context) error {
 	defer unlock()
 	m.schedule, m.beacons = m.newSchedule(), m.newBeacons()
 	m.openBus()
+	if d := s.options["discovery"]; d != nil && d != false && s.text("master", "salt") == "salt" {
+		m.log.Error("SSDP discovery failure: this minion trusts no broadcast to name its master; set the option master")
+	}
 	if m.o.Ready != nil {
 		m.o.Ready()
 	}

@@ -1,6 +1,7 @@
 package minion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -315,6 +317,10 @@ func (l *link) open(env protocol.Envelope, s *session) (map[string]any, error) {
 	policy := l.m.settings().signPolicy()
 	if policy == signNever {
 		env.Sig = nil
+	}
+	if env.Sig != nil && !crypt.FIPS(env.SigAlgo) && l.m.settings().truth("fips_mode", false) {
+		return nil, fmt.Errorf("%w: fips_mode refuses signatures with %s; set publish_signing_algorithm: %s on the master",
+			protocol.ErrAlgorithm, cmp.Or(env.SigAlgo, crypt.PKCS1v15SHA1), crypt.PKCS1v15SHA224)
 	}
 	must := policy == signAlways || policy == signSeen && l.m.journal.Pinned(s.keyName)
 	load, err := protocol.OpenPublish(env, s.aes, s.key, must)

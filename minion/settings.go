@@ -161,12 +161,28 @@ func newSettings(opts map[string]any) (*settings, error) {
 	if !crypt.ValidSigning(s.sigAlgo) {
 		return nil, fmt.Errorf("cannot use signing_algorithm %q: not supported", s.sigAlgo)
 	}
+	if err := s.fips(); err != nil {
+		return nil, err
+	}
 	for _, dir := range []string{s.pkiDir, s.cacheDir} {
 		if !filepath.IsAbs(dir) {
 			return nil, fmt.Errorf("cannot use directory %q: not an absolute path", dir)
 		}
 	}
 	return s, s.findMasters()
+}
+
+// fips is option fips_mode: SHA-1 and MD5 are not used. Salt's own defaults give way to the names with SHA224; what was
+// chosen otherwise is refused.
+func (s *settings) fips() error {
+	if !s.truth("fips_mode", false) {
+		return nil
+	}
+	s.encAlgo, s.sigAlgo = crypt.OAEPSHA224, crypt.PKCS1v15SHA224
+	if h := s.text("hash_type", "sha256"); h == "md5" || h == "sha1" {
+		return fmt.Errorf("cannot use hash_type %s in fips_mode", h)
+	}
+	return nil
 }
 
 // findMasters reads master and master_type (salt/minion.py: eval_master).
@@ -314,6 +330,9 @@ func (s *settings) client(a master) transport.ClientOptions {
 	if first != time.Second || last != 10*time.Second {
 		// Salt's own defaults mean the transport's, which come back sooner.
 		c.ReconDefault, c.ReconMax = first, last
+	}
+	if b := s.span("tcp_reconnect_backoff", 1, time.Second); s.transport == "tcp" && b != time.Second && b > 0 {
+		c.ReconDefault, c.ReconMax, c.ReconRandomize = b, b, false
 	}
 	return c
 }

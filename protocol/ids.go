@@ -65,6 +65,9 @@ func (j JID) Time() (time.Time, bool) {
 // JIDClock makes job ids that strictly increase, whatever the clock does. The zero value is ready to use, by any
 // number of goroutines.
 type JIDClock struct {
+	// Process is the process id that is made part of every job id (option unique_jid), 0 for none. It is set before the first use.
+	Process int
+
 	mu   sync.Mutex
 	last time.Time // guarded by mu
 }
@@ -78,6 +81,9 @@ func (c *JIDClock) Next(now time.Time) JID {
 		now = c.last.Add(time.Microsecond)
 	}
 	c.last = now
+	if c.Process > 0 {
+		return NewJID(now) + JID(fmt.Sprintf("_%d", c.Process))
+	}
 	return NewJID(now)
 }
 

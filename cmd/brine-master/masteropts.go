@@ -11,6 +11,8 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
 	"github.com/brine-salt/brine/protocol/transport/ws"
@@ -34,6 +36,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		},
 		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
 		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
+		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
 		KeepJobs:  c.Duration("keep_jobs_seconds", time.Second),
 		FileRoots: roots(c, "file_roots"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks"), FollowSymlinks: c.Bool("fileserver_followsymlinks"),
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
@@ -46,8 +49,11 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), User: c.String("user"), ACL: users,
+		Local: &master.Local{SockDir: c.String("sock_dir"), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
 			NoJobCache: !c.Bool("job_cache")},
+	}
+	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {
+		o.SigningAlgorithm = "" // Salt's default gives way
 	}
 	if c.Int("keep_jobs_seconds") <= 0 {
 		o.KeepJobs = -1
@@ -59,6 +65,15 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
 	return o, listenWith(c, &o)
+}
+
+// minimumVersion reads minimum_auth_version. Dialects before 2 know no nonce, and are not spoken.
+func minimumVersion(c *conf.Config, log *slog.Logger) int {
+	n := c.Int("minimum_auth_version")
+	if n < 2 {
+		log.Warn("minimum_auth_version is taken for 2: this master does not speak older versions")
+	}
+	return min(max(n, 2), protocol.Version)
 }
 
 // listenWith chooses the transport.

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"net"
 	"sync/atomic"
+	"time"
 
+	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
@@ -57,7 +59,16 @@ func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modul
 		cacheDir, _ := opts["cachedir"].(string)
 		hashType, _ := opts["hash_type"].(string)
 		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts), CacheDir: cacheDir, HashType: hashType,
-			Fetch: web.New(web.Options{}), Log: log})
+			Fetch: web.New(webOptions(opts)), Log: log})
+	}
+}
+
+// webOptions reads how files are fetched from web servers.
+func webOptions(opts map[string]any) web.Options {
+	c := conf.Config{Opts: opts}
+	return web.Options{
+		Timeout: max(0, c.Duration("http_request_timeout", time.Second)), MaxBytes: max(0, int64(c.Int("http_max_body"))),
+		Proxy: web.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
 	}
 }
 

@@ -52,6 +52,9 @@ func ValidEncryption(alg string) bool { return alg == OAEPSHA1 || alg == OAEPSHA
 // ValidSigning reports whether alg names a signing algorithm of Salt (salt/crypt.py:VALID_SIGNING_ALGORITHMS).
 func ValidSigning(alg string) bool { return alg == PKCS1v15SHA1 || alg == PKCS1v15SHA224 }
 
+// FIPS reports whether alg, a valid name, uses no hash that is out of use (option fips_mode).
+func FIPS(alg string) bool { return alg == OAEPSHA224 || alg == PKCS1v15SHA224 }
+
 func hashOf(alg string, valid func(string) bool) (crypto.Hash, error) {
 	if !valid(alg) {
 		return 0, fmt.Errorf("%w %.40q", ErrAlgorithm, alg)

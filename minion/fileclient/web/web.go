@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +23,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes bounds a file, 0 means DefaultMaxBytes.
 	MaxBytes int64
+	// Proxy is through which proxy requests go; nil asks the environment, as Go programs do. See [Through].
+	Proxy func(*http.Request) (*url.URL, error)
 	// Client replaces the HTTP client, for tests and special roots of trust.
 	Client *http.Client
 }
@@ -42,6 +48,24 @@ func New(o Options) func(ctx context.Context, address string, w io.Writer) error
 	return func(ctx context.Context, address string, w io.Writer) error { return fetch(ctx, o, address, w) }
 }
 
+// Through is the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, nil without host
+// or port. Hosts of the option no_proxy are asked directly.
+func Through(host string, port int, user, password string, direct []string) func(*http.Request) (*url.URL, error) {
+	if host == "" || port <= 0 || port > 65535 {
+		return nil
+	}
+	proxy := &url.URL{Scheme: "http", Host: net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))}
+	if user != "" && password != "" {
+		proxy.User = url.UserPassword(user, password)
+	}
+	return func(r *http.Request) (*url.URL, error) {
+		if slices.Contains(direct, r.URL.Hostname()) {
+			return nil, nil
+		}
+		return proxy, nil
+	}
+}
+
 func fetch(ctx context.Context, o Options, address string, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -60,6 +84,9 @@ func fetch(ctx context.Context, o Options, address string, w io.Writer) error {
 	if client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.ResponseHeaderTimeout = headerTimeout
+		if o.Proxy != nil {
+			transport.Proxy = o.Proxy
+		}
 		defer transport.CloseIdleConnections()
 		client = &http.Client{Transport: transport}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,38 @@ func TestFetch(t *testing.T) {
 	}
 	if err := get(t.Context(), "gopher://x/y", &b); err == nil {
 		t.Error("gopher was fetched")
+	}
+}
+
+// TestProxy is options proxy_host and no_proxy.
+func TestProxy(t *testing.T) {
+	asked := ""
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String() + " " + r.Header.Get("Proxy-Authorization")
+		_, _ = w.Write([]byte("by proxy"))
+	}))
+	defer proxy.Close()
+	u, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("direct")) }))
+	defer direct.Close()
+	get := New(Options{Proxy: Through(u.Hostname(), port, "me", "pw", []string{"127.0.0.1"})})
+	var b bytes.Buffer
+	if err := get(t.Context(), "http://files.example/x", &b); err != nil || b.String() != "by proxy" || asked != "http://files.example/x Basic bWU6cHc=" {
+		t.Errorf("%q %q %v", &b, asked, err)
+	}
+	b.Reset()
+	if err := get(t.Context(), direct.URL, &b); err != nil || b.String() != "direct" {
+		t.Errorf("of no_proxy: %q %v", &b, err)
+	}
+	if Through("", 3128, "", "", nil) != nil || Through("p", 0, "", "", nil) != nil {
+		t.Error("half a proxy is one")
 	}
 }
 
