@@ -18,3 +18,11 @@ done
 # The transports are tested against libzmq and against Salt's own channel classes.
 echo "export BRINE_PYZMQ=$dir/3007/bin/python"
 echo "export BRINE_SALT_PYTHONS=$dir/3006/bin/python:$dir/3007/bin/python:$dir/3008/bin/python"
+# A client of Salt's HTTP interface.
+if [ ! -e "$dir/pepper/complete" ]; then
+	rm -rf "$dir/pepper"
+	python3 -m venv "$dir/pepper" >&2
+	"$dir/pepper/bin/pip" install --quiet --disable-pip-version-check salt-pepper >&2
+	touch "$dir/pepper/complete"
+fi
+echo "export BRINE_PEPPER=$dir/pepper/bin/pepper"

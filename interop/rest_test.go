@@ -1,0 +1,114 @@
+//go:build interop
+
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRestClients drives our master through its HTTP interface with clients that were written for Salt's: the pepper command of
+// the package index, over TCP, and a service that has nothing but Python's standard library, over a unix socket.
+func TestRestClients(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"tcp", "unix"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			port := ports(t, 1)[0]
+			s := newSite(t, "zeromq", "")
+			listen := fmt.Sprintf("port: %d, host: 127.0.0.1, disable_ssl: true", port)
+			if way == "unix" {
+				listen = "socket: " + s.dir + "/api.sock"
+			}
+			write(t, s.dir+"/users", "alice:secret\n")
+			text, err := os.ReadFile(s.config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, s.config(), string(text)+fmt.Sprintf(`
+auto_accept: true
+rest_cherrypy: {%s}
+netapi_enable_clients: [local, local_async, local_batch, runner, wheel]
+external_auth: {file: {^filename: %s/users, alice: ['.*', '@runner', '@wheel']}}
+`, listen, s.dir))
+			m := &ourMaster{site: s, t: t, root: t, line: "3007", id: "web1"}
+			m.up()
+			mark := m.bus.mark()
+			start(t, ours("salt-minion"), "-c", m.minion(t, "web1", ""))
+			m.bus.wait(mark, "salt/minion/web1/start")
+			if way == "unix" {
+				out, code := output(t, stock(t, "3007", "python"), "../examples/python-service/service.py", s.dir+"/api.sock", "alice", "secret", "web*", "test.echo", "hello")
+				if code != 0 || out != `{"web1": "hello"}`+"\n" {
+					t.Errorf("the service ended with %d and %q", code, out)
+				}
+				return
+			}
+			pepper(t, fmt.Sprintf("http://127.0.0.1:%d", port))
+		})
+	}
+}
+
+// pepper runs the pepper command against the interface at a URL.
+func pepper(t *testing.T, url string) {
+	program := os.Getenv("BRINE_PEPPER")
+	if program == "" {
+		t.Fatal("BRINE_PEPPER is not set: run this through make interop")
+	}
+	home := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want any
+	}{
+		{[]string{"*", "test.ping"}, map[string]any{"web1": true}},
+		{[]string{"--client=local", "web1", "cmd.run", "echo $X", "env={X: hi}"}, map[string]any{"web1": "hi"}},
+		{[]string{"--client=local_batch", "--batch", "1", "*", "test.ping"}, map[string]any{"web1": true}},
+		{[]string{"--client=runner", "test.metasyntactic", "locality=uk"}, []any{"wibble", "wobble", "wubble", "flob"}},
+		{[]string{"--client=wheel", "key.name_match", "match=web*"}, map[string]any{"minions": "web1"}},
+	} {
+		cmd := exec.Command(program, append([]string{"-u", url, "--username", "alice", "--password", "secret", "--eauth", "file"}, c.args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "PEPPERRC="+filepath.Join(home, "none"))
+		out, err := cmd.CombinedOutput()
+		var got any
+		if err != nil || json.Unmarshal(out, &got) != nil {
+			t.Errorf("pepper %q: %v\n%s", c.args, err, out)
+			continue
+		}
+		got = unwrapped(got)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("pepper %q (-want +got):\n%s", c.args, diff)
+		}
+	}
+}
+
+// unwrapped takes what functions returned out of the job ids, tags and times that pepper asks for (full_return).
+func unwrapped(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = unwrapped(v[i])
+		}
+		if len(v) == 1 {
+			return v[0]
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = unwrapped(v[k])
+		}
+		if r, ok := v["ret"]; ok {
+			return r
+		}
+		if data, ok := v["data"].(map[string]any); ok {
+			return data["return"]
+		}
+		if r, ok := v["return"]; ok && len(v) == 1 {
+			return r
+		}
+	}
+	return v
+}
