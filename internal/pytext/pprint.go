@@ -18,6 +18,14 @@ func Pretty(v any, indent int) string {
 	return p.out.String()
 }
 
+// PrettyText is how Pretty shows a long str that stands in column indent with allowance characters after it; level is the
+// number of collections around it, and 1 for a str alone.
+func PrettyText(s string, indent, allowance, level int) string {
+	p := &printer{perLevel: 1}
+	p.text(s, indent, allowance, level)
+	return p.out.String()
+}
+
 type printer struct {
 	out      strings.Builder
 	perLevel int

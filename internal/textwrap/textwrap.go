@@ -10,11 +10,25 @@ import (
 // Wrap is Python's textwrap.wrap(text, width): lines of at most width characters, without the blanks around breaks. Lines end
 // at white space, which becomes blanks, after hyphens that join words, around dashes of several hyphens, and, in words longer
 // than a line, after their last hyphen that fits or anywhere. A width below 1 counts as 1, where Python raises ValueError.
-func Wrap(text string, width int) []string {
+func Wrap(text string, width int) []string { return WrapOptions(text, width, Options{}) }
+
+// Options are those of Python's textwrap.wrap that are not as usual.
+type Options struct {
+	KeepLong    bool // break_long_words=False
+	KeepHyphens bool // break_on_hyphens=False
+	KeepBlanks  bool // expand_tabs=False, replace_whitespace=False
+}
+
+// WrapOptions is Wrap with options.
+func WrapOptions(text string, width int, o Options) []string {
 	width = max(width, 1)
 	var lines []string
-	for chunks := split(blank(text)); len(chunks) > 0; {
-		if len(lines) > 0 && chunks[0][0] == ' ' {
+	chars := []rune(text)
+	if !o.KeepBlanks {
+		chars = blank(text)
+	}
+	for chunks := split(chars, o.KeepHyphens); len(chunks) > 0; {
+		if len(lines) > 0 && isBlank(chunks[0][0]) {
 			chunks = chunks[1:]
 		}
 		var line [][]rune
@@ -26,9 +40,14 @@ func Wrap(text string, width int) []string {
 		}
 		if len(chunks) > 0 && len(chunks[0]) > width {
 			// As in Python, a full line gets an empty piece, which then is dropped in place of the blanks before it.
-			end := cutAt(chunks[0], width-size)
-			line = append(line, chunks[0][:end])
-			chunks[0] = chunks[0][end:]
+			if !o.KeepLong {
+				end := cutAt(chunks[0], width-size, o.KeepHyphens)
+				line = append(line, chunks[0][:end])
+				chunks[0] = chunks[0][end:]
+			} else if len(line) == 0 {
+				line = append(line, chunks[0])
+				chunks = chunks[1:]
+			}
 		}
 		if n := len(line); n > 0 && strings.TrimSpace(string(line[n-1])) == "" {
 			line = line[:n-1]
@@ -39,6 +58,8 @@ func Wrap(text string, width int) []string {
 	}
 	return lines
 }
+
+func isBlank(r rune) bool { return r == ' ' || r >= '\t' && r <= '\r' }
 
 // blank makes blanks of white space; tabs reach to the next multiple of eight characters.
 func blank(text string) []rune {
@@ -65,8 +86,8 @@ func blank(text string) []rune {
 }
 
 // cutAt tells how much of a word that is longer than a line goes into the room left.
-func cutAt(word []rune, room int) int {
-	for i := room - 1; i > 0; i-- {
+func cutAt(word []rune, room int, keepHyphens bool) int {
+	for i := room - 1; i > 0 && !keepHyphens; i-- {
 		if word[i] == '-' {
 			if slices.ContainsFunc(word[:i], func(r rune) bool { return r != '-' }) {
 				return i + 1
@@ -78,11 +99,11 @@ func cutAt(word []rune, room int) int {
 }
 
 // split parts text into runs of blanks, words, pieces of words that end with a hyphen, and dashes.
-func split(text []rune) [][]rune {
+func split(text []rune, keepHyphens bool) [][]rune {
 	var chunks [][]rune
 	start := 0
 	for i := 1; i <= len(text); i++ {
-		if i == len(text) || (text[i] == ' ') != (text[i-1] == ' ') || afterHyphen(text, start, i) || dash(text, i) {
+		if i == len(text) || isBlank(text[i]) != isBlank(text[i-1]) || !keepHyphens && (afterHyphen(text, start, i) || dash(text, i)) {
 			chunks = append(chunks, text[start:i])
 			start = i
 		}

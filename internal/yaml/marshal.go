@@ -309,3 +309,10 @@ func encodeBase64(b []byte) string {
 	}
 	return out.String()
 }
+
+// DoubleQuoted writes a text as a double quoted scalar on one line.
+func DoubleQuoted(s string) string {
+	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true}
+	e.doubleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
+	return e.out.String()
+}

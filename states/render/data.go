@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyjson"
@@ -77,6 +78,19 @@ func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 	return v, nil
 }
 
+// parseJSON reads JSON as Python does, which knows NaN and Infinity as well.
+func parseJSON(text string) (any, error) {
+	switch t := strings.TrimSpace(text); t {
+	case "NaN":
+		return math.NaN(), nil
+	case "Infinity":
+		return math.Inf(1), nil
+	case "-Infinity":
+		return math.Inf(-1), nil
+	}
+	return pyjson.ParseObject([]byte(text))
+}
+
 // renderJSON reads JSON.
 func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
 	text, err := textOf(in, "json")
@@ -89,9 +103,9 @@ func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 	if strings.TrimSpace(text) == "" {
 		return &pyobj.Dict{}, nil
 	}
-	v, err := pyjson.Parse([]byte(text))
+	v, err := parseJSON(text)
 	if err != nil {
 		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
 	}
-	return pyobj.From(v), nil
+	return v, nil
 }

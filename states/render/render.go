@@ -29,6 +29,8 @@ type renderer func(ctx context.Context, c *modules.Call, t *modules.Template, in
 // named gives a renderer by its name, nil if there is none.
 func named(name string) renderer {
 	switch name {
+	case "jinja":
+		return renderJinja
 	case "yaml":
 		return renderYAML
 	case "json":
@@ -38,7 +40,7 @@ func named(name string) renderer {
 }
 
 // Names are the renderers that there are, sorted.
-func Names() []string { return []string{"json", "yaml"} }
+func Names() []string { return []string{"jinja", "json", "yaml"} }
 
 // step is one renderer of a pipe.
 type step struct {

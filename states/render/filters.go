@@ -1,0 +1,165 @@
+package render
+
+import (
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// filter is one of Salt's filters, nil if there is none of the name.
+func (s *session) filter(name string) jinja.Filter {
+	if f := s.serialFilter(name); f != nil {
+		return f
+	}
+	if f := listFilter(name); f != nil {
+		return f
+	}
+	if f := regexFilter(name); f != nil {
+		return f
+	}
+	return nil
+}
+
+// saltTest is one of the tests that Salt adds, nil if there is none of the name.
+func saltTest(name string) jinja.Test {
+	switch name {
+	case "match":
+		return func(_ *jinja.Run, v any, a jinja.Args) (bool, error) {
+			re, text, err := pattern("test_match", v, a)
+			if err != nil {
+				return false, err
+			}
+			loc, err := re.Match(text)
+			return loc != nil, exceptionOf(err)
+		}
+	case "list":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (bool, error) {
+			_, ok := v.(*pyobj.List)
+			return ok, nil
+		}
+	}
+	return nil
+}
+
+func raised(kind, msg string) error { return &jinja.Error{Kind: kind, Msg: msg} }
+
+func exceptionOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return raised("error", err.Error())
+}
+
+// textArg is an argument that must be text.
+func textArg(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case pyobj.Markup:
+		return string(v), nil
+	case *jinja.Undefined:
+		return jinja.Str(v)
+	}
+	return "", raised("TypeError", "expected string or bytes-like object, got '"+pyobj.TypeName(v)+"'")
+}
+
+// pattern takes the arguments rgx, ignorecase and multiline.
+func pattern(fn string, v any, a jinja.Args) (*pyre.Regexp, string, error) {
+	args, err := a.Bind(fn, []string{"rgx", "ignorecase", "multiline"}, false, false)
+	if err != nil {
+		return nil, "", err
+	}
+	re, err := compile(args[0], args[1], args[2])
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := textArg(v)
+	return re, text, err
+}
+
+func compile(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
+	p, err := textArg(rgx)
+	if err != nil {
+		return nil, raised("TypeError", "first argument must be string or compiled pattern")
+	}
+	var flags pyre.Flags
+	if yes, err := jinja.Truth(ignoreCase); err != nil {
+		return nil, err
+	} else if yes {
+		flags |= pyre.IgnoreCase
+	}
+	if yes, err := jinja.Truth(multiline); err != nil {
+		return nil, err
+	} else if yes {
+		flags |= pyre.Multiline
+	}
+	re, err := pyre.Compile(p, flags)
+	return re, exceptionOf(err)
+}
+
+// groups is what a match gives: its groups, or the whole match.
+func groups(text string, loc []int) any {
+	if loc == nil {
+		return nil
+	}
+	if len(loc) == 2 {
+		return pyobj.Tuple{text[loc[0]:loc[1]]}
+	}
+	t := pyobj.Tuple{}
+	for i := 2; i+1 < len(loc); i += 2 {
+		if loc[i] < 0 {
+			t = append(t, nil)
+		} else {
+			t = append(t, text[loc[i]:loc[i+1]])
+		}
+	}
+	return t
+}
+
+func regexFilter(name string) jinja.Filter {
+	switch name {
+	case "regex_search", "regex_match":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			re, text, err := pattern(name, v, a)
+			if err != nil {
+				return nil, err
+			}
+			find := re.Search
+			if name == "regex_match" {
+				find = re.Match
+			}
+			loc, err := find(text)
+			if err != nil {
+				return nil, exceptionOf(err)
+			}
+			return groups(text, loc), nil
+		}
+	case "regex_replace":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("regex_replace", []string{"rgx", "val", "ignorecase", "multiline"}, false, false)
+			if err != nil {
+				return nil, err
+			}
+			re, err := compile(args[0], args[2], args[3])
+			if err != nil {
+				return nil, err
+			}
+			text, err := textArg(v)
+			if err != nil {
+				return nil, err
+			}
+			repl, err := textArg(args[1])
+			if err != nil {
+				return nil, err
+			}
+			out, _, err := re.Subn(repl, text, 0)
+			return out, exceptionOf(err)
+		}
+	case "regex_escape":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			text, err := textArg(v)
+			return pyre.Escape(text), err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,877 @@
+package jinja
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// maxWidth bounds widths and precisions in formats.
+const maxWidth = 1 << 20
+
+// percent is the operator % of a text.
+func (r *Run) percent(a any, s string, b any) (any, error) {
+	_, markup := a.(pyobj.Markup)
+	p := &percenter{r: r, s: s, markup: markup}
+	switch x := b.(type) {
+	case pyobj.Tuple:
+		p.args = x
+	case *pyobj.Dict:
+		p.dict, p.args, p.mapping = x, []any{b}, true
+	case *pyobj.List, *Range, *view:
+		p.args, p.mapping = []any{b}, true // these have __getitem__, which makes Python forgive them being left over
+		if _, ok := b.(*view); ok {
+			p.mapping = false
+		}
+	default:
+		p.args = []any{b}
+	}
+	out, err := p.run()
+	if err != nil {
+		return nil, err
+	}
+	return textLike(out, markup), nil
+}
+
+type percenter struct {
+	r       *Run
+	s       string
+	markup  bool
+	args    []any
+	dict    *pyobj.Dict
+	mapping bool
+	used    int
+	b       strings.Builder
+}
+
+func (p *percenter) next() (any, error) {
+	if p.used >= len(p.args) {
+		return nil, typeError("not enough arguments for format string")
+	}
+	p.used++
+	return p.args[p.used-1], nil
+}
+
+func (p *percenter) run() (string, error) {
+	named := false
+	for i := 0; i < len(p.s); {
+		j := strings.IndexByte(p.s[i:], '%')
+		if j < 0 {
+			p.b.WriteString(p.s[i:])
+			break
+		}
+		p.b.WriteString(p.s[i : i+j])
+		i += j + 1
+		n, byName, err := p.one(i)
+		if err != nil {
+			return "", err
+		}
+		named = named || byName
+		i = n
+		if p.b.Len() > maxText {
+			return "", tooLong()
+		}
+	}
+	if p.used < len(p.args) && !p.mapping && !named {
+		return "", typeError("not all arguments converted during string formatting")
+	}
+	return p.b.String(), nil
+}
+
+// one formats the conversion that begins at i, after the percent sign, and gives the index after it.
+func (p *percenter) one(i int) (int, bool, error) {
+	s := p.s
+	incomplete := func() (int, bool, error) { return 0, false, valueError("incomplete format") }
+	named := false
+	var v any
+	if i < len(s) && s[i] == '(' {
+		depth, j := 1, i+1
+		for ; j < len(s) && depth > 0; j++ {
+			switch s[j] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		if depth > 0 {
+			return 0, false, valueError("incomplete format key")
+		}
+		if p.dict == nil {
+			if p.mapping { // a list, say: its own error
+				_, err := p.r.subscript(p.args[0], s[i+1:j-1])
+				return 0, false, err
+			}
+			return 0, false, typeError("format requires a mapping")
+		}
+		x, ok := p.dict.Get(s[i+1 : j-1])
+		if !ok {
+			return 0, false, keyError(s[i+1 : j-1])
+		}
+		v, named, i = x, true, j
+	}
+	var f spec
+	f.align = '>'
+	for ; i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0; i++ {
+		switch s[i] {
+		case '-':
+			f.align = '<'
+		case '+':
+			f.sign = '+'
+		case ' ':
+			if f.sign == 0 {
+				f.sign = ' '
+			}
+		case '#':
+			f.alt = true
+		case '0':
+			f.zero = true
+		}
+	}
+	number := func() (int, error) {
+		if i < len(s) && s[i] == '*' {
+			i++
+			w, err := p.next()
+			if err != nil {
+				return 0, err
+			}
+			n, ok := integer(w)
+			if !ok {
+				return 0, typeError("* wants int")
+			}
+			if n > maxWidth {
+				return 0, tooLong()
+			}
+			return int(n), nil
+		}
+		n := 0
+		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
+			if n = n*10 + int(s[i]-'0'); n > maxWidth {
+				return 0, tooLong()
+			}
+		}
+		return n, nil
+	}
+	var err error
+	if f.width, err = number(); err != nil {
+		return 0, false, err
+	}
+	if f.width < 0 {
+		f.align, f.width = '<', -f.width
+	}
+	f.precision = -1
+	if i < len(s) && s[i] == '.' {
+		i++
+		if f.precision, err = number(); err != nil {
+			return 0, false, err
+		}
+		f.precision = max(f.precision, 0)
+	}
+	for i < len(s) && (s[i] == 'l' || s[i] == 'h' || s[i] == 'L') {
+		i++
+	}
+	if i >= len(s) {
+		return incomplete()
+	}
+	c, size := utf8.DecodeRuneInString(s[i:])
+	if c == '%' {
+		p.b.WriteByte('%')
+		return i + 1, named, nil
+	}
+	if strings.ContainsRune("diouxXeEfFgGcrsa", c) && !named {
+		if v, err = p.next(); err != nil {
+			return 0, false, err
+		}
+	}
+	text, err := p.convert(c, v, f, i)
+	if err != nil {
+		return 0, false, err
+	}
+	p.b.WriteString(text)
+	return i + size, named, nil
+}
+
+func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
+	if u, ok := v.(*Undefined); ok && u.kind == Strict && c != 'r' && c != 'a' {
+		return "", u.fail()
+	}
+	switch c {
+	case 's', 'r', 'a':
+		text := ""
+		switch {
+		case c != 's':
+			text = pyobj.Repr(v)
+			if c == 'a' {
+				text = ascii(text)
+			}
+			if p.markup {
+				text = Escape(text)
+			}
+		case p.markup:
+			m, err := escaped(v)
+			if err != nil {
+				return "", err
+			}
+			text = string(m)
+		default:
+			var err error
+			if text, err = Str(v); err != nil {
+				return "", err
+			}
+		}
+		if f.precision >= 0 {
+			text = firstRunes(text, f.precision)
+		}
+		return f.fillOut(text, ""), nil
+	case 'c':
+		if t, ok := isText(v); ok && runes(t) == 1 {
+			return f.fillOut(t, ""), nil
+		}
+		n, ok := integer(v)
+		if !ok {
+			return "", typeError("%%c requires int or char")
+		}
+		if n < 0 || n > 0x10ffff {
+			return "", raise("OverflowError", "%%c arg not in range(0x110000)")
+		}
+		return f.fillOut(string(rune(n)), ""), nil
+	case 'd', 'i', 'u', 'o', 'x', 'X':
+		if x, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
+			n, err := floatToInt(x)
+			if err != nil {
+				return "", err
+			}
+			v = n
+		}
+		if _, ok := v.(float64); ok || !isNumber(v) {
+			if c == 'd' || c == 'i' || c == 'u' {
+				return "", typeError("%%%c format: a real number is required, not %s", c, pyobj.TypeName(v))
+			}
+			return "", typeError("%%%c format: an integer is required, not %s", c, pyobj.TypeName(v))
+		}
+		if c == 'i' || c == 'u' {
+			c = 'd'
+		}
+		digits, negative := intDigits(toBig(v), byte(c))
+		if f.precision > len(digits) {
+			digits = strings.Repeat("0", f.precision-len(digits)) + digits
+		}
+		prefix := f.signOf(negative)
+		if f.alt && c != 'd' {
+			prefix += "0" + string(c)
+		}
+		return f.fillOut(digits, prefix), nil
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		if !isNumber(v) {
+			return "", typeError("must be real number, not %s", pyobj.TypeName(v))
+		}
+		x, err := toFloat(v)
+		if err != nil {
+			return "", err
+		}
+		if f.precision < 0 {
+			f.precision = 6
+		}
+		digits, negative := floatDigits(x, byte(c), f.precision, f.alt)
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			f.zero = false
+		}
+		return f.fillOut(digits, f.signOf(negative)), nil
+	}
+	return "", valueError("unsupported format character '%c' (%#x) at index %d", c, c, runes(p.s[:at]))
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func ascii(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		switch {
+		case c < 0x80:
+			b.WriteRune(c)
+		case c <= 0xff:
+			b.WriteString("\\x" + hexPad(c, 2))
+		case c <= 0xffff:
+			b.WriteString("\\u" + hexPad(c, 4))
+		default:
+			b.WriteString("\\U" + hexPad(c, 8))
+		}
+	}
+	return b.String()
+}
+
+func hexPad(c rune, n int) string {
+	s := strconv.FormatInt(int64(c), 16)
+	return strings.Repeat("0", max(n-len(s), 0)) + s
+}
+
+// intDigits are the digits of an integer without its sign.
+func intDigits(n *big.Int, verb byte) (string, bool) {
+	base := 10
+	switch verb {
+	case 'o':
+		base = 8
+	case 'x', 'X':
+		base = 16
+	case 'b':
+		base = 2
+	}
+	s := new(big.Int).Abs(n).Text(base)
+	if verb == 'X' {
+		s = strings.ToUpper(s)
+	}
+	return s, n.Sign() < 0
+}
+
+// floatDigits are the digits of a float without its sign.
+func floatDigits(x float64, verb byte, precision int, alt bool) (string, bool) {
+	negative := math.Signbit(x) && !math.IsNaN(x)
+	x = math.Abs(x)
+	small := verb | 0x20
+	var s string
+	switch {
+	case math.IsNaN(x):
+		s = "nan"
+	case math.IsInf(x, 0):
+		s = "inf"
+	case small == 'g':
+		s = general(x, precision, alt)
+	default:
+		s = strconv.FormatFloat(x, small, precision, 64)
+		if alt && precision == 0 {
+			if i := strings.IndexByte(s, 'e'); i >= 0 {
+				s = s[:i] + "." + s[i:]
+			} else {
+				s += "."
+			}
+		}
+	}
+	if verb < 'a' {
+		s = strings.ToUpper(s)
+	}
+	return s, negative
+}
+
+// general is C's %g.
+func general(x float64, precision int, alt bool) string {
+	precision = max(precision, 1)
+	e := strconv.FormatFloat(x, 'e', precision-1, 64)
+	exp, _ := strconv.Atoi(e[strings.IndexByte(e, 'e')+1:])
+	s := e
+	if exp >= -4 && exp < precision {
+		s = strconv.FormatFloat(x, 'f', precision-1-exp, 64)
+	}
+	if alt {
+		return s
+	}
+	mantissa, tail, scientific := strings.Cut(s, "e")
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	if scientific {
+		return mantissa + "e" + tail
+	}
+	return mantissa
+}
+
+func floatToInt(x float64) (any, error) {
+	if math.IsNaN(x) {
+		return nil, valueError("cannot convert float NaN to integer")
+	}
+	if math.IsInf(x, 0) {
+		return nil, raise("OverflowError", "cannot convert float infinity to integer")
+	}
+	n, _ := big.NewFloat(x).Int(nil)
+	return pyobj.Int(n), nil
+}
+
+// spec is a format specification.
+type spec struct {
+	fill      string
+	align     byte // < > ^ = or 0
+	sign      byte
+	alt, zero bool
+	width     int
+	group     byte
+	precision int
+	verb      byte
+}
+
+func (f *spec) signOf(negative bool) string {
+	switch {
+	case negative:
+		return "-"
+	case f.sign == '+' || f.sign == ' ':
+		return string(f.sign)
+	}
+	return ""
+}
+
+// fillOut brings a text to the width.
+func (f *spec) fillOut(s, prefix string) string {
+	lack := f.width - runes(s) - len(prefix)
+	if lack <= 0 {
+		return prefix + s
+	}
+	fill := f.fill
+	if fill == "" {
+		fill = " "
+	}
+	align := f.align
+	if f.zero && align != '<' {
+		fill, align = "0", '='
+	}
+	switch align {
+	case '<':
+		return prefix + s + strings.Repeat(fill, lack)
+	case '^':
+		return strings.Repeat(fill, lack/2) + prefix + s + strings.Repeat(fill, lack-lack/2)
+	case '=':
+		return prefix + strings.Repeat(fill, lack) + s
+	}
+	return strings.Repeat(fill, lack) + prefix + s
+}
+
+// parseSpec reads what stands after the colon of a replacement field.
+func parseSpec(s string) (f spec, ok bool) {
+	f.precision = -1
+	isAlign := func(c byte) bool { return c == '<' || c == '>' || c == '^' || c == '=' }
+	_, n := utf8.DecodeRuneInString(s)
+	if n > 0 && n < len(s) && isAlign(s[n]) {
+		f.fill, f.align, s = s[:n], s[n], s[n+1:]
+	} else if s != "" && isAlign(s[0]) {
+		f.align, s = s[0], s[1:]
+	}
+	if s != "" && (s[0] == '+' || s[0] == '-' || s[0] == ' ') {
+		f.sign, s = s[0], s[1:]
+	}
+	s = strings.TrimPrefix(s, "z")
+	if strings.HasPrefix(s, "#") {
+		f.alt, s = true, s[1:]
+	}
+	if strings.HasPrefix(s, "0") {
+		if f.align == 0 {
+			f.align = '='
+		}
+		if f.fill == "" {
+			f.fill = "0"
+		}
+		s = s[1:]
+	}
+	number := func() (int, bool) {
+		n, i := 0, 0
+		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
+			if n = n*10 + int(s[i]-'0'); n > maxWidth {
+				return 0, false
+			}
+		}
+		s = s[i:]
+		return n, true
+	}
+	if f.width, ok = number(); !ok {
+		return f, false
+	}
+	if s != "" && (s[0] == ',' || s[0] == '_') {
+		f.group, s = s[0], s[1:]
+	}
+	if strings.HasPrefix(s, ".") {
+		s = s[1:]
+		if s == "" || s[0] < '0' || s[0] > '9' {
+			return f, false
+		}
+		if f.precision, ok = number(); !ok {
+			return f, false
+		}
+	}
+	if len(s) == 1 {
+		f.verb, s = s[0], ""
+	}
+	return f, s == ""
+}
+
+func group(digits string, sep byte, every int) string {
+	if sep == 0 {
+		return digits
+	}
+	head, tail := digits, ""
+	if i := strings.IndexAny(digits, ".e%"); i >= 0 {
+		head, tail = digits[:i], digits[i:]
+	}
+	var b strings.Builder
+	for i := range len(head) {
+		if i > 0 && (len(head)-i)%every == 0 {
+			b.WriteByte(sep)
+		}
+		b.WriteByte(head[i])
+	}
+	return b.String() + tail
+}
+
+// formatValue is Python's format(v, spec).
+func formatValue(v any, text string) (string, error) {
+	if text == "" {
+		return Str(v)
+	}
+	if u, ok := v.(*Undefined); ok {
+		if u.kind == Strict {
+			return "", u.fail()
+		}
+		return "", typeError("unsupported format string passed to %s.__format__", u.TypeName())
+	}
+	f, ok := parseSpec(text)
+	bad := func() (string, error) {
+		return "", valueError("Invalid format specifier '%s' for object of type '%s'", text, shortType(v))
+	}
+	unknown := func() (string, error) {
+		return "", valueError("Unknown format code '%c' for object of type '%s'", f.verb, shortType(v))
+	}
+	s, isStr := isText(v)
+	switch {
+	case isStr:
+		if !ok {
+			return bad()
+		}
+		if f.verb != 0 && f.verb != 's' {
+			return unknown()
+		}
+		if f.sign != 0 {
+			return "", valueError("Sign not allowed in string format specifier")
+		}
+		if f.align == '=' {
+			if f.fill == "0" {
+				f.align = '<'
+			} else {
+				return "", valueError("'=' alignment not allowed in string format specifier")
+			}
+		}
+		if f.align == 0 {
+			f.align = '<'
+		}
+		if f.precision >= 0 {
+			s = firstRunes(s, f.precision)
+		}
+		return f.fillOut(s, ""), nil
+	case isNumber(v):
+		if !ok {
+			return bad()
+		}
+		if b, isBool := v.(bool); isBool && f.verb == 0 && f.width == 0 {
+			return pytext.Str(b), nil
+		}
+		return formatNumber(v, f, unknown)
+	}
+	return "", typeError("unsupported format string passed to %s.__format__", shortType(v))
+}
+
+func formatNumber(v any, f spec, unknown func() (string, error)) (string, error) {
+	if f.align == 0 {
+		f.align = '>'
+	}
+	x, isFloat := v.(float64)
+	every, prefix := 3, ""
+	var digits string
+	var negative bool
+	switch f.verb {
+	case 0, 'd', 'n', 'b', 'o', 'x', 'X', 'c':
+		if isFloat {
+			if f.verb != 0 && f.verb != 'n' {
+				return unknown()
+			}
+			break
+		}
+		if f.precision >= 0 {
+			return "", valueError("Precision not allowed in integer format specifier")
+		}
+		if f.verb == 'c' {
+			n, _ := integer(v)
+			return f.fillOut(string(rune(n)), ""), nil
+		}
+		verb := f.verb
+		if verb == 0 || verb == 'n' {
+			verb = 'd'
+		}
+		digits, negative = intDigits(toBig(v), verb)
+		if verb != 'd' {
+			every = 4
+			if f.alt {
+				prefix = "0" + string(verb)
+			}
+		}
+		return f.number(digits, f.signOf(negative)+prefix, every), nil
+	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
+	default:
+		return unknown()
+	}
+	if !isFloat {
+		var err error
+		if x, err = toFloat(v); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case f.verb == '%':
+		if f.precision < 0 {
+			f.precision = 6
+		}
+		digits, negative = floatDigits(x*100, 'f', f.precision, f.alt)
+		digits += "%"
+	case f.verb == 0 && f.precision < 0:
+		digits = pytext.Float(math.Abs(x))
+		negative = math.Signbit(x) && !math.IsNaN(x)
+	case f.verb == 0 || f.verb == 'n':
+		p := f.precision
+		digits, negative = floatDigits(x, 'g', p, f.alt)
+		if f.verb == 0 && !strings.ContainsAny(digits, ".en") {
+			digits += ".0"
+		}
+	default:
+		if f.precision < 0 {
+			f.precision = 6
+		}
+		digits, negative = floatDigits(x, f.verb, f.precision, f.alt)
+	}
+	return f.number(digits, f.signOf(negative), 3), nil
+}
+
+// number groups the digits and brings them to the width; zeros that fill are grouped too.
+func (f *spec) number(digits, prefix string, every int) string {
+	grouped := group(digits, f.group, every)
+	if f.group != 0 && f.align == '=' && f.fill == "0" {
+		for len(prefix)+len(grouped) < f.width {
+			digits = "0" + digits
+			next := group(digits, f.group, every)
+			if len(prefix)+len(next) > f.width && next[1] == f.group {
+				digits = digits[1:]
+				break
+			}
+			grouped = next
+		}
+	}
+	return f.fillOut(grouped, prefix)
+}
+
+// format is str.format, with the sandbox's look-ups.
+func (r *Run) format(s string, markup bool, args []any, kw func(string) (any, bool)) (string, error) {
+	f := &formatter{r: r, args: args, kw: kw, markup: markup, auto: -1}
+	return f.expand(s, 2)
+}
+
+type formatter struct {
+	r      *Run
+	args   []any
+	kw     func(string) (any, bool)
+	markup bool
+	auto   int // the last number given to {}, -1 before, -2 when numbers are written
+	used   bool
+}
+
+func (f *formatter) expand(s string, depth int) (string, error) {
+	if depth < 0 {
+		return "", valueError("Max string recursion exceeded")
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '}':
+			if i+1 < len(s) && s[i+1] == '}' {
+				b.WriteByte('}')
+				i++
+				continue
+			}
+			return "", valueError("Single '}' encountered in format string")
+		case '{':
+			if i+1 < len(s) && s[i+1] == '{' {
+				b.WriteByte('{')
+				i++
+				continue
+			}
+			if i+1 == len(s) {
+				return "", valueError("Single '{' encountered in format string")
+			}
+			end, level, bracket := i+1, 1, false
+			for ; end < len(s); end++ {
+				switch s[end] {
+				case '[':
+					bracket = true
+				case ']':
+					bracket = false
+				case '{':
+					if !bracket {
+						level++
+					}
+				case '}':
+					if !bracket {
+						level--
+					}
+				}
+				if level == 0 {
+					break
+				}
+			}
+			if level > 0 {
+				return "", valueError("expected '}' before end of string")
+			}
+			text, err := f.field(s[i+1:end], depth)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(text)
+			i = end
+		default:
+			b.WriteByte(c)
+		}
+		if b.Len() > maxText {
+			return "", tooLong()
+		}
+	}
+	return b.String(), nil
+}
+
+// field formats what stands between braces.
+func (f *formatter) field(s string, depth int) (string, error) {
+	name, conversion, format := s, "", ""
+	bracket := false
+	for i := range len(s) {
+		c := s[i]
+		if c == '[' {
+			bracket = true
+		} else if c == ']' {
+			bracket = false
+		}
+		if bracket || c != '!' && c != ':' {
+			continue
+		}
+		name = s[:i]
+		if c == ':' {
+			format = s[i+1:]
+			break
+		}
+		rest := s[i+1:]
+		if rest == "" {
+			return "", valueError("end of string while looking for conversion specifier")
+		}
+		conversion = rest[:1]
+		if len(rest) > 1 {
+			if rest[1] != ':' {
+				return "", valueError("expected ':' after conversion specifier")
+			}
+			format = rest[2:]
+		}
+		break
+	}
+	v, err := f.value(name)
+	if err != nil {
+		return "", err
+	}
+	switch conversion {
+	case "":
+	case "s":
+		if v, err = anyStr(v); err != nil {
+			return "", err
+		}
+	case "r":
+		v = pyobj.Repr(v)
+	case "a":
+		v = ascii(pyobj.Repr(v))
+	default:
+		return "", valueError("Unknown conversion specifier %s", conversion)
+	}
+	if strings.ContainsAny(format, "{}") {
+		if format, err = f.expand(format, depth-1); err != nil {
+			return "", err
+		}
+	}
+	if _, safe := v.(pyobj.Markup); safe && f.markup && format == "" {
+		return Str(v)
+	}
+	text, err := formatValue(v, format)
+	if f.markup && err == nil {
+		text = Escape(text)
+	}
+	return text, err
+}
+
+func anyStr(v any) (any, error) {
+	s, err := Str(v)
+	return s, err
+}
+
+// value looks a field name up: first the argument, then attributes and items.
+func (f *formatter) value(name string) (any, error) {
+	end := strings.IndexAny(name, ".[")
+	if end < 0 {
+		end = len(name)
+	}
+	first, rest := name[:end], name[end:]
+	var v any
+	if n, err := strconv.Atoi(first); first == "" || err == nil && first[0] != '+' && first[0] != '-' {
+		if first == "" {
+			if f.auto == -2 {
+				return nil, valueError("cannot switch from manual field specification to automatic field numbering")
+			}
+			f.auto++
+			n = f.auto
+		} else {
+			if f.auto >= 0 {
+				return nil, valueError("cannot switch from automatic field numbering to manual field specification")
+			}
+			f.auto = -2
+		}
+		if n >= len(f.args) {
+			return nil, raise("IndexError", "Replacement index %d out of range for positional args tuple", n)
+		}
+		v = f.args[n]
+	} else {
+		x, ok := f.kw(first)
+		if !ok {
+			return nil, keyError(first)
+		}
+		v = x
+	}
+	for rest != "" {
+		var err error
+		if rest[0] == '.' {
+			end := strings.IndexAny(rest[1:], ".[")
+			attr := rest[1:]
+			if end >= 0 {
+				attr, rest = rest[1:1+end], rest[1+end:]
+			} else {
+				rest = ""
+			}
+			if attr == "" {
+				return nil, valueError("Empty attribute in format string")
+			}
+			v, err = f.r.GetAttr(v, attr)
+		} else {
+			end := strings.IndexByte(rest, ']')
+			if end < 0 {
+				return nil, valueError("Missing ']' in format string")
+			}
+			key := any(rest[1:end])
+			if n, err := strconv.ParseInt(rest[1:end], 10, 64); err == nil {
+				key = n
+			}
+			if rest = rest[end+1:]; rest != "" && rest[0] != '.' && rest[0] != '[' {
+				return nil, valueError("Only '.' or '[' may follow ']' in format field specifier")
+			}
+			v, err = f.r.GetItem(v, key)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,706 @@
+package jinja
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// kind is the type of a token.
+type kind uint8
+
+const (
+	tEOF kind = iota
+	tData
+	tVariableBegin
+	tVariableEnd
+	tBlockBegin
+	tBlockEnd
+	tName
+	tString
+	tInteger
+	tFloat
+	// operators
+	tAdd
+	tAssign
+	tColon
+	tComma
+	tDiv
+	tDot
+	tEq
+	tFloorDiv
+	tGt
+	tGtEq
+	tLBrace
+	tLBracket
+	tLParen
+	tLt
+	tLtEq
+	tMod
+	tMul
+	tNe
+	tPipe
+	tPow
+	tRBrace
+	tRBracket
+	tRParen
+	tSemicolon
+	tSub
+	tTilde
+)
+
+// String is what error messages call a token of the kind.
+func (k kind) String() string {
+	switch k {
+	case tEOF:
+		return "end of template"
+	case tData:
+		return "template data / text"
+	case tVariableBegin:
+		return "begin of print statement"
+	case tVariableEnd:
+		return "end of print statement"
+	case tBlockBegin:
+		return "begin of statement block"
+	case tBlockEnd:
+		return "end of statement block"
+	case tName:
+		return "name"
+	case tString:
+		return "string"
+	case tInteger:
+		return "integer"
+	case tFloat:
+		return "float"
+	}
+	for i := range operators {
+		if operators[i].kind == k {
+			return operators[i].text
+		}
+	}
+	return "?"
+}
+
+// operators, the longer ones first.
+var operators = [...]struct {
+	text string
+	kind kind
+}{
+	{"//", tFloorDiv}, {"**", tPow}, {"==", tEq}, {"!=", tNe}, {">=", tGtEq}, {"<=", tLtEq},
+	{"+", tAdd}, {"-", tSub}, {"/", tDiv}, {"*", tMul}, {"%", tMod}, {"~", tTilde}, {"[", tLBracket}, {"]", tRBracket},
+	{"(", tLParen}, {")", tRParen}, {"{", tLBrace}, {"}", tRBrace}, {">", tGt}, {"<", tLt}, {"=", tAssign}, {".", tDot},
+	{":", tColon}, {"|", tPipe}, {",", tComma}, {";", tSemicolon},
+}
+
+type token struct {
+	kind  kind
+	line  int
+	text  string // of names, strings and data
+	value any    // of numbers
+}
+
+// describe is the token in error messages.
+func (t token) describe() string {
+	if t.kind == tName {
+		return t.text
+	}
+	return t.kind.String()
+}
+
+// lexer cuts a template into tokens, by the rules of jinja2/lexer.py.
+type lexer struct {
+	s    *Syntax
+	src  string
+	pos  int
+	line int
+	toks []token
+	err  *Error
+	// starting tells that the last match ended with a line break.
+	starting bool
+	// stripped are line breaks that were dropped before a "-" and still count.
+	stripped int
+}
+
+func (l *lexer) fail(line int, format string, args ...any) *Error {
+	e := raise("TemplateSyntaxError", format, args...)
+	e.Line = line
+	return e
+}
+
+// lex gives the tokens of a template. The source has "\n" as its only line ends.
+func lex(s *Syntax, src string) ([]token, *Error) {
+	l := &lexer{s: s, src: src, line: 1, starting: true, toks: make([]token, 0, len(src)/8+8)}
+	for l.pos < len(l.src) && l.err == nil {
+		l.root()
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return append(l.toks, token{kind: tEOF, line: l.line}), nil
+}
+
+// normalize makes "\n" of all line ends and drops one at the end.
+func normalize(src string, keepTrailing bool) string {
+	if strings.Contains(src, "\r") {
+		src = strings.ReplaceAll(strings.ReplaceAll(src, "\r\n", "\n"), "\r", "\n")
+	}
+	if !keepTrailing {
+		src = strings.TrimSuffix(src, "\n")
+	}
+	return src
+}
+
+func (l *lexer) emit(k kind, text string) {
+	l.toks = append(l.toks, token{kind: k, line: l.line, text: text})
+}
+
+// what begins at a place in the text
+const (
+	beginNothing = iota
+	beginComment
+	beginBlock
+	beginVariable
+	beginLineStatement
+	beginLineComment
+	beginRaw
+)
+
+// opening finds what begins at position i, and how long its mark is with a sign.
+func (l *lexer) opening(i int) (what, length int, sign byte) {
+	rest := l.src[i:]
+	s := l.s
+	if strings.HasPrefix(rest, s.BlockStart) {
+		if n, sign := l.rawBegin(rest); n > 0 {
+			return beginRaw, n, sign
+		}
+	}
+	best, bestLen := beginNothing, 0
+	// The longest mark wins; among equals the order is that of Python's sort, by name, from the end.
+	try := func(what int, mark string) {
+		if mark != "" && len(mark) > bestLen && strings.HasPrefix(rest, mark) {
+			best, bestLen = what, len(mark)
+		}
+	}
+	try(beginVariable, s.VariableStart)
+	try(beginComment, s.CommentStart)
+	try(beginBlock, s.BlockStart)
+	if p := s.LineStatementPrefix; p != "" && (i == 0 || l.src[i-1] == '\n') {
+		blank := len(rest) - len(strings.TrimLeft(rest, " \t\v"))
+		if len(p) > bestLen && strings.HasPrefix(rest[blank:], p) {
+			best, bestLen = beginLineStatement, blank+len(p)
+		}
+	}
+	if p := s.LineCommentPrefix; p != "" {
+		blank := len(rest) - len(strings.TrimLeft(rest, " \t\v\f\r"))
+		r, _ := utf8.DecodeLastRuneInString(l.src[:i])
+		atStart := i == 0 || l.src[i-1] == '\n' || !unicode.IsSpace(r)
+		if atStart && strings.HasPrefix(rest[blank:], p) && (best == beginNothing || len(p) > bestLen || best == beginLineStatement && len(p) > len(s.LineStatementPrefix)) {
+			best, bestLen = beginLineComment, blank+len(p)
+		}
+	}
+	if best == beginNothing {
+		return best, 0, 0
+	}
+	if len(rest) > bestLen && (rest[bestLen] == '-' || rest[bestLen] == '+') {
+		return best, bestLen + 1, rest[bestLen]
+	}
+	return best, bestLen, 0
+}
+
+func spaces(s string) int { return len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace)) }
+
+// rawBegin matches {% raw %}.
+func (l *lexer) rawBegin(rest string) (length int, sign byte) {
+	n := len(l.s.BlockStart)
+	if len(rest) > n && (rest[n] == '-' || rest[n] == '+') {
+		sign = rest[n]
+		n++
+	}
+	n += spaces(rest[n:])
+	if !strings.HasPrefix(rest[n:], "raw") {
+		return 0, 0
+	}
+	n += 3
+	n += spaces(rest[n:])
+	if strings.HasPrefix(rest[n:], "-"+l.s.BlockEnd) {
+		n += 1 + len(l.s.BlockEnd)
+		return n + spaces(rest[n:]), sign
+	}
+	if strings.HasPrefix(rest[n:], l.s.BlockEnd) {
+		return n + len(l.s.BlockEnd), sign
+	}
+	return 0, 0
+}
+
+// root reads text up to the next mark, and what the mark begins.
+func (l *lexer) root() {
+	from := l.pos
+	what, length, at := beginNothing, 0, len(l.src)
+	var sign byte
+	for i := from; i < len(l.src); i++ {
+		if !l.maybe(i) {
+			continue
+		}
+		if what, length, sign = l.opening(i); what != beginNothing {
+			at = i
+			break
+		}
+	}
+	text := l.src[from:at]
+	if what == beginNothing {
+		l.data(text)
+		l.pos = len(l.src)
+		return
+	}
+	l.strip(text, sign, what != beginVariable)
+	mark := l.src[at : at+length]
+	l.starting = strings.HasSuffix(mark, "\n")
+	l.pos = at + length
+	switch what {
+	case beginVariable:
+		l.emit(tVariableBegin, "")
+		l.line += strings.Count(mark, "\n")
+		l.inside(tVariableEnd, l.s.VariableEnd, false)
+	case beginBlock:
+		l.emit(tBlockBegin, "")
+		l.line += strings.Count(mark, "\n")
+		l.inside(tBlockEnd, l.s.BlockEnd, l.s.TrimBlocks)
+	case beginLineStatement:
+		l.emit(tBlockBegin, "")
+		l.inside(tBlockEnd, "", false)
+	case beginRaw:
+		l.line += strings.Count(mark, "\n")
+		l.raw()
+	case beginComment:
+		l.line += strings.Count(mark, "\n")
+		l.comment()
+	case beginLineComment:
+		end := strings.IndexByte(l.src[l.pos:], '\n')
+		if end < 0 {
+			end = len(l.src) - l.pos
+		}
+		l.pos += end
+		l.starting = false
+	}
+}
+
+// maybe tells whether a mark may begin at i, cheaply.
+func (l *lexer) maybe(i int) bool {
+	c := l.src[i]
+	s := l.s
+	if c == s.BlockStart[0] || c == s.VariableStart[0] || c == s.CommentStart[0] {
+		return true
+	}
+	return s.LineStatementPrefix != "" || s.LineCommentPrefix != ""
+}
+
+// strip emits the text before a mark, without the blanks that the mark's sign or the option lstrip_blocks takes away.
+func (l *lexer) strip(text string, sign byte, block bool) {
+	switch {
+	case sign == '-':
+		kept := strings.TrimRightFunc(text, pySpace)
+		l.data(kept)
+		l.line += strings.Count(text[len(kept):], "\n")
+	case sign != '+' && l.s.LstripBlocks && block:
+		start := strings.LastIndexByte(text, '\n') + 1
+		if (start > 0 || l.starting) && start < len(text) && strings.TrimFunc(text[start:], unicode.IsSpace) == "" {
+			text = text[:start]
+		}
+		l.data(text)
+	default:
+		l.data(text)
+	}
+}
+
+func pySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+func (l *lexer) data(text string) {
+	if text != "" {
+		l.emit(tData, text)
+		l.line += strings.Count(text, "\n")
+	}
+}
+
+// ending matches the end of a block or comment at the place, with its sign; 0 if it is not there.
+func (l *lexer) ending(i int, mark string, trim bool) int {
+	rest := l.src[i:]
+	switch {
+	case strings.HasPrefix(rest, "+"+mark):
+		return 1 + len(mark)
+	case strings.HasPrefix(rest, "-"+mark):
+		n := 1 + len(mark)
+		return n + spaces(rest[n:])
+	case strings.HasPrefix(rest, mark):
+		n := len(mark)
+		if trim && strings.HasPrefix(rest[n:], "\n") {
+			n++
+		}
+		return n
+	}
+	return 0
+}
+
+func (l *lexer) skip(n int) {
+	part := l.src[l.pos : l.pos+n]
+	l.line += strings.Count(part, "\n")
+	l.starting = strings.HasSuffix(part, "\n")
+	l.pos += n
+}
+
+func (l *lexer) comment() {
+	for i := l.pos; i < len(l.src); i++ {
+		if n := l.ending(i, l.s.CommentEnd, l.s.TrimBlocks); n > 0 {
+			l.skip(i + n - l.pos)
+			return
+		}
+	}
+	l.err = l.fail(l.line, "Missing end of comment tag")
+}
+
+// raw reads up to {% endraw %}.
+func (l *lexer) raw() {
+	for i := l.pos; i < len(l.src); i++ {
+		if !strings.HasPrefix(l.src[i:], l.s.BlockStart) {
+			continue
+		}
+		j := i + len(l.s.BlockStart)
+		var sign byte
+		if j < len(l.src) && (l.src[j] == '-' || l.src[j] == '+') {
+			sign = l.src[j]
+			j++
+		}
+		j += spaces(l.src[j:])
+		if !strings.HasPrefix(l.src[j:], "endraw") {
+			continue
+		}
+		j += len("endraw")
+		j += spaces(l.src[j:])
+		n := l.ending(j, l.s.BlockEnd, l.s.TrimBlocks)
+		if n == 0 {
+			continue
+		}
+		l.strip(l.src[l.pos:i], sign, true)
+		l.pos = i
+		l.skip(j + n - i)
+		return
+	}
+	l.err = l.fail(l.line, "Missing end of raw directive")
+}
+
+// inside reads the tokens of a tag up to its end; mark "" is the end of a line.
+func (l *lexer) inside(end kind, mark string, trim bool) {
+	var open []byte
+	for {
+		if len(open) == 0 {
+			if mark == "" {
+				n := 0
+				for l.pos+n < len(l.src) && l.src[l.pos+n] != '\n' && unicode.IsSpace(rune(l.src[l.pos+n])) {
+					n++
+				}
+				if l.pos+n == len(l.src) || l.src[l.pos+n] == '\n' {
+					l.emit(end, "")
+					if l.pos+n < len(l.src) {
+						n++
+					}
+					l.skip(n)
+					l.starting = true
+					return
+				}
+			} else if n := l.closing(end, mark, trim); n > 0 {
+				l.emit(end, "")
+				l.skip(n)
+				return
+			}
+		}
+		if l.pos >= len(l.src) {
+			return // the parser finds the end of the template
+		}
+		if n := spaces(l.src[l.pos:]); n > 0 {
+			l.skip(n)
+			continue
+		}
+		if l.number() || l.name() || l.str() {
+			if l.err != nil {
+				return
+			}
+			continue
+		}
+		if open = l.operator(open); l.err != nil {
+			return
+		}
+	}
+}
+
+func (l *lexer) closing(end kind, mark string, trim bool) int {
+	if end == tVariableEnd && strings.HasPrefix(l.src[l.pos:], "+"+mark) {
+		return 0 // a variable's end knows no plus
+	}
+	return l.ending(l.pos, mark, trim)
+}
+
+func (l *lexer) operator(open []byte) []byte {
+	rest := l.src[l.pos:]
+	for i := range operators {
+		op := &operators[i]
+		if !strings.HasPrefix(rest, op.text) {
+			continue
+		}
+		switch op.kind {
+		case tLBrace:
+			open = append(open, '}')
+		case tLParen:
+			open = append(open, ')')
+		case tLBracket:
+			open = append(open, ']')
+		case tRBrace, tRParen, tRBracket:
+			if len(open) == 0 {
+				l.err = l.fail(l.line, "unexpected '%s'", op.text)
+				return open
+			}
+			want := open[len(open)-1]
+			open = open[:len(open)-1]
+			if want != op.text[0] {
+				l.err = l.fail(l.line, "unexpected '%s', expected '%c'", op.text, want)
+				return open
+			}
+		}
+		l.emit(op.kind, op.text)
+		l.skip(len(op.text))
+		return open
+	}
+	r, _ := utf8.DecodeRuneInString(rest)
+	l.err = l.fail(l.line, "unexpected char %s at %d", pyobj.Repr(string(r)), utf8.RuneCountInString(l.src[:l.pos]))
+	return open
+}
+
+func (l *lexer) name() bool {
+	rest := l.src[l.pos:]
+	n := 0
+	for i, r := range rest {
+		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.N, r) {
+			break
+		}
+		n = i + utf8.RuneLen(r)
+	}
+	if n == 0 {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(rest)
+	if unicode.Is(unicode.N, first) && !unicode.Is(unicode.Nl, first) {
+		l.err = l.fail(l.line, "Invalid character in identifier")
+		return true
+	}
+	l.emit(tName, rest[:n])
+	l.skip(n)
+	return true
+}
+
+func (l *lexer) str() bool {
+	q := l.src[l.pos]
+	if q != '"' && q != '\'' {
+		return false
+	}
+	for i := l.pos + 1; i < len(l.src); i++ {
+		switch l.src[i] {
+		case '\\':
+			i++
+		case q:
+			text, msg := unescape(l.src[l.pos+1 : i])
+			if msg != "" {
+				l.err = l.fail(l.line, "%s", msg)
+				return true
+			}
+			l.emit(tString, text)
+			l.skip(i + 1 - l.pos)
+			return true
+		}
+	}
+	return false
+}
+
+// unescape is Python's codec unicode-escape.
+func unescape(s string) (string, string) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		hex := func(n int) string {
+			if i+n < len(s)+0 && i+n <= len(s)-1 {
+				if v, err := strconv.ParseUint(s[i+1:i+1+n], 16, 32); err == nil {
+					b.WriteRune(rune(v))
+					i += n
+					return ""
+				}
+			}
+			return "truncated \\" + string(s[i]) + strings.Repeat("X", n) + " escape"
+		}
+		msg := ""
+		switch c := s[i]; c {
+		case '\n':
+		case '\\', '\'', '"':
+			b.WriteByte(c)
+		case 'a':
+			b.WriteByte(7)
+		case 'b':
+			b.WriteByte(8)
+		case 'f':
+			b.WriteByte(12)
+		case 'n':
+			b.WriteByte('\n')
+		case 'r':
+			b.WriteByte('\r')
+		case 't':
+			b.WriteByte('\t')
+		case 'v':
+			b.WriteByte(11)
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			n, j := 0, i
+			for ; j < len(s) && j < i+3 && s[j] >= '0' && s[j] <= '7'; j++ {
+				n = n*8 + int(s[j]-'0')
+			}
+			b.WriteRune(rune(n))
+			i = j - 1
+		case 'x':
+			msg = hex(2)
+		case 'u':
+			msg = hex(4)
+		case 'U':
+			msg = hex(8)
+		case 'N':
+			msg = "unknown Unicode character name"
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+		if msg != "" {
+			return "", msg
+		}
+	}
+	return b.String(), ""
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && (s[n] >= '0' && s[n] <= '9' || s[n] == '_' && n > 0 && n+1 < len(s) && s[n-1] != '_' && s[n+1] >= '0' && s[n+1] <= '9') {
+		n++
+	}
+	return n
+}
+
+// number reads a float or an integer.
+func (l *lexer) number() bool {
+	rest := l.src[l.pos:]
+	if rest[0] < '0' || rest[0] > '9' {
+		return false
+	}
+	if n := floatLength(rest); n > 0 && !(l.pos > 0 && l.src[l.pos-1] == '.') {
+		f, _ := strconv.ParseFloat(strings.ReplaceAll(rest[:n], "_", ""), 64)
+		l.toks = append(l.toks, token{kind: tFloat, line: l.line, value: f, text: rest[:n]})
+		l.skip(n)
+		return true
+	}
+	n, base := 0, 10
+	if rest[0] == '0' && len(rest) > 1 {
+		set := ""
+		switch rest[1] | 0x20 {
+		case 'b':
+			base, set = 2, "01"
+		case 'o':
+			base, set = 8, "01234567"
+		case 'x':
+			base, set = 16, "0123456789abcdefABCDEF"
+		}
+		if set != "" {
+			n = 2
+			for n < len(rest) && (strings.IndexByte(set, rest[n]) >= 0 || rest[n] == '_' && n+1 < len(rest) && strings.IndexByte(set, rest[n+1]) >= 0) {
+				n++
+			}
+			if n == 2 {
+				n, base = 0, 10
+			}
+		}
+	}
+	text := ""
+	if n > 0 {
+		text = rest[2:n]
+	} else {
+		n = digits(rest)
+		if rest[0] == '0' { // 0 may only be followed by zeros
+			n = 1
+			for n < len(rest) && (rest[n] == '0' || rest[n] == '_' && n+1 < len(rest) && rest[n+1] == '0') {
+				n++
+			}
+		}
+		text = rest[:n]
+	}
+	v, ok := new(big.Int).SetString(strings.ReplaceAll(text, "_", ""), base)
+	if !ok || len(text) > maxDigits {
+		l.err = l.fail(l.line, "Exceeds the limit (%d digits) for integer string conversion", maxDigits)
+		return true
+	}
+	l.toks = append(l.toks, token{kind: tInteger, line: l.line, value: pyobj.Int(v), text: rest[:n]})
+	l.skip(n)
+	return true
+}
+
+// maxDigits is Python's limit for integers as text.
+const maxDigits = 4300
+
+// floatLength is the length of the float that text begins with, 0 if it begins with none.
+func floatLength(s string) int {
+	n := digits(s)
+	if n == 0 {
+		return 0
+	}
+	end := 0
+	if n+1 < len(s) && s[n] == '.' {
+		if d := digits(s[n+1:]); d > 0 {
+			n += 1 + d
+			end = n
+		}
+	}
+	if n < len(s) && s[n]|0x20 == 'e' {
+		m := n + 1
+		if m < len(s) && (s[m] == '+' || s[m] == '-') {
+			m++
+		}
+		if m < len(s) {
+			if d := digits(s[m:]); d > 0 {
+				end = m + d
+			}
+		}
+	}
+	return end
+}
+
+// Syntax are the delimiters and options of the lexer (jinja_env of the minion's configuration).
+type Syntax struct {
+	BlockStart, BlockEnd, VariableStart, VariableEnd, CommentStart, CommentEnd string
+	LineStatementPrefix, LineCommentPrefix                                     string
+	TrimBlocks, LstripBlocks, KeepTrailingNewline                              bool
+	// Newline is what line ends of the template become in its output.
+	Newline string
+}
+
+// DefaultSyntax is Jinja's own.
+func DefaultSyntax() Syntax {
+	return Syntax{BlockStart: "{%", BlockEnd: "%}", VariableStart: "{{", VariableEnd: "}}", CommentStart: "{#", CommentEnd: "#}", Newline: "\n"}
+}
+
+// valid tells whether the delimiters can be told apart.
+func (s *Syntax) valid() bool {
+	marks := []string{s.BlockStart, s.VariableStart, s.CommentStart}
+	return !slices.Contains(marks, "") && s.BlockEnd != "" && s.VariableEnd != "" && s.CommentEnd != "" &&
+		marks[0] != marks[1] && marks[1] != marks[2] && marks[0] != marks[2]
+}

@@ -1,0 +1,604 @@
+package jinja
+
+import (
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Limits of what an operation may make.
+const (
+	maxText = 64 << 20 // bytes of one text
+	maxBits = 1 << 20  // bits of an integer
+)
+
+func opText(op kind) string {
+	for i := range operators {
+		if operators[i].kind == op {
+			return operators[i].text
+		}
+	}
+	return "?"
+}
+
+func unsupported(op kind, a, b any) error {
+	text := opText(op)
+	if op == tPow {
+		text = "** or pow()"
+	}
+	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", text, pyobj.TypeName(a), pyobj.TypeName(b))
+}
+
+// binary computes a op b.
+func (r *Run) binary(op kind, a, b any) (any, error) {
+	x, okA := a.(int64)
+	y, okB := b.(int64)
+	if okA && okB {
+		if v, ok := smallInts(op, x, y); ok {
+			return v, nil
+		}
+	}
+	if u, ok := a.(*Undefined); ok {
+		return nil, u.fail()
+	}
+	if u, ok := b.(*Undefined); ok && op != tMod { // "%" of a text formats it
+		return nil, u.fail()
+	}
+	if isNumber(a) && isNumber(b) {
+		return numbers(op, a, b)
+	}
+	switch op {
+	case tAdd:
+		return r.add(a, b)
+	case tMul:
+		return multiply(a, b)
+	case tMod:
+		if s, ok := isText(a); ok {
+			return r.percent(a, s, b)
+		}
+		if u, ok := b.(*Undefined); ok {
+			return nil, u.fail()
+		}
+	case tSub:
+		if s, ok := a.(*pyobj.Set); ok {
+			if t, ok := b.(*pyobj.Set); ok {
+				out := &pyobj.Set{}
+				for _, x := range s.Items() {
+					if !t.Has(x) {
+						_ = out.Add(x)
+					}
+				}
+				return out, nil
+			}
+		}
+	}
+	return nil, unsupported(op, a, b)
+}
+
+// smallInts is arithmetic within 64 bits; not ok when it leaves them or needs more care.
+func smallInts(op kind, x, y int64) (any, bool) {
+	switch op {
+	case tAdd:
+		if s := x + y; (s > x) == (y > 0) {
+			return s, true
+		}
+	case tSub:
+		if s := x - y; (s < x) == (y > 0) {
+			return s, true
+		}
+	case tMul:
+		if x > -1<<31 && x < 1<<31 && y > -1<<31 && y < 1<<31 {
+			return x * y, true
+		}
+	case tFloorDiv:
+		if y > 0 || y < -1 {
+			q := x / y
+			if x%y != 0 && (x < 0) != (y < 0) {
+				q--
+			}
+			return q, true
+		}
+	case tMod:
+		if y > 0 || y < -1 {
+			m := x % y
+			if m != 0 && (m < 0) != (y < 0) {
+				m += y
+			}
+			return m, true
+		}
+	}
+	return nil, false
+}
+
+func toBig(v any) *big.Int {
+	switch v := v.(type) {
+	case *big.Int:
+		return v
+	case bool:
+		if v {
+			return big.NewInt(1)
+		}
+		return new(big.Int)
+	}
+	n, _ := integer(v)
+	return big.NewInt(n)
+}
+
+// toFloat is float(v) of a number.
+func toFloat(v any) (float64, error) {
+	switch v := v.(type) {
+	case float64:
+		return v, nil
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		if math.IsInf(f, 0) {
+			return 0, raise("OverflowError", "int too large to convert to float")
+		}
+		return f, nil
+	}
+	n, _ := integer(v)
+	return float64(n), nil
+}
+
+func numbers(op kind, a, b any) (any, error) {
+	_, fa := a.(float64)
+	_, fb := b.(float64)
+	if fa || fb || op == tDiv {
+		return floats(op, a, b)
+	}
+	x, y, z := toBig(a), toBig(b), new(big.Int)
+	switch op {
+	case tAdd:
+		z.Add(x, y)
+	case tSub:
+		z.Sub(x, y)
+	case tMul:
+		if x.BitLen()+y.BitLen() > maxBits {
+			return nil, raise("MemoryError", "integer of more than %d bits", maxBits)
+		}
+		z.Mul(x, y)
+	case tFloorDiv, tMod:
+		if y.Sign() == 0 {
+			if op == tMod {
+				return nil, raise("ZeroDivisionError", "integer modulo by zero")
+			}
+			return nil, raise("ZeroDivisionError", "integer division or modulo by zero")
+		}
+		m := new(big.Int)
+		z.QuoRem(x, y, m)
+		if m.Sign() != 0 && m.Sign() != y.Sign() {
+			z.Sub(z, big.NewInt(1))
+			m.Add(m, y)
+		}
+		if op == tMod {
+			z = m
+		}
+	case tPow:
+		if y.Sign() < 0 {
+			return floats(op, a, b)
+		}
+		if x.BitLen() > 1 && (!y.IsInt64() || int64(x.BitLen())*y.Int64() > maxBits) {
+			return nil, raise("MemoryError", "integer of more than %d bits", maxBits)
+		}
+		if x.BitLen() <= 1 && !y.IsInt64() {
+			y = new(big.Int).And(y, big.NewInt(1))
+			if y.Sign() == 0 {
+				y.SetInt64(2)
+			}
+		}
+		z.Exp(x, y, nil)
+	default:
+		return nil, unsupported(op, a, b)
+	}
+	return pyobj.Int(z), nil
+}
+
+func floats(op kind, a, b any) (any, error) {
+	if op == tDiv {
+		_, fa := a.(float64)
+		_, fb := b.(float64)
+		if !fa && !fb { // true division of ints is exact before it is rounded
+			y := toBig(b)
+			if y.Sign() == 0 {
+				return nil, raise("ZeroDivisionError", "division by zero")
+			}
+			f, _ := new(big.Rat).SetFrac(toBig(a), y).Float64()
+			if math.IsInf(f, 0) {
+				return nil, raise("OverflowError", "integer division result too large for a float")
+			}
+			return f, nil
+		}
+	}
+	x, err := toFloat(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := toFloat(b)
+	if err != nil {
+		return nil, err
+	}
+	switch op {
+	case tAdd:
+		return x + y, nil
+	case tSub:
+		return x - y, nil
+	case tMul:
+		return x * y, nil
+	case tDiv:
+		if y == 0 {
+			return nil, raise("ZeroDivisionError", "float division by zero")
+		}
+		return x / y, nil
+	case tFloorDiv, tMod:
+		if y == 0 {
+			if op == tMod {
+				return nil, raise("ZeroDivisionError", "float modulo")
+			}
+			return nil, raise("ZeroDivisionError", "float floor division by zero")
+		}
+		m := math.Mod(x, y)
+		if m != 0 && (m < 0) != (y < 0) {
+			m += y
+		}
+		if op == tMod {
+			if m == 0 {
+				m = math.Copysign(0, y)
+			}
+			return m, nil
+		}
+		div := (x - m) / y
+		if div == 0 {
+			return math.Copysign(0, x/y), nil
+		}
+		floor := math.Floor(div)
+		if div-floor > 0.5 {
+			floor++
+		}
+		return floor, nil
+	case tPow:
+		if x == 0 && y < 0 {
+			return nil, raise("ZeroDivisionError", "0.0 cannot be raised to a negative power")
+		}
+		v := math.Pow(x, y)
+		if math.IsNaN(v) && !math.IsNaN(x) && !math.IsNaN(y) {
+			return nil, valueError("a negative number to a fractional power is complex")
+		}
+		if math.IsInf(v, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+			return nil, raise("OverflowError", "(34, 'Numerical result out of range')")
+		}
+		return v, nil
+	}
+	return nil, unsupported(op, a, b)
+}
+
+// add is + of what is no number.
+func (r *Run) add(a, b any) (any, error) {
+	switch x := a.(type) {
+	case string:
+		switch y := b.(type) {
+		case string:
+			if len(x)+len(y) > maxText {
+				return nil, tooLong()
+			}
+			return x + y, nil
+		case pyobj.Markup:
+			return pyobj.Markup(Escape(x)) + y, nil
+		}
+		return nil, typeError("can only concatenate str (not \"%s\") to str", pyobj.TypeName(b))
+	case pyobj.Markup:
+		if s, ok := b.(string); ok {
+			return x + pyobj.Markup(Escape(s)), nil
+		}
+		if y, ok := b.(pyobj.Markup); ok {
+			return x + y, nil
+		}
+		return nil, unsupported(tAdd, a, b)
+	case *pyobj.List:
+		if y, ok := b.(*pyobj.List); ok {
+			return &pyobj.List{Items: append(append(make([]any, 0, len(x.Items)+len(y.Items)), x.Items...), y.Items...)}, nil
+		}
+		return nil, typeError("can only concatenate list (not \"%s\") to list", pyobj.TypeName(b))
+	case pyobj.Tuple:
+		if y, ok := b.(pyobj.Tuple); ok {
+			return append(append(make(pyobj.Tuple, 0, len(x)+len(y)), x...), y...), nil
+		}
+		return nil, typeError("can only concatenate tuple (not \"%s\") to tuple", pyobj.TypeName(b))
+	case []byte:
+		if y, ok := b.([]byte); ok {
+			return append(append([]byte{}, x...), y...), nil
+		}
+	}
+	return nil, unsupported(tAdd, a, b)
+}
+
+func tooLong() error { return raise("MemoryError", "text of more than %d bytes", maxText) }
+
+func multiply(a, b any) (any, error) {
+	if _, ok := integer(a); ok {
+		a, b = b, a
+	}
+	switch a.(type) {
+	case string, pyobj.Markup, *pyobj.List, pyobj.Tuple, []byte:
+	default:
+		return nil, unsupported(tMul, a, b)
+	}
+	n64, ok := integer(b)
+	if !ok {
+		return nil, typeError("can't multiply sequence by non-int of type '%s'", pyobj.TypeName(b))
+	}
+	n := int(max(n64, 0))
+	switch x := a.(type) {
+	case string, pyobj.Markup:
+		s, _ := isText(x)
+		if s != "" && n > maxText/len(s) {
+			return nil, tooLong()
+		}
+		_, markup := x.(pyobj.Markup)
+		return textLike(strings.Repeat(s, n), markup), nil
+	case *pyobj.List:
+		items, err := repeat(x.Items, n)
+		return &pyobj.List{Items: items}, err
+	case pyobj.Tuple:
+		items, err := repeat(x, n)
+		return pyobj.Tuple(items), err
+	}
+	return nil, unsupported(tMul, a, b)
+}
+
+func repeat(items []any, n int) ([]any, error) {
+	if len(items) > 0 && n > maxItems/len(items) {
+		return nil, raise("MemoryError", "more than %d items", maxItems)
+	}
+	out := make([]any, 0, len(items)*n)
+	for range n {
+		out = append(out, items...)
+	}
+	return out, nil
+}
+
+// equals is Python's ==, which fails for strict undefined values.
+func equals(a, b any) (bool, error) {
+	if u, ok := a.(*Undefined); ok && u.kind == Strict {
+		return false, u.fail()
+	}
+	if u, ok := b.(*Undefined); ok && u.kind == Strict {
+		return false, u.fail()
+	}
+	return pyobj.Equal(a, b), nil
+}
+
+// order is Python's comparison; op shows in errors.
+func order(op kind, a, b any) (bool, error) {
+	if u, ok := a.(*Undefined); ok {
+		return false, u.fail()
+	}
+	if u, ok := b.(*Undefined); ok {
+		return false, u.fail()
+	}
+	c, ok, nan := cmpValues(a, b)
+	if !ok {
+		return false, typeError("'%s' not supported between instances of '%s' and '%s'", opText(op), pyobj.TypeName(a), pyobj.TypeName(b))
+	}
+	if nan {
+		return false, nil
+	}
+	switch op {
+	case tLt:
+		return c < 0, nil
+	case tLtEq:
+		return c <= 0, nil
+	case tGt:
+		return c > 0, nil
+	}
+	return c >= 0, nil
+}
+
+// cmpValues orders numbers, texts, lists and tuples.
+func cmpValues(a, b any) (c int, ok, nan bool) {
+	if isNumber(a) && isNumber(b) {
+		return cmpNumbers(a, b)
+	}
+	if x, isStr := isText(a); isStr {
+		y, same := isText(b)
+		return strings.Compare(x, y), same, false
+	}
+	switch x := a.(type) {
+	case *pyobj.List:
+		if y, same := b.(*pyobj.List); same {
+			return cmpItems(x.Items, y.Items)
+		}
+	case pyobj.Tuple:
+		if y, same := b.(pyobj.Tuple); same {
+			return cmpItems(x, y)
+		}
+	case []byte:
+		if y, same := b.([]byte); same {
+			return strings.Compare(string(x), string(y)), true, false
+		}
+	}
+	return 0, false, false
+}
+
+func cmpItems(x, y []any) (int, bool, bool) {
+	for i := range min(len(x), len(y)) {
+		if pyobj.Equal(x[i], y[i]) {
+			continue
+		}
+		return cmpValues(x[i], y[i])
+	}
+	switch {
+	case len(x) < len(y):
+		return -1, true, false
+	case len(x) > len(y):
+		return 1, true, false
+	}
+	return 0, true, false
+}
+
+func cmpNumbers(a, b any) (int, bool, bool) {
+	x, okA := integer(a)
+	y, okB := integer(b)
+	if okA && okB {
+		switch {
+		case x < y:
+			return -1, true, false
+		case x > y:
+			return 1, true, false
+		}
+		return 0, true, false
+	}
+	fa, isA := a.(float64)
+	fb, isB := b.(float64)
+	if isA && math.IsNaN(fa) || isB && math.IsNaN(fb) {
+		return 0, true, true
+	}
+	if isA && isB {
+		switch {
+		case fa < fb:
+			return -1, true, false
+		case fa > fb:
+			return 1, true, false
+		}
+		return 0, true, false
+	}
+	exact := func(v any, f float64, isFloat bool) *big.Float {
+		if isFloat {
+			return big.NewFloat(f)
+		}
+		return new(big.Float).SetInt(toBig(v))
+	}
+	return exact(a, fa, isA).Cmp(exact(b, fb, isB)), true, false
+}
+
+// contains is "v in box".
+func (r *Run) contains(box, v any) (bool, error) {
+	switch x := box.(type) {
+	case string, pyobj.Markup:
+		s, _ := isText(box)
+		t, ok := isText(v)
+		if !ok {
+			if u, ok := v.(*Undefined); ok && u.kind == Strict {
+				return false, typeError("'in <string>' requires string as left operand, not StrictUndefined")
+			}
+			return false, typeError("'in <string>' requires string as left operand, not %s", pyobj.TypeName(v))
+		}
+		return strings.Contains(s, t), nil
+	case *pyobj.Dict:
+		if u, ok := v.(*Undefined); ok && u.kind == Strict {
+			return false, u.fail()
+		}
+		if _, err := pyobj.Hash(v); err != nil {
+			return false, err
+		}
+		return x.Has(v), nil
+	case *pyobj.Set:
+		if _, err := pyobj.Hash(v); err != nil {
+			return false, err
+		}
+		return x.Has(v), nil
+	case *pyobj.List:
+		return hasItem(x.Items, v)
+	case pyobj.Tuple:
+		return hasItem(x, v)
+	case *Undefined:
+		if x.kind == Strict {
+			return false, x.fail()
+		}
+		return false, nil
+	case Container:
+		return x.Contains(v), nil
+	}
+	next, err := Iterate(box)
+	if err != nil {
+		if as(err).Kind == "TypeError" {
+			return false, typeError("argument of type '%s' is not iterable", pyobj.TypeName(box))
+		}
+		return false, err
+	}
+	for {
+		x, ok, err := next()
+		if err != nil || !ok {
+			return false, err
+		}
+		if same, err := equals(x, v); err != nil || same {
+			return same, err
+		}
+	}
+}
+
+func hasItem(items []any, v any) (bool, error) {
+	for _, x := range items {
+		if same, err := equals(x, v); err != nil || same {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+// sign is -v or +v.
+func sign(neg bool, v any) (any, error) {
+	switch x := v.(type) {
+	case int64:
+		if !neg {
+			return x, nil
+		}
+		if x != math.MinInt64 {
+			return -x, nil
+		}
+		return pyobj.Int(new(big.Int).Neg(big.NewInt(x))), nil
+	case bool:
+		n, _ := integer(x)
+		if neg {
+			n = -n
+		}
+		return n, nil
+	case float64:
+		if neg {
+			return -x, nil
+		}
+		return x, nil
+	case *big.Int:
+		if neg {
+			return pyobj.Int(new(big.Int).Neg(x)), nil
+		}
+		return x, nil
+	case *Undefined:
+		return nil, x.fail()
+	}
+	op := "+"
+	if neg {
+		op = "-"
+	}
+	return nil, typeError("bad operand type for unary %s: '%s'", op, pyobj.TypeName(v))
+}
+
+// Escape is markupsafe.escape of a text.
+func Escape(s string) string {
+	if !strings.ContainsAny(s, `&<>'"`) {
+		return s
+	}
+	return strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;").Replace(s)
+}
+
+// escaped is markupsafe.escape of a value.
+func escaped(v any) (pyobj.Markup, error) {
+	switch v := v.(type) {
+	case pyobj.Markup:
+		return v, nil
+	case *Module:
+		return pyobj.Markup(v.body), nil
+	}
+	s, err := Str(v)
+	return pyobj.Markup(Escape(s)), err
+}
+
+// Add is a + b.
+func Add(a, b any) (any, error) { return (&Run{}).binary(tAdd, a, b) }
+
+// Divide is a / b.
+func Divide(a, b any) (any, error) { return (&Run{}).binary(tDiv, a, b) }
+
+// Float is float(v).
+func Float(v any) (float64, error) { return parseFloat(v) }

@@ -1,0 +1,755 @@
+package jinja
+
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// maxNesting bounds how deep tags and expressions may nest.
+const maxNesting = 300
+
+// parser makes the tree of a template from its tokens, by the rules of jinja2/parser.py.
+type parser struct {
+	env  *Env
+	toks []token
+	i    int
+	name string
+
+	scope *scope
+	depth int
+	// loads are the uses of names, whose places are found when all assignments are known.
+	loads []load
+	tags  []string
+	ends  [][]string
+	// blocks are the blocks of the template by name.
+	blocks     map[string]*blockStmt
+	blockOrder []string
+	extends    bool
+	// inMacro and inBlock tell where output goes.
+	inMacro, inBlock int
+	loops            int
+	temp             int
+	usesSelf         bool
+}
+
+type load struct {
+	n *nameExpr
+	s *scope
+}
+
+// bail carries a syntax error out of the parser.
+type bail struct{ err *Error }
+
+func (p *parser) fail(line int, format string, args ...any) {
+	p.failKind("TemplateSyntaxError", line, format, args...)
+}
+
+func (p *parser) failKind(kind string, line int, format string, args ...any) {
+	e := raise(kind, format, args...)
+	if e.Line = line; line == 0 {
+		e.Line = p.cur().line
+	}
+	panic(bail{e})
+}
+
+func (p *parser) cur() token { return p.toks[p.i] }
+
+func (p *parser) peek() token {
+	if p.i+1 < len(p.toks) {
+		return p.toks[p.i+1]
+	}
+	return p.toks[p.i]
+}
+
+func (p *parser) next() token {
+	t := p.toks[p.i]
+	if p.i+1 < len(p.toks) {
+		p.i++
+	}
+	return t
+}
+
+func (p *parser) isName(name string) bool {
+	t := p.cur()
+	return t.kind == tName && t.text == name
+}
+
+func (p *parser) skipName(name string) bool {
+	if p.isName(name) {
+		p.next()
+		return true
+	}
+	return false
+}
+
+func (p *parser) skipKind(k kind) bool {
+	if p.cur().kind == k {
+		p.next()
+		return true
+	}
+	return false
+}
+
+// expect takes a token of a kind; text names the word that a name must be.
+func (p *parser) expect(k kind, text ...string) token {
+	t := p.cur()
+	if t.kind == k && (len(text) == 0 || t.text == text[0]) {
+		return p.next()
+	}
+	want := k.String()
+	if len(text) > 0 {
+		want = text[0]
+	}
+	if t.kind == tEOF {
+		p.fail(t.line, "unexpected end of template, expected %s.", pyobj.Repr(want))
+	}
+	p.fail(t.line, "expected token %s, got %s", pyobj.Repr(want), pyobj.Repr(t.describe()))
+	return t
+}
+
+func (p *parser) enter() {
+	if p.depth++; p.depth > maxNesting {
+		p.failKind("RecursionError", 0, "maximum recursion depth exceeded")
+	}
+}
+
+func (p *parser) push(s *scope) *scope {
+	s.parent = p.scope
+	p.scope = s
+	return s
+}
+
+func (p *parser) pop() { p.scope = p.scope.parent }
+
+// failTag is the error of a tag that does not belong where it is; "" is the end of the template.
+func (p *parser) failTag(name string, line int, more []string) {
+	ends := p.ends
+	if more != nil {
+		ends = append(ends[:len(ends):len(ends)], more)
+	}
+	msg := "Unexpected end of template."
+	if name != "" {
+		msg = "Encountered unknown tag " + pyobj.Repr(name) + "."
+	}
+	if len(ends) > 0 {
+		looking := quoteAll(ends[len(ends)-1], " or ")
+		expected := false
+		for _, list := range ends {
+			for _, e := range list {
+				expected = expected || e == name
+			}
+		}
+		if name != "" && expected {
+			msg += " You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for " + looking + "."
+		} else {
+			msg += " Jinja was looking for the following tags: " + looking + "."
+		}
+	}
+	if len(p.tags) > 0 {
+		msg += " The innermost block that needs to be closed is " + pyobj.Repr(p.tags[len(p.tags)-1]) + "."
+	}
+	p.fail(line, "%s", msg)
+}
+
+// statements reads the body of a tag up to one of the end tags, which stays unless drop is set.
+func (p *parser) statements(drop bool, ends ...string) []stmt {
+	p.skipKind(tColon)
+	p.expect(tBlockEnd)
+	body := p.subparse(ends)
+	if p.cur().kind == tEOF {
+		p.failTag("", p.cur().line, ends)
+	}
+	if drop {
+		p.next()
+	}
+	return body
+}
+
+func (p *parser) subparse(ends []string) []stmt {
+	p.enter()
+	if ends != nil {
+		p.ends = append(p.ends, ends)
+		defer func() { p.ends = p.ends[:len(p.ends)-1] }()
+	}
+	defer func() { p.depth-- }()
+	var body []stmt
+	check := p.inMacro == 0 && p.inBlock == 0
+	for {
+		t := p.cur()
+		switch t.kind {
+		case tEOF:
+			return body
+		case tData:
+			p.next()
+			body = append(body, &outputStmt{line: t.line, text: t.text, check: check})
+		case tVariableBegin:
+			p.next()
+			x := p.tuple(tupleOptions{cond: true})
+			body = append(body, &outputStmt{line: x.at(), x: x, check: check})
+			p.expect(tVariableEnd)
+		case tBlockBegin:
+			p.next()
+			if p.cur().kind == tName {
+				for _, e := range ends {
+					if e == p.cur().text {
+						return body
+					}
+				}
+			}
+			body = append(body, p.statement()...)
+			p.expect(tBlockEnd)
+		default:
+			p.fail(t.line, "internal parsing error")
+		}
+	}
+}
+
+func one(s stmt) []stmt { return []stmt{s} }
+
+func (p *parser) statement() []stmt {
+	t := p.cur()
+	if t.kind != tName {
+		p.fail(t.line, "tag name expected")
+	}
+	p.tags = append(p.tags, t.text)
+	list, known := p.tag(t)
+	p.tags = p.tags[:len(p.tags)-1]
+	if !known {
+		p.failTag(t.text, t.line, nil)
+	}
+	return list
+}
+
+func (p *parser) tag(t token) (list []stmt, known bool) {
+	switch t.text {
+	case "for":
+		return p.forTag(), true
+	case "if":
+		return one(p.ifTag()), true
+	case "block":
+		return one(p.blockTag()), true
+	case "extends":
+		p.next()
+		p.extends = true
+		return one(&extendsStmt{line: t.line, template: p.expression(), toplevel: true}), true
+	case "print":
+		return p.printTag(), true
+	case "macro":
+		return one(p.macroTag()), true
+	case "include":
+		return one(p.includeTag()), true
+	case "from":
+		return one(p.fromTag()), true
+	case "import":
+		return one(p.importTag()), true
+	case "set":
+		return one(p.setTag()), true
+	case "with":
+		return one(p.withTag()), true
+	case "autoescape":
+		p.next()
+		s := &autoescapeStmt{value: p.expression(), scope: p.push(&scope{})}
+		s.body = p.statements(true, "endautoescape")
+		p.pop()
+		return one(s), true
+	case "call":
+		return one(p.callTag()), true
+	case "filter":
+		return one(p.filterTag()), true
+	case "do":
+		p.next()
+		return one(&doStmt{t.line, p.tuple(tupleOptions{cond: true})}), true
+	case "break", "continue":
+		p.next()
+		if p.loops == 0 {
+			p.fail(t.line, "'%s' outside loop", t.text)
+		}
+		if t.text == "break" {
+			return one(jumpStmt{sigBreak}), true
+		}
+		return one(jumpStmt{sigContinue}), true
+	}
+	if p.env.Serializers {
+		switch t.text {
+		case "load_yaml", "load_json", "load_text":
+			return p.loadTag(t), true
+		case "import_yaml", "import_json", "import_text":
+			return p.importDataTag(t), true
+		case "profile":
+			return p.profileTag(), true
+		}
+	}
+	return nil, false
+}
+
+// load makes the use of a name.
+func (p *parser) load(name string, line int) *nameExpr {
+	n := &nameExpr{pos: pos(line), name: name}
+	switch name {
+	case "loop", "caller", "varargs", "kwargs":
+		p.scope.special(name)
+	case "self":
+		p.usesSelf = true
+	}
+	p.loads = append(p.loads, load{n, p.scope})
+	return n
+}
+
+// toplevel tells whether assignments are those of the template itself.
+func (p *parser) toplevel() bool { return p.scope.isolated && p.inBlock == 0 && p.inMacro == 0 }
+
+func (p *parser) nameTarget(name string, line int) *nameTarget {
+	if name == "loop" && p.loops > 0 && p.scope.loop {
+		p.fail(line, "Can't assign to special loop variable in for-loop")
+	}
+	return &nameTarget{name: name, slot: p.scope.slot(name), export: p.toplevel()}
+}
+
+// assignName reads a single name and gives its token.
+func (p *parser) assignName() token {
+	t := p.expect(tName)
+	switch t.text {
+	case "true", "false", "none", "True", "False", "None":
+		p.fail(t.line, "can't assign to 'name'")
+	}
+	return t
+}
+
+// assignTarget turns an expression into what it assigns to.
+func (p *parser) assignTarget(x expr) target {
+	switch x := x.(type) {
+	case *nameExpr:
+		for i := range p.loads { // it is no use of the name
+			if p.loads[i].n == x {
+				p.loads = append(p.loads[:i], p.loads[i+1:]...)
+				break
+			}
+		}
+		return p.nameTarget(x.name, x.at())
+	case *nsRefExpr:
+		return &nsTarget{x.ns, x.attr}
+	case *tupleExpr:
+		t := &tupleTarget{}
+		for _, it := range x.items {
+			t.items = append(t.items, p.assignTarget(it))
+		}
+		return t
+	}
+	p.fail(x.at(), "can't assign to '%s'", nodeName(x))
+	return nil
+}
+
+// canAssign checks a target as Jinja does, by the name of the outermost node that is none.
+func (p *parser) canAssign(x expr) {
+	ok := true
+	var check func(x expr)
+	check = func(x expr) {
+		switch x := x.(type) {
+		case *nameExpr, *nsRefExpr:
+		case *tupleExpr:
+			for _, it := range x.items {
+				check(it)
+			}
+		default:
+			ok = false
+		}
+	}
+	if check(x); !ok {
+		p.fail(x.at(), "can't assign to '%s'", nodeName(x))
+	}
+}
+
+func nodeName(x expr) string {
+	switch x.(type) {
+	case *constExpr:
+		return "const"
+	case *tupleExpr:
+		return "tuple"
+	case *listExpr:
+		return "list"
+	case *dictExpr:
+		return "dict"
+	case *attrExpr:
+		return "getattr"
+	case *itemExpr:
+		return "getitem"
+	case *callExpr:
+		return "call"
+	case *filterExpr:
+		return "filter"
+	}
+	return "expr"
+}
+
+// targetExpr reads what an assignment stores into.
+func (p *parser) targetExpr(end string, namespace bool) expr {
+	x := p.tuple(tupleOptions{simple: true, end: end, namespace: namespace})
+	p.canAssign(x)
+	return x
+}
+
+func (p *parser) setTag() stmt {
+	line := p.next().line
+	x := p.targetExpr("", true)
+	if p.skipKind(tAssign) {
+		value := p.tuple(tupleOptions{cond: true})
+		return &assignStmt{line: line, target: p.assignTarget(x), value: value}
+	}
+	s := &assignBlockStmt{line: line}
+	if f := p.filters(nil, false); f != nil {
+		s.filter = f.(*filterExpr)
+	}
+	s.target = p.assignTarget(x)
+	s.scope = p.push(&scope{})
+	p.inMacro++
+	s.body = p.statements(true, "endset")
+	p.inMacro--
+	p.pop()
+	return s
+}
+
+func (p *parser) forTag() []stmt {
+	line := p.expect(tName, "for").line
+	loads := len(p.loads)
+	x := p.targetExpr("in", false)
+	p.loads = p.loads[:loads]
+	p.expect(tName, "in")
+	s := &forStmt{line: line, simple: -1}
+	s.iter = p.tuple(tupleOptions{end: "recursive"})
+	s.scope = p.push(&scope{loop: true})
+	s.target = p.assignTarget(x)
+	if n, ok := s.target.(*nameTarget); ok {
+		n.export = false
+		s.simple = n.slot
+	}
+	if p.skipName("if") {
+		// The test sees the target, but not the loop.
+		p.scope = s.scope.parent
+		s.testScope = p.push(&scope{})
+		s.testTarget = p.assignTarget(x)
+		s.test = p.expression()
+		p.scope = s.scope
+	}
+	s.recursive = p.skipName("recursive")
+	if s.recursive {
+		s.scope.special("loop")
+	}
+	p.loops++
+	s.body = p.statements(false, "endfor", "else")
+	p.loops--
+	p.pop()
+	if p.next().text == "else" {
+		s.elseScope = p.push(&scope{})
+		s.other = p.statements(true, "endfor")
+		p.pop()
+	}
+	s.loopSlot = -1
+	if s.scope.usesLoop {
+		s.loopSlot = s.scope.slot("loop")
+	}
+	return one(s)
+}
+
+func (p *parser) ifTag() stmt {
+	s := &ifStmt{line: p.expect(tName, "if").line}
+	p.scope.soft++
+	defer func() { p.scope.soft-- }()
+	line := s.line
+	for {
+		s.lines = append(s.lines, line)
+		s.tests = append(s.tests, p.tuple(tupleOptions{}))
+		s.body = append(s.body, p.statements(false, "elif", "else", "endif"))
+		switch t := p.next(); t.text {
+		case "elif":
+			line = p.cur().line
+			continue
+		case "else":
+			s.other = p.statements(true, "endif")
+		}
+		return s
+	}
+}
+
+func (p *parser) withTag() stmt {
+	p.next()
+	s := &withStmt{}
+	var targets []expr
+	outer := p.scope
+	for p.cur().kind != tBlockEnd {
+		if len(targets) > 0 {
+			p.expect(tComma)
+		}
+		x := p.targetExpr("", false)
+		targets = append(targets, x)
+		p.expect(tAssign)
+		s.values = append(s.values, p.expression())
+	}
+	s.scope = p.push(&scope{})
+	for _, x := range targets {
+		s.targets = append(s.targets, p.assignTarget(x))
+	}
+	s.body = p.statements(true, "endwith")
+	p.scope = outer
+	return s
+}
+
+func (p *parser) blockTag() stmt {
+	s := &blockStmt{line: p.next().line, toplevel: p.toplevel()}
+	s.name = p.expect(tName).text
+	s.scoped = p.skipName("scoped")
+	s.required = p.skipName("required")
+	if p.cur().kind == tSub {
+		p.fail(0, "Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead.")
+	}
+	if _, twice := p.blocks[s.name]; twice {
+		p.failKind("TemplateAssertionError", s.line, "block %s defined twice", pyobj.Repr(s.name))
+	}
+	if p.blocks == nil {
+		p.blocks = map[string]*blockStmt{}
+	}
+	p.blocks[s.name] = s
+	p.blockOrder = append(p.blockOrder, s.name)
+	if s.scoped {
+		for sc := p.scope; sc != nil && !sc.isolated; sc = sc.parent {
+			if sc.loop {
+				sc.usesLoop = true
+				sc.slot("loop")
+			}
+		}
+	}
+	outerMacro, outerLoops := p.inMacro, p.loops
+	p.inMacro, p.loops = 0, 0
+	p.inBlock++
+	outer := p.scope
+	s.scope = p.push(&scope{isolated: true})
+	s.body = p.statements(true, "endblock")
+	p.scope = outer
+	p.inBlock--
+	p.inMacro, p.loops = outerMacro, outerLoops
+	if s.required {
+		for _, b := range s.body {
+			if o, ok := b.(*outputStmt); !ok || o.x != nil || strings.TrimSpace(o.text) != "" {
+				p.fail(0, "Required blocks can only contain comments or whitespace")
+			}
+		}
+	}
+	p.skipName(s.name)
+	return s
+}
+
+// context reads "with context" or "without context".
+func (p *parser) context(standard bool) bool {
+	if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
+		with := p.next().text == "with"
+		p.next()
+		return with
+	}
+	return standard
+}
+
+func (p *parser) includeTag() stmt {
+	s := &includeStmt{line: p.next().line, scope: p.scope, check: p.inMacro == 0 && p.inBlock == 0}
+	s.template = p.expression()
+	if p.isName("ignore") && p.peek().kind == tName && p.peek().text == "missing" {
+		s.ignoreMissing = true
+		p.next()
+		p.next()
+	}
+	s.context = p.context(true)
+	return s
+}
+
+func (p *parser) importTag() *importStmt {
+	s := &importStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s.template = p.expression()
+	p.expect(tName, "as")
+	t := p.assignName()
+	s.name, s.target = t.text, p.nameTarget(t.text, t.line)
+	s.context = p.context(false)
+	return s
+}
+
+func (p *parser) fromTag() stmt {
+	s := &fromStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s.template = p.expression()
+	p.expect(tName, "import")
+	context := func() bool {
+		if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
+			s.context = p.context(false)
+			return true
+		}
+		return false
+	}
+	for {
+		if len(s.names) > 0 {
+			p.expect(tComma)
+		}
+		if p.cur().kind != tName {
+			p.expect(tName)
+		}
+		if context() {
+			break
+		}
+		t := p.assignName()
+		if strings.HasPrefix(t.text, "_") {
+			p.failKind("TemplateAssertionError", t.line, "names starting with an underline can not be imported")
+		}
+		as := t
+		if p.skipName("as") {
+			as = p.assignName()
+		}
+		s.names = append(s.names, t.text)
+		s.as = append(s.as, as.text)
+		s.targets = append(s.targets, p.nameTarget(as.text, as.line))
+		if context() || p.cur().kind != tComma {
+			break
+		}
+	}
+	return s
+}
+
+// signature reads the arguments of a macro; the macro's scope is the current one.
+func (p *parser) signature(m *macroCode) {
+	p.expect(tLParen)
+	for p.cur().kind != tRParen {
+		if len(m.args) > 0 {
+			p.expect(tComma)
+		}
+		t := p.assignName()
+		for _, a := range m.args {
+			if a == t.text {
+				p.fail(t.line, "duplicate argument '%s' in function definition", t.text)
+			}
+		}
+		m.args = append(m.args, t.text)
+		m.slots = append(m.slots, p.scope.slot(t.text))
+		if t.text == "caller" {
+			m.explicit = true
+		}
+		if p.skipKind(tAssign) {
+			m.defaults = append(m.defaults, p.expression())
+		} else if m.defaults != nil {
+			p.fail(0, "non-default argument follows default argument")
+		}
+	}
+	p.expect(tRParen)
+}
+
+// body reads a macro's body and leaves its scope.
+func (p *parser) body(m *macroCode, end string) {
+	loops := p.loops
+	p.loops = 0
+	p.inMacro++
+	m.body = p.statements(true, end)
+	p.inMacro--
+	p.loops = loops
+	m.callerSlot, m.varargsSlot, m.kwargsSlot = -1, -1, -1
+	s := m.scope
+	if s.usesCaller {
+		m.callerSlot = s.slot("caller")
+	}
+	if s.usesVarargs {
+		m.varargsSlot = s.slot("varargs")
+	}
+	if s.usesKwargs {
+		m.kwargsSlot = s.slot("kwargs")
+	}
+	p.pop()
+	for sc := p.scope; sc != nil; sc = sc.parent {
+		sc.captured = true
+	}
+	if m.explicit {
+		n := len(m.args) - len(m.defaults)
+		for i, a := range m.args {
+			if a == "caller" && i < n {
+				p.fail(0, "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.")
+			}
+		}
+	}
+}
+
+func (p *parser) macroTag() stmt {
+	s := &macroStmt{line: p.next().line}
+	t := p.assignName()
+	s.to = p.nameTarget(t.text, t.line)
+	s.code = &macroCode{name: t.text, scope: p.push(&scope{macro: true})}
+	p.signature(s.code)
+	p.body(s.code, "endmacro")
+	return s
+}
+
+func (p *parser) callTag() stmt {
+	s := &callStmt{line: p.next().line, code: &macroCode{}}
+	s.code.scope = p.push(&scope{macro: true})
+	if p.cur().kind == tLParen {
+		p.signature(s.code)
+	}
+	inner := p.scope
+	p.scope = inner.parent
+	x := p.expression()
+	call, ok := x.(*callExpr)
+	if !ok {
+		p.fail(s.line, "expected call")
+	}
+	s.call = call
+	p.scope = inner
+	p.body(s.code, "endcall")
+	return s
+}
+
+func (p *parser) filterTag() stmt {
+	s := &filterStmt{line: p.next().line, check: p.inMacro == 0 && p.inBlock == 0}
+	s.filter = p.filters(nil, true).(*filterExpr)
+	s.scope = p.push(&scope{})
+	p.inMacro++
+	s.body = p.statements(true, "endfilter")
+	p.inMacro--
+	p.pop()
+	return s
+}
+
+func (p *parser) printTag() []stmt {
+	line := p.next().line
+	var list []stmt
+	for p.cur().kind != tBlockEnd {
+		if len(list) > 0 {
+			p.expect(tComma)
+		}
+		list = append(list, &outputStmt{line: line, x: p.expression(), check: p.inMacro == 0 && p.inBlock == 0})
+	}
+	return list
+}
+
+// loadTag is {% load_yaml as x %}: what a macro with this body gives, through the filter of that name.
+func (p *parser) loadTag(t token) []stmt {
+	p.next()
+	f := &filterExpr{pos: pos(t.line), name: t.text, fn: p.filter(t.text, t.line)}
+	p.expect(tName, "as")
+	x := p.targetExpr("", false)
+	m := &macroCode{name: p.temporary(), scope: p.push(&scope{macro: true})}
+	p.body(m, "endload")
+	f.x = &macroBody{pos(t.line), m}
+	return one(&assignStmt{line: t.line, target: p.assignTarget(x), value: f})
+}
+
+func (p *parser) temporary() string {
+	p.temp++
+	return "_fi" + string(rune('0'+p.temp%10))
+}
+
+// importDataTag is {% import_yaml "x" as y %}.
+func (p *parser) importDataTag(t token) []stmt {
+	imp := p.importTag()
+	name := "load_" + strings.TrimPrefix(t.text, "import_")
+	f := &filterExpr{pos: pos(imp.line), name: name, fn: p.filter(name, imp.line), x: p.load(imp.name, imp.line)}
+	return []stmt{imp, &assignStmt{line: imp.line, target: p.nameTarget(imp.name, imp.line), value: f}}
+}
+
+func (p *parser) profileTag() []stmt {
+	line := p.next().line
+	p.expect(tName, "as")
+	label := p.expression()
+	body := p.statements(true, "endprofile")
+	return append(one(&doStmt{line, label}), body...)
+}

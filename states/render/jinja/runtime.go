@@ -1,0 +1,688 @@
+package jinja
+
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Macro is a macro, or the caller of a call block.
+type Macro struct {
+	code  *macroCode
+	frame *frame // the one around the definition
+	name  string
+}
+
+// TypeName implements pyobj.Object.
+func (*Macro) TypeName() string { return "Macro" }
+
+// Repr implements pyobj.Object.
+func (m *Macro) Repr() string {
+	if m.code.name == "" {
+		return "<Macro 'caller'>"
+	}
+	return "<Macro " + pyobj.Repr(m.name) + ">"
+}
+
+// GetAttr implements Attributes.
+func (m *Macro) GetAttr(_ *Run, name string) (any, bool, error) {
+	switch name {
+	case "name":
+		if m.code.name == "" {
+			return nil, true, nil
+		}
+		return m.name, true, nil
+	case "arguments":
+		t := pyobj.Tuple{}
+		for _, a := range m.code.args {
+			t = append(t, a)
+		}
+		return t, true, nil
+	case "catch_kwargs":
+		return m.code.kwargsSlot >= 0, true, nil
+	case "catch_varargs":
+		return m.code.varargsSlot >= 0, true, nil
+	case "caller":
+		return m.code.callerSlot >= 0, true, nil
+	}
+	return nil, false, nil
+}
+
+// Call implements Callable.
+func (m *Macro) Call(r *Run, a Args) (any, error) {
+	c := m.code
+	f := m.frame.newFrame(c.scope)
+	f.out = &output{}
+	kwargs := a.Kw
+	take := func(name string) (any, bool) {
+		for i := range kwargs {
+			if kwargs[i].Name == name {
+				v := kwargs[i].Value
+				kwargs = append(append([]KW{}, kwargs[:i]...), kwargs[i+1:]...)
+				return v, true
+			}
+		}
+		return nil, false
+	}
+	given := min(len(a.Pos), len(c.args))
+	found := given == len(c.args) && c.explicit
+	values := make([]any, len(c.args))
+	for i, name := range c.args {
+		if i < given {
+			values[i] = a.Pos[i]
+			continue
+		}
+		v, ok := take(name)
+		if name == "caller" {
+			found = true
+		}
+		if !ok {
+			v = missing
+		}
+		values[i] = v
+	}
+	if c.callerSlot >= 0 && !found {
+		v, ok := take("caller")
+		if !ok || v == nil {
+			u := r.undefinedName("caller")
+			u.hint = "No caller defined"
+			v = u
+		}
+		f.slots[c.callerSlot] = v
+	}
+	if c.kwargsSlot >= 0 {
+		d := &pyobj.Dict{}
+		for _, kw := range kwargs {
+			_ = d.Set(kw.Name, kw.Value)
+		}
+		f.slots[c.kwargsSlot] = d
+	} else if len(kwargs) > 0 {
+		for _, kw := range kwargs {
+			if kw.Name == "caller" {
+				return nil, typeError("macro %s was invoked with two values for the special caller argument. This is most likely a bug.", m.title())
+			}
+		}
+		return nil, typeError("macro %s takes no keyword argument %s", m.title(), pyobj.Repr(kwargs[0].Name))
+	}
+	if c.varargsSlot >= 0 {
+		f.slots[c.varargsSlot] = pyobj.Tuple(append([]any{}, a.Pos[given:]...))
+	} else if len(a.Pos) > len(c.args) {
+		return nil, typeError("macro %s takes not more than %d argument(s)", m.title(), len(c.args))
+	}
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { r.depth-- }()
+	for i, v := range values {
+		if v == missing {
+			if d := i - (len(c.args) - len(c.defaults)); d >= 0 {
+				var err error
+				if v, err = c.defaults[d].eval(f); err != nil {
+					return nil, m.frame.t.place(err, c.defaults[d].at())
+				}
+			} else {
+				u := r.undefinedName(c.args[i])
+				u.hint = "parameter " + pyobj.Repr(c.args[i]) + " was not provided"
+				v = u
+			}
+		}
+		f.slots[c.slots[i]] = v
+	}
+	if _, err := execAll(f, c.body); err != nil {
+		return nil, err
+	}
+	return textLike(f.out.b.String(), r.autoescape), nil
+}
+
+func (m *Macro) title() string {
+	if m.code.name == "" {
+		return "None"
+	}
+	return pyobj.Repr(m.name)
+}
+
+// Loop is the variable loop.
+type Loop struct {
+	r       *Run
+	over    any
+	next    func() (any, bool, error)
+	recurse func(v any, depth int) (any, error)
+	index0  int
+	depth0  int
+	known   bool
+	total   int
+
+	after, current, before any
+	changedTo              pyobj.Tuple
+	everChanged            bool
+}
+
+// TypeName implements pyobj.Object.
+func (*Loop) TypeName() string { return "LoopContext" }
+
+// Repr implements pyobj.Object.
+func (l *Loop) Repr() string {
+	n, _ := l.length()
+	return "<LoopContext " + pyobj.Str(int64(l.index0+1)) + "/" + pyobj.Str(int64(n)) + ">"
+}
+
+func (l *Loop) advance() (any, bool, error) {
+	v := l.after
+	if v != missing {
+		l.after = missing
+	} else {
+		x, ok, err := l.next()
+		if err != nil || !ok {
+			return nil, false, err
+		}
+		v = x
+	}
+	l.index0++
+	l.before, l.current = l.current, v
+	return v, true, nil
+}
+
+func (l *Loop) peek() (any, error) {
+	if l.after == missing {
+		v, ok, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			l.after = v
+		}
+	}
+	return l.after, nil
+}
+
+func (l *Loop) length() (int, error) {
+	if l.known {
+		return l.total, nil
+	}
+	n, err := length(l.over)
+	if _, undef := l.over.(*Iter); err != nil || undef {
+		rest, err := Collect(&Iter{"", l.next})
+		if err != nil {
+			return 0, err
+		}
+		l.next = overItems(func() []any { return rest })
+		n = len(rest) + l.index0 + 1
+		if l.after != missing {
+			n++
+		}
+	}
+	l.known, l.total = true, n
+	return n, nil
+}
+
+// GetAttr implements Attributes.
+func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
+	switch name {
+	case "index":
+		return int64(l.index0 + 1), true, nil
+	case "index0":
+		return int64(l.index0), true, nil
+	case "first":
+		return l.index0 == 0, true, nil
+	case "last":
+		v, err := l.peek()
+		return v == missing, true, err
+	case "length":
+		n, err := l.length()
+		return int64(n), true, err
+	case "revindex":
+		n, err := l.length()
+		return int64(n - l.index0), true, err
+	case "revindex0":
+		n, err := l.length()
+		return int64(n - l.index0 - 1), true, err
+	case "depth":
+		return int64(l.depth0 + 1), true, nil
+	case "depth0":
+		return int64(l.depth0), true, nil
+	case "previtem":
+		if l.index0 == 0 {
+			return r.Undefined("there is no previous item"), true, nil
+		}
+		return l.before, true, nil
+	case "nextitem":
+		v, err := l.peek()
+		if v == missing {
+			return r.Undefined("there is no next item"), true, err
+		}
+		return v, true, err
+	case "cycle":
+		return &Func{Name: "cycle", Fn: func(_ *Run, a Args) (any, error) {
+			if len(a.Pos) == 0 {
+				return nil, typeError("no items for cycling given")
+			}
+			return a.Pos[l.index0%len(a.Pos)], nil
+		}}, true, nil
+	case "changed":
+		return &Func{Name: "changed", Fn: func(_ *Run, a Args) (any, error) {
+			now := pyobj.Tuple(a.Pos)
+			if l.everChanged && pyobj.Equal(l.changedTo, now) {
+				return false, nil
+			}
+			l.changedTo, l.everChanged = now, true
+			return true, nil
+		}}, true, nil
+	}
+	return nil, false, nil
+}
+
+// Call implements Callable: a recursive loop called for what is below.
+func (l *Loop) Call(_ *Run, a Args) (any, error) {
+	args, err := a.Bind("LoopContext.__call__", []string{"iterable"})
+	if err != nil {
+		return nil, err
+	}
+	if l.recurse == nil {
+		return nil, typeError("The loop must have the 'recursive' marker to be called recursively.")
+	}
+	return l.recurse(args[0], l.depth0+1)
+}
+
+// Iterate implements Iterable.
+func (l *Loop) Iterate() func() (any, bool, error) {
+	return func() (any, bool, error) {
+		v, ok, err := l.advance()
+		return pyobj.Tuple{v, l}, ok, err
+	}
+}
+
+// Namespace is the function namespace()'s object.
+type Namespace struct{ d *pyobj.Dict }
+
+// TypeName implements pyobj.Object.
+func (*Namespace) TypeName() string { return "Namespace" }
+
+// Repr implements pyobj.Object.
+func (n *Namespace) Repr() string { return "<Namespace " + pyobj.Repr(n.d) + ">" }
+
+// GetAttr implements Attributes.
+func (n *Namespace) GetAttr(_ *Run, name string) (any, bool, error) {
+	v, ok := n.d.Get(name)
+	return v, ok, nil
+}
+
+// Module is an imported template.
+type Module struct {
+	name string
+	ctx  *Context
+	body string
+}
+
+// TypeName implements pyobj.Object.
+func (*Module) TypeName() string { return "TemplateModule" }
+
+// Repr implements pyobj.Object.
+func (m *Module) Repr() string { return "<TemplateModule " + pyobj.Repr(m.name) + ">" }
+
+func (m *Module) moduleName() any {
+	if m.name == "" {
+		return nil
+	}
+	return m.name
+}
+
+// Str implements pyobj's str.
+func (m *Module) Str() string { return m.body }
+
+func (m *Module) get(name string) (any, bool) {
+	if !m.ctx.exported[name] {
+		return nil, false
+	}
+	v, ok := m.ctx.vars[name]
+	return v, ok
+}
+
+func (m *Module) private(string) (any, bool, error) {
+	return nil, false, nil
+}
+
+// GetAttr implements Attributes.
+func (m *Module) GetAttr(_ *Run, name string) (any, bool, error) {
+	v, ok := m.get(name)
+	return v, ok, nil
+}
+
+// Text is what the module wrote.
+func (m *Module) Text() string { return m.body }
+
+// templateRef is the variable self.
+type templateRef struct {
+	c *Context
+	f *frame
+}
+
+func (*templateRef) TypeName() string { return "TemplateReference" }
+func (t *templateRef) Repr() string {
+	return "<TemplateReference " + pyobj.Repr((&Module{name: t.c.name}).moduleName()) + ">"
+}
+
+func (t *templateRef) GetItem(r *Run, key any) (any, bool, error) {
+	name, ok := isText(key)
+	list := t.c.blocks[name]
+	if !ok || len(list) == 0 {
+		return nil, false, nil
+	}
+	return &blockRef{t.c, name, list, 0}, true, nil
+}
+
+// blockRef is a block as a function: self.name or super.
+type blockRef struct {
+	c     *Context
+	name  string
+	list  []blockImpl
+	level int
+}
+
+func blockAfter(r *Run, c *Context, name string, list []blockImpl, level int) any {
+	if level >= len(list) {
+		u := r.undefinedName("super")
+		u.hint = "there is no parent block called " + pyobj.Repr(name) + "."
+		return u
+	}
+	return &blockRef{c, name, list, level}
+}
+
+func (*blockRef) TypeName() string { return "BlockReference" }
+func (*blockRef) Repr() string     { return "<BlockReference>" }
+
+func (b *blockRef) Call(r *Run, _ Args) (any, error) {
+	out := &output{}
+	if err := r.block(b.c, b.name, b.list, b.level, out); err != nil {
+		return nil, err
+	}
+	return textLike(out.b.String(), r.autoescape), nil
+}
+
+func (b *blockRef) GetAttr(r *Run, name string) (any, bool, error) {
+	if name == "super" {
+		return blockAfter(r, b.c, b.name, b.list, b.level+1), true, nil
+	}
+	return nil, false, nil
+}
+
+// cycler is the function cycler()'s object.
+type cycler struct {
+	items []any
+	pos   int
+}
+
+func (*cycler) TypeName() string { return "Cycler" }
+func (*cycler) Repr() string     { return "<jinja2.utils.Cycler object>" }
+
+func (c *cycler) GetAttr(_ *Run, name string) (any, bool, error) {
+	switch name {
+	case "current":
+		return c.items[c.pos], true, nil
+	case "pos":
+		return int64(c.pos), true, nil
+	case "items":
+		return pyobj.Tuple(c.items), true, nil
+	case "next":
+		return &Func{Name: "next", Fn: func(*Run, Args) (any, error) {
+			v := c.items[c.pos]
+			c.pos = (c.pos + 1) % len(c.items)
+			return v, nil
+		}}, true, nil
+	case "reset":
+		return &Func{Name: "reset", Fn: func(*Run, Args) (any, error) {
+			c.pos = 0
+			return nil, nil
+		}}, true, nil
+	}
+	return nil, false, nil
+}
+
+// joiner is the function joiner()'s object.
+type joiner struct {
+	sep  any
+	used bool
+}
+
+func (*joiner) TypeName() string { return "Joiner" }
+func (*joiner) Repr() string     { return "<jinja2.utils.Joiner object>" }
+
+func (j *joiner) Call(*Run, Args) (any, error) {
+	if !j.used {
+		j.used = true
+		return "", nil
+	}
+	return j.sep, nil
+}
+
+func (j *joiner) GetAttr(_ *Run, name string) (any, bool, error) {
+	switch name {
+	case "sep":
+		return j.sep, true, nil
+	case "used":
+		return j.used, true, nil
+	}
+	return nil, false, nil
+}
+
+// builtinGlobal are Jinja's own globals, nil if there is none of the name.
+func builtinGlobal(name string) any {
+	switch name {
+	case "range":
+		return &Func{Name: "safe_range", Fn: rangeFunc}
+	case "dict":
+		return &dictClass{}
+	case "namespace":
+		return &Func{Name: "Namespace", Fn: func(_ *Run, a Args) (any, error) {
+			d, err := makeDict(a, false)
+			return &Namespace{d}, err
+		}}
+	case "cycler":
+		return &Func{Name: "Cycler", Fn: func(_ *Run, a Args) (any, error) {
+			if len(a.Pos) == 0 {
+				return nil, raise("RuntimeError", "at least one item has to be provided")
+			}
+			return &cycler{items: a.Pos}, nil
+		}}
+	case "joiner":
+		return &Func{Name: "Joiner", Fn: func(_ *Run, a Args) (any, error) {
+			args, err := a.Bind("__init__", []string{"sep"}, ", ")
+			if err != nil {
+				return nil, err
+			}
+			return &joiner{sep: args[0]}, nil
+		}}
+	case "lipsum":
+		return &Func{Name: "generate_lorem_ipsum", Fn: lipsum}
+	}
+	return nil
+}
+
+// maxRange is the sandbox's limit.
+const maxRange = 100_000
+
+func rangeFunc(_ *Run, a Args) (any, error) {
+	if len(a.Kw) > 0 {
+		return nil, typeError("range() takes no keyword arguments")
+	}
+	g := &Range{step: 1}
+	to := []*int64{&g.start, &g.stop, &g.step}
+	switch len(a.Pos) {
+	case 0:
+		return nil, typeError("range expected at least 1 argument, got 0")
+	case 1:
+		to = to[1:2]
+	case 2, 3:
+	default:
+		return nil, typeError("range expected at most 3 arguments, got %d", len(a.Pos))
+	}
+	for i, v := range a.Pos {
+		n, err := index(v)
+		if err != nil {
+			return nil, err
+		}
+		*to[i] = int64(n)
+	}
+	if g.step == 0 {
+		return nil, valueError("range() arg 3 must not be zero")
+	}
+	if n := g.Len(); n > maxRange || n < 0 {
+		return nil, raise("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
+	}
+	return g, nil
+}
+
+// dictClass is the class dict.
+type dictClass struct{ ordered bool }
+
+// DictClass is the class OrderedDict as a global.
+func DictClass() any { return &dictClass{ordered: true} }
+
+func (*dictClass) TypeName() string { return "type" }
+
+func (c *dictClass) Repr() string {
+	if c.ordered {
+		return "<class 'collections.OrderedDict'>"
+	}
+	return "<class 'dict'>"
+}
+
+func (c *dictClass) Call(_ *Run, a Args) (any, error) {
+	d, err := makeDict(a, c.ordered)
+	return d, err
+}
+
+func (c *dictClass) GetAttr(r *Run, name string) (any, bool, error) {
+	if name != "fromkeys" {
+		return nil, false, nil
+	}
+	return &Func{Name: "fromkeys", Fn: func(_ *Run, a Args) (any, error) {
+		args, err := a.Bind("fromkeys", []string{"iterable", "value"}, nil)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := Collect(args[0])
+		if err != nil {
+			return nil, err
+		}
+		d := &pyobj.Dict{Ordered: c.ordered}
+		for _, k := range keys {
+			if err := d.Set(k, args[1]); err != nil {
+				return nil, err
+			}
+		}
+		return d, nil
+	}}, true, nil
+}
+
+// makeDict is dict(…).
+func makeDict(a Args, ordered bool) (*pyobj.Dict, error) {
+	d := &pyobj.Dict{Ordered: ordered}
+	if len(a.Pos) > 1 {
+		return nil, typeError("dict expected at most 1 argument, got %d", len(a.Pos))
+	}
+	return d, update(d, a)
+}
+
+// update is dict.update.
+func update(d *pyobj.Dict, a Args) error {
+	if len(a.Pos) > 0 {
+		switch from := a.Pos[0].(type) {
+		case *pyobj.Dict:
+			d.Update(from)
+		case *Undefined:
+			if from.kind == Strict {
+				return from.fail()
+			}
+		default:
+			items, err := Collect(from)
+			if err != nil {
+				return err
+			}
+			for i, it := range items {
+				pair, err := Collect(it)
+				if err != nil {
+					return typeError("cannot convert dictionary update sequence element #%d to a sequence", i)
+				}
+				if len(pair) != 2 {
+					return valueError("dictionary update sequence element #%d has length %d; 2 is required", i, len(pair))
+				}
+				if err := d.Set(pair[0], pair[1]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, kw := range a.Kw {
+		_ = d.Set(kw.Name, kw.Value)
+	}
+	return nil
+}
+
+// lipsum makes paragraphs of filler text.
+func lipsum(r *Run, a Args) (any, error) {
+	args, err := a.Bind("generate_lorem_ipsum", []string{"n", "html", "min", "max"}, int64(5), true, int64(20), int64(100))
+	if err != nil {
+		return nil, err
+	}
+	n, err := index(args[0])
+	if err != nil {
+		return nil, err
+	}
+	low, err := index(args[2])
+	if err != nil {
+		return nil, err
+	}
+	high, err := index(args[3])
+	if err != nil {
+		return nil, err
+	}
+	html, err := Truth(args[1])
+	if err != nil {
+		return nil, err
+	}
+	words := strings.Fields(loremWords)
+	if high <= low || low < 0 || high > 10000 || n > 1000 {
+		return nil, valueError("empty range for randrange() (%d, %d, %d)", low, high, high-low)
+	}
+	var parts []string
+	for range n {
+		var b strings.Builder
+		capital := true
+		count := low + rand.IntN(high-low)
+		comma, stop := 0, 0
+		for i := range count {
+			w := words[rand.IntN(len(words))]
+			if capital {
+				w = strings.ToUpper(w[:1]) + w[1:]
+				capital = false
+			}
+			if i-comma > 3+rand.IntN(5) {
+				comma = i
+				w += ","
+			}
+			if i-stop > 10+rand.IntN(10) {
+				comma, stop = i, i
+				w = strings.TrimSuffix(w, ",") + "."
+				capital = true
+			}
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(w)
+		}
+		p := strings.TrimRight(b.String(), ",.") + "."
+		if html {
+			p = "<p>" + p + "</p>"
+		}
+		parts = append(parts, p)
+	}
+	if html {
+		return pyobj.Markup(strings.Join(parts, "\n")), nil
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+const loremWords = "a ac accumsan ad adipiscing aenean aliquam amet ante aptent arcu at auctor augue bibendum blandit " +
+	"class commodo condimentum congue consectetuer consequat conubia convallis cras cubilia cum curabitur curae cursus " +
+	"dapibus diam dictum dictumst dignissim dis dolor donec dui duis egestas eget eleifend elementum elit enim erat eros"

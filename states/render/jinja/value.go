@@ -1,0 +1,673 @@
+package jinja
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+type missingType struct{}
+
+// missing is what an empty slot holds.
+var missing any = missingType{}
+
+// Args are the arguments of a call.
+type Args struct {
+	Pos []any
+	Kw  []KW
+}
+
+// KW is a keyword argument.
+type KW struct {
+	Name  string
+	Value any
+}
+
+// Get is a keyword argument.
+func (a *Args) Get(name string) (any, bool) {
+	for i := range a.Kw {
+		if a.Kw[i].Name == name {
+			return a.Kw[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// Bind fits the arguments to parameters by Python's rules: the first required ones must be given, the others have the
+// defaults. fn is the function's name in errors.
+func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) {
+	required := len(params) - len(defaults)
+	if len(a.Pos) > len(params) {
+		takes, plural, were := fmt.Sprint(len(params)), "s", "were"
+		if required != len(params) {
+			takes = fmt.Sprintf("from %d to %d", required, len(params))
+		} else if len(params) == 1 {
+			plural = ""
+		}
+		if len(a.Pos) == 1 {
+			were = "was"
+		}
+		return nil, typeError("%s() takes %s positional argument%s but %d %s given", fn, takes, plural, len(a.Pos), were)
+	}
+	out := make([]any, len(params))
+	for i := range out {
+		out[i] = missing
+	}
+	copy(out, a.Pos)
+next:
+	for _, kw := range a.Kw {
+		for i, p := range params {
+			if p == kw.Name {
+				if i < len(a.Pos) {
+					return nil, typeError("%s() got multiple values for argument '%s'", fn, p)
+				}
+				out[i] = kw.Value
+				continue next
+			}
+		}
+		return nil, typeError("%s() got an unexpected keyword argument '%s'", fn, kw.Name)
+	}
+	var lacking []string
+	for i := range out {
+		if out[i] == missing {
+			if i >= required {
+				out[i] = defaults[i-required]
+			} else {
+				lacking = append(lacking, "'"+params[i]+"'")
+			}
+		}
+	}
+	if lacking != nil {
+		plural, list := "", lacking[0]
+		if n := len(lacking); n == 2 {
+			plural, list = "s", lacking[0]+" and "+lacking[1]
+		} else if n > 2 {
+			plural, list = "s", strings.Join(lacking[:n-1], ", ")+", and "+lacking[n-1]
+		}
+		return nil, typeError("%s() missing %d required positional argument%s: %s", fn, len(lacking), plural, list)
+	}
+	return out, nil
+}
+
+// Callable is an object that templates may call.
+type Callable interface {
+	Call(r *Run, a Args) (any, error)
+}
+
+// Attributes is an object with attributes of its own. Names with a leading underscore never get there.
+type Attributes interface {
+	GetAttr(r *Run, name string) (v any, ok bool, err error)
+}
+
+// Items is an object with obj[key]. ok false is a KeyError.
+type Items interface {
+	GetItem(r *Run, key any) (v any, ok bool, err error)
+}
+
+// Container answers "x in obj".
+type Container interface {
+	Contains(v any) bool
+}
+
+// Lener has a length.
+type Lener interface{ Len() int }
+
+// Iterable can be iterated over.
+type Iterable interface {
+	Iterate() func() (any, bool, error)
+}
+
+// Func is a function as a value.
+type Func struct {
+	Name string
+	Fn   func(r *Run, a Args) (any, error)
+	// unsafe functions may not be called.
+	unsafe bool
+}
+
+// TypeName implements pyobj.Object.
+func (*Func) TypeName() string { return "function" }
+
+// Repr implements pyobj.Object.
+func (f *Func) Repr() string { return "<function " + f.Name + ">" }
+
+// Call implements Callable.
+func (f *Func) Call(r *Run, a Args) (any, error) { return f.Fn(r, a) }
+
+// method is a method of a built-in type, bound to its object.
+type method struct {
+	obj  any
+	name string
+}
+
+func (*method) TypeName() string { return "builtin_function_or_method" }
+
+func (m *method) Repr() string {
+	return "<built-in method " + m.name + " of " + pyobj.TypeName(m.obj) + " object>"
+}
+
+func (m *method) Call(r *Run, a Args) (any, error) {
+	v, known, err := r.method(m.obj, m.name, a)
+	if !known && err == nil {
+		return nil, attributeError(m.obj, m.name)
+	}
+	return v, err
+}
+
+// undefinedKind is a class of undefined values.
+type undefinedKind uint8
+
+// The classes of undefined values.
+const (
+	Default undefinedKind = iota
+	Strict
+	Chainable
+	Debug
+)
+
+// Undefined is what a name or attribute that does not exist gives.
+type Undefined struct {
+	kind      undefinedKind
+	hint      string
+	obj, name any
+	exc       string
+}
+
+// Undefined makes an undefined value with a message of its own.
+func (r *Run) Undefined(hint string) *Undefined {
+	return &Undefined{kind: r.env.Undefined, hint: hint, obj: missing}
+}
+
+func (r *Run) undefinedName(name string) *Undefined {
+	return &Undefined{kind: r.env.Undefined, obj: missing, name: name}
+}
+
+func (r *Run) undefinedAttr(obj, name any) *Undefined {
+	return &Undefined{kind: r.env.Undefined, obj: obj, name: name}
+}
+
+// TypeName implements pyobj.Object.
+func (u *Undefined) TypeName() string {
+	switch u.kind {
+	case Strict:
+		return "StrictUndefined"
+	case Chainable:
+		return "ChainableUndefined"
+	case Debug:
+		return "DebugUndefined"
+	}
+	return "Undefined"
+}
+
+// Repr implements pyobj.Object.
+func (u *Undefined) Repr() string { return "Undefined" }
+
+// Equal implements pyobj's comparison.
+func (u *Undefined) Equal(other any) bool {
+	o, ok := other.(*Undefined)
+	return ok && o.kind == u.kind
+}
+
+// Plain implements pyobj's conversion.
+func (u *Undefined) Plain() any { return nil }
+
+func objectType(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case *pyobj.Dict:
+		if v.Ordered {
+			return "collections.OrderedDict object"
+		}
+	case *Loop:
+		return "jinja2.runtime.LoopContext object"
+	case *Undefined:
+		return "jinja2.runtime." + v.TypeName() + " object"
+	case *Namespace:
+		return "jinja2.utils.Namespace object"
+	case *Module:
+		return "jinja2.environment.TemplateModule object"
+	case pyobj.Markup:
+		return "markupsafe.Markup object"
+	case *Macro:
+		return "jinja2.runtime.Macro object"
+	}
+	return pyobj.TypeName(v) + " object"
+}
+
+// Message says what is undefined.
+func (u *Undefined) Message() string {
+	if u.hint != "" {
+		return u.hint
+	}
+	if u.obj == missing {
+		return pyobj.Repr(u.name) + " is undefined"
+	}
+	if _, text := u.name.(string); !text {
+		return objectType(u.obj) + " has no element " + pyobj.Repr(u.name)
+	}
+	return pyobj.Repr(objectType(u.obj)) + " has no attribute " + pyobj.Repr(u.name)
+}
+
+func (u *Undefined) fail() error {
+	if u.exc != "" {
+		return raise(u.exc, "%s", u.Message())
+	}
+	return raise("UndefinedError", "%s", u.Message())
+}
+
+// text is str() of an undefined value.
+func (u *Undefined) text() (string, error) {
+	switch u.kind {
+	case Strict:
+		return "", u.fail()
+	case Debug:
+		msg := ""
+		switch {
+		case u.hint != "":
+			msg = "undefined value printed: " + u.hint
+		case u.obj == missing:
+			msg = pyobj.Str(u.name)
+		default:
+			msg = "no such element: " + objectType(u.obj) + "[" + pyobj.Repr(u.name) + "]"
+		}
+		return "{{ " + msg + " }}", nil
+	}
+	return "", nil
+}
+
+// Str is Python's str(v), which fails for a strict undefined.
+func Str(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case pyobj.Markup:
+		return string(v), nil
+	case *Undefined:
+		return v.text()
+	case *Module:
+		return v.body, nil
+	}
+	return pyobj.Str(v), nil
+}
+
+// Truth is Python's bool(v).
+func Truth(v any) (bool, error) {
+	switch v := v.(type) {
+	case bool:
+		return v, nil
+	case string:
+		return v != "", nil
+	case *Undefined:
+		if v.kind == Strict || v.exc != "" && v.kind == Strict {
+			return false, v.fail()
+		}
+		return false, nil
+	case Lener:
+		return v.Len() > 0, nil
+	}
+	return pyobj.Truth(v), nil
+}
+
+// isText gives the text of a str, Markup or not.
+func isText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case pyobj.Markup:
+		return string(v), true
+	}
+	return "", false
+}
+
+// integer gives an int (or bool).
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case int:
+		return int64(v), true
+	}
+	return 0, false
+}
+
+// index gives an int as an index or count, where Python calls __index__.
+func index(v any) (int, error) {
+	n, ok := integer(v)
+	if !ok {
+		if b, big := v.(*big.Int); big {
+			if b.Sign() < 0 {
+				return -1 << 62, nil
+			}
+			return 1 << 62, nil
+		}
+		if u, ok := v.(*Undefined); ok {
+			return 0, u.fail()
+		}
+		return 0, typeError("'%s' object cannot be interpreted as an integer", pyobj.TypeName(v))
+	}
+	return int(n), nil
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int64, bool, float64, *big.Int, int:
+		return true
+	}
+	return false
+}
+
+// Iter is a lazy iterator: a generator, a map object, and so on. It can be gone through once.
+type Iter struct {
+	// Kind is the name of Python's type.
+	Kind string
+	Next func() (any, bool, error)
+}
+
+// TypeName implements pyobj.Object.
+func (it *Iter) TypeName() string { return it.Kind }
+
+// Repr implements pyobj.Object.
+func (it *Iter) Repr() string { return "<" + it.Kind + " object>" }
+
+// Iterate implements Iterable.
+func (it *Iter) Iterate() func() (any, bool, error) { return it.Next }
+
+func overItems(items func() []any) func() (any, bool, error) {
+	i := 0
+	return func() (any, bool, error) {
+		list := items()
+		if i >= len(list) {
+			return nil, false, nil
+		}
+		i++
+		return list[i-1], true, nil
+	}
+}
+
+// NewIter makes an iterator over a list.
+func NewIter(kind string, items []any) *Iter {
+	return &Iter{kind, overItems(func() []any { return items })}
+}
+
+// Iterate is Python's iter(v).
+func Iterate(v any) (func() (any, bool, error), error) {
+	switch v := v.(type) {
+	case *pyobj.List:
+		return overItems(func() []any { return v.Items }), nil
+	case pyobj.Tuple:
+		return overItems(func() []any { return v }), nil
+	case *pyobj.Dict:
+		return overDict(v, v.Keys()), nil
+	case *pyobj.Set:
+		items := v.Items()
+		return overItems(func() []any { return items }), nil
+	case string:
+		return overText(v, false), nil
+	case pyobj.Markup:
+		return overText(string(v), true), nil
+	case []byte:
+		i := 0
+		return func() (any, bool, error) {
+			if i >= len(v) {
+				return nil, false, nil
+			}
+			i++
+			return int64(v[i-1]), true, nil
+		}, nil
+	case *Undefined:
+		if v.kind == Strict {
+			return nil, v.fail()
+		}
+		return overItems(func() []any { return nil }), nil
+	case Iterable:
+		return v.Iterate(), nil
+	}
+	return nil, typeError("'%s' object is not iterable", pyobj.TypeName(v))
+}
+
+// overDict goes through keys (or values, or items) and fails when the dict changes its size.
+func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
+	i, n := 0, d.Len()
+	return func() (any, bool, error) {
+		if d.Len() != n {
+			n = -1
+			return nil, false, raise("RuntimeError", "dictionary changed size during iteration")
+		}
+		if i >= len(items) {
+			return nil, false, nil
+		}
+		i++
+		return items[i-1], true, nil
+	}
+}
+
+func overText(s string, markup bool) func() (any, bool, error) {
+	return func() (any, bool, error) {
+		for i := range s {
+			if i > 0 {
+				c := s[:i]
+				s = s[i:]
+				return textLike(c, markup), true, nil
+			}
+		}
+		if s == "" {
+			return nil, false, nil
+		}
+		c := s
+		s = ""
+		return textLike(c, markup), true, nil
+	}
+}
+
+func textLike(s string, markup bool) any {
+	if markup {
+		return pyobj.Markup(s)
+	}
+	return s
+}
+
+// maxItems bounds lists that are made at once.
+const maxItems = 10_000_000
+
+// Collect is Python's list(v) as a slice of its own.
+func Collect(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *pyobj.List:
+		return append([]any{}, v.Items...), nil
+	case pyobj.Tuple:
+		return append([]any{}, v...), nil
+	case *pyobj.Dict:
+		return v.Keys(), nil
+	}
+	next, err := Iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for {
+		x, ok, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return out, nil
+		}
+		if out = append(out, x); len(out) > maxItems {
+			return nil, raise("MemoryError", "more than %d items", maxItems)
+		}
+	}
+}
+
+// view is a dict's keys(), values() or items().
+type view struct {
+	d    *pyobj.Dict
+	kind string
+}
+
+func (v *view) TypeName() string { return "dict_" + v.kind }
+
+func (v *view) items() []any {
+	switch v.kind {
+	case "keys":
+		return v.d.Keys()
+	case "values":
+		return v.d.Values()
+	}
+	out := make([]any, 0, v.d.Len())
+	for k, x := range v.d.All() {
+		out = append(out, pyobj.Tuple{k, x})
+	}
+	return out
+}
+
+func (v *view) Repr() string {
+	name := "dict_"
+	if v.d.Ordered {
+		name = "odict_"
+	}
+	return name + v.kind + "(" + pyobj.Repr(&pyobj.List{Items: v.items()}) + ")"
+}
+
+func (v *view) Len() int                           { return v.d.Len() }
+func (v *view) Iterate() func() (any, bool, error) { return overDict(v.d, v.items()) }
+
+func (v *view) Contains(x any) bool {
+	switch v.kind {
+	case "keys":
+		return v.d.Has(x)
+	case "items":
+		t, ok := x.(pyobj.Tuple)
+		if !ok || len(t) != 2 {
+			return false
+		}
+		y, ok := v.d.Get(t[0])
+		return ok && pyobj.Equal(y, t[1])
+	}
+	for _, y := range v.items() {
+		if pyobj.Equal(x, y) {
+			return true
+		}
+	}
+	return false
+}
+
+// Equal compares keys and items as sets; values are equal to nothing.
+func (v *view) Equal(other any) bool {
+	o, ok := other.(*view)
+	if !ok || v.kind != o.kind || v.kind == "values" {
+		return v == other
+	}
+	if v.Len() != o.Len() {
+		return false
+	}
+	for _, x := range v.items() {
+		if !o.Contains(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// Range is Python's range.
+type Range struct{ start, stop, step int64 }
+
+// TypeName implements pyobj.Object.
+func (*Range) TypeName() string { return "range" }
+
+// Repr implements pyobj.Object.
+func (g *Range) Repr() string {
+	if g.step == 1 {
+		return fmt.Sprintf("range(%d, %d)", g.start, g.stop)
+	}
+	return fmt.Sprintf("range(%d, %d, %d)", g.start, g.stop, g.step)
+}
+
+// Len is the number of members.
+func (g *Range) Len() int {
+	if g.step > 0 && g.start < g.stop {
+		return int((uint64(g.stop) - uint64(g.start) + uint64(g.step) - 1) / uint64(g.step))
+	}
+	if g.step < 0 && g.start > g.stop {
+		return int((uint64(g.start) - uint64(g.stop) + uint64(-g.step) - 1) / uint64(-g.step))
+	}
+	return 0
+}
+
+func (g *Range) item(i int) any { return g.start + int64(i)*g.step }
+
+// Iterate implements Iterable.
+func (g *Range) Iterate() func() (any, bool, error) {
+	i, n := 0, g.Len()
+	return func() (any, bool, error) {
+		if i >= n {
+			return nil, false, nil
+		}
+		i++
+		return g.item(i - 1), true, nil
+	}
+}
+
+// Contains implements Container.
+func (g *Range) Contains(v any) bool {
+	id, err := pyobj.Hash(v)
+	n, ok := id.(int64)
+	if err != nil || !ok || g.Len() == 0 {
+		return false
+	}
+	if g.step > 0 && (n < g.start || n >= g.stop) || g.step < 0 && (n > g.start || n <= g.stop) {
+		return false
+	}
+	return (n-g.start)%g.step == 0
+}
+
+// Equal compares ranges as sequences.
+func (g *Range) Equal(other any) bool {
+	o, ok := other.(*Range)
+	return ok && g.Len() == o.Len() && (g.Len() == 0 || g.start == o.start && (g.Len() == 1 || g.step == o.step))
+}
+
+// length is Python's len(v).
+func length(v any) (int, error) {
+	switch v := v.(type) {
+	case string:
+		return runes(v), nil
+	case pyobj.Markup:
+		return runes(string(v)), nil
+	case []byte:
+		return len(v), nil
+	case *pyobj.List:
+		return len(v.Items), nil
+	case pyobj.Tuple:
+		return len(v), nil
+	case *pyobj.Dict:
+		return v.Len(), nil
+	case *pyobj.Set:
+		return v.Len(), nil
+	case *Undefined:
+		if v.kind == Strict {
+			return 0, v.fail()
+		}
+		return 0, nil
+	case *Loop:
+		return v.length()
+	case Lener:
+		return v.Len(), nil
+	}
+	return 0, typeError("object of type '%s' has no len()", pyobj.TypeName(v))
+}
+
+func runes(s string) int {
+	n := 0
+	for range s {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,414 @@
+package render
+
+import (
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// hashable tells whether Python can hash a value, as Salt asks of lists before it works on them.
+func hashable(v any) bool {
+	_, err := pyobj.Hash(v)
+	return err == nil
+}
+
+func setOf(v any) (*pyobj.Set, error) {
+	items, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	s := &pyobj.Set{}
+	for _, x := range items {
+		if err := s.Add(x); err != nil {
+			return nil, raised("TypeError", err.Error())
+		}
+	}
+	return s, nil
+}
+
+func has(items []any, v any) bool {
+	for _, x := range items {
+		if pyobj.Equal(x, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// unique is Salt's filter: a set of what is hashable, else the members without those that were before.
+func unique(v any) (any, error) {
+	if hashable(v) {
+		return setOf(v)
+	}
+	items, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.List{Items: []any{}}
+	for _, x := range items {
+		if !has(out.Items, x) {
+			out.Items = append(out.Items, x)
+		}
+	}
+	return out, nil
+}
+
+// combine is union, intersect, difference and symmetric_difference.
+func combine(name string, x, y any) (any, error) {
+	if hashable(x) && hashable(y) {
+		a, err := setOf(x)
+		if err != nil {
+			return nil, err
+		}
+		b, err := setOf(y)
+		if err != nil {
+			return nil, err
+		}
+		out := &pyobj.Set{}
+		for _, v := range a.Items() {
+			if name == "union" || b.Has(v) == (name == "intersect") {
+				_ = out.Add(v)
+			}
+		}
+		if name == "union" || name == "symmetric_difference" {
+			for _, v := range b.Items() {
+				if !a.Has(v) {
+					_ = out.Add(v)
+				}
+			}
+		}
+		return out, nil
+	}
+	a, err := jinja.Collect(x)
+	if err != nil {
+		return nil, err
+	}
+	b, err := jinja.Collect(y)
+	if err != nil {
+		return nil, err
+	}
+	if name == "union" {
+		joined, err := jinja.Add(x, y)
+		if err != nil {
+			return nil, err
+		}
+		return unique(joined)
+	}
+	out := &pyobj.List{}
+	for _, v := range a {
+		if has(b, v) == (name == "intersect") {
+			out.Items = append(out.Items, v)
+		}
+	}
+	if name == "symmetric_difference" {
+		for _, v := range b {
+			if !has(a, v) {
+				out.Items = append(out.Items, v)
+			}
+		}
+	}
+	return unique(out)
+}
+
+func listFilter(name string) jinja.Filter {
+	switch name {
+	case "skip":
+		return func(*jinja.Run, any, jinja.Args) (any, error) { return "", nil }
+	case "sequence":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			switch v.(type) {
+			case *pyobj.List, pyobj.Tuple, *pyobj.Set, *pyobj.Dict:
+				return v, nil
+			}
+			return pyobj.NewList(v), nil
+		}
+	case "to_bool":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return toBool(v) }
+	case "quote":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			s, err := textArg(v)
+			return shlex.Quote(s), err
+		}
+	case "unique":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			if _, err := a.Bind("unique", nil); err != nil {
+				return nil, err
+			}
+			return unique(v)
+		}
+	case "union", "intersect", "difference", "symmetric_difference":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind(name, []string{"lst2"})
+			if err != nil {
+				return nil, err
+			}
+			return combine(name, v, args[0])
+		}
+	case "min", "max":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			if _, err := a.Bind("lst_"+name, nil); err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			if len(items) == 0 {
+				return nil, raised("ValueError", name+"() arg is an empty sequence")
+			}
+			return jinja.Extreme(items, nil, name == "max")
+		}
+	case "avg":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			if hashable(v) {
+				return jinja.Float(v)
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			sum := any(int64(0))
+			for _, x := range items {
+				if sum, err = jinja.Add(sum, x); err != nil {
+					return nil, err
+				}
+			}
+			return jinja.Divide(sum, int64(len(items)))
+		}
+	case "method_call":
+		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+			if len(a.Pos) == 0 {
+				return nil, raised("TypeError", "method_call() missing 1 required positional argument: 'f_name'")
+			}
+			f, err := r.GetAttr(v, pyobj.Str(a.Pos[0]))
+			if err != nil {
+				return nil, err
+			}
+			if _, undef := f.(*jinja.Undefined); undef {
+				return nil, nil
+			}
+			return r.Call(f, jinja.Args{Pos: a.Pos[1:], Kw: a.Kw})
+		}
+	}
+	return nil
+}
+
+func toBool(v any) (any, error) {
+	switch x := v.(type) {
+	case nil:
+		return false, nil
+	case bool:
+		return x, nil
+	case string, pyobj.Markup:
+		s, _ := textArg(x)
+		switch lowerASCII(s) {
+		case "yes", "1", "true":
+			return true, nil
+		}
+		return false, nil
+	case int64:
+		return x > 0, nil
+	}
+	if !hashable(v) {
+		items, err := jinja.Collect(v)
+		return len(items) > 0, err
+	}
+	return false, nil
+}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 32
+		}
+	}
+	return string(b)
+}
+
+// maxCombinations bounds what itertools' filters make.
+const maxCombinations = 5_000_000
+
+// iterFilter is one of the filters from Python's itertools.
+func iterFilter(name string) jinja.Filter {
+	switch name {
+	case "combinations", "combinations_with_replacement", "permutations":
+		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			defaults := []any{}
+			if name == "permutations" {
+				defaults = []any{nil}
+			}
+			args, err := a.Bind(name, []string{"r"}, defaults...)
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			n := int64(len(items))
+			if args[0] != nil {
+				var ok bool
+				if n, ok = args[0].(int64); !ok {
+					return nil, raised("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
+				}
+			}
+			if n < 0 {
+				return nil, raised("ValueError", "r must be non-negative")
+			}
+			return choices(name, items, int(min(n, 1<<20)))
+		})
+	case "product":
+		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			lists := [][]any{}
+			times := int64(1)
+			for _, kw := range a.Kw {
+				if kw.Name == "repeat" {
+					times, _ = kw.Value.(int64)
+				}
+			}
+			for _, x := range append([]any{v}, a.Pos...) {
+				items, err := jinja.Collect(x)
+				if err != nil {
+					return nil, err
+				}
+				lists = append(lists, items)
+			}
+			one := lists
+			for i := int64(1); i < times && i < 64; i++ {
+				lists = append(lists, one...)
+			}
+			out := []any{pyobj.Tuple{}}
+			for _, l := range lists {
+				if len(l)*len(out) > maxCombinations {
+					return nil, raised("MemoryError", "too many combinations")
+				}
+				next := make([]any, 0, len(l)*len(out))
+				for _, t := range out {
+					for _, x := range l {
+						old := t.(pyobj.Tuple)
+						next = append(next, append(old[:len(old):len(old)], x))
+					}
+				}
+				out = next
+			}
+			return jinja.NewIter("itertools.product", out), nil
+		})
+	case "compress":
+		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("compress", []string{"selectors"})
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			sel, err := jinja.Collect(args[0])
+			if err != nil {
+				return nil, err
+			}
+			var out []any
+			for i := range min(len(items), len(sel)) {
+				yes, err := jinja.Truth(sel[i])
+				if err != nil {
+					return nil, err
+				}
+				if yes {
+					out = append(out, items[i])
+				}
+			}
+			return jinja.NewIter("itertools.compress", out), nil
+		})
+	case "zip", "zip_longest":
+		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			var lists [][]any
+			shortest, longest := -1, 0
+			for _, x := range append([]any{v}, a.Pos...) {
+				items, err := jinja.Collect(x)
+				if err != nil {
+					return nil, err
+				}
+				lists = append(lists, items)
+				longest = max(longest, len(items))
+				if shortest < 0 || len(items) < shortest {
+					shortest = len(items)
+				}
+			}
+			n := shortest
+			var fill any
+			if name == "zip_longest" {
+				n = longest
+				fill, _ = a.Get("fillvalue")
+			}
+			out := make([]any, n)
+			for i := range out {
+				t := make(pyobj.Tuple, len(lists))
+				for j, l := range lists {
+					if t[j] = fill; i < len(l) {
+						t[j] = l[i]
+					}
+				}
+				out[i] = t
+			}
+			kind := "zip"
+			if name != kind {
+				kind = "itertools.zip_longest"
+			}
+			return jinja.NewIter(kind, out), nil
+		})
+	}
+	return nil
+}
+
+// choices are the ways to pick n members, in Python's order.
+func choices(name string, items []any, n int) (any, error) {
+	var out []any
+	pick := make([]int, 0, n)
+	used := make([]bool, len(items))
+	full := false
+	var walk func(from int)
+	walk = func(from int) {
+		if full {
+			return
+		}
+		if len(pick) == n {
+			t := make(pyobj.Tuple, n)
+			for i, p := range pick {
+				t[i] = items[p]
+			}
+			if out = append(out, t); len(out) > maxCombinations {
+				full = true
+			}
+			return
+		}
+		if name != "combinations_with_replacement" && len(items)-len(pick) < n-len(pick) {
+			return
+		}
+		start := from
+		if name == "permutations" {
+			start = 0
+		}
+		for i := start; i < len(items); i++ {
+			if name == "permutations" && used[i] {
+				continue
+			}
+			used[i] = true
+			pick = append(pick, i)
+			next := i + 1
+			if name == "combinations_with_replacement" {
+				next = i
+			}
+			walk(next)
+			pick = pick[:len(pick)-1]
+			used[i] = false
+		}
+	}
+	if n <= len(items) || name == "combinations_with_replacement" && len(items) > 0 && n <= 64 {
+		walk(0)
+	}
+	if full {
+		return nil, raised("MemoryError", "too many combinations")
+	}
+	return jinja.NewIter("itertools."+name, out), nil
+}

@@ -1,0 +1,358 @@
+package render
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// saltObject is the variable salt: salt["m.f"] and salt.m.f.
+type saltObject struct{ s *session }
+
+// TypeName implements pyobj.Object.
+func (*saltObject) TypeName() string { return "salt.utils.templates.AliasedLoader" }
+
+// Repr implements pyobj.Object.
+func (*saltObject) Repr() string { return "<salt.utils.templates.AliasedLoader object>" }
+
+// available tells whether there is such a function.
+func (o *saltObject) available(fun string) bool {
+	_, err := o.s.c.Registry().Lookup(fun, o.s.c.Env)
+	return err == nil
+}
+
+// GetItem implements jinja.Items.
+func (o *saltObject) GetItem(_ *jinja.Run, key any) (any, bool, error) {
+	name := pyobj.Str(key)
+	if !o.available(name) {
+		return nil, false, nil
+	}
+	return o.function(name), true, nil
+}
+
+// GetAttr implements jinja.Attributes.
+func (o *saltObject) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
+	if name == "get" {
+		return &jinja.Func{Name: "get", Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
+			args, err := a.Bind("get", []string{"key", "default"}, nil)
+			if err != nil {
+				return nil, err
+			}
+			if fun := pyobj.Str(args[0]); o.available(fun) {
+				return o.function(fun), nil
+			}
+			return args[1], nil
+		}}, true, nil
+	}
+	for _, m := range o.s.c.Registry().Modules(o.s.c.Env) {
+		if m.Called() == name {
+			return &saltModule{o, name}, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// Contains implements jinja.Container.
+func (o *saltObject) Contains(v any) bool { return o.available(pyobj.Str(v)) }
+
+// Iterate implements jinja.Iterable: the names of all functions.
+func (o *saltObject) Iterate() func() (any, bool, error) {
+	list := o.s.c.Registry().Functions(o.s.c.Env)
+	return func() (any, bool, error) {
+		if len(list) == 0 {
+			return nil, false, nil
+		}
+		name := list[0]
+		list = list[1:]
+		return name, true, nil
+	}
+}
+
+func (o *saltObject) function(fun string) *jinja.Func {
+	return &jinja.Func{Name: fun, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
+		var kwargs map[string]any
+		for _, kw := range a.Kw {
+			if kwargs == nil {
+				kwargs = map[string]any{}
+			}
+			kwargs[kw.Name] = kw.Value
+		}
+		for _, v := range a.Pos {
+			if err := refuse(v); err != nil {
+				return nil, err
+			}
+		}
+		v, err := o.s.c.ExecOrdered(o.s.ctx, fun, a.Pos, kwargs)
+		if err != nil {
+			return nil, exception(err)
+		}
+		return v, nil
+	}}
+}
+
+// refuse fails for an argument that is undefined, which no function can look at.
+func refuse(v any) error {
+	if u, ok := v.(*jinja.Undefined); ok {
+		_, err := jinja.Truth(u)
+		return err
+	}
+	return nil
+}
+
+// exception is the error of a function as an exception in a template.
+func exception(err error) error {
+	e := &jinja.Error{Kind: "Exception", Msg: err.Error(), Err: err}
+	var (
+		py   *modules.PythonError
+		typ  *modules.TypeError
+		used *modules.UsageError
+		exec *modules.ExecError
+		in   *jinja.Error
+	)
+	switch {
+	case errors.As(err, &in):
+		return in
+	case errors.As(err, &py):
+		e.Kind, e.Msg = py.Type, py.Msg
+	case errors.As(err, &typ):
+		e.Kind = "TypeError"
+	case errors.As(err, &used):
+		e.Kind = "SaltInvocationError"
+	case errors.As(err, &exec):
+		e.Kind = "CommandExecutionError"
+	}
+	return e
+}
+
+// saltModule is salt.m.
+type saltModule struct {
+	o    *saltObject
+	name string
+}
+
+// TypeName implements pyobj.Object.
+func (*saltModule) TypeName() string { return "salt.loader.lazy.LoadedMod" }
+
+// Repr implements pyobj.Object.
+func (m *saltModule) Repr() string {
+	return "<LoadedMod module='salt.loaded.int.module." + m.name + "'>"
+}
+
+// GetAttr implements jinja.Attributes.
+func (m *saltModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
+	fun := m.name + "." + name
+	if !m.o.available(fun) {
+		return nil, false, nil
+	}
+	return m.o.function(fun), true, nil
+}
+
+func raise(_ *jinja.Run, a jinja.Args) (any, error) {
+	args, err := a.Bind("jinja_raise", []string{"msg"})
+	if err != nil {
+		return nil, err
+	}
+	s, err := jinja.Str(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return nil, &jinja.Error{Kind: "TemplateError", Msg: s}
+}
+
+// showFullContext gives the names that the template sees, without what is no data.
+func showFullContext(r *jinja.Run, _ jinja.Args) (any, error) {
+	names := r.Names()
+	keys := make([]string, 0, len(names))
+	for k := range names {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	d := &pyobj.Dict{}
+	for _, k := range keys {
+		v := names[k]
+		if l, ok := v.(*jinja.Lazy); ok {
+			x, err := l.Value()
+			if err != nil {
+				return nil, err
+			}
+			v = x
+		}
+		_ = d.Set(k, simple(v, 0))
+	}
+	return d, nil
+}
+
+// simple keeps data and shows everything else as text (salt.utils.data.simple_types_filter).
+func simple(v any, depth int) any {
+	if depth > 200 {
+		return nil
+	}
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		out := &pyobj.Dict{}
+		for k, x := range v.All() {
+			_ = out.Set(simple(k, depth+1), simple(x, depth+1))
+		}
+		return out
+	case *pyobj.List:
+		out := &pyobj.List{}
+		for _, x := range v.Items {
+			out.Items = append(out.Items, simple(x, depth+1))
+		}
+		return out
+	case pyobj.Tuple:
+		out := &pyobj.List{}
+		for _, x := range v {
+			out.Items = append(out.Items, simple(x, depth+1))
+		}
+		return out
+	case pyobj.Object:
+		return v.Repr()
+	}
+	return v
+}
+
+// ifelse is match.ifelse: the value after the first target that this minion is in.
+func (s *session) ifelse(_ *jinja.Run, a jinja.Args) (any, error) {
+	args := a.Pos
+	var byDefault any
+	if len(args)%2 == 1 {
+		byDefault = args[len(args)-1]
+		args = args[:len(args)-1]
+	}
+	for i := 0; i+1 < len(args); i += 2 {
+		yes, err := jinja.Truth(args[i])
+		if err != nil {
+			return nil, err
+		}
+		if expr, ok := args[i].(string); ok {
+			if s.c.Match == nil {
+				return nil, &jinja.Error{Kind: "KeyError", Msg: "'match.compound'"}
+			}
+			if yes, err = s.c.Match("compound", expr, ""); err != nil {
+				return nil, err
+			}
+		}
+		if yes {
+			return args[i+1], nil
+		}
+	}
+	return byDefault, nil
+}
+
+// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever class they are.
+func printable(v any) (any, error) {
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return printDict(v, true, 0)
+	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
+		if !holdsDict(v, 0) {
+			return v, nil
+		}
+		return printRepr(v, 0)
+	}
+	return v, nil
+}
+
+func holdsDict(v any, depth int) bool {
+	if depth > 200 {
+		return false
+	}
+	var items []any
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return true
+	case *pyobj.List:
+		items = v.Items
+	case pyobj.Tuple:
+		items = v
+	}
+	for _, x := range items {
+		if holdsDict(x, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// printDict is PrintableDict's str (top) and repr.
+func printDict(d *pyobj.Dict, top bool, depth int) (string, error) {
+	if depth > 200 {
+		return "", &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
+	}
+	var b strings.Builder
+	b.WriteByte('{')
+	first := true
+	for k, v := range d.All() {
+		if !first {
+			b.WriteString(", ")
+		}
+		first = false
+		b.WriteString(pyobj.Repr(k))
+		b.WriteString(": ")
+		text, err := "", error(nil)
+		switch x := v.(type) {
+		case string:
+			text = safeRepr(x)
+		case pyobj.Markup:
+			text = pyobj.Repr(x)
+		case *pyobj.Dict:
+			text, err = printDict(x, top, depth+1)
+		default:
+			if _, undef := v.(*jinja.Undefined); undef && top {
+				text, err = jinja.Str(v)
+			} else {
+				text, err = printRepr(v, depth+1)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+	}
+	b.WriteByte('}')
+	return b.String(), nil
+}
+
+// printRepr is repr with PrintableDicts inside.
+func printRepr(v any, depth int) (string, error) {
+	open, end := "[", "]"
+	var items []any
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return printDict(v, false, depth)
+	case *pyobj.List:
+		items = v.Items
+	case pyobj.Tuple:
+		items, open, end = v, "(", ")"
+		if len(v) == 1 {
+			end = ",)"
+		}
+	default:
+		return pyobj.Repr(v), nil
+	}
+	if depth > 200 {
+		return "", &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
+	}
+	parts := make([]string, len(items))
+	for i, x := range items {
+		text, err := printRepr(x, depth+1)
+		if err != nil {
+			return "", err
+		}
+		parts[i] = text
+	}
+	return open + strings.Join(parts, ", ") + end, nil
+}
+
+// safeRepr is a text that YAML reads as it is: with line breaks a double quoted scalar, else Python's repr.
+func safeRepr(s string) string {
+	if !strings.ContainsAny(s, "\n\r\t") {
+		return pyobj.Repr(s)
+	}
+	return doubleQuoted(s)
+}

@@ -1,0 +1,324 @@
+package render
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// tagged is a value in the cases: JSON, with {"t": kind, "v": …} for what JSON does not have.
+func tagged(t *testing.T, raw json.RawMessage) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return untag(t, v)
+}
+
+func untag(t *testing.T, v any) any {
+	t.Helper()
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	list := func() []any {
+		items, _ := m["v"].([]any)
+		out := make([]any, len(items))
+		for i, x := range items {
+			out[i] = untag(t, x)
+		}
+		return out
+	}
+	text, _ := m["v"].(string)
+	switch m["t"] {
+	case "i":
+		n, ok := new(big.Int).SetString(text, 10)
+		if !ok {
+			t.Fatalf("%q is no integer", text)
+		}
+		return pyobj.Int(n)
+	case "f":
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	case "l":
+		return &pyobj.List{Items: list()}
+	case "t":
+		return pyobj.Tuple(list())
+	case "d":
+		d := &pyobj.Dict{}
+		items, _ := m["v"].([]any)
+		for _, p := range items {
+			kv := p.([]any)
+			if err := d.Set(untag(t, kv[0]), untag(t, kv[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d
+	case "m":
+		return pyobj.Markup(text)
+	case "b":
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	case "set":
+		set := &pyobj.Set{}
+		for _, x := range list() {
+			_ = set.Add(x)
+		}
+		return set
+	case "err":
+		return errors.New(text)
+	}
+	t.Fatalf("unknown kind %v", m["t"])
+	return nil
+}
+
+// lines reads a compressed file of JSON lines.
+func lines[T any](t *testing.T, name string) []T {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []T
+	for d := json.NewDecoder(z); d.More(); {
+		var c T
+		if err := d.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+type semanticCase struct {
+	ID     string                     `json:"id"`
+	Src    string                     `json:"src"`
+	Files  map[string]string          `json:"files"`
+	Ctx    map[string]json.RawMessage `json:"ctx"`
+	Rec    map[string]json.RawMessage `json:"rec"`
+	Out    *string                    `json:"out"`
+	Err    string                     `json:"err"`
+	Opts   map[string]any             `json:"opts"`
+	Lineno int                        `json:"lineno"`
+}
+
+// recorded is the variable salt of the cases: it answers what was recorded.
+type recorded struct {
+	t   *testing.T
+	rec map[string]json.RawMessage
+}
+
+func (recorded) TypeName() string { return "FakeSalt" }
+func (recorded) Repr() string     { return "<salt>" }
+
+func compactJSON(v any) string {
+	s, _ := jinja.JSON(v, jinja.JSONOptions{Sort: true, Indent: -1, Comma: ",", Colon: ":"})
+	return s
+}
+
+func (r recorded) fun(name string) *jinja.Func {
+	return &jinja.Func{Name: name, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
+		var parts []string
+		for _, v := range a.Pos {
+			parts = append(parts, compactJSON(v))
+		}
+		kw := map[string]any{}
+		for _, k := range a.Kw {
+			kw[k.Name] = k.Value
+		}
+		for _, k := range pyobj.FromMap(kw).Keys() {
+			parts = append(parts, k.(string)+"="+compactJSON(kw[k.(string)]))
+		}
+		key := name + "(" + strings.Join(parts, ",") + ")"
+		raw, ok := r.rec[key]
+		if !ok {
+			return nil, errors.New("not recorded: " + key)
+		}
+		v := tagged(r.t, raw)
+		if err, bad := v.(error); bad {
+			return nil, err
+		}
+		return v, nil
+	}}
+}
+
+func (r recorded) known(name string) bool {
+	for k := range r.rec {
+		if strings.HasPrefix(k, name+"(") {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "test.")
+}
+
+func (r recorded) GetItem(_ *jinja.Run, key any) (any, bool, error) {
+	name := pyobj.Str(key)
+	if !r.known(name) {
+		return nil, false, nil
+	}
+	return r.fun(name), true, nil
+}
+
+func (r recorded) Contains(v any) bool { return r.known(pyobj.Str(v)) }
+
+func (r recorded) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
+	if name != "test" {
+		return nil, false, nil
+	}
+	return recordedModule{r, name}, true, nil
+}
+
+type recordedModule struct {
+	r    recorded
+	name string
+}
+
+func (recordedModule) TypeName() string { return "Mod" }
+func (recordedModule) Repr() string     { return "<mod>" }
+func (m recordedModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
+	return m.r.fun(m.name + "." + name), true, nil
+}
+
+// excused are the cases that differ, and why.
+var excused = map[string]string{}
+
+// TestSemantics runs templates whose results were computed by Jinja2 with the environment of Salt 3007.
+func TestSemantics(t *testing.T) {
+	cases := lines[semanticCase](t, "testdata/semantic.jsonl.gz")
+	wrong := 0
+	for _, c := range cases {
+		got, kind, line := renderCase(t, c)
+		want, wantKind := "", ""
+		if c.Out != nil {
+			want = *c.Out
+		} else {
+			wantKind, want, _ = strings.Cut(c.Err, ": ")
+		}
+		ok := got == want && kind == wantKind && (c.Lineno == 0 || kind == "" || line == c.Lineno)
+		if why, known := excused[c.ID]; known {
+			if ok {
+				t.Errorf("%s is right, but excused: %s", c.ID, why)
+			}
+			continue
+		}
+		if !ok {
+			wrong++
+			t.Errorf("%s: %q\n got %s %q line %d\nwant %s %q line %d", c.ID, c.Src, kind, got, line, wantKind, want, c.Lineno)
+		}
+	}
+	t.Logf("%d cases, %d wrong, %d excused", len(cases), wrong, len(excused))
+}
+
+func renderCase(t *testing.T, c semanticCase) (out, kind string, line int) {
+	t.Helper()
+	names := map[string]any{"odict": jinja.DictClass(), "raise": &jinja.Func{Name: "jinja_raise", Fn: raise}}
+	for k, raw := range c.Ctx {
+		names[k] = tagged(t, raw)
+	}
+	names["salt"] = recorded{t, c.Rec}
+	s := &session{ctx: t.Context()}
+	env := jinja.NewEnv()
+	env.Undefined = jinja.Strict
+	env.Serializers = true
+	env.Filters, env.Tests = s.filter, saltTest
+	env.Finalize = printable
+	env.Globals = names
+	env.Load = func(r *jinja.Run, name string) (jinja.Source, bool, error) {
+		full := name
+		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+			dir, _ := r.Global("tpldir")
+			full = cleanPath(pyobj.Str(dir) + "/" + name)
+		}
+		text, ok := c.Files[full]
+		return jinja.Source{Text: text, File: full}, ok, nil
+	}
+	tmpl, err := env.Compile("", "", c.Src)
+	if err == nil {
+		out, err = tmpl.Render(t.Context(), names)
+	}
+	if err == nil {
+		if strings.HasSuffix(c.Src, "\n") {
+			out += "\n"
+		}
+		return out, "", 0
+	}
+	var e *jinja.Error
+	if !errors.As(err, &e) {
+		return err.Error(), "error", 0
+	}
+	return e.Msg, e.Kind, e.Line
+}
+
+func cleanPath(p string) string {
+	var parts []string
+	for _, x := range strings.Split(p, "/") {
+		switch x {
+		case ".", "":
+		case "..":
+			if len(parts) > 0 {
+				parts = parts[:len(parts)-1]
+			}
+		default:
+			parts = append(parts, x)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+type yamlCase struct {
+	ID   string          `json:"id"`
+	Src  string          `json:"src"`
+	Want json.RawMessage `json:"want"`
+	Err  json.RawMessage `json:"err"`
+	Line int             `json:"line"`
+}
+
+var excusedYAML = map[string]string{}
+
+// TestYAML reads documents whose values were computed by Salt 3007's loader.
+func TestYAML(t *testing.T) {
+	cases := lines[yamlCase](t, "testdata/yaml.jsonl.gz")
+	wrong := 0
+	for _, c := range cases {
+		v, err := yaml.ParseObject([]byte(c.Src), "<unicode string>", false)
+		ok := false
+		if len(c.Err) > 0 && string(c.Err) != "null" {
+			ok = err != nil
+		} else if err == nil {
+			ok = pyobj.Repr(v) == pyobj.Repr(tagged(t, c.Want))
+		}
+		if why, known := excusedYAML[c.ID]; known {
+			if ok {
+				t.Errorf("%s is right, but excused: %s", c.ID, why)
+			}
+			continue
+		}
+		if !ok {
+			wrong++
+			t.Errorf("%s: %q\n got %s, %v\nwant %s %s", c.ID, c.Src, pyobj.Repr(v), err, c.Want, c.Err)
+		}
+	}
+	t.Logf("%d cases, %d wrong", len(cases), wrong)
+}

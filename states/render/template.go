@@ -1,0 +1,367 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// maxTemplate bounds a template file.
+const maxTemplate = 16 << 20
+
+// caches keep compiled templates, one cache for each set of lexer options.
+var caches sync.Map // jinja.Syntax → *jinja.Cache
+
+func cacheOf(s jinja.Syntax) *jinja.Cache {
+	c, ok := caches.Load(s)
+	if !ok {
+		c, _ = caches.LoadOrStore(s, &jinja.Cache{})
+	}
+	return c.(*jinja.Cache)
+}
+
+// renderJinja expands a template (salt/utils/templates.py: render_jinja_tmpl).
+func renderJinja(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error) {
+	if arg != "" && arg != "-s" {
+		return nil, &modules.RenderError{Msg: "Unknown renderer option: " + arg, Text: "Unknown renderer option: " + arg}
+	}
+	text, err := textOf(in, "jinja")
+	if err != nil {
+		return nil, err
+	}
+	newline := ""
+	if strings.HasSuffix(text, "\n") {
+		newline = "\n"
+	}
+	s := &session{ctx: ctx, c: c, t: t}
+	names := s.names()
+	env := jinja.NewEnv()
+	s.options(env, "jinja_env", t.IsSLS && t.SLS != "")
+	text = s.header(env, text)
+	env.Undefined = jinja.Strict
+	if pytext.Truth(c.Opt("allow_undefined")) {
+		env.Undefined = jinja.Default
+	}
+	env.Serializers = true
+	env.Filters, env.Tests = s.filter, saltTest
+	env.Finalize = printable
+	env.Globals = names
+	env.Load = s.load
+	env.UseCache(cacheOf(env.Syntax))
+	tmpl, err := env.Compile("", "", text)
+	var out string
+	if err == nil {
+		out, err = tmpl.Render(ctx, names)
+	}
+	if err != nil {
+		return nil, s.failure(err, text)
+	}
+	return out + newline, nil
+}
+
+// session is one render.
+type session struct {
+	ctx context.Context
+	c   *modules.Call
+	t   *modules.Template
+	// loaded are the paths of templates that were fetched already, by name.
+	loaded map[string]string
+}
+
+// names are the variables of a template.
+func (s *session) names() map[string]any {
+	c, t := s.c, s.t
+	names := map[string]any{
+		"salt":              &saltObject{s},
+		"grains":            jinja.NewLazy(func() (any, error) { return c.OrderedGrains(), nil }),
+		"pillar":            jinja.NewLazy(func() (any, error) { return c.OrderedPillar(), nil }),
+		"opts":              jinja.NewLazy(func() (any, error) { return s.opts(), nil }),
+		"proxy":             &pyobj.Dict{},
+		"odict":             jinja.DictClass(),
+		"raise":             &jinja.Func{Name: "jinja_raise", Fn: raise},
+		"show_full_context": &jinja.Func{Name: "show_full_context", Fn: showFullContext},
+		"ifelse":            &jinja.Func{Name: "ifelse", Fn: s.ifelse},
+		"saltenv":           nil,
+	}
+	if t.SaltEnv != "" {
+		names["saltenv"] = t.SaltEnv
+	}
+	for k, v := range t.Vars {
+		names[k] = pyobj.From(v)
+	}
+	if t.IsSLS {
+		for k, v := range slsContext(t.Path, t.SLS) {
+			if _, ok := names[k]; !ok {
+				names[k] = v
+			}
+		}
+		names["sls"] = t.SLS
+	}
+	return names
+}
+
+func (s *session) opts() any {
+	d := pyobj.FromMap(s.c.Config())
+	_ = d.Set("grains", s.c.OrderedGrains())
+	_ = d.Set("pillar", s.c.OrderedPillar())
+	return d
+}
+
+// slsContext are the names of the places of a state file (generate_sls_context).
+func slsContext(file, sls string) map[string]any {
+	names := map[string]any{}
+	dir := strings.ReplaceAll(sls, ".", "/")
+	if file != "" {
+		template := filepath.ToSlash(file)
+		switch {
+		case sls == "":
+			template = path.Base(template)
+		case strings.HasSuffix(template, dir+".sls"):
+			template = template[len(template)-4-len(dir):]
+		case strings.HasSuffix(template, dir+"/init.sls"):
+			template = template[len(template)-9-len(dir):]
+		}
+		dir = ""
+		if i := strings.LastIndexByte(template, '/'); i >= 0 {
+			dir = template[:i]
+		}
+		names["tplpath"], names["tplfile"], names["tpldir"] = file, template, dir
+		if dir == "" {
+			names["tpldir"] = "."
+		}
+		names["tpldot"] = strings.ReplaceAll(dir, "/", ".")
+	}
+	names["slspath"] = dir
+	names["slsdotpath"] = strings.ReplaceAll(dir, "/", ".")
+	names["slscolonpath"] = strings.ReplaceAll(dir, "/", ":")
+	names["sls_path"] = strings.ReplaceAll(dir, "/", "_")
+	return names
+}
+
+// options applies the minion's options for the lexer.
+func (s *session) options(env *jinja.Env, _ string, sls bool) {
+	name := "jinja_env"
+	if sls {
+		name = "jinja_sls_env"
+	}
+	if pytext.Truth(s.c.Opt("jinja_trim_blocks")) {
+		env.Syntax.TrimBlocks = true
+	}
+	if pytext.Truth(s.c.Opt("jinja_lstrip_blocks")) {
+		env.Syntax.LstripBlocks = true
+	}
+	if m, ok := s.c.Opt(name).(map[string]any); ok {
+		s.syntax(env, m)
+	}
+}
+
+// syntax sets options by Jinja's names.
+func (s *session) syntax(env *jinja.Env, m map[string]any) {
+	for k, v := range m {
+		text, _ := v.(string)
+		x := &env.Syntax
+		switch strings.ToLower(k) {
+		case "block_start_string":
+			x.BlockStart = text
+		case "block_end_string":
+			x.BlockEnd = text
+		case "variable_start_string":
+			x.VariableStart = text
+		case "variable_end_string":
+			x.VariableEnd = text
+		case "comment_start_string":
+			x.CommentStart = text
+		case "comment_end_string":
+			x.CommentEnd = text
+		case "line_statement_prefix":
+			x.LineStatementPrefix = text
+		case "line_comment_prefix":
+			x.LineCommentPrefix = text
+		case "trim_blocks":
+			x.TrimBlocks = pytext.Truth(v)
+		case "lstrip_blocks":
+			x.LstripBlocks = pytext.Truth(v)
+		case "keep_trailing_newline":
+			x.KeepTrailingNewline = pytext.Truth(v)
+		case "newline_sequence":
+			x.Newline = text
+		default:
+			s.c.Logger().Warn("Jinja2 environment " + k + " is not recognized")
+		}
+	}
+}
+
+// header takes a line "#jinja2: {…}" off a template and applies it.
+func (s *session) header(env *jinja.Env, text string) string {
+	const mark = "#jinja2:"
+	if !strings.Contains(text, mark) {
+		return text
+	}
+	lines := pytext.SplitLines(text, true)
+	i := 0
+	if strings.HasPrefix(lines[0], "#!") && !strings.HasPrefix(lines[0], "#!/") {
+		i = 1
+	}
+	if i >= len(lines) || !strings.HasPrefix(lines[i], mark) || strings.TrimSpace(lines[i][len(mark):]) == "" {
+		return text
+	}
+	var m map[string]any
+	if err := json.Unmarshal([]byte(lines[i][len(mark):]), &m); err != nil {
+		s.c.Logger().Warn("Ignoring malformed '#jinja2:' header in template: " + strings.TrimRight(lines[i], "\r\n"))
+		return text
+	}
+	s.syntax(env, m)
+	return strings.Join(append(lines[:i:i], lines[i+1:]...), "")
+}
+
+// load finds a template that another one asks for (salt/utils/jinja.py: SaltCacheLoader.get_source).
+func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
+	if s.t.SaltEnv == "" {
+		return s.beside(name)
+	}
+	full, relative := name, false
+	if first, _, _ := strings.Cut(name, "/"); first == ".." || first == "." {
+		relative = true
+		dir, ok := r.Global("tpldir")
+		if !ok {
+			s.c.Logger().Warn(fmt.Sprintf("Relative path \"%s\" cannot be resolved without an environment", name))
+			return jinja.Source{}, false, nil
+		}
+		full = path.Clean(pyobj.Str(dir) + "/" + name)
+		if first, _, _ := strings.Cut(full, "/"); first == ".." {
+			s.c.Logger().Warn(fmt.Sprintf("Discarded template path \"%s\": attempts to ascend outside of salt://", name))
+			return jinja.Source{}, false, nil
+		}
+	}
+	file, err := s.fetch(full)
+	if err != nil {
+		return jinja.Source{}, false, err
+	}
+	// Whoever imports without context sees where the template is that was loaded last.
+	dir, tplfile := path.Dir(full), full
+	if dir == "." {
+		dir = ""
+	}
+	if relative {
+		if v, ok := r.Global("tpldir"); ok {
+			dir = pyobj.Str(v)
+		}
+		tplfile = name
+	}
+	r.SetGlobal("tplfile", tplfile)
+	r.SetGlobal("tpldot", strings.ReplaceAll(dir, "/", "."))
+	if dir == "" {
+		dir = "."
+	}
+	r.SetGlobal("tpldir", dir)
+	if file == "" {
+		return jinja.Source{}, false, nil
+	}
+	return read(file)
+}
+
+// fetch brings a template to this host and gives its path, "" if there is none.
+func (s *session) fetch(name string) (string, error) {
+	if file, ok := s.loaded[name]; ok {
+		return file, nil
+	}
+	file := ""
+	if s.t.PillarRoots {
+		roots, _ := s.c.Opt("pillar_roots").(map[string]any)
+		list, _ := roots[s.t.SaltEnv].([]any)
+		for _, dir := range list {
+			at := filepath.Join(pytext.Str(dir), filepath.FromSlash(name))
+			if info, err := os.Stat(s.c.Path(at)); err == nil && info.Mode().IsRegular() && filepath.IsLocal(filepath.FromSlash(name)) {
+				file = s.c.Path(at)
+				break
+			}
+		}
+	} else if s.c.Files != nil {
+		var err error
+		if file, err = s.c.Files.Cache(s.ctx, "salt://"+name, s.t.SaltEnv); err != nil {
+			return "", err
+		}
+	}
+	if s.loaded == nil {
+		s.loaded = map[string]string{}
+	}
+	s.loaded[name] = file
+	return file, nil
+}
+
+// beside finds a template in the directory of the main one, where there is no environment.
+func (s *session) beside(name string) (jinja.Source, bool, error) {
+	if s.t.Path == "" {
+		return jinja.Source{}, false, &jinja.Error{Kind: "TypeError", Msg: "no loader for this environment specified"}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return jinja.Source{}, false, nil
+	}
+	return read(filepath.Join(filepath.Dir(s.t.Path), filepath.FromSlash(name)))
+}
+
+func read(file string) (jinja.Source, bool, error) {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return jinja.Source{}, false, nil
+	}
+	if info.Size() > maxTemplate {
+		return jinja.Source{}, false, fmt.Errorf("cannot read template %q: it has more than %d bytes", file, maxTemplate)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return jinja.Source{}, false, err
+	}
+	if !utf8.Valid(b) {
+		return jinja.Source{}, false, &jinja.Error{Kind: "UnicodeDecodeError", Msg: fmt.Sprintf("cannot read template %q: it is not UTF-8", file)}
+	}
+	return jinja.Source{Text: string(b), File: file}, true, nil
+}
+
+// failure is the SaltRenderError of an error in a template.
+func (s *session) failure(err error, text string) error {
+	var e *jinja.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	msg := "Jinja error: " + e.Msg
+	var (
+		usage *modules.UsageError
+		exec  *modules.ExecError
+	)
+	switch e.Kind {
+	case "UndefinedError":
+		msg = "Jinja variable " + e.Msg
+	case "TemplateRuntimeError", "TemplateSyntaxError", "TemplateAssertionError", "SecurityError", "FilterArgumentError":
+		msg = "Jinja syntax error: " + e.Msg
+	default:
+		if errors.As(e.Err, &usage) || errors.As(e.Err, &exec) {
+			msg = "Problem running salt function in Jinja template: " + e.Msg
+		}
+	}
+	line, source := e.Line, text
+	if e.File != "" {
+		msg += fmt.Sprintf("\n%s(%d):\n%s", e.File, e.Line, Excerpt(e.Source, e.Line))
+		line, source = 0, ""
+	}
+	r := &modules.RenderError{Msg: msg, Line: line, Text: msg, Err: err}
+	if line > 0 && source != "" {
+		r.Text += fmt.Sprintf("; line %d\n\n%s", line, Excerpt(source, line))
+	}
+	return r
+}
