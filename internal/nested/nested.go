@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -349,4 +350,54 @@ func hasKey(table Lookup, key any) bool {
 		}
 	}
 	return false
+}
+
+// FollowObject is Follow for ordered values (package pyobj).
+func FollowObject(data any, path []string) (any, bool) {
+	for _, word := range path {
+		ok := false
+		switch x := data.(type) {
+		case *pyobj.List:
+			data, ok = inObjects(x.Items, word)
+		case *pyobj.Dict:
+			if data, ok = x.Get(word); !ok {
+				if key := pyobj.From(yaml.ParseValue(word)); key != word {
+					data, ok = x.Get(key)
+				}
+			}
+		case pyobj.Tuple:
+			if n, err := strconv.Atoi(word); err == nil && n >= 0 && n < len(x) {
+				data, ok = x[n], true
+			}
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return data, true
+}
+
+func inObjects(list []any, word string) (any, bool) {
+	index, err := strconv.Atoi(strings.TrimSpace(word))
+	for _, x := range list {
+		if d, ok := x.(*pyobj.Dict); ok {
+			var key any = word
+			if err == nil {
+				key = int64(index)
+			}
+			if v, ok := d.Get(key); ok {
+				return v, true
+			}
+		}
+	}
+	if err != nil {
+		return nil, false
+	}
+	if index < 0 {
+		index += len(list) // Python counts from the end
+	}
+	if index < 0 || index >= len(list) {
+		return nil, false
+	}
+	return list[index], true
 }

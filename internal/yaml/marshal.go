@@ -316,3 +316,10 @@ func DoubleQuoted(s string) string {
 	e.doubleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
 	return e.out.String()
 }
+
+// SingleQuoted writes a text as a single quoted scalar.
+func SingleQuoted(s string) string {
+	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true}
+	e.singleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
+	return e.out.String()
+}

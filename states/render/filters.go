@@ -14,10 +14,12 @@ func (s *session) filter(name string) jinja.Filter {
 	if f := listFilter(name); f != nil {
 		return f
 	}
-	if f := regexFilter(name); f != nil {
-		return f
+	for _, find := range [...]func(string) jinja.Filter{regexFilter, textFilter, dataFilter} {
+		if f := find(name); f != nil {
+			return f
+		}
 	}
-	return nil
+	return s.hostFilter(name)
 }
 
 // saltTest is one of the tests that Salt adds, nil if there is none of the name.

@@ -57,6 +57,7 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 		}
 		return run(ctx, c, &t, t.Text, "")
 	}
+	t.IsSLS = true // renderers, unlike engines, always have the name of a state file, if only an empty one
 	steps, err := pipe(c, &t)
 	if err != nil {
 		return nil, err

@@ -202,7 +202,14 @@ func (m recordedModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 }
 
 // excused are the cases that differ, and why.
-var excused = map[string]string{}
+var excused = map[string]string{
+	"filters/97":  "the text has an address of Python's memory in it",
+	"filters/109": "the recording holds the result of an iterator that was used up",
+	"error/28":    "the text names a variable of the code that Jinja2 generates",
+	"salt/12":     "the recording has another spelling of the argument",
+	"salt/17":     "the class of the recorded error is not in the recording",
+	"salt/18":     "the text is about an object of the recorder",
+}
 
 // TestSemantics runs templates whose results were computed by Jinja2 with the environment of Salt 3007.
 func TestSemantics(t *testing.T) {
@@ -295,7 +302,10 @@ type yamlCase struct {
 	Line int             `json:"line"`
 }
 
-var excusedYAML = map[string]string{}
+var excusedYAML = map[string]string{
+	"scalar/207":  "!!omap of a sequence is an error of Salt's own making there, a list of pairs in YAML and here",
+	"scalarl/207": "as scalar/207",
+}
 
 // TestYAML reads documents whose values were computed by Salt 3007's loader.
 func TestYAML(t *testing.T) {

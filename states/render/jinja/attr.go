@@ -97,8 +97,10 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 // specialDunder are the names with underscores that only some types have.
 func specialDunder(v any, name string) bool {
 	switch v.(type) {
-	case *pyobj.List, *pyobj.Dict, string, pyobj.Tuple:
-		return name == "__len__" || name == "__getitem__" || name == "__contains__" || name == "__iter__"
+	case *pyobj.List, *pyobj.Dict:
+		return name == "__len__" || name == "__getitem__" || name == "__contains__" || name == "__iter__" || name == "__setitem__" || name == "__delitem__"
+	case string, pyobj.Tuple:
+		return name == "__len__" || name == "__getitem__" || name == "__contains__" || name == "__iter__" || name == "__add__"
 	case *Func, *Macro, *method:
 		return name == "__call__" || name == "__globals__" || name == "__code__" || name == "__name__"
 	}

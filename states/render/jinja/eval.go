@@ -177,7 +177,34 @@ func (n *concatExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.r.autoescape && constant(n.items) { // Jinja joins constants before it runs, as plain texts
+		text := ""
+		for _, v := range items {
+			s, err := Str(v)
+			if err != nil {
+				return nil, err
+			}
+			text += s
+		}
+		return text, nil
+	}
 	return f.r.concat(items)
+}
+
+// constant tells whether expressions have the same value in every run.
+func constant(list []expr) bool {
+	for _, x := range list {
+		switch x := x.(type) {
+		case *constExpr:
+		case *filterExpr:
+			if x.x == nil || !constant([]expr{x.x}) || !constant(x.args) || x.values != nil || x.dynArgs != nil || x.dynKwds != nil {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // concat is the operator ~: with autoescape the parts are escaped if one of them is Markup.

@@ -640,7 +640,7 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 	}
 	show := r.getter(args[0], nil, args[1])
 	out := &pyobj.List{}
-	var last any = missing
+	last := missing
 	for _, x := range items {
 		k, err := by(x)
 		if err != nil {

@@ -654,7 +654,6 @@ func (f *spec) number(digits, prefix string, every int) string {
 			digits = "0" + digits
 			next := group(digits, f.group, every)
 			if len(prefix)+len(next) > f.width && next[1] == f.group {
-				digits = digits[1:]
 				break
 			}
 			grouped = next
@@ -675,7 +674,6 @@ type formatter struct {
 	kw     func(string) (any, bool)
 	markup bool
 	auto   int // the last number given to {}, -1 before, -2 when numbers are written
-	used   bool
 }
 
 func (f *formatter) expand(s string, depth int) (string, error) {
@@ -831,7 +829,7 @@ func (f *formatter) value(name string) (any, error) {
 			f.auto = -2
 		}
 		if n >= len(f.args) {
-			return nil, raise("IndexError", "Replacement index %d out of range for positional args tuple", n)
+			return nil, raise("IndexError", "tuple index out of range")
 		}
 		v = f.args[n]
 	} else {

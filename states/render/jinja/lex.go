@@ -122,8 +122,6 @@ type lexer struct {
 	err  *Error
 	// starting tells that the last match ended with a line break.
 	starting bool
-	// stripped are line breaks that were dropped before a "-" and still count.
-	stripped int
 }
 
 func (l *lexer) fail(line int, format string, args ...any) *Error {

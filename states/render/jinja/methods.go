@@ -12,19 +12,19 @@ import (
 
 // hasMethod tells whether a value of a built-in type has a method.
 func hasMethod(v any, name string) bool {
-	switch v.(type) {
+	switch v := v.(type) {
 	case string, pyobj.Markup:
 		if hasTextMethod(name) {
 			return true
 		}
-		_, markup := v.(pyobj.Markup)
+		_, markup := any(v).(pyobj.Markup)
 		return markup && (name == "unescape" || name == "striptags")
 	case *pyobj.Dict:
 		switch name {
 		case "get", "items", "keys", "values", "update", "pop", "popitem", "setdefault", "copy", "clear", "fromkeys":
 			return true
 		case "move_to_end":
-			return v.(*pyobj.Dict).Ordered
+			return v.Ordered
 		}
 	case *pyobj.List:
 		switch name {

@@ -14,7 +14,6 @@ type parser struct {
 	env  *Env
 	toks []token
 	i    int
-	name string
 
 	scope *scope
 	depth int

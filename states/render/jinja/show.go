@@ -15,13 +15,12 @@ import (
 type JSONOptions struct {
 	Sort bool
 	// Indent is the number of blanks per level, or -1 for one line. IndentText is used in their place if it is not empty.
-	Indent        int
-	IndentText    string
-	ASCII         bool
-	Comma, Colon  string // separators, "" for Python's
-	SkipKeys      bool
-	RefuseNaN     bool
-	defaultIndent bool
+	Indent       int
+	IndentText   string
+	ASCII        bool
+	Comma, Colon string // separators, "" for Python's
+	SkipKeys     bool
+	RefuseNaN    bool
 }
 
 // JSON is Python's json.dumps.

@@ -1,0 +1,937 @@
+package render
+
+import (
+	"crypto/hmac"
+	cryptorand "crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jmespath/go-jmespath"
+
+	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pybase64"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pyrandom"
+	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/strftime"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// bytesArg is to_bytes.
+func bytesArg(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case []byte:
+		return v, nil
+	case string:
+		return []byte(v), nil
+	case pyobj.Markup:
+		return []byte(v), nil
+	}
+	return nil, raised("TypeError", "expected str, bytes, or bytearray not <class '"+pyobj.TypeName(v)+"'>")
+}
+
+func digest(h hash.Hash, b []byte) string {
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// plainFilter makes a filter of a function without further arguments.
+func plainFilter(fn func(v any) (any, error)) jinja.Filter {
+	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		if _, err := a.Bind("filter", nil); err != nil {
+			return nil, err
+		}
+		return fn(v)
+	}
+}
+
+// textFilter are the filters of salt.utils.stringutils, hashutils, dateutils and yamlencoding.
+func textFilter(name string) jinja.Filter {
+	switch name {
+	case "to_bytes":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			b, err := bytesArg(v)
+			return b, err
+		}
+	case "to_num", "str_to_num":
+		return plainFilter(toNum)
+	case "is_hex":
+		return plainFilter(func(v any) (any, error) {
+			s, err := textArg(v)
+			if err != nil {
+				return false, nil
+			}
+			_, err = jinja.ParseInt(s, 16)
+			return err == nil, nil
+		})
+	case "random_str":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+			n, ok := v.(int64)
+			if !ok {
+				return nil, raised("TypeError", "'"+pyobj.TypeName(v)+"' object cannot be interpreted as an integer")
+			}
+			if n < 0 {
+				return nil, raised("ValueError", "negative argument not allowed")
+			}
+			b := make([]byte, min(n, 1<<20))
+			_, _ = cryptorand.Read(b) // it never fails
+			return base64.StdEncoding.EncodeToString(b)[:len(b)], nil
+		}
+	case "contains_whitespace":
+		return plainFilter(func(v any) (any, error) {
+			s, err := textArg(v)
+			return strings.IndexFunc(s, isSpace) >= 0, err
+		})
+	case "human_to_bytes":
+		return humanToBytes
+	case "check_whitelist_blacklist":
+		return whitelistFilter
+	case "to_snake_case":
+		return plainFilter(snakeCase)
+	case "to_camelcase":
+		return camelCase
+	case "date_format", "strftime":
+		return dateFormat
+	case "base64_encode":
+		return plainFilter(func(v any) (any, error) {
+			b, err := bytesArg(v)
+			return base64.StdEncoding.EncodeToString(b), err
+		})
+	case "base64_decode":
+		return plainFilter(func(v any) (any, error) {
+			b, err := bytesArg(v)
+			if err != nil {
+				return nil, err
+			}
+			out, err := pybase64.Decode(string(b))
+			if err != nil {
+				return nil, raised("Error", err.Error())
+			}
+			if utf8.Valid(out) {
+				return string(out), nil
+			}
+			return out, nil
+		})
+	case "md5", "sha1", "sha256", "sha512":
+		return plainFilter(func(v any) (any, error) {
+			b, err := bytesArg(v)
+			return digest(hashname.New(name), b), err
+		})
+	case "hmac":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("hmac_signature", []string{"shared_secret", "challenge_hmac"})
+			if err != nil {
+				return nil, err
+			}
+			sum, err := mac(v, args[0])
+			if err != nil {
+				return nil, err
+			}
+			want, err := bytesArg(args[1])
+			return subtle.ConstantTimeCompare([]byte(base64.StdEncoding.EncodeToString(sum)), want) == 1, err
+		}
+	case "hmac_compute":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("hmac_compute", []string{"shared_secret"})
+			if err != nil {
+				return nil, err
+			}
+			sum, err := mac(v, args[0])
+			return hex.EncodeToString(sum), err
+		}
+	case "random_hash", "rand_str":
+		return randomHash
+	case "yaml_dquote":
+		return plainFilter(func(v any) (any, error) {
+			s, err := jinja.Str(v)
+			return doubleQuoted(s), err
+		})
+	case "yaml_squote":
+		return plainFilter(func(v any) (any, error) {
+			s, err := jinja.Str(v)
+			return yaml.SingleQuoted(s), err
+		})
+	case "yaml_encode":
+		return plainFilter(yamlEncode)
+	case "uuid":
+		return plainFilter(func(v any) (any, error) {
+			s, err := jinja.Str(v)
+			return uuid5(s), err
+		})
+	}
+	return nil
+}
+
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+func mac(v, secret any) ([]byte, error) {
+	msg, err := bytesArg(v)
+	if err != nil {
+		return nil, err
+	}
+	key, err := bytesArg(secret)
+	if err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write(msg)
+	return h.Sum(nil), nil
+}
+
+// uuid5 is the name-based UUID of a text in Salt's namespace.
+func uuid5(s string) string {
+	space := []byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48, 0x0e}
+	h := hashname.New("sha1")
+	h.Write(space)
+	h.Write([]byte(s))
+	b := h.Sum(nil)[:16]
+	b[6], b[8] = b[6]&0x0f|0x50, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func toNum(v any) (any, error) {
+	if s, err := textArg(v); err == nil {
+		if n, err := jinja.ParseInt(s, 10); err == nil {
+			return n, nil
+		}
+		if f, err := jinja.Float(v); err == nil {
+			return f, nil
+		}
+		return v, nil
+	}
+	return jinja.Int(v)
+}
+
+func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("human_to_bytes", []string{"default_unit", "handle_metric"}, "B", false)
+	if err != nil {
+		return nil, err
+	}
+	metric, err := jinja.Truth(args[1])
+	if err != nil {
+		return nil, err
+	}
+	s, err := jinja.Str(v)
+	if err != nil {
+		return nil, err
+	}
+	s = strings.TrimSpace(s)
+	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if end < 0 {
+		end = len(s)
+	}
+	unit := strings.ToLower(strings.TrimLeftFunc(s[end:], isSpace))
+	if unit == "" {
+		unit = strings.ToLower(pyobj.Str(args[0]))
+	}
+	value, err := jinja.ParseInt(s[:end], 10)
+	if err != nil {
+		f, err := strconv.ParseFloat(s[:end], 64)
+		if err != nil {
+			return int64(0), nil
+		}
+		value = f
+	}
+	const letters = "bkmgtpezy"
+	power := strings.IndexByte(letters, unit[0])
+	if power < 0 {
+		return int64(0), nil
+	}
+	base := int64(1024)
+	switch rest := unit[1:]; {
+	case power > 0 && rest == "b":
+		if metric {
+			base = 1000
+		}
+	case power == 0 && rest != "", rest != "" && rest != "ib":
+		return int64(0), nil
+	}
+	factor := new(big.Int).Exp(big.NewInt(base), big.NewInt(int64(power)), nil)
+	if f, ok := value.(float64); ok {
+		x, _ := new(big.Float).Mul(big.NewFloat(f), new(big.Float).SetInt(factor)).Int(nil)
+		return pyobj.Int(x), nil
+	}
+	n, ok := value.(int64)
+	if !ok {
+		return int64(0), nil
+	}
+	return pyobj.Int(factor.Mul(factor, big.NewInt(n))), nil
+}
+
+func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("check_whitelist_blacklist", []string{"whitelist", "blacklist"}, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := textArg(v)
+	if err != nil {
+		return nil, err
+	}
+	var set, match [2]bool
+	for i, arg := range args {
+		if set[i], err = jinja.Truth(arg); err != nil {
+			return nil, err
+		}
+		if !set[i] {
+			continue
+		}
+		list := []any{arg}
+		if _, err := textArg(arg); err != nil {
+			if list, err = jinja.Collect(arg); err != nil {
+				kind := [2]string{"whitelist", "blacklist"}[i]
+				return nil, raised("TypeError", "Expecting iterable "+kind+", but got "+pyobj.TypeName(arg)+" ("+pyobj.Str(arg)+")")
+			}
+		}
+		for _, x := range list {
+			if expr, err := textArg(x); err == nil && pyre.Expr(s, expr) {
+				match[i] = true
+			}
+		}
+	}
+	return (!set[0] || match[0]) && !match[1], nil
+}
+
+func snakeCase(v any) (any, error) {
+	s, err := textArg(v)
+	if err != nil {
+		return nil, err
+	}
+	chars := []rune(s)
+	if len(chars) == 0 {
+		return nil, raised("IndexError", "string index out of range")
+	}
+	out := []rune{unicode.ToLower(chars[0])}
+	for i := 1; i < len(chars); i++ {
+		if unicode.IsUpper(chars[i]) && (unicode.IsLower(chars[i-1]) || i+1 < len(chars) && unicode.IsLower(chars[i+1])) {
+			out = append(out, '_')
+		}
+		out = append(out, unicode.ToLower(chars[i]))
+	}
+	return string(out), nil
+}
+
+func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("snake_to_camel_case", []string{"uppercamel"}, false)
+	if err != nil {
+		return nil, err
+	}
+	upper, err := jinja.Truth(args[0])
+	if err != nil {
+		return nil, err
+	}
+	s, err := textArg(v)
+	words := strings.Split(s, "_")
+	for i, w := range words {
+		if i > 0 || upper {
+			words[i] = jinja.Capitalize(w)
+		}
+	}
+	return strings.Join(words, ""), err
+}
+
+// dateFormat shows a time: None is now, a number or its text the seconds since 1970.
+func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("strftime", []string{"format"}, "%Y-%m-%d")
+	if err != nil {
+		return nil, err
+	}
+	format, err := textArg(args[0])
+	if err != nil {
+		return nil, err
+	}
+	at, ok := v.(time.Time)
+	switch {
+	case ok:
+	case v == nil:
+		at = time.Now()
+	default:
+		f, err := jinja.Float(v)
+		if err != nil || math.IsNaN(f) || math.Abs(f) > 1e11 {
+			return nil, raised("RuntimeError", "Unable to parse "+pyobj.Str(v)+". Consider installing timelib")
+		}
+		whole := math.Floor(f)
+		at = time.Unix(int64(whole), int64(math.Round((f-whole)*1e6))*1000)
+	}
+	return strftime.Naive(format, at), nil
+}
+
+func randomHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("random_hash", []string{"hash_type"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	name := "md5"
+	if yes, err := jinja.Truth(args[0]); err != nil {
+		return nil, err
+	} else if yes {
+		name = pyobj.Str(args[0])
+	}
+	h := hashname.New(name)
+	if h == nil {
+		return nil, raised("AttributeError", "module 'hashlib' has no attribute '"+name+"'")
+	}
+	n, err := jinja.Int(v)
+	if err != nil {
+		return nil, err
+	}
+	top, ok := n.(int64)
+	if !ok || top < 0 || top == math.MaxInt64 {
+		return nil, raised("ValueError", "empty range for randrange()")
+	}
+	x, err := cryptorand.Int(cryptorand.Reader, big.NewInt(top+1))
+	if err != nil {
+		return nil, err
+	}
+	return digest(h, []byte(x.String())), nil
+}
+
+// yamlEncode shows a scalar as YAML.
+func yamlEncode(v any) (any, error) {
+	switch x := v.(type) {
+	case string:
+		return doubleQuoted(x), nil
+	case nil, bool, int64, float64, *big.Int:
+		s, err := yaml.MarshalStyle(x, yaml.Style{Flow: yaml.FlowAll})
+		return strings.TrimSuffix(strings.TrimSuffix(s, "...\n"), "\n"), err
+	case []byte:
+		return base64.StdEncoding.EncodeToString(x) + "\n", nil
+	case pyobj.Markup:
+		return nil, raised("RepresenterError", "('cannot represent an object', "+pyobj.Repr(v)+")")
+	}
+	return nil, raised("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '"+pyobj.TypeName(v)+"'>")
+}
+
+// dataFilter are the filters of salt.utils.data and dictupdate.
+func dataFilter(name string) jinja.Filter {
+	switch name {
+	case "compare_dicts":
+		return compareDicts
+	case "compare_lists":
+		return compareLists
+	case "json_encode_dict", "json_decode_dict", "json_encode_list", "json_decode_list":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return encode(v, 0), nil }
+	case "exactly_n_true", "exactly_one_true":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("exactly_n", []string{"amount"}, int64(1))
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			n := int64(0)
+			for _, x := range items {
+				yes, err := jinja.Truth(x)
+				if err != nil {
+					return nil, err
+				}
+				if yes {
+					n++
+				}
+			}
+			return pyobj.Equal(n, args[0]), nil
+		}
+	case "traverse":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("traverse_dict_and_list", []string{"key", "default", "delimiter"}, nil, ":")
+			if err != nil {
+				return nil, err
+			}
+			var path []string
+			switch k := args[0].(type) {
+			case string:
+				path = strings.Split(k, pyobj.Str(args[2]))
+			case int64:
+				path = []string{pyobj.Str(k)}
+			default:
+				items, err := jinja.Collect(k)
+				if err != nil {
+					return nil, err
+				}
+				for _, x := range items {
+					path = append(path, pyobj.Str(x))
+				}
+			}
+			if x, ok := nested.FollowObject(v, path); ok {
+				return x, nil
+			}
+			return args[1], nil
+		}
+	case "substring_in_list":
+		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("substr_in_list", []string{"list_to_search"})
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(args[0])
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range items {
+				if yes, err := r.Contains(x, v); err != nil || yes {
+					return yes, err
+				}
+			}
+			return false, nil
+		}
+	case "is_list":
+		return plainFilter(func(v any) (any, error) { _, ok := v.(*pyobj.List); return ok, nil })
+	case "is_iter":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return isIter(v), nil }
+	case "sorted_ignorecase":
+		return plainFilter(func(v any) (any, error) {
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			out, err := jinja.SortItems(items, func(x any) (any, error) {
+				s, err := textArg(x)
+				if err != nil {
+					return nil, raised("AttributeError", "'"+pyobj.TypeName(x)+"' object has no attribute 'lower'")
+				}
+				return strings.ToLower(s), nil
+			})
+			return &pyobj.List{Items: out}, err
+		})
+	case "mysql_to_dict":
+		return mysqlToDict
+	case "json_query":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("json_query", []string{"expr"})
+			if err != nil {
+				return nil, err
+			}
+			expr, err := textArg(args[0])
+			if err != nil {
+				return nil, err
+			}
+			x, err := jmespath.Search(expr, floats(pyobj.Plain(v)))
+			if err != nil {
+				return nil, raised("ParseError", err.Error())
+			}
+			return pyobj.From(integers(x)), nil
+		}
+	case "flatten":
+		return flattenFilter
+	case "random_sample", "random_shuffle":
+		return randomSample(name)
+	case "to_entries":
+		return plainFilter(toEntries)
+	case "from_entries":
+		return plainFilter(fromEntries)
+	case "set_dict_key_value", "update_dict_key_value", "append_dict_key_value", "extend_dict_key_value":
+		return dictKeyFilter(strings.TrimSuffix(name, "_dict_key_value"))
+	}
+	return nil
+}
+
+// floats makes floats of integers, as JMESPath has them; integers puts those back that are whole.
+func floats(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = floats(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = floats(x)
+		}
+		return out
+	}
+	return v
+}
+
+func integers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = integers(v[i])
+		}
+	case map[string]any:
+		for k, x := range v {
+			v[k] = integers(x)
+		}
+	}
+	return v
+}
+
+func isIter(v any) bool {
+	switch v.(type) {
+	case string, pyobj.Markup:
+		return false
+	}
+	_, err := jinja.Iterate(v)
+	return err == nil
+}
+
+func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("compare_dicts", []string{"new"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	old, _ := v.(*pyobj.Dict)
+	now, _ := args[0].(*pyobj.Dict)
+	if old == nil || now == nil {
+		return nil, raised("TypeError", "argument of type 'NoneType' is not iterable")
+	}
+	out := &pyobj.Dict{}
+	for k, x := range now.All() {
+		was, ok := old.Get(k)
+		switch {
+		case !ok:
+			_ = out.Set(k, pyobj.NewDict("old", "", "new", x))
+		case !pyobj.Equal(was, x):
+			_ = out.Set(k, pyobj.NewDict("old", was, "new", x))
+		}
+	}
+	for k, x := range old.All() {
+		if !now.Has(k) {
+			_ = out.Set(k, pyobj.NewDict("new", "", "old", x))
+		}
+	}
+	return out, nil
+}
+
+func compareLists(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("compare_lists", []string{"new"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	old, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	now, err := jinja.Collect(args[0])
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	note := func(key string, list, other []any) {
+		for _, x := range list {
+			if has(other, x) {
+				continue
+			}
+			l, ok := out.Value(key).(*pyobj.List)
+			if !ok {
+				l = &pyobj.List{}
+				_ = out.Set(key, l)
+			}
+			l.Items = append(l.Items, x)
+		}
+	}
+	note("new", now, old)
+	note("old", old, now)
+	return out, nil
+}
+
+// encode makes bytes of all text.
+func encode(v any, depth int) any {
+	if depth > 200 {
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		return []byte(v)
+	case pyobj.Markup:
+		return []byte(v)
+	case *pyobj.List:
+		out := &pyobj.List{Items: make([]any, len(v.Items))}
+		for i, x := range v.Items {
+			out.Items[i] = encode(x, depth+1)
+		}
+		return out
+	case pyobj.Tuple:
+		return encode(&pyobj.List{Items: v}, depth)
+	case *pyobj.Dict:
+		out := &pyobj.Dict{}
+		for k, x := range v.All() {
+			_ = out.Set(encode(k, depth+1), encode(x, depth+1))
+		}
+		return out
+	}
+	return v
+}
+
+func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("mysql_to_dict", []string{"key"})
+	if err != nil {
+		return nil, err
+	}
+	lines, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	var headers []string
+	for _, l := range lines {
+		line, err := textArg(l)
+		if err != nil {
+			return nil, err
+		}
+		if line == "" || line[0] == '+' {
+			continue
+		}
+		parts := strings.Split(line, "|")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		if len(headers) <= 1 {
+			headers = parts
+			continue
+		}
+		row := &pyobj.Dict{}
+		for i := 1; i < len(headers)-1; i++ {
+			if i >= len(parts) {
+				return nil, raised("IndexError", "list index out of range")
+			}
+			x, _ := toNum(parts[i])
+			_ = row.Set(headers[i], x)
+		}
+		k, ok := row.Get(args[0])
+		if !ok {
+			return nil, raised("KeyError", pyobj.Repr(args[0]))
+		}
+		_ = out.Set(k, row)
+	}
+	return out, nil
+}
+
+func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("flatten", []string{"levels", "preserve_nulls"}, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	keep, err := jinja.Truth(args[1])
+	if err != nil {
+		return nil, err
+	}
+	levels := int64(-1)
+	if args[0] != nil {
+		n, err := jinja.Int(args[0])
+		if err != nil {
+			return nil, err
+		}
+		levels, _ = n.(int64)
+	}
+	out := &pyobj.List{Items: []any{}}
+	seen := map[any]bool{}
+	var walk func(v any, levels int64, all bool) error
+	walk = func(v any, levels int64, all bool) error {
+		if l, ok := v.(*pyobj.List); ok {
+			if seen[l] {
+				return raised("RecursionError", "Reference cycle detected. Check input list.")
+			}
+			seen[l] = true
+		}
+		items, err := jinja.Collect(v)
+		if err != nil {
+			return err
+		}
+		for _, x := range items {
+			if !keep && (x == nil || x == "None" || x == "null") {
+				continue
+			}
+			if isIter(x) && (all || levels >= 1) {
+				if err := walk(x, levels-1, all); err != nil {
+					return err
+				}
+				continue
+			}
+			out.Items = append(out.Items, x)
+		}
+		return nil
+	}
+	return out, walk(v, levels, args[0] == nil)
+}
+
+func randomSample(name string) jinja.Filter {
+	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		params := []string{"size", "seed"}
+		if name == "random_shuffle" {
+			params = params[1:]
+		}
+		args, err := a.Bind(name, params, nil)
+		if err != nil {
+			return nil, err
+		}
+		items, err := jinja.Collect(v)
+		if err != nil {
+			return nil, err
+		}
+		n := int64(len(items))
+		if name == "random_sample" {
+			size, ok := args[0].(int64)
+			if !ok {
+				return nil, raised("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
+			}
+			n = size
+		}
+		if n < 0 || n > int64(len(items)) {
+			return nil, raised("ValueError", "Sample larger than population or is negative")
+		}
+		var picks []int
+		if seed := args[len(args)-1]; seed == nil {
+			picks = rand.Perm(len(items))[:n]
+		} else {
+			// Python hashes a text differently in every process; here the same seed always gives the same choice.
+			r, err := pyrandom.New(pyobj.Plain(seed))
+			if err != nil {
+				return nil, raised("TypeError", err.Error())
+			}
+			picks = r.Sample(len(items), int(n))
+		}
+		out := &pyobj.List{Items: make([]any, len(picks))}
+		for i, p := range picks {
+			out.Items[i] = items[p]
+		}
+		return out, nil
+	}
+}
+
+func toEntries(v any) (any, error) {
+	out := &pyobj.List{Items: []any{}}
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		for k, x := range v.All() {
+			out.Items = append(out.Items, pyobj.NewDict("key", k, "value", x))
+		}
+	case *pyobj.List:
+		for i, x := range v.Items {
+			out.Items = append(out.Items, pyobj.NewDict("key", int64(i), "value", x))
+		}
+	default:
+		return nil, raised("SaltException", "Input data must be a dict or list")
+	}
+	return out, nil
+}
+
+func fromEntries(v any) (any, error) {
+	items, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	for _, x := range items {
+		entry, ok := x.(*pyobj.Dict)
+		if !ok {
+			return nil, raised("ValueError", "dictionary update sequence element #0 has length 1; 2 is required")
+		}
+		get := func(name string) any {
+			var found any
+			for k, v := range entry.All() {
+				if s, ok := k.(string); ok && strings.EqualFold(s, name) {
+					found = v
+				}
+			}
+			return found
+		}
+		for _, name := range [...]string{"key", "name"} {
+			k := get(name)
+			if yes, err := jinja.Truth(k); err != nil {
+				return nil, err
+			} else if yes {
+				if err := out.Set(k, get("value")); err != nil {
+					return nil, raised("TypeError", err.Error())
+				}
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// dictKeyFilter changes a value inside of nested dicts: set, update, append or extend.
+func dictKeyFilter(how string) jinja.Filter {
+	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		args, err := a.Bind(how+"_dict_key_value", []string{"keys", "value", "delimiter", "ordered_dict"}, ":", false)
+		if err != nil {
+			return nil, err
+		}
+		top, ok := v.(*pyobj.Dict)
+		if !ok {
+			return nil, raised("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
+		}
+		ordered, err := jinja.Truth(args[3])
+		if err != nil {
+			return nil, err
+		}
+		keys, err := textArg(args[0])
+		if err != nil {
+			return nil, err
+		}
+		path := strings.Split(keys, pyobj.Str(args[2]))
+		at := top
+		for _, k := range path[:len(path)-1] {
+			next, ok := at.Value(k).(*pyobj.Dict)
+			if !ok {
+				next = &pyobj.Dict{Ordered: ordered}
+				_ = at.Set(k, next)
+			}
+			at = next
+		}
+		last, value := path[len(path)-1], args[1]
+		have := at.Value(last)
+		fail := func(format string, what any) error {
+			return raised("SaltInvocationError", fmt.Sprintf(format, "<class '"+pyobj.TypeName(what)+"'>"))
+		}
+		switch how {
+		case "set":
+			_ = at.Set(last, value)
+		case "update":
+			if have == nil {
+				have = &pyobj.Dict{Ordered: ordered}
+				_ = at.Set(last, have)
+			}
+			d, ok := have.(*pyobj.Dict)
+			if !ok {
+				return nil, fail("The last key contains a %s, which cannot update.", have)
+			}
+			if err := jinja.Update(d, value); err != nil {
+				return nil, raised("SaltInvocationError", "Cannot update <class '"+pyobj.TypeName(have)+"'> with a <class '"+pyobj.TypeName(value)+"'>.")
+			}
+		default:
+			if have == nil {
+				have = &pyobj.List{}
+				_ = at.Set(last, have)
+			}
+			l, ok := have.(*pyobj.List)
+			if !ok {
+				return nil, fail("The last key contains a %s, which cannot "+how+".", have)
+			}
+			if how == "append" {
+				l.Items = append(l.Items, value)
+				break
+			}
+			more, err := jinja.Collect(value)
+			if err != nil {
+				return nil, raised("SaltInvocationError", "Cannot extend <class 'list'> with a <class '"+pyobj.TypeName(value)+"'>.")
+			}
+			l.Items = append(l.Items, more...)
+		}
+		return top, nil
+	}
+}
