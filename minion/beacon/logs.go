@@ -79,7 +79,10 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 func growth(h *Host, key, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
-		return nil, modules.OSError(err)
+		if text, _ := modules.OSErrorText(err); text != "" {
+			return nil, modules.Errorf("%s", text)
+		}
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
