@@ -8,7 +8,7 @@ BUILDFLAGS  := -trimpath -ldflags "-s -w"
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 
-.PHONY: all demo build cross vet lint test interop bench compat fuzz-short clean
+.PHONY: all demo build cross vet lint test interop bench budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -56,6 +56,24 @@ interop:
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 60m -tags bench -run TestMeasure -v ./interop
+
+# What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect. Without the race detector,
+# on Linux.
+budgets:
+	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle' -v ./cmd/brine-minion
+
+# Sizes of stripped static programs: everything, the smallest brine-minion, and an agent of one's own.
+CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil
+sizes:
+	@mkdir -p $(BIN)
+	@set -e; one() { \
+		(cd $$2 && CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -tags "$$3" -o $(abspath $(BIN))/size.tmp $$4); \
+		printf '%-28s %6.2f MB\n' "$$1" $$(wc -c <$(BIN)/size.tmp | awk '{print $$1 / 1048576}'); rm -f $(BIN)/size.tmp; \
+	}; \
+	one "brine-minion, full" . "" ./cmd/brine-minion; \
+	one "brine-minion, core" . "$(CORE_TAGS)" ./cmd/brine-minion; \
+	one "brine-master" . "" ./cmd/brine-master; \
+	one "examples/tiny-agent" examples/tiny-agent "" .
 
 # docs/compatibility.md, from stock's inventory and our programs.
 compat: build

@@ -3,44 +3,27 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net"
 	"sync/atomic"
-	"time"
 
-	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/fileclient"
-	"github.com/brine-salt/brine/minion/fileclient/web"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
-	"github.com/brine-salt/brine/protocol/transport/tlsconf"
-	"github.com/brine-salt/brine/protocol/transport/ws"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 	"github.com/brine-salt/brine/states"
 )
 
 // dialers are the transports by the name that the option transport has.
 func dialers() map[string]transport.Dialer {
-	return map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New(), "ws": ws.New()}
-}
-
-// tlsWrap puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
-func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
-	ssl, on, err := tlsconf.Options(opts["ssl"])
-	if err != nil || !on || opts["transport"] == "zeromq" {
-		return nil, err
-	}
-	config, err := tlsconf.Client(ssl)
-	if err != nil {
-		return nil, err
-	}
-	return tlsconf.Wrap(config), nil
+	all := map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New()}
+	addWS(all)
+	return all
 }
 
 // gatherGrains gathers the grains. The cache of the option grains_cache serves the start only: whoever asks again wants them
@@ -59,16 +42,7 @@ func fileClient(log *slog.Logger) func(map[string]any, minion.FileRequest) modul
 		cacheDir, _ := opts["cachedir"].(string)
 		hashType, _ := opts["hash_type"].(string)
 		return fileclient.New(fileclient.Options{Request: request, Roots: fileRoots(opts), CacheDir: cacheDir, HashType: hashType,
-			Fetch: web.New(webOptions(opts)), Log: log})
-	}
-}
-
-// webOptions reads how files are fetched from web servers.
-func webOptions(opts map[string]any) web.Options {
-	c := conf.Config{Opts: opts}
-	return web.Options{
-		Timeout: max(0, c.Duration("http_request_timeout", time.Second)), MaxBytes: max(0, int64(c.Int("http_max_body"))),
-		Proxy: web.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
+			Fetch: fetcher(opts), Log: log})
 	}
 }
 

@@ -1,8 +1,6 @@
 package saltcli
 
 import (
-	"github.com/spf13/viper"
-
 	"github.com/brine-salt/brine/cmd/internal/optparse"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -12,38 +10,45 @@ import (
 // containers want it.
 const envPrefix = "BRINE"
 
+// layers hold options: those that were set go over those of the environment that were bound.
+type layers interface {
+	BindEnv(name ...string) error
+	Set(name string, value any)
+	IsSet(name string) bool
+	Get(name string) any
+}
+
 // overrides are the options that replace those of the configuration files: the command line's over the environment's. Only
 // options with a single value can come from the environment, typed as YAML.
 //
-// viper keeps these layers. It never sees a configuration file: it would fold the case of every key in it (package conf
-// reads the files). Its keys have no separator here, since Salt's options hold dots.
+// viper keeps these layers, in builds that have it (newLayers). It never sees a configuration file: it would fold the case of
+// every key in it (package conf reads the files).
 func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[string]any, error) {
 	defaults := conf.MinionDefaults()
 	if role == Master {
 		defaults = conf.MasterDefaults()
 	}
-	layers := viper.NewWithOptions(viper.KeyDelimiter("\x00"))
-	layers.SetEnvPrefix(envPrefix)
+	l := newLayers()
 	for name, def := range defaults {
 		switch def.(type) {
 		case map[string]any, []any:
 			continue
 		}
-		if err := layers.BindEnv(name); err != nil {
+		if err := l.BindEnv(name); err != nil {
 			return nil, err
 		}
 	}
 	for _, dest := range p.Dests() {
 		if values.IsSet(dest) {
-			layers.Set(dest, values.Get(dest))
+			l.Set(dest, values.Get(dest))
 		}
 	}
 	over := map[string]any{}
 	for name := range defaults {
-		if !layers.IsSet(name) {
+		if !l.IsSet(name) {
 			continue
 		}
-		value := layers.Get(name)
+		value := l.Get(name)
 		if text, ok := value.(string); ok && !values.IsSet(name) {
 			value = yaml.ParseValue(text)
 		}

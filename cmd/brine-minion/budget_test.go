@@ -1,0 +1,251 @@
+//go:build budgets
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// Budgets of the program. They are raised only with a reason. The goals are what the design asks for; where a budget is above its
+// goal, the test says by how much.
+const (
+	maxFull, goalFull       = 17 << 20, 12 << 20 // stripped, all modules
+	maxCore, goalCore       = 9728 << 10, 7 << 20
+	maxTiny                 = 9 << 20 // examples/tiny-agent
+	maxIdle, goalIdle       = 10 << 20, 8 << 20
+	maxWakeups              = 30 // a minute, of a connected minion without work
+	maxStart, goalConnected = 5 * time.Second, 100 * time.Millisecond
+)
+
+// coreTags is the smallest minion: sys, test and saltutil; no HTTP, no TLS, no viper.
+const coreTags = "custom,modules.sys,modules.test,modules.saltutil"
+
+// build makes a stripped static program, or one with its symbols.
+func build(t *testing.T, dir, pkg, tags string, symbols bool) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	ldflags := "-s -w"
+	if symbols {
+		ldflags = "-w"
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", ldflags, "-tags", tags, "-o", out, pkg)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build %s: %v\n%s", pkg, err, text)
+	}
+	return out
+}
+
+// judge compares a number with its budget and its goal.
+func judge(t *testing.T, what string, n, budget, goal float64, unit string) {
+	t.Helper()
+	state := ""
+	switch {
+	case n > budget:
+		t.Errorf("%s: %.2f %s, more than the budget of %.2f", what, n, unit, budget)
+		return
+	case n > goal:
+		state = fmt.Sprintf(", %.2f above the goal of %.2f", n-goal, goal)
+	}
+	t.Logf("%s: %.2f %s of %.2f%s", what, n, unit, budget, state)
+}
+
+func TestSizes(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		name, dir, pkg, tags string
+		budget, goal         float64
+	}{
+		{"full", ".", ".", "", maxFull, goalFull},
+		{"core", ".", ".", coreTags, maxCore, goalCore},
+		{"examples/tiny-agent", "../../examples/tiny-agent", ".", "", maxTiny, maxTiny},
+	} {
+		info, err := os.Stat(build(t, c.dir, c.pkg, c.tags, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge(t, c.name, float64(info.Size())/mb, c.budget/mb, c.goal/mb, "MB")
+	}
+}
+
+// TestUnlistedCode looks for code that nobody asked for in the smallest program.
+func TestUnlistedCode(t *testing.T) {
+	symbols := func(tags string) string {
+		out, err := exec.CommandContext(t.Context(), "go", "tool", "nm", build(t, ".", ".", tags, true)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	const ours = " github.com/brine-salt/brine/"
+	core, full := symbols(coreTags), symbols("")
+	for _, want := range []string{ours + "modules/test.", ours + "modules/sysmod.", ours + "modules/saltutil."} {
+		if !strings.Contains(core, want) {
+			t.Errorf("no%s in the core", want)
+		}
+	}
+	for _, absent := range []string{ours + "modules/cmdmod.", ours + "modules/execplugin.", ours + "modules/file.", ours + "protocol/transport/ws.",
+		ours + "states/render/jinja.", " github.com/spf13/viper.", " net/http.(", " crypto/tls.(", " text/template."} {
+		if strings.Contains(core, absent) {
+			t.Errorf("%s is in the core", absent)
+		}
+		if strings.HasPrefix(absent, ours+"modules/") && !strings.Contains(full, absent) {
+			t.Errorf("%s is not in the full program; the test looks for the wrong thing", absent)
+		}
+	}
+	list := moduleRooms(core)
+	if list != "saltutil sysmod test" {
+		t.Errorf("modules in the core: %s", list)
+	}
+}
+
+// moduleRooms are the packages of modules that the symbols name.
+func moduleRooms(symbols string) string {
+	seen := map[string]bool{}
+	var list []string
+	for line := range strings.Lines(symbols) {
+		_, rest, ok := strings.Cut(line, " github.com/brine-salt/brine/modules/")
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, ".")
+		name, _, _ = strings.Cut(name, "/")
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, name)
+		}
+	}
+	return strings.Join(slices.Sorted(slices.Values(list)), " ")
+}
+
+// TestIdle measures a connected minion that has done a job and has nothing to do.
+func TestIdle(t *testing.T) {
+	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- m.Serve(ctx) }()
+	defer func() {
+		stop()
+		<-served
+	}()
+	<-m.Ready()
+	program := build(t, ".", ".", "", false)
+	dir := t.TempDir()
+	conf := fmt.Sprintf("id: budget\nroot_dir: %s\nmaster: 127.0.0.1\nmaster_port: %d\n", dir, m.RequestAddr().(*net.TCPAddr).Port)
+	if err := os.WriteFile(filepath.Join(dir, "minion"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := connect(t, m, program, dir)
+	first.end(t)
+	p := connect(t, m, program, dir) // now with keys
+	judge(t, "start to connected", float64(p.took.Milliseconds()), float64(maxStart.Milliseconds()), float64(goalConnected.Milliseconds()), "ms")
+	for _, job := range []master.Job{{Fun: "test.ping", Tgt: "*"}, {Fun: "sys.list_functions", Tgt: "*"}} {
+		if _, err := m.Run(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(10 * time.Second) // it gives memory back some seconds after a job
+	before := p.wakeups(t)
+	const watch = 30 * time.Second
+	time.Sleep(watch)
+	judge(t, "idle wake-ups", float64(p.wakeups(t)-before)*float64(time.Minute/watch), maxWakeups, maxWakeups, "a minute")
+	const mb = 1 << 20
+	rss, anon := p.memory(t)
+	judge(t, "idle memory", rss/mb, float64(maxIdle)/mb, float64(goalIdle)/mb, "MB")
+	t.Logf("of it not shared with the file: %.2f MB", anon/mb)
+	p.end(t)
+}
+
+// minionProcess is a running minion.
+type minionProcess struct {
+	cmd  *exec.Cmd
+	took time.Duration
+}
+
+// connect starts a minion and waits until it is signed in.
+func connect(t *testing.T, m *master.Master, program, dir string) *minionProcess {
+	t.Helper()
+	sub := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/budget/start"})
+	defer sub.Close()
+	p := &minionProcess{cmd: exec.Command(program, "minion", "-c", dir, "-l", "warning")}
+	p.cmd.Stderr = os.Stderr
+	begin := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := sub.Next(ctx); err != nil {
+		t.Fatalf("the minion does not connect: %v", err)
+	}
+	p.took = time.Since(begin)
+	return p
+}
+
+func (p *minionProcess) end(t *testing.T) {
+	t.Helper()
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	_ = p.cmd.Wait()
+}
+
+// wakeups are how often its threads have gone to sleep by themselves, and so were woken up again.
+func (p *minionProcess) wakeups(t *testing.T) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no threads to look at")
+	}
+	for _, f := range files {
+		n += int(field(t, f, "voluntary_ctxt_switches:"))
+	}
+	return n
+}
+
+// memory are the bytes in memory, and those among them that are its own.
+func (p *minionProcess) memory(t *testing.T) (rss, anon float64) {
+	t.Helper()
+	file := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+	return 1024 * field(t, file, "VmRSS:"), 1024 * field(t, file, "RssAnon:")
+}
+
+// field is a number in a file of /proc.
+func field(t *testing.T, file, name string) float64 {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
+		if words := strings.Fields(sc.Text()); len(words) > 1 && words[0] == name {
+			n, err := strconv.ParseFloat(words[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("no %s in %s", name, file)
+	return 0
+}

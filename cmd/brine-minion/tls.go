@@ -1,0 +1,23 @@
+//go:build !custom || transports.tls
+
+package main
+
+import (
+	"context"
+	"net"
+
+	"github.com/brine-salt/brine/protocol/transport/tlsconf"
+)
+
+// tlsWrap puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
+func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+	ssl, on, err := tlsconf.Options(opts["ssl"])
+	if err != nil || !on || opts["transport"] == "zeromq" {
+		return nil, err
+	}
+	config, err := tlsconf.Client(ssl)
+	if err != nil {
+		return nil, err
+	}
+	return tlsconf.Wrap(config), nil
+}

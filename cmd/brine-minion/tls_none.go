@@ -1,0 +1,19 @@
+//go:build custom && !transports.tls
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// tlsWrap refuses the option ssl: this build does without TLS. zeromq ignores it, as stock does.
+func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+	if pytext.Truth(opts["ssl"]) && opts["transport"] != "zeromq" {
+		return nil, errors.New("cannot use the option ssl: this program was built without TLS")
+	}
+	return nil, nil
+}

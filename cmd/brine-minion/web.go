@@ -1,0 +1,26 @@
+//go:build !custom || fileclient.web
+
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion/fileclient/web"
+)
+
+// fetcher gets files from http, https and ftp addresses.
+func fetcher(opts map[string]any) func(context.Context, string, io.Writer) error {
+	return web.New(webOptions(opts))
+}
+
+// webOptions reads how files are fetched from web servers.
+func webOptions(opts map[string]any) web.Options {
+	c := conf.Config{Opts: opts}
+	return web.Options{
+		Timeout: max(0, c.Duration("http_request_timeout", time.Second)), MaxBytes: max(0, int64(c.Int("http_max_body"))),
+		Proxy: web.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
+	}
+}

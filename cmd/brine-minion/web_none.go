@@ -1,0 +1,11 @@
+//go:build custom && !fileclient.web
+
+package main
+
+import (
+	"context"
+	"io"
+)
+
+// fetcher is none: this build does without HTTP, and such addresses are refused.
+func fetcher(map[string]any) func(context.Context, string, io.Writer) error { return nil }

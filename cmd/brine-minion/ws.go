@@ -1,0 +1,11 @@
+//go:build !custom || transports.ws
+
+package main
+
+import (
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/ws"
+)
+
+// addWS adds the transport that goes over HTTP.
+func addWS(all map[string]transport.Dialer) { all["ws"] = ws.New() }

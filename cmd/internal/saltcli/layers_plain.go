@@ -1,0 +1,41 @@
+//go:build custom && !viper
+
+package saltcli
+
+import (
+	"os"
+	"strings"
+)
+
+// plainLayers stand in for viper, which is two megabytes with what it brings along, in builds for small machines.
+type plainLayers struct {
+	set   map[string]any
+	bound map[string]bool
+}
+
+func newLayers() layers { return &plainLayers{set: map[string]any{}, bound: map[string]bool{}} }
+
+// BindEnv lets options come from the environment.
+func (l *plainLayers) BindEnv(names ...string) error {
+	for _, name := range names {
+		l.bound[name] = true
+	}
+	return nil
+}
+
+// Set gives an option a value over that of the environment.
+func (l *plainLayers) Set(name string, value any) { l.set[name] = value }
+
+// IsSet tells whether an option has a value. An empty variable is none, as with viper.
+func (l *plainLayers) IsSet(name string) bool { return l.Get(name) != nil }
+
+// Get is the value of an option, nil if it has none.
+func (l *plainLayers) Get(name string) any {
+	if v, ok := l.set[name]; ok {
+		return v
+	}
+	if text := os.Getenv(envPrefix + "_" + strings.ToUpper(name)); l.bound[name] && text != "" {
+		return text
+	}
+	return nil
+}

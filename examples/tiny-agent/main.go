@@ -1,0 +1,43 @@
+// Command tiny-agent is a Salt minion with four modules, one of them its own.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/config"
+	_ "github.com/brine-salt/brine/modules/saltutil"
+	_ "github.com/brine-salt/brine/modules/sysmod"
+	_ "github.com/brine-salt/brine/modules/test"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+
+	_ "example.org/tiny-agent/greet"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		slog.Error(err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	opts, err := config.Load(args[0], nil)
+	if err != nil {
+		return err
+	}
+	m, err := minion.New(minion.Options{
+		Opts: opts, Log: slog.Default(), Dialers: map[string]transport.Dialer{"zeromq": zeromq.New()},
+	})
+	if err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
