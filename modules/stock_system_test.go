@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules/linux_sysctl"
 	"github.com/brine-salt/brine/modules/localemod"
 	"github.com/brine-salt/brine/modules/mount"
+	"github.com/brine-salt/brine/modules/network"
 	"github.com/brine-salt/brine/modules/timezone"
 	"github.com/brine-salt/brine/modules/useradd"
 )
@@ -20,6 +21,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

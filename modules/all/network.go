@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.network
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/network" // execution module network
