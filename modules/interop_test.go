@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,8 @@ import (
 // grains and pillar, and compares value, return code or error. The cases are testdata/stock/*.yaml:
 //
 //   - fun: cmd.run                # what to call
+//     providers: {pkg: yumpkg}    # modules behind names for this case, whatever the host is
+//     grains: {os: Fedora}        # grains over those of the host
 //     args: [echo hello]
 //     kwargs: {cwd: /}
 //     pub: true                   # as part of a job: the function gets __pub_ fields
@@ -152,7 +155,7 @@ func (s *stock) read(t *testing.T, into any) {
 // call asks stock; first tells that a job begins, which finds nothing of the last one in __context__.
 func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) outcome {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"fun": c.fun, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
+	q, err := json.Marshal(map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +228,7 @@ type stockCase struct {
 	name, fun, setup, check, differs string
 	args                             []any
 	kwargs, ignore                   map[string]any
+	providers, grains                map[string]any
 	pub, typeOnly                    bool
 	want                             any
 	hasWant                          bool
@@ -266,6 +270,8 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 	c.args, _ = m["args"].([]any)
 	c.kwargs, _ = m["kwargs"].(map[string]any)
 	c.ignore, _ = m["ignore"].(map[string]any)
+	c.providers, _ = m["providers"].(map[string]any)
+	c.grains, _ = m["grains"].(map[string]any)
 	c.pub, _ = m["pub"].(bool)
 	c.typeOnly, _ = m["type"].(bool)
 	c.want, c.hasWant = m["want"]
@@ -276,7 +282,7 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 	}
 	c.name = fmt.Sprintf("%s/%s", where, c.fun)
 	for k := range m {
-		if !slices.Contains([]string{"fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then"}, k) {
+		if !slices.Contains([]string{"fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains"}, k) {
 			t.Fatalf("%s: unknown key %s", c.name, k)
 		}
 	}
@@ -345,6 +351,7 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	s.fresh(t, dir, c.setup)
 	theirs := s.call(t, c, pub, true)
 	for _, then := range c.then {
+		then.providers, then.grains = c.providers, c.grains
 		next := s.call(t, then, pub, false)
 		theirs.Then = append(theirs.Then, next)
 	}
@@ -352,6 +359,7 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	s.fresh(t, dir, c.setup)
 	s.newJob()
 	job := &modules.Context{}
+	e = c.pose(e)
 	ours := call(r, e, c, pub, job)
 	for _, then := range c.then {
 		ours.Then = append(ours.Then, call(r, e, then, pub, job))
@@ -374,6 +382,23 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	case c.wantError != "" && ours.Message != c.wantError:
 		t.Errorf("our error is %q", ours.Message)
 	}
+}
+
+// pose is our side of the minion with the providers and grains of the case.
+func (c stockCase) pose(e *modules.Env) *modules.Env {
+	if c.providers == nil && c.grains == nil {
+		return e
+	}
+	over := func(m map[string]any, more map[string]any) map[string]any {
+		m = maps.Clone(m)
+		maps.Copy(m, more)
+		return m
+	}
+	had, _ := e.Opt("providers").(map[string]any)
+	opts, grains := over(e.Config(), map[string]any{"providers": over(had, c.providers)}), over(e.GrainData(), c.grains)
+	posed := *e
+	posed.Opts, posed.Grains = func() map[string]any { return opts }, func() map[string]any { return grains }
+	return &posed
 }
 
 func kind(v any) string { return modules.TypeName(v) }

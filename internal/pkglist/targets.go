@@ -308,3 +308,34 @@ func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, e
 	path, _ := v.(string)
 	return path, err
 }
+
+// Held are the packages that hold and unhold are asked about: name, pkgs or sources.
+func Held(c *modules.Call) ([]string, error) {
+	pkgs, sources := c.Value("pkgs"), c.Value("sources")
+	if !pytext.Truth(c.Value("name")) && !pytext.Truth(pkgs) && !pytext.Truth(sources) {
+		return nil, modules.Usagef("One of name, pkgs, or sources must be specified.")
+	}
+	if pytext.Truth(pkgs) && pytext.Truth(sources) {
+		return nil, modules.Usagef("Only one of pkgs or sources can be specified.")
+	}
+	list := pkgs
+	if !pytext.Truth(pkgs) {
+		list = sources
+	}
+	if !pytext.Truth(list) {
+		return []string{c.Str("name")}, nil
+	}
+	items, ok := list.([]any)
+	if !ok {
+		items = []any{list}
+	}
+	var names []string
+	for _, x := range items {
+		name, _, ok := entry(x)
+		if !ok {
+			name = pytext.Str(x)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}

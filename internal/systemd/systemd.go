@@ -62,3 +62,23 @@ func kept(c *modules.Call, what string, find func() int) int {
 	c.Context().Set(key, n)
 	return n
 }
+
+// ServiceOf is the service that a process belongs to, "" if it belongs to none.
+func ServiceOf(ctx context.Context, c *modules.Call, pid string) string {
+	if n, err := strconv.Atoi(pid); err != nil || n <= 0 {
+		return ""
+	}
+	got, err := c.Cmd(ctx, modules.Command{Args: []string{"systemctl", "--output", "json", "status", pid}})
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(got.Stdout)) {
+		for _, word := range strings.Fields(line) {
+			if name, ok := strings.CutSuffix(word, ".service"); ok {
+				return name
+			}
+		}
+		break
+	}
+	return ""
+}

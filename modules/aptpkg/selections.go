@@ -14,7 +14,7 @@ import (
 )
 
 func hold(ctx context.Context, c *modules.Call) (any, error) {
-	names, err := held(c)
+	names, err := pkglist.Held(c)
 	if err != nil {
 		return nil, err
 	}
@@ -22,45 +22,11 @@ func hold(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func unhold(ctx context.Context, c *modules.Call) (any, error) {
-	names, err := held(c)
+	names, err := pkglist.Held(c)
 	if err != nil {
 		return nil, err
 	}
 	return keep(ctx, c, names, false)
-}
-
-// held are the packages that hold and unhold are asked about.
-func held(c *modules.Call) ([]string, error) {
-	pkgs, sources := c.Value("pkgs"), c.Value("sources")
-	if !pytext.Truth(c.Value("name")) && !pytext.Truth(pkgs) && !pytext.Truth(sources) {
-		return nil, modules.Usagef("One of name, pkgs, or sources must be specified.")
-	}
-	if pytext.Truth(pkgs) && pytext.Truth(sources) {
-		return nil, modules.Usagef("Only one of pkgs or sources can be specified.")
-	}
-	list := pkgs
-	if !pytext.Truth(pkgs) {
-		list = sources
-	}
-	if !pytext.Truth(list) {
-		return []string{c.Str("name")}, nil
-	}
-	items, ok := list.([]any)
-	if !ok {
-		items = []any{list}
-	}
-	var names []string
-	for _, x := range items {
-		switch x := x.(type) {
-		case map[string]any:
-			for k := range x {
-				names = append(names, k)
-			}
-		default:
-			names = append(names, pytext.Str(x))
-		}
-	}
-	return names, nil
 }
 
 // keep holds packages or lets them go.

@@ -42,6 +42,7 @@ def main():
 
     import salt.client
     import salt.config
+    import salt.loader
     import salt.minion
     import salt.utils.args
 
@@ -66,12 +67,37 @@ def main():
             "version": __import__("salt.version").version.__version__,
         }
     )
+    before = {}
+
+    def pose(providers, grains):
+        """Puts modules behind names, as the option providers does, and changes grains, for one job."""
+        for fun, code in before.items():
+            if code is None:
+                del funcs[fun]
+            else:
+                funcs[fun] = code
+        before.clear()
+        own = funcs.pack["__grains__"]
+        for name in list(own):
+            if name not in real:
+                del own[name]
+        own.update(real)
+        own.update(grains)
+        for name, module in providers.items():
+            other = dict(caller.sminion.opts, grains=dict(real, **grains))
+            for fun, code in list(salt.loader.raw_mod(other, module, funcs).items()):
+                fun = name + fun[fun.rindex(".") :]
+                before[fun] = funcs[fun] if fun in funcs else None
+                funcs[fun] = code
+
+    real = dict(funcs.pack["__grains__"])
     for line in questions:
         q = json.loads(line)
         context = funcs.pack["__context__"]
         if q.get("first"):  # of a job
             context.clear()
             daemon.start(caller.opts, funcs)
+            pose(q.get("providers") or {}, q.get("grains") or {})
         context["retcode"] = 0
         res = {}
         try:

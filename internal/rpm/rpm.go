@@ -1,0 +1,140 @@
+// Package rpm is what Salt's modules know about rpm packages in general: architectures, names, versions with epoch and release.
+// Salt's source: salt/utils/pkg/rpm.py. Versions are compared in internal/pkgversion.
+package rpm
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/modules"
+)
+
+// QueryFormat is what rpm is asked for, to be read by [Parse].
+const QueryFormat = "%{NAME}_|-%{EPOCH}_|-%{VERSION}_|-%{RELEASE}_|-%{ARCH}_|-%{REPOID}_|-%{INSTALLTIME}"
+
+// Format is QueryFormat with a text in the place of the repository, which rpm does not know.
+func Format(repo string) string { return strings.ReplaceAll(QueryFormat, "%{REPOID}", repo) }
+
+// Package is a package; the version has epoch and release in it.
+type Package struct {
+	Name, Version, Arch, Repo string
+	// Date and Time are when it was installed, "" and 0 if it is not.
+	Date string
+	Time int64
+}
+
+// Map is the package as lowpkg.bin_pkg_info shows it.
+func (p *Package) Map() map[string]any {
+	m := map[string]any{"name": p.Name, "version": p.Version, "arch": p.Arch, "repoid": p.Repo, "install_date": nil, "install_date_time_t": nil}
+	if p.Date != "" {
+		m["install_date"], m["install_date_time_t"] = p.Date, p.Time
+	}
+	return m
+}
+
+func x86() []string { return []string{"x86_64", "x86_64_v2"} }
+
+func small() []string { return []string{"i386", "i486", "i586", "i686"} }
+
+func smallARM() []string {
+	return []string{"armv5tel", "armv5tejl", "armv6l", "armv6hl", "armv7l", "armv7hl", "armv7hnl"}
+}
+
+// IsArch tells whether a text is an architecture.
+func IsArch(s string) bool {
+	return slices.Contains(x86(), s) || slices.Contains(small(), s) || slices.Contains(smallARM(), s) || slices.Contains([]string{
+		"athlon", "amd64", "ia32e", "ia64", "geode", "ppc", "ppc64", "ppc64le", "ppc64iseries", "ppc64pseries", "s390", "s390x",
+		"alpha", "alphaev4", "alphaev45", "alphaev5", "alphaev56", "alphapca56", "alphaev6", "alphaev67", "alphaev68", "alphaev7",
+		"aarch64", "sh3", "sh4", "sh4a",
+	}, s)
+}
+
+// Both32 tells whether both architectures are of the same family of 32 bits.
+func Both32(a, b string) bool {
+	return slices.Contains(small(), a) && slices.Contains(small(), b) || slices.Contains(smallARM(), a) && slices.Contains(smallARM(), b)
+}
+
+// Resolve is the name of a package, with its architecture if that is not the host's.
+func Resolve(name, arch, osarch string) string {
+	if Both32(arch, osarch) || arch == osarch || arch == "noarch" || slices.Contains(x86(), arch) && slices.Contains(x86(), osarch) {
+		return name
+	}
+	return name + "." + arch
+}
+
+// Split cuts the architecture off a name; "" if there is none.
+func Split(name string) (bare, arch string) {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && (IsArch(name[i+1:]) || name[i+1:] == "noarch") {
+		return name[:i], name[i+1:]
+	}
+	return name, ""
+}
+
+// Parse reads a line that rpm wrote by [QueryFormat], nil if it is none.
+func Parse(line, osarch string) *Package {
+	f := strings.Split(line, "_|-")
+	if len(f) != 7 {
+		return nil
+	}
+	p := &Package{Name: Resolve(f[0], f[4], osarch), Version: f[2], Arch: f[4], Repo: f[5]}
+	if f[3] != "" {
+		p.Version += "-" + f[3]
+	}
+	if f[1] != "(none)" && f[1] != "0" {
+		p.Version = f[1] + ":" + p.Version
+	}
+	if n, err := strconv.ParseInt(strings.TrimSpace(f[6]), 10, 64); err == nil && n != 0 {
+		p.Time, p.Date = n, time.Unix(n, 0).UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return p
+}
+
+// evr is a version's epoch, version and release.
+type evr struct {
+	epoch            int64
+	version, release string
+}
+
+func parseEVR(s string) evr {
+	var e evr
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		if n, err := modules.ToInt(s[:i]); err == nil {
+			e.epoch = n
+		}
+		s = s[i+1:]
+	}
+	e.version, e.release, _ = strings.Cut(s, "-")
+	return e
+}
+
+// Compare compares versions with epoch and release. If one has no release, that of the other does not count.
+func Compare(a, b string) (int, bool) {
+	x, y := parseEVR(a), parseEVR(b)
+	switch {
+	case x.epoch < y.epoch:
+		return -1, true
+	case x.epoch > y.epoch:
+		return 1, true
+	}
+	if n := pkgversion.RPM(x.version, y.version); n != 0 || x.release == "" || y.release == "" {
+		return n, true
+	}
+	return pkgversion.RPM(x.release, y.release), true
+}
+
+// WithoutEpoch is Compare with the epochs left out.
+func WithoutEpoch(a, b string) (int, bool) {
+	return Compare(pkgversion.WithoutEpoch(a), pkgversion.WithoutEpoch(b))
+}
+
+// Comments are the lines of comments in a file of repositories.
+func Comments(list []string) string {
+	var b strings.Builder
+	for _, c := range list {
+		b.WriteString("# " + strings.TrimLeft(strings.TrimLeft(c, "#"), " \t") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,549 @@
+// Package yumpkg is Salt's execution module "pkg" on Red Hat's systems and their relatives: packages through dnf, dnf5, tdnf or
+// yum, and the repositories in /etc/yum.repos.d. Salt's source: salt/modules/yumpkg.py.
+package yumpkg
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/rpm"
+	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/systemd"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// pkg.list_repo_pkgs differs: yum before 3.4.3, which is older than Red Hat 7, is not supported.
+// pkg.mod_repo, pkg.del_repo differ: files are replaced atomically.
+
+func available(e *modules.Env) (bool, string) {
+	if e.Opt("yum_provider") == "yumpkg_api" {
+		return false, "Module yumpkg: yumpkg_api provider not available"
+	}
+	family, os := strings.ToLower(pytext.Str(e.Grain("os_family"))), strings.ToLower(pytext.Str(e.Grain("os")))
+	if family != "redhat" && !slices.Contains([]string{
+		"amazon", "xcp", "xenserver", "virtuozzolinux", "virtuozzo", "issabel pbx", "openeuler", "vmware photon os",
+	}, os) {
+		return false, "Module yumpkg: no yum based system detected"
+	}
+	for _, name := range managers() {
+		if e.Which(name) != "" {
+			return true, ""
+		}
+	}
+	return false, "DNF nor YUM found"
+}
+
+func managers() []string { return []string{"dnf5", "dnf", "tdnf", "yum"} }
+
+// manager is the program that the host has.
+func manager(c *modules.Call) string {
+	path, _ := c.Context().Getenv("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		for _, name := range managers() {
+			if info, err := os.Stat(c.Path(filepath.Join(dir, name))); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return name
+			}
+		}
+	}
+	return "yum"
+}
+
+// isDNF tells whether the manager is dnf or dnf5.
+func isDNF(c *modules.Call) bool { m := manager(c); return m == "dnf" || m == "dnf5" }
+
+// yum is how the manager is run.
+type yum struct{ ignore, merge bool }
+
+func call(ctx context.Context, c *modules.Call, o yum, args ...string) (saltcmd.Result, error) {
+	var cmd []string
+	if systemd.HasScope(ctx, c) {
+		if v, err := c.Exec(ctx, "config.get", "systemd.scope", true); err != nil || pytext.Truth(v) {
+			cmd = append(cmd, "systemd-run", "--scope")
+		}
+	}
+	cmd = append(append(cmd, manager(c)), args...)
+	return saltcmd.Run(ctx, c, saltcmd.Command{Args: cmd, IgnoreRetcode: o.ignore, Merge: o.merge, Env: saltcmd.Environment(c, "pkg", "yumpkg")})
+}
+
+func osarch(c *modules.Call) string { return pytext.Str(c.Grain("osarch")) }
+
+// listed reads a list of packages as dnf prints it: name.arch, version and repository in turn, over several lines if need be.
+func listed(c *modules.Call, text string) []rpm.Package {
+	var words []string
+	for line := range strings.SplitSeq(text, "\n") {
+		switch strings.ToLower(line) {
+		case "installed packages", "available packages", "available upgrades", "updated packages", "upgraded packages":
+		default:
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	var out []rpm.Package
+	for ; len(words) >= 3; words = words[3:] {
+		p := rpm.Package{Name: words[0], Arch: osarch(c), Version: strings.TrimRight(words[1], "-"), Repo: strings.TrimLeft(words[2], "@")}
+		if i := strings.LastIndexByte(words[0], '.'); i >= 0 {
+			p.Name, p.Arch = words[0][:i], words[0][i+1:]
+		}
+		p.Name = rpm.Resolve(p.Name, p.Arch, osarch(c))
+		out = append(out, p)
+	}
+	return out
+}
+
+// options are the options of the manager that keywords stand for.
+func options(kw map[string]any) []string {
+	list := func(name string) []string {
+		v := kw[name]
+		if !pytext.Truth(v) {
+			return nil
+		}
+		if items, ok := v.([]any); ok {
+			return pkglist.SplitInput(items)
+		}
+		return []string{pytext.Str(v)}
+	}
+	var ret []string
+	from := kw["fromrepo"]
+	if !pytext.Truth(from) {
+		from = kw["repo"]
+	}
+	if pytext.Truth(from) {
+		ret = append(ret, "--disablerepo=*", "--enablerepo="+pytext.Str(from))
+	} else {
+		for _, x := range list("disablerepo") {
+			ret = append(ret, "--disablerepo="+x)
+		}
+		for _, x := range list("enablerepo") {
+			ret = append(ret, "--enablerepo="+x)
+		}
+	}
+	for _, name := range []string{"disableexcludes", "branch"} {
+		if v := kw[name]; pytext.Truth(v) {
+			ret = append(ret, "--"+name+"="+pytext.Str(v))
+		}
+	}
+	for _, x := range pkglist.SplitInput(kw["setopt"]) {
+		ret = append(ret, "--setopt="+x)
+	}
+	return ret
+}
+
+// extraOptions are the keywords that are no options of Salt's.
+func extraOptions(kw map[string]any) []string {
+	var ret []string
+	for k, v := range kw {
+		if strings.HasPrefix(k, "__") || slices.Contains([]string{
+			"fromrepo", "repo", "disablerepo", "enablerepo", "disableexcludes", "branch", "setopt", "get_extra_options",
+		}, k) {
+			continue
+		}
+		if text, ok := v.(string); ok {
+			ret = append(ret, "--"+k+"="+text)
+		} else if v == any(true) {
+			ret = append(ret, "--"+k)
+		}
+	}
+	slices.Sort(ret)
+	return ret
+}
+
+func normalizeName(_ context.Context, c *modules.Call) (any, error) {
+	name := c.Str("name")
+	bare, arch := rpm.Split(name)
+	if arch != "" && rpm.Resolve(bare, arch, osarch(c)) == bare {
+		return bare, nil
+	}
+	return name, nil
+}
+
+func parseArch(_ context.Context, c *modules.Call) (any, error) {
+	bare, arch := rpm.Split(c.Str("name"))
+	if arch == "" {
+		return map[string]any{"name": bare, "arch": nil}, nil
+	}
+	return map[string]any{"name": bare, "arch": arch}, nil
+}
+
+func latestVersion(ctx context.Context, c *modules.Call) (any, error) {
+	return latest(ctx, c, pkglist.Names(c), c.Keywords)
+}
+
+func latest(ctx context.Context, c *modules.Call, names []string, kw map[string]any) (any, error) {
+	if len(names) == 0 {
+		return "", nil
+	}
+	if v, ok := kw["refresh"]; !ok || pytext.IsTrue(v) {
+		if _, err := refresh(ctx, c, kw, true); err != nil {
+			return nil, err
+		}
+	}
+	have, err := listing(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := call(ctx, c, yum{ignore: true}, slices.Concat([]string{"--quiet"}, options(kw), []string{"list", "available"}, names)...)
+	if err != nil {
+		return nil, err
+	}
+	var updates []rpm.Package
+	if out.Retcode == 0 {
+		updates = listed(c, out.Stdout)
+		slices.SortStableFunc(updates, func(a, b rpm.Package) int { n, _ := pkgversion.Loose(b.Version, a.Version); return n })
+	} else if out.Stderr != "" && slices.ContainsFunc(names, func(n string) bool { return have[n] == nil }) {
+		c.Logger().Error("Problem encountered getting latest version", "packages", names, "stderr", out.Stderr)
+	}
+	ret := map[string]any{}
+	for _, name := range names {
+		ret[name] = ""
+		arch := name[strings.LastIndexByte(name, '.')+1:]
+		if !rpm.IsArch(arch) {
+			arch = osarch(c)
+		}
+		for _, p := range updates {
+			if p.Name == name && (p.Arch == "noarch" || p.Arch == arch || rpm.Both32(p.Arch, osarch(c))) && newer(have, p) {
+				ret[name] = p.Version
+				break
+			}
+		}
+	}
+	if len(names) == 1 {
+		return ret[names[0]], nil
+	}
+	return ret, nil
+}
+
+// newer tells whether a package is newer than every installed version of it.
+func newer(have installed, p rpm.Package) bool {
+	return !slices.ContainsFunc(have.versions()[p.Name], func(v string) bool {
+		return pkgversion.Holds(v, ">=", p.Version, rpm.Compare)
+	})
+}
+
+func upgradeAvailable(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := latest(ctx, c, []string{c.Str("name")}, c.Keywords)
+	return v != "", err
+}
+
+func version(ctx context.Context, c *modules.Call) (any, error) {
+	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, withoutJob(c.Keywords))
+}
+
+func withoutJob(kw map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range kw {
+		if !strings.HasPrefix(k, "__") {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func versionCmp(ctx context.Context, c *modules.Call) (any, error) {
+	return c.ExecKw(ctx, "lowpkg.version_cmp", []any{c.Value("pkg1"), c.Value("pkg2")}, map[string]any{"ignore_epoch": c.Value("ignore_epoch")})
+}
+
+// installed are the installed packages, each with a list of what is known about its versions.
+type installed map[string]any
+
+func (i installed) versions() pkglist.List {
+	list := pkglist.List{}
+	for name, v := range i {
+		for _, x := range v.([]any) {
+			m := x.(map[string]any)
+			text := func(k string) string { s, _ := m[k].(string); return s }
+			list.Add(name, pkglist.Full(text("epoch"), text("version"), text("release")))
+		}
+	}
+	return list
+}
+
+const contextKey = "pkg.list_pkgs"
+
+func forget(c *modules.Call) { c.Context().Set(contextKey, nil) }
+
+// listing asks rpm once in a job.
+func listing(ctx context.Context, c *modules.Call) (installed, error) {
+	if v, _ := c.Context().Get(contextKey); v != nil {
+		if i, ok := v.(installed); ok {
+			return i, nil
+		}
+	}
+	out, err := saltcmd.Run(ctx, c, saltcmd.Command{
+		Args: []string{"rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", rpm.Format("(none)") + "\n"}, Merge: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ret := installed{}
+	for _, line := range out.Lines() {
+		p := rpm.Parse(line, osarch(c))
+		if p == nil {
+			continue
+		}
+		one := map[string]any{"epoch": nil, "release": nil, "arch": p.Arch, "install_date": nil, "install_date_time_t": nil}
+		if p.Date != "" {
+			one["install_date"], one["install_date_time_t"] = p.Date, p.Time
+		}
+		ver := p.Version
+		if epoch, rest, ok := strings.Cut(ver, ":"); ok {
+			one["epoch"], ver = epoch, rest
+		}
+		if v, release, ok := strings.Cut(ver, "-"); ok {
+			ver, one["release"] = v, release
+		}
+		one["version"] = ver
+		list, _ := ret[p.Name].([]any)
+		ret[p.Name] = append(list, one)
+	}
+	for _, v := range ret {
+		slices.SortStableFunc(v.([]any), func(a, b any) int {
+			return strings.Compare(a.(map[string]any)["version"].(string), b.(map[string]any)["version"].(string))
+		})
+	}
+	c.Context().Set(contextKey, ret)
+	return ret, nil
+}
+
+func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
+	if pytext.IsTrue(c.Keywords["removed"]) || pytext.IsTrue(c.Keywords["purge_desired"]) {
+		return map[string]any{}, nil
+	}
+	if v, ok := c.Keywords["use_context"]; ok && !pytext.Truth(v) {
+		forget(c)
+	}
+	have, err := listing(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return pkglist.Format(ctx, c, have, pytext.IsTrue(c.Value("versions_as_list")), attribute(c.Keywords["attr"]))
+}
+
+// attribute are the wanted attributes: "all", a list, or nothing.
+func attribute(v any) any {
+	if v == nil || v == "all" {
+		return v
+	}
+	return pkglist.Anys(pkglist.SplitInput(v))
+}
+
+func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
+	byRepo, err := repoPkgs(ctx, c, pkglist.Names(c), c.Keywords)
+	if err != nil {
+		return nil, err
+	}
+	if !pytext.Truth(c.Keywords["byrepo"]) {
+		return merged(byRepo).Plain(true), nil
+	}
+	ret := map[string]any{}
+	for repo, list := range byRepo {
+		newestFirst(list)
+		ret[repo] = list.Plain(true)
+	}
+	return ret, nil
+}
+
+// newestFirst sorts the versions.
+func newestFirst(list pkglist.List) {
+	for name := range list {
+		slices.SortStableFunc(list[name], func(a, b string) int { n, _ := pkgversion.Loose(b, a); return n })
+	}
+}
+
+func merged(byRepo map[string]pkglist.List) pkglist.List {
+	ret := pkglist.List{}
+	for _, list := range byRepo {
+		for name, versions := range list {
+			ret[name] = append(ret[name], versions...)
+		}
+	}
+	newestFirst(ret)
+	return ret
+}
+
+// repoPkgs are the versions of packages that each repository has.
+func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[string]any) (map[string]pkglist.List, error) {
+	repos, err := chosenRepos(c, kw)
+	if err != nil {
+		return nil, err
+	}
+	ret := map[string]pkglist.List{}
+	for _, repo := range repos {
+		cmd := []string{"--quiet", "--showduplicates", "repository-packages", repo, "list"}
+		if manager(c) == "tdnf" {
+			cmd = []string{"--quiet", "--enablerepo=" + repo, "list"}
+		}
+		if pytext.Truth(kw["cacheonly"]) {
+			cmd = append(cmd, "-C")
+		}
+		out, err := call(ctx, c, yum{ignore: true}, append(cmd, names...)...)
+		if err != nil {
+			return nil, err
+		}
+		if out.Retcode != 0 && strings.Contains(out.Stdout, "Error:") {
+			continue
+		}
+		for _, p := range listed(c, out.Stdout) {
+			if ret[p.Repo] == nil {
+				ret[p.Repo] = pkglist.List{}
+			}
+			if !slices.Contains(ret[p.Repo][p.Name], p.Version) {
+				ret[p.Repo].Add(p.Name, p.Version)
+			}
+		}
+	}
+	return ret, nil
+}
+
+// chosenRepos are the repositories that the keywords choose.
+func chosenRepos(c *modules.Call, kw map[string]any) ([]string, error) {
+	list := func(name string) []string {
+		if v := kw[name]; pytext.Truth(v) {
+			return pkglist.SplitInput(v)
+		}
+		return nil
+	}
+	if from := list("fromrepo"); from != nil {
+		return from, nil
+	}
+	all, err := readRepos(c, nil, strict(kw))
+	if err != nil {
+		return nil, err
+	}
+	var repos []string
+	for _, r := range all {
+		on, ok := r.section.Get("enabled")
+		if slices.Contains(list("enablerepo"), r.section.Name) || !slices.Contains(list("disablerepo"), r.section.Name) && (!ok || on == "1") {
+			repos = append(repos, r.section.Name)
+		}
+	}
+	return repos, nil
+}
+
+func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
+	if pytext.IsTrue(c.Value("refresh")) {
+		if _, err := refresh(ctx, c, c.Keywords, false); err != nil {
+			return nil, err
+		}
+	}
+	what := "updates"
+	if isDNF(c) {
+		what = "--upgrades"
+	}
+	out, err := call(ctx, c, yum{ignore: true}, slices.Concat([]string{"--quiet"}, options(c.Keywords), []string{"list", what})...)
+	if err != nil {
+		return nil, err
+	}
+	ret := map[string]any{}
+	for _, p := range listed(c, out.Stdout) {
+		ret[p.Name] = p.Version
+	}
+	return ret, nil
+}
+
+func listDownloadedRun(ctx context.Context, c *modules.Call) (any, error) {
+	return listDownloaded(ctx, c)
+}
+
+func listDownloaded(ctx context.Context, c *modules.Call) (map[string]any, error) {
+	dir, ret := filepath.Join("/var/cache", manager(c)), map[string]any{}
+	err := filepath.WalkDir(c.Path(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !fnmatch.Match("*.rpm", d.Name()) {
+			return nil //nolint:nilerr // what cannot be read is passed over
+		}
+		path = filepath.Join(dir, strings.TrimPrefix(path, c.Path(dir)))
+		v, err := c.Exec(ctx, "lowpkg.bin_pkg_info", path)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(c.Path(path))
+		if err != nil {
+			return modules.OSError(err)
+		}
+		pkg, _ := v.(map[string]any)
+		name, when := pytext.Str(pkg["name"]), changed(info)
+		versions, _ := ret[name].(map[string]any)
+		if versions == nil {
+			versions = map[string]any{}
+			ret[name] = versions
+		}
+		versions[pytext.Str(pkg["version"])] = map[string]any{
+			"path": path, "size": info.Size(), "creation_date_time_t": when.Unix(),
+			"creation_date_time": when.Format("2006-01-02T15:04:05"),
+		}
+		return nil
+	})
+	return ret, err
+}
+
+func infoInstalled(ctx context.Context, c *modules.Call) (any, error) {
+	v, err := c.ExecKw(ctx, "lowpkg.info", c.Extra, withoutJob(c.Keywords))
+	if err != nil {
+		return nil, err
+	}
+	rename := func(x any) any {
+		m, _ := x.(map[string]any)
+		if source, ok := m["source_rpm"]; ok {
+			m["source"] = source
+			delete(m, "source_rpm")
+		}
+		return m
+	}
+	ret := map[string]any{}
+	all, _ := v.(map[string]any)
+	for name, x := range all {
+		if list, ok := x.([]any); ok {
+			for i := range list {
+				list[i] = rename(list[i])
+			}
+			ret[name] = list
+			continue
+		}
+		ret[name] = rename(x)
+	}
+	return ret, nil
+}
+
+func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
+	v, ok := c.Keywords["check_update"]
+	return refresh(ctx, c, c.Keywords, !ok || pytext.Truth(v))
+}
+
+// refresh makes the manager fetch the indexes again: true if there are updates then, nil if there are none, false if that failed.
+func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool) (any, error) {
+	pkglist.ClearMark(c)
+	opts := options(kw)
+	if _, err := call(ctx, c, yum{ignore: true}, slices.Concat([]string{"--quiet", "--assumeyes", "clean", "expire-cache"}, opts)...); err != nil {
+		return nil, err
+	}
+	if !check {
+		return true, nil
+	}
+	cmd := []string{"--quiet", "--assumeyes", "check-update"}
+	if c.Grain("os_family") == "RedHat" && c.Grain("osmajorrelease") == any(int64(7)) {
+		cmd = append(cmd, "--setopt=autocheck_running_kernel=false")
+	}
+	out, err := call(ctx, c, yum{ignore: true}, append(cmd, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	switch out.Retcode {
+	case 100:
+		return true, nil
+	case 0:
+		return nil, nil
+	}
+	return false, nil
+}
+
+// changed is when a file was changed, in local time.
+func changed(info os.FileInfo) time.Time { return info.ModTime() }
