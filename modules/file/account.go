@@ -7,107 +7,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
-// accounts looks users and groups up in the host's lists, then in its name service.
-type accounts struct{ h *host }
-
-func (h *host) accounts() accounts { return accounts{h} }
-
-// entry finds the line of a list (passwd or group) whose field has a value, as its fields.
-func (a accounts) entry(database string, field int, value string) []string {
-	if value == "" || strings.ContainsAny(value, "\x00\n:") {
-		return nil
-	}
-	b, err := os.ReadFile(a.h.Path("/etc/" + database))
-	if err == nil {
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Split(strings.TrimRight(line, "\n"), ":"); len(f) > 3 && f[field] == value {
-				return f
-			}
-		}
-	}
-	if !a.elsewhere(database) {
-		return nil
-	}
-	res, err := a.h.Cmd(a.h.ctx, modules.Command{Args: []string{"getent", database, value}})
-	if err != nil || res.ExitCode != 0 {
-		return nil
-	}
-	if f := strings.Split(strings.TrimRight(string(res.Stdout), "\n"), ":"); len(f) > 3 && f[field] == value {
-		return f
-	}
-	return nil
-}
-
-// elsewhere tells whether the host has other sources of accounts than its own files.
-func (a accounts) elsewhere(database string) bool {
-	b, err := os.ReadFile(a.h.Path("/etc/nsswitch.conf"))
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(b)) {
-		name, sources, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) != database {
-			continue
-		}
-		sources, _, _ = strings.Cut(sources, "#")
-		for _, s := range strings.Fields(sources) {
-			switch s {
-			case "files", "compat", "systemd", "db":
-			default:
-				return !strings.HasPrefix(s, "[") || len(strings.Fields(sources)) > 2
-			}
-		}
-	}
-	return false
-}
-
-func (a accounts) number(database, name string) (int64, bool) {
-	f := a.entry(database, 0, name)
-	if f == nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(f[2], 10, 64)
-	return n, err == nil
-}
-
-func (a accounts) name(database string, id int64) (string, bool) {
-	f := a.entry(database, 2, strconv.FormatInt(id, 10))
-	if f == nil {
-		return "", false
-	}
-	return f[0], true
-}
-
-func (a accounts) home(name string) string {
-	if f := a.entry("passwd", 0, name); len(f) > 5 {
-		return f[5]
-	}
-	return ""
-}
-
-func (a accounts) homeOf(uid int) string {
-	if f := a.entry("passwd", 2, strconv.Itoa(uid)); len(f) > 5 {
-		return f[5]
-	}
-	return ""
-}
-
 // uidToUser is the name of a user, or the number again.
 func (h *host) uidToUser(uid int64) any {
-	if name, ok := h.accounts().name("passwd", uid); ok {
-		return name
+	if u, ok := nss.UserByID(h.ctx, h.Call, uid); ok {
+		return u.Name
 	}
 	return uid
 }
 
 // gidToGroup is the same of a group.
 func (h *host) gidToGroup(gid int64) any {
-	if name, ok := h.accounts().name("group", gid); ok {
-		return name
+	if g, ok := nss.GroupByID(h.ctx, h.Call, gid); ok {
+		return g.Name
 	}
 	return gid
 }
@@ -117,7 +33,7 @@ func (h *host) userToUID(user any) (any, error) {
 	if user == nil {
 		return int64(os.Geteuid()), nil
 	}
-	return h.toNumber("passwd", user)
+	return toNumber(user, "getpwnam() argument", h.uidOf)
 }
 
 // groupToGID is the number of a group, "" for none.
@@ -125,10 +41,21 @@ func (h *host) groupToGID(group any) (any, error) {
 	if group == nil {
 		return "", nil
 	}
-	return h.toNumber("group", group)
+	return toNumber(group, "getgrnam() argument 'name'", h.gidOf)
 }
 
-func (h *host) toNumber(database string, v any) (any, error) {
+func (h *host) uidOf(name string) (int64, bool) {
+	u, ok := nss.UserByName(h.ctx, h.Call, name)
+	return u.UID, ok
+}
+
+func (h *host) gidOf(name string) (int64, bool) {
+	g, ok := nss.GroupByName(h.ctx, h.Call, name)
+	return g.GID, ok
+}
+
+// toNumber is the number behind a name, a number itself, or "" for a name that find does not know.
+func toNumber(v any, what string, find func(name string) (int64, bool)) (any, error) {
 	switch v := v.(type) {
 	case int64:
 		return v, nil
@@ -141,16 +68,12 @@ func (h *host) toNumber(database string, v any) (any, error) {
 		if strings.IndexByte(v, 0) >= 0 {
 			return nil, valueError("embedded null byte")
 		}
-		if n, ok := h.accounts().number(database, v); ok {
+		if n, ok := find(v); ok {
 			return n, nil
 		}
 		return "", nil
 	}
-	fun := "getpwnam() argument"
-	if database == "group" {
-		fun = "getgrnam() argument 'name'"
-	}
-	return nil, &modules.TypeError{Msg: fun + " must be str, not " + modules.TypeName(v)}
+	return nil, &modules.TypeError{Msg: what + " must be str, not " + modules.TypeName(v)}
 }
 
 func gidToGroup(h *host) (any, error) {

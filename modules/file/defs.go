@@ -253,7 +253,9 @@ var Module = &modules.Module{Name: "file", Doc: "Looking at files, changing and 
 	{Name: "link", Doc: linkDoc, Params: []modules.Param{{Name: "src"}, {Name: "path"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return link(on(ctx, c))
 	}},
-	{Name: "list_backup", Doc: listBackupDoc, Params: []modules.Param{{Name: "path"}, {Name: "limit", Optional: true}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
+	{Name: "list_backup", Python: "list_backups", Doc: listBackupDoc, Params: []modules.Param{
+		{Name: "path"}, {Name: "limit", Optional: true},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return listBackups(on(ctx, c))
 	}},
 	{Name: "list_backups", Doc: listBackupsDoc, Params: []modules.Param{{Name: "path"}, {Name: "limit", Optional: true}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
@@ -374,7 +376,7 @@ var Module = &modules.Module{Name: "file", Doc: "Looking at files, changing and 
 	{Name: "remove", Doc: removeDoc, Params: []modules.Param{{Name: "path"}}, Kwargs: "kwargs", Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return remove(on(ctx, c))
 	}},
-	{Name: "remove_backup", Doc: removeBackupDoc, Params: []modules.Param{{Name: "path"}, {Name: "backup_id"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
+	{Name: "remove_backup", Python: "delete_backup", Doc: removeBackupDoc, Params: []modules.Param{{Name: "path"}, {Name: "backup_id"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return deleteBackup(on(ctx, c))
 	}},
 	{Name: "rename", Doc: renameDoc, Params: []modules.Param{{Name: "src"}, {Name: "dst"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {

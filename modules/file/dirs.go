@@ -220,8 +220,7 @@ func (h *host) mknod(path string, kind uint32, mode any) (any, error) {
 		case errors.Is(err, unix.EEXIST):
 			ret["comment"] = fmt.Sprintf("File %s exists and cannot be overwritten", path)
 		case err != nil:
-			// Python tells the name only of a pipe that it cannot make.
-			return nil, &os.PathError{Op: "mknod", Path: path, Err: err}
+			return nil, err // Python does not tell the name
 		default:
 			ret["changes"], ret["result"] = made, true
 		}

@@ -430,7 +430,7 @@ func (h *host) commentLine(comment bool) (any, error) {
 		return false, nil
 	}
 	if pytext.Truth(h.Value("backup")) {
-		if err := h.copyAside(path, path+pytext.Str(h.Value("backup")), true); err != nil {
+		if err := h.moveAside(path, path+pytext.Str(h.Value("backup"))); err != nil {
 			return nil, modules.Errorf("Exception: %s", osText(err))
 		}
 	}

@@ -253,7 +253,7 @@ func (f *finder) owners(value string) error {
 	var ids []int64
 	for _, name := range words(value) {
 		// Salt 3007 looks the whole value up.
-		id, err := f.id("passwd", name, value)
+		id, err := userID(f.uidOf, name, value)
 		if err != nil {
 			return &optionError{fmt.Sprintf(`no such user "%s"`, name)}
 		}
@@ -266,7 +266,7 @@ func (f *finder) owners(value string) error {
 func (f *finder) groups(value string) error {
 	var ids []int64
 	for _, name := range words(value) {
-		id, err := f.id("group", name, name)
+		id, err := userID(f.gidOf, name, name)
 		if err != nil {
 			return &optionError{fmt.Sprintf(`no such group "%s"`, name)}
 		}
@@ -276,12 +276,13 @@ func (f *finder) groups(value string) error {
 	return nil
 }
 
-func (f *finder) id(database, name, whole string) (int64, error) {
-	if digits(name) {
-		return strconv.ParseInt(name, 10, 64)
+// userID is the number of a user or group: a number itself, or what find knows under a name.
+func userID(find func(string) (int64, bool), id, name string) (int64, error) {
+	if digits(id) {
+		return strconv.ParseInt(id, 10, 64)
 	}
-	if id, ok := f.accounts().number(database, whole); ok {
-		return id, nil
+	if n, ok := find(name); ok {
+		return n, nil
 	}
 	return 0, os.ErrNotExist
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -47,10 +48,12 @@ func (h *host) expandUser(path string) string {
 	if name == "" {
 		var ok bool
 		if home, ok = h.Context().Getenv("HOME"); !ok {
-			home = h.accounts().homeOf(os.Getuid())
+			u, _ := nss.UserByID(h.ctx, h.Call, int64(os.Getuid()))
+			home = u.Home
 		}
 	} else {
-		home = h.accounts().home(name)
+		u, _ := nss.UserByName(h.ctx, h.Call, name)
+		home = u.Home
 	}
 	if home == "" {
 		return path

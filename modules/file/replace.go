@@ -4,9 +4,11 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyre"
@@ -385,7 +387,11 @@ func (r *replacing) keep() error {
 		return nil
 	}
 	suffix := pytext.Str(r.backup)
-	if err := r.copyAside(r.path, r.path+suffix, !r.keepInode); err != nil {
+	aside := r.moveAside
+	if r.keepInode {
+		aside = func(path, to string) error { return r.copyAside(path, to, false) }
+	}
+	if err := aside(r.path, r.path+suffix); err != nil {
 		return err
 	}
 	if !r.link {
@@ -435,6 +441,18 @@ func (h *host) copyAside(path, to string, owned bool) error {
 		return h.named(linkError(err), to)
 	}
 	return nil
+}
+
+// moveAside gives a file another name, for a new file to take the old one.
+func (h *host) moveAside(path, to string) error {
+	dir, base := posixpath.Split(to)
+	name := h.Path(posixpath.Join(dir, fmt.Sprintf(".%.100s.%d", base, time.Now().UnixNano())))
+	if err := os.Link(h.Path(path), name); err != nil {
+		return h.copyAside(path, to, true) // not every file system has further names
+	}
+	err := os.Rename(name, h.Path(to))
+	os.Remove(name) // still there if both names were those of one file
+	return h.named(linkError(err), to)
 }
 
 // copyTimes gives a file, by its name on this machine, the times of another.
