@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -180,7 +181,11 @@ func (d masterDoor) Pillar(ctx context.Context, saltenv, pillarenv string, overr
 	if pillarenv == "" {
 		penv = pillarEnv(set)
 	}
-	return d.l.fetchPillar(ctx, env, penv, override)
+	p, err := d.l.fetchPillar(ctx, env, penv, override)
+	if err != nil {
+		return nil, err
+	}
+	return pyobj.PlainMap(p), nil
 }
 
 // Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -122,12 +123,14 @@ func (m *Minion) refreshGrains(ctx context.Context) error {
 
 // pillarCache keeps the pillar of one master.
 type pillarCache struct {
-	mu     sync.Mutex
-	data   map[string]any // guarded by mu; never changed, only replaced
-	tried  chan struct{}  // closed when the first attempt has ended
-	ended  bool           // guarded by mu; tried is closed
-	broken bool           // guarded by mu; the last attempt failed
-	busy   sync.Mutex     // held while the pillar is fetched
+	mu   sync.Mutex
+	data map[string]any // guarded by mu; never changed, only replaced
+	// ordered is data in the order of its source; guarded by mu, never changed, only replaced.
+	ordered *pyobj.Dict
+	tried   chan struct{} // closed when the first attempt has ended
+	ended   bool          // guarded by mu; tried is closed
+	broken  bool          // guarded by mu; the last attempt failed
+	busy    sync.Mutex    // held while the pillar is fetched
 }
 
 func (p *pillarCache) init() { p.tried = make(chan struct{}) }
@@ -145,12 +148,12 @@ func (p *pillarCache) failed() bool {
 }
 
 // put notes the outcome of an attempt. A failed one keeps what was there.
-func (p *pillarCache) put(data map[string]any, err error) {
+func (p *pillarCache) put(data *pyobj.Dict, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = err != nil
 	if err == nil {
-		p.data = data
+		p.data, p.ordered = pyobj.PlainMap(data), data
 	}
 	if !p.ended {
 		p.ended = true
@@ -170,6 +173,13 @@ func (p *pillarCache) get(ctx context.Context) map[string]any {
 		return map[string]any{}
 	}
 	return p.data
+}
+
+// inOrder is the pillar of get in the order of its source, nil if there is none.
+func (p *pillarCache) inOrder() *pyobj.Dict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ordered
 }
 
 // loadPillar fetches the first pillar. When that fails, jobs go on without one, as there is no telling how long it takes, and
@@ -195,8 +205,8 @@ func (l *link) refreshPillar(ctx context.Context) error {
 	set := l.m.settings()
 	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil)
 	if err == nil {
-		if errs, bad := data["_errors"]; bad {
-			l.log.Error(fmt.Sprintf("Pillar render error: %v", errs))
+		if errs, bad := data.Get("_errors"); bad {
+			l.log.Error("Pillar render error: " + pyobj.Str(errs))
 		}
 	}
 	l.pillar.put(data, err)
@@ -218,7 +228,7 @@ func pillarEnv(set *settings) any {
 
 // fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
 // by the master for this question; anything else is refused (CVE-2022-22934).
-func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {
+func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any) (*pyobj.Dict, error) {
 	if override == nil {
 		override = map[string]any{}
 	}
@@ -227,7 +237,7 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 		"pillar_override": override, "extra_minion_data": map[string]any{}, "ver": "2"}
 	c := l.plainCall()
 	c.unsealed = func(v any, s *session, nonce string) (any, error) {
-		m, err := protocol.OpenPillar(v, l.m.key, s.key, set.encAlgo, set.sigAlgo, nonce)
+		m, err := protocol.OpenPillarOrdered(v, l.m.key, s.key, set.encAlgo, set.sigAlgo, nonce)
 		if err != nil {
 			return nil, err
 		}
@@ -237,11 +247,36 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
 	}
-	m, ok := payload.Map(v)
+	d, ok := ordered(v).(*pyobj.Dict)
 	if !ok {
 		return nil, errors.New("cannot fetch pillar: the answer is not a map")
 	}
-	return m, nil
+	return d, nil
+}
+
+// ordered makes values of package pyobj of decoded ones.
+func ordered(v any) any {
+	switch v := v.(type) {
+	case payload.OrderedMap:
+		d := &pyobj.Dict{}
+		for _, p := range v {
+			_ = d.Set(p.Key, ordered(p.Value)) // keys are scalars
+		}
+		return d
+	case []any:
+		l := &pyobj.List{Items: make([]any, len(v))}
+		for i := range v {
+			l.Items[i] = ordered(v[i])
+		}
+		return l
+	}
+	return pyobj.From(v)
+}
+
+// orderedPillar is pillarData in the order of its source.
+func (l *link) orderedPillar(ctx context.Context) *pyobj.Dict {
+	l.pillarData(ctx)
+	return l.pillar.inOrder()
 }
 
 // pillarData is the pillar for functions and targets.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/modules"
@@ -398,6 +399,7 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	}
 	if l != nil {
 		e.Pillar = func() map[string]any { return l.pillarData(ctx) }
+		e.OrderedPillar = func() *pyobj.Dict { return l.orderedPillar(ctx) }
 		if !l.local {
 			e.Master = masterDoor{l}
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/target"
@@ -34,11 +35,15 @@ func (l *link) localOnly(ctx context.Context) {
 	})
 }
 
-// localPillar reads the pillar of pillar_roots: a top file and plain YAML files. Errors of single files are in the pillar
-// under _errors, as Salt has them.
+// localPillar compiles the pillar of pillar_roots: a top file and pillar files, rendered as state files are. Errors of single
+// files are in the pillar under _errors, as Salt has them.
 func (l *link) localPillar(ctx context.Context) error {
 	set := l.m.settings()
-	c := pillarCompiler{l: l, ctx: ctx, out: map[string]any{}, seen: map[string]bool{}}
+	c := pillarCompiler{l: l, ctx: ctx, out: &pyobj.Dict{}, seen: map[string]bool{}}
+	env := l.m.env(ctx, l, nil)
+	env.Pillar = func() map[string]any { return map[string]any{} } // there is none while it is made
+	env.OrderedPillar = nil
+	c.call = l.m.dispatch.registry().NewCall(env, "pillar.items", "", nil)
 	roots := pillarRoots(set)
 	only := ""
 	if v, ok := pillarEnv(set).(string); ok {
@@ -50,7 +55,7 @@ func (l *link) localPillar(ctx context.Context) error {
 		}
 	}
 	if len(c.errs) > 0 {
-		c.out["_errors"] = c.errs
+		_ = c.out.Set("_errors", &pyobj.List{Items: c.errs})
 	}
 	l.pillar.put(c.out, nil)
 	return nil
@@ -70,7 +75,8 @@ func pillarRoots(set *settings) map[string][]string {
 type pillarCompiler struct {
 	l    *link
 	ctx  context.Context
-	out  map[string]any
+	call *modules.Call
+	out  *pyobj.Dict
 	seen map[string]bool
 	errs []any
 }
@@ -81,28 +87,28 @@ func (c *pillarCompiler) fail(format string, args ...any) {
 
 // top applies the top file that an environment's roots have.
 func (c *pillarCompiler) top(env string, roots map[string][]string) {
-	doc, name, err := c.read(roots[env], "top")
+	doc, name, err := c.read(roots[env], "top", env, nil)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.fail("Rendering Primary Top file failed, render error:\n%v", err)
 		}
 		return
 	}
-	tops, ok := doc.(map[string]any)
+	tops, ok := doc.(*pyobj.Dict)
 	if !ok {
 		if doc != nil {
 			c.fail("Pillar top file %s is not a dictionary", name)
 		}
 		return
 	}
-	for _, section := range slices.Sorted(maps.Keys(tops)) {
-		targets, ok := tops[section].(map[string]any)
+	for section, v := range tops.All() {
+		targets, ok := v.(*pyobj.Dict)
 		if !ok {
 			continue
 		}
-		for _, expr := range slices.Sorted(maps.Keys(targets)) {
-			for _, sls := range c.matched(expr, targets[expr]) {
-				c.include(sls, section, roots)
+		for expr, names := range targets.All() {
+			for _, sls := range c.matched(pyobj.Str(expr), names) {
+				c.include(sls, pyobj.Str(section), roots, c.out, nil)
 			}
 		}
 	}
@@ -112,16 +118,19 @@ func (c *pillarCompiler) top(env string, roots map[string][]string) {
 func (c *pillarCompiler) matched(expr string, v any) []string {
 	kind := "compound"
 	var names []string
-	list, _ := v.([]any)
-	if s, ok := v.(string); ok {
-		list = []any{s}
+	var list []any
+	switch x := v.(type) {
+	case *pyobj.List:
+		list = x.Items
+	case string:
+		list = []any{x}
 	}
 	for _, x := range list {
 		switch x := x.(type) {
 		case string:
 			names = append(names, x)
-		case map[string]any:
-			if m, ok := x["match"].(string); ok {
+		case *pyobj.Dict:
+			if m, ok := x.Value("match").(string); ok {
 				kind = m
 			}
 		}
@@ -138,14 +147,14 @@ func (c *pillarCompiler) matched(expr string, v any) []string {
 	return names
 }
 
-// include merges a pillar file and those that it includes.
-func (c *pillarCompiler) include(sls, env string, roots map[string][]string) {
+// include merges a pillar file and those that it includes into a dict.
+func (c *pillarCompiler) include(sls, env string, roots map[string][]string, into *pyobj.Dict, defaults map[string]any) {
 	key := env + "\x00" + sls
 	if c.seen[key] {
 		return
 	}
 	c.seen[key] = true
-	doc, name, err := c.read(roots[env], sls)
+	doc, name, err := c.read(roots[env], sls, env, defaults)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.fail("Specified SLS '%s' in environment '%s' is not available on the salt master", sls, env)
 		return
@@ -157,19 +166,55 @@ func (c *pillarCompiler) include(sls, env string, roots map[string][]string) {
 	if doc == nil {
 		return
 	}
-	data, ok := doc.(map[string]any)
+	data, ok := doc.(*pyobj.Dict)
 	if !ok {
 		c.fail("SLS '%s' does not render to a dictionary (%s)", sls, name)
 		return
 	}
-	list, _ := data["include"].([]any)
-	for _, x := range list {
-		if s, ok := x.(string); ok {
-			c.include(relative(sls, s), env, roots)
+	if v, ok := data.Delete("include"); ok {
+		list, ok := v.(*pyobj.List)
+		if !ok {
+			c.fail("Include Declaration in SLS '%s' is not formed as a list", sls)
+			list = &pyobj.List{}
+		}
+		for _, x := range list.Items {
+			c.included(x, sls, env, roots, into)
 		}
 	}
-	delete(data, "include")
-	merge(c.out, data)
+	merge(into, data)
+}
+
+// included merges one entry of an include: a name, or a name with defaults for its template and a key to put it under.
+func (c *pillarCompiler) included(x any, from, env string, roots map[string][]string, into *pyobj.Dict) {
+	switch x := x.(type) {
+	case string:
+		c.include(relative(from, x), env, roots, into, nil)
+	case *pyobj.Dict:
+		for name, v := range x.All() {
+			o, _ := v.(*pyobj.Dict)
+			if o == nil {
+				o = &pyobj.Dict{}
+			}
+			defaults := map[string]any{}
+			if d, ok := o.Value("defaults").(*pyobj.Dict); ok {
+				for k, v := range d.All() {
+					defaults[pyobj.Str(k)] = v
+				}
+			}
+			below := into
+			if key, ok := o.Value("key").(string); ok && key != "" {
+				for word := range strings.SplitSeq(key, ":") {
+					next, ok := below.Value(word).(*pyobj.Dict)
+					if !ok {
+						next = &pyobj.Dict{}
+						_ = below.Set(word, next)
+					}
+					below = next
+				}
+			}
+			c.include(relative(from, pyobj.Str(name)), env, roots, below, defaults)
+		}
+	}
 }
 
 // relative resolves an include that begins with a dot against the file that has it.
@@ -190,8 +235,8 @@ func relative(from, to string) string {
 // maxPillarFile bounds one file.
 const maxPillarFile = 16 << 20
 
-// read finds "a.b" as a/b.sls or a/b/init.sls in the first root that has it.
-func (c *pillarCompiler) read(roots []string, sls string) (doc any, name string, err error) {
+// read finds "a.b" as a/b.sls or a/b/init.sls in the first root that has it, and renders it.
+func (c *pillarCompiler) read(roots []string, sls, env string, vars map[string]any) (doc any, name string, err error) {
 	rel := strings.ReplaceAll(sls, ".", "/")
 	if rel == "" || path.Clean("/"+rel) != "/"+rel {
 		return nil, "", fmt.Errorf("%q is not the name of a pillar file", sls)
@@ -213,25 +258,35 @@ func (c *pillarCompiler) read(roots []string, sls string) (doc any, name string,
 			if err != nil {
 				return nil, full, err
 			}
-			if text := string(b); strings.Contains(text, "{%") || strings.Contains(text, "{{") {
-				return nil, full, fmt.Errorf("%q has template code, which is not rendered here", full)
-			}
-			doc, err := yaml.Parse(b, full)
+			doc, err := c.render(string(b), full, sls, env, vars)
 			return doc, full, err
 		}
 	}
 	return nil, "", fmt.Errorf("%q: %w", sls, fs.ErrNotExist)
 }
 
-// merge is Salt's pillar_source_merging_strategy smart for plain data: maps are merged, everything else is replaced.
-func merge(dst, src map[string]any) {
-	for k, v := range src {
-		if sub, ok := v.(map[string]any); ok {
-			if have, ok := dst[k].(map[string]any); ok {
+func (c *pillarCompiler) render(text, file, sls, env string, vars map[string]any) (any, error) {
+	if c.call.Templates == nil {
+		if strings.Contains(text, "{%") || strings.Contains(text, "{{") {
+			return nil, fmt.Errorf("%q has template code, and this program has no renderers", file)
+		}
+		return yaml.ParseObject([]byte(text), file, true)
+	}
+	renderer, _ := c.l.m.settings().options["renderer"].(string)
+	return c.call.Template(c.ctx, modules.Template{Text: text, Pipe: renderer, Shebang: true, Path: file, SaltEnv: env, SLS: sls, IsSLS: true,
+		PillarRoots: true, Vars: vars})
+}
+
+// merge is Salt's pillar_source_merging_strategy smart for data of YAML: dicts are merged, everything else is replaced.
+func merge(dst, src *pyobj.Dict) {
+	for k, v := range src.All() {
+		if sub, ok := v.(*pyobj.Dict); ok {
+			if have, ok := dst.Value(k).(*pyobj.Dict); ok {
 				merge(have, sub)
 				continue
 			}
+			v = pyobj.DeepCopy(sub)
 		}
-		dst[k] = v
+		_ = dst.Set(k, v)
 	}
 }

@@ -55,6 +55,19 @@ func SealPillar(v Verified, e Envelope, pillar map[string]any, minion *crypt.Pub
 // error that matches [ErrReauth] the minion signs in again and asks once more. A pillar that fails is never returned,
 // not in part either (CVE-2022-22934).
 func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (map[string]any, error) {
+	pillar, err := OpenPillarOrdered(v, minion, master, encAlgo, sigAlgo, nonce)
+	if err != nil {
+		return nil, err
+	}
+	plain, ok := payload.Map(payload.Plain(pillar))
+	if !ok {
+		return nil, malformed("pillar: it has keys that are not text")
+	}
+	return plain, nil
+}
+
+// OpenPillarOrdered is [OpenPillar] with the maps in the order in which the master sent them, at every depth.
+func OpenPillarOrdered(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (payload.OrderedMap, error) {
 	reply, ok := payload.Map(v)
 	if !ok {
 		return nil, fmt.Errorf("%w: pillar reply is %T, not a map", ErrReauth, v)
@@ -86,23 +99,27 @@ func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlg
 	if err != nil {
 		return nil, err
 	}
-	inner, _ := payload.Bytes(data["key"])
+	field := func(name string) any {
+		x, _ := data.Get(name)
+		return x
+	}
+	inner, _ := payload.Bytes(field("key"))
 	if subtle.ConstantTimeCompare(inner, wrapped) != 1 {
 		return nil, fmt.Errorf("%w: pillar was signed for another key", ErrReplayed)
 	}
-	got, _ := payload.Text(data["nonce"])
+	got, _ := payload.Text(field("nonce"))
 	if !validNonce(nonce) || subtle.ConstantTimeCompare([]byte(got), []byte(nonce)) != 1 {
 		return nil, fmt.Errorf("%w: pillar has another nonce", ErrReplayed)
 	}
-	pillar, ok := payload.Map(data["pillar"])
+	pillar, ok := field("pillar").(payload.OrderedMap)
 	if !ok {
-		return nil, malformed("pillar: it is %T, not a map", data["pillar"])
+		return nil, malformed("pillar: it is %T, not a map", field("pillar"))
 	}
 	return pillar, nil
 }
 
 // signedData checks the signature over the data as it was sent and decodes it.
-func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (map[string]any, error) {
+func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (payload.OrderedMap, error) {
 	v, err := payload.UnmarshalRaw(packed, payload.Limits{Depth: 4, Elements: 16})
 	if err != nil {
 		return nil, fmt.Errorf("%w pillar: %w", ErrMalformed, err)
@@ -119,11 +136,11 @@ func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (map[str
 	if err := master.Verify(sigAlgo, raw, sig); err != nil {
 		return nil, fmt.Errorf("%w: pillar: %w", ErrReauth, ErrBadSignature)
 	}
-	inner, err := payload.Unmarshal(raw)
+	inner, err := payload.UnmarshalOrdered(raw, payload.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("%w pillar: %w", ErrMalformed, err)
 	}
-	data, ok := payload.Map(inner)
+	data, ok := inner.(payload.OrderedMap)
 	if !ok {
 		return nil, malformed("pillar: its data is %T", inner)
 	}

@@ -2,15 +2,16 @@ package slsutil
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -37,115 +38,52 @@ func renderer(ctx context.Context, c *modules.Call) (any, error) {
 	if _, ok := vars["saltenv"]; !ok {
 		vars["saltenv"] = "base"
 	}
+	name := ""
 	if file != "" {
 		var ok bool
 		var err error
-		if text, ok, err = source(ctx, c, file, vars["saltenv"]); err != nil || !ok {
-			return map[string]any{}, err
+		if text, name, ok, err = source(ctx, c, file, vars["saltenv"]); err != nil || !ok {
+			return &pyobj.Dict{}, err
 		}
 	}
-	return pipe(ctx, c, text, vars)
+	env, _ := vars["saltenv"].(string)
+	v, err := c.Template(ctx, modules.Template{Text: text, Pipe: c.Str("default_renderer"), Shebang: true, Path: name, SaltEnv: env, Vars: vars})
+	var failed *modules.RenderError
+	switch {
+	case errors.Is(err, modules.ErrEngine):
+		return nil, modules.Errorf("cannot render %s: this program has no renderers", file)
+	case errors.As(err, &failed):
+		return nil, &modules.PythonError{Type: "SaltRenderError", Msg: failed.Error()}
+	}
+	return v, err
 }
 
 // source is the text of a file to render. false is a file that is not there or empty, for which stock answers {}.
-func source(ctx context.Context, c *modules.Call, file string, env any) (string, bool, error) {
+func source(ctx context.Context, c *modules.Call, file string, env any) (text, name string, ok bool, err error) {
 	v, err := c.ExecKw(ctx, "cp.get_url", []any{file}, map[string]any{"saltenv": env})
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
-	name, _ := v.(string)
+	name, _ = v.(string)
 	if !strings.Contains(file, "://") {
 		name = c.Path(name)
 	}
 	info, err := os.Stat(name)
 	if name == "" || err != nil || !info.Mode().IsRegular() {
 		c.Logger().Error("a template does not exist", "file", file)
-		return "", false, nil
+		return "", "", false, nil
 	}
 	if info.Size() > maxFile {
-		return "", false, modules.Errorf("cannot render %s: it has more than %d bytes", file, maxFile)
+		return "", "", false, modules.Errorf("cannot render %s: it has more than %d bytes", file, maxFile)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return "", false, modules.OSError(err)
+		return "", "", false, modules.OSError(err)
 	}
 	if !utf8.Valid(b) {
-		return "", false, modules.Errorf("cannot render %s: it is not UTF-8", file)
+		return "", "", false, modules.Errorf("cannot render %s: it is not UTF-8", file)
 	}
-	return string(b), strings.TrimSpace(string(b)) != "", nil
-}
-
-// pipe sends a text through renderers: those that its first line names, else the call's.
-func pipe(ctx context.Context, c *modules.Call, text string, vars map[string]any) (any, error) {
-	spec := c.Str("default_renderer")
-	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !strings.HasPrefix(first, "#!/") {
-		spec = strings.TrimSpace(first)[2:]
-	}
-	switch spec {
-	case "yaml_jinja":
-		spec = "jinja|yaml"
-	case "json_jinja":
-		spec = "jinja|json"
-	}
-	var data any = text
-	for _, part := range strings.Split(spec, "|") {
-		name, _, _ := strings.Cut(strings.TrimSpace(part), " ")
-		if banned(c, name) {
-			c.Logger().Warn("a renderer is disallowed by configuration and is skipped", "renderer", name)
-			continue
-		}
-		in, ok := data.(string)
-		if !ok {
-			return nil, modules.Errorf("cannot render with %s: what the renderer before it made is no text", name)
-		}
-		var err error
-		if data, err = one(ctx, c, name, in, vars); err != nil {
-			return nil, err
-		}
-	}
-	if out, ok := data.(string); ok && strings.Contains(text, "\r\n") && !strings.Contains(out, "\r\n") {
-		return strings.ReplaceAll(out, "\n", "\r\n"), nil
-	}
-	return data, nil
-}
-
-// banned tells whether the configuration forbids a renderer.
-func banned(c *modules.Call, name string) bool {
-	listed := func(option string) (bool, bool) {
-		list, _ := c.Opt(option).([]any)
-		return nested.Contains(list, name), len(list) > 0
-	}
-	if in, set := listed("renderer_whitelist"); set {
-		return !in
-	}
-	in, _ := listed("renderer_blacklist")
-	return in
-}
-
-// one is a single renderer.
-func one(ctx context.Context, c *modules.Call, name, in string, vars map[string]any) (any, error) {
-	switch name {
-	case "jinja":
-		out, err := c.Render(ctx, name, in, vars)
-		if err != nil {
-			return nil, &modules.PythonError{Type: "SaltRenderError", Msg: err.Error()}
-		}
-		return out, nil
-	case "yaml", "json":
-		parse := pyjson.Parse
-		if name == "yaml" {
-			parse = func(b []byte) (any, error) { return yaml.Parse(b, "<string>") }
-		}
-		v, err := parse([]byte(in))
-		if err != nil {
-			return nil, &modules.PythonError{Type: "SaltRenderError", Msg: err.Error()}
-		}
-		if !pytext.Truth(v) {
-			v = map[string]any{}
-		}
-		return v, nil
-	}
-	return nil, modules.Errorf("The renderer \"%s\" is not available", name)
+	return string(b), name, strings.TrimSpace(string(b)) != "", nil
 }
 
 // options are a serializer's options; an unknown one is an error.

@@ -2,12 +2,15 @@ package slsutil
 
 import (
 	"context"
-	"strings"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/cpmod"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
@@ -15,36 +18,37 @@ func TestModule(t *testing.T) { modulestest.Run(t, Module) }
 
 func TestRenderer(t *testing.T) {
 	e := modulestest.Env(t)
+	var got modules.Template
 	e.Templates = func(_ context.Context, _ *modules.Call, t modules.Template) (any, error) {
-		text, vars := t.Text, t.Vars
-		name, _ := vars["name"].(string)
-		return strings.ReplaceAll(text, "{{ name }}", name), nil
-	}
-	r := modules.NewRegistry(Module)
-	cases := []struct {
-		kwargs map[string]any
-		want   any
-	}{
-		{map[string]any{"string": "a: {{ name }}", "name": "world"}, map[string]any{"a": "world"}},
-		{map[string]any{"string": "Hello, {{ name }}.\r\n", "name": "world", "default_renderer": "jinja"}, "Hello, world.\r\n"},
-		{map[string]any{"string": "#!jinja|json\n", "default_renderer": "yaml"}, nil},
-		{map[string]any{"string": "#!yaml\n{a: 1}", "default_renderer": "json"}, map[string]any{"a": int64(1)}},
-		{map[string]any{"string": "x", "default_renderer": "py"}, nil},
-		{map[string]any{"string": "x: 1", "default_renderer": "yaml|jinja"}, nil},
-	}
-	for _, c := range cases {
-		res := r.Run(t.Context(), e, modules.Request{Fun: "slsutil.renderer", Kwargs: c.kwargs})
-		if c.want == nil && res.Err == nil {
-			t.Errorf("%v: %v", c.kwargs, res.Return)
+		got = t
+		if t.Text == "bad" {
+			return nil, &modules.RenderError{Text: "Jinja syntax error: x"}
 		}
-		if diff := cmp.Diff(c.want, res.Return); c.want != nil && (diff != "" || res.Err != nil) {
-			t.Errorf("%v: %v\n%s", c.kwargs, res.Err, diff)
-		}
+		return pyobj.NewDict("b", int64(1), "a", pyobj.NewList()), nil
 	}
-	opts := map[string]any{"renderer_blacklist": []any{"jinja"}}
-	e.Opts = func() map[string]any { return opts }
-	res := r.Run(t.Context(), e, modules.Request{Fun: "slsutil.renderer", Kwargs: map[string]any{"string": "{{ name }}", "name": "x", "default_renderer": "jinja"}})
-	if res.Return != "{{ name }}" {
-		t.Errorf("a forbidden renderer: %v", res.Return)
+	if err := os.WriteFile(filepath.Join(e.Root, "f.sls"), []byte("from a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := modules.NewRegistry(Module, cpmod.Module)
+	run := func(kwargs map[string]any) modules.Result {
+		return r.Run(t.Context(), e, modules.Request{Fun: "slsutil.renderer", Kwargs: kwargs})
+	}
+	res := run(map[string]any{"string": "a: {{ name }}", "name": "world", "default_renderer": "jinja"})
+	want := modules.Template{Text: "a: {{ name }}", Pipe: "jinja", Shebang: true, SaltEnv: "base", Vars: map[string]any{"name": "world", "saltenv": "base"}}
+	if diff := cmp.Diff(want, got); diff != "" || res.Err != nil {
+		t.Errorf("%v\n%s", res.Err, diff)
+	}
+	if diff := cmp.Diff(any(map[string]any{"b": int64(1), "a": []any{}}), res.Return); diff != "" {
+		t.Error(diff)
+	}
+	if run(map[string]any{"path": "/f.sls"}); got.Text != "from a file\n" || got.Path != filepath.Join(e.Root, "f.sls") || got.Pipe != "jinja|yaml" {
+		t.Errorf("got %+v", got)
+	}
+	if res := run(map[string]any{"string": "bad"}); res.Err == nil || res.Err.Error() != "SaltRenderError: Jinja syntax error: x" {
+		t.Errorf("%v", res.Err)
+	}
+	e.Templates = nil
+	if res := run(map[string]any{"string": "x"}); res.Err == nil {
+		t.Errorf("without renderers: %v", res.Return)
 	}
 }

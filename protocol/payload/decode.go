@@ -17,9 +17,10 @@ import (
 type mode uint8
 
 const (
-	modeNet  mode = iota // str and bin alike: text when valid UTF-8, else bytes
-	modeRaw              // every str and bin stays bytes
-	modeDisk             // bin is bytes, str is text when valid UTF-8
+	modeNet     mode = iota // str and bin alike: text when valid UTF-8, else bytes
+	modeRaw                 // every str and bin stays bytes
+	modeDisk                // bin is bytes, str is text when valid UTF-8
+	modeOrdered             // as modeNet, every map an OrderedMap
 )
 
 // Extension types of Salt (salt/payload.py:dumps).
@@ -46,6 +47,9 @@ func UnmarshalRaw(b []byte, l Limits) (any, error) { return decodeAll(b, l, mode
 // and str is text.
 func UnmarshalDisk(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeDisk) }
 
+// UnmarshalOrdered is [UnmarshalLimits] with every map as an [OrderedMap], in the order in which it was packed.
+func UnmarshalOrdered(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeOrdered) }
+
 func decodeAll(b []byte, l Limits, m mode) (any, error) {
 	l = l.orDefault()
 	if int64(len(b)) > l.Bytes {
@@ -66,6 +70,9 @@ func decodeOne(s *source, l Limits, m mode) (any, error) {
 	d := msgpack.GetDecoder()
 	d.ResetReader(s)
 	w := walker{d: d, s: s, mode: m, elements: l.Elements, total: s.left}
+	if m == modeOrdered {
+		w.mode, w.ordered = modeNet, true
+	}
 	v, err := w.value(l.Depth)
 	msgpack.PutDecoder(d)
 	if err != nil {
@@ -179,6 +186,7 @@ type walker struct {
 	d        *msgpack.Decoder
 	s        *source
 	mode     mode
+	ordered  bool
 	elements int   // how many more values are allowed
 	pending  int64 // values that open containers still expect
 	total    int64 // s.left at the start, for positions in errors
@@ -337,6 +345,9 @@ func (w *walker) mapping(depth int) (any, error) {
 	if err := w.open(2*n, depth); err != nil {
 		return nil, err
 	}
+	if w.ordered {
+		return w.pairs(n, depth)
+	}
 	out := make(map[string]any, w.room(n))
 	for i := range n {
 		key, text, isText, err := w.key()
@@ -352,6 +363,27 @@ func (w *walker) mapping(depth int) (any, error) {
 			return nil, err
 		}
 		out[text] = v
+	}
+	return out, nil
+}
+
+// pairs reads a map as an OrderedMap.
+func (w *walker) pairs(n, depth int) (any, error) {
+	out := make(OrderedMap, 0, w.room(n))
+	for range n {
+		key, text, isText, err := w.key()
+		if err != nil {
+			return nil, err
+		}
+		if isText {
+			key = text
+		}
+		w.pending--
+		v, err := w.value(depth - 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Pair{key, v})
 	}
 	return out, nil
 }

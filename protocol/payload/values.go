@@ -39,7 +39,7 @@ func (l Limits) orDefault() Limits {
 // A Pair is one entry of an [OrderedMap].
 type Pair struct{ Key, Value any }
 
-// An OrderedMap is packed as a map whose entries keep this order. Decoders never return one.
+// An OrderedMap is packed as a map whose entries keep this order. Of the decoders only [UnmarshalOrdered] returns one.
 type OrderedMap []Pair
 
 // Map returns the entries whose keys are text as an ordinary map; of equal keys the last wins.
@@ -61,6 +61,37 @@ func (m OrderedMap) Get(key string) (any, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Plain makes ordinary maps of the ordered ones in a value, at every depth: as [Unmarshal] would have decoded it.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = Plain(v[i])
+		}
+		return out
+	case OrderedMap:
+		text := true
+		for _, p := range v {
+			_, ok := p.Key.(string)
+			text = text && ok
+		}
+		if !text {
+			out := make(map[any]any, len(v))
+			for _, p := range v {
+				out[p.Key] = Plain(p.Value)
+			}
+			return out
+		}
+		out := make(map[string]any, len(v))
+		for _, p := range v {
+			out[p.Key.(string)] = Plain(p.Value)
+		}
+		return out
+	}
+	return v
 }
 
 // A Constant is one of Python Salt's named internal constants, extension type 79 (salt/defaults/__init__.py).
