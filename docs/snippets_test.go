@@ -1,0 +1,240 @@
+// Package docs tests the documentation: what stands in it is extracted, built, run, and compared.
+package docs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/modules/execplugin/conformance"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// block is a fenced part of a page: the language and, behind it, the name of the file that it is.
+type block struct {
+	language, file, text string
+	line                 int
+}
+
+// blocks are the fenced parts of a page.
+func blocks(t *testing.T, page string) []block {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		list []block
+		in   *block
+		n    int
+	)
+	for line := range strings.Lines(string(b)) {
+		n++
+		head, fence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		switch {
+		case fence && in == nil:
+			language, file, _ := strings.Cut(head, " ")
+			in = &block{language: language, file: file, line: n}
+		case fence:
+			list = append(list, *in)
+			in = nil
+		case in != nil:
+			in.text += line
+		}
+	}
+	if in != nil {
+		t.Fatalf("%s:%d: the block does not end", page, in.line)
+	}
+	return list
+}
+
+// write puts the files of a page below a directory, those whose names begin as asked.
+func write(t *testing.T, dir string, list []block, prefix string) (paths []string) {
+	t.Helper()
+	for _, b := range list {
+		if b.file == "" || !strings.HasPrefix(b.file, prefix) {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(b.file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(b.text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func unix(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("programs as modules are not available on Windows")
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		prereq.Missing(t, "python3")
+	}
+}
+
+// gobuild builds a program.
+func gobuild(t *testing.T, dir, pkg string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	run(t, dir, "go", "build", "-o", out, pkg)
+	return out
+}
+
+func run(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+}
+
+// TestPrograms runs the programs of the page, and what it shows of salt-call.
+func TestPrograms(t *testing.T) {
+	unix(t)
+	page := blocks(t, "modules.md")
+	conf := filepath.Join(t.TempDir(), "salt")
+	for _, program := range write(t, conf, page, "modules.d/") {
+		t.Run(filepath.Base(program), func(t *testing.T) { conformance.Run(t, program) })
+	}
+	write(t, conf, page, "python/")
+	text := fmt.Sprintf("id: web1\nroot_dir: %s\nmodule_dirs: [%s]\n", conf, filepath.Join(conf, "python"))
+	if err := os.WriteFile(filepath.Join(conf, "minion"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := gobuild(t, "..", "./cmd/brine-minion")
+	shown := 0
+	for _, b := range page {
+		if b.language == "console" {
+			shown += console(t, b, program, conf)
+		}
+	}
+	if shown == 0 {
+		t.Error("the page shows no calls")
+	}
+}
+
+// console runs the commands of a block and compares what they print.
+func console(t *testing.T, b block, program, conf string) (n int) {
+	t.Helper()
+	for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+		n++
+		line, want, _ := strings.Cut(part, "\n")
+		args, err := shlex.Split(line)
+		if err != nil || args[0] != "salt-call" {
+			t.Fatalf("modules.md:%d: cannot run %s: %v", b.line, line, err)
+		}
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"call", "-c", conf, "-l", "quiet"}, args[1:]...)...)
+		got, _ := cmd.CombinedOutput()
+		if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(string(got))); diff != "" {
+			t.Errorf("modules.md:%d: %s\n%s", b.line, line, diff)
+		}
+	}
+	return n
+}
+
+// TestOwnAgent builds the agent of the page, with the module of the other one, and calls that through a master.
+func TestOwnAgent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, blocks(t, "modules.md"), "greet/")
+	write(t, dir, blocks(t, "build-your-own.md"), "")
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join(root, "examples", "tiny-agent", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("example.org/tiny-agent", "example.org/ours", "=> ../..", "=> "+root).Replace(string(b))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, dir, "go", "vet", "./...")
+	run(t, dir, "go", "test", "./...")
+	program := gobuild(t, dir, ".")
+	if got := ask(t, program, "greet.hello", "Ada"); got != "Hello Ada" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestTinyAgent builds the example and calls its module through a master.
+func TestTinyAgent(t *testing.T) {
+	dir := filepath.Join("..", "examples", "tiny-agent")
+	run(t, dir, "go", "vet", "./...")
+	if got := ask(t, gobuild(t, dir, "."), "greet.hello", "Ada"); got != "Hello Ada from tiny" {
+		t.Errorf("got %v", got)
+	}
+	main, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, imports, _ := strings.Cut(string(main), "import (\n")
+	imports, _, _ = strings.Cut(imports, ")")
+	if n := strings.Count(imports, "\""); n >= 2*20 {
+		t.Errorf("it has %d imports", n/2)
+	}
+}
+
+// ask starts an agent, with a master of its own, and calls a function of it.
+func ask(t *testing.T, program, fun string, args ...any) any {
+	t.Helper()
+	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	served := make(chan error, 1)
+	go func() { served <- m.Serve(ctx) }()
+	defer func() {
+		stop()
+		<-served
+	}()
+	<-m.Ready()
+	sub := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/tiny/start"})
+	defer sub.Close()
+	dir := t.TempDir()
+	conf := fmt.Sprintf("id: tiny\nroot_dir: %s\nmaster: 127.0.0.1\nmaster_port: %d\n", dir, m.RequestAddr().(*net.TCPAddr).Port)
+	file := filepath.Join(dir, "minion")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, program, file)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}()
+	if _, err := sub.Next(ctx); err != nil {
+		t.Fatalf("the agent does not connect: %v", err)
+	}
+	results, err := m.Run(ctx, master.Job{Fun: fun, Args: args, Tgt: "*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results["tiny"].Return
+}
