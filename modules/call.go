@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -199,6 +200,14 @@ func (c *Call) Foreign(e *Env, r *Registry, d *Def, fun string, args []any, kwar
 // fit puts the arguments in their places.
 func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 	args, kwargs = d.border(args, kwargs)
+	if c.depth > 0 && d.Kwargs == "" {
+		// Python itself refuses what one function gives another; only callers from outside have a kinder text.
+		for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+			if _, ok := d.param(name); !ok {
+				return &TypeError{d.python() + "() got an unexpected keyword argument '" + name + "'"}
+			}
+		}
+	}
 	values, extra, extraKw, err := d.bind(args, kwargs)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
 )
 
 // CallChunks runs chunks in their order, each after those that it requires (State.call_chunks).
@@ -81,8 +82,15 @@ func (r *Run) failsHard(low *Low, running *results) bool {
 	return hard && rec != nil && rec["result"] == false
 }
 
+// maxNesting is how many chunks may wait for each other in a row. Python gives up at about as many, too.
+const maxNesting = 900
+
 // callChunk runs a chunk after those it requires (State.call_chunk).
 func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks []*Low, depth int) error {
+	if r.nesting++; r.nesting > maxNesting {
+		return &modules.PythonError{Type: "RecursionError", Msg: "maximum recursion depth exceeded"}
+	}
+	defer func() { r.nesting-- }()
 	if err := r.modAggregate(ctx, low, chunks); err != nil {
 		return err
 	}

@@ -157,14 +157,10 @@ func (v *verifier) requisite(id any, sls, state string, mine *pyobj.Dict, req an
 	if head, _, dotted := strings.Cut(key, "."); dotted {
 		v.fail("Invalid requisite type '%s' in state '%s', in SLS '%s'. Requisite types must not contain dots, did you mean '%s'?", key, name, sls, head)
 	}
-	switch val.(type) {
-	case *pyobj.List:
+	if mine.Set(val, key) != nil {
 		v.fail("Illegal requisite \"%s\", please check your syntax.\n", pyobj.Str(val))
 		return
-	case *pyobj.Dict:
-		return // it is hashable in Salt, by its identity, and so never found
 	}
-	_ = mine.Set(val, key)
 	other, _ := v.reqs.Value(val).(*pyobj.Dict)
 	if other == nil {
 		return

@@ -307,6 +307,9 @@ var (
 )
 
 func tidyText(s string) string {
+	if strings.HasPrefix(s, "maximum recursion depth exceeded") {
+		return "maximum recursion depth exceeded"
+	}
 	if m := failedReqs.FindStringSubmatch(s); m != nil {
 		list := strings.Split(m[1], ", ")
 		slices.Sort(list)

@@ -51,6 +51,7 @@ type Run struct {
 	inited     map[string]bool
 	processed  map[string]bool // SLS files, those without states among them
 	num        int64
+	nesting    int // chunks that wait for the one that runs
 	aggregate  any
 	aggregated bool // aggregate is known
 	conditions *pyobj.Dict

@@ -96,7 +96,11 @@ func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[s
 	}
 	state, ok := data.(*pyobj.Dict)
 	if !ok {
-		return &pyobj.Dict{}, append(errs, "SLS "+sls+" does not render to a dictionary"), nil
+		errs = append(errs, "SLS "+sls+" does not render to a dictionary")
+		if len(mods) == 1 || matches != nil {
+			errs = append(errs, "Error when rendering state with contents: "+pyobj.Str(data))
+		}
+		return &pyobj.Dict{}, errs, nil
 	}
 	f := &stateFile{h: h, sls: sls, env: env, state: state, errs: errs, mods: mods, matches: matches, init: strings.HasSuffix(src.url, "/init.sls")}
 	if err := f.take(ctx); err != nil {

@@ -289,7 +289,7 @@ func VerifyTops(top *pyobj.Dict) []string {
 		for tgt, v := range targets.All() {
 			list, ok := v.(*pyobj.List)
 			if !ok {
-				fail("Malformed topfile: state declarations for matcher %s in saltenv %s are not formed as a list (got %s)", pyobj.Repr(tgt), pyobj.Repr(env), pyobj.TypeName(v))
+				fail("Malformed topfile: state declarations for matcher %s in saltenv %s are not formed as a list (got %s)", pyobj.Repr(tgt), pyobj.Repr(env), strings.TrimPrefix(pyobj.TypeName(v), "collections."))
 				continue
 			}
 			for _, x := range list.Items {

@@ -6,6 +6,7 @@ one line of JSON with the configuration, grains and pillar, then answers each li
 {"value", "retcode"} or {"error", "message", "retcode"}. opts are laid over the minion's options for that call.
 """
 
+import copy
 import json
 import os
 import sys
@@ -19,7 +20,7 @@ def quicken():
     import salt.utils.entrypoints
 
     salt.utils.entrypoints.iter_entry_points = lambda *args, **kwargs: []
-    for name in ("utils", "serializers", "fileserver", "matchers"):
+    for name in ("utils", "serializers"):
         kept = {}
 
         def once(*args, _make=getattr(salt.loader, name), _kept=kept, **kwargs):
@@ -64,16 +65,13 @@ def main():
             "version": __import__("salt.version").version.__version__,
         }
     )
-    absent = object()
     for line in questions:
         q = json.loads(line)
         context = funcs.pack["__context__"]
         context["retcode"] = 0
         res = {}
-        before = {}
-        for k, v in (q.get("opts") or {}).items():
-            before[k] = funcs.opts.get(k, absent)
-            funcs.opts[k] = v
+        before = copy.deepcopy(dict(funcs.opts))  # calls leave things there; in a minion each has a process of its own
+        funcs.opts.update(q.get("opts") or {})
         try:
             func = funcs[q["fun"]]
             args = list(q.get("args") or [])
@@ -86,11 +84,10 @@ def main():
                 raise
             res["error"] = type(exc).__name__
             res["message"] = str(exc)
-        for k, v in before.items():
-            if v is absent:
-                funcs.opts.pop(k, None)
-            else:
-                funcs.opts[k] = v
+        for k in list(funcs.opts):
+            if k not in before:
+                del funcs.opts[k]
+        funcs.opts.update(before)
         res["retcode"] = funcs.pack["__context__"].get("retcode") or 0
         answer(res)
 
