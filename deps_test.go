@@ -128,7 +128,7 @@ func TestFences(t *testing.T) {
 		{"github.com/coder/websocket", "protocol/transport/ws master/restapi"},
 		{"github.com/spf13/viper", "cmd"},
 		{"github.com/spf13/pflag", "cmd"},
-		{"modernc.org/sqlite", "master"},
+		{"modernc.org/sqlite", "master modules/returners/sqlite3"},
 	}
 	for _, p := range list(t, "linux", "./...") {
 		for _, imp := range p.Imports {
