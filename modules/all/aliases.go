@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.aliases
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/aliases" // execution module aliases

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.lvm
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/linux_lvm" // execution module lvm
