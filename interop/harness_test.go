@@ -569,3 +569,15 @@ func (m *stockMaster) keys(folder string) []string {
 	}
 	return names
 }
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		os.Remove(to)
+		err = os.WriteFile(to, b, 0o400)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

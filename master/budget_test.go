@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol/transport"
@@ -49,10 +50,7 @@ func childMaster(dir string) {
 		<-m.Ready()
 		fmt.Println(m.PublishAddr(), m.RequestAddr())
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			// What the runtime does by itself within two minutes of quiet.
-			debug.FreeOSMemory()
-			debug.FreeOSMemory()
-			fmt.Println("settled")
+			fmt.Println(obey(m, strings.Fields(in.Text())))
 		}
 		cancel()
 	}()
@@ -60,6 +58,32 @@ func childMaster(dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+}
+
+// obey does what a line of the master's input says.
+func obey(m *master.Master, line []string) string {
+	n := 0
+	if len(line) > 1 {
+		n, _ = strconv.Atoi(line[1])
+	}
+	switch line[0] {
+	case "publish":
+		if _, err := m.Publish(context.Background(), master.Job{Fun: "test.echo", Args: []any{strings.Repeat("x", n)}, Tgt: "*"}); err != nil {
+			return err.Error()
+		}
+		return "published"
+	case "subscribers":
+		for end := time.Now().Add(2 * time.Minute); m.Subscribers() != n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				return fmt.Sprintf("%d subscribers in place of %d", m.Subscribers(), n)
+			}
+		}
+		return "subscribed"
+	}
+	// What the runtime does by itself within two minutes of quiet.
+	debug.FreeOSMemory()
+	debug.FreeOSMemory()
+	return "settled"
 }
 
 // child is a master in its own process.
