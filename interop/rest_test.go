@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,7 @@ external_auth: {file: {^filename: %s/users, alice: ['.*', '@runner', '@wheel']}}
 				return
 			}
 			pepper(t, fmt.Sprintf("http://127.0.0.1:%d", port))
+			external(t, s.dir)
 		})
 	}
 }
@@ -111,4 +113,30 @@ func unwrapped(v any) any {
 		}
 	}
 	return v
+}
+
+// external authenticates stock's own command line tools, and ours, with a name and a password.
+func external(t *testing.T, dir string) {
+	home := t.TempDir()
+	for _, c := range []struct {
+		program string
+		args    []string
+		want    string
+		code    int
+	}{
+		{stock(t, "3007", "salt"), []string{"-a", "file", "--username", "alice", "--password", "secret", "--out=json", "--out-indent=-1", "web1", "test.ping"}, `{"web1": true}`, 0},
+		{stock(t, "3007", "salt"), []string{"-a", "file", "--username", "alice", "--password", "wrong", "web1", "test.ping"}, "Authentication error occurred.", 0},
+		{stock(t, "3007", "salt-run"), []string{"-a", "file", "--username", "alice", "--password", "secret", "--out=json", "--out-indent=-1", "test.metasyntactic", "uk"},
+			`["wibble", "wobble", "wubble", "flob"]`, 0},
+		{ours("salt"), []string{"-a", "file", "--username", "alice", "--password", "secret", "--out=json", "--out-indent=-1", "web1", "test.ping"}, `{"web1": true}`, 0},
+		{ours("salt"), []string{"-T", "-a", "file", "--username", "alice", "--password", "secret", "--out=json", "--out-indent=-1", "web1", "test.ping"}, `{"web1": true}`, 0},
+		{ours("salt"), []string{"-T", "-a", "file", "--username", "alice", "--password", "wrong", "web1", "test.ping"}, "Authentication error occurred.", 0},
+	} {
+		cmd := exec.Command(c.program, append([]string{"-c", dir + "/etc"}, c.args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+home)
+		out, _ := cmd.Output()
+		if got := strings.TrimSpace(string(out)); got != c.want || cmd.ProcessState.ExitCode() != c.code {
+			t.Errorf("%s %q ended with %d and %q", c.program, c.args, cmd.ProcessState.ExitCode(), got)
+		}
+	}
 }

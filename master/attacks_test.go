@@ -284,6 +284,10 @@ func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	if v := b.must(map[string]any{"cmd": "pub_ret", "jid": pub["jid"]}); !cmp.Equal(v, any(map[string]any{})) {
 		t.Fatal("another minion reads the returns:", v)
 	}
+	eventually(t, "both returns in the job cache", func() bool { // it is written after the store that pub_ret reads
+		files, err := filepath.Glob(filepath.Join(base, "cache", "jobs", "*", "*", "[ab]", "return.p"))
+		return err == nil && len(files) == 2
+	})
 	before := tree(t, base)
 	for _, jid := range []any{"../../../etc/passwd", "..", "", "x", "20260101000000000000/../x", "2026010100000000000", int64(20260101000000000), nil, []any{}, "20260101000000000000_x",
 		strings.Repeat("1", 20) + "_" + strings.Repeat("1", 5000)} {

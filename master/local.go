@@ -2,7 +2,6 @@ package master
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -36,6 +37,11 @@ type Local struct {
 	// ACL is Salt's publisher_acl: users other than root and User, and the functions (regular expressions, in full) that
 	// they may publish, to any minion.
 	ACL map[string][]string
+	// Auth checks names and passwords, and tokens, for tools that show them in place of a key file (external_auth); nil refuses
+	// such tools.
+	Auth *eauth.Auth
+	// Call runs a runner or wheel function for a tool; nil means there are none. See package master/runner.
+	Call func(ctx context.Context, c MasterCall) (MasterResult, error)
 	// NoJobCache keeps jobs out of CacheDir/jobs. Stock salt then cannot wait for results.
 	NoJobCache bool
 }
@@ -48,7 +54,8 @@ type local struct {
 	acl   access
 	ipc   *ipc.Server
 	cache *jobcache.Store
-	addrs []netip.Addr // of this host
+	tries *ratelimit.Limiter // of names and passwords
+	addrs []netip.Addr       // of this host
 }
 
 // hostAddrs are the addresses of this host.
@@ -82,7 +89,7 @@ func (l *local) isLocal(peer string) bool {
 // openLocal prepares key files and job cache; listen opens the sockets later.
 func openLocal(m *Master, o Local) (*local, error) {
 	setDefault(&o.User, "root")
-	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs()}
+	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.New(1, 20)}
 	var err error
 	if l.acl, err = compileAccess("Local.ACL", o.ACL); err != nil {
 		return nil, err
@@ -177,70 +184,25 @@ func clearError(name string) map[string]any {
 	return map[string]any{"error": map[string]any{"name": name, "message": message}}
 }
 
-// authenticate checks the key of a clear request (salt/auth/__init__.py, authenticate_key): root, the master's user and
-// sudo_x may show any key of the first two; others their own. External authentication and tokens are not there.
-func (l *local) authenticate(load, kwargs map[string]any) (name string, ok bool) {
-	name = text(load, "user")
-	shown := text(load, "key")
-	for _, k := range []string{"token", "eauth"} {
-		if _, has := kwargs[k]; has {
-			return name, false
-		}
-		if _, has := load[k]; has {
-			return name, false
-		}
-	}
-	fits := func(user string) bool {
-		want, known := l.keys[user]
-		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
-	}
-	trusted := fits("root") || fits(l.opts.User)
-	if trusted {
-		return name, true
-	}
-	if name == "root" || name == l.opts.User || strings.HasPrefix(name, "sudo_") {
-		return name, false
-	}
-	return name, fits(name)
-}
-
-// allowed says whether a user may publish: root's key may everything, others what Local.ACL says, for every function
-// of a compound command (CVE-2013-4435). find_job is always allowed, or nobody could wait.
-func (l *local) allowed(load map[string]any, name string) bool {
-	shown := []byte(text(load, "key"))
-	for _, u := range []string{"root", l.opts.User} {
-		if subtle.ConstantTimeCompare([]byte(l.keys[u]), shown) == 1 {
-			return true
-		}
-	}
-	funs, isList := payload.List(load["fun"])
-	if !isList {
-		funs = []any{load["fun"]}
-	}
-	for _, f := range funs {
-		fun, ok := payload.Text(f)
-		if !ok || fun != "saltutil.find_job" && !l.acl.allows(name, fun) {
-			return false
-		}
-	}
-	return len(funs) > 0
-}
-
 // publish answers the publish request of a command line tool (salt/master.py, ClearFuncs.publish).
 func (l *local) publish(ctx context.Context, peer string, load map[string]any) any {
 	kwargs, _ := payload.Map(load["kwargs"])
-	name, ok := l.authenticate(load, kwargs)
-	if !ok {
-		l.m.log.Warn("publish refused: key does not fit", "user", brief(name), "peer", peer)
+	args, _ := payload.List(load["arg"])
+	who, err := l.ask(ctx, peer, load, kwargs)
+	name := who.name
+	if err != nil {
+		l.m.log.Warn("publish refused", "user", brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
-	if !l.allowed(load, name) {
+	if !l.mayPublish(who, load, args) {
 		l.m.log.Warn("publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
 		return clearError("AuthorizationError")
 	}
-	args, _ := payload.List(load["arg"])
 	saved := maps.Clone(load)
 	delete(saved, "key")
+	if who.external {
+		saved["kwargs"] = withoutSecrets(kwargs)
+	}
 	p := publication{fun: load["fun"], arg: args, tgt: load["tgt"], tgtType: text(load, "tgt_type"), delimiter: text(kwargs, "delimiter"),
 		ret: text(load, "ret"), user: name, jid: text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
 	p.noCache = pytext.Truth(kwargs["nocache"])

@@ -193,6 +193,18 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 		if m.local != nil {
 			return m.local.publish(ctx, peer, load)
 		}
+	case "runner", "wheel":
+		if m.local != nil {
+			return m.local.call(ctx, peer, cmd, load)
+		}
+	case "mk_token":
+		if m.local != nil {
+			return m.local.makeToken(ctx, peer, load)
+		}
+	case "get_token":
+		if m.local != nil {
+			return m.local.getToken(load)
+		}
 	}
 	return map[string]any{}
 }

@@ -80,7 +80,12 @@ func (s *saltCmd) run(ctx context.Context) error {
 		return err
 	}
 	defer s.client.Close()
-	err = s.work(ctx)
+	if v.Bool("mktoken") && v.String("eauth") != "" {
+		err = s.makeToken(ctx)
+	}
+	if err == nil {
+		err = s.work(ctx)
+	}
 	if text, ok := s.explain(err); ok {
 		return s.show(text, "", 1)
 	}
@@ -128,10 +133,9 @@ func (s *saltCmd) kwargs() error {
 		if v.String("username") == "" || v.Get("password") == nil {
 			return errors.New("external authentication needs --username and --password")
 		}
-		if v.Bool("mktoken") {
-			return errors.New("authentication tokens are not supported")
-		}
 		s.cmd.Kwargs["eauth"], s.cmd.Kwargs["username"], s.cmd.Kwargs["password"] = auth, v.String("username"), v.String("password")
+	} else if token := s.storedToken(); token != "" {
+		s.cmd.Kwargs["token"] = token
 	}
 	return nil
 }

@@ -6,19 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"strconv"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/master"
-	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
-	"github.com/brine-salt/brine/master/runner"
 )
 
 // api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it itself.
@@ -30,32 +25,17 @@ type api struct {
 }
 
 // openAPI prepares the HTTP interface when the configuration has one (rest_cherrypy), else it gives nil.
-func openAPI(p *saltcli.Program, m *master.Master) (*api, error) {
-	c := p.Conf
+func openAPI(s *services) (*api, error) {
+	p, c := s.p, s.p.Conf
 	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
 	if len(o.Opts) == 0 || o.Opts["port"] == nil && o.String("socket") == "" {
 		return nil, nil
 	}
-	systems := eauth.Systems()
-	if s := c.String("sharedsecret"); s != "" {
-		systems["sharedsecret"] = eauth.SharedSecret{Secret: s}
-	}
-	auth, err := eauth.New(eauth.Options{Config: c.Map("external_auth"), Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
-		Match: m.Match, Permissive: c.Bool("permissive_acl"), Log: p.Log})
-	if err != nil {
-		return nil, err
-	}
-	shown := maps.Clone(c.Opts)
-	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} { // runners and config.values show options
-		delete(shown, secret)
-	}
-	host := runner.Embedded(m, c.String("id"), shown, c.String("cachedir"), p.Log)
-	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
 	clients := c.Strings("netapi_enable_clients")
 	if clients == nil {
 		clients = []string{} // as stock: none, until the administrator says which
 	}
-	rest, err := restapi.New(restapi.Options{Master: m, Auth: auth, Runner: runner.NewClient(host), Wheel: runner.NewWheel(host),
+	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"),
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {

@@ -113,6 +113,11 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		defer jobs.Close()
 		options.Store = jobs
 	}
+	services, err := newServices(p)
+	if err != nil {
+		return err
+	}
+	services.options(&options)
 	o := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log,
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
@@ -124,9 +129,11 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		if err != nil {
 			return err
 		}
+		services.join(m)
+		defer services.close()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		http, err := openAPI(p, m)
+		http, err := openAPI(services)
 		if err != nil {
 			m.Close()
 			return err

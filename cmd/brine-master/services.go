@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// services are what a stand-alone master has besides the master itself: external authentication, runners and wheel functions, for
+// tools on this host, for minions that may (peer_run), and for the HTTP interface.
+type services struct {
+	p             *saltcli.Program
+	auth          *eauth.Auth
+	master        *master.Master // set by join
+	runner, wheel *runner.Client // set by join
+
+	runs  context.Context // of functions that nobody waits for
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+	slots chan struct{}
+}
+
+// maxRuns bounds the functions that run at once without anybody waiting for them.
+const maxRuns = 256
+
+// newServices reads the configuration. The master comes later: see join.
+func newServices(p *saltcli.Program) (*services, error) {
+	c := p.Conf
+	s := &services{p: p, slots: make(chan struct{}, maxRuns)}
+	systems := eauth.Systems()
+	if secret := c.String("sharedsecret"); secret != "" {
+		systems["sharedsecret"] = eauth.SharedSecret{Secret: secret}
+	}
+	match := func(tgtType string, tgt any) ([]string, error) { return s.master.Match(tgtType, tgt) }
+	var err error
+	s.auth, err = eauth.New(eauth.Options{Config: c.Map("external_auth"), Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
+		Match: match, Permissive: c.Bool("permissive_acl"), Log: p.Log})
+	if err != nil {
+		return nil, err
+	}
+	s.runs, s.stop = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// options gives the master its part of the services.
+func (s *services) options(o *master.Options) {
+	o.Local.Auth, o.Local.Call = s.auth, s.call
+	o.Runner = func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error) {
+		return s.runner.Call(ctx, runner.Request{Fun: fun, Args: args, Kwargs: kwargs, User: id}).Return, nil
+	}
+}
+
+// join takes the master, before it serves.
+func (s *services) join(m *master.Master) {
+	c := s.p.Conf
+	shown := maps.Clone(c.Opts)
+	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} { // functions show options
+		delete(shown, secret)
+	}
+	host := runner.Embedded(m, c.String("id"), shown, c.String("cachedir"), s.p.Log)
+	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
+}
+
+// close ends what still runs.
+func (s *services) close() {
+	s.stop()
+	s.wg.Wait()
+}
+
+// call runs a function for a tool. A runner goes on by itself: its result is an event.
+func (s *services) call(ctx context.Context, c master.MasterCall) (master.MasterResult, error) {
+	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, User: c.User, JID: string(protocol.NewJID(time.Now()))}
+	client, tag := s.runner, "salt/run/"+q.JID
+	if c.Kind == "wheel" {
+		client, tag = s.wheel, "salt/wheel/"+q.JID
+	}
+	out := master.MasterResult{JID: q.JID, Tag: tag}
+	if client.Argspec(c.Fun) == nil {
+		return out, errors.New("'" + c.Fun + "' is not available.")
+	}
+	if c.Wait {
+		out.Data = client.Call(ctx, q).Data
+		out.Data["tag"] = tag
+		return out, nil
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return out, errors.New("too many runs are going on")
+	}
+	s.wg.Go(func() {
+		defer func() { <-s.slots }()
+		client.Call(s.runs, q)
+	})
+	return out, nil
+}

@@ -1,0 +1,247 @@
+package master
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// asker is who a clear request comes from.
+type asker struct {
+	name string
+	// trusted askers may do everything: they showed the key of root or of the master's user.
+	trusted bool
+	// external askers are bound by rules, the others by Local.ACL.
+	external bool
+	rules    []any
+}
+
+// errCredentials says that neither key nor token nor name and password fit.
+var errCredentials = errors.New("credentials do not fit")
+
+// ask finds out who asks (salt/auth/__init__.py, LoadAuth.check_authentication). creds is where a token or a name and a password
+// are: with a publish among its kwargs, else in the request itself.
+func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any) (asker, error) {
+	if id, ok := creds["token"]; ok {
+		text, _ := payload.Text(id)
+		if l.opts.Auth == nil {
+			return asker{}, errCredentials
+		}
+		t, alive := l.opts.Auth.Token(text)
+		if !alive {
+			return asker{}, errCredentials
+		}
+		return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
+	}
+	if _, ok := creds["eauth"]; ok {
+		if l.opts.Auth == nil || !l.tries.Allow(peer, time.Now()) {
+			return asker{name: text(creds, "username")}, errCredentials
+		}
+		t, err := l.opts.Auth.Check(ctx, text(creds, "eauth"), text(creds, "username"), password(creds))
+		if err != nil {
+			return asker{name: text(creds, "username")}, err
+		}
+		return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
+	}
+	return l.byKey(load)
+}
+
+// password is the secret of a request; the system "sharedsecret" calls it by its own name.
+func password(creds map[string]any) string {
+	for _, key := range [...]string{"password", "sharedsecret"} {
+		if v, ok := creds[key]; ok && v != nil {
+			return pytext.Str(v)
+		}
+	}
+	return ""
+}
+
+// byKey checks the key of a clear request (authenticate_key): root, the master's user and sudo_x may show any key of the first
+// two; others their own.
+func (l *local) byKey(load map[string]any) (asker, error) {
+	who := asker{name: text(load, "user")}
+	shown := text(load, "key")
+	fits := func(user string) bool {
+		want, known := l.keys[user]
+		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
+	}
+	who.trusted = fits("root") || fits(l.opts.User)
+	if who.trusted {
+		return who, nil
+	}
+	if who.name == "root" || who.name == l.opts.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
+		return who, errCredentials
+	}
+	return who, nil
+}
+
+// mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435).
+// find_job is always allowed, or nobody could wait.
+func (l *local) mayPublish(who asker, load map[string]any, args []any) bool {
+	if who.trusted {
+		return true
+	}
+	list, many := payload.List(load["fun"])
+	if !many {
+		list = []any{load["fun"]}
+	}
+	var funs []string
+	var each [][]any
+	for i, f := range list {
+		fun, ok := payload.Text(f)
+		if !ok {
+			return false
+		}
+		arg := args
+		if many {
+			arg = nil
+			if i < len(args) {
+				arg, _ = payload.List(args[i])
+			}
+		}
+		funs, each = append(funs, fun), append(each, arg)
+	}
+	if who.external {
+		tgtType := text(load, "tgt_type")
+		if tgtType == "" {
+			tgtType = "glob"
+		}
+		return l.opts.Auth.MayPublish(who.rules, funs, each, tgtType, load["tgt"])
+	}
+	for _, fun := range funs {
+		if fun != "saltutil.find_job" && !l.acl.allows(who.name, fun) {
+			return false
+		}
+	}
+	return len(funs) > 0
+}
+
+// withoutSecrets is what may be kept of a request's kwargs.
+func withoutSecrets(kwargs map[string]any) map[string]any {
+	out := maps.Clone(kwargs)
+	for _, key := range [...]string{"token", "password", "sharedsecret", "username", "eauth"} {
+		delete(out, key)
+	}
+	return out
+}
+
+// MasterCall is a runner or wheel function that a tool asks for.
+type MasterCall struct {
+	// Kind is "runner" or "wheel".
+	Kind, Fun string
+	Args      []any
+	Kwargs    map[string]any
+	// User is who asks. Wait is set for wheel functions: the tool wants their result; a runner's comes as an event.
+	User string
+	Wait bool
+}
+
+// MasterResult is where the events of a call are found, and its result if it was waited for.
+type MasterResult struct {
+	JID, Tag string
+	Data     map[string]any
+}
+
+// call answers a request for a runner or wheel function (ClearFuncs.runner, ClearFuncs.wheel).
+func (l *local) call(ctx context.Context, peer, kind string, load map[string]any) any {
+	refused := func(name, text string) any {
+		return map[string]any{"error": map[string]any{"name": name, "message": text}}
+	}
+	who, err := l.ask(ctx, peer, load, load)
+	kindOf := "user"
+	for _, k := range [...]string{"token", "eauth"} {
+		if _, ok := load[k]; ok && kindOf == "user" {
+			kindOf = k
+		}
+	}
+	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
+	fun := text(load, "fun")
+	args, kwargs := callArgs(kind, load)
+	switch {
+	case err != nil:
+	case who.external && l.opts.Auth.MayRun(who.rules, kind, fun, args, kwargs), who.trusted:
+	default:
+		err = errors.New("not allowed")
+	}
+	if err != nil {
+		l.m.log.Warn(kind+" function refused", "user", brief(who.name), "fun", brief(fun), "peer", peer, "err", err)
+		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+brief(who.name)+".")
+	}
+	if l.opts.Call == nil {
+		return refused("SaltInvocationError", "this master has no "+kind+" functions")
+	}
+	if strings.HasPrefix(who.name, "sudo_") {
+		who.name = l.opts.User
+	}
+	res, err := l.opts.Call(ctx, MasterCall{Kind: kind, Fun: fun, Args: args, Kwargs: kwargs, User: who.name, Wait: kind == "wheel"})
+	if err != nil {
+		return refused("SaltInvocationError", err.Error())
+	}
+	l.m.log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+fun, "jid", res.JID)
+	if kind == "wheel" {
+		return map[string]any{"tag": res.Tag, "data": res.Data}
+	}
+	return map[string]any{"tag": res.Tag, "jid": res.JID}
+}
+
+// callArgs reads the arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request itself.
+func callArgs(kind string, load map[string]any) ([]any, map[string]any) {
+	from := load
+	if m, ok := payload.Map(load["kwarg"]); ok {
+		from = m
+	}
+	list, _ := payload.List(from["arg"])
+	args, kwargs := cliargs.Values(list, []any{"*"})
+	if kwargs == nil {
+		kwargs = map[string]any{}
+	}
+	if inner, ok := payload.Map(from["kwarg"]); ok {
+		maps.Copy(kwargs, inner)
+	}
+	if kind == "wheel" {
+		for k, v := range load {
+			switch k {
+			case "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
+			default:
+				kwargs[k] = v
+			}
+		}
+	}
+	return args, kwargs
+}
+
+// makeToken answers mk_token with a token, or "" when name and password do not fit.
+func (l *local) makeToken(ctx context.Context, peer string, load map[string]any) any {
+	if l.opts.Auth == nil || !l.tries.Allow(peer, time.Now()) {
+		return ""
+	}
+	t, err := l.opts.Auth.Login(ctx, text(load, "eauth"), text(load, "username"), password(load))
+	if err != nil {
+		return ""
+	}
+	return tokenData(t.ID, t.Name, t.EAuth, t.Start, t.Expire)
+}
+
+// getToken answers get_token with what a token stands for, or with nothing.
+func (l *local) getToken(load map[string]any) any {
+	id, ok := payload.Text(load["token"])
+	if !ok || l.opts.Auth == nil {
+		return false
+	}
+	t, alive := l.opts.Auth.Token(id)
+	if !alive {
+		return map[string]any{}
+	}
+	return tokenData(t.ID, t.Name, t.EAuth, t.Start, t.Expire)
+}
+
+func tokenData(id, name, eauth string, start, expire time.Time) map[string]any {
+	return map[string]any{"token": id, "name": name, "eauth": eauth, "start": float64(start.UnixMicro()) / 1e6, "expire": float64(expire.UnixMicro()) / 1e6}
+}
