@@ -94,7 +94,7 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 		m.log.Debug("Dropping a job that was taken on before", "jid", jid)
 		return
 	}
-	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: brief(pj)}
+	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: m.brief(pj)}
 	if m.journal.Seen(jid) {
 		m.jobs.remove(j)
 		m.log.Debug("Dropping a job that has run before", "jid", jid)
@@ -130,9 +130,9 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	})
 }
 
-// brief is what a report of an interrupted job needs.
-func brief(pj protocol.Job) map[string]any {
-	b := map[string]any{"fun": pj.FunValue(), "arg": pj.ArgValue()}
+// brief is what a report of an interrupted job needs, without secrets.
+func (m *Minion) brief(pj protocol.Job) map[string]any {
+	b := map[string]any{"fun": pj.FunValue(), "arg": maskedArgs(pj, m.dispatch.compiled)}
 	for _, k := range []string{"user", "metadata", "master_id"} {
 		if v, ok := pj.Raw[k]; ok {
 			b[k] = v
@@ -319,6 +319,9 @@ func (m *Minion) runJob(j *job) {
 func (m *Minion) writeProc(j *job) string {
 	data := maps.Clone(j.Raw)
 	data["pid"] = os.Getpid()
+	if _, ok := data["arg"]; ok && len(j.Args) > 0 {
+		data["arg"] = maskedArgs(j.Job, m.dispatch.compiled)
+	}
 	b, err := payload.Marshal(data)
 	path := filepath.Join(m.settings().cacheDir, "proc", string(j.JID))
 	if err == nil {
@@ -348,6 +351,7 @@ func (m *Minion) emptyReturn(j *job) protocol.Return {
 func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
 	ret = m.emptyReturn(j)
 	env := m.env(j.ctx, j.link, j)
+	defer func() { ret.FunArgs = maskedArgs(j.Job, m.dispatch.declared(env, j)) }()
 	if !j.Compound {
 		res := m.dispatch.run(j.ctx, env, j, 0)
 		ret.Return, ret.Retcode, ret.Success, ret.Out = res.Return, int64(res.Retcode), res.Success, res.Out
