@@ -59,3 +59,9 @@ func exception(err error) (name, text string) {
 	}
 	return "Exception", err.Error()
 }
+
+// ErrorText is Python's str() of the exception that an error stands for: what a state shows that catches it.
+func ErrorText(err error) string {
+	_, text := exception(err)
+	return text
+}

@@ -64,6 +64,21 @@ func (o *options) text(name string) string {
 	return ""
 }
 
+// inherited is an argument, or what the state that runs the command has left for all its commands: runas and its password.
+func (o *options) inherited(name string) string {
+	if s := o.text(name); s != "" || o.value(name) != nil {
+		return s
+	}
+	key := name
+	if name == "password" {
+		key = "runas_password"
+	}
+	if v, _ := o.c.Context().Get(key); v != nil {
+		return pytext.Str(v)
+	}
+	return ""
+}
+
 func (o *options) truth(name string, otherwise bool) bool {
 	if v := o.value(name); v != nil {
 		return pytext.Truth(v)
@@ -90,7 +105,7 @@ func (o *options) dir() string {
 	if cwd := o.value("cwd"); pytext.Truth(cwd) {
 		return pytext.Str(cwd)
 	}
-	home := homeOf(o.c, o.text("runas"))
+	home := homeOf(o.c, o.inherited("runas"))
 	if f, err := os.Open(home); err == nil {
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {

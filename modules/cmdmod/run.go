@@ -63,7 +63,7 @@ func (o *options) command(ctx context.Context) (modules.Command, error) {
 		return cmd, err
 	}
 	cmd = modules.Command{
-		Dir: cwd, CleanEnv: o.truth("clean_env", false), RunAs: o.text("runas"), Group: o.text("group"), Password: o.text("password"),
+		Dir: cwd, CleanEnv: o.truth("clean_env", false), RunAs: o.inherited("runas"), Group: o.text("group"), Password: o.inherited("password"),
 		Merge: o.merge, Limit: o.limit(), Detach: o.bg, Defaults: o.defaults(),
 	}
 	if o.outside {
@@ -158,7 +158,7 @@ func (o *options) announce(cwd string) error {
 		}
 		program = words[0]
 	}
-	o.c.Logger().Info("Executing command", "program", program, "dir", cwd, "user", o.text("runas"), "background", o.bg)
+	o.c.Logger().Info("Executing command", "program", program, "dir", cwd, "user", o.inherited("runas"), "background", o.bg)
 	return nil
 }
 

@@ -70,8 +70,14 @@ def main():
         context = funcs.pack["__context__"]
         context["retcode"] = 0
         res = {}
-        before = copy.deepcopy(dict(funcs.opts))  # calls leave things there; in a minion each has a process of its own
-        funcs.opts.update(q.get("opts") or {})
+        # Calls leave things in the options, of which loaded modules have copies; in a minion each call has a process of its own.
+        layers = [funcs.opts]
+        state = sys.modules.get(getattr(funcs["state.running"], "__module__", ""))
+        if isinstance(getattr(state, "__opts__", None), dict):
+            layers.append(state.__opts__)
+        befores = [copy.deepcopy(dict(layer)) for layer in layers]
+        for layer in layers:
+            layer.update(q.get("opts") or {})
         try:
             func = funcs[q["fun"]]
             args = list(q.get("args") or [])
@@ -84,10 +90,11 @@ def main():
                 raise
             res["error"] = type(exc).__name__
             res["message"] = str(exc)
-        for k in list(funcs.opts):
-            if k not in before:
-                del funcs.opts[k]
-        funcs.opts.update(before)
+        for layer, before in zip(layers, befores):
+            for k in list(layer):
+                if k not in before:
+                    del layer[k]
+            layer.update(before)
         res["retcode"] = funcs.pack["__context__"].get("retcode") or 0
         answer(res)
 

@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
+)
+
+// caught tells whether cmd.script's error becomes the comment of the state: CommandExecutionError, SaltRenderError, OSError.
+func caught(err error) bool {
+	var (
+		exec   *modules.ExecError
+		render *modules.RenderError
+		python *modules.PythonError
+		errno  syscall.Errno
+		path   *fs.PathError
+	)
+	if errors.As(err, &python) {
+		return strings.HasPrefix(pytext.Str(python.Msg), "[Errno ")
+	}
+	return errors.As(err, &exec) || errors.As(err, &render) || errors.As(err, &errno) || errors.As(err, &path)
+}
+
+// reinterpret makes changes and comment of a state what its command said of itself: a JSON object, or name=value pairs in the
+// last line (_reinterpreted_state).
+func reinterpret(ret *states.Result) (*states.Result, error) {
+	all := ret.Changes
+	ret.Changes, ret.Comment = map[string]any{}, ""
+	out, _ := all["stdout"].(string)
+	if out == "" {
+		if pytext.Truth(all["stderr"]) {
+			ret.Comment = pytext.Str(all["stderr"])
+		}
+		return ret, nil
+	}
+	v, err := pyjson.Parse([]byte(out))
+	data, isJSON := v.(map[string]any)
+	end := -1
+	switch {
+	case err == nil && !isJSON:
+		return ret.As(states.False, "script JSON output must be a JSON object (e.g., {})!")
+	case err != nil:
+		end = strings.LastIndexByte(pytext.StripRight(out), '\n')
+		if data = pairs(out[end+1:]); data == nil {
+			ret.Changes = all
+			return ret.As(states.False, "Failed parsing script output! Stdout must be JSON or a line of name=value pairs.")
+		}
+	}
+	changed, err := isTrue(data)
+	if err != nil {
+		return nil, err
+	}
+	if comment, ok := data["comment"]; ok {
+		ret.Comment = pytext.Str(comment)
+		if _, text := comment.(string); !text {
+			ret.Extra = map[string]any{"comment": comment}
+		}
+		delete(data, "comment")
+	}
+	if !changed {
+		return ret, nil
+	}
+	for k, v := range all {
+		if _, ok := data[k]; !ok {
+			data[k] = v
+		}
+	}
+	stdout, _ := data["stdout"].(string)
+	switch {
+	case isJSON:
+		stdout = ""
+	case end >= 0:
+		stdout = stdout[:min(end, len(stdout))]
+	case stdout != "":
+		r := []rune(stdout)
+		stdout = string(r[:len(r)-1]) // Python's [:-1]
+	}
+	data["stdout"] = stdout
+	ret.Changes = data
+	return ret, nil
+}
+
+// pairs reads name=value pairs, nil if they are none.
+func pairs(line string) map[string]any {
+	words, err := shlex.Split(line)
+	if err != nil {
+		return nil
+	}
+	data := map[string]any{}
+	for _, w := range words {
+		parts := strings.Split(w, "=")
+		if len(parts) != 2 {
+			return nil
+		}
+		data[parts[0]] = parts[1]
+	}
+	return data
+}
+
+// isTrue is whether the command says that it changed something.
+func isTrue(data map[string]any) (bool, error) {
+	v, ok := data["changed"]
+	if !ok {
+		v = "no"
+	}
+	switch strings.ToLower(pytext.Str(v)) {
+	case "true", "yes", "1":
+		if pytext.Truth(v) {
+			return true, nil
+		}
+	case "false", "no", "0":
+		return false, nil
+	}
+	return false, &modules.PythonError{Type: "ValueError", Msg: "Failed parsing boolean value: " + pytext.Str(v)}
+}
