@@ -27,6 +27,7 @@ import (
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states/render"
 )
 
 // The differential test: each case calls a function of stock Salt and ours on the same host, with the same configuration,
@@ -338,6 +339,8 @@ func (s *stock) env(t *testing.T) *modules.Env {
 		Grains: func() map[string]any { return s.grains },
 		Pillar: func() map[string]any { return s.pillar },
 		Runner: &runcmd.Runner{},
+
+		Templates: render.Render,
 	}
 	s.parts(t, e)
 	return e

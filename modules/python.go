@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -32,6 +33,8 @@ func TypeName(v any) string {
 		return "dict"
 	case time.Time:
 		return "datetime.datetime"
+	case *pyobj.Dict, *pyobj.List, pyobj.Tuple, *pyobj.Set, pyobj.Markup, pyobj.Object:
+		return pyobj.TypeName(v)
 	}
 	return "int"
 }

@@ -6,17 +6,18 @@ import (
 	"errors"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 )
 
-// Call picks from lookup_dict by the value that data has under key.
-func Call(c *modules.Call, key string, data map[string]any) (any, error) {
-	table, ok := nested.LookupOf(c.Value("lookup_dict"))
+// Call, for functions that are Ordered, picks from lookup_dict by the value that data has under key.
+func Call(c *modules.Call, key string, data any) (any, error) {
+	table, ok := c.Value("lookup_dict").(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.PythonError{Type: "AttributeError",
 			Msg: "'" + modules.TypeName(c.Value("lookup_dict")) + "' object has no attribute 'get'"}
 	}
-	v, err := nested.Filter(table, key, data, c.Value("merge"), c.Value("default"), c.Value("base"))
+	v, err := nested.FilterObject(table, key, data, c.Value("merge"), c.Value("default"), c.Value("base"))
 	switch {
 	case errors.Is(err, nested.ErrUpdate):
 		return nil, &modules.TypeError{Msg: err.Error()}

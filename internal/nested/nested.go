@@ -10,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
 
@@ -23,8 +21,10 @@ func Get(data any, key, delimiter string) (any, bool) {
 	if delimiter == "" {
 		return nil, false
 	}
-	return Follow(data, strings.Split(key, delimiter))
+	return Follow(data, split(key, delimiter))
 }
+
+func split(key, delimiter string) []string { return strings.Split(key, delimiter) }
 
 // Follow is Get with the key in pieces.
 func Follow(data any, path []string) (any, bool) {
@@ -259,98 +259,8 @@ var (
 	ErrMerge = errors.New("filter_by merge argument must be a dictionary.")
 )
 
-// Lookup is a map with its keys in the order in which they are to be tried.
-type Lookup struct {
-	Keys []any
-	Get  func(key any) any
-}
-
-// LookupOf takes a map apart. Go's maps have no order: exact keys win over patterns in [Filter] anyway, and patterns are
-// tried in the order of their text.
-func LookupOf(v any) (Lookup, bool) {
-	m := items(v)
-	if m == nil {
-		return Lookup{}, false
-	}
-	keys := pytext.SortKeys(m)
-	return Lookup{Keys: keys, Get: func(k any) any { return m[k] }}, true
-}
-
-// Filter picks from a table the entry whose key matches a value of the data (exactly, or as a shell pattern), else the default;
-// puts it over the entry base, and merge over all. It is grains.filter_by.
-func Filter(table Lookup, key string, data, merge, byDefault, base any) (any, error) {
-	found, ok := Get(data, key, ":")
-	if !ok {
-		found = []any{}
-	}
-	values, isList := found.([]any)
-	if !isList {
-		values = []any{found}
-	}
-	var ret any
-	for _, v := range values {
-		if ret = match(table, pytext.Str(v)); ret != nil {
-			break
-		}
-	}
-	if ret == nil && hasKey(table, byDefault) {
-		ret = table.Get(byDefault)
-	}
-	if pytext.Truth(base) && hasKey(table, base) {
-		under := table.Get(base)
-		if m, ok := under.(map[string]any); ok && ret != nil {
-			over, ok := ret.(map[string]any)
-			if !ok {
-				return nil, ErrBase
-			}
-			ret = Update(CopyMap(m), over, false)
-		} else if ret == nil {
-			ret = under
-		}
-	}
-	if pytext.Truth(merge) {
-		m, ok := merge.(map[string]any)
-		if !ok {
-			return nil, ErrMerge
-		}
-		into, ok := ret.(map[string]any)
-		switch {
-		case ret == nil:
-			ret = m
-		case !ok:
-			return nil, ErrUpdate
-		default:
-			ret = Update(CopyMap(into), m, false)
-		}
-	}
-	return Copy(ret), nil
-}
-
 // ErrUpdate is Python's TypeError of a merge into something that is no map.
 var ErrUpdate = errors.New("Cannot update using non-dict types in dictupdate.update()")
-
-func match(table Lookup, value string) any {
-	for _, k := range table.Keys {
-		if pytext.Str(k) == value {
-			return table.Get(k)
-		}
-	}
-	for _, k := range table.Keys {
-		if fnmatch.Match(pytext.Str(k), value) {
-			return table.Get(k)
-		}
-	}
-	return nil
-}
-
-func hasKey(table Lookup, key any) bool {
-	for _, k := range table.Keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
-}
 
 // FollowObject is Follow for ordered values (package pyobj).
 func FollowObject(data any, path []string) (any, bool) {

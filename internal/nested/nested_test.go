@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 type m = map[string]any
@@ -69,10 +71,6 @@ func TestUpdate(t *testing.T) {
 func TestFilter(t *testing.T) {
 	table := m{"Debian": m{"pkg": "apache2"}, "Red*": m{"pkg": "httpd"}, "[x]": "bracket", "default": "none", "base": m{"conf": "/etc", "pkg": "?"}, "nil": nil}
 	data := m{"os": "RedHat", "list": []any{"no", "Debian"}, "odd": "[x]", "n": int64(1)}
-	lookup, ok := LookupOf(table)
-	if !ok {
-		t.Fatal("a map is no table")
-	}
 	cases := map[string]struct {
 		key               string
 		merge, base, want any
@@ -89,12 +87,13 @@ func TestFilter(t *testing.T) {
 		"text, merge":   {"odd", m{"a": "b"}, nil, nil, ErrUpdate},
 	}
 	for name, c := range cases {
-		got, err := Filter(lookup, c.key, data, c.merge, "default", c.base)
-		if diff := cmp.Diff(c.want, got); diff != "" || err != c.err {
+		got, err := FilterObject(pyobj.FromMap(table), c.key, map[string]any(data), pyobj.From(c.merge), "default", c.base)
+		if diff := cmp.Diff(c.want, pyobj.Plain(got)); diff != "" || err != c.err {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
-	if table["Red*"].(m)["x"] != nil {
-		t.Error("the table was changed")
+	ordered := pyobj.NewDict("d*", "first", "db", "exact")
+	if got, err := FilterObject(ordered, "os", m{"os": "db"}, nil, "default", nil); got != "first" || err != nil {
+		t.Errorf("the order of the table does not count: %v, %v", got, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -148,16 +149,19 @@ func merge(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func get(_ context.Context, c *modules.Call) (any, error) {
-	find, err := finder(c.Value("key"), c.Str("delimiter"))
-	if err != nil {
-		return nil, err
+	if _, text := c.Value("key").(string); text && c.Str("delimiter") == "" {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
+	}
+	path, ok := nested.Path(c.Value("key"), c.Str("delimiter"))
+	if !ok {
+		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(c.Value("key")) + "' object is not iterable"}
 	}
 	if strategy := c.Value("merge"); strategy != nil {
 		if strategy != "recurse" && strategy != "overwrite" {
 			c.Logger().Warn("Unsupported merge strategy. Falling back to recurse.", "strategy", strategy)
 		}
-		if v, ok := find(merged(c, strategy == "overwrite")); ok {
-			return nested.Copy(v), nil
+		if v, ok := nested.Follow(merged(c, strategy == "overwrite"), path); ok {
+			return pyobj.From(v), nil
 		}
 		return c.Value("default"), nil
 	}
@@ -165,34 +169,20 @@ func get(_ context.Context, c *modules.Call) (any, error) {
 		if c.Bool(p.omit) {
 			continue
 		}
-		if v, ok := find(p.data(c)); ok {
-			return nested.Copy(v), nil
+		if p.omit == "omit_pillar" { // it has an order
+			if v, ok := nested.FollowObject(c.OrderedPillar(), path); ok {
+				return v, nil
+			}
+			continue
+		}
+		if v, ok := nested.Follow(p.data(c), path); ok {
+			return pyobj.From(v), nil
 		}
 	}
-	if v, ok := find(defaults()); ok {
-		return v, nil
+	if v, ok := nested.Follow(defaults(), path); ok {
+		return pyobj.From(v), nil
 	}
 	return c.Value("default"), nil
-}
-
-// finder looks a key up; it may be a text, a number or a list.
-func finder(key any, delimiter string) (func(map[string]any) (any, bool), error) {
-	switch k := key.(type) {
-	case string:
-		if delimiter == "" {
-			return nil, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
-		}
-		return func(data map[string]any) (any, bool) { return nested.Get(data, k, delimiter) }, nil
-	case int64:
-		return func(data map[string]any) (any, bool) { return nested.Follow(data, []string{pytext.Str(k)}) }, nil
-	case []any:
-		path := make([]string, len(k))
-		for i, x := range k {
-			path[i] = pytext.Str(x)
-		}
-		return func(data map[string]any) (any, bool) { return nested.Follow(data, path) }, nil
-	}
-	return nil, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
 }
 
 // merged is everything put over each other, the strongest last. Overwriting replaces whole settings.

@@ -41,7 +41,7 @@ CLI Example:
 		{Name: "merge", Optional: true}, {Name: "omit_opts", Default: false, Type: modules.Bool},
 		{Name: "omit_pillar", Default: false, Type: modules.Bool}, {Name: "omit_master", Default: false, Type: modules.Bool},
 		{Name: "omit_grains", Default: false, Type: modules.Bool},
-	}, Run: get},
+	}, Ordered: true, Run: get},
 	{Name: "items", Doc: `Return the minion's whole configuration.
 
 CLI Example:

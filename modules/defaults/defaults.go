@@ -4,22 +4,15 @@ package defaults
 
 import (
 	"context"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyjson"
-	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 )
-
-// Compatibility.
-//
-// defaults.merge differs: in_place changes nothing that the caller holds, since arguments are copies; the answer is the same.
-// defaults.update differs: in_place changes nothing that the caller holds, since arguments are copies; the answer is the same.
 
 // maxFile bounds a file of defaults.
 const maxFile = 16 << 20
@@ -45,16 +38,16 @@ func load(ctx context.Context, c *modules.Call, formula string) (any, error) {
 		if err != nil {
 			return nil, modules.OSError(err)
 		}
-		parse := pyjson.Parse
+		parse := pyjson.ParseObject
 		if ext == "yaml" {
-			parse = func(b []byte) (any, error) { return yaml.Parse(b, name) }
+			parse = func(b []byte) (any, error) { return yaml.ParseObject(b, name, false) }
 		}
 		v, err := parse(b)
 		if err != nil {
 			return nil, modules.Errorf("cannot read the defaults of %s: %v", formula, err)
 		}
-		if !pytext.Truth(v) {
-			v = map[string]any{}
+		if !pyobj.Truth(v) {
+			v = &pyobj.Dict{}
 		}
 		return v, nil
 	}
@@ -67,24 +60,24 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil || key == "" {
 		return all, err
 	}
-	if v, ok := nested.Get(all, key, ":"); ok {
+	if v, ok := nested.GetObject(all, key, ":"); ok {
 		return v, nil
 	}
 	return c.Value("default"), nil
 }
 
 func deepcopy(_ context.Context, c *modules.Call) (any, error) {
-	return nested.Copy(c.Value("source")), nil
+	return pyobj.DeepCopy(c.Value("source")), nil
 }
 
-// merged puts src over dest as Salt's dictupdate.update does.
-func merged(dest, src any, lists bool) (any, error) {
-	d, ok1 := dest.(map[string]any)
-	s, ok2 := src.(map[string]any)
+// put is Salt's dictupdate.update: src over dest, which is changed.
+func put(dest, src any, lists bool) (any, error) {
+	d, ok1 := dest.(*pyobj.Dict)
+	s, ok2 := src.(*pyobj.Dict)
 	if !ok1 || !ok2 {
 		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
 	}
-	return nested.Update(nested.CopyMap(d), s, lists), nil
+	return nested.UpdateObject(d, s, lists), nil
 }
 
 func merge(_ context.Context, c *modules.Call) (any, error) {
@@ -95,12 +88,15 @@ func merge(_ context.Context, c *modules.Call) (any, error) {
 		}
 		dest, src = orEmpty(dest), orEmpty(src)
 	}
-	return merged(dest, src, c.Bool("merge_lists"))
+	if !c.Bool("in_place") {
+		dest = pyobj.DeepCopy(dest)
+	}
+	return put(dest, src, c.Bool("merge_lists"))
 }
 
 func orEmpty(v any) any {
 	if v == nil {
-		return map[string]any{}
+		return &pyobj.Dict{}
 	}
 	return v
 }
@@ -114,21 +110,23 @@ func update(_ context.Context, c *modules.Call) (any, error) {
 	if convert {
 		dest, defaults = orEmpty(dest), orEmpty(defaults)
 	}
-	nodes, ok := dest.(map[string]any)
+	nodes, ok := dest.(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(dest) + "' object has no attribute 'items'"}
 	}
-	ret := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		vars := nodes[name]
+	if !c.Bool("in_place") {
+		nodes = pyobj.DeepCopy(nodes).(*pyobj.Dict)
+	}
+	for _, name := range nodes.Keys() {
+		vars := nodes.Value(name)
 		if convert {
 			vars = orEmpty(vars)
 		}
-		v, err := merged(defaults, vars, c.Bool("merge_lists"))
+		v, err := put(pyobj.DeepCopy(defaults), vars, c.Bool("merge_lists"))
 		if err != nil {
 			return nil, err
 		}
-		ret[name] = v
+		_ = nodes.Set(name, v)
 	}
-	return ret, nil
+	return nodes, nil
 }

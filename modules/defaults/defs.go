@@ -11,7 +11,7 @@ var Module = &modules.Module{Name: "defaults", Doc: "Default values of formulas.
 CLI Example:
 
     salt '*' defaults.deepcopy '{a: [b]}'
-`, Params: []modules.Param{{Name: "source"}}, Run: deepcopy},
+`, Params: []modules.Param{{Name: "source"}}, Ordered: true, Run: deepcopy},
 	{Name: "get", Doc: `Return a default value of a formula, from its file defaults.yaml or defaults.json on the file server.
 
 key
@@ -22,7 +22,7 @@ default
 CLI Example:
 
     salt '*' defaults.get core:users:root
-`, Params: []modules.Param{{Name: "key"}, {Name: "default", Default: "", Type: modules.String}}, Run: get},
+`, Params: []modules.Param{{Name: "key"}, {Name: "default", Default: "", Type: modules.String}}, Ordered: true, Run: get},
 	{Name: "merge", Doc: `Put one map over another, at every depth.
 
 dest
@@ -42,7 +42,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "dest"}, {Name: "src"}, {Name: "merge_lists", Default: false, Type: modules.Bool},
 		{Name: "in_place", Default: true, Type: modules.Bool}, {Name: "convert_none", Default: true, Type: modules.Bool},
-	}, Run: merge},
+	}, Ordered: true, Run: merge},
 	{Name: "update", Doc: `Put every map in a map over the same defaults.
 
 dest
@@ -62,5 +62,5 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "dest"}, {Name: "defaults"}, {Name: "merge_lists", Default: true, Type: modules.Bool},
 		{Name: "in_place", Default: true, Type: modules.Bool}, {Name: "convert_none", Default: true, Type: modules.Bool},
-	}, Run: update},
+	}, Ordered: true, Run: update},
 }}

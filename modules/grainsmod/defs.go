@@ -85,7 +85,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "lookup_dict"}, {Name: "grain", Default: "os_family", Type: modules.String}, {Name: "merge", Optional: true},
 		{Name: "default", Default: "default", Type: modules.String}, {Name: "base", Optional: true},
-	}, Run: filterBy},
+	}, Ordered: true, Run: filterBy},
 	{Name: "get", Doc: `Return the value of a grain.
 
 key

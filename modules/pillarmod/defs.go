@@ -24,7 +24,7 @@ CLI Example:
 		{Name: "key"}, {Name: "default", Optional: true}, {Name: "merge", Default: false, Type: modules.Bool},
 		{Name: "merge_nested_lists", Optional: true}, {Name: "delimiter", Default: ":", Type: modules.String},
 		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true},
-	}, Run: fetch},
+	}, Ordered: true, Run: fetch},
 	{Name: "file_exists", Doc: `Tell whether a file exists below one of the minion's own pillar_roots.
 
 path
@@ -55,7 +55,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "lookup_dict"}, {Name: "pillar"}, {Name: "merge", Optional: true},
 		{Name: "default", Default: "default", Type: modules.String}, {Name: "base", Optional: true},
-	}, Run: filterBy},
+	}, Ordered: true, Run: filterBy},
 	{Name: "get", Doc: `Return a value of the pillar that the minion has in memory.
 
 key
@@ -79,7 +79,7 @@ CLI Example:
 		{Name: "key"}, {Name: "default", Optional: true}, {Name: "merge", Default: false, Type: modules.Bool},
 		{Name: "merge_nested_lists", Optional: true}, {Name: "delimiter", Default: ":", Type: modules.String},
 		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true},
-	}, Run: get},
+	}, Ordered: true, Run: get},
 	{Name: "item", Doc: `Return some values of the pillar that the minion has in memory.
 
 default

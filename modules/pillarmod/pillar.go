@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/filterby"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -21,7 +22,6 @@ import (
 // pillar.ext is absent: a minion does not choose which external pillars its master runs (CVE-2025-22237).
 // pillar.items differs: pillar_enc is an error; there are no renderers that decrypt.
 // pillar.keys and pillar.ls differ: the keys are sorted.
-// pillar.filter_by differs: patterns are tried in the order of their text, since maps arrive without one; exact keys first.
 // pillar.* differ: there is no argument unmask (3008), since nothing is masked.
 
 // compile has the master compile the pillar. Without a master the one in memory is what there is, since it is made when it is
@@ -152,15 +152,24 @@ func notFound(key any) error {
 
 func fetch(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c) }
 
+// get answers with the values that the job has, not copies: a template that changes one sees the change later on.
 func get(ctx context.Context, c *modules.Call) (any, error) {
-	pillar, err := chosen(ctx, c)
-	if err != nil {
-		return nil, err
+	pillar := c.OrderedPillar
+	if c.Value("saltenv") != nil || c.Value("pillarenv") != nil {
+		m, err := compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), nil)
+		if err != nil {
+			return nil, err
+		}
+		pillar = func() *pyobj.Dict { return pyobj.FromMap(m) }
 	}
-	v, ok, err := find(pillar, c.Value("key"), c.Str("delimiter"))
-	if err != nil {
-		return nil, err
+	path, ok := nested.Path(c.Value("key"), c.Str("delimiter"))
+	if !ok {
+		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(c.Value("key")) + "' object is not iterable"}
 	}
+	if _, text := c.Value("key").(string); text && c.Str("delimiter") == "" {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
+	}
+	v, ok := nested.FollowObject(pillar(), path)
 	byDefault := c.Value("default")
 	if c.Bool("merge") && c.Given("default") {
 		if merged, done := mergeDefault(c, v, ok, byDefault); done {
@@ -169,7 +178,7 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	switch {
 	case ok:
-		return nested.Copy(v), nil
+		return v, nil
 	case c.Given("default"):
 		return byDefault, nil
 	case pytext.Truth(c.Opt("pillar_raise_on_missing")):
@@ -185,13 +194,15 @@ func mergeDefault(c *modules.Call, v any, found bool, byDefault any) (any, bool)
 		lists = c.Opt("pillar_merge_lists")
 	}
 	switch d := byDefault.(type) {
-	case map[string]any:
-		if m, ok := v.(map[string]any); ok || !found {
-			return nested.Update(nested.CopyMap(d), m, pytext.Truth(lists)), true
+	case *pyobj.Dict:
+		if m, ok := v.(*pyobj.Dict); ok || !found {
+			return nested.UpdateObject(pyobj.DeepCopy(d).(*pyobj.Dict), m, pyobj.Truth(lists)), true
 		}
-	case []any:
-		if l, ok := v.([]any); ok || !found {
-			return nested.Join(d, l), true
+	case *pyobj.List:
+		if l, ok := v.(*pyobj.List); ok {
+			return nested.JoinObjects(d, l), true
+		} else if !found {
+			return pyobj.DeepCopy(d), true
 		}
 	}
 	c.Logger().Error("pillar.get: default and value are not both dicts or lists. Merge will be skipped.",
@@ -304,5 +315,5 @@ func fileExists(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func filterBy(_ context.Context, c *modules.Call) (any, error) {
-	return filterby.Call(c, c.Str("pillar"), c.PillarData())
+	return filterby.Call(c, c.Str("pillar"), c.OrderedPillar())
 }

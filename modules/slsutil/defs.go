@@ -111,7 +111,7 @@ CLI Example:
 		{Name: "obj_a"}, {Name: "obj_b"}, {Name: "strategy", Default: "smart", Type: modules.String},
 		{Name: "renderer", Default: "yaml", Type: modules.String},
 		{Name: "merge_lists", Default: false, Type: modules.Bool},
-	}, Run: mergeFn},
+	}, Ordered: true, Run: mergeFn},
 	{Name: "merge_all", Doc: `Merge the members of a list, each over those before it. The other arguments are those of slsutil.merge.
 
 CLI Example:
@@ -121,7 +121,7 @@ CLI Example:
 		{Name: "lst"}, {Name: "strategy", Default: "smart", Type: modules.String},
 		{Name: "renderer", Default: "yaml", Type: modules.String},
 		{Name: "merge_lists", Default: false, Type: modules.Bool},
-	}, Run: mergeAll},
+	}, Ordered: true, Run: mergeAll},
 	{Name: "path_exists", Doc: `Tell whether the file server has a file or directory.
 
 path
@@ -181,5 +181,5 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "dest"}, {Name: "upd"}, {Name: "recursive_update", Default: true, Type: modules.Bool},
 		{Name: "merge_lists", Default: false, Type: modules.Bool},
-	}, Run: update},
+	}, Ordered: true, Run: update},
 }}

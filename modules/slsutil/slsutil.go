@@ -4,33 +4,31 @@ package slsutil
 
 import (
 	"context"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
 // Compatibility.
 //
-// slsutil.renderer differs: it knows the renderers jinja, yaml and json; later keys of a YAML map win over equal earlier ones.
 // slsutil.serialize differs: it knows json, yaml, python and keyvalue, and of their options the ones that matter there.
 // slsutil.deserialize differs: it knows json, yaml and keyvalue.
 
 func update(_ context.Context, c *modules.Call) (any, error) {
-	dest, ok1 := c.Value("dest").(map[string]any)
-	upd, ok2 := c.Value("upd").(map[string]any)
+	dest, ok1 := c.Value("dest").(*pyobj.Dict)
+	upd, ok2 := c.Value("upd").(*pyobj.Dict)
 	if !ok1 || !ok2 {
 		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
 	}
-	dest = nested.CopyMap(dest)
 	if c.Bool("recursive_update") {
-		return nested.Update(dest, upd, c.Bool("merge_lists")), nil
+		return nested.UpdateObject(dest, upd, c.Bool("merge_lists")), nil
 	}
-	maps.Copy(dest, upd)
+	dest.Update(upd)
 	return dest, nil
 }
 
@@ -39,15 +37,15 @@ func mergeFn(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func mergeAll(_ context.Context, c *modules.Call) (any, error) {
-	list, ok := c.Value("lst").([]any)
+	list, ok := c.Value("lst").(*pyobj.List)
 	if !ok {
 		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(c.Value("lst")) + "' object is not iterable"}
 	}
 	var (
-		ret any = map[string]any{}
+		ret any = &pyobj.Dict{}
 		err error
 	)
-	for _, x := range list {
+	for _, x := range list.Items {
 		if ret, err = merge(c, ret, x); err != nil {
 			return nil, err
 		}
@@ -67,27 +65,26 @@ func merge(c *modules.Call, a, b any) (any, error) {
 	if strategy == "aggregate" {
 		return aggregate(a, b, true), nil
 	}
-	m, ok1 := a.(map[string]any)
-	n, ok2 := b.(map[string]any)
+	m, ok1 := a.(*pyobj.Dict)
+	n, ok2 := b.(*pyobj.Dict)
 	if !ok1 || !ok2 {
 		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
 	}
 	lists := c.Bool("merge_lists")
 	switch strategy {
 	case "list":
-		ret := map[string]any{}
-		for k, v := range m {
-			if other, ok := n[k]; ok {
-				v = []any{v, other}
+		ret := &pyobj.Dict{}
+		for k, v := range m.All() {
+			if other, ok := n.Get(k); ok {
+				v = pyobj.NewList(v, other)
 			}
-			ret[k] = v
+			_ = ret.Set(k, v)
 		}
 		return ret, nil
 	case "overwrite":
-		m = maps.Clone(m)
-		for k, v := range n {
-			if _, ok := m[k]; ok {
-				m[k] = v
+		for k, v := range n.All() {
+			if m.Has(k) {
+				_ = m.Set(k, v)
 			}
 		}
 	case "recurse":
@@ -97,7 +94,7 @@ func merge(c *modules.Call, a, b any) (any, error) {
 		}
 		lists = false
 	}
-	return nested.Update(nested.CopyMap(m), n, lists), nil
+	return nested.UpdateObject(pyobj.DeepCopy(m).(*pyobj.Dict), n, lists), nil
 }
 
 // aggregate is Salt's aggregation: on the first level maps and lists are joined, below what comes later stays alone.
@@ -105,31 +102,25 @@ func aggregate(a, b any, deep bool) any {
 	if deep {
 		a, b = mark(a), mark(b)
 	}
-	m, ok1 := a.(map[string]any)
-	n, ok2 := b.(map[string]any)
+	m, ok1 := a.(*pyobj.Dict)
+	n, ok2 := b.(*pyobj.Dict)
 	if ok1 && ok2 {
-		ret := map[string]any{}
+		ret := &pyobj.Dict{}
 		if deep {
-			maps.Copy(ret, m)
+			ret.Update(m)
 		}
-		for k, v := range n {
-			if have, ok := m[k]; ok {
+		for k, v := range n.All() {
+			if have, ok := m.Get(k); ok {
 				v = aggregate(have, v, false)
 			}
-			ret[k] = v
+			_ = ret.Set(k, v)
 		}
 		return ret
 	}
-	x, ok1 := a.([]any)
-	y, ok2 := b.([]any)
+	x, ok1 := a.(*pyobj.List)
+	y, ok2 := b.(*pyobj.List)
 	if deep && ok1 && ok2 {
-		ret := slices.Clone(x)
-		for _, v := range y {
-			if !nested.Contains(x, v) {
-				ret = append(ret, v)
-			}
-		}
-		return ret
+		return nested.JoinObjects(x, y)
 	}
 	return b
 }
@@ -137,10 +128,10 @@ func aggregate(a, b any, deep bool) any {
 // mark makes a list of what is neither list nor map.
 func mark(v any) any {
 	switch v.(type) {
-	case map[string]any, []any:
+	case *pyobj.Dict, *pyobj.List:
 		return v
 	}
-	return []any{v}
+	return pyobj.NewList(v)
 }
 
 func boolstr(_ context.Context, c *modules.Call) (any, error) {

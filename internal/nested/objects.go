@@ -1,0 +1,143 @@
+package nested
+
+import (
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// UpdateObject is salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values of upd with it.
+func UpdateObject(dest, upd *pyobj.Dict, mergeLists bool) *pyobj.Dict {
+	for k, v := range upd.All() {
+		switch v := v.(type) {
+		case *pyobj.Dict:
+			if d, ok := dest.Value(k).(*pyobj.Dict); ok {
+				UpdateObject(d, v, mergeLists)
+				continue
+			}
+		case *pyobj.List:
+			if d, ok := dest.Value(k).(*pyobj.List); ok && mergeLists {
+				_ = dest.Set(k, JoinObjects(d, v))
+				continue
+			}
+		}
+		_ = dest.Set(k, v) // it is a key already
+	}
+	return dest
+}
+
+// JoinObjects is a copy of a list and what of another is not in it yet. Members that are twice in the other are judged against
+// the first list only, as Salt does.
+func JoinObjects(a, b *pyobj.List) *pyobj.List {
+	out := pyobj.DeepCopy(a).(*pyobj.List)
+	for _, x := range b.Items {
+		if !hasObject(a.Items, x) {
+			out.Items = append(out.Items, x)
+		}
+	}
+	return out
+}
+
+func hasObject(list []any, v any) bool {
+	for _, x := range list {
+		if pyobj.Equal(x, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// FilterObject is [Filter] of ordered values: keys of the table are tried in its order. As in Salt the entry that was picked is
+// the table's own, and a merge changes it. data is plain or ordered.
+func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base any) (any, error) {
+	values := []any{}
+	if found, ok := GetObject(data, key, ":"); ok {
+		values = []any{found}
+		if l, isList := found.(*pyobj.List); isList {
+			values = l.Items
+		}
+	}
+	ret := pick(table, values)
+	if ret == nil {
+		ret = table.Value(byDefault)
+	}
+	if pyobj.Truth(base) && table.Has(base) {
+		under := table.Value(base)
+		if d, ok := under.(*pyobj.Dict); ret == nil {
+			ret = under
+		} else if ok {
+			over, ok := ret.(*pyobj.Dict)
+			if !ok {
+				return nil, ErrBase
+			}
+			ret = UpdateObject(pyobj.DeepCopy(d).(*pyobj.Dict), over, false)
+		}
+	}
+	if !pyobj.Truth(merge) {
+		return ret, nil
+	}
+	m, ok := merge.(*pyobj.Dict)
+	if !ok {
+		return nil, ErrMerge
+	}
+	if ret == nil {
+		return m, nil
+	}
+	into, ok := ret.(*pyobj.Dict)
+	if !ok {
+		return nil, ErrUpdate
+	}
+	return UpdateObject(into, pyobj.DeepCopy(m).(*pyobj.Dict), false), nil
+}
+
+// pick is the entry for the first value that has one.
+func pick(table *pyobj.Dict, values []any) any {
+	for _, v := range values {
+		text := pyobj.Str(v)
+		for k, x := range table.All() {
+			if name := pyobj.Str(k); name == text || fnmatch.Match(name, text) {
+				if x != nil {
+					return x
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// GetObject is [Get] for ordered values, or plain ones, whose result it makes ordered.
+func GetObject(data any, key, delimiter string) (any, bool) {
+	switch data.(type) {
+	case map[string]any, map[any]any, []any:
+		v, ok := Get(data, key, delimiter)
+		return pyobj.From(v), ok
+	}
+	if delimiter == "" {
+		return nil, false
+	}
+	return FollowObject(data, split(key, delimiter))
+}
+
+// Path is a key as the pieces that [Follow] takes: text is split, a number is one, a list has them. ok is false for others.
+func Path(key any, delimiter string) (path []string, ok bool) {
+	var items []any
+	switch k := key.(type) {
+	case string:
+		return split(k, delimiter), true
+	case int64:
+		return []string{pytext.Str(k)}, true
+	case []any:
+		items = k
+	case *pyobj.List:
+		items = k.Items
+	case pyobj.Tuple:
+		items = k
+	default:
+		return nil, false
+	}
+	for _, x := range items {
+		path = append(path, pyobj.Str(x))
+	}
+	return path, true
+}
