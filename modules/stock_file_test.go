@@ -5,7 +5,11 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/file"
+	"github.com/brine-salt/brine/modules/hosts"
+	"github.com/brine-salt/brine/modules/ini_manage"
 )
 
 // fileModules are the modules about files and what is in them.
-func fileModules() []*modules.Module { return []*modules.Module{file.Module} }
+func fileModules() []*modules.Module {
+	return []*modules.Module{file.Module, hosts.Module, ini_manage.Module}
+}

@@ -5,6 +5,7 @@ package file
 import (
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -73,7 +74,7 @@ func (h *host) blockReplace() (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	old, err := decode(raw, orUTF8(encoding))
+	old, err := pycodec.Decode(raw, orUTF8(encoding))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func orUTF8(encoding string) string {
 }
 
 func (h *host) writeBlock(path, content, encoding string) error {
-	b, err := encode(content, encoding, "strict")
+	b, err := pycodec.Encode(content, encoding, "strict")
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (h *host) encodingOf(path string) string {
 			return m.name
 		}
 	}
-	if _, err := text(b); err != nil {
+	if _, err := pycodec.UTF8(b); err != nil {
 		return ""
 	}
 	return "UTF-8"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -172,7 +173,7 @@ func readFile(h *host) (any, error) {
 	if h.Value("binary") == any(true) {
 		return b, nil
 	}
-	return text(b)
+	return pycodec.UTF8(b)
 }
 
 // maxRead bounds what seek_read gives.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -210,7 +211,7 @@ func (h *host) readText(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return text(b)
+	return pycodec.UTF8(b)
 }
 
 // chmod sets a mode as it is, with its special bits.

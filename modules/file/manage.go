@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -85,7 +86,7 @@ func (h *host) contents() (content []byte, given bool, err error) {
 		return v, true, nil
 	case string:
 		if encoding := h.Str("encoding"); encoding != "" {
-			b, err := encode(v, encoding, h.Str("encoding_errors"))
+			b, err := pycodec.Encode(v, encoding, h.Str("encoding_errors"))
 			return b, true, err
 		}
 		return []byte(v), true, nil

@@ -161,10 +161,29 @@ func (h *host) place(dest string, content io.Reader, backup any) error {
 		}
 	}
 	if err := os.Rename(name, h.Path(dest)); err != nil {
-		os.Remove(name)
-		return h.named(linkError(err), dest)
+		defer os.Remove(name)
+		if !errors.Is(err, unix.EBUSY) {
+			return h.named(linkError(err), dest)
+		}
+		// Something is mounted there, as on /etc/hosts in a container: the file itself must take the content.
+		if err := h.fill(dest, name); err != nil {
+			return err
+		}
 	}
 	return h.relabel(dest)
+}
+
+// fill writes the content of a file of this machine into another one.
+func (h *host) fill(dest, name string) error {
+	fresh, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	old, err := h.read(dest)
+	if err != nil {
+		return err
+	}
+	return h.rewrite(dest, fresh, old)
 }
 
 // placeFile is place with the content of a file.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -220,7 +221,7 @@ func (r *replacing) content() (string, error) {
 	if r.encoding == "" {
 		return string(b), nil
 	}
-	return decode(b, r.encoding)
+	return pycodec.Decode(b, r.encoding)
 }
 
 func (r *replacing) compile(pattern string) (*pyre.Regexp, error) {
@@ -341,7 +342,7 @@ func (r *replacing) bytesOf(content string) ([]byte, error) {
 	if r.encoding == "" {
 		return []byte(content), nil
 	}
-	return encode(content, r.encoding, "strict")
+	return pycodec.Encode(content, r.encoding, "strict")
 }
 
 // write puts the new content into the file: into the same file, so that hard links see it, unless the caller wants another one.

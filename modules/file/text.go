@@ -10,70 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/difflib"
-	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/internal/pycodec"
 )
-
-// text is bytes as text, which must be UTF-8. The error is Python's.
-func text(b []byte) (string, error) {
-	if utf8.Valid(b) {
-		return string(b), nil
-	}
-	return "", undecodable(b)
-}
-
-// undecodable is the error of a strict decoder about bytes that are no UTF-8.
-func undecodable(b []byte) error {
-	at := 0
-	for at < len(b) {
-		r, size := utf8.DecodeRune(b[at:])
-		if r == utf8.RuneError && size <= 1 {
-			break
-		}
-		at += size
-	}
-	length, reason := faulty(b[at:])
-	if length == 1 {
-		return &modules.PythonError{Type: "UnicodeDecodeError", Msg: fmt.Sprintf(
-			"'utf-8' codec can't decode byte 0x%02x in position %d: %s", b[at], at, reason)}
-	}
-	return &modules.PythonError{Type: "UnicodeDecodeError", Msg: fmt.Sprintf(
-		"'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+length-1, reason)}
-}
-
-// faulty is the length of the faulty sequence at the beginning and what is wrong with it.
-func faulty(b []byte) (int, string) {
-	need, low, high := 0, byte(0x80), byte(0xbf)
-	switch c := b[0]; {
-	case c >= 0xc2 && c <= 0xdf:
-		need = 1
-	case c >= 0xe0 && c <= 0xef:
-		need = 2
-		if c == 0xe0 {
-			low = 0xa0
-		} else if c == 0xed {
-			high = 0x9f
-		}
-	case c >= 0xf0 && c <= 0xf4:
-		need = 3
-		if c == 0xf0 {
-			low = 0x90
-		} else if c == 0xf4 {
-			high = 0x8f
-		}
-	default:
-		return 1, "invalid start byte"
-	}
-	for n := 1; n <= need; n++ {
-		if n == len(b) {
-			return n, "unexpected end of data"
-		}
-		if b[n] < low || b[n] > high {
-			return n, "invalid continuation byte"
-		}
-		low, high = 0x80, 0xbf
-	}
-	return 1, "invalid start byte"
-}
 
 // isBinary tells whether a block of a file is not text (salt.utils.stringutils.is_binary).
 func isBinary(block []byte) bool {
@@ -83,7 +21,7 @@ func isBinary(block []byte) bool {
 	if bytes.IndexByte(block, 0) >= 0 {
 		return true
 	}
-	wide := utf8.Valid(block) || strings.HasSuffix(undecodable(block).Error(), "unexpected end of data")
+	wide := utf8.Valid(block) || strings.HasSuffix(pycodec.Undecodable(block).Error(), "unexpected end of data")
 	odd := 0
 	for _, c := range block {
 		if (c < 32 || c > 126) && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\b' && (!wide || c < 128 || c == 255) {

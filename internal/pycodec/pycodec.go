@@ -1,6 +1,6 @@
-//go:build unix
-
-package file
+// Package pycodec is Python's encodings of text, with Python's names and errors: str.encode and bytes.decode of UTF-8, UTF-16,
+// UTF-32, ASCII, Latin-1 and its two usual variants. Others are unknown encodings.
+package pycodec
 
 import (
 	"encoding/binary"
@@ -60,8 +60,8 @@ func codecOf(name string) (codec, error) {
 	return codec{}, &modules.PythonError{Type: "LookupError", Msg: "unknown encoding: " + name}
 }
 
-// encode is str.encode. errors is "strict", "ignore", "replace", "backslashreplace" or "xmlcharrefreplace".
-func encode(s, encoding, errors string) ([]byte, error) {
+// Encode is str.encode. errors is "strict", "ignore", "replace", "backslashreplace" or "xmlcharrefreplace".
+func Encode(s, encoding, errors string) ([]byte, error) {
 	c, err := codecOf(encoding)
 	if err != nil {
 		return nil, err
@@ -147,8 +147,8 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// decode is bytes.decode, strict.
-func decode(b []byte, encoding string) (string, error) {
+// Decode is bytes.decode, strict.
+func Decode(b []byte, encoding string) (string, error) {
 	c, err := codecOf(encoding)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func decode(b []byte, encoding string) (string, error) {
 		if c.mark {
 			b = []byte(strings.TrimPrefix(string(b), "\ufeff"))
 		}
-		return text(b)
+		return UTF8(b)
 	case 2, 4:
 		return c.decodeWide(b)
 	}

@@ -1,0 +1,11 @@
+//go:build unix
+
+package hosts
+
+import (
+	"testing"
+
+	"github.com/brine-salt/brine/modules/modulestest"
+)
+
+func TestModule(t *testing.T) { modulestest.Run(t, Module) }
