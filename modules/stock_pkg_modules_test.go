@@ -10,15 +10,17 @@ import (
 	"github.com/brine-salt/brine/modules/debianservice"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
 	"github.com/brine-salt/brine/modules/gentooservice"
+	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
 	"github.com/brine-salt/brine/modules/systemdservice"
+	"github.com/brine-salt/brine/modules/virtualenvmod"
 	"github.com/brine-salt/brine/modules/yumpkg"
 )
 
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, yumpkg.Module,
+		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
 	}
 }

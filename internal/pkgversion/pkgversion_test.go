@@ -126,3 +126,17 @@ func FuzzVersionsAreOrdered(f *testing.F) {
 		}
 	})
 }
+
+func TestPython(t *testing.T) {
+	list := []string{"nonsense", "1.0.dev1", "1.0a1.dev2", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0.post1", "1.0-2", "1.1", "1.10", "1!0.1"}
+	for i, a := range list {
+		for j, b := range list {
+			if got := Python(a, b); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("Python(%q, %q) = %d", a, b, got)
+			}
+		}
+	}
+	if Python("1.0", "1.0.0") != 0 || Python("V1.0", "1") != 0 {
+		t.Error("zeros at the end count")
+	}
+}

@@ -1,0 +1,406 @@
+package pip
+
+import "github.com/brine-salt/brine/modules"
+
+func init() { modules.Register(Module) }
+
+// Module is Salt's "pip": packages of Python.
+var Module = &modules.Module{Name: "pip", Doc: `Packages of Python.`, Funcs: []modules.Def{
+	{Name: "freeze", Doc: `List installed packages as requirements.
+
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+use_vt
+    Show the output as it comes.
+env_vars
+    Environment variables for pip.
+
+CLI Example:
+
+    salt '*' pip.freeze bin_env=/home/code/path/to/virtualenv
+`, Params: []modules.Param{
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "env_vars", Optional: true},
+	}, Kwargs: "kwargs", Run: freezeRun},
+	{Name: "install", Doc: `Install packages, and return what pip said.
+
+pkgs
+    The packages: a list, or text with commas between them.
+requirements
+    Requirement files, also of the file server.
+bin_env
+    A virtual environment, its python or its pip.
+use_wheel
+    Prefer wheels (old versions of pip).
+no_use_wheel
+    Use no wheels (old versions of pip).
+log
+    A file for the log of pip.
+proxy
+    A proxy; False for none.
+timeout
+    How long to wait for the network, in seconds.
+editable
+    Sources that are installed in place.
+find_links
+    Pages or directories with packages.
+index_url
+    The address of the index.
+extra_index_url
+    The address of a further index.
+no_index
+    Use no index.
+mirrors
+    Mirrors (old versions of pip).
+build
+    The directory to unpack in.
+target
+    The directory to install into.
+download
+    Only download, into this directory.
+download_cache
+    The directory of the cache.
+source
+    The directory for editable sources.
+upgrade
+    Upgrade packages that are installed.
+force_reinstall
+    Install packages again that are installed.
+ignore_installed
+    Take no notice of installed packages.
+exists_action
+    What to do with a path that is there: s(witch), i(gnore), w(ipe), b(ackup).
+no_deps
+    Leave out what the packages need.
+no_install
+    Only download and unpack.
+no_download
+    Only install what was downloaded.
+global_options
+    Options for setup.py.
+install_options
+    Options for setup.py install.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+pre_releases
+    Also take releases that are not final.
+cert
+    A file with certificates of authorities.
+allow_all_external
+    Also take packages from elsewhere.
+allow_external
+    Packages that may come from elsewhere.
+allow_unverified
+    Packages that may come unverified.
+process_dependency_links
+    Follow links of packages.
+saltenv
+    The environment of the file server.
+env_vars
+    Environment variables for pip.
+use_vt
+    Show the output as it comes.
+trusted_host
+    A host that needs no valid certificate.
+no_cache_dir
+    Use no cache.
+extra_args
+    Further options.
+cache_dir
+    The directory of the cache.
+no_binary
+    Packages that must be built from source.
+disable_version_check
+    Do not look for a newer pip.
+
+CLI Example:
+
+    salt '*' pip.install <package>,<package2>
+    salt '*' pip.install requirements=/path/to/requirements.txt bin_env=/path/to/virtualenv
+    salt '*' pip.install <package> index_url=https://index.example.org/simple upgrade=True
+`, Params: []modules.Param{
+		{Name: "pkgs", Optional: true},
+		{Name: "requirements", Optional: true},
+		{Name: "bin_env", Optional: true},
+		{Name: "use_wheel", Default: false, Type: modules.Bool},
+		{Name: "no_use_wheel", Default: false, Type: modules.Bool},
+		{Name: "log", Optional: true},
+		{Name: "proxy", Optional: true},
+		{Name: "timeout", Optional: true},
+		{Name: "editable", Optional: true},
+		{Name: "find_links", Optional: true},
+		{Name: "index_url", Optional: true},
+		{Name: "extra_index_url", Optional: true},
+		{Name: "no_index", Default: false, Type: modules.Bool},
+		{Name: "mirrors", Optional: true},
+		{Name: "build", Optional: true},
+		{Name: "target", Optional: true},
+		{Name: "download", Optional: true},
+		{Name: "download_cache", Optional: true},
+		{Name: "source", Optional: true},
+		{Name: "upgrade", Default: false, Type: modules.Bool},
+		{Name: "force_reinstall", Default: false, Type: modules.Bool},
+		{Name: "ignore_installed", Default: false, Type: modules.Bool},
+		{Name: "exists_action", Optional: true},
+		{Name: "no_deps", Default: false, Type: modules.Bool},
+		{Name: "no_install", Default: false, Type: modules.Bool},
+		{Name: "no_download", Default: false, Type: modules.Bool},
+		{Name: "global_options", Optional: true},
+		{Name: "install_options", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "pre_releases", Default: false, Type: modules.Bool},
+		{Name: "cert", Optional: true},
+		{Name: "allow_all_external", Default: false, Type: modules.Bool},
+		{Name: "allow_external", Optional: true},
+		{Name: "allow_unverified", Optional: true},
+		{Name: "process_dependency_links", Default: false, Type: modules.Bool},
+		{Name: "saltenv", Default: "base", Type: modules.String},
+		{Name: "env_vars", Optional: true},
+		{Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "trusted_host", Optional: true},
+		{Name: "no_cache_dir", Default: false, Type: modules.Bool},
+		{Name: "extra_args", Optional: true},
+		{Name: "cache_dir", Optional: true},
+		{Name: "no_binary", Optional: true},
+		{Name: "disable_version_check", Default: false, Type: modules.Bool},
+	}, Kwargs: "kwargs", Run: install},
+	{Name: "is_installed", Doc: `Tell whether a package is installed.
+
+pkgname
+    The package.
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+
+CLI Example:
+
+    salt '*' pip.is_installed salt
+`, Params: []modules.Param{
+		{Name: "pkgname"},
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+	}, Run: isInstalled},
+	{Name: "list", Python: "list_", Doc: `List installed packages with their versions.
+
+prefix
+    Only packages whose name begins with this.
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+env_vars
+    Environment variables for pip.
+
+CLI Example:
+
+    salt '*' pip.list
+    salt '*' pip.list prefix=salt
+`, Params: []modules.Param{
+		{Name: "prefix", Optional: true},
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "env_vars", Optional: true},
+	}, Kwargs: "kwargs", Run: list},
+	{Name: "list_all_versions", Doc: `List the versions of a package that the index has, None if there is none.
+
+pkg
+    The package.
+bin_env
+    A virtual environment, its python or its pip.
+include_alpha
+    Also alpha versions.
+include_beta
+    Also beta versions.
+include_rc
+    Also release candidates.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+index_url
+    The address of the index.
+extra_index_url
+    The address of a further index.
+
+CLI Example:
+
+    salt '*' pip.list_all_versions <package>
+    salt '*' pip.list_all_versions <package> include_rc=True
+`, Params: []modules.Param{
+		{Name: "pkg"},
+		{Name: "bin_env", Optional: true},
+		{Name: "include_alpha", Default: false, Type: modules.Bool},
+		{Name: "include_beta", Default: false, Type: modules.Bool},
+		{Name: "include_rc", Default: false, Type: modules.Bool},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "index_url", Optional: true},
+		{Name: "extra_index_url", Optional: true},
+	}, Run: listAllVersions},
+	{Name: "list_freeze_parse", Doc: `List installed packages with their versions, from pip freeze.
+
+prefix
+    Only packages whose name begins with this.
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+env_vars
+    Environment variables for pip.
+
+CLI Example:
+
+    salt '*' pip.list_freeze_parse salt
+`, Params: []modules.Param{
+		{Name: "prefix", Optional: true},
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "env_vars", Optional: true},
+	}, Kwargs: "kwargs", Run: listFreezeParse},
+	{Name: "list_upgrades", Doc: `List packages that can be upgraded, with the new versions.
+
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+
+CLI Example:
+
+    salt '*' pip.list_upgrades
+`, Params: []modules.Param{
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+	}, Run: listUpgrades},
+	{Name: "normalize", Doc: `Return the name of a package as names are compared.
+
+name
+    The name of a package.
+
+CLI Example:
+
+    salt '*' pip.normalize Foo.Bar_baz
+`, Params: []modules.Param{{Name: "name"}}, Run: normalizeRun},
+	{Name: "uninstall", Doc: `Remove packages, and return what pip said.
+
+pkgs
+    The packages: a list, or text with commas between them.
+requirements
+    Requirement files, also of the file server.
+bin_env
+    A virtual environment, its python or its pip.
+log
+    A file for the log of pip.
+proxy
+    A proxy; False for none.
+timeout
+    How long to wait for the network, in seconds.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+saltenv
+    The environment of the file server.
+use_vt
+    Show the output as it comes.
+extra_args
+    Further options.
+
+CLI Example:
+
+    salt '*' pip.uninstall <package>,<package2>
+    salt '*' pip.uninstall requirements=/path/to/requirements.txt
+`, Params: []modules.Param{
+		{Name: "pkgs", Optional: true},
+		{Name: "requirements", Optional: true},
+		{Name: "bin_env", Optional: true},
+		{Name: "log", Optional: true},
+		{Name: "proxy", Optional: true},
+		{Name: "timeout", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "saltenv", Default: "base", Type: modules.String},
+		{Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "extra_args", Optional: true},
+	}, Run: uninstall},
+	{Name: "upgrade", Doc: `Upgrade all packages, and return what changed.
+
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+use_vt
+    Show the output as it comes.
+
+CLI Example:
+
+    salt '*' pip.upgrade
+`, Params: []modules.Param{
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "use_vt", Default: false, Type: modules.Bool},
+	}, Run: upgrade},
+	{Name: "upgrade_available", Doc: `Tell whether there is a newer version of a package.
+
+pkg
+    The package.
+bin_env
+    A virtual environment, its python or its pip.
+user
+    The user to work as.
+cwd
+    The directory to work in.
+
+CLI Example:
+
+    salt '*' pip.upgrade_available <package>
+`, Params: []modules.Param{
+		{Name: "pkg"},
+		{Name: "bin_env", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "cwd", Optional: true},
+	}, Run: upgradeAvailable},
+	{Name: "version", Doc: `Return the version of pip.
+
+bin_env
+    A virtual environment, its python or its pip.
+cwd
+    The directory to work in.
+user
+    The user to work as.
+
+CLI Example:
+
+    salt '*' pip.version
+    salt '*' pip.version bin_env=/path/to/virtualenv
+`, Params: []modules.Param{
+		{Name: "bin_env", Optional: true},
+		{Name: "cwd", Optional: true},
+		{Name: "user", Optional: true},
+	}, Run: versionRun},
+}}
