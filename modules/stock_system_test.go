@@ -5,6 +5,7 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/aliases"
+	"github.com/brine-salt/brine/modules/at"
 	"github.com/brine-salt/brine/modules/cron"
 	"github.com/brine-salt/brine/modules/disk"
 	"github.com/brine-salt/brine/modules/groupadd"
@@ -25,6 +26,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }
