@@ -8,22 +8,20 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 	_ "github.com/lib/pq"
 
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners/mysql"
 	"github.com/brine-salt/brine/modules/returners/postgres"
@@ -34,96 +32,6 @@ import (
 // The differential test of the returners that keep returns in a server: a real one, on loopback and with its data in a temporary
 // directory, is filled by stock Salt and by ours, and what is in it is compared. BRINE_SALT_3007 names stock's virtual
 // environment; where that lacks a client library, only our side is tested.
-
-// program finds a program, also in the directories of Debian's PostgreSQL.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-	for _, path := range append(found, "/usr/sbin/"+name, "/usr/bin/"+name) {
-		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("%s is not installed", name)
-	return ""
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-// serverDir is a temporary directory that belongs to a user.
-func serverDir(t *testing.T, owner string) (dir string, cred *syscall.Credential) {
-	t.Helper()
-	dir = shortDir(t)
-	u, err := user.Lookup(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(dir, uid, gid); err != nil {
-		t.Fatal(err)
-	}
-	return dir, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-}
-
-func run(t *testing.T, cred *syscall.Credential, args ...string) {
-	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, out)
-	}
-}
-
-// serve starts a server and ends it with the test.
-func serve(t *testing.T, cred *syscall.Credential, sig os.Signal, args ...string) {
-	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the server said:\n%s", log.String())
-		}
-	})
-}
-
-// until tries something until it works.
-func until(t *testing.T, what string, try func(ctx context.Context) error) {
-	t.Helper()
-	var err error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		err = try(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-	}
-	t.Fatalf("%s: %v", what, err)
-}
 
 type question struct {
 	Returner string         `json:"returner"`
@@ -308,16 +216,16 @@ func exec1(t *testing.T, db *sql.DB, statements ...string) {
 }
 
 func TestRedis(t *testing.T) {
-	path := program(t, "redis-server")
-	port := freePort(t)
+	path := testserver.Program(t, "redis-server")
+	port := testserver.Port(t)
 	dir := shortDir(t)
-	serve(t, nil, syscall.SIGTERM, path, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--requirepass", "secret")
+	testserver.Start(t, nil, syscall.SIGTERM, path, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--requirepass", "secret")
 	cli := func(args ...string) (string, error) {
 		args = append([]string{"-p", port, "-a", "secret", "--no-auth-warning"}, args...)
-		b, err := exec.Command(program(t, "redis-cli"), args...).Output()
+		b, err := exec.Command(testserver.Program(t, "redis-cli"), args...).Output()
 		return strings.TrimSpace(string(b)), err
 	}
-	until(t, "redis", func(context.Context) error {
+	testserver.Until(t, "redis", func(context.Context) error {
 		if out, err := cli("ping"); err != nil || out != "PONG" {
 			return fmt.Errorf("%s, %w", out, err)
 		}
@@ -350,19 +258,13 @@ func TestRedis(t *testing.T) {
 }
 
 func TestMySQL(t *testing.T) {
-	server := program(t, "mariadbd")
-	install := program(t, "mariadb-install-db")
-	dir, cred := serverDir(t, "mysql")
-	data := filepath.Join(dir, "data")
-	run(t, cred, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
-	port := freePort(t)
-	serve(t, cred, syscall.SIGTERM, server, "--no-defaults", "--datadir="+data, "--port="+port, "--bind-address=127.0.0.1", "--socket="+dir+"/s", "--skip-name-resolve", "--pid-file="+dir+"/pid")
-	db, err := sql.Open("mysql", "root@unix("+dir+"/s)/")
+	socket, port := testserver.MariaDB(t)
+	db, err := sql.Open("mysql", "root@unix("+socket+")/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	until(t, "mariadb", db.PingContext)
+	testserver.Until(t, "mariadb", db.PingContext)
 	exec1(t, db, "CREATE DATABASE salt CHARACTER SET utf8mb4", "CREATE USER salt@'127.0.0.1' IDENTIFIED BY 'p''w'", "GRANT ALL ON salt.* TO salt@'127.0.0.1'",
 		"CREATE TABLE salt.jids (jid varchar(255) NOT NULL, `load` mediumtext NOT NULL, UNIQUE KEY jid (jid)) ENGINE=InnoDB",
 		"CREATE TABLE salt.salt_returns (fun varchar(50) NOT NULL, jid varchar(255) NOT NULL, `return` mediumtext NOT NULL, id varchar(255) NOT NULL, "+
@@ -381,12 +283,7 @@ func TestMySQL(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	initdb, server := program(t, "initdb"), program(t, "postgres")
-	dir, cred := serverDir(t, "postgres")
-	data := filepath.Join(dir, "data")
-	run(t, cred, initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
-	port := freePort(t)
-	serve(t, cred, syscall.SIGINT, server, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir, "-F")
+	port := testserver.Postgres(t)
 	for _, kind := range []string{"postgres", "pgjsonb"} {
 		t.Run(kind, func(t *testing.T) {
 			open := func(name string) *sql.DB {
@@ -398,7 +295,7 @@ func TestPostgres(t *testing.T) {
 				return db
 			}
 			admin := open("postgres")
-			until(t, "postgres", admin.PingContext)
+			testserver.Until(t, "postgres", admin.PingContext)
 			exec1(t, admin, "CREATE DATABASE salt_"+kind)
 			db := open("salt_" + kind)
 			column, m, password := "text", postgres.Module, "passwd"

@@ -10,10 +10,11 @@ import (
 
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/master/store/sqlstore"
 	"github.com/brine-salt/brine/master/store/storetest"
 )
 
-func open(t testing.TB, path string) *sqlite.Store {
+func open(t testing.TB, path string) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlite.Open(path)
 	if err != nil {

@@ -291,3 +291,58 @@ func badNames(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 }
+
+// Shared lets several masters, each with its own connection to one database, do the same things at once: every job is taken by one
+// of them, every return is the first for one of them, and none is lost. It closes the stores.
+func Shared(t *testing.T, masters []store.Store) {
+	const jobs, minions = 20, 10
+	defer func() {
+		for _, s := range masters {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	var taken, first atomic.Int64
+	var wg sync.WaitGroup
+	for i, s := range masters {
+		wg.Go(func() {
+			for n := range jobs {
+				j := job(n)
+				j.Minions = nil
+				err := s.SaveJob(t.Context(), j)
+				switch {
+				case err == nil:
+					taken.Add(1)
+				case !errors.Is(err, store.ErrExists):
+					t.Error(err)
+				}
+				if err := s.AddMinions(t.Context(), j.JID, []string{fmt.Sprintf("of-master-%d", i)}); err != nil {
+					t.Error(err)
+				}
+				for m := range minions {
+					ok, err := s.SaveReturn(t.Context(), ret(j, fmt.Sprintf("m%d", m), int64(i)))
+					if err != nil {
+						t.Error(err)
+					}
+					if ok {
+						first.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() != jobs || first.Load() != jobs*minions {
+		t.Errorf("%d jobs were taken and %d returns were first, want %d and %d", taken.Load(), first.Load(), jobs, jobs*minions)
+	}
+	for n := range jobs {
+		j, err := masters[n%len(masters)].Job(t.Context(), job(n).JID)
+		if err != nil || len(j.Minions) != len(masters) {
+			t.Errorf("job %d has minions %v (%v)", n, j.Minions, err)
+		}
+		if r, err := masters[n%len(masters)].Returns(t.Context(), job(n).JID); err != nil || len(r) != minions {
+			t.Errorf("job %d has %d returns (%v)", n, len(r), err)
+		}
+	}
+}

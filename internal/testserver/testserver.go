@@ -1,0 +1,147 @@
+//go:build linux
+
+// Package testserver starts servers for tests: real ones, from the distribution's packages, on loopback and with their data in a
+// temporary directory. They end with the test. Only tests import it.
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/prereq"
+)
+
+// Program finds a program, also in the directories of Debian's PostgreSQL.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	for _, path := range append(found, "/usr/sbin/"+name, "/usr/bin/"+name) {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	prereq.Missing(t, "the program "+name)
+	return ""
+}
+
+// Port is a free port of loopback.
+func Port(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// Dir is a temporary directory with a short name, for sockets. It belongs to owner, "" being this process's user.
+func Dir(t testing.TB, owner string) (dir string, cred *syscall.Credential) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "brine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if owner == "" {
+		return dir, nil
+	}
+	prereq.Root(t)
+	u, err := user.Lookup(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	if err := os.Chown(dir, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	return dir, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// Run runs a program as a user.
+func Run(t testing.TB, cred *syscall.Credential, args ...string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+}
+
+// Start starts a server and ends it with the test by a signal.
+func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the server said:\n%s", log.String())
+		}
+	})
+}
+
+// Until tries something until it works.
+func Until(t testing.TB, what string, try func(ctx context.Context) error) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		err = try(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+// MariaDB starts MariaDB: root without a password on the socket, and on a port of 127.0.0.1. Wait for it with Until.
+func MariaDB(t testing.TB) (socket, port string) {
+	t.Helper()
+	server, install := Program(t, "mariadbd"), Program(t, "mariadb-install-db")
+	dir, cred := Dir(t, "mysql")
+	data := filepath.Join(dir, "data")
+	Run(t, cred, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
+	port = Port(t)
+	Start(t, cred, syscall.SIGTERM, server, "--no-defaults", "--datadir="+data, "--port="+port, "--bind-address=127.0.0.1", "--socket="+dir+"/s",
+		"--skip-name-resolve", "--pid-file="+dir+"/pid")
+	return dir + "/s", port
+}
+
+// Postgres starts PostgreSQL: the user postgres without a password on a port of 127.0.0.1. Wait for it with Until.
+func Postgres(t testing.TB) (port string) {
+	t.Helper()
+	initdb, server := Program(t, "initdb"), Program(t, "postgres")
+	dir, cred := Dir(t, "postgres")
+	data := filepath.Join(dir, "data")
+	Run(t, cred, initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+	port = Port(t)
+	Start(t, cred, syscall.SIGINT, server, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir, "-F")
+	return port
+}

@@ -1,0 +1,406 @@
+// Package sqlstore keeps jobs and returns in a database of SQL. What differs between databases is a Dialect; packages sqlite,
+// postgres and mysql have one each, with its driver. Several masters may use one database server at once.
+//
+// Writes of many goroutines share a transaction, so a thousand returns at once cost a few synchronisations of the disk, not a
+// thousand.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// Version is the schema's that this package writes.
+const Version = 1
+
+// Dialect is what differs between databases.
+type Dialect struct {
+	// Schema are the statements that make the tables job (jid, created, body) and ret (jid, id, received, body) where they are
+	// missing. created and received are microseconds since 1970, body is msgpack.
+	Schema []string
+	// Version and SetVersion read and write the version of the schema; Version gives 0 for an empty database.
+	Version    func(*sql.DB) (int, error)
+	SetVersion func(*sql.DB, int) error
+	// Numbered is set where parameters are $1, $2, … and not question marks.
+	Numbered bool
+	// Text is how the database takes ids, which may be any text; nil is as they are.
+	Text func(string) any
+	// Insert and Ignore stand before INTO and behind the values of an insert that shall do nothing when the row is there.
+	Insert, Ignore string
+	// ForUpdate locks a row that is going to be changed.
+	ForUpdate string
+	// Retry says that a transaction failed for what another one did, and may succeed when it is run again.
+	Retry func(error) bool
+}
+
+// text is an id as a parameter.
+func (d *Dialect) text(s string) any {
+	if d.Text != nil {
+		return d.Text(s)
+	}
+	return s
+}
+
+// sql gives a statement its parameters as the database writes them.
+func (d *Dialect) sql(text string) string {
+	if !d.Numbered {
+		return text
+	}
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(text, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+// maxBatch is how many writes share one transaction.
+const maxBatch = 256
+
+// maxTries is how often a transaction is begun that others disturb.
+const maxTries = 10
+
+// Store is an open database. See store.Store for its methods.
+type Store struct {
+	db     *sql.DB
+	d      Dialect
+	writes chan write
+
+	once sync.Once
+	stop chan struct{}
+	wg   sync.WaitGroup
+	err  error // of closing
+}
+
+var _ store.Store = (*Store)(nil)
+
+// write is a change that waits for its transaction; do is called by the writer only.
+type write struct {
+	do   func(*sql.Tx) error
+	done chan error
+}
+
+// Open prepares a database and starts the writer. Close the store after the master ended; it closes the database.
+func Open(db *sql.DB, d Dialect) (*Store, error) {
+	version, err := d.Version(db)
+	if err == nil && version > Version {
+		err = fmt.Errorf("its version is %d, newer than %d", version, Version)
+	}
+	for _, statement := range d.Schema {
+		if err == nil {
+			_, err = db.Exec(statement)
+		}
+	}
+	if err == nil && version < Version {
+		err = d.SetVersion(db, Version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, d: d, writes: make(chan write, maxBatch), stop: make(chan struct{})}
+	s.wg.Go(s.writer)
+	return s, nil
+}
+
+// Close writes what waits and closes the database.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		close(s.stop)
+		s.wg.Wait()
+		s.err = s.db.Close()
+	})
+	return s.err
+}
+
+var errClosed = errors.New("job store is closed")
+
+// update runs a change in the writer's next transaction and waits for the commit.
+func (s *Store) update(ctx context.Context, do func(*sql.Tx) error) error {
+	w := write{do, make(chan error, 1)}
+	select {
+	case s.writes <- w:
+	case <-s.stop:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	// Once queued, the change happens: its outcome must be known even if ctx ends meanwhile.
+	select {
+	case err := <-w.done:
+		return err
+	case <-s.stop:
+	}
+	s.wg.Wait()
+	select {
+	case err := <-w.done:
+		return err
+	default:
+		return errClosed
+	}
+}
+
+func (s *Store) writer() {
+	for {
+		select {
+		case w := <-s.writes:
+			s.commit(s.collect(w))
+		case <-s.stop:
+			for {
+				select {
+				case w := <-s.writes:
+					s.commit(s.collect(w))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// collect takes what else waits already.
+func (s *Store) collect(w write) []write {
+	batch := []write{w}
+	for len(batch) < maxBatch {
+		select {
+		case w := <-s.writes:
+			batch = append(batch, w)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs a batch in one transaction. A change whose statement fails is undone alone (savepoint); a failing commit
+// fails all.
+func (s *Store) commit(batch []write) {
+	results := make([]error, len(batch))
+	err := s.transact(batch, results)
+	for try := 1; err != nil && try < maxTries && s.d.Retry != nil && s.d.Retry(err); try++ {
+		time.Sleep(time.Duration(try) * time.Millisecond)
+		err = s.transact(batch, results)
+	}
+	for i, w := range batch {
+		if err != nil {
+			w.done <- err
+		} else {
+			w.done <- results[i]
+		}
+	}
+}
+
+func (s *Store) transact(batch []write, results []error) error {
+	tx, err := s.db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for i, w := range batch {
+		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
+			return err
+		}
+		if results[i] = w.do(tx); results[i] != nil {
+			if s.d.Retry != nil && s.d.Retry(results[i]) {
+				return results[i] // the database has ended the whole transaction
+			}
+			if _, err := tx.Exec("ROLLBACK TO SAVEPOINT one"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec("RELEASE SAVEPOINT one"); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// SaveJob implements store.Store.
+func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
+	body, err := packJob(j)
+	if err != nil {
+		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
+	}
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore), s.d.text(j.JID), j.Created.UnixMicro(), body)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, store.ErrExists)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
+	}
+	return nil
+}
+
+// AddMinions implements store.Store.
+func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error {
+	err := s.update(ctx, func(tx *sql.Tx) error {
+		var body []byte
+		var created int64
+		err := tx.QueryRow(s.d.sql("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &body)
+		if errors.Is(err, sql.ErrNoRows) {
+			return store.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		j, err := unpackJob(jid, created, body)
+		if err != nil {
+			return err
+		}
+		j.Minions = store.Union(j.Minions, ids)
+		if body, err = packJob(j); err != nil {
+			return err
+		}
+		_, err = tx.Exec(s.d.sql("UPDATE job SET body = ? WHERE jid = ?"), body, s.d.text(jid))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot add minions to job %s: %w", jid, err)
+	}
+	return nil
+}
+
+// SaveReturn implements store.Store.
+func (s *Store) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
+	body, err := packReturn(r)
+	if err != nil {
+		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
+	}
+	var n int64
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		res, err := tx.Exec(s.d.sql(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore), s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
+	}
+	return n > 0, nil
+}
+
+// Job implements store.Store.
+func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
+	var body []byte
+	var created int64
+	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT created, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
+	}
+	return unpackJob(jid, created, body)
+}
+
+// Returns implements store.Store.
+func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error) {
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id"), s.d.text(jid))
+	if err != nil {
+		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+	}
+	defer rows.Close()
+	var out []store.Return
+	for rows.Next() {
+		var id string
+		var received int64
+		var body []byte
+		if err := rows.Scan(&id, &received, &body); err != nil {
+			return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+		}
+		r, err := unpackReturn(jid, id, received, body)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+	}
+	return out, nil
+}
+
+// Jobs implements store.Store.
+func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
+	if f.Limit <= 0 {
+		f.Limit = store.DefaultLimit
+	}
+	since, before := int64(-1<<63), int64(1<<63-1)
+	if !f.Since.IsZero() {
+		since = f.Since.UnixMicro()
+	}
+	if !f.Before.IsZero() {
+		before = f.Before.UnixMicro()
+	}
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, body, "+
+		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
+		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.text(f.Minion), since, before)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list jobs: %w", err)
+	}
+	defer rows.Close()
+	var out []store.Job
+	for len(out) < f.Limit && rows.Next() {
+		var jid string
+		var created int64
+		var body []byte
+		var returned bool
+		if err := rows.Scan(&jid, &created, &body, &returned); err != nil {
+			return nil, fmt.Errorf("cannot list jobs: %w", err)
+		}
+		j, err := unpackJob(jid, created, body)
+		if err != nil {
+			return nil, err
+		}
+		if f.Minion == "" || returned || contains(j.Minions, f.Minion) {
+			out = append(out, j)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("cannot list jobs: %w", err)
+	}
+	return out, nil
+}
+
+// Purge implements store.Store.
+func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
+	var n int64
+	err := s.update(ctx, func(tx *sql.Tx) error {
+		us := before.UnixMicro()
+		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?)"), us); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE received < ? AND jid NOT IN (SELECT jid FROM job)"), us); err != nil {
+			return err
+		}
+		r, err := tx.Exec(s.d.sql("DELETE FROM job WHERE created < ?"), us)
+		if err != nil {
+			return err
+		}
+		n, err = r.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("cannot forget old jobs: %w", err)
+	}
+	return int(n), nil
+}
