@@ -50,7 +50,7 @@ test: vet
 # Real Salt of three lines against ours. The first run downloads Salt from the Python package index (needs python3 with venv).
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 60m -parallel 4 -tags interop ./interop ./modules ./modules/execplugin ./minion/grains ./protocol/transport/...
+	$(GO) test -count=1 -timeout 60m -parallel 4 -tags interop ./interop ./master/store/... ./minion/grains ./modules ./modules/execplugin ./modules/returners ./protocol/transport/...
 
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
 bench:

@@ -130,6 +130,8 @@ func TestFences(t *testing.T) {
 		{"github.com/spf13/viper", "cmd"},
 		{"github.com/spf13/pflag", "cmd"},
 		{"modernc.org/sqlite", "master modules/returners/sqlite3"},
+		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
+		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/returners/mysql"},
 	}
 	for _, p := range list(t, "linux", "./...") {
 		for _, imp := range p.Imports {
