@@ -250,6 +250,10 @@ func printable(v any) (any, error) {
 	case *pyobj.Dict:
 		return printDict(v, true, 0)
 	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
+		if l, ok := v.(*pyobj.List); ok && len(l.Items) > 0 && pyobj.TypeName(l.Items[0]) == "_GroupTuple" {
+			// Salt makes a new tuple of each class it meets; this class wants its parts one by one.
+			return nil, raised("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
+		}
 		if !holdsDict(v, 0) {
 			return v, nil
 		}

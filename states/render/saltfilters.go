@@ -158,7 +158,7 @@ func textFilter(name string) jinja.Filter {
 	case "yaml_dquote":
 		return plainFilter(func(v any) (any, error) {
 			s, err := jinja.Str(v)
-			return doubleQuoted(s), err
+			return asciiQuoted(s), err
 		})
 	case "yaml_squote":
 		return plainFilter(func(v any) (any, error) {
@@ -169,11 +169,29 @@ func textFilter(name string) jinja.Filter {
 		return plainFilter(yamlEncode)
 	case "uuid":
 		return plainFilter(func(v any) (any, error) {
-			s, err := jinja.Str(v)
-			return uuid5(s), err
+			b, err := bytesArg(v)
+			return uuid5(string(b)), err
 		})
 	}
 	return nil
+}
+
+// asciiQuoted is a double quoted YAML scalar in which everything beyond ASCII is escaped.
+func asciiQuoted(s string) string {
+	var b strings.Builder
+	for _, c := range doubleQuoted(s) {
+		switch {
+		case c < utf8.RuneSelf:
+			b.WriteRune(c)
+		case c <= 0xff:
+			fmt.Fprintf(&b, `\x%02X`, c)
+		case c <= 0xffff:
+			fmt.Fprintf(&b, `\u%04X`, c)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, c)
+		}
+	}
+	return b.String()
 }
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
@@ -403,7 +421,7 @@ func randomHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 func yamlEncode(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
-		return doubleQuoted(x), nil
+		return asciiQuoted(x), nil
 	case nil, bool, int64, float64, *big.Int:
 		s, err := yaml.MarshalStyle(x, yaml.Style{Flow: yaml.FlowAll})
 		return strings.TrimSuffix(strings.TrimSuffix(s, "...\n"), "\n"), err
@@ -797,8 +815,11 @@ func randomSample(name string) jinja.Filter {
 		if seed := args[len(args)-1]; seed == nil {
 			picks = rand.Perm(len(items))[:n]
 		} else {
-			// Python hashes a text differently in every process; here the same seed always gives the same choice.
-			r, err := pyrandom.New(pyobj.Plain(seed))
+			b, err := bytesArg(seed)
+			if err != nil {
+				return nil, raised("TypeError", "object supporting the buffer API required")
+			}
+			r, err := pyrandom.New(digest(hashname.New("sha512"), b))
 			if err != nil {
 				return nil, raised("TypeError", err.Error())
 			}

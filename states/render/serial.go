@@ -200,7 +200,7 @@ func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	case []byte:
 		text = string(x)
 	default:
-		return nil, &jinja.Error{Kind: "TemplateRuntimeError", Msg: "Unable to load yaml from " + pyobj.Str(v)}
+		return nil, raised("TypeError", "a string or stream input is required")
 	}
 	data, err := yaml.ParseObject([]byte(text), "<unicode string>", false)
 	var e *yaml.Error

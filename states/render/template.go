@@ -349,6 +349,8 @@ func (s *session) failure(err error, text string) error {
 		msg = "Jinja variable " + e.Msg
 	case "TemplateRuntimeError", "TemplateSyntaxError", "TemplateAssertionError", "SecurityError", "FilterArgumentError":
 		msg = "Jinja syntax error: " + e.Msg
+	case "SaltInvocationError", "CommandExecutionError":
+		msg = "Problem running salt function in Jinja template: " + e.Msg
 	default:
 		if errors.As(e.Err, &usage) || errors.As(e.Err, &exec) {
 			msg = "Problem running salt function in Jinja template: " + e.Msg
