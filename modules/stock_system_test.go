@@ -18,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/modules/localemod"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/network"
+	"github.com/brine-salt/brine/modules/ps"
 	"github.com/brine-salt/brine/modules/system"
 	"github.com/brine-salt/brine/modules/timezone"
 	"github.com/brine-salt/brine/modules/useradd"
@@ -26,6 +27,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }
