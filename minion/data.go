@@ -210,9 +210,7 @@ func (l *link) refreshPillar(ctx context.Context) error {
 		}
 	}
 	l.pillar.put(data, err)
-	if err == nil {
-		l.m.pillarChanged()
-	}
+	l.m.pillarChanged()
 	return err
 }
 

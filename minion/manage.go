@@ -2,6 +2,7 @@ package minion
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/backoff"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events/ipc"
@@ -53,7 +55,7 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 		return nil, false
 	}
 	defer c.Close()
-	if !m.fireLocal(tag, data) {
+	if !m.heard(ctx, c) || !m.fireLocal(tag, data) {
 		return nil, false
 	}
 	for answer != "" {
@@ -66,6 +68,28 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 		}
 	}
 	return nil, true
+}
+
+// heardEvery is how often an event is fired until it comes back.
+const heardEvery = 200 * time.Millisecond
+
+// heard waits until the daemon has taken the connection on: what it fires before that is not seen, the answer neither.
+func (m *Minion) heard(ctx context.Context, c *ipc.Client) bool {
+	mark := "brine/" + rand.Text()
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	defer func() { cancel(); <-stopped }()
+	go func() {
+		defer close(stopped)
+		for m.fireLocal(mark, map[string]any{}) && backoff.Sleep(ctx, heardEvery) {
+		}
+	}()
+	for {
+		e, err := c.Next(ctx)
+		if err != nil || e.Tag == mark {
+			return err == nil
+		}
+	}
 }
 
 // includeFile is a file of the minion's own in the directory of default_include.

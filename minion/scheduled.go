@@ -50,17 +50,12 @@ func (m *Minion) currentGrains() map[string]any {
 	return m.grains.data
 }
 
-// pillarChanged tells those who have configuration in the pillar.
+// pillarChanged is called after every attempt to fetch a pillar, which may have jobs and beacons. The first one starts both, even
+// when it fails: those of the configuration do not depend on it.
 func (m *Minion) pillarChanged() {
 	if m.ctx == nil || m.schedule == nil {
 		return
 	}
-	m.schedule.Wake()
-	m.beacons.Refresh()
-}
-
-// startDuties begins what needs the first pillar. Calling it again does nothing more.
-func (m *Minion) startDuties() {
 	m.schedule.Start()
 	m.beacons.Start(m.ctx)
 }

@@ -195,7 +195,6 @@ func (l *link) greet(ctx context.Context, first bool) {
 	if first || l.pillar.failed() {
 		l.loadPillar(ctx)
 	}
-	l.m.startDuties()
 	if first {
 		l.m.mineUpdate(ctx)
 		l.startupStates(ctx)
