@@ -28,6 +28,7 @@ import (
 	"github.com/brine-salt/brine/modules/modulestest"
 	"github.com/brine-salt/brine/modules/publish"
 	"github.com/brine-salt/brine/modules/random"
+	"github.com/brine-salt/brine/modules/ret"
 	"github.com/brine-salt/brine/modules/saltutil"
 	schedulemod "github.com/brine-salt/brine/modules/schedule"
 	"github.com/brine-salt/brine/modules/slsutil"
@@ -36,7 +37,7 @@ import (
 
 // agentModules are the modules that ask the minion and its master rather than the host.
 func agentModules() []*modules.Module {
-	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, schedulemod.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
+	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedulemod.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
 }
 
 // agentParts gives our side a file client on the same roots and the same cache as stock's.
