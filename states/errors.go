@@ -65,3 +65,9 @@ func ErrorText(err error) string {
 	_, text := exception(err)
 	return text
 }
+
+// ErrorClass is the qualified name of that exception's class.
+func ErrorClass(err error) string {
+	name, _ := exception(err)
+	return name
+}

@@ -61,6 +61,7 @@ type stock struct {
 	scratch string
 
 	opts, grains, pillar map[string]any
+	job                  *modules.Context // of our calls, which share what stock's process remembers
 }
 
 // answer is what one call came to.
@@ -167,7 +168,10 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	job := &modules.Context{}
+	job := s.job
+	if job == nil {
+		job = &modules.Context{}
+	}
 	res := modules.Default().Run(ctx, e, modules.Request{Fun: fun, JID: "20250102030405678901", Args: args, Kwargs: kwargs, Context: job})
 	a := answer{Value: tidy(plain(res.Return)), Retcode: job.Retcode()}
 	if res.Err != nil {
@@ -446,6 +450,8 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 		}
 		return out
 	}
+	s.job = &modules.Context{}
+	defer func() { s.job = nil }()
 	theirs, ours := side(s.theirs), side(s.ours)
 	diff := cmp.Diff(theirs, ours)
 	switch {

@@ -3,6 +3,8 @@ package states
 import (
 	"maps"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // Outcome is the result of a state: Python's False, True and None.
@@ -101,6 +103,38 @@ func texts(list []string) []any {
 		out[i] = s
 	}
 	return out
+}
+
+// ResultOf makes a result of what an execution function answered that has the form of one ("result", "comment", "changes").
+func ResultOf(m map[string]any) *Result {
+	r := &Result{Changes: map[string]any{}, Extra: map[string]any{}}
+	for k, v := range m {
+		switch k {
+		case "name":
+			r.Name = pytext.Str(v)
+		case "result":
+			if v == nil {
+				r.Result = None
+			} else {
+				r.Result = OutcomeOf(pytext.Truth(v))
+			}
+		case "comment":
+			if s, ok := v.(string); ok {
+				r.Comment = s
+				continue
+			}
+			r.Extra[k] = v
+		case "changes":
+			if c, ok := v.(map[string]any); ok {
+				r.Changes = c
+				continue
+			}
+			r.Extra[k] = v
+		default:
+			r.Extra[k] = v
+		}
+	}
+	return r
 }
 
 // Changed tells whether there are changes.

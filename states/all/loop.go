@@ -1,0 +1,5 @@
+//go:build !custom || states || states.loop
+
+package all
+
+import _ "github.com/brine-salt/brine/states/loop" // state module loop
