@@ -7,9 +7,10 @@ import (
 	"github.com/brine-salt/brine/modules/file"
 	"github.com/brine-salt/brine/modules/hosts"
 	"github.com/brine-salt/brine/modules/ini_manage"
+	"github.com/brine-salt/brine/modules/ssh"
 )
 
 // fileModules are the modules about files and what is in them.
 func fileModules() []*modules.Module {
-	return []*modules.Module{file.Module, hosts.Module, ini_manage.Module}
+	return []*modules.Module{file.Module, hosts.Module, ini_manage.Module, ssh.Module}
 }

@@ -1,0 +1,5 @@
+//go:build (!custom || modules || modules.ssh) && unix
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/ssh" // execution module ssh
