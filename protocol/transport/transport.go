@@ -46,8 +46,9 @@ const (
 	// is 1 s and its recon_max 10 s; a window of 5 s brings a minion back within 5 s of a healed network.
 	DefaultReconDefault = 250 * time.Millisecond
 	DefaultReconMax     = 5 * time.Second
-	// DefaultProbe finds a publish path that is dead beyond the reach of keepalive within 45 seconds.
-	DefaultProbe = 30 * time.Second
+	// DefaultProbe finds a publish path that is dead beyond the reach of keepalive. Keepalive finds any other within 45 seconds;
+	// asking as often would double the wake-ups of an idle minion.
+	DefaultProbe = 2 * time.Minute
 )
 
 // Errors that callers test for, each wrapped with the object it concerns.
@@ -151,7 +152,7 @@ type ClientOptions struct {
 	ReconDefault, ReconMax time.Duration
 	ReconRandomize         bool
 	// Probe is how often a subscriber asks its publisher for a sign of life, where the transport has such a question (zeromq): 0
-	// means DefaultProbe, negative never. A publisher that has answered before and does not within half that time is left.
+	// means DefaultProbe, negative never. A publisher that has answered before and does not within a quarter of that is left.
 	Probe time.Duration
 	// ID is the minion's id, for topics.
 	ID string

@@ -128,10 +128,10 @@ func TestLibzmqAnswersProbes(t *testing.T) {
 	_, out := peer(t, "pub", "x", "1")
 	addr, freeze := relay(t, "127.0.0.1:"+line(t, out))
 	sub := impl.NewSubscriber(t, nil, func(o *transport.ClientOptions) {
-		o.PublishAddr, o.Probe, o.ReconDefault = addr, time.Second, time.Millisecond
+		o.PublishAddr, o.Probe, o.ReconDefault = addr, 4*time.Second, time.Millisecond
 	})
 	awaitState(t, sub, func(st transport.State) bool { return st.Connected })
-	time.Sleep(1300 * time.Millisecond) // one answer
+	time.Sleep(5500 * time.Millisecond) // one answer
 	freeze()
 	awaitState(t, sub, func(st transport.State) bool { return st.Connected && st.Reconnects > 0 })
 }

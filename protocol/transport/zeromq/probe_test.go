@@ -89,10 +89,10 @@ func TestProbe(t *testing.T) {
 	s := impl.StartServer(t, nil)
 	addr, freeze := relay(t, s.PublishAddr().String())
 	sub := impl.NewSubscriber(t, s, func(o *transport.ClientOptions) {
-		o.PublishAddr, o.Probe, o.ReconDefault = addr, 2*time.Second, time.Millisecond
+		o.PublishAddr, o.Probe, o.ReconDefault = addr, 4*time.Second, time.Millisecond
 	})
 	transporttest.WaitSubscribers(t, s, 1)
-	time.Sleep(2500 * time.Millisecond) // one answer
+	time.Sleep(5500 * time.Millisecond) // one answer
 	if st := sub.State(); !st.Connected || st.Reconnects != 0 {
 		t.Fatalf("a healthy connection was left: %+v", st)
 	}

@@ -174,8 +174,8 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 // errDeaf is why a connection was dropped that the peer does not know any more.
 var errDeaf = errors.New("transport: the peer has stopped to answer")
 
-// probe asks the peer for a sign of life every o.Probe until ctx ends, and drops the session when none comes within half of
-// that. The result tells whether it did.
+// probe asks the peer for a sign of life every o.Probe until ctx ends, and drops the session when none comes within a quarter
+// of that. The result tells whether it did.
 func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint64, busy *atomic.Bool, drop func()) *atomic.Bool {
 	deaf := &atomic.Bool{}
 	p, can := sess.(Prober)
@@ -195,11 +195,11 @@ func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint
 		case !asked:
 			asked, before = true, heard.Load()
 			if p.Probe() == nil {
-				timer.Reset(s.o.Probe / 2)
+				timer.Reset(s.o.Probe / 4)
 			}
 		case heard.Load() != before || busy.Load():
 			asked = false
-			timer.Reset(s.o.Probe / 2)
+			timer.Reset(s.o.Probe - s.o.Probe/4)
 		case p.Answers() > 0:
 			deaf.Store(true)
 			drop()
