@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/debianservice"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
 	"github.com/brine-salt/brine/modules/gentooservice"
+	"github.com/brine-salt/brine/modules/git"
 	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
@@ -21,6 +22,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
+		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, git.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
 	}
 }
