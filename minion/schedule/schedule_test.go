@@ -1,0 +1,152 @@
+package schedule
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/pydate"
+	"github.com/brine-salt/brine/internal/strftime"
+)
+
+// recorder notes when jobs begin, in seconds since it was made.
+type recorder struct {
+	begin time.Time
+	mu    sync.Mutex
+	runs  map[string][]int // guarded by mu
+}
+
+func newRecorder() *recorder { return &recorder{begin: time.Now(), runs: map[string][]int{}} }
+
+func (r *recorder) start(run Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs[run.Name] = append(r.runs[run.Name], int(time.Since(r.begin).Round(time.Second)/time.Second))
+}
+
+func (r *recorder) of(name string) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.runs[name])
+}
+
+// in is a time so many seconds from now, as configuration has it.
+func in(seconds int) string {
+	return strftime.Naive(timeLayout, pydate.Now(time.Now().Add(time.Duration(seconds)*time.Second)))
+}
+
+func TestTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		s := New(Options{Start: r.start, Jobs: map[string]any{
+			"often":  map[string]any{"function": "a.b", "seconds": int64(20)},
+			"once":   map[string]any{"function": "a.b", "once": in(33)},
+			"past":   map[string]any{"function": "a.b", "once": in(-33)},
+			"when":   map[string]any{"function": "a.b", "when": []any{in(10), in(45), in(46)}},
+			"cron":   map[string]any{"function": "a.b", "cron": "* * * * *"},
+			"start":  map[string]any{"function": "a.b", "hours": int64(5), "run_on_start": true},
+			"off":    map[string]any{"function": "a.b", "seconds": int64(1), "enabled": false},
+			"dry":    map[string]any{"function": "a.b", "seconds": int64(1), "dry_run": true},
+			"broken": map[string]any{"function": "a.b", "seconds": "x"},
+			"no job": "text",
+		}})
+		s.Start()
+		time.Sleep(130 * time.Second)
+		want := map[string][]int{"often": {20, 40, 60, 80, 100, 120}, "once": {33}, "when": {10, 45, 46}, "cron": {60, 120}, "start": {0}}
+		for _, name := range []string{"often", "once", "past", "when", "cron", "start", "off", "dry", "broken", "no job"} {
+			if diff := cmp.Diff(want[name], r.of(name)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		s.Stop()
+		time.Sleep(time.Minute)
+		if got := r.of("often"); len(got) != 6 {
+			t.Errorf("jobs run after the end: %v", got)
+		}
+	})
+}
+
+func TestMaxRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		busy := 0
+		s := New(Options{Start: r.start, Running: func(string) int { return busy }, Jobs: map[string]any{
+			"one": map[string]any{"function": "a.b", "seconds": int64(10)}, "two": map[string]any{"function": "a.b", "seconds": int64(10), "maxrunning": int64(2)}}})
+		s.Start()
+		time.Sleep(11 * time.Second)
+		s.mu.Lock()
+		busy = 1
+		s.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		s.Stop()
+		if diff := cmp.Diff([]int{10}, r.of("one")); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]int{10, 20}, r.of("two")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestNothingToDoCostsNothing(t *testing.T) {
+	s := New(Options{Jobs: map[string]any{"enabled": true}})
+	s.Start()
+	defer s.Stop()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		idle := s.timer == nil && !s.last.IsZero()
+		s.mu.Unlock()
+		if idle {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("a schedule without jobs keeps a timer")
+		}
+	}
+}
+
+func TestPillarKeepsItsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		var mu sync.Mutex
+		pillar := map[string]any{"schedule": map[string]any{"same": map[string]any{"function": "a.b", "seconds": int64(30)},
+			"changes": map[string]any{"function": "a.b", "seconds": int64(30)}, "goes": map[string]any{"function": "a.b", "seconds": int64(30)}}}
+		s := New(Options{Start: r.start, Pillar: func() map[string]any { mu.Lock(); defer mu.Unlock(); return pillar }})
+		s.Start()
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		pillar = map[string]any{"schedule": map[string]any{"same": map[string]any{"function": "a.b", "seconds": int64(30)},
+			"changes": map[string]any{"function": "a.b", "seconds": int64(25)}, "comes": map[string]any{"function": "a.b", "seconds": int64(30)}}}
+		mu.Unlock()
+		s.Wake()
+		time.Sleep(35 * time.Second)
+		s.Stop()
+		for name, want := range map[string][]int{"same": {30}, "changes": {45}, "goes": nil, "comes": {50}} {
+			if diff := cmp.Diff(want, r.of(name)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+func TestReplaceKeepsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		jobs := func() map[string]any {
+			return map[string]any{"job": map[string]any{"function": "a.b", "seconds": int64(30)}}
+		}
+		s := New(Options{Start: r.start, Jobs: jobs()})
+		s.Start()
+		time.Sleep(20 * time.Second)
+		s.Replace(jobs())
+		time.Sleep(15 * time.Second)
+		s.Stop()
+		if diff := cmp.Diff([]int{30}, r.of("job")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
