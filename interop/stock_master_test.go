@@ -35,6 +35,7 @@ func TestStockMaster(t *testing.T) {
 				{"targets", (*minionUnderStock).targets},
 				{"odd output", (*minionUnderStock).oddOutput},
 				{"salt-call", (*minionUnderStock).saltCall},
+				{"a program as module", (*minionUnderStock).program},
 				{"event and mine", (*minionUnderStock).eventAndMine},
 				{"kill a job", (*minionUnderStock).killJob},
 				{"rotation", (*minionUnderStock).rotation},
@@ -167,6 +168,24 @@ func (c *minionUnderStock) saltCall() {
 	if _, code := output(c.t, ours("salt-call"), "-c", c.conf, "nope.nope"); code != 255 {
 		c.t.Errorf("salt-call of a missing function ended with %d, want 255", code)
 	}
+}
+
+// program puts a program beside the configuration of the running minion and calls it from the master.
+func (c *minionUnderStock) program() {
+	text, err := os.ReadFile("../examples/plugins/hello.sh")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	dir := filepath.Join(c.conf, "modules.d")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hello.sh"), text, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	c.equal("Hello Ada", c.cmd(c.id, "hello.world", "Ada"))
+	c.equal("ERROR executing 'hello.world': name: 'A1' does not match ^[A-Za-z ]+$", c.cmd(c.id, "hello.world", "A1"))
+	c.equal([]any{"hello.world"}, c.cmd(c.id, "sys.list_functions", "hello"))
 }
 
 func (c *minionUnderStock) eventAndMine() {

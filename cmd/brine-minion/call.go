@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,12 +109,31 @@ func (c *caller) applyFlags() {
 	if master := v.String("master"); master != "" {
 		opts["master"] = master
 	}
-	for _, dest := range []string{"proxyid", "executor_opts", "module_dirs", "profiling_enabled"} {
+	if text, ok := opts["module_dirs"].(string); ok { // the flag in place of the option
+		var dirs []any
+		for dir := range strings.SplitSeq(text, ",") {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(cwd(), dir)
+			}
+			dirs = append(dirs, dir)
+		}
+		opts["module_dirs"] = dirs
+	}
+	for _, dest := range []string{"proxyid", "executor_opts", "profiling_enabled"} {
 		if v.IsSet(dest) {
 			c.Log.Warn("The option --" + strings.ReplaceAll(dest, "_", "-") + " is accepted and has no effect")
 		}
 	}
 	c.local = v.Bool("local") || opts["file_client"] == "local"
+}
+
+// cwd is the working directory, against which paths on the command line are.
+func cwd() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "/"
+	}
+	return dir
 }
 
 // printer shows the result.
