@@ -25,4 +25,14 @@ if [ ! -e "$dir/pepper/complete" ]; then
 	"$dir/pepper/bin/pip" install --quiet --disable-pip-version-check salt-pepper >&2
 	touch "$dir/pepper/complete"
 fi
+# Jinja2's own tests, whose templates our engine renders too.
+if [ ! -e "$dir/jinja/complete" ]; then
+	rm -rf "$dir/jinja"
+	python3 -m venv "$dir/jinja" >&2
+	"$dir/jinja/bin/pip" install --quiet --disable-pip-version-check jinja2==3.1.6 pytest trio >&2
+	"$dir/jinja/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary :all: -d "$dir/jinja" jinja2==3.1.6 >&2
+	tar -xzf "$dir"/jinja/jinja2-3.1.6.tar.gz -C "$dir/jinja" >&2
+	touch "$dir/jinja/complete"
+fi
+echo "export BRINE_JINJA=$dir/jinja"
 echo "export BRINE_PEPPER=$dir/pepper/bin/pepper"

@@ -43,6 +43,9 @@ func shortType(v any) string {
 func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 	if u, is := v.(*Undefined); is {
 		if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
+			if dunder(name) || name == "__call__" || name == "__getitem__" || name == "__len__" || name == "__iter__" {
+				return r.unsafe(v, name), true, nil
+			}
 			return nil, false, nil
 		}
 		if u.kind == Chainable {

@@ -121,8 +121,12 @@ func (n *condExpr) eval(f *frame) (any, error) {
 	if f.t.Name != "" {
 		where = " in " + pyobj.Repr(f.t.Name)
 	}
-	return f.r.Undefined("the inline if-expression on line " + pyobj.Str(int64(n.at())) + where +
-		" evaluated to false and no else section was defined."), nil
+	u := f.r.Undefined("the inline if-expression on line " + pyobj.Str(int64(n.at())) + where +
+		" evaluated to false and no else section was defined.")
+	if u.kind == Strict { // here Jinja is lenient
+		u.kind = Default
+	}
+	return u, nil
 }
 
 func (n *binExpr) eval(f *frame) (any, error) {

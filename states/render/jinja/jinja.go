@@ -140,11 +140,7 @@ func (e *Env) compile(src string) (c *code, err *Error) {
 	if !e.Syntax.valid() {
 		return nil, raise("AssertionError", "block, variable and comment start strings must be different")
 	}
-	toks, err := lex(&e.Syntax, src)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{env: e, toks: toks}
+	p := &parser{env: e, toks: lex(&e.Syntax, src)}
 	defer func() {
 		if x := recover(); x != nil {
 			b, ok := x.(bail)
@@ -156,7 +152,11 @@ func (e *Env) compile(src string) (c *code, err *Error) {
 	}()
 	root := &scope{isolated: true}
 	p.scope = root
+	p.check(0)
 	body := p.subparse(nil)
+	if len(p.missing) > 0 {
+		return nil, p.missing[0]
+	}
 	for _, l := range p.loads {
 		l.n.refs = l.s.refs(l.n.name)
 	}

@@ -131,15 +131,16 @@ func (l *lexer) fail(line int, format string, args ...any) *Error {
 }
 
 // lex gives the tokens of a template. The source has "\n" as its only line ends.
-func lex(s *Syntax, src string) ([]token, *Error) {
+// Where the source is wrong there is a token with the *Error as its value.
+func lex(s *Syntax, src string) []token {
 	l := &lexer{s: s, src: src, line: 1, starting: true, toks: make([]token, 0, len(src)/8+8)}
 	for l.pos < len(l.src) && l.err == nil {
 		l.root()
 	}
 	if l.err != nil {
-		return nil, l.err
+		l.toks = append(l.toks, token{kind: tEOF, line: l.err.Line, value: l.err})
 	}
-	return append(l.toks, token{kind: tEOF, line: l.line}), nil
+	return append(l.toks, token{kind: tEOF, line: l.line})
 }
 
 // normalize makes "\n" of all line ends and drops one at the end.
@@ -317,9 +318,17 @@ func (l *lexer) strip(text string, sign byte, block bool) {
 
 func pySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
+// newlines puts the environment's line ends in.
+func (l *lexer) newlines(text string) string {
+	if l.s.Newline == "" || l.s.Newline == "\n" {
+		return text
+	}
+	return strings.ReplaceAll(text, "\n", l.s.Newline)
+}
+
 func (l *lexer) data(text string) {
 	if text != "" {
-		l.emit(tData, text)
+		l.emit(tData, l.newlines(text))
 		l.line += strings.Count(text, "\n")
 	}
 }
@@ -396,15 +405,13 @@ func (l *lexer) inside(end kind, mark string, trim bool) {
 	for {
 		if len(open) == 0 {
 			if mark == "" {
-				n := 0
-				for l.pos+n < len(l.src) && l.src[l.pos+n] != '\n' && unicode.IsSpace(rune(l.src[l.pos+n])) {
-					n++
+				// The end takes blank lines after it along.
+				n := spaces(l.src[l.pos:])
+				if l.pos+n < len(l.src) {
+					n = strings.LastIndexByte(l.src[l.pos:l.pos+n], '\n') + 1
 				}
-				if l.pos+n == len(l.src) || l.src[l.pos+n] == '\n' {
+				if n > 0 || l.pos == len(l.src) {
 					l.emit(end, "")
-					if l.pos+n < len(l.src) {
-						n++
-					}
 					l.skip(n)
 					l.starting = true
 					return
@@ -480,7 +487,7 @@ func (l *lexer) name() bool {
 	rest := l.src[l.pos:]
 	n := 0
 	for i, r := range rest {
-		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.N, r) {
+		if r != '_' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N, unicode.Mn, unicode.Mc, unicode.Pc) && r != 0xb7 && r != 0x387 {
 			break
 		}
 		n = i + utf8.RuneLen(r)
@@ -489,7 +496,7 @@ func (l *lexer) name() bool {
 		return false
 	}
 	first, _ := utf8.DecodeRuneInString(rest)
-	if unicode.Is(unicode.N, first) && !unicode.Is(unicode.Nl, first) {
+	if first != '_' && !unicode.IsLetter(first) && !unicode.Is(unicode.Nl, first) {
 		l.err = l.fail(l.line, "Invalid character in identifier")
 		return true
 	}
@@ -508,7 +515,7 @@ func (l *lexer) str() bool {
 		case '\\':
 			i++
 		case q:
-			text, msg := unescape(l.src[l.pos+1 : i])
+			text, msg := unescape(l.newlines(l.src[l.pos+1 : i]))
 			if msg != "" {
 				l.err = l.fail(l.line, "%s", msg)
 				return true

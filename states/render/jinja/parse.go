@@ -29,7 +29,10 @@ type parser struct {
 	inMacro, inBlock int
 	loops            int
 	temp             int
-	usesSelf         bool
+	// missing are the errors of filters and tests that do not exist. Jinja finds them after everything else, and those in
+	// conditions only when they are used.
+	missing  []*Error
+	usesSelf bool
 }
 
 type load struct {
@@ -56,6 +59,7 @@ func (p *parser) cur() token { return p.toks[p.i] }
 
 func (p *parser) peek() token {
 	if p.i+1 < len(p.toks) {
+		p.check(p.i + 1)
 		return p.toks[p.i+1]
 	}
 	return p.toks[p.i]
@@ -65,8 +69,16 @@ func (p *parser) next() token {
 	t := p.toks[p.i]
 	if p.i+1 < len(p.toks) {
 		p.i++
+		p.check(p.i)
 	}
 	return t
+}
+
+// check fails where the lexer did. What is wrong before that place counts first.
+func (p *parser) check(i int) {
+	if err, ok := p.toks[i].value.(*Error); ok {
+		panic(bail{err})
+	}
 }
 
 func (p *parser) isName(name string) bool {
@@ -412,6 +424,11 @@ func (p *parser) forTag() []stmt {
 	line := p.expect(tName, "for").line
 	loads := len(p.loads)
 	x := p.targetExpr("in", false)
+	for _, l := range p.loads[loads:] {
+		if l.n.name == "loop" {
+			p.failKind("TemplateAssertionError", line, "Can't assign to special loop variable in for-loop target")
+		}
+	}
 	p.loads = p.loads[:loads]
 	p.expect(tName, "in")
 	s := &forStmt{line: line, simple: -1}
@@ -662,7 +679,7 @@ func (p *parser) body(m *macroCode, end string) {
 		n := len(m.args) - len(m.defaults)
 		for i, a := range m.args {
 			if a == "caller" && i < n {
-				p.fail(0, "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.")
+				p.failKind("TemplateAssertionError", 0, "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.")
 			}
 		}
 	}

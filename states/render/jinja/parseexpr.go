@@ -10,14 +10,14 @@ func (p *parser) cond() expr {
 	p.enter()
 	defer func() { p.depth-- }()
 	line := p.cur().line
+	missing := len(p.missing)
 	x := p.or()
 	for p.skipName("if") {
-		p.scope.soft++
 		c := &condExpr{pos: pos(line), yes: x, test: p.or()}
 		if p.skipName("else") {
 			c.no = p.cond()
 		}
-		p.scope.soft--
+		p.missing = p.missing[:missing]
 		x = c
 		line = p.cur().line
 	}
@@ -424,10 +424,18 @@ func (p *parser) dotted(name string) string {
 // filter finds a filter. Inside of conditions one that does not exist is an error only when it is used.
 func (p *parser) filter(name string, line int) Filter {
 	fn := p.env.filter(name)
-	if fn == nil && p.scope.soft == 0 {
-		p.failKind("TemplateAssertionError", line, "No filter named %s.", pyobj.Repr(name))
+	if fn == nil {
+		p.lacks(line, "No filter named %s.", name)
 	}
 	return fn
+}
+
+func (p *parser) lacks(line int, format, name string) {
+	if p.scope.soft == 0 {
+		e := raise("TemplateAssertionError", format, pyobj.Repr(name))
+		e.Line = line
+		p.missing = append(p.missing, e)
+	}
 }
 
 func (p *parser) test(x expr) expr {
@@ -447,8 +455,8 @@ func (p *parser) test(x expr) expr {
 		}
 		t.args = []expr{p.postfix(p.primary(false))}
 	}
-	if t.fn = p.env.test(t.name); t.fn == nil && p.scope.soft == 0 {
-		p.failKind("TemplateAssertionError", line, "No test named %s.", pyobj.Repr(t.name))
+	if t.fn = p.env.test(t.name); t.fn == nil {
+		p.lacks(line, "No test named %s.", t.name)
 	}
 	if negated {
 		return &notExpr{pos(line), t}
