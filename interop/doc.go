@@ -5,6 +5,7 @@
 //   - stock_master_test.go: a stock master and our minion
 //   - our_master_test.go: our master and a stock minion
 //   - masters_test.go, tls_test.go, local_bus_test.go: several masters, TLS, and the minion's event bus on its host
+//   - network_test.go: a path that dies and a name that moves, in network namespaces; needs root
 //   - loopback_test.go: ours against ours in one process; needs no stock Salt
 //   - side_by_side_test.go: both minions under one stock master, return values compared
 package interop
