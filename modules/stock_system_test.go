@@ -8,17 +8,22 @@ import (
 	"github.com/brine-salt/brine/modules/at"
 	"github.com/brine-salt/brine/modules/cron"
 	"github.com/brine-salt/brine/modules/disk"
+	"github.com/brine-salt/brine/modules/extfs"
 	"github.com/brine-salt/brine/modules/groupadd"
 	"github.com/brine-salt/brine/modules/iptables"
+	"github.com/brine-salt/brine/modules/keyboard"
 	"github.com/brine-salt/brine/modules/kmod"
 	"github.com/brine-salt/brine/modules/linux_acl"
 	"github.com/brine-salt/brine/modules/linux_lvm"
 	"github.com/brine-salt/brine/modules/linux_shadow"
 	"github.com/brine-salt/brine/modules/linux_sysctl"
 	"github.com/brine-salt/brine/modules/localemod"
+	"github.com/brine-salt/brine/modules/locate"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/network"
 	"github.com/brine-salt/brine/modules/ps"
+	"github.com/brine-salt/brine/modules/quota"
+	"github.com/brine-salt/brine/modules/rsync"
 	"github.com/brine-salt/brine/modules/system"
 	"github.com/brine-salt/brine/modules/timezone"
 	"github.com/brine-salt/brine/modules/useradd"
@@ -27,6 +32,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

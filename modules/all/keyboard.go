@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.keyboard
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/keyboard" // execution module keyboard

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.locate
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/locate" // execution module locate
