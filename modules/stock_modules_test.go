@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/modules/cmdmod"
 	"github.com/brine-salt/brine/modules/configmod"
 	"github.com/brine-salt/brine/modules/grainsmod"
+	"github.com/brine-salt/brine/modules/logmod"
 	"github.com/brine-salt/brine/modules/pillarmod"
 	"github.com/brine-salt/brine/modules/sysmod"
 	"github.com/brine-salt/brine/modules/test"
@@ -18,7 +19,7 @@ import (
 // stockModules are the modules that are compared with stock Salt.
 func stockModules() []*modules.Module {
 	list := slices.Concat(agentModules(), systemModules(), pkgModules(), fileModules())
-	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, pillarmod.Module, sysmod.Module, test.Module)
+	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, logmod.Module, pillarmod.Module, sysmod.Module, test.Module)
 }
 
 // parts gives our side the parts of a minion that need other packages.

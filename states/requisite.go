@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
@@ -66,15 +67,63 @@ func requisiteOf(req any) (key string, val any, ok bool) {
 	return "", nil, false
 }
 
-// names tells whether a chunk is meant by a requisite. val is a text.
-func (l *Low) meant(key, val string) bool {
-	if key == "sls" {
-		if globs(l.sls, val) {
-			return true
-		}
-		return slices.Contains(items(l.d.Value("__sls_included_from__")), any(val))
+// pattern is the target of a requisite: a state, "id" or "sls", and a name that may be a glob.
+type pattern struct {
+	key, val string
+	glob     bool
+}
+
+func newPattern(key, val string) pattern {
+	return pattern{key, val, strings.ContainsAny(val, "*?[")}
+}
+
+func (p *pattern) names(s string) bool {
+	if !p.glob {
+		return s == p.val
 	}
-	return (key == "id" || key == l.state) && (globs(l.name, val) || globs(l.id, val))
+	return fnmatch.Match(p.val, s)
+}
+
+// means tells whether a chunk is meant.
+func (p *pattern) means(l *Low) bool {
+	if p.key == "sls" {
+		return p.names(l.sls) || slices.Contains(items(l.d.Value("__sls_included_from__")), any(p.val))
+	}
+	return (p.key == "id" || p.key == l.state) && (p.names(l.name) || p.names(l.id))
+}
+
+// chunkIndex finds chunks by id or name.
+type chunkIndex struct {
+	chunks []*Low
+	by     map[string][]*Low
+}
+
+// targets are the chunks that a requisite means, in their order.
+func (r *Run) meant(p *pattern, chunks []*Low) []*Low {
+	var found []*Low
+	if p.glob || p.key == "sls" {
+		for _, chunk := range chunks {
+			if p.means(chunk) {
+				found = append(found, chunk)
+			}
+		}
+		return found
+	}
+	if x := &r.index; len(x.chunks) != len(chunks) || len(chunks) > 0 && &x.chunks[0] != &chunks[0] {
+		x.chunks, x.by = chunks, make(map[string][]*Low, len(chunks))
+		for _, chunk := range chunks {
+			x.by[chunk.id] = append(x.by[chunk.id], chunk)
+			if chunk.name != chunk.id {
+				x.by[chunk.name] = append(x.by[chunk.name], chunk)
+			}
+		}
+	}
+	for _, chunk := range r.index.by[p.val] {
+		if p.means(chunk) {
+			found = append(found, chunk)
+		}
+	}
+	return found
 }
 
 // emptySLS tells whether a requisite names a file that has no states: it is met.
@@ -131,17 +180,13 @@ func (r *Run) checkRequisite(ctx context.Context, low *Low, running *results, ch
 				continue
 			}
 			val, text := v.(string)
-			found := false
-			for _, chunk := range chunks {
-				if !text {
-					return 0, nil, renderErrorf("Could not locate requisite of [%s] present in state with name [%s]", key, chunk.name)
-				}
-				if chunk.meant(key, val) {
-					found = true
-					reqs[i] = append(reqs[i], chunk)
-				}
+			if !text && len(chunks) > 0 {
+				return 0, nil, renderErrorf("Could not locate requisite of [%s] present in state with name [%s]", key, chunks[0].name)
 			}
-			if !found && !r.emptySLS(key, val) {
+			p := newPattern(key, val)
+			found := r.meant(&p, chunks)
+			reqs[i] = append(reqs[i], found...)
+			if len(found) == 0 && !r.emptySLS(key, val) {
 				return unmet, nil, nil
 			}
 		}
@@ -262,13 +307,15 @@ func (r *Run) missing(low *Low, chunks []*Low, withPrerequired bool) (reqs []*Lo
 				continue
 			}
 			val, text := v.(string)
-			found := false
-			for _, chunk := range chunks {
-				last = chunk
-				if !text || !chunk.meant(key, val) {
-					continue
-				}
-				found = true
+			var found []*Low
+			if text {
+				p := newPattern(key, val)
+				found = r.meant(&p, chunks)
+			}
+			if len(chunks) > 0 {
+				last = chunks[len(chunks)-1]
+			}
+			for _, chunk := range found {
 				switch name {
 				case "prereq":
 					chunk.Set("__prereq__", true)
@@ -279,7 +326,7 @@ func (r *Run) missing(low *Low, chunks []*Low, withPrerequired bool) (reqs []*Lo
 				}
 				reqs = append(reqs, chunk)
 			}
-			if found || r.emptySLS(key, val) {
+			if len(found) > 0 || r.emptySLS(key, val) {
 				continue
 			}
 			if !head {

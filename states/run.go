@@ -45,6 +45,7 @@ type Run struct {
 	targets map[string]*target // guarded by mu
 
 	chunks     []*Low
+	index      chunkIndex
 	running    *results
 	pre        map[string]record
 	active     map[string]bool

@@ -16,6 +16,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules/state"
 )
 
 // A tree is a file testdata/trees/*.txt: a head in YAML, then files after lines "-- path --", below base/, dev/ and prod/. The head
@@ -228,5 +229,27 @@ func TestStockRandom(t *testing.T) {
 	}
 	if crashes > trees/10 {
 		t.Errorf("stock crashed in %d of %d trees", crashes, trees)
+	}
+}
+
+// TestStockStateModule compares the declarations of the execution module state.
+func TestStockStateModule(t *testing.T) {
+	s := startStock(t)
+	theirs := s.theirs(t, "sys.argspec", []any{"state"}, nil, nil).Value.(map[string]any)
+	text, err := os.ReadFile("../modules/state/defs.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range state.Module.Funcs {
+		fun := "state." + d.Name
+		if diff := cmp.Diff(theirs[fun], plain(d.Argspec())); diff != "" {
+			t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
+		}
+		delete(theirs, fun)
+	}
+	for fun := range theirs {
+		if !strings.Contains(string(text), "// "+fun+" is absent: ") {
+			t.Errorf("%s is neither there nor called absent", fun)
+		}
 	}
 }

@@ -1,0 +1,52 @@
+// Package logmod is Salt's execution module "log": messages in the minion's log, for templates (salt/modules/logmod.py).
+package logmod
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/brine-salt/brine/internal/saltlog"
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.Register(Module) }
+
+// Module is "log".
+var Module = &modules.Module{Name: "logmod", Virtual: "log", Doc: "Messages in the minion's log.", Funcs: []modules.Def{
+	{Name: "critical", Doc: doc + "critical \"The sky is falling\"\n", Params: message, Run: critical},
+	{Name: "debug", Doc: doc + "debug \"A detail\"\n", Params: message, Run: debug},
+	{Name: "error", Doc: doc + "error \"Something failed\"\n", Params: message, Run: failure},
+	{Name: "exception", Doc: doc + "exception \"Something failed\"\n", Params: message, Run: failure},
+	{Name: "info", Doc: doc + "info \"Something happened\"\n", Params: message, Run: info},
+	{Name: "warning", Doc: doc + "warning \"Something looks wrong\"\n", Params: message, Run: warning},
+}}
+
+var message = []modules.Param{{Name: "message"}}
+
+const doc = `Write a message to the minion's log, at the level of this name.
+
+message
+    the text
+
+CLI Example:
+
+    salt '*' log.`
+
+func write(ctx context.Context, c *modules.Call, level slog.Level) (any, error) {
+	c.Logger().Log(ctx, level, c.Str("message"), "jid", c.JID)
+	return true, nil
+}
+
+func critical(ctx context.Context, c *modules.Call) (any, error) {
+	return write(ctx, c, saltlog.LevelCritical)
+}
+
+func debug(ctx context.Context, c *modules.Call) (any, error) { return write(ctx, c, slog.LevelDebug) }
+
+func failure(ctx context.Context, c *modules.Call) (any, error) {
+	return write(ctx, c, slog.LevelError)
+}
+
+func info(ctx context.Context, c *modules.Call) (any, error) { return write(ctx, c, slog.LevelInfo) }
+
+func warning(ctx context.Context, c *modules.Call) (any, error) { return write(ctx, c, slog.LevelWarn) }
