@@ -13,7 +13,6 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/minion"
-	"github.com/brine-salt/brine/states/render"
 )
 
 // detached marks the process that --daemon left in the background.
@@ -145,6 +144,6 @@ func minionOptions(p *saltcli.Program) (minion.Options, error) {
 			return c.Opts, nil
 		},
 		Log: p.Log, Dialers: dialers(), Wrap: wrap, Grains: gatherGrains(p.Log), Files: fileClient(p.Log),
-		Runner: commandRunner(), Version: version.Brine(), Templates: render.Render, Others: others,
+		Runner: commandRunner(), Version: version.Brine(), Templates: templates(), Others: others,
 	}, nil
 }

@@ -1,0 +1,12 @@
+//go:build custom && !states && !render
+
+package main
+
+import (
+	"context"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// templates are none: this build does without renderers.
+func templates() func(context.Context, *modules.Call, modules.Template) (any, error) { return nil }
