@@ -9,11 +9,14 @@ import (
 	"github.com/brine-salt/brine/modules/debconfmod"
 	"github.com/brine-salt/brine/modules/debianservice"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
+	"github.com/brine-salt/brine/modules/gem"
 	"github.com/brine-salt/brine/modules/gentooservice"
 	"github.com/brine-salt/brine/modules/git"
+	"github.com/brine-salt/brine/modules/npm"
 	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
+	"github.com/brine-salt/brine/modules/supervisord"
 	"github.com/brine-salt/brine/modules/systemdservice"
 	"github.com/brine-salt/brine/modules/virtualenvmod"
 	"github.com/brine-salt/brine/modules/yumpkg"
@@ -22,6 +25,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, git.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
+		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
 	}
 }

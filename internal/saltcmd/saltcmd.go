@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,6 +57,11 @@ func (r Result) Map() map[string]any {
 
 // Run runs the program and waits for it.
 func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
+	if cmd.Dir != "" {
+		if info, err := os.Stat(c.Path(cmd.Dir)); err != nil || !info.IsDir() || !filepath.IsAbs(cmd.Dir) {
+			return Result{}, modules.Errorf("Specified cwd '%s' either not absolute or does not exist", cmd.Dir)
+		}
+	}
 	m := modules.Command{
 		Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, RunAs: cmd.RunAs, Password: cmd.Password, Umask: cmd.Umask, Merge: cmd.Merge,
 		Timeout: cmd.Timeout,

@@ -1,0 +1,218 @@
+package gem
+
+import "github.com/brine-salt/brine/modules"
+
+func init() { modules.Register(Module) }
+
+// Module is Salt's "gem": packages of Ruby.
+var Module = &modules.Module{Name: "gem", Doc: `Packages of Ruby.`, Funcs: []modules.Def{
+	{Name: "install", Doc: `Install gems, and return what gem said.
+
+gems
+    The gems: a list, or text with blanks between them.
+ruby
+    The ruby of rvm or rbenv.
+gem_bin
+    The program gem.
+runas
+    The user to run the program as.
+version
+    The version.
+rdoc
+    Also make the documentation.
+ri
+    Also make the documentation for ri.
+pre_releases
+    Also take releases that are not final.
+proxy
+    A proxy.
+source
+    The address of the source.
+
+CLI Example:
+
+    salt '*' gem.install vagrant
+`, Params: []modules.Param{
+		{Name: "gems"},
+		{Name: "ruby", Optional: true},
+		{Name: "gem_bin", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "version", Optional: true},
+		{Name: "rdoc", Default: false, Type: modules.Bool},
+		{Name: "ri", Default: false, Type: modules.Bool},
+		{Name: "pre_releases", Default: false, Type: modules.Bool},
+		{Name: "proxy", Optional: true},
+		{Name: "source", Optional: true},
+	}, Run: install},
+	{Name: "list", Python: "list_", Doc: `List installed gems with their versions.
+
+prefix
+    Only gems whose name begins with this.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.list
+`, Params: []modules.Param{
+		{Name: "prefix", Default: "", Type: modules.String},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: list},
+	{Name: "list_upgrades", Doc: `List gems that can be upgraded, with the new versions.
+
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.list_upgrades
+`, Params: []modules.Param{
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: listUpgrades},
+	{Name: "sources_add", Doc: `Add a source of gems.
+
+source_uri
+    The address of the source.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.sources_add http://rubygems.org/
+`, Params: []modules.Param{
+		{Name: "source_uri"},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: sourcesAdd},
+	{Name: "sources_list", Doc: `List the sources of gems.
+
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.sources_list
+`, Params: []modules.Param{
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: sourcesList},
+	{Name: "sources_remove", Doc: `Remove a source of gems.
+
+source_uri
+    The address of the source.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.sources_remove http://rubygems.org/
+`, Params: []modules.Param{
+		{Name: "source_uri"},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: sourcesRemove},
+	{Name: "uninstall", Doc: `Remove gems, and return what gem said.
+
+gems
+    The gems: a list, or text with blanks between them.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.uninstall vagrant
+`, Params: []modules.Param{
+		{Name: "gems"},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: uninstall},
+	{Name: "update", Doc: `Upgrade gems, and return what gem said.
+
+gems
+    The gems: a list, or text with blanks between them.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.update vagrant
+`, Params: []modules.Param{
+		{Name: "gems"},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: update},
+	{Name: "update_system", Doc: `Upgrade gem itself.
+
+version
+    The version.
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.update_system
+`, Params: []modules.Param{
+		{Name: "version", Default: "", Type: modules.String},
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: updateSystem},
+	{Name: "version", Doc: `Return the version of gem.
+
+ruby
+    The ruby of rvm or rbenv.
+runas
+    The user to run the program as.
+gem_bin
+    The program gem.
+
+CLI Example:
+
+    salt '*' gem.version
+`, Params: []modules.Param{
+		{Name: "ruby", Optional: true},
+		{Name: "runas", Optional: true},
+		{Name: "gem_bin", Optional: true},
+	}, Run: versionRun},
+}}
