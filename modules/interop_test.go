@@ -376,6 +376,8 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	}
 	diff := cmp.Diff(theirs, ours)
 	switch {
+	case theirs.ErrorType == "KeyError" && theirs.Message == "'"+c.fun+"'" && c.differs == "":
+		t.Errorf("stock Salt has no function %s here", c.fun)
 	case c.differs == "" && diff != "":
 		t.Errorf("stock (-) and ours (+):\n%s", diff)
 	case c.differs != "" && diff == "":
