@@ -16,6 +16,7 @@ import (
 
 // Compatibility.
 //
+// slsutil.renderer differs: it knows the renderers jinja, yaml, json and gpg.
 // slsutil.serialize differs: it knows json, yaml, python and keyvalue, and of their options the ones that matter there.
 // slsutil.deserialize differs: it knows json, yaml and keyvalue.
 

@@ -35,12 +35,14 @@ func named(name string) renderer {
 		return renderYAML
 	case "json":
 		return renderJSON
+	case "gpg":
+		return renderGPG
 	}
 	return nil
 }
 
 // Names are the renderers that there are, sorted.
-func Names() []string { return []string{"jinja", "json", "yaml"} }
+func Names() []string { return []string{"gpg", "jinja", "json", "yaml"} }
 
 // step is one renderer of a pipe.
 type step struct {

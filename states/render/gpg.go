@@ -1,0 +1,138 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// The marks around an encrypted message.
+const (
+	gpgBegin = "-----BEGIN PGP MESSAGE-----"
+	gpgEnd   = "-----END PGP MESSAGE-----"
+)
+
+// renderGPG decrypts the PGP messages in text, or in the texts of data, with the program gpg (salt/renderers/gpg.py).
+func renderGPG(ctx context.Context, c *modules.Call, t *modules.Template, in any, _ string) (any, error) {
+	g := &gpg{ctx: ctx, c: c, program: c.Which("gpg")}
+	if g.program == "" {
+		return nil, &modules.RenderError{Msg: "GPG unavailable", Text: "GPG unavailable"}
+	}
+	if v, ok := t.Vars["translate_newlines"]; ok {
+		g.newlines = pyobj.Truth(v)
+	}
+	return g.object(in, 0)
+}
+
+type gpg struct {
+	ctx      context.Context
+	c        *modules.Call
+	program  string
+	newlines bool
+}
+
+func (g *gpg) object(v any, depth int) (any, error) {
+	if depth > 200 {
+		return v, nil
+	}
+	switch v := v.(type) {
+	case string:
+		return g.text(v)
+	case pyobj.Markup:
+		return g.text(string(v))
+	case []byte:
+		return g.text(string(v))
+	case *pyobj.Dict:
+		for k, x := range v.All() {
+			x, err := g.object(x, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			_ = v.Set(k, x)
+		}
+	case *pyobj.List:
+		for i := range v.Items {
+			x, err := g.object(v.Items[i], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			v.Items[i] = x
+		}
+	}
+	return v, nil
+}
+
+// text decrypts every message in a text.
+func (g *gpg) text(s string) (any, error) {
+	if g.newlines {
+		s = strings.ReplaceAll(s, `\n`, "\n")
+	}
+	var out bytes.Buffer
+	found := false
+	for rest := s; ; {
+		i := strings.Index(rest, gpgBegin)
+		j := -1
+		if i >= 0 {
+			j = strings.Index(rest[i:], gpgEnd)
+		}
+		if j < 0 {
+			out.WriteString(rest)
+			break
+		}
+		j += i + len(gpgEnd)
+		plain, err := g.decrypt(rest[i:j])
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(rest[:i])
+		out.Write(plain)
+		rest, found = rest[j:], true
+	}
+	if !found {
+		return s, nil
+	}
+	b := bytes.TrimRight(out.Bytes(), "\n")
+	if utf8.Valid(b) {
+		return string(b), nil
+	}
+	return b, nil
+}
+
+// maxPlain bounds a decrypted message.
+const maxPlain = 16 << 20
+
+// decrypt gives the plain text; the message itself if gpg cannot read it, unless gpg_decrypt_must_succeed is set.
+func (g *gpg) decrypt(message string) ([]byte, error) {
+	message = strings.ReplaceAll(message, `\n`, "\n")
+	dir, _ := g.c.Opt("gpg_keydir").(string)
+	if dir == "" {
+		conf, _ := g.c.Opt("config_dir").(string)
+		if conf == "" {
+			file, _ := g.c.Opt("conf_file").(string)
+			conf = filepath.Dir(file)
+		}
+		dir = filepath.Join(conf, "gpgkeys")
+	}
+	res, err := g.c.Cmd(g.ctx, modules.Command{
+		Args:  []string{g.program, "--homedir", dir, "--status-fd", "2", "--no-tty", "-d"},
+		Stdin: strings.NewReader(message), Limit: maxPlain, Dir: "/",
+	})
+	if err != nil {
+		return nil, &modules.RenderError{Msg: "GPG unavailable", Text: "GPG unavailable", Err: err}
+	}
+	if len(res.Stdout) > 0 {
+		return res.Stdout, nil
+	}
+	g.c.Logger().Warn("Could not decrypt cipher", "received", string(res.Stderr))
+	if pytext.Truth(g.c.Opt("gpg_decrypt_must_succeed")) {
+		msg := "Could not decrypt cipher " + pytext.Bytes([]byte(message)) + ", received: " + pytext.Bytes(res.Stderr)
+		return nil, &modules.RenderError{Msg: msg, Text: msg}
+	}
+	return []byte(message), nil
+}
