@@ -4,6 +4,7 @@ package modules_test
 
 import (
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/archive"
 	"github.com/brine-salt/brine/modules/file"
 	"github.com/brine-salt/brine/modules/hosts"
 	"github.com/brine-salt/brine/modules/ini_manage"
@@ -12,5 +13,5 @@ import (
 
 // fileModules are the modules about files and what is in them.
 func fileModules() []*modules.Module {
-	return []*modules.Module{file.Module, hosts.Module, ini_manage.Module, ssh.Module}
+	return []*modules.Module{archive.Module, file.Module, hosts.Module, ini_manage.Module, ssh.Module}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -68,11 +69,7 @@ func find(h *host) (any, error) {
 		}
 		return nil, err
 	}
-	tops, err := h.glob(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, top := range tops {
+	for _, top := range pyglob.Glob(h.Path, path) {
 		if err := f.find(top); err != nil {
 			return nil, modules.OSError(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -232,8 +233,7 @@ func pathExistsGlob(h *host) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.glob(path)
-	return len(found) > 0, err
+	return len(pyglob.Glob(h.Path, path)) > 0, nil
 }
 
 // isKind answers is_blkdev, is_chrdev and is_fifo.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -145,10 +146,7 @@ func grep(h *host) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := h.glob(path)
-	if err != nil {
-		return nil, err
-	}
+	files := pyglob.Glob(h.Path, path)
 	if len(files) == 0 {
 		files = []string{path}
 	}
