@@ -31,7 +31,7 @@ const (
 // hostText is the program that modules run in.
 //
 //go:embed host.py
-var hostText []byte
+var hostText string
 
 // startScript lets Python read the program from its standard input, where the messages follow.
 const startScript = `import os,sys
@@ -356,7 +356,7 @@ func startHost(ctx context.Context, e *modules.Env, run func(context.Context, mo
 		return nil, err
 	}
 	n.pairs = true
-	for _, b := range [][]byte{hostText, init} {
+	for _, b := range [][]byte{[]byte(hostText), init} {
 		if err := n.send(b); err != nil {
 			n.close()
 			return nil, err
