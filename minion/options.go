@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	Runner modules.Runner
 	// Templates renders templates and state files for functions (package states/render); nil means that there are no renderers.
 	Templates func(ctx context.Context, c *modules.Call, t modules.Template) (any, error)
+	// Beacons are the kinds of beacons that there are, beacon.Kinds() for all; nil is none.
+	Beacons []*beacon.Kind
 	// Others lists what the program has besides execution modules, see [modules.Env]; nil is nothing.
 	Others func(kind string) []*modules.Module
 	// Version is what log lines call this program's version.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/schedule"
 	"github.com/brine-salt/brine/protocol/transport/mem"
@@ -136,6 +137,7 @@ func TestBeaconsReachTheMaster(t *testing.T) {
 			"broken": []any{map[string]any{"salt_fun": []any{"test.fail"}}, map[string]any{"beacon_module": "salt_monitor"}, map[string]any{"run_once": true}},
 			"off":    []any{map[string]any{"salt_fun": []any{"test.ping"}}, map[string]any{"beacon_module": "salt_monitor"}, map[string]any{"enabled": false}},
 		}})
+		r.o.Beacons = beacon.Kinds()
 		r.start()
 		r.until(Connected)
 		time.Sleep(35 * time.Second)

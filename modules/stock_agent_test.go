@@ -77,7 +77,7 @@ func (d *daemon) start() {
 		return err
 	}
 	d.schedule = schedule.New(schedule.Options{Persist: persist, Start: func(schedule.Run) {}})
-	d.beacons = beacon.New(beacon.Options{Host: func(context.Context) *beacon.Host { return &beacon.Host{Env: d.e} }})
+	d.beacons = beacon.New(beacon.Options{Kinds: beacon.Kinds(), Host: func(context.Context) *beacon.Host { return &beacon.Host{Env: d.e} }})
 }
 
 // Manage implements modules.Manager.

@@ -144,6 +144,6 @@ func minionOptions(p *saltcli.Program) (minion.Options, error) {
 			return c.Opts, nil
 		},
 		Log: p.Log, Dialers: dialers(), Wrap: wrap, Grains: gatherGrains(p.Log), Files: fileClient(p.Log),
-		Runner: commandRunner(), Version: version.Brine(), Templates: templates(), Others: others,
+		Runner: commandRunner(), Version: version.Brine(), Templates: templates(), Others: others, Beacons: beacons(),
 	}, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// kinds lists every kind of beacon of this platform, by name.
-func kinds() []*Kind {
+// Kinds lists every kind of beacon of this platform, by name. A program that does not call it has none of them in it.
+func Kinds() []*Kind {
 	all := []*Kind{&btmp, &certInfo, &diskUsage, &journald, &load, &logFile, &memUsage, &networkInfo, &networkSettings, &pkgs, &ps,
 		&saltMonitor, &service, &status, &swapUsage, &wtmp}
 	return append(all, platformKinds()...)

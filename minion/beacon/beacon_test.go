@@ -181,6 +181,7 @@ func TestEngine(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		e := New(Options{
+			Kinds: Kinds(),
 			Beacons: map[string]any{
 				"every":  []any{map[string]any{"salt_fun": "test.ping"}, map[string]any{"beacon_module": "salt_monitor"}},
 				"ten":    []any{map[string]any{"salt_fun": "test.ping"}, map[string]any{"beacon_module": "salt_monitor"}, map[string]any{"interval": int64(10)}},

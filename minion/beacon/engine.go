@@ -38,6 +38,8 @@ type Host struct {
 
 // Options are what an engine needs of its program.
 type Options struct {
+	// Kinds are the kinds of beacons that there are, see [Kinds].
+	Kinds []*Kind
 	// Beacons is the option beacons; it is copied.
 	Beacons map[string]any
 	// Pillar is the minion's, nil is none.
@@ -387,7 +389,7 @@ func moduleOf(name string, settings map[string]any) string {
 
 // kind finds a kind that this host can have.
 func (e *Engine) kind(h *Host, name string) *Kind {
-	for _, k := range kinds() {
+	for _, k := range e.o.Kinds {
 		if k.Name == name && (k.Available == nil || k.Available(h)) {
 			return k
 		}

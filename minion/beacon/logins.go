@@ -17,52 +17,52 @@ const (
 	recordSize         = 384
 )
 
-var btmp = Kind{Name: "btmp", Available: isFile(btmpFile), Validate: validateLogins("btmp"), Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
-	return lookLogins(ctx, h, config, "btmp", btmpFile, nil)
-}}
+var btmp = Kind{Name: "btmp", Available: func(h *Host) bool { return isFile(h, btmpFile) },
+	Validate: func(_ *Host, config any) (bool, string) { return validateLogins("btmp", config) },
+	Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+		return lookLogins(ctx, h, config, "btmp", btmpFile, nil)
+	}}
 
-var wtmp = Kind{Name: "wtmp", Available: isFile(wtmpFile), Validate: validateLogins("wtmp"), Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
-	return lookLogins(ctx, h, config, "wtmp", wtmpFile, sessions(h))
-}}
+var wtmp = Kind{Name: "wtmp", Available: func(h *Host) bool { return isFile(h, wtmpFile) },
+	Validate: func(_ *Host, config any) (bool, string) { return validateLogins("wtmp", config) },
+	Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
+		return lookLogins(ctx, h, config, "wtmp", wtmpFile, sessions(h))
+	}}
 
-func isFile(path string) func(*Host) bool {
-	return func(h *Host) bool {
-		info, err := os.Stat(h.Path(path))
-		return err == nil && info.Mode().IsRegular()
-	}
+func isFile(h *Host, path string) bool {
+	info, err := os.Stat(h.Path(path))
+	return err == nil && info.Mode().IsRegular()
 }
 
-func validateLogins(name string) func(*Host, any) (bool, string) {
-	return func(_ *Host, config any) (bool, string) {
-		c, bad := mustList(name, config)
-		if bad != "" {
-			return false, bad
-		}
-		for _, part := range [...]struct{ key, what string }{{"users", "User"}, {"groups", "Group"}, {"defaults", "Defaults"}} {
-			v, ok := c[part.key]
-			if !ok {
-				continue
-			}
-			m, ok := v.(map[string]any)
-			if !ok {
-				return false, part.what + " configuration for " + name + " beacon must be a dictionary."
-			}
-			ranges := []any{m["time_range"]}
-			if part.key != "defaults" {
-				ranges = nil
-				for _, k := range sortedKeys(m) {
-					one, _ := m[k].(map[string]any)
-					ranges = append(ranges, one["time_range"])
-				}
-			}
-			for _, r := range ranges {
-				if bad := badTimeRange(name, r); bad != "" {
-					return false, bad
-				}
-			}
-		}
-		return true, valid
+func validateLogins(name string, config any) (bool, string) {
+	c, bad := mustList(name, config)
+	if bad != "" {
+		return false, bad
 	}
+	for _, part := range [...]struct{ key, what string }{{"users", "User"}, {"groups", "Group"}, {"defaults", "Defaults"}} {
+		v, ok := c[part.key]
+		if !ok {
+			continue
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			return false, part.what + " configuration for " + name + " beacon must be a dictionary."
+		}
+		ranges := []any{m["time_range"]}
+		if part.key != "defaults" {
+			ranges = nil
+			for _, k := range sortedKeys(m) {
+				one, _ := m[k].(map[string]any)
+				ranges = append(ranges, one["time_range"])
+			}
+		}
+		for _, r := range ranges {
+			if bad := badTimeRange(name, r); bad != "" {
+				return false, bad
+			}
+		}
+	}
+	return true, valid
 }
 
 func badTimeRange(name string, r any) string {

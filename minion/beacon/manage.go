@@ -148,7 +148,7 @@ func (e *Engine) available(ctx context.Context) map[string]any {
 	defer e.look.Unlock()
 	h := e.host(ctx)
 	names := []any{}
-	for _, k := range kinds() {
+	for _, k := range e.o.Kinds {
 		if k.Available == nil || k.Available(h) {
 			names = append(names, k.Name)
 		}

@@ -204,7 +204,7 @@ func (s scene) ours(t *testing.T) []outcome {
 		name = s.Module
 	}
 	var kind *Kind
-	for _, k := range kinds() {
+	for _, k := range Kinds() {
 		if k.Name == name {
 			kind = k
 		}

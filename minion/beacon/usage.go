@@ -107,42 +107,46 @@ func lookDisks(_ context.Context, h *Host, config []any) ([]map[string]any, erro
 	return found, nil
 }
 
-var memUsage = Kind{Name: "memusage", Available: hasProc, Validate: needsPercent("memusage"), Look: lookMemory("memusage", "MemTotal", "MemAvailable")}
+var memUsage = Kind{Name: "memusage", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
+	return needsPercent("memusage", config)
+}, Look: func(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	return lookMemory(h, config, "memusage", "MemTotal", "MemAvailable")
+}}
 
-var swapUsage = Kind{Name: "swapusage", Available: hasProc, Validate: needsPercent("swapusage"), Look: lookMemory("swapusage", "SwapTotal", "SwapFree")}
+var swapUsage = Kind{Name: "swapusage", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
+	return needsPercent("swapusage", config)
+}, Look: func(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	return lookMemory(h, config, "swapusage", "SwapTotal", "SwapFree")
+}}
 
-func needsPercent(name string) func(*Host, any) (bool, string) {
-	return func(_ *Host, config any) (bool, string) {
-		c, bad := mustList(name, config)
-		if bad != "" {
-			return false, bad
-		}
-		if _, ok := c["percent"]; !ok {
-			return false, "Configuration for " + name + " beacon requires percent."
-		}
-		return true, valid
+func needsPercent(name string, config any) (bool, string) {
+	c, bad := mustList(name, config)
+	if bad != "" {
+		return false, bad
 	}
+	if _, ok := c["percent"]; !ok {
+		return false, "Configuration for " + name + " beacon requires percent."
+	}
+	return true, valid
 }
 
-func lookMemory(name, totalField, freeField string) func(context.Context, *Host, []any) ([]map[string]any, error) {
-	return func(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
-		text, err := readProc(h, "/proc/meminfo")
-		if err != nil {
-			return nil, err
-		}
-		fields := map[string]float64{}
-		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) > 1 {
-				fields[strings.TrimSuffix(f[0], ":")], _ = strconv.ParseFloat(f[1], 64)
-			}
-		}
-		used := share(fields[totalField]-fields[freeField], fields[totalField])
-		limit, err := percent(flat(config)["percent"])
-		if err != nil || used < limit {
-			return nil, err
-		}
-		return []map[string]any{{name: used}}, nil
+func lookMemory(h *Host, config []any, name, totalField, freeField string) ([]map[string]any, error) {
+	text, err := readProc(h, "/proc/meminfo")
+	if err != nil {
+		return nil, err
 	}
+	fields := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 {
+			fields[strings.TrimSuffix(f[0], ":")], _ = strconv.ParseFloat(f[1], 64)
+		}
+	}
+	used := share(fields[totalField]-fields[freeField], fields[totalField])
+	limit, err := percent(flat(config)["percent"])
+	if err != nil || used < limit {
+		return nil, err
+	}
+	return []map[string]any{{name: used}}, nil
 }
 
 var load = Kind{Name: "load", Available: hasProc, Validate: validateLoad, Look: lookLoad}

@@ -1,0 +1,8 @@
+//go:build custom && !beacons
+
+package main
+
+import "github.com/brine-salt/brine/minion/beacon"
+
+// beacons are the kinds of beacons that this build has.
+func beacons() []*beacon.Kind { return nil }
