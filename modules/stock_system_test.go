@@ -19,6 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules/linux_sysctl"
 	"github.com/brine-salt/brine/modules/localemod"
 	"github.com/brine-salt/brine/modules/locate"
+	"github.com/brine-salt/brine/modules/mdadm_raid"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/network"
 	"github.com/brine-salt/brine/modules/ps"
@@ -33,6 +34,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		selinux.Module, rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }
