@@ -23,6 +23,7 @@ import (
 //
 // pkg.version_cmp differs: versions are compared here by dpkg's rules; dpkg is not run for it.
 // pkg.del_repo, pkg.mod_repo differ: files are replaced atomically, components keep their order, and a file whose last line goes is emptied rather than left as it was.
+// pkg.list_repos, pkg.get_repo, pkg.mod_repo, pkg.del_repo differ: repositories in files of the newer form (.sources) are seen and changed, as in Salt 3008.
 // pkg.which is added: Salt 3008 has it.
 
 // listsPath is where apt keeps the indexes.

@@ -33,7 +33,11 @@ func repositories(c *modules.Call) ([]*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all.list, func(s *source) bool { return s.invalid }), nil
+	list := slices.DeleteFunc(all.list, func(s *source) bool { return s.invalid })
+	for _, s := range all.stanzas {
+		list = append(list, s.each()...)
+	}
+	return list, nil
 }
 
 // isPPA tells whether a repository is named in Ubuntu's short form on a host that knows it.
@@ -144,16 +148,31 @@ func delRepo(ctx context.Context, c *modules.Call) (any, error) {
 			kept = append(kept, s)
 		}
 	}
+	var stanzas []*stanza
+	for _, s := range all.stanzas {
+		found, left := s.drop(want)
+		if found && !slices.Contains(touched, s.file) {
+			touched = append(touched, s.file)
+		}
+		if left {
+			stanzas = append(stanzas, s)
+			continue
+		}
+		for _, o := range all.stanzas { // the file is written without it
+			o.changed = o.changed || o.file == s.file
+		}
+	}
 	if len(touched) == 0 {
 		return nil, modules.Errorf("Repo %s doesn't exist in the sources.list(s)", repo)
 	}
-	all.list = kept
+	all.list, all.stanzas = kept, stanzas
 	if err := all.save(); err != nil {
 		return nil, err
 	}
 	var ret strings.Builder
 	for _, file := range touched {
-		left := slices.ContainsFunc(kept, func(s *source) bool { return s.file == file })
+		left := slices.ContainsFunc(kept, func(s *source) bool { return s.file == file }) ||
+			slices.ContainsFunc(stanzas, func(s *stanza) bool { return s.file == file })
 		if !left && strings.Contains(file, "sources.list.d/") {
 			ret.WriteString("File " + file + " containing repo '" + repo + "' has been removed.")
 			if err := os.Remove(c.Path(file)); err != nil {
@@ -221,6 +240,10 @@ func modRepo(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, err
 		}
 	}
+	if s == nil { // it is in a file of the newer form
+		have, err := findRepo(c, repo, "")
+		return map[string]any{repo: have}, err
+	}
 	return map[string]any{repo: map[string]any{
 		"architectures": pkglist.Anys(s.architectures), "comps": pkglist.Anys(s.comps), "disabled": s.disabled, "file": s.file,
 		"type": s.kind, "uri": s.uri, "line": s.line, "signedby": s.signedby,
@@ -263,7 +286,7 @@ func addPPA(ctx context.Context, c *modules.Call, repo string, refresh bool) (an
 	return map[string]any{repo: out.Map()}, nil
 }
 
-// change gives the repository the wanted attributes, or adds it.
+// change gives the repository the wanted attributes, or adds it. It answers nil if that happened in a file of the newer form.
 func (a *sources) change(c *modules.Call, repo string, want *source) (*source, error) {
 	kw := c.Keywords
 	comps := slices.Clone(want.comps)
@@ -275,6 +298,9 @@ func (a *sources) change(c *modules.Call, repo string, want *source) (*source, e
 		architectures = strings.Split(pytext.Str(v), ",")
 	}
 	s := a.find(kw, want, append(slices.Clone(want.comps), comps...), architectures)
+	if s == nil && a.changeStanza(c, want, comps, architectures) {
+		return nil, nil
+	}
 	fresh, err := parseSource(repo, "")
 	if err != nil {
 		return nil, err

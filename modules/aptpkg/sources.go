@@ -22,6 +22,8 @@ type source struct {
 	kind, uri, dist, comment, line, signedby string
 	comps, architectures                     []string
 	file                                     string
+	trusted                                  bool
+	stanza                                   *stanza // that it comes from, nil for a line
 }
 
 // option is one of those in brackets: [arch=amd64 signed-by=/x].
@@ -158,6 +160,9 @@ func (s *source) String() string {
 	if s.signedby != "" {
 		opts = setOption(opts, option{"signedby", "signed-by=" + s.signedby, s.signedby})
 	}
+	if s.trusted {
+		opts = setOption(opts, option{"trusted", "trusted=yes", "yes"})
+	}
 	if len(opts) > 0 {
 		var full []string
 		for _, o := range opts {
@@ -174,10 +179,17 @@ func (s *source) String() string {
 
 // plain is the repository as list_repos shows it.
 func (s *source) plain() map[string]any {
-	return map[string]any{
+	m := map[string]any{
 		"file": s.file, "comps": pkglist.Anys(s.comps), "disabled": s.disabled, "dist": s.dist, "type": s.kind, "uri": s.uri,
 		"line": strings.TrimSpace(s.line), "architectures": pkglist.Anys(s.architectures), "signedby": s.signedby,
 	}
+	if s.stanza != nil {
+		m["enabled"] = !s.disabled
+		for name, key := range map[string]string{"suites": "Suites", "types": "Types", "uris": "URIs"} {
+			m[name] = pkglist.Anys(s.stanza.words(key))
+		}
+	}
+	return m
 }
 
 // same tells whether another line is about the same repository.
@@ -190,6 +202,8 @@ type sources struct {
 	c     *modules.Call
 	list  []*source
 	files []string // those that were read
+	// stanzas are those of the files in the newer form.
+	stanzas []*stanza
 }
 
 func readSources(c *modules.Call) (*sources, error) {
@@ -223,10 +237,19 @@ func readSources(c *modules.Call) (*sources, error) {
 			all.list = append(all.list, s)
 		}
 	}
+	found, err = filepath.Glob(c.Path(mainFile+".d") + "/*.sources")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		if err := all.readStanzas(mainFile + ".d/" + filepath.Base(f)); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 
-// save writes all files anew.
+// save writes all files anew; those of the newer form only if something in them was changed.
 func (a *sources) save() error {
 	text := map[string]*strings.Builder{}
 	order := slices.Clone(a.files)
@@ -241,16 +264,36 @@ func (a *sources) save() error {
 		text[s.file].WriteString(s.String())
 	}
 	for _, f := range order {
-		mode := os.FileMode(0o644)
-		if info, err := os.Stat(a.c.Path(f)); err == nil {
-			mode = info.Mode().Perm()
+		if err := a.write(f, text[f].String()); err != nil {
+			return err
 		}
-		if err := atomicfile.WriteFile(a.c.Path(f), []byte(text[f].String()), mode); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = &fs.PathError{Op: "open", Path: f, Err: fs.ErrNotExist}
+	}
+	var done []string
+	for _, s := range a.stanzas {
+		if slices.Contains(done, s.file) {
+			continue
+		}
+		done = append(done, s.file)
+		if text, changed := a.stanzaFile(s.file); changed {
+			if err := a.write(s.file, text); err != nil {
+				return err
 			}
-			return modules.OSError(err)
 		}
+	}
+	return nil
+}
+
+func (a *sources) write(path, text string) error {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(a.c.Path(path)); err == nil {
+		mode = info.Mode().Perm()
+	}
+	err := atomicfile.WriteFile(a.c.Path(path), []byte(text), mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return modules.OSError(err)
 	}
 	return nil
 }
