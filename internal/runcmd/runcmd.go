@@ -257,13 +257,25 @@ func (r *Runner) forget(p *process) {
 }
 
 func start(cmd *exec.Cmd) (*process, error) {
-	if err := cmd.Start(); err != nil {
+	err := cmd.Start()
+	// A program that was written a moment ago may still be open for writing in a child of this process that has been forked but
+	// has not yet become another program.
+	for try := 1; textBusy(err) && try <= busyTries; try++ {
+		time.Sleep(time.Duration(try) * time.Millisecond)
+		*cmd = exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
+			ExtraFiles: cmd.ExtraFiles, SysProcAttr: cmd.SysProcAttr} // one is started once only
+		err = cmd.Start()
+	}
+	if err != nil {
 		return nil, startError(cmd.Args[0], err)
 	}
 	p := &process{cmd: cmd}
 	p.tree.opened(cmd.Process)
 	return p, nil
 }
+
+// busyTries is how often a program is tried again that is open for writing, with growing pauses: a second altogether.
+const busyTries = 45
 
 // StartError says that a program could not be started.
 type StartError struct {

@@ -483,3 +483,21 @@ func TestGrace(t *testing.T) {
 		})
 	}
 }
+
+// TestProgramJustWritten: a program that is still open for writing elsewhere is tried again.
+func TestProgramJustWritten(t *testing.T) {
+	needLinux(t)
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho done\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { f.Close() })
+	res, err := (&Runner{}).Run(t.Context(), modules.Command{Args: []string{path}})
+	if err != nil || string(res.Stdout) != "done\n" {
+		t.Errorf("%q %v", res.Stdout, err)
+	}
+}
