@@ -14,8 +14,9 @@ import (
 // shellExempt are the places where a command that the user wrote is handed to a shell on purpose.
 func shellExempt() map[string]string {
 	return map[string]string{
-		"cmdmod/run.go":       "a list with python_shell is what Python makes of it",
-		"cmdmod/user_unix.go": "cmd.run_chroot runs the user's command in the shell inside",
+		"cmdmod/run.go":              "a list with python_shell is what Python makes of it",
+		"cmdmod/user_unix.go":        "cmd.run_chroot runs the user's command in the shell inside",
+		"supervisord/supervisord.go": "-c names supervisorctl's configuration file",
 	}
 }
 
