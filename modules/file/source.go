@@ -272,9 +272,18 @@ func applyTemplate(h *host) (any, error) {
 	case h.ctx.Err() != nil:
 		return nil, context.Cause(h.ctx)
 	case err != nil:
-		return err.Error(), nil // Salt returns the error's text as if it were the content
+		return nil, renderError(err)
 	}
 	return out, nil
+}
+
+// renderError is a template's error under the name of Salt's exception.
+func renderError(err error) error {
+	var render *modules.RenderError
+	if errors.As(err, &render) {
+		return &modules.PythonError{Type: "SaltRenderError", Msg: err.Error()}
+	}
+	return err
 }
 
 // wanted is a file to manage: where its content comes from and what it is expanded with.
@@ -458,8 +467,7 @@ func (h *host) expanded(w wanted, path string) (any, map[string]any, string, err
 	case h.ctx.Err() != nil:
 		return nil, nil, "", context.Cause(h.ctx)
 	case err != nil:
-		h.cleanTemp(path)
-		return path, map[string]any{}, err.Error(), nil
+		return nil, nil, "", renderError(err)
 	}
 	sfn, err := h.temp([]byte(out))
 	if err != nil {
