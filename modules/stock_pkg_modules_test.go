@@ -5,6 +5,7 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/alternatives"
+	"github.com/brine-salt/brine/modules/apkpkg"
 	"github.com/brine-salt/brine/modules/aptpkg"
 	"github.com/brine-salt/brine/modules/debconfmod"
 	"github.com/brine-salt/brine/modules/debianservice"
@@ -25,6 +26,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
+		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
 	}
 }
