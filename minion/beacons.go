@@ -20,8 +20,10 @@ func (m *Minion) newBeacons() *beacon.Engine {
 
 // beaconHost is what beacons see: a minion without a job.
 func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
-	e := m.env(ctx, m.firstLink(), nil)
-	return &beacon.Host{Env: e, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
+	l := m.firstLink()
+	e := m.env(ctx, l, nil)
+	refuse := func(ctx context.Context, fun string) error { return m.dispatch.refuse(ctx, l, fun) }
+	return &beacon.Host{Env: e, Refuse: refuse, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 		res := m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 		return res.Return, res.Err
 	}}

@@ -70,11 +70,19 @@ func (d *dispatcher) refuse(ctx context.Context, l *link, fun string) error {
 	if err := d.unlisted(fun); err != nil {
 		return err
 	}
+	if err := d.policy(fun); err != nil {
+		return err
+	}
+	return d.blackout(ctx, l, fun)
+}
+
+// policy is options minion_allow_functions and minion_deny_functions. Returners that a master asks for count as functions.
+func (d *dispatcher) policy(fun string) error {
 	s := d.m.settings()
 	if allow := s.texts("minion_allow_functions"); allow != nil && !matchesAny(allow, fun) || matchesAny(s.texts("minion_deny_functions"), fun) {
 		return modules.Usagef("the policy of this minion does not allow %s", fun)
 	}
-	return d.blackout(ctx, l, fun)
+	return nil
 }
 
 // unlisted is option whitelist_modules. It filters what may be called from outside; functions may still call each other.

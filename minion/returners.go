@@ -53,19 +53,43 @@ func splitReturners(texts ...string) []string {
 	return names
 }
 
-// callReturners hands the return of a job to the returners that the job and the option return name.
+// allowedReturners are those that the minion's policy lets others ask for.
+func (m *Minion) allowedReturners(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		err := m.dispatch.policy(name + ".returner")
+		if err != nil {
+			m.log.Warn("A returner is refused", "returner", name, "err", err)
+		}
+		return err != nil
+	})
+}
+
+// callReturners hands the return of a job to the returners that the job and the option return name. What the job says of their
+// settings counts for those that it may ask for.
 func (m *Minion) callReturners(j *job, load map[string]any) {
-	names := splitReturners(j.Ret, m.settings().text("return", ""))
-	if len(names) == 0 {
+	asked := m.allowedReturners(splitReturners(j.Ret))
+	own := splitReturners(m.settings().text("return", ""))
+	if len(asked)+len(own) == 0 {
 		return
 	}
 	ret := maps.Clone(load)
 	delete(ret, "cmd")
 	delete(ret, "degraded")
+	with := maps.Clone(ret)
 	for _, k := range [...]string{"ret_config", "ret_kwargs"} {
 		if v, ok := j.Raw[k]; ok {
-			ret[k] = v
+			with[k] = v
 		}
 	}
-	m.sendToReturners(context.WithoutCancel(j.ctx), j.link, names, ret)
+	ctx := context.WithoutCancel(j.ctx)
+	m.sendToReturners(ctx, j.link, asked, with)
+	for _, name := range own {
+		switch {
+		case slices.Contains(asked, name):
+		case m.dispatch.policy(name+".returner") == nil:
+			m.sendToReturners(ctx, j.link, []string{name}, with)
+		default:
+			m.sendToReturners(ctx, j.link, []string{name}, ret)
+		}
+	}
 }

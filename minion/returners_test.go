@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/transport/mem"
 )
@@ -81,6 +82,54 @@ func TestReturners(t *testing.T) {
 		}
 		if len(always.all()) != 1 {
 			t.Error("the option return is not for the schedule")
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPolicyHoldsForReturnersScheduleAndBeacons(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, map[string]any{"minion_allow_functions": []any{"test.ping", "allowed.returner"}, "return": "own",
+			"schedule": map[string]any{"job": map[string]any{"function": "test.echo", "args": []any{"x"}, "seconds": int64(10)}},
+			"beacons":  map[string]any{"salt_monitor": []any{map[string]any{"salt_fun": "test.echo"}}}})
+		var allowed, own, other keeper
+		r.o.Beacons = beacon.Kinds()
+		r.o.Others = func(string) []*modules.Module {
+			return []*modules.Module{allowed.module("allowed"), own.module("own"), other.module("other")}
+		}
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		f.publish(jobMap(jidAt(1), "test.ping", map[string]any{"ret": "allowed,other", "ret_kwargs": map[string]any{"filename": "/etc/passwd"}}))
+		f.await("return", isReturn(jidAt(1)))
+		time.Sleep(15 * time.Second)
+		if got := allowed.all(); len(got) != 1 || got[0]["ret_kwargs"] == nil {
+			t.Errorf("the allowed returner got %v", got)
+		}
+		if got := own.all(); len(got) != 1 || got[0]["ret_kwargs"] != nil {
+			t.Errorf("the minion's own returner got %v", got)
+		}
+		if got := other.all(); len(got) != 0 {
+			t.Errorf("the other returner got %v", got)
+		}
+		if got := f.await("return", ofSchedule("job")); got["success"] != false {
+			t.Errorf("the schedule returns %v", got)
+		}
+		refused := f.count(func(m map[string]any) bool {
+			list, _ := m["events"].([]any)
+			for _, x := range list {
+				text, _ := x.(map[string]any)["error"].(string)
+				if strings.Contains(text, "policy of this minion does not allow test.echo") {
+					return true
+				}
+			}
+			return false
+		})
+		if refused == 0 {
+			t.Error("a beacon calls what the policy does not allow")
 		}
 		if err := r.stop(); err != nil {
 			t.Error(err)

@@ -165,7 +165,7 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any, kwargs map[str
 	}
 	j.returning.Store(true)
 	j.progress.close()
-	names := returnerNames(r.Job["returner"], m.scheduleReturner())
+	names := m.allowedReturners(returnerNames(r.Job["returner"], m.scheduleReturner()))
 	if res.Err == nil && len(names) > 0 {
 		if v, ok := r.Job["return_config"]; ok {
 			ret["ret_config"] = v

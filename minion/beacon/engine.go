@@ -32,6 +32,9 @@ type Host struct {
 	*modules.Env
 	// Exec calls an execution function.
 	Exec func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
+	// Refuse says why a function that the configuration names may not be called; nil refuses none. The configuration may be the
+	// master's, in the pillar.
+	Refuse func(ctx context.Context, fun string) error
 	// Memory is what beacons keep between looks, by a key of theirs.
 	Memory map[string]any
 }

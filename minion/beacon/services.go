@@ -359,6 +359,11 @@ func lookMonitor(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 	}
 	var found []map[string]any
 	for _, c := range calls {
+		if h.Refuse != nil {
+			if err := h.Refuse(ctx, c.fun); err != nil {
+				return nil, err
+			}
+		}
 		ret, err := h.Exec(ctx, c.fun, c.args, c.kwargs)
 		if err != nil {
 			return nil, err
