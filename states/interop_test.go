@@ -297,6 +297,9 @@ func tidy(v any) any {
 					v[key] = "some"
 				}
 			}
+			if changes, ok := v["changes"].(map[string]any); ok && changes["pid"] != nil {
+				changes["pid"] = "some"
+			}
 		}
 		for k := range v {
 			v[k] = tidy(v[k])

@@ -28,7 +28,7 @@ func within(t testing.TB, e *modules.Env, f func(ctx context.Context, c *modules
 	return modules.NewRegistry(door).Run(t.Context(), e, modules.Request{Fun: "door.open", JID: "20250102030405678901"})
 }
 
-func env(t testing.TB) *modules.Env {
+func bare(t testing.TB) *modules.Env {
 	return &modules.Env{ID: "m", Opts: func() map[string]any { return map[string]any{"id": "m", "cachedir": t.TempDir()} }, Templates: render.Render}
 }
 
@@ -97,7 +97,7 @@ func TestRequisites(t *testing.T) {
 			"                   require:\n                       cmd: x\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _ := apply(t, env(t), parse(t, c.high), states.Options{})
+			got, _ := apply(t, bare(t), parse(t, c.high), states.Options{})
 			if got["b"] != c.want {
 				t.Errorf("%q, want %q", got["b"], c.want)
 			}
@@ -106,7 +106,7 @@ func TestRequisites(t *testing.T) {
 }
 
 func TestRequiredStatesRunFirst(t *testing.T) {
-	_, order := apply(t, env(t), parse(t, "c: {test: [nop, {require: [{test: b}]}]}\nb: {test: [nop, {require: [{test: a}]}]}\na: {test: [nop]}\n"), states.Options{})
+	_, order := apply(t, bare(t), parse(t, "c: {test: [nop, {require: [{test: b}]}]}\nb: {test: [nop, {require: [{test: a}]}]}\na: {test: [nop]}\n"), states.Options{})
 	if diff := cmp.Diff([]string{"a", "b", "c"}, order); diff != "" {
 		t.Error(diff)
 	}
@@ -118,7 +118,7 @@ func TestParallelStatesAreWaitedFor(t *testing.T) {
 		fmt.Fprintf(&text, "p%02d: {test: [nop, {parallel: true}]}\n", i)
 	}
 	text.WriteString("z: {test: [nop, {require: ['p*']}]}\n")
-	got, _ := apply(t, env(t), parse(t, text.String()), states.Options{})
+	got, _ := apply(t, bare(t), parse(t, text.String()), states.Options{})
 	for id, s := range got {
 		if s != "true Success!" {
 			t.Errorf("%s: %s", id, s)
@@ -130,7 +130,7 @@ func TestParallelStatesAreWaitedFor(t *testing.T) {
 }
 
 func TestSoftKillEndsTheRun(t *testing.T) {
-	e := env(t)
+	e := bare(t)
 	dir := t.TempDir()
 	e.Opts = func() map[string]any { return map[string]any{"id": "m", "cachedir": dir} }
 	const jid = "20250102030405678901"
@@ -147,13 +147,13 @@ func TestSoftKillEndsTheRun(t *testing.T) {
 }
 
 func TestPauseFilesStayInTheirDirectory(t *testing.T) {
-	if err := states.ChangePause(env(t), "../../etc/x", "", func(map[string]any, string) {}); err == nil {
+	if err := states.ChangePause(bare(t), "../../etc/x", "", func(map[string]any, string) {}); err == nil {
 		t.Error("a path is taken for a job id")
 	}
 }
 
 func TestEventsOfStates(t *testing.T) {
-	e := env(t)
+	e := bare(t)
 	var tags []string
 	e.Master = modulestest.Master(func(_ context.Context, load map[string]any) (any, error) {
 		tags = append(tags, fmt.Sprint(load["tag"]))
@@ -167,7 +167,7 @@ func TestEventsOfStates(t *testing.T) {
 }
 
 func TestGlobalConditions(t *testing.T) {
-	e := env(t)
+	e := bare(t)
 	match := &modules.Module{Name: "match", Funcs: []modules.Def{{Name: "compound", Params: []modules.Param{{Name: "tgt"}},
 		Run: func(_ context.Context, c *modules.Call) (any, error) { return c.Str("tgt") == "yes", nil }}}}
 	high := parse(t, "a: {test: [nop]}\nb: {test: [succeed_with_changes]}\n")
@@ -187,15 +187,15 @@ func TestGlobalConditions(t *testing.T) {
 	}
 }
 
-// tree is a file client on one directory.
-type tree struct {
+// folder is a file client on one directory.
+type folder struct {
 	modulestest.NoFiles
 	dir string
 }
 
-func (f tree) Envs(context.Context) ([]string, error) { return []string{"base"}, nil }
+func (f folder) Envs(context.Context) ([]string, error) { return []string{"base"}, nil }
 
-func (f tree) List(context.Context, string, string) ([]string, error) {
+func (f folder) List(context.Context, string, string) ([]string, error) {
 	var list []string
 	err := filepath.WalkDir(f.dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -207,7 +207,7 @@ func (f tree) List(context.Context, string, string) ([]string, error) {
 	return list, err
 }
 
-func (f tree) Cache(_ context.Context, url, _ string) (string, error) {
+func (f folder) Cache(_ context.Context, url, _ string) (string, error) {
 	path := filepath.Join(f.dir, strings.TrimPrefix(url, "salt://"))
 	if _, err := os.Stat(path); err != nil {
 		return "", nil //nolint:nilerr // no such file
@@ -231,9 +231,9 @@ func TestCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := env(t)
+	e := bare(t)
 	opts := map[string]any{"id": "m", "renderer": "jinja|yaml", "state_top": "top.sls", "state_auto_order": true, "cachedir": dir}
-	e.Opts, e.Files = func() map[string]any { return opts }, tree{dir: dir}
+	e.Opts, e.Files = func() map[string]any { return opts }, folder{dir: dir}
 	var ids []string
 	res := within(t, e, func(ctx context.Context, c *modules.Call) (any, error) {
 		h, err := states.NewHighState(ctx, c, states.Options{Opts: maps.Clone(opts)})
@@ -253,7 +253,7 @@ func TestCompile(t *testing.T) {
 
 // BenchmarkUnchanged runs 2,000 states that change nothing, each requiring the one before it.
 func BenchmarkUnchanged(b *testing.B) {
-	e := env(b)
+	e := bare(b)
 	var text strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&text, "s%04d: {test: [nop, {require: [{test: s%04d}]}]}\n", i, max(i-1, 0))

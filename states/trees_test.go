@@ -127,11 +127,16 @@ func (s *stock) plant(t *testing.T, tr tree) {
 }
 
 func TestStockTrees(t *testing.T) {
-	s := startStock(t)
+	var s *stock
+	file := ""
 	match := regexp.MustCompile(*only)
 	for _, tr := range loadTrees(t) {
 		if !match.MatchString(tr.name) {
 			continue
+		}
+		// One stock process a file: what state.sls leaves in its memory would change what top files do.
+		if now, _, _ := strings.Cut(tr.name, "/"); now != file {
+			file, s = now, startStock(t)
 		}
 		t.Run(tr.name, func(t *testing.T) {
 			different := false
@@ -208,7 +213,7 @@ func randomTree(r *rand.Rand) map[string]any {
 // TestStockRandom runs random states: which ran, in which order and to what end must be the same.
 func TestStockRandom(t *testing.T) {
 	s := startStock(t)
-	const trees = 200
+	const trees = 150
 	crashes := 0
 	for seed := range uint64(trees) {
 		high := randomTree(rand.New(rand.NewPCG(seed, 7)))
@@ -221,6 +226,9 @@ func TestStockRandom(t *testing.T) {
 				t.Errorf("tree %d: %v", seed, ours)
 			}
 			continue
+		}
+		if m, ok := theirs.Value.(map[string]any); ok {
+			delete(m, "__FAILHARD__") // Salt's own note, which it forgets in its answer
 		}
 		if diff := cmp.Diff(theirs, ours); diff != "" {
 			text, _ := yaml.Marshal(high)
