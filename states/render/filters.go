@@ -6,9 +6,10 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// filter is one of Salt's filters, nil if there is none of the name.
-func (s *session) filter(name string) jinja.Filter {
-	if f := s.serialFilter(name); f != nil {
+// filter is one of Salt's filters, nil if there is none of the name. Compiled templates are kept for other renders: filters
+// that look at the host find theirs when they run.
+func filter(name string) jinja.Filter {
+	if f := serialFilter(name); f != nil {
 		return f
 	}
 	if f := listFilter(name); f != nil {
@@ -19,7 +20,16 @@ func (s *session) filter(name string) jinja.Filter {
 			return f
 		}
 	}
-	return s.hostFilter(name)
+	if (&session{}).hostFilter(name) == nil {
+		return addressFilter(name)
+	}
+	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+		s, ok := r.Env().Data.(*session)
+		if !ok {
+			return nil, raised("RuntimeError", "the filter "+name+" needs a host")
+		}
+		return s.hostFilter(name)(r, v, a)
+	}
 }
 
 // saltTest is one of the tests that Salt adds, nil if there is none of the name.

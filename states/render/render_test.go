@@ -178,3 +178,22 @@ func TestGPG(t *testing.T) {
 		t.Error("no error though it must succeed")
 	}
 }
+
+// Templates are compiled once for all; what they ask of the host is the host of each render.
+func TestFiltersOfTheHostThatRenders(t *testing.T) {
+	for _, content := range []string{"", "x"} {
+		c := host(t, nil, nil)
+		c.Root = t.TempDir()
+		if err := os.WriteFile(filepath.Join(c.Root, "f"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := "False"
+		if content == "" {
+			want = "True"
+		}
+		got, err := c.Render(t.Context(), "jinja", "{{ '/f'|is_empty }}", nil)
+		if err != nil || got != want {
+			t.Errorf("%q: %q %v", content, got, err)
+		}
+	}
+}

@@ -245,11 +245,10 @@ func renderCase(t *testing.T, c semanticCase) (out, kind string, line int) {
 		names[k] = tagged(t, raw)
 	}
 	names["salt"] = recorded{t, c.Rec}
-	s := &session{ctx: t.Context()}
 	env := jinja.NewEnv()
 	env.Undefined = jinja.Strict
 	env.Serializers = true
-	env.Filters, env.Tests = s.filter, saltTest
+	env.Filters, env.Tests = filter, saltTest
 	env.Finalize = printable
 	env.Globals = names
 	env.Load = func(r *jinja.Run, name string) (jinja.Source, bool, error) {

@@ -48,7 +48,7 @@ func strict(f jinja.Filter) jinja.Filter {
 }
 
 // serialFilter is one of the filters of SerializerExtension, nil if there is none of the name.
-func (s *session) serialFilter(name string) jinja.Filter {
+func serialFilter(name string) jinja.Filter {
 	switch name {
 	case "yaml":
 		return strict(filterYAML)

@@ -55,7 +55,7 @@ func renderJinja(ctx context.Context, c *modules.Call, t *modules.Template, in a
 		env.Undefined = jinja.Default
 	}
 	env.Serializers = true
-	env.Filters, env.Tests = s.filter, saltTest
+	env.Filters, env.Tests, env.Data = filter, saltTest, s
 	env.Finalize = printable
 	env.Globals = names
 	env.Load = s.load

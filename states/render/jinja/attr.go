@@ -57,12 +57,6 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 		if dunder(name) || specialDunder(v, name) {
 			return r.unsafe(v, name), true, nil
 		}
-		if m, is := v.(*Module); is {
-			return m.private(name)
-		}
-		if a, is := v.(Attributes); is && !strings.HasPrefix(name, "__") {
-			_ = a
-		}
 		return nil, false, nil
 	}
 	if hasMethod(v, name) {
@@ -88,10 +82,6 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 			return v, true, nil
 		case "imag":
 			return 0.0, true, nil
-		}
-	case *Func, *method:
-		switch name {
-		case "mro", "func_closure", "func_code", "func_dict", "func_defaults", "func_globals", "im_class", "im_func", "im_self":
 		}
 	}
 	return nil, false, nil
@@ -236,10 +226,9 @@ func runeAt(s string, n int) string {
 	if len(s) == runes(s) {
 		return s[n : n+1]
 	}
-	for i, c := range s {
+	for i := range s {
 		if n == 0 {
 			_, size := utf8.DecodeRuneInString(s[i:])
-			_ = c
 			return s[i : i+size]
 		}
 		n--

@@ -501,20 +501,12 @@ func (s *macroStmt) exec(f *frame) (signal, error) {
 func (s *callStmt) exec(f *frame) (signal, error) {
 	v, err := s.call.with(f, &Macro{code: s.code, frame: f})
 	if err == nil {
-		err = f.printRaw(v)
+		err = f.print(v)
 	}
 	if err != nil {
 		return goOn, f.t.place(err, s.line)
 	}
 	return goOn, nil
-}
-
-// printRaw writes what a call block gives.
-func (f *frame) printRaw(v any) error {
-	if f.silent(false) {
-		return nil
-	}
-	return f.print(v)
 }
 
 func (s *filterStmt) exec(f *frame) (signal, error) {

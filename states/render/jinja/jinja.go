@@ -55,14 +55,16 @@ type Env struct {
 	Filters func(name string) Filter
 	Tests   func(name string) Test
 	Globals map[string]any
+	// Data is for filters and tests, which find it by [Run.Env]. They must keep nothing of one environment to themselves, as a
+	// [Cache] may give what was compiled with them to another one.
+	Data any
 	// Finalize changes what {{ }} prints.
 	Finalize func(v any) (any, error)
 	// Load finds a template for extends, include and import. ok false means that there is none. It may change r's globals.
 	Load func(r *Run, name string) (s Source, ok bool, err error)
 	// Serializers adds Salt's tags load_yaml, import_yaml and so on; the filters of these names must be there.
 	Serializers bool
-	// JSON writes for the filter tojson; nil is Python's json.dumps with sorted keys.
-	cache *Cache
+	cache       *Cache
 }
 
 // NewEnv is an environment with Jinja's defaults.
@@ -80,7 +82,7 @@ type Cache struct {
 }
 
 // maxCache bounds the texts of which a cache keeps the templates.
-const maxCache = 2 << 20
+const maxCache = 512 << 10
 
 func (c *Cache) get(text string) *code {
 	if c == nil {
@@ -429,11 +431,8 @@ func (t *Template) run(r *Run, c *Context) (string, error) {
 	if err := t.into(r, c, out); err != nil {
 		return "", err
 	}
-	return t.newlines(out.b.String()), nil
+	return out.b.String(), nil
 }
-
-// newlines puts the environment's line ends in.
-func (t *Template) newlines(s string) string { return s }
 
 func (t *Template) into(r *Run, c *Context, out *output) error {
 	if err := r.enter(); err != nil {
@@ -441,13 +440,11 @@ func (t *Template) into(r *Run, c *Context, out *output) error {
 	}
 	defer func() { r.depth-- }()
 	f := &frame{r: r, slots: newSlots(len(t.code.scope.names)), ctx: c, out: out, t: t, main: &mainRun{}}
-	if t.code.self {
-		if i := t.code.scope.find("self"); i < 0 {
-			if _, ok := c.lookup("self"); !ok {
-				c.parent = maps.Clone(c.parent)
-				c.parent["self"] = &templateRef{c, f}
-			}
+	if _, ok := c.lookup("self"); t.code.self && !ok {
+		if c.parent = maps.Clone(c.parent); c.parent == nil {
+			c.parent = map[string]any{}
 		}
+		c.parent["self"] = &templateRef{c, f}
 	}
 	if _, err := execAll(f, t.code.body); err != nil {
 		return err

@@ -1,0 +1,362 @@
+package render
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// parseAddress is ipaddress.ip_address, else ip_interface; text is how Python shows it.
+func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
+	if n, isInt := v.(int64); isInt && n >= 0 && n <= 1<<32-1 {
+		addr = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		return addr, addr.String(), true
+	}
+	s, err := textArg(v)
+	if err != nil {
+		return addr, "", false
+	}
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr, showAddress(addr), true
+	}
+	if p, err := parsePrefix(s); err == nil {
+		return p.Addr(), showAddress(p.Addr()) + "/" + strconv.Itoa(p.Bits()), true
+	}
+	return addr, "", false
+}
+
+func showAddress(a netip.Addr) string {
+	if a.Is4In6() { // Python shows the last part in hexadecimal
+		b := a.As16()
+		return "::ffff:" + strconv.FormatUint(uint64(b[12])<<8|uint64(b[13]), 16) + ":" + strconv.FormatUint(uint64(b[14])<<8|uint64(b[15]), 16)
+	}
+	return a.String()
+}
+
+// parsePrefix reads an address with a prefix length or a mask.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		return p, nil
+	}
+	host, mask, ok := strings.Cut(s, "/")
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if !ok {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	m, err := netip.ParseAddr(mask)
+	if err != nil || !m.Is4() || !addr.Is4() {
+		return netip.Prefix{}, errors.New("bad mask")
+	}
+	b := m.As4()
+	ones, bits := net.IPMask(b[:]).Size()
+	if bits == 0 { // it may be a host mask
+		for i := range b {
+			b[i] = ^b[i]
+		}
+		if ones, bits = net.IPMask(b[:]).Size(); bits == 0 {
+			return netip.Prefix{}, errors.New("bad mask")
+		}
+	}
+	return netip.PrefixFrom(addr, ones), nil
+}
+
+// within tells whether an address is in one of some networks.
+func within(a netip.Addr, networks ...string) bool {
+	return slices.ContainsFunc(networks, func(n string) bool {
+		p, err := netip.ParsePrefix(n)
+		return err == nil && p.Contains(a)
+	})
+}
+
+func private(a netip.Addr) bool {
+	if a.Is4() {
+		return within(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
+			"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32")
+	}
+	if a.Is4In6() {
+		return private(a.Unmap())
+	}
+	return within(a, "::1/128", "::/128", "100::/64", "2001::/23", "2001:2::/48", "2001:db8::/32", "2001:10::/28", "fc00::/7", "fe80::/10")
+}
+
+func reserved(a netip.Addr) bool {
+	if a.Is4() {
+		return within(a, "240.0.0.0/4")
+	}
+	b := a.As16()[0]
+	// everything but 2000::/3, fc00::/7, fe80::/9 and ff00::/8
+	return b < 0x20 || b >= 0x40 && b < 0xfc || b == 0xfe && a.As16()[1] < 0x80
+}
+
+// addressOption tells whether an address is what an option of the filters asks for.
+func addressOption(option string, a netip.Addr) bool {
+	switch option {
+	case "global", "public":
+		return !private(a)
+	case "private":
+		return private(a)
+	case "link-local", "linklocal", "ll", "link_local":
+		return within(a, "169.254.0.0/16", "fe80::/10")
+	case "loopback", "lo":
+		return a.IsLoopback() && !a.Is4In6()
+	case "multicast":
+		return a.IsMulticast() && !a.Is4In6()
+	case "reserved":
+		return reserved(a)
+	case "site-local", "sl", "site_local":
+		return within(a, "fec0::/10")
+	case "unspecified":
+		return a.IsUnspecified()
+	}
+	return true
+}
+
+// address is _is_ipv: the address as text if it is of the version and fits the options, else nil.
+func address(v any, version int, options string) any {
+	a, text, ok := parseAddress(v)
+	if !ok || a.Is4() != (version == 4) {
+		return nil
+	}
+	if options != "" {
+		for o := range strings.SplitSeq(options, ",") {
+			if !addressOption(strings.TrimSpace(o), a) {
+				return nil
+			}
+		}
+	}
+	return text
+}
+
+// addresses is ipv4, ipv6 and, with version 0, ipaddr.
+func addresses(v any, version int, options string) any {
+	if version == 0 {
+		x, y := addresses(v, 4, options), addresses(v, 6, options)
+		a, okA := x.(*pyobj.List)
+		b, okB := y.(*pyobj.List)
+		if okA && okB {
+			return pyobj.NewList(append(append([]any{}, a.Items...), b.Items...)...)
+		}
+		if x != nil {
+			return x
+		}
+		return y
+	}
+	switch v.(type) {
+	case string, pyobj.Markup, []byte:
+		return address(v, version, options)
+	case *pyobj.List, pyobj.Tuple, *jinja.Iter:
+		items, err := jinja.Collect(v)
+		if err != nil {
+			return nil
+		}
+		out := &pyobj.List{Items: []any{}}
+		for _, x := range items {
+			if text := address(x, version, options); text != nil {
+				out.Items = append(out.Items, text)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+func optionArg(v any) string {
+	if v == nil {
+		return ""
+	}
+	return pyobj.Str(v)
+}
+
+func addressFilter(name string) jinja.Filter {
+	version := 0
+	switch name {
+	case "is_ipv4", "ipv4":
+		version = 4
+	case "is_ipv6", "ipv6":
+		version = 6
+	}
+	switch name {
+	case "is_ip", "is_ipv4", "is_ipv6":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind(name+"_filter", []string{"options"}, nil)
+			if err != nil {
+				return nil, err
+			}
+			o := optionArg(args[0])
+			if version != 0 {
+				return address(v, version, o) != nil, nil
+			}
+			return address(v, 4, o) != nil || address(v, 6, o) != nil, nil
+		}
+	case "ipv4", "ipv6", "ipaddr":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind(name, []string{"options"}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return addresses(v, version, optionArg(args[0])), nil
+		}
+	case "ip_host", "network_hosts", "network_size":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) { return networkFilter(name, v, a) }
+	case "filter_by_networks":
+		return byNetworks
+	case "ipwrap":
+		return plainFilter(func(v any) (any, error) {
+			wrap := func(x any) any {
+				if a, _, ok := parseAddress(x); ok && !a.Is4() {
+					return "[" + strings.Trim(pyobj.Str(x), "[]") + "]"
+				}
+				return x
+			}
+			switch v.(type) {
+			case *pyobj.List, pyobj.Tuple:
+				items, err := jinja.Collect(v)
+				for i := range items {
+					items[i] = wrap(items[i])
+				}
+				return &pyobj.List{Items: items}, err
+			}
+			return wrap(v), nil
+		})
+	}
+	return nil
+}
+
+// networkFilter is ip_host, network_hosts and network_size.
+func networkFilter(name string, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind(name, []string{"options", "version"}, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	version, _ := args[1].(int64)
+	found := addresses(v, int(version), optionArg(args[0]))
+	var texts []any
+	switch x := found.(type) {
+	case nil:
+		return nil, nil
+	case *pyobj.List:
+		if texts = x.Items; len(texts) == 0 {
+			return nil, nil
+		}
+	default:
+		texts = []any{x}
+	}
+	out := &pyobj.List{}
+	for _, t := range texts {
+		p, err := parsePrefix(pyobj.Str(t))
+		if err != nil {
+			return nil, raised("ValueError", pyobj.Repr(t)+" does not appear to be an IPv4 or IPv6 network")
+		}
+		switch name {
+		case "ip_host":
+			out.Items = append(out.Items, showAddress(p.Addr())+"/"+strconv.Itoa(p.Bits()))
+		case "network_size":
+			size := any(int64(1))
+			for range p.Addr().BitLen() - p.Bits() {
+				if size, err = jinja.Add(size, size); err != nil {
+					return nil, err
+				}
+			}
+			out.Items = append(out.Items, size)
+		default:
+			hosts, err := hostsOf(p)
+			if err != nil {
+				return nil, err
+			}
+			out.Items = append(out.Items, hosts)
+		}
+	}
+	switch v.(type) {
+	case *pyobj.List, pyobj.Tuple, *jinja.Iter:
+		return out, nil
+	}
+	return out.Items[0], nil
+}
+
+// maxHosts bounds the filter network_hosts.
+const maxHosts = 1 << 20
+
+// hostsOf are the addresses of a network without its own and that of broadcasts.
+func hostsOf(p netip.Prefix) (*pyobj.List, error) {
+	p = p.Masked()
+	free := p.Addr().BitLen() - p.Bits()
+	if free > 20 {
+		return nil, raised("MemoryError", "a network of more than "+strconv.Itoa(maxHosts)+" addresses")
+	}
+	out := &pyobj.List{Items: []any{}}
+	total := 1 << free
+	at := p.Addr()
+	for i := range total {
+		network, broadcast := i == 0, i == total-1 && p.Addr().Is4()
+		if total <= 2 || !network && !broadcast {
+			out.Items = append(out.Items, showAddress(at))
+		}
+		at = at.Next()
+	}
+	return out, nil
+}
+
+func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("filter_by_networks", []string{"networks"})
+	if err != nil || args[0] == nil {
+		return v, err
+	}
+	list, err := jinja.Collect(args[0])
+	if err != nil {
+		return nil, err
+	}
+	var networks []netip.Prefix
+	for _, x := range list {
+		p, err := parsePrefix(pyobj.Str(x))
+		if err != nil {
+			return nil, raised("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 network")
+		}
+		if p != p.Masked() {
+			return nil, raised("ValueError", pyobj.Str(x)+" has host bits set")
+		}
+		networks = append(networks, p)
+	}
+	filter := func(v any) (any, error) {
+		ips, err := jinja.Collect(v)
+		if err != nil {
+			return nil, err
+		}
+		out := &pyobj.List{Items: []any{}}
+		for _, x := range ips {
+			addr, err := netip.ParseAddr(pyobj.Str(x))
+			if err != nil {
+				return nil, raised("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 address")
+			}
+			for _, n := range networks {
+				if n.Contains(addr) {
+					out.Items = append(out.Items, x)
+				}
+			}
+		}
+		return out, nil
+	}
+	switch x := v.(type) {
+	case *pyobj.Dict:
+		out := &pyobj.Dict{}
+		for k, ips := range x.All() {
+			l, err := filter(ips)
+			if err != nil {
+				return nil, err
+			}
+			_ = out.Set(k, l)
+		}
+		return out, nil
+	case *pyobj.List, pyobj.Tuple, string:
+		return filter(v)
+	}
+	return nil, raised("ValueError", "Do not know how to filter a <class '"+pyobj.TypeName(v)+"'>")
+}

@@ -1,0 +1,540 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/jmespath/go-jmespath"
+
+	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pyrandom"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// dataFilter are the filters of salt.utils.data and dictupdate.
+func dataFilter(name string) jinja.Filter {
+	switch name {
+	case "compare_dicts":
+		return compareDicts
+	case "compare_lists":
+		return compareLists
+	case "json_encode_dict", "json_decode_dict", "json_encode_list", "json_decode_list":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return encode(v, 0), nil }
+	case "exactly_n_true", "exactly_one_true":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("exactly_n", []string{"amount"}, int64(1))
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			n := int64(0)
+			for _, x := range items {
+				yes, err := jinja.Truth(x)
+				if err != nil {
+					return nil, err
+				}
+				if yes {
+					n++
+				}
+			}
+			return pyobj.Equal(n, args[0]), nil
+		}
+	case "traverse":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("traverse_dict_and_list", []string{"key", "default", "delimiter"}, nil, ":")
+			if err != nil {
+				return nil, err
+			}
+			var path []string
+			switch k := args[0].(type) {
+			case string:
+				path = strings.Split(k, pyobj.Str(args[2]))
+			case int64:
+				path = []string{pyobj.Str(k)}
+			default:
+				items, err := jinja.Collect(k)
+				if err != nil {
+					return nil, err
+				}
+				for _, x := range items {
+					path = append(path, pyobj.Str(x))
+				}
+			}
+			if x, ok := nested.FollowObject(v, path); ok {
+				return x, nil
+			}
+			return args[1], nil
+		}
+	case "substring_in_list":
+		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("substr_in_list", []string{"list_to_search"})
+			if err != nil {
+				return nil, err
+			}
+			items, err := jinja.Collect(args[0])
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range items {
+				if yes, err := r.Contains(x, v); err != nil || yes {
+					return yes, err
+				}
+			}
+			return false, nil
+		}
+	case "is_list":
+		return plainFilter(func(v any) (any, error) { _, ok := v.(*pyobj.List); return ok, nil })
+	case "is_iter":
+		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return isIter(v), nil }
+	case "sorted_ignorecase":
+		return plainFilter(func(v any) (any, error) {
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			out, err := jinja.SortItems(items, func(x any) (any, error) {
+				s, err := textArg(x)
+				if err != nil {
+					return nil, raised("AttributeError", "'"+pyobj.TypeName(x)+"' object has no attribute 'lower'")
+				}
+				return strings.ToLower(s), nil
+			})
+			return &pyobj.List{Items: out}, err
+		})
+	case "mysql_to_dict":
+		return mysqlToDict
+	case "json_query":
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			args, err := a.Bind("json_query", []string{"expr"})
+			if err != nil {
+				return nil, err
+			}
+			expr, err := textArg(args[0])
+			if err != nil {
+				return nil, err
+			}
+			x, err := jmespath.Search(expr, floats(pyobj.Plain(v)))
+			if err != nil {
+				return nil, raised("ParseError", err.Error())
+			}
+			return pyobj.From(integers(x)), nil
+		}
+	case "flatten":
+		return flattenFilter
+	case "random_sample", "random_shuffle":
+		return randomSample(name)
+	case "to_entries":
+		return plainFilter(toEntries)
+	case "from_entries":
+		return plainFilter(fromEntries)
+	case "set_dict_key_value", "update_dict_key_value", "append_dict_key_value", "extend_dict_key_value":
+		return dictKeyFilter(strings.TrimSuffix(name, "_dict_key_value"))
+	}
+	return nil
+}
+
+// floats makes floats of integers, as JMESPath has them; integers puts those back that are whole.
+func floats(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = floats(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = floats(x)
+		}
+		return out
+	}
+	return v
+}
+
+func integers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = integers(v[i])
+		}
+	case map[string]any:
+		for k, x := range v {
+			v[k] = integers(x)
+		}
+	}
+	return v
+}
+
+func isIter(v any) bool {
+	switch v.(type) {
+	case string, pyobj.Markup:
+		return false
+	}
+	_, err := jinja.Iterate(v)
+	return err == nil
+}
+
+func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("compare_dicts", []string{"new"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	old, _ := v.(*pyobj.Dict)
+	now, _ := args[0].(*pyobj.Dict)
+	if old == nil || now == nil {
+		return nil, raised("TypeError", "argument of type 'NoneType' is not iterable")
+	}
+	out := &pyobj.Dict{}
+	for k, x := range now.All() {
+		was, ok := old.Get(k)
+		switch {
+		case !ok:
+			_ = out.Set(k, pyobj.NewDict("old", "", "new", x))
+		case !pyobj.Equal(was, x):
+			_ = out.Set(k, pyobj.NewDict("old", was, "new", x))
+		}
+	}
+	for k, x := range old.All() {
+		if !now.Has(k) {
+			_ = out.Set(k, pyobj.NewDict("new", "", "old", x))
+		}
+	}
+	return out, nil
+}
+
+func compareLists(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("compare_lists", []string{"new"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	old, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	now, err := jinja.Collect(args[0])
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	note := func(key string, list, other []any) {
+		for _, x := range list {
+			if has(other, x) {
+				continue
+			}
+			l, ok := out.Value(key).(*pyobj.List)
+			if !ok {
+				l = &pyobj.List{}
+				_ = out.Set(key, l)
+			}
+			l.Items = append(l.Items, x)
+		}
+	}
+	note("new", now, old)
+	note("old", old, now)
+	return out, nil
+}
+
+// encode makes bytes of all text.
+func encode(v any, depth int) any {
+	if depth > 200 {
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		return []byte(v)
+	case pyobj.Markup:
+		return []byte(v)
+	case *pyobj.List:
+		out := &pyobj.List{Items: make([]any, len(v.Items))}
+		for i, x := range v.Items {
+			out.Items[i] = encode(x, depth+1)
+		}
+		return out
+	case pyobj.Tuple:
+		return encode(&pyobj.List{Items: v}, depth)
+	case *pyobj.Dict:
+		out := &pyobj.Dict{}
+		for k, x := range v.All() {
+			_ = out.Set(encode(k, depth+1), encode(x, depth+1))
+		}
+		return out
+	}
+	return v
+}
+
+func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("mysql_to_dict", []string{"key"})
+	if err != nil {
+		return nil, err
+	}
+	lines, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	var headers []string
+	for _, l := range lines {
+		line, err := textArg(l)
+		if err != nil {
+			return nil, err
+		}
+		if line == "" || line[0] == '+' {
+			continue
+		}
+		parts := strings.Split(line, "|")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		if len(headers) <= 1 {
+			headers = parts
+			continue
+		}
+		row := &pyobj.Dict{}
+		for i := 1; i < len(headers)-1; i++ {
+			if i >= len(parts) {
+				return nil, raised("IndexError", "list index out of range")
+			}
+			x, _ := toNum(parts[i])
+			_ = row.Set(headers[i], x)
+		}
+		k, ok := row.Get(args[0])
+		if !ok {
+			return nil, raised("KeyError", pyobj.Repr(args[0]))
+		}
+		_ = out.Set(k, row)
+	}
+	return out, nil
+}
+
+func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+	args, err := a.Bind("flatten", []string{"levels", "preserve_nulls"}, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	keep, err := jinja.Truth(args[1])
+	if err != nil {
+		return nil, err
+	}
+	levels := int64(-1)
+	if args[0] != nil {
+		n, err := jinja.Int(args[0])
+		if err != nil {
+			return nil, err
+		}
+		levels, _ = n.(int64)
+	}
+	out := &pyobj.List{Items: []any{}}
+	seen := map[any]bool{}
+	var walk func(v any, levels int64, all bool) error
+	walk = func(v any, levels int64, all bool) error {
+		if l, ok := v.(*pyobj.List); ok {
+			if seen[l] {
+				return raised("RecursionError", "Reference cycle detected. Check input list.")
+			}
+			seen[l] = true
+		}
+		items, err := jinja.Collect(v)
+		if err != nil {
+			return err
+		}
+		for _, x := range items {
+			if !keep && (x == nil || x == "None" || x == "null") {
+				continue
+			}
+			if isIter(x) && (all || levels >= 1) {
+				if err := walk(x, levels-1, all); err != nil {
+					return err
+				}
+				continue
+			}
+			out.Items = append(out.Items, x)
+		}
+		return nil
+	}
+	return out, walk(v, levels, args[0] == nil)
+}
+
+func randomSample(name string) jinja.Filter {
+	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		params := []string{"size", "seed"}
+		if name == "random_shuffle" {
+			params = params[1:]
+		}
+		args, err := a.Bind(name, params, nil)
+		if err != nil {
+			return nil, err
+		}
+		items, err := jinja.Collect(v)
+		if err != nil {
+			return nil, err
+		}
+		n := int64(len(items))
+		if name == "random_sample" {
+			size, ok := args[0].(int64)
+			if !ok {
+				return nil, raised("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
+			}
+			n = size
+		}
+		if n < 0 || n > int64(len(items)) {
+			return nil, raised("ValueError", "Sample larger than population or is negative")
+		}
+		var picks []int
+		if seed := args[len(args)-1]; seed == nil {
+			picks = rand.Perm(len(items))[:n]
+		} else {
+			b, err := bytesArg(seed)
+			if err != nil {
+				return nil, raised("TypeError", "object supporting the buffer API required")
+			}
+			r, err := pyrandom.New(digest(hashname.New("sha512"), b))
+			if err != nil {
+				return nil, raised("TypeError", err.Error())
+			}
+			picks = r.Sample(len(items), int(n))
+		}
+		out := &pyobj.List{Items: make([]any, len(picks))}
+		for i, p := range picks {
+			out.Items[i] = items[p]
+		}
+		return out, nil
+	}
+}
+
+func toEntries(v any) (any, error) {
+	out := &pyobj.List{Items: []any{}}
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		for k, x := range v.All() {
+			out.Items = append(out.Items, pyobj.NewDict("key", k, "value", x))
+		}
+	case *pyobj.List:
+		for i, x := range v.Items {
+			out.Items = append(out.Items, pyobj.NewDict("key", int64(i), "value", x))
+		}
+	default:
+		return nil, raised("SaltException", "Input data must be a dict or list")
+	}
+	return out, nil
+}
+
+func fromEntries(v any) (any, error) {
+	items, err := jinja.Collect(v)
+	if err != nil {
+		return nil, err
+	}
+	out := &pyobj.Dict{}
+	for _, x := range items {
+		entry, ok := x.(*pyobj.Dict)
+		if !ok {
+			return nil, raised("ValueError", "dictionary update sequence element #0 has length 1; 2 is required")
+		}
+		get := func(name string) any {
+			var found any
+			for k, v := range entry.All() {
+				if s, ok := k.(string); ok && strings.EqualFold(s, name) {
+					found = v
+				}
+			}
+			return found
+		}
+		for _, name := range [...]string{"key", "name"} {
+			k := get(name)
+			if yes, err := jinja.Truth(k); err != nil {
+				return nil, err
+			} else if yes {
+				if err := out.Set(k, get("value")); err != nil {
+					return nil, raised("TypeError", err.Error())
+				}
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// dictKeyFilter changes a value inside of nested dicts: set, update, append or extend.
+func dictKeyFilter(how string) jinja.Filter {
+	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		args, err := a.Bind(how+"_dict_key_value", []string{"keys", "value", "delimiter", "ordered_dict"}, ":", false)
+		if err != nil {
+			return nil, err
+		}
+		top, ok := v.(*pyobj.Dict)
+		if !ok {
+			return nil, raised("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
+		}
+		ordered, err := jinja.Truth(args[3])
+		if err != nil {
+			return nil, err
+		}
+		keys, err := textArg(args[0])
+		if err != nil {
+			return nil, err
+		}
+		path := strings.Split(keys, pyobj.Str(args[2]))
+		at := top
+		for _, k := range path[:len(path)-1] {
+			next, ok := at.Value(k).(*pyobj.Dict)
+			if !ok {
+				next = &pyobj.Dict{Ordered: ordered}
+				_ = at.Set(k, next)
+			}
+			at = next
+		}
+		last, value := path[len(path)-1], args[1]
+		have := at.Value(last)
+		fail := func(format string, what any) error {
+			return raised("SaltInvocationError", fmt.Sprintf(format, "<class '"+pyobj.TypeName(what)+"'>"))
+		}
+		switch how {
+		case "set":
+			_ = at.Set(last, value)
+		case "update":
+			if have == nil {
+				have = &pyobj.Dict{Ordered: ordered}
+				_ = at.Set(last, have)
+			}
+			d, ok := have.(*pyobj.Dict)
+			if !ok {
+				return nil, fail("The last key contains a %s, which cannot update.", have)
+			}
+			if err := jinja.Update(d, value); err != nil {
+				return nil, raised("SaltInvocationError", "Cannot update <class '"+pyobj.TypeName(have)+"'> with a <class '"+pyobj.TypeName(value)+"'>.")
+			}
+		default:
+			if have == nil {
+				have = &pyobj.List{}
+				_ = at.Set(last, have)
+			}
+			l, ok := have.(*pyobj.List)
+			if !ok {
+				return nil, fail("The last key contains a %s, which cannot "+how+".", have)
+			}
+			if how == "append" {
+				l.Items = append(l.Items, value)
+				break
+			}
+			more, err := jinja.Collect(value)
+			if err != nil {
+				return nil, raised("SaltInvocationError", "Cannot extend <class 'list'> with a <class '"+pyobj.TypeName(value)+"'>.")
+			}
+			l.Items = append(l.Items, more...)
+		}
+		return top, nil
+	}
+}

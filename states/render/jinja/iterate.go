@@ -1,0 +1,315 @@
+package jinja
+
+import (
+	"fmt"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Iter is a lazy iterator: a generator, a map object, and so on. It can be gone through once.
+type Iter struct {
+	// Kind is the name of Python's type.
+	Kind string
+	Next func() (any, bool, error)
+}
+
+// TypeName implements pyobj.Object.
+func (it *Iter) TypeName() string { return it.Kind }
+
+// Repr implements pyobj.Object.
+func (it *Iter) Repr() string { return "<" + it.Kind + " object>" }
+
+// Iterate implements Iterable.
+func (it *Iter) Iterate() func() (any, bool, error) { return it.Next }
+
+func overItems(items func() []any) func() (any, bool, error) {
+	i := 0
+	return func() (any, bool, error) {
+		list := items()
+		if i >= len(list) {
+			return nil, false, nil
+		}
+		i++
+		return list[i-1], true, nil
+	}
+}
+
+// NewIter makes an iterator over a list.
+func NewIter(kind string, items []any) *Iter {
+	return &Iter{kind, overItems(func() []any { return items })}
+}
+
+// Iterate is Python's iter(v).
+func Iterate(v any) (func() (any, bool, error), error) {
+	switch v := v.(type) {
+	case *pyobj.List:
+		return overItems(func() []any { return v.Items }), nil
+	case pyobj.Tuple:
+		return overItems(func() []any { return v }), nil
+	case *pyobj.Dict:
+		return overDict(v, v.Keys()), nil
+	case *pyobj.Set:
+		items := v.Items()
+		return overItems(func() []any { return items }), nil
+	case string:
+		return overText(v, false), nil
+	case pyobj.Markup:
+		return overText(string(v), true), nil
+	case []byte:
+		i := 0
+		return func() (any, bool, error) {
+			if i >= len(v) {
+				return nil, false, nil
+			}
+			i++
+			return int64(v[i-1]), true, nil
+		}, nil
+	case *Undefined:
+		if v.kind == Strict {
+			return nil, v.fail()
+		}
+		return overItems(func() []any { return nil }), nil
+	case Iterable:
+		return v.Iterate(), nil
+	}
+	return nil, typeError("'%s' object is not iterable", pyobj.TypeName(v))
+}
+
+// overDict goes through keys (or values, or items) and fails when the dict changes its size.
+func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
+	i, n := 0, d.Len()
+	return func() (any, bool, error) {
+		if d.Len() != n {
+			n = -1
+			return nil, false, raise("RuntimeError", "dictionary changed size during iteration")
+		}
+		if i >= len(items) {
+			return nil, false, nil
+		}
+		i++
+		return items[i-1], true, nil
+	}
+}
+
+func overText(s string, markup bool) func() (any, bool, error) {
+	return func() (any, bool, error) {
+		for i := range s {
+			if i > 0 {
+				c := s[:i]
+				s = s[i:]
+				return textLike(c, markup), true, nil
+			}
+		}
+		if s == "" {
+			return nil, false, nil
+		}
+		c := s
+		s = ""
+		return textLike(c, markup), true, nil
+	}
+}
+
+func textLike(s string, markup bool) any {
+	if markup {
+		return pyobj.Markup(s)
+	}
+	return s
+}
+
+// maxItems bounds lists that are made at once.
+const maxItems = 10_000_000
+
+// Collect is Python's list(v) as a slice of its own.
+func Collect(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *pyobj.List:
+		return append([]any{}, v.Items...), nil
+	case pyobj.Tuple:
+		return append([]any{}, v...), nil
+	case *pyobj.Dict:
+		return v.Keys(), nil
+	}
+	next, err := Iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for {
+		x, ok, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return out, nil
+		}
+		if out = append(out, x); len(out) > maxItems {
+			return nil, raise("MemoryError", "more than %d items", maxItems)
+		}
+	}
+}
+
+// view is a dict's keys(), values() or items().
+type view struct {
+	d    *pyobj.Dict
+	kind string
+}
+
+func (v *view) TypeName() string { return "dict_" + v.kind }
+
+func (v *view) items() []any {
+	switch v.kind {
+	case "keys":
+		return v.d.Keys()
+	case "values":
+		return v.d.Values()
+	}
+	out := make([]any, 0, v.d.Len())
+	for k, x := range v.d.All() {
+		out = append(out, pyobj.Tuple{k, x})
+	}
+	return out
+}
+
+func (v *view) Repr() string {
+	name := "dict_"
+	if v.d.Ordered {
+		name = "odict_"
+	}
+	return name + v.kind + "(" + pyobj.Repr(&pyobj.List{Items: v.items()}) + ")"
+}
+
+func (v *view) Len() int                           { return v.d.Len() }
+func (v *view) Iterate() func() (any, bool, error) { return overDict(v.d, v.items()) }
+
+func (v *view) Contains(x any) bool {
+	switch v.kind {
+	case "keys":
+		return v.d.Has(x)
+	case "items":
+		t, ok := x.(pyobj.Tuple)
+		if !ok || len(t) != 2 {
+			return false
+		}
+		y, ok := v.d.Get(t[0])
+		return ok && pyobj.Equal(y, t[1])
+	}
+	for _, y := range v.items() {
+		if pyobj.Equal(x, y) {
+			return true
+		}
+	}
+	return false
+}
+
+// Equal compares keys and items as sets; values are equal to nothing.
+func (v *view) Equal(other any) bool {
+	o, ok := other.(*view)
+	if !ok || v.kind != o.kind || v.kind == "values" {
+		return v == other
+	}
+	if v.Len() != o.Len() {
+		return false
+	}
+	for _, x := range v.items() {
+		if !o.Contains(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// Range is Python's range.
+type Range struct{ start, stop, step int64 }
+
+// TypeName implements pyobj.Object.
+func (*Range) TypeName() string { return "range" }
+
+// Repr implements pyobj.Object.
+func (g *Range) Repr() string {
+	if g.step == 1 {
+		return fmt.Sprintf("range(%d, %d)", g.start, g.stop)
+	}
+	return fmt.Sprintf("range(%d, %d, %d)", g.start, g.stop, g.step)
+}
+
+// Len is the number of members.
+func (g *Range) Len() int {
+	if g.step > 0 && g.start < g.stop {
+		return int((uint64(g.stop) - uint64(g.start) + uint64(g.step) - 1) / uint64(g.step))
+	}
+	if g.step < 0 && g.start > g.stop {
+		return int((uint64(g.start) - uint64(g.stop) + uint64(-g.step) - 1) / uint64(-g.step))
+	}
+	return 0
+}
+
+func (g *Range) item(i int) any { return g.start + int64(i)*g.step }
+
+// Iterate implements Iterable.
+func (g *Range) Iterate() func() (any, bool, error) {
+	i, n := 0, g.Len()
+	return func() (any, bool, error) {
+		if i >= n {
+			return nil, false, nil
+		}
+		i++
+		return g.item(i - 1), true, nil
+	}
+}
+
+// Contains implements Container.
+func (g *Range) Contains(v any) bool {
+	id, err := pyobj.Hash(v)
+	n, ok := id.(int64)
+	if err != nil || !ok || g.Len() == 0 {
+		return false
+	}
+	if g.step > 0 && (n < g.start || n >= g.stop) || g.step < 0 && (n > g.start || n <= g.stop) {
+		return false
+	}
+	return (n-g.start)%g.step == 0
+}
+
+// Equal compares ranges as sequences.
+func (g *Range) Equal(other any) bool {
+	o, ok := other.(*Range)
+	return ok && g.Len() == o.Len() && (g.Len() == 0 || g.start == o.start && (g.Len() == 1 || g.step == o.step))
+}
+
+// length is Python's len(v).
+func length(v any) (int, error) {
+	switch v := v.(type) {
+	case string:
+		return runes(v), nil
+	case pyobj.Markup:
+		return runes(string(v)), nil
+	case []byte:
+		return len(v), nil
+	case *pyobj.List:
+		return len(v.Items), nil
+	case pyobj.Tuple:
+		return len(v), nil
+	case *pyobj.Dict:
+		return v.Len(), nil
+	case *pyobj.Set:
+		return v.Len(), nil
+	case *Undefined:
+		if v.kind == Strict {
+			return 0, v.fail()
+		}
+		return 0, nil
+	case *Loop:
+		return v.length()
+	case Lener:
+		return v.Len(), nil
+	}
+	return 0, typeError("object of type '%s' has no len()", pyobj.TypeName(v))
+}
+
+func runes(s string) int {
+	n := 0
+	for range s {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,377 @@
+package jinja
+
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+func (p *parser) setTag() stmt {
+	line := p.next().line
+	x := p.targetExpr("", true)
+	if p.skipKind(tAssign) {
+		value := p.tuple(tupleOptions{cond: true})
+		return &assignStmt{line: line, target: p.assignTarget(x), value: value}
+	}
+	s := &assignBlockStmt{line: line}
+	if f := p.filters(nil, false); f != nil {
+		s.filter = f.(*filterExpr)
+	}
+	s.target = p.assignTarget(x)
+	s.scope = p.push(&scope{})
+	p.inMacro++
+	s.body = p.statements(true, "endset")
+	p.inMacro--
+	p.pop()
+	return s
+}
+
+func (p *parser) forTag() []stmt {
+	line := p.expect(tName, "for").line
+	loads := len(p.loads)
+	x := p.targetExpr("in", false)
+	for _, l := range p.loads[loads:] {
+		if l.n.name == "loop" {
+			p.failKind("TemplateAssertionError", line, "Can't assign to special loop variable in for-loop target")
+		}
+	}
+	p.loads = p.loads[:loads]
+	p.expect(tName, "in")
+	s := &forStmt{line: line, simple: -1}
+	s.iter = p.tuple(tupleOptions{end: "recursive"})
+	s.scope = p.push(&scope{loop: true})
+	s.target = p.assignTarget(x)
+	if n, ok := s.target.(*nameTarget); ok {
+		n.export = false
+		s.simple = n.slot
+	}
+	if p.skipName("if") {
+		// The test sees the target, but not the loop.
+		p.scope = s.scope.parent
+		s.testScope = p.push(&scope{})
+		s.testTarget = p.assignTarget(x)
+		s.test = p.expression()
+		p.scope = s.scope
+	}
+	s.recursive = p.skipName("recursive")
+	if s.recursive {
+		s.scope.special("loop")
+	}
+	p.loops++
+	s.body = p.statements(false, "endfor", "else")
+	p.loops--
+	p.pop()
+	if p.next().text == "else" {
+		s.elseScope = p.push(&scope{})
+		s.other = p.statements(true, "endfor")
+		p.pop()
+	}
+	s.loopSlot = -1
+	if s.scope.usesLoop {
+		s.loopSlot = s.scope.slot("loop")
+	}
+	return one(s)
+}
+
+func (p *parser) ifTag() stmt {
+	s := &ifStmt{line: p.expect(tName, "if").line}
+	p.scope.soft++
+	defer func() { p.scope.soft-- }()
+	line := s.line
+	for {
+		s.lines = append(s.lines, line)
+		s.tests = append(s.tests, p.tuple(tupleOptions{}))
+		s.body = append(s.body, p.statements(false, "elif", "else", "endif"))
+		switch t := p.next(); t.text {
+		case "elif":
+			line = p.cur().line
+			continue
+		case "else":
+			s.other = p.statements(true, "endif")
+		}
+		return s
+	}
+}
+
+func (p *parser) withTag() stmt {
+	p.next()
+	s := &withStmt{}
+	var targets []expr
+	outer := p.scope
+	for p.cur().kind != tBlockEnd {
+		if len(targets) > 0 {
+			p.expect(tComma)
+		}
+		x := p.targetExpr("", false)
+		targets = append(targets, x)
+		p.expect(tAssign)
+		s.values = append(s.values, p.expression())
+	}
+	s.scope = p.push(&scope{})
+	for _, x := range targets {
+		s.targets = append(s.targets, p.assignTarget(x))
+	}
+	s.body = p.statements(true, "endwith")
+	p.scope = outer
+	return s
+}
+
+func (p *parser) blockTag() stmt {
+	s := &blockStmt{line: p.next().line, toplevel: p.toplevel()}
+	s.name = p.expect(tName).text
+	s.scoped = p.skipName("scoped")
+	s.required = p.skipName("required")
+	if p.cur().kind == tSub {
+		p.fail(0, "Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead.")
+	}
+	if _, twice := p.blocks[s.name]; twice {
+		p.failKind("TemplateAssertionError", s.line, "block %s defined twice", pyobj.Repr(s.name))
+	}
+	if p.blocks == nil {
+		p.blocks = map[string]*blockStmt{}
+	}
+	p.blocks[s.name] = s
+	p.blockOrder = append(p.blockOrder, s.name)
+	if s.scoped {
+		for sc := p.scope; sc != nil && !sc.isolated; sc = sc.parent {
+			if sc.loop {
+				sc.usesLoop = true
+				sc.slot("loop")
+			}
+		}
+	}
+	outerMacro, outerLoops := p.inMacro, p.loops
+	p.inMacro, p.loops = 0, 0
+	p.inBlock++
+	outer := p.scope
+	s.scope = p.push(&scope{isolated: true})
+	s.body = p.statements(true, "endblock")
+	p.scope = outer
+	p.inBlock--
+	p.inMacro, p.loops = outerMacro, outerLoops
+	if s.required {
+		for _, b := range s.body {
+			if o, ok := b.(*outputStmt); !ok || o.x != nil || strings.TrimSpace(o.text) != "" {
+				p.fail(0, "Required blocks can only contain comments or whitespace")
+			}
+		}
+	}
+	p.skipName(s.name)
+	return s
+}
+
+// context reads "with context" or "without context".
+func (p *parser) context(standard bool) bool {
+	if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
+		with := p.next().text == "with"
+		p.next()
+		return with
+	}
+	return standard
+}
+
+func (p *parser) includeTag() stmt {
+	s := &includeStmt{line: p.next().line, scope: p.scope, check: p.inMacro == 0 && p.inBlock == 0}
+	s.template = p.expression()
+	if p.isName("ignore") && p.peek().kind == tName && p.peek().text == "missing" {
+		s.ignoreMissing = true
+		p.next()
+		p.next()
+	}
+	s.context = p.context(true)
+	return s
+}
+
+func (p *parser) importTag() *importStmt {
+	s := &importStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s.template = p.expression()
+	p.expect(tName, "as")
+	t := p.assignName()
+	s.name, s.target = t.text, p.nameTarget(t.text, t.line)
+	s.context = p.context(false)
+	return s
+}
+
+func (p *parser) fromTag() stmt {
+	s := &fromStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s.template = p.expression()
+	p.expect(tName, "import")
+	context := func() bool {
+		if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
+			s.context = p.context(false)
+			return true
+		}
+		return false
+	}
+	for {
+		if len(s.names) > 0 {
+			p.expect(tComma)
+		}
+		if p.cur().kind != tName {
+			p.expect(tName)
+		}
+		if context() {
+			break
+		}
+		t := p.assignName()
+		if strings.HasPrefix(t.text, "_") {
+			p.failKind("TemplateAssertionError", t.line, "names starting with an underline can not be imported")
+		}
+		as := t
+		if p.skipName("as") {
+			as = p.assignName()
+		}
+		s.names = append(s.names, t.text)
+		s.as = append(s.as, as.text)
+		s.targets = append(s.targets, p.nameTarget(as.text, as.line))
+		if context() || p.cur().kind != tComma {
+			break
+		}
+	}
+	return s
+}
+
+// signature reads the arguments of a macro; the macro's scope is the current one.
+func (p *parser) signature(m *macroCode) {
+	p.expect(tLParen)
+	for p.cur().kind != tRParen {
+		if len(m.args) > 0 {
+			p.expect(tComma)
+		}
+		t := p.assignName()
+		for _, a := range m.args {
+			if a == t.text {
+				p.fail(t.line, "duplicate argument '%s' in function definition", t.text)
+			}
+		}
+		m.args = append(m.args, t.text)
+		m.slots = append(m.slots, p.scope.slot(t.text))
+		if t.text == "caller" {
+			m.explicit = true
+		}
+		if p.skipKind(tAssign) {
+			m.defaults = append(m.defaults, p.expression())
+		} else if m.defaults != nil {
+			p.fail(0, "non-default argument follows default argument")
+		}
+	}
+	p.expect(tRParen)
+}
+
+// body reads a macro's body and leaves its scope.
+func (p *parser) body(m *macroCode, end string) {
+	loops := p.loops
+	p.loops = 0
+	p.inMacro++
+	m.body = p.statements(true, end)
+	p.inMacro--
+	p.loops = loops
+	m.callerSlot, m.varargsSlot, m.kwargsSlot = -1, -1, -1
+	s := m.scope
+	if s.usesCaller {
+		m.callerSlot = s.slot("caller")
+	}
+	if s.usesVarargs {
+		m.varargsSlot = s.slot("varargs")
+	}
+	if s.usesKwargs {
+		m.kwargsSlot = s.slot("kwargs")
+	}
+	p.pop()
+	for sc := p.scope; sc != nil; sc = sc.parent {
+		sc.captured = true
+	}
+	if m.explicit {
+		n := len(m.args) - len(m.defaults)
+		for i, a := range m.args {
+			if a == "caller" && i < n {
+				p.failKind("TemplateAssertionError", 0, "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.")
+			}
+		}
+	}
+}
+
+func (p *parser) macroTag() stmt {
+	s := &macroStmt{line: p.next().line}
+	t := p.assignName()
+	s.to = p.nameTarget(t.text, t.line)
+	s.code = &macroCode{name: t.text, scope: p.push(&scope{macro: true})}
+	p.signature(s.code)
+	p.body(s.code, "endmacro")
+	return s
+}
+
+func (p *parser) callTag() stmt {
+	s := &callStmt{line: p.next().line, code: &macroCode{}}
+	s.code.scope = p.push(&scope{macro: true})
+	if p.cur().kind == tLParen {
+		p.signature(s.code)
+	}
+	inner := p.scope
+	p.scope = inner.parent
+	x := p.expression()
+	call, ok := x.(*callExpr)
+	if !ok {
+		p.fail(s.line, "expected call")
+	}
+	s.call = call
+	p.scope = inner
+	p.body(s.code, "endcall")
+	return s
+}
+
+func (p *parser) filterTag() stmt {
+	s := &filterStmt{line: p.next().line, check: p.inMacro == 0 && p.inBlock == 0}
+	s.filter = p.filters(nil, true).(*filterExpr)
+	s.scope = p.push(&scope{})
+	p.inMacro++
+	s.body = p.statements(true, "endfilter")
+	p.inMacro--
+	p.pop()
+	return s
+}
+
+func (p *parser) printTag() []stmt {
+	line := p.next().line
+	var list []stmt
+	for p.cur().kind != tBlockEnd {
+		if len(list) > 0 {
+			p.expect(tComma)
+		}
+		list = append(list, &outputStmt{line: line, x: p.expression(), check: p.inMacro == 0 && p.inBlock == 0})
+	}
+	return list
+}
+
+// loadTag is {% load_yaml as x %}: what a macro with this body gives, through the filter of that name.
+func (p *parser) loadTag(t token) []stmt {
+	p.next()
+	f := &filterExpr{pos: pos(t.line), name: t.text, fn: p.filter(t.text, t.line)}
+	p.expect(tName, "as")
+	x := p.targetExpr("", false)
+	m := &macroCode{name: p.temporary(), scope: p.push(&scope{macro: true})}
+	p.body(m, "endload")
+	f.x = &macroBody{pos(t.line), m}
+	return one(&assignStmt{line: t.line, target: p.assignTarget(x), value: f})
+}
+
+func (p *parser) temporary() string {
+	p.temp++
+	return "_fi" + string(rune('0'+p.temp%10))
+}
+
+// importDataTag is {% import_yaml "x" as y %}.
+func (p *parser) importDataTag(t token) []stmt {
+	imp := p.importTag()
+	name := "load_" + strings.TrimPrefix(t.text, "import_")
+	f := &filterExpr{pos: pos(imp.line), name: name, fn: p.filter(name, imp.line), x: p.load(imp.name, imp.line)}
+	return []stmt{imp, &assignStmt{line: imp.line, target: p.nameTarget(imp.name, imp.line), value: f}}
+}
+
+func (p *parser) profileTag() []stmt {
+	line := p.next().line
+	p.expect(tName, "as")
+	label := p.expression()
+	body := p.statements(true, "endprofile")
+	return append(one(&doStmt{line, label}), body...)
+}

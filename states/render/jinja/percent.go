@@ -1,0 +1,314 @@
+package jinja
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// percent is the operator % of a text.
+func (r *Run) percent(a any, s string, b any) (any, error) {
+	_, markup := a.(pyobj.Markup)
+	p := &percenter{r: r, s: s, markup: markup}
+	switch x := b.(type) {
+	case pyobj.Tuple:
+		p.args = x
+	case *pyobj.Dict:
+		p.dict, p.args, p.mapping = x, []any{b}, true
+	case *pyobj.List, *Range, *view:
+		p.args, p.mapping = []any{b}, true // these have __getitem__, which makes Python forgive them being left over
+		if _, ok := b.(*view); ok {
+			p.mapping = false
+		}
+	default:
+		p.args = []any{b}
+	}
+	out, err := p.run()
+	if err != nil {
+		return nil, err
+	}
+	return textLike(out, markup), nil
+}
+
+type percenter struct {
+	r       *Run
+	s       string
+	markup  bool
+	args    []any
+	dict    *pyobj.Dict
+	mapping bool
+	used    int
+	b       strings.Builder
+}
+
+func (p *percenter) next() (any, error) {
+	if p.used >= len(p.args) {
+		return nil, typeError("not enough arguments for format string")
+	}
+	p.used++
+	return p.args[p.used-1], nil
+}
+
+func (p *percenter) run() (string, error) {
+	named := false
+	for i := 0; i < len(p.s); {
+		j := strings.IndexByte(p.s[i:], '%')
+		if j < 0 {
+			p.b.WriteString(p.s[i:])
+			break
+		}
+		p.b.WriteString(p.s[i : i+j])
+		i += j + 1
+		n, byName, err := p.one(i)
+		if err != nil {
+			return "", err
+		}
+		named = named || byName
+		i = n
+		if p.b.Len() > maxText {
+			return "", tooLong()
+		}
+	}
+	if p.used < len(p.args) && !p.mapping && !named {
+		return "", typeError("not all arguments converted during string formatting")
+	}
+	return p.b.String(), nil
+}
+
+// one formats the conversion that begins at i, after the percent sign, and gives the index after it.
+func (p *percenter) one(i int) (int, bool, error) {
+	s := p.s
+	incomplete := func() (int, bool, error) { return 0, false, valueError("incomplete format") }
+	named := false
+	var v any
+	if i < len(s) && s[i] == '(' {
+		depth, j := 1, i+1
+		for ; j < len(s) && depth > 0; j++ {
+			switch s[j] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		if depth > 0 {
+			return 0, false, valueError("incomplete format key")
+		}
+		if p.dict == nil {
+			if p.mapping { // a list, say: its own error
+				_, err := p.r.subscript(p.args[0], s[i+1:j-1])
+				return 0, false, err
+			}
+			return 0, false, typeError("format requires a mapping")
+		}
+		x, ok := p.dict.Get(s[i+1 : j-1])
+		if !ok {
+			return 0, false, keyError(s[i+1 : j-1])
+		}
+		v, named, i = x, true, j
+	}
+	var f spec
+	f.align = '>'
+	for ; i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0; i++ {
+		switch s[i] {
+		case '-':
+			f.align = '<'
+		case '+':
+			f.sign = '+'
+		case ' ':
+			if f.sign == 0 {
+				f.sign = ' '
+			}
+		case '#':
+			f.alt = true
+		case '0':
+			f.zero = true
+		}
+	}
+	number := func() (int, error) {
+		if i < len(s) && s[i] == '*' {
+			i++
+			w, err := p.next()
+			if err != nil {
+				return 0, err
+			}
+			n, ok := integer(w)
+			if !ok {
+				return 0, typeError("* wants int")
+			}
+			if n > maxWidth {
+				return 0, tooLong()
+			}
+			return int(n), nil
+		}
+		n := 0
+		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
+			if n = n*10 + int(s[i]-'0'); n > maxWidth {
+				return 0, tooLong()
+			}
+		}
+		return n, nil
+	}
+	var err error
+	if f.width, err = number(); err != nil {
+		return 0, false, err
+	}
+	if f.width < 0 {
+		f.align, f.width = '<', -f.width
+	}
+	f.precision = -1
+	if i < len(s) && s[i] == '.' {
+		i++
+		if f.precision, err = number(); err != nil {
+			return 0, false, err
+		}
+		f.precision = max(f.precision, 0)
+	}
+	for i < len(s) && (s[i] == 'l' || s[i] == 'h' || s[i] == 'L') {
+		i++
+	}
+	if i >= len(s) {
+		return incomplete()
+	}
+	c, size := utf8.DecodeRuneInString(s[i:])
+	if c == '%' {
+		p.b.WriteByte('%')
+		return i + 1, named, nil
+	}
+	if strings.ContainsRune("diouxXeEfFgGcrsa", c) && !named {
+		if v, err = p.next(); err != nil {
+			return 0, false, err
+		}
+	}
+	text, err := p.convert(c, v, f, i)
+	if err != nil {
+		return 0, false, err
+	}
+	p.b.WriteString(text)
+	return i + size, named, nil
+}
+
+func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
+	if u, ok := v.(*Undefined); ok && u.kind == Strict && c != 'r' && c != 'a' {
+		return "", u.fail()
+	}
+	switch c {
+	case 's', 'r', 'a':
+		text := ""
+		switch {
+		case c != 's':
+			text = pyobj.Repr(v)
+			if c == 'a' {
+				text = ascii(text)
+			}
+			if p.markup {
+				text = Escape(text)
+			}
+		case p.markup:
+			m, err := escaped(v)
+			if err != nil {
+				return "", err
+			}
+			text = string(m)
+		default:
+			var err error
+			if text, err = Str(v); err != nil {
+				return "", err
+			}
+		}
+		if f.precision >= 0 {
+			text = firstRunes(text, f.precision)
+		}
+		return f.fillOut(text, ""), nil
+	case 'c':
+		if t, ok := isText(v); ok && runes(t) == 1 {
+			return f.fillOut(t, ""), nil
+		}
+		n, ok := integer(v)
+		if !ok {
+			return "", typeError("%%c requires int or char")
+		}
+		if n < 0 || n > 0x10ffff {
+			return "", raise("OverflowError", "%%c arg not in range(0x110000)")
+		}
+		return f.fillOut(string(rune(n)), ""), nil
+	case 'd', 'i', 'u', 'o', 'x', 'X':
+		if x, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
+			n, err := floatToInt(x)
+			if err != nil {
+				return "", err
+			}
+			v = n
+		}
+		if _, ok := v.(float64); ok || !isNumber(v) {
+			if c == 'd' || c == 'i' || c == 'u' {
+				return "", typeError("%%%c format: a real number is required, not %s", c, pyobj.TypeName(v))
+			}
+			return "", typeError("%%%c format: an integer is required, not %s", c, pyobj.TypeName(v))
+		}
+		if c == 'i' || c == 'u' {
+			c = 'd'
+		}
+		digits, negative := intDigits(toBig(v), byte(c))
+		if f.precision > len(digits) {
+			digits = strings.Repeat("0", f.precision-len(digits)) + digits
+		}
+		prefix := f.signOf(negative)
+		if f.alt && c != 'd' {
+			prefix += "0" + string(c)
+		}
+		return f.fillOut(digits, prefix), nil
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		if !isNumber(v) {
+			return "", typeError("must be real number, not %s", pyobj.TypeName(v))
+		}
+		x, err := toFloat(v)
+		if err != nil {
+			return "", err
+		}
+		if f.precision < 0 {
+			f.precision = 6
+		}
+		digits, negative := floatDigits(x, byte(c), f.precision, f.alt)
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			f.zero = false
+		}
+		return f.fillOut(digits, f.signOf(negative)), nil
+	}
+	return "", valueError("unsupported format character '%c' (%#x) at index %d", c, c, runes(p.s[:at]))
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func ascii(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		switch {
+		case c < 0x80:
+			b.WriteRune(c)
+		case c <= 0xff:
+			b.WriteString("\\x" + hexPad(c, 2))
+		case c <= 0xffff:
+			b.WriteString("\\u" + hexPad(c, 4))
+		default:
+			b.WriteString("\\U" + hexPad(c, 8))
+		}
+	}
+	return b.String()
+}
+
+func hexPad(c rune, n int) string {
+	s := strconv.FormatInt(int64(c), 16)
+	return strings.Repeat("0", max(n-len(s), 0)) + s
+}

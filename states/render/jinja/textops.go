@@ -1,0 +1,388 @@
+package jinja
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+func lower(s string) string { return strings.ToLower(s) }
+
+// upper is str.upper, in which ß becomes two letters.
+func upper(s string) string {
+	s = strings.ToUpper(s)
+	if strings.Contains(s, "ß") {
+		s = strings.ReplaceAll(s, "ß", "SS")
+	}
+	return s
+}
+
+func capitalize(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return s
+	}
+	if r == 'ß' {
+		return "Ss" + lower(s[n:])
+	}
+	return string(unicode.ToTitle(r)) + lower(s[n:])
+}
+
+func title(s string) string {
+	cased := false
+	return strings.Map(func(c rune) rune {
+		was := cased
+		cased = unicode.IsUpper(c) || unicode.IsLower(c) || unicode.IsTitle(c)
+		if was {
+			return unicode.ToLower(c)
+		}
+		return unicode.ToTitle(c)
+	}, s)
+}
+
+func split(s, name string, a Args) ([]string, error) {
+	args, err := a.Bind(name, []string{"sep", "maxsplit"}, nil, int64(-1))
+	if err != nil {
+		return nil, err
+	}
+	n, err := index(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if args[0] == nil {
+		return splitBlank(s, n, name == "rsplit"), nil
+	}
+	sep, ok := isText(args[0])
+	if !ok {
+		return nil, typeError("must be str or None, not %s", pyobj.TypeName(args[0]))
+	}
+	if sep == "" {
+		return nil, valueError("empty separator")
+	}
+	if n < 0 {
+		return strings.Split(s, sep), nil
+	}
+	if name == "split" {
+		return strings.SplitN(s, sep, n+1), nil
+	}
+	var parts []string
+	for ; n > 0; n-- {
+		i := strings.LastIndex(s, sep)
+		if i < 0 {
+			break
+		}
+		parts = append([]string{s[i+len(sep):]}, parts...)
+		s = s[:i]
+	}
+	return append([]string{s}, parts...), nil
+}
+
+// splitBlank splits at runs of blanks, at most n times, from the right if so.
+func splitBlank(s string, n int, right bool) []string {
+	if n < 0 {
+		return strings.FieldsFunc(s, pySpace)
+	}
+	var parts []string
+	if right {
+		s = strings.TrimRightFunc(s, pySpace)
+		for ; s != "" && n > 0; n-- {
+			i := strings.LastIndexFunc(s, pySpace)
+			if i < 0 {
+				break
+			}
+			_, size := utf8.DecodeRuneInString(s[i:])
+			parts = append([]string{s[i+size:]}, parts...)
+			s = strings.TrimRightFunc(s[:i], pySpace)
+		}
+		if s != "" {
+			parts = append([]string{s}, parts...)
+		}
+		return parts
+	}
+	s = strings.TrimLeftFunc(s, pySpace)
+	for ; s != "" && n > 0; n-- {
+		i := strings.IndexFunc(s, pySpace)
+		if i < 0 {
+			break
+		}
+		parts = append(parts, s[:i])
+		s = strings.TrimLeftFunc(s[i:], pySpace)
+	}
+	if s != "" {
+		parts = append(parts, s)
+	}
+	return parts
+}
+
+func replace(s, old, repl string, n int) (string, error) {
+	count := strings.Count(s, old)
+	if n >= 0 {
+		count = min(count, n)
+	}
+	if grow := len(repl) - len(old); grow > 0 && count > (maxText-len(s))/grow {
+		return "", tooLong()
+	}
+	return strings.Replace(s, old, repl, n), nil
+}
+
+// window is the part of a text that optional start and end arguments leave.
+func window(s string, rest []any) (part string, offset int, ok bool, err error) {
+	n := runes(s)
+	from, to := 0, n
+	for i, v := range rest {
+		if v == nil {
+			continue
+		}
+		k, err := index(v)
+		if err != nil {
+			return "", 0, false, typeError("slice indices must be integers or None or have an __index__ method")
+		}
+		if k < 0 {
+			k = max(k+n, 0)
+		}
+		if i == 0 {
+			from = k
+		} else {
+			to = min(k, n)
+		}
+	}
+	if from > to {
+		return "", from, false, nil
+	}
+	chars := []rune(s)
+	return string(chars[from:to]), from, true, nil
+}
+
+func affix(s, name string, a Args) (any, error) {
+	if err := exactly(a, "str."+name, 1, 3); err != nil {
+		return nil, err
+	}
+	part, _, ok, err := window(s, a.Pos[1:])
+	if err != nil {
+		return nil, err
+	}
+	test := func(v any) (bool, error) {
+		t, isStr := isText(v)
+		if !isStr {
+			if u, undef := v.(*Undefined); undef && u.kind == Strict {
+				return false, typeError("%s first arg must be str or a tuple of str, not %s", name, pyobj.TypeName(v))
+			}
+			return false, typeError("%s first arg must be str or a tuple of str, not %s", name, pyobj.TypeName(v))
+		}
+		if name == "startswith" {
+			return ok && strings.HasPrefix(part, t), nil
+		}
+		return ok && strings.HasSuffix(part, t), nil
+	}
+	if list, tuple := a.Pos[0].(pyobj.Tuple); tuple {
+		for _, v := range list {
+			if yes, err := test(v); err != nil || yes {
+				return yes, err
+			}
+		}
+		return false, nil
+	}
+	return test(a.Pos[0])
+}
+
+func find(s, name string, a Args) (any, error) {
+	if err := exactly(a, "str."+name, 1, 3); err != nil {
+		return nil, err
+	}
+	t, ok := isText(a.Pos[0])
+	if !ok {
+		return nil, typeError("must be str, not %s", pyobj.TypeName(a.Pos[0]))
+	}
+	part, offset, ok, err := window(s, a.Pos[1:])
+	if err != nil {
+		return nil, err
+	}
+	if name == "count" {
+		if !ok {
+			return int64(0), nil
+		}
+		return int64(strings.Count(part, t)), nil
+	}
+	i := -1
+	if ok {
+		if name[0] == 'r' {
+			i = strings.LastIndex(part, t)
+		} else {
+			i = strings.Index(part, t)
+		}
+	}
+	if i >= 0 {
+		return int64(offset + runes(part[:i])), nil
+	}
+	if strings.HasSuffix(name, "index") {
+		return nil, valueError("substring not found")
+	}
+	return int64(-1), nil
+}
+
+// pad is str.center, ljust and rjust.
+func pad(s string, n int, fill, how string) string {
+	lack := n - runes(s)
+	if lack <= 0 {
+		return s
+	}
+	left := 0
+	switch how {
+	case "rjust":
+		left = lack
+	case "center":
+		left = lack/2 + (lack & n & 1)
+	}
+	return strings.Repeat(fill, left) + s + strings.Repeat(fill, lack-left)
+}
+
+func expandTabs(s string, size int) string {
+	var b strings.Builder
+	column := 0
+	for _, c := range s {
+		switch c {
+		case '\t':
+			if size > 0 {
+				n := size - column%size
+				b.WriteString(strings.Repeat(" ", n))
+				column += n
+			}
+			continue
+		case '\n', '\r':
+			column = -1
+		}
+		column++
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func maketrans(a Args) (any, error) {
+	if err := exactly(a, "maketrans", 1, 3); err != nil {
+		return nil, err
+	}
+	d := &pyobj.Dict{}
+	if len(a.Pos) == 1 {
+		from, ok := a.Pos[0].(*pyobj.Dict)
+		if !ok {
+			return nil, typeError("if you give only one argument to maketrans it must be a dict")
+		}
+		for k, v := range from.All() {
+			if t, ok := isText(k); ok {
+				if runes(t) != 1 {
+					return nil, valueError("string keys in translate table must be of length 1")
+				}
+				c, _ := utf8.DecodeRuneInString(t)
+				k = int64(c)
+			}
+			_ = d.Set(k, v)
+		}
+		return d, nil
+	}
+	x, _ := isText(a.Pos[0])
+	y, _ := isText(a.Pos[1])
+	from, to := []rune(x), []rune(y)
+	if len(from) != len(to) {
+		return nil, valueError("the first two maketrans arguments must have equal length")
+	}
+	for i := range from {
+		_ = d.Set(int64(from[i]), int64(to[i]))
+	}
+	if len(a.Pos) == 3 {
+		z, _ := isText(a.Pos[2])
+		for _, c := range z {
+			_ = d.Set(int64(c), nil)
+		}
+	}
+	return d, nil
+}
+
+// is is one of the methods isalpha, isdigit and so on.
+func is(s, name string) bool {
+	if name == "isascii" {
+		for i := range len(s) {
+			if s[i] >= 0x80 {
+				return false
+			}
+		}
+		return true
+	}
+	if name == "isprintable" {
+		for _, c := range s {
+			if !unicode.IsPrint(c) {
+				return false
+			}
+		}
+		return true
+	}
+	if s == "" {
+		return false
+	}
+	switch name {
+	case "islower", "isupper":
+		cased := false
+		for _, c := range s {
+			if unicode.IsLower(c) {
+				cased = true
+				if name == "isupper" {
+					return false
+				}
+			} else if unicode.IsUpper(c) || unicode.IsTitle(c) {
+				cased = true
+				if name == "islower" {
+					return false
+				}
+			}
+		}
+		return cased
+	case "istitle":
+		cased, any := false, false
+		for _, c := range s {
+			switch {
+			case unicode.IsUpper(c) || unicode.IsTitle(c):
+				if cased {
+					return false
+				}
+				cased, any = true, true
+			case unicode.IsLower(c):
+				if !cased {
+					return false
+				}
+				cased, any = true, true
+			default:
+				cased = false
+			}
+		}
+		return any
+	case "isidentifier":
+		for i, c := range s {
+			if c != '_' && !unicode.IsLetter(c) && !unicode.Is(unicode.Nl, c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.Mn, c)) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, c := range s {
+		ok := false
+		switch name {
+		case "isalpha":
+			ok = unicode.IsLetter(c)
+		case "isalnum":
+			ok = unicode.IsLetter(c) || unicode.IsNumber(c)
+		case "isdecimal":
+			ok = unicode.IsDigit(c)
+		case "isdigit":
+			ok = unicode.IsDigit(c) || strings.ContainsRune("²³¹", c) || c >= 0x2070 && c <= 0x2089
+		case "isnumeric":
+			ok = unicode.IsNumber(c)
+		case "isspace":
+			ok = pySpace(c)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
