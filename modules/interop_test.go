@@ -296,6 +296,9 @@ func TestStock(t *testing.T) {
 	load := func(pattern, dir string) (chosen []stockCase) {
 		for _, c := range loadCases(t, pattern, dir) {
 			covered[c.fun] = true
+			for _, then := range c.then {
+				covered[then.fun] = true
+			}
 			if match.MatchString(c.name) {
 				chosen = append(chosen, c)
 			}
