@@ -3,18 +3,71 @@
 package archive
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
 
 func TestModule(t *testing.T) { modulestest.Run(t, Module) }
+
+// TestListOfADecompressedStream lists what a program prints, also when it goes on after the end of the archive or fails.
+func TestListOfADecompressedStream(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range []string{"d/", "d/f"} {
+		h := &tar.Header{Name: name, Mode: 0o755, Typeflag: tar.TypeReg}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		output string
+		code   int
+		want   any
+	}{
+		"more behind it": {b.String() + strings.Repeat("x", 1<<20), 0, contents{dirs: []string{"d/"}, files: []string{"d/f"}}},
+		"failing":        {"", 2, "Failed to decompress a.tar. Additional info follows:\n\nerror:\n    no good"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := modulestest.Env(t)
+			e.Runner = modulestest.Runner(func(_ context.Context, cmd modules.Command) (modules.CommandResult, error) {
+				_, _ = cmd.Stderr.Write([]byte("no good"))
+				for rest := []byte(c.output); len(rest) > 0; {
+					n, err := cmd.Stdout.Write(rest[:min(len(rest), 700)])
+					if rest = rest[n:]; err != nil {
+						break
+					}
+				}
+				return modules.CommandResult{ExitCode: c.code}, nil
+			})
+			call := &call{modules.NewRegistry(Module).NewCall(e, "archive.list", "", nil), t.Context()}
+			got, err := call.listStream("a.tar", []string{"unpack"})
+			if want, ok := c.want.(string); ok {
+				if err == nil || err.Error() != want {
+					t.Errorf("error %v", err)
+				}
+			} else if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(contents{})); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+		})
+	}
+}
 
 // TestUnzipStaysInside unpacks archives whose names and links lead out of the destination.
 func TestUnzipStaysInside(t *testing.T) {

@@ -5,3 +5,12 @@
 // Text that matters to users is Salt's: return values, errors, diffs, names of backups. Where Salt writes a file in steps, this
 // package puts the finished file in place at once, with the owner and mode it had, unless the file must stay the same one.
 package file
+
+// file.find differs: options take effect in alphabetical order, since their order is not known.
+// file.makedirs differs: a mode that is none is refused before a directory is made.
+// file.manage_file differs: content that does not fit the encoding is refused before anything is made.
+// file.manage_file differs: content given by the caller never lies in a temporary directory.
+// file.psed differs: a copy is only made once the replacement is known to work.
+// file.replace differs: not_found_content may be empty, where stock fails.
+// file.source_list differs: without the http module an address of a web server counts if it can be fetched.
+// file.statvfs differs: on other systems than Linux, macOS and FreeBSD it fails.

@@ -74,11 +74,15 @@ func (h *host) replaceFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(name, h.Path(path)); err != nil {
-		os.Remove(name)
-		return h.named(linkError(err), path)
+	err = os.Rename(name, h.Path(path))
+	if err == nil {
+		return nil
 	}
-	return nil
+	defer os.Remove(name)
+	if errors.Is(err, unix.EBUSY) {
+		return h.fill(path, name)
+	}
+	return h.named(linkError(err), path)
 }
 
 // linkError makes an error about one path of an error about two.
