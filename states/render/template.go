@@ -102,7 +102,11 @@ func (s *session) names() map[string]any {
 		names[k] = pyobj.From(v)
 	}
 	if t.IsSLS {
-		for k, v := range slsContext(t.Path, t.SLS) {
+		file := t.Path
+		if file == "" {
+			file = ":string:" // stock's name of what is no file
+		}
+		for k, v := range slsContext(file, t.SLS) {
 			if _, ok := names[k]; !ok {
 				names[k] = v
 			}
