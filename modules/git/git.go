@@ -14,10 +14,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/shlex"
 	"github.com/brine-salt/brine/modules"
 )
@@ -102,8 +102,8 @@ func withOpts(c *modules.Call, without []string, words ...string) ([]any, error)
 // home is the directory that relative paths begin at.
 func home(ctx context.Context, c *modules.Call) string {
 	if user := c.Str("user"); user != "" {
-		a, err := runcmd.Lookup(ctx, user)
-		if err != nil {
+		a, ok := nss.UserByName(ctx, c, user)
+		if !ok {
 			return "~" + user
 		}
 		return a.Home
@@ -273,8 +273,10 @@ func keyFile(ctx context.Context, c *modules.Call, key string) (path string, tem
 	}
 	defer f.Close()
 	if _, err = f.Write(text); err == nil && c.Str("user") != "" {
-		a, lookup := runcmd.Lookup(ctx, c.Str("user"))
-		if err = lookup; err == nil {
+		a, ok := nss.UserByName(ctx, c, c.Str("user"))
+		if !ok {
+			err = modules.Errorf("User '%s' is not available", c.Str("user"))
+		} else {
 			err = f.Chown(int(a.UID), -1)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
 )
@@ -37,8 +37,8 @@ func run(ctx context.Context, c *modules.Call, dir string, ignore bool, args ...
 	}
 	user := c.Str("runas")
 	if user != "" {
-		if a, err := runcmd.Lookup(ctx, user); err == nil && a.UID != 0 {
-			env = append(env, "SUDO_UID="+pytext.Str(int64(a.UID)), "SUDO_USER=")
+		if a, ok := nss.UserByName(ctx, c, user); ok && a.UID != 0 {
+			env = append(env, "SUDO_UID="+pytext.Str(a.UID), "SUDO_USER=")
 		}
 	}
 	slices.Sort(env)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -102,14 +102,16 @@ var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // copyFor copies a requirement file and those it names to where another user can read them.
 func (b *builder) copyFor(ctx context.Context, user, file string) (string, error) {
-	account, err := runcmd.Lookup(ctx, user)
-	if err != nil {
+	account, ok := nss.UserByName(ctx, b.c, user)
+	if !ok {
 		return "", modules.Errorf("User '%s' is not available", user)
 	}
 	if b.temp == "" {
-		if b.temp, err = os.MkdirTemp("", "brine-pip-"); err != nil {
+		dir, err := os.MkdirTemp("", "brine-pip-")
+		if err != nil {
 			return "", modules.OSError(err)
 		}
+		b.temp = dir
 		if err := os.Chown(b.temp, int(account.UID), -1); err != nil {
 			return "", modules.OSError(err)
 		}
