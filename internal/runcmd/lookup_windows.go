@@ -1,0 +1,23 @@
+package runcmd
+
+import (
+	"context"
+	"os/user"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// Account is a user of the host. There are no numbers on Windows.
+type Account struct {
+	Name, Home, Shell string
+	UID, GID          uint32
+}
+
+// Lookup finds a user by name. Salt's text: User 'x' is not available.
+func Lookup(_ context.Context, name string) (Account, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return Account{}, modules.Errorf("User '%s' is not available", name)
+	}
+	return Account{Name: u.Username, Home: u.HomeDir}, nil
+}
