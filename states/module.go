@@ -52,15 +52,6 @@ type Def struct {
 	Run Func
 }
 
-func (d *Def) param(name string) bool {
-	for i := range d.Params {
-		if d.Params[i].Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // declare is the function as modules of other kinds declare theirs, for sys.state_argspec and sys.state_doc.
 func (d *Def) declare() modules.Def {
 	return modules.Def{Name: d.Name, Python: d.Python, Doc: d.Doc, Params: d.Params, Args: d.Args, Kwargs: d.Kwargs}

@@ -156,7 +156,7 @@ func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup,
 	if s.pillar, err = states.Pillar(ctx, c, opts, over); err != nil {
 		return nil, err
 	}
-	if over != nil {
+	if over != nil || opts["pillarenv"] != c.Opt("pillarenv") {
 		s.restore = c.Context().SetPillar(pyobj.FromMap(s.pillar))
 	}
 	return s, nil
