@@ -164,7 +164,7 @@ func (l *linter) shell(n ast.Node) bool {
 	}
 	for i, x := range list {
 		lit, ok := x.(*ast.BasicLit)
-		if !ok || lit.Value != `"-c"` || i+1 == len(list) {
+		if !ok || lit.Value != `"-c"` || i+1 == len(list) || i > 0 && isProgram(list[i-1]) {
 			continue
 		}
 		if _, ok := list[i+1].(*ast.BasicLit); !ok && !isConstantName(list[i+1]) {
@@ -172,6 +172,16 @@ func (l *linter) shell(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// isProgram says whether an expression is the name of a program that is no shell.
+func isProgram(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok {
+		return false
+	}
+	name, _ := strconv.Unquote(lit.Value)
+	return name == "at" || name == "lsof"
 }
 
 // isConstantName takes a name for that of a constant by our habit: constants with shell commands are called …Script.

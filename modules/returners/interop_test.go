@@ -250,7 +250,7 @@ func TestRedis(t *testing.T) {
 	}
 	q := calls(question{Returner: "redis", Opts: map[string]any{"redis.host": "127.0.0.1", "redis.port": port, "redis.password": "secret", "redis.db": "0"}})
 	q.Calls = append(q.Calls, [2]any{"clean_old_jobs", []any{}}, [2]any{"get_jid", []any{"20261121100000000001"}})
-	compare(t, q, redis.Module, func() {
+	compare(t, q, redis.Module(), func() {
 		if _, err := cli("flushall"); err != nil {
 			t.Fatal(err)
 		}
@@ -271,12 +271,12 @@ func TestMySQL(t *testing.T) {
 			"success varchar(10) NOT NULL, full_ret mediumtext NOT NULL, alter_time TIMESTAMP DEFAULT CURRENT_TIMESTAMP, KEY id (id)) ENGINE=InnoDB")
 	number, _ := strconv.Atoi(port)
 	q := calls(question{Returner: "mysql", Opts: map[string]any{"mysql.host": "127.0.0.1", "mysql.port": number, "mysql.pass": "p'w"}})
-	compare(t, q, mysql.Module, func() { exec1(t, db, "DELETE FROM salt.jids", "DELETE FROM salt.salt_returns") }, func() []string {
+	compare(t, q, mysql.Module(), func() { exec1(t, db, "DELETE FROM salt.jids", "DELETE FROM salt.salt_returns") }, func() []string {
 		return append(rows(t, db, "SELECT fun, jid, `return`, id, success, full_ret FROM salt.salt_returns"), rows(t, db, "SELECT jid, `load` FROM salt.jids")...)
 	})
 	exec1(t, db, "DELETE FROM salt.jids", "DELETE FROM salt.salt_returns")
 	alone := question{Returner: "mysql", Opts: q.Opts, Calls: [][2]any{{"returner", []any{someReturn("web1", "req", 1)}}}}
-	alone.ours(t, mysql.Module)
+	alone.ours(t, mysql.Module())
 	if got := rows(t, db, "SELECT LENGTH(r.jid), j.jid = r.jid FROM salt.salt_returns r JOIN salt.jids j"); !cmp.Equal(got, []string{"20 | 1"}) {
 		t.Errorf("a return without job: %v", got)
 	}
@@ -298,10 +298,10 @@ func TestPostgres(t *testing.T) {
 			testserver.Until(t, "postgres", admin.PingContext)
 			exec1(t, admin, "CREATE DATABASE salt_"+kind)
 			db := open("salt_" + kind)
-			column, m, password := "text", postgres.Module, "passwd"
+			column, m, password := "text", postgres.Module(), "passwd"
 			differs := []string{"get_fun"} // stock's statement has the quotes of MySQL
 			if kind == "pgjsonb" {
-				column, m, password, differs = "jsonb", postgres.JSONB, "pass", nil
+				column, m, password, differs = "jsonb", postgres.JSONB(), "pass", nil
 			}
 			exec1(t, db, "CREATE TABLE jids (jid varchar(255) PRIMARY KEY, load "+column+" NOT NULL)",
 				"CREATE TABLE salt_returns (fun varchar(50) NOT NULL, jid varchar(255) NOT NULL, return "+column+" NOT NULL, full_ret "+column+", id varchar(255) NOT NULL, "+
@@ -325,7 +325,7 @@ func TestSQLite(t *testing.T) {
 	exec1(t, db, "CREATE TABLE jids (jid TEXT PRIMARY KEY, load TEXT NOT NULL)",
 		"CREATE TABLE salt_returns (fun TEXT KEY, jid TEXT KEY, id TEXT KEY, fun_args TEXT, date TEXT NOT NULL, full_ret TEXT NOT NULL, success TEXT NOT NULL)")
 	q := calls(question{Returner: "sqlite3", Opts: map[string]any{"sqlite3.database": path, "sqlite3.timeout": 5}})
-	compare(t, q, sqlite3.Module, func() { exec1(t, db, "DELETE FROM jids", "DELETE FROM salt_returns") }, func() []string {
+	compare(t, q, sqlite3.Module(), func() { exec1(t, db, "DELETE FROM jids", "DELETE FROM salt_returns") }, func() []string {
 		return append(rows(t, db, "SELECT fun, jid, id, fun_args, length(date), full_ret, success FROM salt_returns"), rows(t, db, "SELECT jid, load FROM jids")...)
 	}, "get_jid", "get_fun") // stock shows one minion only and fails on more
 }

@@ -19,19 +19,29 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
-var registry modules.Registry
+var (
+	known []func() *modules.Module // what init functions registered
+	built = sync.OnceValue(func() *modules.Registry {
+		r := modules.NewRegistry()
+		for _, make := range known {
+			r.Add(make())
+		}
+		return r
+	})
+)
 
-// Register adds a returner to the default register. Call it from init and nowhere else.
-func Register(m *modules.Module) { registry.Add(m) }
+// Register adds returners to the default register; they are made when somebody asks for them. Call it from init and nowhere else.
+func Register(list ...func() *modules.Module) { known = append(known, list...) }
 
 // All lists the returners that the program has.
-func All() []*modules.Module { return registry.All() }
+func All() []*modules.Module { return built().All() }
 
 // Attr is an option of a returner: its name there, and in the configuration.
 type Attr struct{ Option, Config string }

@@ -84,13 +84,13 @@ func TestOptions(t *testing.T) {
 
 func TestRawFile(t *testing.T) {
 	e := env(t, map[string]any{"rawfile_json.filename": "/events"})
-	call(t, rawfile.Module, e, "rawfile_json.returner", aReturn())
-	call(t, rawfile.Module, e, "rawfile_json.event_return", []any{map[string]any{"tag": "a"}, map[string]any{"tag": "b"}})
+	call(t, rawfile.Module(), e, "rawfile_json.returner", aReturn())
+	call(t, rawfile.Module(), e, "rawfile_json.event_return", []any{map[string]any{"tag": "a"}, map[string]any{"tag": "b"}})
 	text, err := os.ReadFile(filepath.Join(e.Root, "events"))
 	if want := asJSON + "\n{\"tag\": \"a\"}\n{\"tag\": \"b\"}\n"; err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}
-	res := modules.NewRegistry(rawfile.Module).Run(t.Context(), e, modules.Request{Fun: "rawfile_json.returner", Args: []any{"text"}})
+	res := modules.NewRegistry(rawfile.Module()).Run(t.Context(), e, modules.Request{Fun: "rawfile_json.returner", Args: []any{"text"}})
 	if res.Err == nil {
 		t.Error("a text is no return")
 	}
@@ -107,7 +107,7 @@ func TestSyslog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	call(t, syslog.Module, e, "syslog.returner", aReturn())
+	call(t, syslog.Module(), e, "syslog.returner", aReturn())
 	b := make([]byte, 1000)
 	n, _, err := conn.ReadFrom(b)
 	if want := "<27>Nov 21 10:00:00 mine: " + asJSON; err != nil || string(b[:n]) != want {
@@ -147,19 +147,19 @@ func TestCarbon(t *testing.T) {
 	e := env(t, map[string]any{"carbon.host": host, "carbon.port": port})
 	ret := aReturn()
 	ret["return"] = map[string]any{"load": 1.5, "n": map[string]any{"x": "3"}}
-	call(t, carbon.Module, e, "carbon.returner", ret)
+	call(t, carbon.Module(), e, "carbon.returner", ret)
 	at := strconv.FormatInt(e.Clock().Unix(), 10)
 	if want := "test.echo.web_1.load 1.5 " + at + "\ntest.echo.web_1.n.x 3.0 " + at + "\n"; <-got != want {
 		t.Errorf("want %q", want)
 	}
 	ret["return"] = "text"
-	if res := modules.NewRegistry(carbon.Module).Run(t.Context(), e, modules.Request{Fun: "carbon.returner", Args: []any{ret}}); res.Err == nil {
+	if res := modules.NewRegistry(carbon.Module()).Run(t.Context(), e, modules.Request{Fun: "carbon.returner", Args: []any{ret}}); res.Err == nil {
 		t.Error("a text is no metric")
 	}
 }
 
 func TestLocal(t *testing.T) {
-	if got := call(t, local.Module, env(t, nil), "local.returner", aReturn()); got != nil {
+	if got := call(t, local.Module(), env(t, nil), "local.returner", aReturn()); got != nil {
 		t.Errorf("%v", got)
 	}
 }

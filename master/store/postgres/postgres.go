@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -67,7 +66,7 @@ func open(db *sql.DB) (*sqlstore.Store, error) {
 	for try := 0; ; try++ {
 		s, err := sqlstore.Open(db, dialect())
 		var e *pq.Error
-		twice := errors.As(err, &e) && (slices.Contains([]pq.ErrorCode{"42P07", "42710", "23505"}, e.Code)) // made by somebody else just now
+		twice := errors.As(err, &e) && (e.Code == "42P07" || e.Code == "42710" || e.Code == "23505") // made by somebody else just now
 		if !twice || try == 5 {
 			return s, err
 		}

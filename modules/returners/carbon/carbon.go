@@ -20,11 +20,13 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "carbon".
-var Module = &modules.Module{Name: "carbon_return", Virtual: "carbon", Doc: "Send the numbers in returns to Graphite.", Funcs: []modules.Def{
-	returners.Def("event_return", "Send the numbers in events to Graphite.", events, "events"),
-	returners.Prep(),
-	returners.Def("returner", "Send the numbers in a return to Graphite.", returner, "ret"),
-}}
+func Module() *modules.Module {
+	return &modules.Module{Name: "carbon_return", Virtual: "carbon", Doc: "Send the numbers in returns to Graphite.", Funcs: []modules.Def{
+		returners.Def("event_return", "Send the numbers in events to Graphite.", events, "events"),
+		returners.Prep(),
+		returners.Def("returner", "Send the numbers in a return to Graphite.", returner, "ret"),
+	}}
+}
 
 func options(c *modules.Call, ret map[string]any) map[string]any {
 	return returners.Options(c, "carbon", ret, []returners.Attr{{Option: "host", Config: "host"}, {Option: "port", Config: "port"},

@@ -13,10 +13,12 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "local". Salt's prints to the standard output, which a minion has none of; here it is the log.
-var Module = &modules.Module{Name: "local", Doc: "Show returns in the minion's log.", Funcs: []modules.Def{
-	returners.Def("event_return", "Show an event.", show("event"), "event"),
-	returners.Def("returner", "Show a return.", show("ret"), "ret"),
-}}
+func Module() *modules.Module {
+	return &modules.Module{Name: "local", Doc: "Show returns in the minion's log.", Funcs: []modules.Def{
+		returners.Def("event_return", "Show an event.", show("event"), "event"),
+		returners.Def("returner", "Show a return.", show("ret"), "ret"),
+	}}
+}
 
 func show(param string) modules.Func {
 	return func(_ context.Context, c *modules.Call) (any, error) {

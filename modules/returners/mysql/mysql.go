@@ -20,18 +20,22 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "mysql".
-var Module = dialect.Module("mysql", "", "Keep returns in MySQL or MariaDB.")
+func Module() *modules.Module {
+	return dialect().Module("mysql", "", "Keep returns in MySQL or MariaDB.")
+}
 
-var dialect = sqldb.Dialect{
-	Open:     open,
-	Insert:   "INSERT INTO salt_returns (fun, jid, `return`, id, success, full_ret) VALUES (?, ?, ?, ?, ?, ?)",
-	Values:   sqldb.Columns("1", "0"),
-	SaveLoad: "INSERT IGNORE INTO jids (jid, `load`) VALUES (?, ?)",
-	GetLoad:  "SELECT jid, `load` FROM jids WHERE jid = ?",
-	GetJIDs:  "SELECT DISTINCT jid, `load` FROM jids",
-	LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
-		"WHERE s.fun = ?",
-	StandAlone: true,
+func dialect() *sqldb.Dialect {
+	return &sqldb.Dialect{
+		Open:     open,
+		Insert:   "INSERT INTO salt_returns (fun, jid, `return`, id, success, full_ret) VALUES (?, ?, ?, ?, ?, ?)",
+		Values:   sqldb.Columns("1", "0"),
+		SaveLoad: "INSERT IGNORE INTO jids (jid, `load`) VALUES (?, ?)",
+		GetLoad:  "SELECT jid, `load` FROM jids WHERE jid = ?",
+		GetJIDs:  "SELECT DISTINCT jid, `load` FROM jids",
+		LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
+			"WHERE s.fun = ?",
+		StandAlone: true,
+	}
 }
 
 func open(c *modules.Call, ret map[string]any) (*sql.DB, error) {

@@ -14,31 +14,34 @@ import (
 	"github.com/brine-salt/brine/modules/returners/sqldb"
 )
 
-func init() {
-	returners.Register(Module)
-	returners.Register(JSONB)
-}
+func init() { returners.Register(Module, JSONB) }
 
-// Module is the returner "postgres", JSONB the returner "pgjsonb".
-var (
-	Module = text.Module("postgres", "", "Keep returns in PostgreSQL.")
-	JSONB  = jsonb.Module("pgjsonb", "", "Keep returns in PostgreSQL as jsonb.")
-)
+// Module is the returner "postgres".
+func Module() *modules.Module { return text().Module("postgres", "", "Keep returns in PostgreSQL.") }
+
+// JSONB is the returner "pgjsonb".
+func JSONB() *modules.Module {
+	return jsonb().Module("pgjsonb", "", "Keep returns in PostgreSQL as jsonb.")
+}
 
 const insert = "INSERT INTO salt_returns (fun, jid, return, id, success, full_ret) VALUES (?, ?, ?, ?, ?, ?)"
 
-var text = sqldb.Dialect{
-	Open: open("returner.postgres", "passwd"), Numbered: true, Insert: insert, Values: sqldb.Columns("true", "false"),
-	SaveLoad: "INSERT INTO jids (jid, load) VALUES (?, ?) ON CONFLICT DO NOTHING",
-	// Salt's statement quotes a column as MySQL does, so that its get_fun always fails.
-	LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
-		"WHERE s.fun = ?",
+func text() *sqldb.Dialect {
+	return &sqldb.Dialect{
+		Open: open("returner.postgres", "passwd"), Numbered: true, Insert: insert, Values: sqldb.Columns("true", "false"),
+		SaveLoad: "INSERT INTO jids (jid, load) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		// Salt's statement quotes a column as MySQL does, so that its get_fun always fails.
+		LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
+			"WHERE s.fun = ?",
+	}
 }
 
-var jsonb = sqldb.Dialect{
-	Open: open("returner.pgjsonb", "pass"), Numbered: true, Insert: insert, Values: sqldb.Columns("true", "false"),
-	SaveLoad:  "INSERT INTO jids (jid, load) VALUES (?, ?) ON CONFLICT (jid) DO UPDATE SET load = excluded.load",
-	LastOfFun: "SELECT DISTINCT ON (id) id, full_ret FROM salt_returns WHERE fun = ? ORDER BY id, alter_time DESC",
+func jsonb() *sqldb.Dialect {
+	return &sqldb.Dialect{
+		Open: open("returner.pgjsonb", "pass"), Numbered: true, Insert: insert, Values: sqldb.Columns("true", "false"),
+		SaveLoad:  "INSERT INTO jids (jid, load) VALUES (?, ?) ON CONFLICT (jid) DO UPDATE SET load = excluded.load",
+		LastOfFun: "SELECT DISTINCT ON (id) id, full_ret FROM salt_returns WHERE fun = ? ORDER BY id, alter_time DESC",
+	}
 }
 
 func open(prefix, password string) func(*modules.Call, map[string]any) (*sql.DB, error) {

@@ -16,10 +16,12 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "rawfile_json".
-var Module = &modules.Module{Name: "rawfile_json", Doc: "Write returns to a file, one line of JSON for each.", Funcs: []modules.Def{
-	returners.Def("event_return", "Write events to the file.", events, "events"),
-	returners.Def("returner", "Write a return to the file.", returner, "ret"),
-}}
+func Module() *modules.Module {
+	return &modules.Module{Name: "rawfile_json", Doc: "Write returns to a file, one line of JSON for each.", Funcs: []modules.Def{
+		returners.Def("event_return", "Write events to the file.", events, "events"),
+		returners.Def("returner", "Write a return to the file.", returner, "ret"),
+	}}
+}
 
 func filename(c *modules.Call, ret map[string]any) string {
 	o := returners.Options(c, "rawfile_json", ret, returners.Attrs("filename"), map[string]any{"filename": "/var/log/salt/events"})

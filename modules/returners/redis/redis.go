@@ -16,17 +16,19 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "redis".
-var Module = &modules.Module{Name: "redis_return", Virtual: "redis", Doc: "Keep returns in a Redis server.", Funcs: []modules.Def{
-	returners.Def("clean_old_jobs", "Remove the returns of jobs that are not kept any more.", cleanOldJobs),
-	returners.Def("get_fun", "Show the last return of a function for each minion.", getFun, "fun"),
-	returners.Def("get_jid", "Show the returns of a job.", getJID, "jid"),
-	returners.Def("get_jids", "List the jobs.", getJIDs),
-	returners.Def("get_load", "Show what a job was.", getLoad, "jid"),
-	returners.Def("get_minions", "List the minions that have returned something.", getMinions),
-	returners.Prep(),
-	returners.Def("returner", "Keep a return.", returner, "ret"),
-	returners.Def("save_load", "Keep what a job is.", saveLoad, "jid", "load", "=minions"),
-}}
+func Module() *modules.Module {
+	return &modules.Module{Name: "redis_return", Virtual: "redis", Doc: "Keep returns in a Redis server.", Funcs: []modules.Def{
+		returners.Def("clean_old_jobs", "Remove the returns of jobs that are not kept any more.", cleanOldJobs),
+		returners.Def("get_fun", "Show the last return of a function for each minion.", getFun, "fun"),
+		returners.Def("get_jid", "Show the returns of a job.", getJID, "jid"),
+		returners.Def("get_jids", "List the jobs.", getJIDs),
+		returners.Def("get_load", "Show what a job was.", getLoad, "jid"),
+		returners.Def("get_minions", "List the minions that have returned something.", getMinions),
+		returners.Prep(),
+		returners.Def("returner", "Keep a return.", returner, "ret"),
+		returners.Def("save_load", "Keep what a job is.", saveLoad, "jid", "load", "=minions"),
+	}}
+}
 
 // connect opens a connection to the configured database.
 func connect(ctx context.Context, c *modules.Call, ret map[string]any) (*client, error) {

@@ -18,18 +18,22 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "sqlite3".
-var Module = dialect.Module("sqlite3_return", "sqlite3", "Keep returns in an SQLite file.")
+func Module() *modules.Module {
+	return dialect().Module("sqlite3_return", "sqlite3", "Keep returns in an SQLite file.")
+}
 
-var dialect = sqldb.Dialect{
-	Open:     open,
-	Insert:   "INSERT INTO salt_returns (fun, jid, id, fun_args, date, full_ret, success) VALUES (?, ?, ?, ?, ?, ?, ?)",
-	Values:   values,
-	SaveLoad: "INSERT INTO jids (jid, load) VALUES (?, ?)",
-	// Salt's get_fun drops the last row and fails on the others.
-	LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
-		"WHERE s.fun = ?",
-	// Salt's get_jid shows the first minion only.
-	Wrap: func(v any) any { return map[string]any{"return": v} },
+func dialect() *sqldb.Dialect {
+	return &sqldb.Dialect{
+		Open:     open,
+		Insert:   "INSERT INTO salt_returns (fun, jid, id, fun_args, date, full_ret, success) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		Values:   values,
+		SaveLoad: "INSERT INTO jids (jid, load) VALUES (?, ?)",
+		// Salt's get_fun drops the last row and fails on the others.
+		LastOfFun: "SELECT s.id, s.full_ret FROM salt_returns s JOIN (SELECT MAX(jid) AS jid FROM salt_returns GROUP BY fun, id) last ON s.jid = last.jid " +
+			"WHERE s.fun = ?",
+		// Salt's get_jid shows the first minion only.
+		Wrap: func(v any) any { return map[string]any{"return": v} },
+	}
 }
 
 func values(c *modules.Call, ret map[string]any) ([]any, error) {

@@ -19,10 +19,12 @@ import (
 func init() { returners.Register(Module) }
 
 // Module is the returner "syslog".
-var Module = &modules.Module{Name: "syslog_return", Virtual: "syslog", Doc: "Write returns to the host's system log.", Available: available, Funcs: []modules.Def{
-	returners.Prep(),
-	returners.Def("returner", "Write a return to the system log.", returner, "ret"),
-}}
+func Module() *modules.Module {
+	return &modules.Module{Name: "syslog_return", Virtual: "syslog", Doc: "Write returns to the host's system log.", Available: available, Funcs: []modules.Def{
+		returners.Prep(),
+		returners.Def("returner", "Write a return to the system log.", returner, "ret"),
+	}}
+}
 
 // sockets are where system logs listen.
 func sockets() []string { return []string{"/dev/log", "/var/run/syslog", "/var/run/log"} }
