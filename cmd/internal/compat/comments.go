@@ -26,7 +26,7 @@ func remarks() ([]remark, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := regexp.MustCompile(`(?m)^// ((?:[a-z_]+\.[A-Za-z_0-9*]+(?:, | and )?)+)(?: on [A-Z][a-z]+)? (?:differs?|is absent|are absent): (.+)$`)
+	line := regexp.MustCompile(`(?m)^// ((?:[a-z_]+\.[A-Za-z_0-9*]+(?:, | and )?)+)(?: on [A-Z][a-z]+)? (?:differs?|absent|is absent|are absent): (.+)$`)
 	var list []remark
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -24,6 +24,8 @@ import (
 
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
+	"github.com/brine-salt/brine/states"
+	_ "github.com/brine-salt/brine/states/all"
 )
 
 // home is the folder of this program's data, from the root of the repository.
@@ -51,13 +53,16 @@ type notes struct {
 }
 
 type compat struct {
-	stock    map[string]inventory
-	notes    notes
-	general  []string            // remarks on many functions
-	ours     map[string][]string // functions by module
-	cases    map[string]int      // differential cases by function
-	literals map[string]bool     // texts in the sources of the programs, without tests and defaults
-	requests map[string]bool     // texts in the sources of the master
+	stock   map[string]inventory
+	notes   notes
+	general []string            // remarks on many functions
+	ours    map[string][]string // functions by module
+	cases   map[string]int      // differential cases by function
+	// ourStates and stateCases are the same of states.
+	ourStates  map[string][]string
+	stateCases map[string]int
+	literals   map[string]bool // texts in the sources of the programs, without tests and defaults
+	requests   map[string]bool // texts in the sources of the master
 }
 
 func main() {
@@ -68,7 +73,7 @@ func main() {
 }
 
 func run() error {
-	c := &compat{stock: map[string]inventory{}, ours: map[string][]string{}, cases: map[string]int{}}
+	c := &compat{stock: map[string]inventory{}, ours: map[string][]string{}, cases: map[string]int{}, ourStates: map[string][]string{}, stateCases: map[string]int{}}
 	if err := c.load(); err != nil {
 		return err
 	}
@@ -114,6 +119,11 @@ func (c *compat) load() error {
 			c.ours[m.Called()] = append(c.ours[m.Called()], d.Name)
 		}
 	}
+	for _, m := range states.Default().Declared() {
+		for _, d := range m.Funcs {
+			c.ourStates[m.Called()] = append(c.ourStates[m.Called()], d.Name)
+		}
+	}
 	if err := c.countCases(); err != nil {
 		return err
 	}
@@ -126,18 +136,26 @@ func (c *compat) load() error {
 
 // countCases counts the calls that the interop tests compare with stock, by function.
 func (c *compat) countCases() error {
-	call := regexp.MustCompile(`(?m)\bfun: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
-	files, err := filepath.Glob("modules/testdata/stock/*.yaml")
-	if err != nil {
-		return err
+	call := regexp.MustCompile(`\b(fun|state): ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
+	files := []string{"interop/side_by_side.yaml"}
+	for _, pattern := range []string{"modules/testdata/stock/*.yaml", "modules/testdata/stock/*/*.yaml", "states/testdata/stock/*.yaml"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
 	}
-	for _, file := range append(files, "interop/side_by_side.yaml") {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
 		for _, m := range call.FindAllStringSubmatch(string(text), -1) {
-			c.cases[m[1]]++
+			if m[1] == "state" {
+				c.stateCases[m[2]]++
+			} else {
+				c.cases[m[2]]++
+			}
 		}
 	}
 	return nil
@@ -233,41 +251,45 @@ func execution(i inventory) map[string][]string { return i.Functions }
 
 func (c *compat) functions(w io.Writer) {
 	fmt.Fprint(w, "## Execution functions\n\n")
-	var absent, present []string
-	total, have, proven := 0, 0, 0
-	for _, mod := range c.union(moduleNames(execution)) {
-		total += len(c.union(func(i inventory) []string { return i.Functions[mod] }))
-		if c.ours[mod] == nil {
-			absent = append(absent, mod)
-		} else {
-			present = append(present, mod)
-		}
-	}
+	rows, have, proven, total, absent := c.table(execution, c.ours, c.cases, c.notes.Functions)
+	fmt.Fprintf(w, "Of %d functions that the three lines have together, %d are there, %d of them compared with stock.\n\n", total, have, proven)
+	c.many(w)
+	fmt.Fprint(w, "| function | only in | status | note |\n|---|---|---|---|\n", rows)
+	fmt.Fprint(w, "\n### Absent modules\n\nThe number of functions stands beside the name.\n\n")
+	c.list(w, absent, execution)
+}
+
+// table makes the rows of all modules of a kind that we have, and names those that we have not.
+func (c *compat) table(get func(inventory) map[string][]string, ours map[string][]string, cases map[string]int, notes map[string]string) (
+	rows string, have, proven, total int, absent []string,
+) {
 	var b strings.Builder
-	for _, mod := range present {
-		of := func(i inventory) []string { return i.Functions[mod] }
-		for _, fun := range c.union(of) {
+	for _, mod := range c.union(moduleNames(get)) {
+		of := func(i inventory) []string { return get(i)[mod] }
+		funs := c.union(of)
+		total += len(funs)
+		if ours[mod] == nil {
+			absent = append(absent, mod)
+			continue
+		}
+		for _, fun := range funs {
 			name := mod + "." + fun
 			status := "absent"
-			if slices.Contains(c.ours[mod], fun) {
+			if slices.Contains(ours[mod], fun) {
 				have++
 				status = "works, unproven"
-				if n := c.cases[name]; n > 0 {
+				if n := cases[name]; n > 0 {
 					proven++
 					status = fmt.Sprintf("works (%d)", n)
 				}
-				if c.notes.Functions[name] != "" {
+				if notes[name] != "" {
 					status = "differs"
 				}
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, c.in(fun, of), status, c.notes.Functions[name])
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, c.in(fun, of), status, notes[name])
 		}
 	}
-	fmt.Fprintf(w, "Of %d functions that the three lines have together, %d are there, %d of them compared with stock.\n\n", total, have, proven)
-	c.many(w)
-	fmt.Fprint(w, "| function | only in | status | note |\n|---|---|---|---|\n", b.String())
-	fmt.Fprint(w, "\n### Absent modules\n\nThe number of functions stands beside the name.\n\n")
-	c.list(w, absent, execution)
+	return b.String(), have, proven, total, absent
 }
 
 // list names modules in running text, with the number of their functions.
@@ -285,10 +307,12 @@ func (c *compat) list(w io.Writer, names []string, get func(inventory) map[strin
 }
 
 func (c *compat) states(w io.Writer) {
-	states := func(i inventory) map[string][]string { return i.States }
-	names := c.union(moduleNames(states))
-	fmt.Fprintf(w, "## State functions\n\nNone yet: all %d state modules are absent.\n\n", len(names))
-	c.list(w, names, states)
+	get := func(i inventory) map[string][]string { return i.States }
+	rows, have, proven, total, absent := c.table(get, c.ourStates, c.stateCases, nil)
+	fmt.Fprintf(w, "## State functions\n\nOf %d state functions that the three lines have together, %d are there, %d of them compared with stock.\n\n", total, have, proven)
+	fmt.Fprint(w, "| function | only in | status | note |\n|---|---|---|---|\n", rows)
+	fmt.Fprint(w, "\n### Absent state modules\n\nThe number of functions stands beside the name.\n\n")
+	c.list(w, absent, get)
 }
 
 func (c *compat) options(w io.Writer, kind string, get func(inventory) []string) {
