@@ -59,10 +59,11 @@ bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 60m -tags bench -run TestMeasure -v ./interop
 
-# What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect. Without the race detector,
-# on Linux.
+# What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
+# Without the race detector, on Linux.
 budgets:
 	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle' -v ./cmd/brine-minion
+	$(GO) test -count=1 -timeout 10m -run TestMemoryBudget -v ./master
 
 # Sizes of stripped static programs: everything, the smallest brine-minion, and an agent of one's own.
 CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil
