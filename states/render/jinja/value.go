@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 
@@ -344,9 +345,9 @@ func index(v any) (int, error) {
 	if !ok {
 		if b, big := v.(*big.Int); big {
 			if b.Sign() < 0 {
-				return -1 << 62, nil
+				return -math.MaxInt / 2, nil
 			}
-			return 1 << 62, nil
+			return math.MaxInt / 2, nil
 		}
 		if u, ok := v.(*Undefined); ok {
 			return 0, u.fail()
