@@ -53,7 +53,9 @@ def main():
     opts["file_client"] = "local"
     caller = salt.client.Caller(mopts=opts)
     funcs = caller.sminion.functions
-    funcs["test.ping"]()
+    environ = dict(os.environ)
+    # All modules are loaded now: a module that is loaded while a case has other grains would stay for the cases behind it.
+    list(funcs)
 
     def answer(obj):
         out.write(json.dumps(obj) + "\n")
@@ -75,7 +77,7 @@ def main():
             if code is None:
                 del funcs[fun]
             else:
-                funcs[fun] = code
+                funcs._dict[fun] = code
         before.clear()
         own = funcs.pack["__grains__"]
         for name in list(own):
@@ -87,7 +89,8 @@ def main():
             other = dict(caller.sminion.opts, grains=dict(real, **grains))
             for fun, code in list(salt.loader.raw_mod(other, module, funcs).items()):
                 fun = name + fun[fun.rindex(".") :]
-                before[fun] = funcs[fun] if fun in funcs else None
+                # What the loader itself keeps: funcs[fun] is a wrapper that looks there, and would find itself.
+                before[fun] = funcs._dict[fun] if fun in funcs else None
                 funcs[fun] = code
 
     real = dict(funcs.pack["__grains__"])
@@ -96,6 +99,9 @@ def main():
         context = funcs.pack["__context__"]
         if q.get("first"):  # of a job
             context.clear()
+            # A job has a process of its own; what modules put into the environment while they are loaded is gone with it.
+            os.environ.clear()
+            os.environ.update(environ)
             daemon.start(caller.opts, funcs)
             pose(q.get("providers") or {}, q.get("grains") or {})
         context["retcode"] = 0
