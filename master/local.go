@@ -214,6 +214,9 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	if to, ok := load["to"]; ok {
 		p.extra["to"] = to
 	}
+	if l.ipc != nil {
+		l.ipc.Admit() // the program listens already, and must not miss the first returns
+	}
 	out, err := l.m.publish(ctx, p)
 	var none *NoMinionsError
 	switch {

@@ -80,8 +80,8 @@ func Listen(bus *events.Bus, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	s.wg.Go(func() { s.accept(s.pub, s.publish) })
-	s.wg.Go(func() { s.accept(s.pull, s.receive) })
+	s.wg.Go(func() { s.accept(s.pub, s.subscribe) })
+	s.wg.Go(func() { s.accept(s.pull, func(c net.Conn) func() { return func() { s.receive(c) } }) })
 	return s, nil
 }
 
@@ -173,7 +173,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-func (s *Server) accept(l net.Listener, serve func(net.Conn)) {
+// accept takes clients one after the other: begin returns what serves one in the background.
+func (s *Server) accept(l net.Listener, begin func(net.Conn) (serve func())) {
 	pause := time.Millisecond
 	for {
 		c, err := l.Accept()
@@ -198,6 +199,7 @@ func (s *Server) accept(l net.Listener, serve func(net.Conn)) {
 			c.Close()
 			continue
 		}
+		serve := begin(c)
 		s.wg.Go(func() {
 			defer s.drop(c)
 			defer func() {
@@ -205,7 +207,7 @@ func (s *Server) accept(l net.Listener, serve func(net.Conn)) {
 					s.log.Error("event client ended in a panic", "err", r)
 				}
 			}()
-			serve(c)
+			serve()
 		})
 	}
 }
@@ -227,20 +229,31 @@ func (s *Server) drop(c net.Conn) {
 	s.mu.Unlock()
 }
 
+// subscribe makes a client of one that connected. It gets what happens from here on.
+func (s *Server) subscribe(c net.Conn) func() {
+	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer})
+	return func() {
+		defer sub.Close()
+		s.publish(c, sub)
+	}
+}
+
 // publish sends every event to one client. A client that falls behind is cut off: Salt's clients take a closed socket
 // as a reason to connect again, a silent gap they would not notice.
-func (s *Server) publish(c net.Conn) {
-	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer})
-	defer sub.Close()
+func (s *Server) publish(c net.Conn, sub *events.Subscription) {
 	prefixed := s.o.Framing == Prefixed || s.o.Framing == Auto && wantsPrefix(c)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.wg.Go(func() {
-		// Clients write nothing here; the read ends when they leave.
+		// Clients write nothing here but the knock of Admit; the read ends when they leave.
+		defer cancel()
 		var b [64]byte
 		for {
 			if _, err := c.Read(b[:]); err != nil {
-				cancel()
+				return
+			}
+			c.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := c.Write(b[:1]); err != nil {
 				return
 			}
 		}
@@ -264,6 +277,26 @@ func (s *Server) publish(c net.Conn) {
 	}
 }
 
+// Admit returns when everybody who connected for events before the call gets them, or after a second. A program that
+// connects and then asks for something is connected as soon as the kernel says so; without this the answer could be fired
+// before the server has looked at the new connection. Connections are accepted in order, so that it is enough to follow one
+// of our own.
+func (s *Server) Admit() {
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	c, err := s.o.Sockets.dial(ctx, s.o.Sockets.Pub)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var knock [1]byte
+	if _, err := c.Write(knock[:]); err == nil {
+		c.Read(knock[:]) // an answer, an event or the end: each says that the server has come this far
+	}
+}
+
 // receive reads the events that one client writes.
 func (s *Server) receive(c net.Conn) {
 	r := newReader(c)
@@ -275,6 +308,7 @@ func (s *Server) receive(c net.Conn) {
 			}
 			return
 		}
+		s.Admit()
 		s.o.Received(tag, data)
 	}
 }
