@@ -1,0 +1,179 @@
+//go:build unix
+
+package file
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nss"
+	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
+)
+
+func init() { states.Register(Module) }
+
+// Module is "file". Its functions are declared beside their bodies.
+var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
+	existsDef, missingDef,
+	// Edits of files.
+}}
+
+// job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.
+type job struct {
+	*states.Call
+	ctx context.Context
+}
+
+func on(ctx context.Context, c *states.Call) *job { return &job{Call: c, ctx: ctx} }
+
+// begin is how most functions of Salt begin: the name with its ~ replaced, and a success without changes.
+func (j *job) begin() (string, *states.Result) {
+	name := j.expandUser(j.Str("name"))
+	ret := j.Result()
+	ret.Name, ret.Result = name, states.True
+	return name, ret
+}
+
+// fail ends a state with a comment on what is wrong.
+func fail(ret *states.Result, comment string) (*states.Result, error) {
+	return ret.As(states.False, comment)
+}
+
+// exec calls an execution function.
+func (j *job) exec(fun string, args ...any) (any, error) { return j.Exec(j.ctx, fun, args...) }
+
+// execKw calls an execution function with keyword arguments.
+func (j *job) execKw(fun string, args []any, kwargs map[string]any) (any, error) {
+	return j.ExecKw(j.ctx, fun, args, kwargs)
+}
+
+// expandUser is os.path.expanduser.
+func (j *job) expandUser(path string) string {
+	if !strings.HasPrefix(path, "~") {
+		return path
+	}
+	name, rest, slash := strings.Cut(path[1:], "/")
+	home := ""
+	if name == "" {
+		var ok bool
+		if home, ok = j.Context().Getenv("HOME"); !ok {
+			u, _ := nss.UserByID(j.ctx, j.Call.Call, int64(os.Getuid()))
+			home = u.Home
+		}
+	} else {
+		u, _ := nss.UserByName(j.ctx, j.Call.Call, name)
+		home = u.Home
+	}
+	if home == "" {
+		return path
+	}
+	if home = strings.TrimRight(home, "/"); slash {
+		home += "/" + rest
+	}
+	if home == "" {
+		return "/"
+	}
+	return home
+}
+
+// exists follows links, lexists does not.
+func (j *job) exists(path string) bool {
+	_, err := os.Stat(j.Path(path))
+	return err == nil && path != ""
+}
+
+func (j *job) lexists(path string) bool {
+	_, err := os.Lstat(j.Path(path))
+	return err == nil && path != ""
+}
+
+func (j *job) isDir(path string) bool {
+	info, err := os.Stat(j.Path(path))
+	return err == nil && info.IsDir() && path != ""
+}
+
+func (j *job) isFile(path string) bool {
+	info, err := os.Stat(j.Path(path))
+	return err == nil && info.Mode().IsRegular() && path != ""
+}
+
+func (j *job) isLink(path string) bool {
+	info, err := os.Lstat(j.Path(path))
+	return err == nil && info.Mode()&os.ModeSymlink != 0 && path != ""
+}
+
+// checkFile is _check_file: what is wrong with a path that must be there, "" if nothing is.
+func (j *job) checkFile(name string) string {
+	switch {
+	case !posixpath.IsAbs(name):
+		return "Specified file " + name + " is not an absolute path"
+	case !j.exists(name):
+		return name + ": file not found"
+	}
+	return ""
+}
+
+// checkUser is _check_user: what is wrong with an owner, "" if nothing is. In test mode an unknown one only makes a warning.
+func (j *job) checkUser(user, group any) (string, error) {
+	text := ""
+	if pytext.Truth(user) {
+		uid, err := j.exec("file.user_to_uid", user)
+		if err != nil {
+			return "", err
+		}
+		if uid == "" {
+			text += "User " + pytext.Str(user) + " is not available "
+		}
+	}
+	if pytext.Truth(group) {
+		gid, err := j.exec("file.group_to_gid", group)
+		if err != nil {
+			return "", err
+		}
+		if gid == "" {
+			text += "Group " + pytext.Str(group) + " is not available"
+		}
+	}
+	if text != "" && j.Test() {
+		j.Logger().Warn(text)
+		return "", nil
+	}
+	return text, nil
+}
+
+// textList is _validate_str_list: an argument as a list of texts.
+func textList(arg any) []string {
+	switch arg := arg.(type) {
+	case string:
+		return []string{arg}
+	case []byte:
+		return []string{string(arg)}
+	case []any:
+		list := make([]string, len(arg))
+		for i, x := range arg {
+			list[i] = pytext.Str(x)
+		}
+		return list
+	default:
+		return []string{pytext.Str(arg)}
+	}
+}
+
+// testOwner is _test_owner: owner stands for user where that is not given.
+func (j *job) testOwner(user any) any {
+	if pytext.Truth(user) {
+		return user
+	}
+	if owner, ok := j.Keywords["owner"]; ok {
+		j.Logger().Warn(`Use of argument owner found, "owner" is invalid, please use "user"`)
+		return owner
+	}
+	return user
+}
+
+// raise is the exception of a Python function that was given something it cannot use.
+func raise(class, text string) error { return &modules.PythonError{Type: class, Msg: text} }

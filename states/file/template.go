@@ -1,0 +1,71 @@
+//go:build unix
+
+package file
+
+import (
+	"maps"
+	"os"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// sourced is a source with its hash, either of them None.
+type sourced struct{ source, hash any }
+
+// unifySources is _unify_sources_and_hashes: a list of sources out of the four arguments that may name them. wrong says why
+// they do not go together.
+func unifySources(source, hash, sources, hashes any) (list []sourced, wrong string) {
+	switch {
+	case pytext.Truth(source) && pytext.Truth(sources):
+		return nil, "source and sources are mutually exclusive"
+	case pytext.Truth(hash) && pytext.Truth(hashes):
+		return nil, "source_hash and source_hashes are mutually exclusive"
+	case pytext.Truth(source):
+		return []sourced{{source, hash}}, ""
+	}
+	names, _ := sources.([]any)
+	sums, _ := hashes.([]any)
+	for i, name := range names {
+		one := sourced{source: name}
+		if i < len(sums) {
+			one.hash = sums[i]
+		}
+		list = append(list, one)
+	}
+	return list, ""
+}
+
+// templateTexts is _get_template_texts: the texts of sources, each expanded as a template. If one cannot be had, failed is that
+// source and comment says why. more are further names that the templates see.
+func (j *job) templateTexts(list []sourced, template, defaults, context any, more map[string]any) (texts []string, failed any, comment string, err error) {
+	vars := map[string]any{}
+	for _, layer := range [...]any{defaults, context} {
+		m, ok := layer.(map[string]any)
+		if pytext.Truth(layer) && !ok {
+			return nil, nil, "", &modules.TypeError{Msg: "'" + modules.TypeName(layer) + "' object is not iterable"}
+		}
+		maps.Copy(vars, m)
+	}
+	for _, one := range list {
+		kwargs := map[string]any{"template": template, "saltenv": j.Saltenv(), "context": vars}
+		maps.Copy(kwargs, more)
+		path, err := j.execKw("cp.get_template", []any{one.source, ""}, kwargs)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		file, _ := path.(string)
+		if file == "" {
+			return nil, one.source, "Failed to load template file " + pytext.Str(one.source), nil
+		}
+		text, err := os.ReadFile(j.Path(file))
+		if err != nil {
+			return nil, nil, "", modules.OSError(err)
+		}
+		if len(text) == 0 {
+			return nil, one.source, "Failed to read rendered template file " + file + " (" + pytext.Str(one.source) + ")", nil
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil, "", nil
+}
