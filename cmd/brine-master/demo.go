@@ -38,7 +38,8 @@ type demo struct {
 	dir    string
 	log    *slog.Logger
 	master *master.Master
-	seen   *events.Subscription // everything that happens
+	seen   *events.Subscription // everything that happens, for the listing at the end
+	news   *events.Subscription // the same, read by who waits for something
 	wg     sync.WaitGroup
 	failed chan error // of the master and the minions
 }
@@ -117,6 +118,7 @@ func demonstrate(ctx context.Context, c *saltcli.Console, level string, stay boo
 		return err
 	}
 	defer d.seen.Close()
+	defer d.news.Close()
 	if err := d.show(shown); err != nil {
 		if ctx.Err() == nil && context.Cause(shown) != nil {
 			err = context.Cause(shown)
@@ -170,6 +172,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 	}
 	d.master = m
 	d.seen = m.Events().Subscribe(events.SubscribeOptions{})
+	d.news = m.Events().Subscribe(events.SubscribeOptions{})
 	d.wg.Go(func() {
 		if err := m.Serve(ctx); err != nil {
 			d.failed <- fmt.Errorf("the master ended: %w", err)
@@ -194,7 +197,7 @@ func (d *demo) startMaster(ctx context.Context) error {
 func (d *demo) show(ctx context.Context) error {
 	fmt.Fprintf(d.Out, "A master and %d minions are starting on 127.0.0.1; their files are in %s.\n", len(demoIDs()), d.dir)
 	if err := d.await(ctx, "salt/auth", func(e events.Event) string {
-		if e.Data["act"] == "pend" {
+		if e.Tag == "salt/auth" && e.Data["act"] == "pend" {
 			return e.Text("id")
 		}
 		return ""
@@ -207,12 +210,8 @@ func (d *demo) show(ctx context.Context) error {
 		func() error { return d.run(ctx, "Each minion has asked to be let in.", "salt-key", "-L") },
 		func() error { return d.run(ctx, "Accept their keys.", "salt-key", "-A", "-y") },
 		func() error {
-			return d.await(ctx, "salt/minion/", func(e events.Event) string {
-				id, ok := strings.CutSuffix(strings.TrimPrefix(e.Tag, "salt/minion/"), "/start")
-				if !ok {
-					return ""
-				}
-				return id
+			return d.await(ctx, "salt/minion/*/start", func(e events.Event) string {
+				return strings.TrimSuffix(strings.TrimPrefix(e.Tag, "salt/minion/"), "/start")
 			})
 		},
 		func() error { return d.run(ctx, "Who is there?", "salt", "*", "test.ping") },
@@ -275,15 +274,12 @@ func (d *demo) cat(path string) error {
 	return nil
 }
 
-// await waits until every minion was named by an event.
-func (d *demo) await(ctx context.Context, prefix string, id func(events.Event) string) error {
-	sub := d.master.Events().Subscribe(events.SubscribeOptions{Prefix: prefix})
-	defer sub.Close()
+// await reads the news until every minion was named by an event: from the beginning, since a minion may be quicker than the
+// step before.
+func (d *demo) await(ctx context.Context, what string, id func(events.Event) string) error {
 	missing := map[string]bool{}
 	for _, id := range demoIDs() {
-		if !d.already(prefix, id) {
-			missing[id] = true
-		}
+		missing[id] = true
 	}
 	for len(missing) > 0 {
 		select {
@@ -291,18 +287,13 @@ func (d *demo) await(ctx context.Context, prefix string, id func(events.Event) s
 			return err
 		default:
 		}
-		e, err := sub.Next(ctx)
+		e, err := d.news.Next(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: waited for %q of %v: %w", "the minions are late", prefix, missing, err)
+			return fmt.Errorf("the minions are late: waited for %s of %v: %w", what, slices.Sorted(maps.Keys(missing)), err)
 		}
 		delete(missing, id(e))
 	}
 	return nil
-}
-
-// already says whether the thing that await waits for has happened before: a key may be waiting already.
-func (d *demo) already(prefix, id string) bool {
-	return prefix == "salt/auth" && d.master.Keys().State(id).String() == "pending"
 }
 
 // events lists what has happened, as salt-run state.event does.
