@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/privatehost"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
@@ -50,7 +51,7 @@ import (
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
-// calls every directory a case may change gets a fresh layer (overlayfs; stock_host_test.go lists them), the mounts and the
+// calls every directory a case may change gets a fresh layer (overlayfs; internal/privatehost lists them), the mounts and the
 // processes that the last call left are gone, and setup makes the fixture; nothing reaches the machine. Only the network, where
 // just lo is up, stays as the last call left it: a case about it begins with a setup that empties it. Below / itself nothing
 // can be made. A case that does not change the host belongs in testdata/stock, where it is cheaper.
@@ -67,8 +68,8 @@ type stock struct {
 	out     *bufio.Reader
 	scratch string
 	pid     int
-	host    *host  // nil where cases leave the host alone
-	newJob  func() // called before our side of each case
+	host    *privatehost.Host // nil where cases leave the host alone
+	newJob  func()            // called before our side of each case
 
 	opts, grains, pillar map[string]any
 }
@@ -314,12 +315,12 @@ func TestStock(t *testing.T) {
 		return chosen
 	}
 	hosts := func(dir string) []stockCase { return load("testdata/stock/host/*.yaml", dir) }
-	if os.Getenv(inHost) != "" {
+	if privatehost.Inside() {
 		runInHost(t, hosts)
 		return
 	}
 	if len(hosts("")) > 0 {
-		t.Run("host", runHostCases)
+		t.Run("host", func(t *testing.T) { privatehost.Enter(t, "-test.run=^TestStock$", "-stock="+*only) })
 	}
 	if len(load("testdata/stock/*.yaml", "")) == 0 {
 		return
@@ -511,7 +512,7 @@ func without(v any, path []string) any {
 func (s *stock) fresh(t *testing.T, dir, setup string) {
 	t.Helper()
 	if s.host != nil {
-		s.host.fresh(t)
+		s.host.Fresh(t)
 	}
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/privatehost"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -47,11 +48,15 @@ import (
 //     sls: |                      # or, instead of these three, a whole SLS file
 //     setup: echo x > file        # shell, before each of the two sides, in a fresh scratch directory
 //     check: cat file             # shell, after each pass; what it prints is compared as well
-//     passes: [test, real, again] # what to do; this is the default: in test mode, for real, for real once more
+//     passes: [test, real, again] # what to do; this is the default: in test mode, for real, for real once more. Any name will do;
+//     # those that begin with test are in test mode
+//     before: {again: rm file}    # shell, before a pass
 //     ignore: {comment: why}      # parts of the states' answers not to compare (changes:x reaches down), with the reason
 //     differs: why                # the sides must differ, for this reason; then ours must have "want" if given, the last pass's result and comment
 //
-// In all texts, @DIR@ is the scratch directory. TestStockTrees compiles and runs whole trees, see trees_test.go.
+// In all texts, @DIR@ is the scratch directory. Cases that change the host (users, files below /etc, addresses …) are in
+// testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
+// (internal/privatehost), and each pass is a job of its own. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
 var only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
 
@@ -62,6 +67,8 @@ type stock struct {
 
 	opts, grains, pillar map[string]any
 	job                  *modules.Context // of our calls, which share what stock's process remembers
+	pid                  int
+	host                 *privatehost.Host // nil where cases leave the host alone
 }
 
 // answer is what one call came to.
@@ -105,6 +112,7 @@ func startStock(t *testing.T) *stock {
 			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
 		}
 	})
+	s.pid = cmd.Process.Pid
 	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
 	var hello map[string]any
 	s.read(t, &hello)
@@ -310,7 +318,6 @@ func tidy(v any) any {
 
 var (
 	failedReqs = regexp.MustCompile(`One or more requisite failed: (.*)`)
-	frames     = regexp.MustCompile(`(?s)Traceback \(most recent call last\):\n(?:  .*?\n)*(\S[^\n]*)\n?`)
 )
 
 func tidyText(s string) string {
@@ -336,13 +343,14 @@ type stateCase struct {
 	state, id                   string
 	args                        map[string]any
 	passes                      []string
+	before                      map[string]any
 	ignore                      map[string]any
 	want                        map[string]any
 }
 
-func loadStateCases(t *testing.T, dir string) []stateCase {
+func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
 	t.Helper()
-	files, err := filepath.Glob("testdata/stock/*.yaml")
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -362,7 +370,7 @@ func loadStateCases(t *testing.T, dir string) []stateCase {
 				t.Fatalf("%s: case %d is not a map", f, i)
 			}
 			for k := range m {
-				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "ignore", "differs", "want"}, k) {
+				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "before", "ignore", "differs", "want"}, k) {
 					t.Fatalf("%s: case %d: unknown key %s", f, i, k)
 				}
 			}
@@ -370,6 +378,7 @@ func loadStateCases(t *testing.T, dir string) []stateCase {
 			c := stateCase{setup: text("setup"), check: text("check"), differs: text("differs"), sls: text("sls"), state: text("state"), id: text("name"),
 				passes: []string{"test", "real", "again"}}
 			c.args, _ = m["args"].(map[string]any)
+			c.before, _ = m["before"].(map[string]any)
 			c.ignore, _ = m["ignore"].(map[string]any)
 			c.want, _ = m["want"].(map[string]any)
 			if list, ok := m["passes"].([]any); ok {
@@ -391,7 +400,7 @@ func loadStateCases(t *testing.T, dir string) []stateCase {
 
 // call is the function call of one pass.
 func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]any) {
-	kwargs = map[string]any{"test": pass == "test"}
+	kwargs = map[string]any{"test": strings.HasPrefix(pass, "test")}
 	if c.sls != "" {
 		return "state.sls", []any{"case"}, kwargs
 	}
@@ -404,21 +413,38 @@ func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]
 }
 
 func TestStockStates(t *testing.T) {
-	s := startStock(t)
-	dir := filepath.Join(s.scratch, "work")
 	match := regexp.MustCompile(*only)
 	covered := map[string]bool{}
-	for _, c := range loadStateCases(t, dir) {
-		covered[c.state] = true
-		if c.sls != "" {
+	load := func(pattern, dir string) (chosen []stateCase) {
+		for _, c := range loadStateCases(t, pattern, dir) {
+			covered[c.state] = true
 			for _, word := range strings.FieldsFunc(c.sls, func(r rune) bool { return r == ' ' || r == '\n' || r == ':' }) {
 				covered[word] = true
 			}
+			if match.MatchString(c.name) {
+				chosen = append(chosen, c)
+			}
 		}
-		if match.MatchString(c.name) {
-			t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })
-		}
+		return chosen
 	}
+	const plain, host = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml"
+	if privatehost.Inside() {
+		h := privatehost.New(t)
+		h.Fresh(t)
+		s := startStock(t)
+		h.Keep, s.host = s.pid, h
+		s.runCases(t, func(dir string) []stateCase { return load(host, dir) })
+		h.Undo(t)
+		return
+	}
+	if len(load(host, "")) > 0 {
+		t.Run("host", func(t *testing.T) { privatehost.Enter(t, "-test.run=^TestStockStates$", "-stock="+*only) })
+	}
+	if len(load(plain, "")) == 0 {
+		return
+	}
+	s := startStock(t)
+	s.runCases(t, func(dir string) []stateCase { return load(plain, dir) })
 	if *only != "" {
 		return
 	}
@@ -431,14 +457,29 @@ func TestStockStates(t *testing.T) {
 	}
 }
 
+func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
+	dir := filepath.Join(s.scratch, "work")
+	for _, c := range cases(dir) {
+		t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })
+	}
+}
+
 func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 	side := func(call func(*testing.T, string, []any, map[string]any, map[string]any) answer) map[string]answer {
+		if s.host != nil {
+			s.host.Fresh(t)
+		}
 		fresh(t, dir, c.setup)
 		if c.sls != "" {
 			write(t, filepath.Join(s.scratch, "srv", "base", "case.sls"), c.sls)
 		}
 		out := map[string]answer{}
 		for _, pass := range c.passes {
+			if s.host != nil {
+				s.job = &modules.Context{}
+			}
+			before, _ := c.before[pass].(string)
+			shell(t, dir, before)
 			fun, args, kwargs := c.call(pass)
 			a := call(t, fun, args, kwargs, nil)
 			a.Check = shell(t, dir, c.check)

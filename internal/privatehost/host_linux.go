@@ -1,0 +1,155 @@
+package privatehost
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// inside marks the copy of the test that runs in the namespaces.
+const inside = "BRINE_STOCK_IN_HOST"
+
+// layered are the directories that a case may change. The rest of the tree is read only for both sides, except for /tmp.
+var layered = []string{
+	"/bin", "/boot", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt", "/root", "/run", "/sbin", "/srv",
+	"/usr", "/var",
+}
+
+// Inside tells whether this process is the copy of a test that runs in namespaces of its own.
+func Inside() bool { return os.Getenv(inside) != "" }
+
+// Enter starts the test program once more in namespaces of its own (mounts, network, processes, host name, message queues),
+// with these arguments, and waits for it.
+func Enter(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Args = append(cmd.Args, "-test.v="+strconv.FormatBool(testing.Verbose()))
+	cmd.Env = append(os.Environ(), inside+"=1", "TMPDIR=/tmp")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	err := cmd.Run()
+	if errors.Is(err, syscall.EPERM) {
+		t.Fatal("cases that change the host need root: they run in namespaces of their own")
+	}
+	if err != nil {
+		t.Errorf("the cases that change the host: %v", err)
+	}
+}
+
+// Host is the machine as a case finds it: layers over its directories that are fresh for each side of each case.
+type Host struct {
+	// Keep is a process that outlives the cases: stock Salt's.
+	Keep int
+
+	upper string
+	base  []string
+	name  string
+}
+
+// New prepares the namespaces, in which this process is the first.
+func New(t *testing.T) *Host {
+	t.Helper()
+	h := &Host{upper: t.TempDir()}
+	h.name, _ = os.Hostname()
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("cannot %s: %v", what, err)
+		}
+	}
+	must("keep mounts to ourselves", syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
+	must("mount /proc", syscall.Mount("proc", "/proc", "proc", 0, ""))
+	must("mount /sys", syscall.Mount("sysfs", "/sys", "sysfs", 0, ""))
+	must("keep /tmp", syscall.Mount("/tmp", "/tmp", "", syscall.MS_BIND, ""))
+	must("protect the tree", syscall.Mount("", "/", "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
+	out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput()
+	must("bring lo up: "+string(out), err)
+	h.base = mounts(t)
+	return h
+}
+
+// Fresh undoes what a case did and puts new layers over the directories.
+func (h *Host) Fresh(t *testing.T) {
+	t.Helper()
+	h.Undo(t)
+	if err := syscall.Mount("tmpfs", h.upper, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatalf("cannot mount a tmpfs: %v", err)
+	}
+	for _, dir := range layered {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		up, work := filepath.Join(h.upper, dir, "up"), filepath.Join(h.upper, dir, "work")
+		info, err := os.Stat(dir)
+		err = errors.Join(err, os.MkdirAll(up, 0o755), os.MkdirAll(work, 0o755))
+		if err == nil {
+			err = os.Chmod(up, info.Mode())
+		}
+		if err == nil {
+			err = syscall.Mount("overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dir, up, work))
+		}
+		if err != nil {
+			t.Fatalf("cannot put a layer over %s: %v", dir, err)
+		}
+	}
+}
+
+// Undo ends the processes that a case left, takes its mounts away and resets what else belongs to the namespaces.
+func (h *Host) Undo(t *testing.T) {
+	t.Helper()
+	procs, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		if pid, err := strconv.Atoi(p.Name()); err == nil && pid != os.Getpid() && pid != h.Keep {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // one that ended meanwhile is as good
+			_, _ = syscall.Wait4(pid, nil, 0, nil) // orphans are ours, others are not
+		}
+	}
+	now := mounts(t)
+	slices.Reverse(now)
+	for _, m := range now {
+		id, at, _ := strings.Cut(m, " ")
+		if slices.Contains(h.base, m) {
+			continue
+		}
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil {
+			t.Fatalf("cannot unmount %s (%s): %v", at, id, err)
+		}
+	}
+	if name, _ := os.Hostname(); name != h.name {
+		if err := syscall.Sethostname([]byte(h.name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mounts lists the mounts as "<id> <directory>", oldest first.
+func mounts(t *testing.T) []string {
+	t.Helper()
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []string
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 {
+			list = append(list, fields[0]+" "+unescape.Replace(fields[4]))
+		}
+	}
+	return list
+}

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package privatehost
+
+import "testing"
+
+// Inside tells whether this process runs in namespaces of its own; here none can.
+func Inside() bool { return false }
+
+// Enter fails: there are no namespaces here.
+func Enter(t *testing.T, _ ...string) {
+	t.Helper()
+	t.Error("cases that change the host need Linux")
+}
+
+// Host is the machine as a case finds it.
+type Host struct {
+	// Keep is a process that outlives the cases.
+	Keep int
+}
+
+// New fails.
+func New(t *testing.T) *Host {
+	t.Helper()
+	t.Fatal("cases that change the host need Linux")
+	return nil
+}
+
+// Fresh does nothing.
+func (*Host) Fresh(*testing.T) {}
+
+// Undo does nothing.
+func (*Host) Undo(*testing.T) {}
