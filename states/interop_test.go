@@ -46,6 +46,9 @@ import (
 //     name: '@DIR@/x'             # its name, which is also its id
 //     args: {contents: hello}     # its arguments, requisites and conditions
 //     sls: |                      # or, instead of these three, a whole SLS file
+//     providers: {pkg: yumpkg}    # modules behind names for this case, whatever the host is
+//     grains: {os: Fedora}        # grains over those of the host
+//     opts: {x: y}                # options over those of the minion
 //     setup: echo x > file        # shell, before each of the two sides, in a fresh scratch directory
 //     check: cat file             # shell, after each pass; what it prints is compared as well
 //     passes: [test, real, again] # what to do; this is the default: in test mode, for real, for real once more. Any name will do;
@@ -168,8 +171,12 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 			roots[env] = append(roots[env], dir.(string))
 		}
 	}
+	grains := s.grains
+	if g, ok := all["grains"].(map[string]any); ok {
+		grains = g
+	}
 	e := &modules.Env{
-		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return s.grains },
+		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },
 		Pillar: func() map[string]any { return s.pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
 		Files:  fileclient.New(fileclient.Options{Roots: roots, CacheDir: filepath.Join(s.scratch, "cache"), HashType: all["hash_type"].(string)}),
 		Others: func(kind string) []*modules.Module { return states.Default().Declared() },
@@ -342,6 +349,7 @@ type stateCase struct {
 	sls                         string
 	state, id                   string
 	args                        map[string]any
+	opts, providers, grains     map[string]any
 	passes                      []string
 	before                      map[string]any
 	ignore                      map[string]any
@@ -370,7 +378,8 @@ func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
 				t.Fatalf("%s: case %d is not a map", f, i)
 			}
 			for k := range m {
-				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "before", "ignore", "differs", "want"}, k) {
+				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "before", "ignore", "differs", "want",
+					"opts", "providers", "grains"}, k) {
 					t.Fatalf("%s: case %d: unknown key %s", f, i, k)
 				}
 			}
@@ -381,6 +390,9 @@ func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
 			c.before, _ = m["before"].(map[string]any)
 			c.ignore, _ = m["ignore"].(map[string]any)
 			c.want, _ = m["want"].(map[string]any)
+			c.opts, _ = m["opts"].(map[string]any)
+			c.providers, _ = m["providers"].(map[string]any)
+			c.grains, _ = m["grains"].(map[string]any)
 			if list, ok := m["passes"].([]any); ok {
 				c.passes = nil
 				for _, p := range list {
@@ -410,6 +422,21 @@ func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]
 		list = append(list, map[string]any{k: c.args[k]})
 	}
 	return "state.high", []any{map[string]any{c.id: map[string]any{mod: list, "__sls__": "case", "__env__": "base"}}}, kwargs
+}
+
+// over is the options of the minion of which the case has others.
+func (s *stock) over(c stateCase) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, c.opts)
+	if c.providers != nil {
+		all["providers"] = c.providers
+	}
+	if c.grains != nil {
+		grains := maps.Clone(s.grains)
+		maps.Copy(grains, c.grains)
+		all["grains"] = grains
+	}
+	return all
 }
 
 func TestStockStates(t *testing.T) {
@@ -481,7 +508,7 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 			before, _ := c.before[pass].(string)
 			shell(t, dir, before)
 			fun, args, kwargs := c.call(pass)
-			a := call(t, fun, args, kwargs, nil)
+			a := call(t, fun, args, kwargs, s.over(c))
 			a.Check = shell(t, dir, c.check)
 			for path := range c.ignore {
 				if m, ok := a.Value.(map[string]any); ok {
