@@ -19,6 +19,7 @@ type memory struct {
 	jobs  map[string]*memoryJob
 	order []string // job ids, oldest first
 	limit int
+	queue memoryQueue
 }
 
 type memoryJob struct {
@@ -40,14 +41,21 @@ func (m *memory) entry(jid string, created time.Time) *memoryJob {
 	j := m.jobs[jid]
 	if j == nil {
 		if len(m.order) >= m.limit {
-			delete(m.jobs, m.order[0])
-			m.order = slices.Delete(m.order, 0, 1)
+			m.dropOldest()
 		}
 		j = &memoryJob{created: created, returns: make(map[string]Return)}
 		m.jobs[jid] = j
 		m.order = append(m.order, jid)
 	}
 	return j
+}
+
+// dropOldest forgets the oldest job that nobody waits for.
+func (m *memory) dropOldest() {
+	i := max(0, slices.IndexFunc(m.order, func(jid string) bool { return !m.queue.held(jid) }))
+	m.queue.forget(m.order[i])
+	delete(m.jobs, m.order[i])
+	m.order = slices.Delete(m.order, i, i+1)
 }
 
 func (m *memory) SaveJob(_ context.Context, j Job) error {
@@ -133,10 +141,11 @@ func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
 	defer m.mu.Unlock()
 	n := 0
 	m.order = slices.DeleteFunc(m.order, func(jid string) bool {
-		if e := m.jobs[jid]; e.created.Before(before) {
+		if e := m.jobs[jid]; e.created.Before(before) && !m.queue.held(jid) {
 			if e.known {
 				n++
 			}
+			m.queue.forget(jid)
 			delete(m.jobs, jid)
 			return true
 		}

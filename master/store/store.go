@@ -70,7 +70,8 @@ type Store interface {
 	Returns(ctx context.Context, jid string) ([]Return, error)
 	// Jobs returns the jobs that a filter chooses, newest first.
 	Jobs(ctx context.Context, f Filter) ([]Job, error)
-	// Purge forgets jobs and returns older than a time and says how many jobs.
+	// Purge forgets jobs and returns older than a time and says how many jobs; with them the orders behind them. A job of an order
+	// that still has open deliveries stays.
 	Purge(ctx context.Context, before time.Time) (int, error)
 	// Close gives resources back.
 	Close() error

@@ -21,6 +21,13 @@ func dialect() sqlstore.Dialect {
 			`CREATE TABLE IF NOT EXISTS job (jid VARCHAR(64) NOT NULL PRIMARY KEY, created BIGINT NOT NULL, body LONGBLOB NOT NULL, INDEX job_created (created)` + table,
 			`CREATE TABLE IF NOT EXISTS ret (jid VARCHAR(64) NOT NULL, id VARCHAR(255) NOT NULL, received BIGINT NOT NULL, body LONGBLOB NOT NULL,
 				PRIMARY KEY (jid, id), INDEX ret_received (received)` + table,
+			`CREATE TABLE IF NOT EXISTS orders (id VARCHAR(255) NOT NULL PRIMARY KEY, jid VARCHAR(64) NOT NULL UNIQUE, created BIGINT NOT NULL,
+				body LONGBLOB NOT NULL` + table,
+			`CREATE TABLE IF NOT EXISTS delivery (jid VARCHAR(64) NOT NULL, minion VARCHAR(255) NOT NULL, state INTEGER NOT NULL, priority INTEGER NOT NULL,
+				due BIGINT NOT NULL, version BIGINT NOT NULL, body LONGBLOB NOT NULL, PRIMARY KEY (jid, minion), INDEX delivery_minion (minion, state),
+				INDEX delivery_due (state, due)` + table,
+			`CREATE TABLE IF NOT EXISTS minion (id VARCHAR(255) NOT NULL PRIMARY KEY, tenant VARCHAR(255) NOT NULL, joined INTEGER NOT NULL,
+				version BIGINT NOT NULL, body LONGBLOB NOT NULL, INDEX minion_tenant (tenant, joined)` + table,
 		},
 		Version: func(db *sql.DB) (int, error) {
 			var there int

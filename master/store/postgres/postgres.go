@@ -22,6 +22,14 @@ func dialect() sqlstore.Dialect {
 			`CREATE TABLE IF NOT EXISTS ret (jid BYTEA NOT NULL, id BYTEA NOT NULL, received BIGINT NOT NULL, body BYTEA NOT NULL,
 				PRIMARY KEY (jid, id))`,
 			`CREATE INDEX IF NOT EXISTS ret_received ON ret (received)`,
+			`CREATE TABLE IF NOT EXISTS orders (id BYTEA PRIMARY KEY, jid BYTEA NOT NULL UNIQUE, created BIGINT NOT NULL, body BYTEA NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS delivery (jid BYTEA NOT NULL, minion BYTEA NOT NULL, state INTEGER NOT NULL, priority INTEGER NOT NULL,
+				due BIGINT NOT NULL, version BIGINT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (jid, minion))`,
+			`CREATE INDEX IF NOT EXISTS delivery_minion ON delivery (minion, state)`,
+			`CREATE INDEX IF NOT EXISTS delivery_due ON delivery (state, due)`,
+			`CREATE TABLE IF NOT EXISTS minion (id BYTEA PRIMARY KEY, tenant BYTEA NOT NULL, joined INTEGER NOT NULL, version BIGINT NOT NULL,
+				body BYTEA NOT NULL)`,
+			`CREATE INDEX IF NOT EXISTS minion_tenant ON minion (tenant, joined)`,
 		},
 		Version: func(db *sql.DB) (int, error) {
 			var there bool

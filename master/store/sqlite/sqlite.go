@@ -21,6 +21,14 @@ func dialect() sqlstore.Dialect {
 			`CREATE INDEX IF NOT EXISTS job_created ON job (created)`,
 			`CREATE TABLE IF NOT EXISTS ret (jid TEXT NOT NULL, id TEXT NOT NULL, received INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (jid, id))`,
 			`CREATE INDEX IF NOT EXISTS ret_received ON ret (received)`,
+			`CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, jid TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, body BLOB NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS delivery (jid TEXT NOT NULL, minion TEXT NOT NULL, state INTEGER NOT NULL, priority INTEGER NOT NULL,
+				due INTEGER NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (jid, minion)) WITHOUT ROWID`,
+			`CREATE INDEX IF NOT EXISTS delivery_minion ON delivery (minion, state)`,
+			`CREATE INDEX IF NOT EXISTS delivery_due ON delivery (state, due)`,
+			`CREATE TABLE IF NOT EXISTS minion (id TEXT PRIMARY KEY, tenant TEXT NOT NULL, joined INTEGER NOT NULL, version INTEGER NOT NULL,
+				body BLOB NOT NULL) WITHOUT ROWID`,
+			`CREATE INDEX IF NOT EXISTS minion_tenant ON minion (tenant, joined)`,
 		},
 		Version: func(db *sql.DB) (n int, err error) {
 			err = db.QueryRow("PRAGMA user_version").Scan(&n)

@@ -23,8 +23,9 @@ const Version = 1
 
 // Dialect is what differs between databases.
 type Dialect struct {
-	// Schema are the statements that make the tables job (jid, created, body) and ret (jid, id, received, body) where they are
-	// missing. created and received are microseconds since 1970, body is msgpack.
+	// Schema are the statements that make the tables where they are missing: job (jid, created, body), ret (jid, id, received, body),
+	// orders (id, jid, created, body), delivery (jid, minion, state, priority, due, version, body) and minion (id, tenant, joined,
+	// version, body). Times are microseconds since 1970, body is msgpack.
 	Schema []string
 	// Version and SetVersion read and write the version of the schema; Version gives 0 for an empty database.
 	Version    func(*sql.DB) (int, error)
@@ -386,13 +387,18 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	var n int64
 	err := s.update(ctx, func(tx *sql.Tx) error {
 		us := before.UnixMicro()
-		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?)"), us); err != nil {
+		if err := s.purgeOrders(tx, us); err != nil {
+			return err
+		}
+		// What is left of orders is still under way.
+		const done = " AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"
+		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+done+")"), us); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE received < ? AND jid NOT IN (SELECT jid FROM job)"), us); err != nil {
 			return err
 		}
-		r, err := tx.Exec(s.d.sql("DELETE FROM job WHERE created < ?"), us)
+		r, err := tx.Exec(s.d.sql("DELETE FROM job WHERE created < ?"+done), us)
 		if err != nil {
 			return err
 		}

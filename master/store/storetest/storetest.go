@@ -59,6 +59,16 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	with("NewestFirst", newestFirst)
 	with("Purge", purge)
 	with("BadNames", badNames)
+	t.Run("Queue", func(t *testing.T) {
+		s := open(t)
+		_, keeps := store.QueueOf(s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if keeps {
+			runQueue(t, open)
+		}
+	})
 }
 
 func jobComesBack(t *testing.T, s store.Store) {

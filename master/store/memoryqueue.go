@@ -1,0 +1,203 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// memoryQueue is the part of a memory store that keeps orders and minions. It is guarded by the store's mutex.
+type memoryQueue struct {
+	orders     map[string]Order // by id
+	byJID      map[string]string
+	deliveries map[string][]Delivery // by job id, sorted by minion
+	open       map[string][]string   // job ids of open deliveries by minion, in no order
+	minions    map[string]Minion
+}
+
+func (q *memoryQueue) init() {
+	if q.orders == nil {
+		q.orders, q.byJID = make(map[string]Order), make(map[string]string)
+		q.deliveries, q.open = make(map[string][]Delivery), make(map[string][]string)
+		q.minions = make(map[string]Minion)
+	}
+}
+
+var (
+	_ Queue   = (*memory)(nil)
+	_ Minions = (*memory)(nil)
+)
+
+func (m *memory) SaveOrder(_ context.Context, o Order, deliveries []Delivery) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := &m.queue
+	q.init()
+	_, sameID := q.orders[o.ID]
+	_, sameJID := q.byJID[o.JID]
+	if sameID || sameJID {
+		return fmt.Errorf("cannot store order %q: %w", o.ID, ErrExists)
+	}
+	list := slices.Clone(deliveries)
+	slices.SortFunc(list, func(a, b Delivery) int { return strings.Compare(a.Minion, b.Minion) })
+	for i := range list {
+		list[i].JID, list[i].Version = o.JID, 1
+		if list[i].State.Open() {
+			q.open[list[i].Minion] = append(q.open[list[i].Minion], o.JID)
+		}
+	}
+	q.orders[o.ID], q.byJID[o.JID], q.deliveries[o.JID] = o, o.ID, list
+	return nil
+}
+
+func (m *memory) Order(_ context.Context, id string) (Order, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.queue.orders[id]
+	if !ok {
+		return Order{}, fmt.Errorf("cannot find order %q: %w", id, ErrNotFound)
+	}
+	return o, nil
+}
+
+func (m *memory) OrderOf(_ context.Context, jid string) (Order, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, ok := m.queue.byJID[jid]
+	if !ok {
+		return Order{}, fmt.Errorf("cannot find order of job %q: %w", jid, ErrNotFound)
+	}
+	return m.queue.orders[id], nil
+}
+
+func (f DeliveryFilter) matches(d Delivery) bool {
+	return (f.JID == "" || d.JID == f.JID) && (f.Minion == "" || d.Minion == f.Minion) && (!f.Open && f.Due.IsZero() || d.State.Open()) &&
+		(f.Due.IsZero() || !d.Due.After(f.Due))
+}
+
+// compare is the order in which Deliveries lists.
+func (f DeliveryFilter) compare(a, b Delivery) int {
+	if !f.Due.IsZero() {
+		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.JID, b.JID), strings.Compare(a.Minion, b.Minion))
+	}
+	return cmp.Or(strings.Compare(a.Minion, b.Minion), cmp.Compare(b.Priority, a.Priority), strings.Compare(a.JID, b.JID))
+}
+
+func (m *memory) Deliveries(_ context.Context, f DeliveryFilter) ([]Delivery, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := &m.queue
+	var out []Delivery
+	pick := func(jid string) {
+		for _, d := range q.deliveries[jid] {
+			if f.matches(d) {
+				out = append(out, d)
+			}
+		}
+	}
+	switch {
+	case f.JID != "":
+		pick(f.JID)
+	case f.Minion != "" && (f.Open || !f.Due.IsZero()):
+		for _, jid := range q.open[f.Minion] {
+			pick(jid)
+		}
+	default:
+		for jid := range q.deliveries {
+			pick(jid)
+		}
+	}
+	slices.SortFunc(out, f.compare)
+	if f.Limit <= 0 {
+		f.Limit = DefaultLimit
+	}
+	return out[:min(len(out), f.Limit)], nil
+}
+
+func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := &m.queue
+	list := q.deliveries[d.JID]
+	i, ok := slices.BinarySearchFunc(list, d.Minion, func(x Delivery, id string) int { return strings.Compare(x.Minion, id) })
+	if !ok || list[i].Version != d.Version || !list[i].State.Open() {
+		return fmt.Errorf("cannot change delivery of job %s to %q: %w", d.JID, d.Minion, ErrChanged)
+	}
+	d.Version++
+	list[i] = *d
+	if !d.State.Open() {
+		q.open[d.Minion] = slices.DeleteFunc(q.open[d.Minion], func(jid string) bool { return jid == d.JID })
+		if len(q.open[d.Minion]) == 0 {
+			delete(q.open, d.Minion)
+		}
+	}
+	return nil
+}
+
+// held says whether a job has open deliveries, and so must not be purged. Callers hold the store's mutex.
+func (q *memoryQueue) held(jid string) bool {
+	return slices.ContainsFunc(q.deliveries[jid], func(d Delivery) bool { return d.State.Open() })
+}
+
+// forget drops the order of a job. Callers hold the store's mutex.
+func (q *memoryQueue) forget(jid string) {
+	if id, ok := q.byJID[jid]; ok {
+		delete(q.orders, id)
+		delete(q.byJID, jid)
+		delete(q.deliveries, jid)
+	}
+}
+
+func (m *memory) Minion(_ context.Context, id string) (Minion, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x, ok := m.queue.minions[id]
+	if !ok {
+		return Minion{}, fmt.Errorf("cannot find minion %q: %w", id, ErrNotFound)
+	}
+	return x, nil
+}
+
+func (m *memory) Minions(_ context.Context, f MinionFilter) ([]Minion, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Minion
+	for _, x := range m.queue.minions {
+		if (f.Tenant == "" || x.Tenant == f.Tenant) && (!f.Absent || !x.Joined) && x.ID > f.After {
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b Minion) int { return strings.Compare(a.ID, b.ID) })
+	if f.Limit > 0 {
+		out = out[:min(len(out), f.Limit)]
+	}
+	return out, nil
+}
+
+func (m *memory) SwapMinion(_ context.Context, x *Minion) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue.init()
+	old, ok := m.queue.minions[x.ID]
+	switch {
+	case x.Version == 0 && ok:
+		return fmt.Errorf("cannot store minion %q: %w", x.ID, ErrExists)
+	case x.Version != old.Version:
+		return fmt.Errorf("cannot change minion %q: %w", x.ID, ErrChanged)
+	}
+	x.Version++
+	m.queue.minions[x.ID] = *x
+	return nil
+}
+
+func (m *memory) DeleteMinion(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.queue.minions[id]; !ok {
+		return fmt.Errorf("cannot forget minion %q: %w", id, ErrNotFound)
+	}
+	delete(m.queue.minions, id)
+	return nil
+}

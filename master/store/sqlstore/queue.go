@@ -1,0 +1,358 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+var (
+	_ store.Queue   = (*Store)(nil)
+	_ store.Minions = (*Store)(nil)
+)
+
+// micros is a time as the tables have it; 0 is the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func atMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// insert runs an insert that does nothing when the row is there, and then gives store.ErrExists.
+func (s *Store) insert(tx *sql.Tx, into string, args ...any) error {
+	r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO "+into+" "+s.d.Ignore), args...)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, store.ErrExists)
+	}
+	return nil
+}
+
+// SaveOrder implements store.Queue.
+func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery) error {
+	body, err := payload.MarshalBin(map[string]any{"tenant": o.Tenant, "spec": o.Spec})
+	bodies := make([][]byte, len(deliveries))
+	for i, d := range deliveries {
+		if err == nil {
+			bodies[i], err = packDelivery(d)
+		}
+	}
+	if err == nil && len(o.ID) > store.MaxOrderID {
+		err = fmt.Errorf("its id has %d bytes", len(o.ID))
+	}
+	if err == nil {
+		err = s.update(ctx, func(tx *sql.Tx) error {
+			if err := s.insert(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.text(o.ID), s.d.text(o.JID), micros(o.Created), body); err != nil {
+				return err
+			}
+			for i, d := range deliveries {
+				if err := s.insert(tx, "delivery (jid, minion, state, priority, due, version, body) VALUES (?, ?, ?, ?, ?, 1, ?)",
+					s.d.text(o.JID), s.d.text(d.Minion), stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot store order %q: %w", o.ID, err)
+	}
+	return nil
+}
+
+// stateCode is 1 for open deliveries and 0 for final ones: what the indexes need. The state itself is in the body.
+func stateCode(st store.State) int {
+	if st.Open() {
+		return 1
+	}
+	return 0
+}
+
+func packDelivery(d store.Delivery) ([]byte, error) {
+	return payload.MarshalBin(map[string]any{"state": string(d.State), "parallel": d.Parallel, "owner": d.Owner, "expires": micros(d.Expires),
+		"deadline": micros(d.Deadline), "sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running, "reason": d.Reason})
+}
+
+func unpackDelivery(d *store.Delivery, body []byte) error {
+	v, err := payload.UnmarshalDisk(body, limits)
+	m, ok := payload.Map(v)
+	if err != nil || !ok {
+		return fmt.Errorf("cannot read delivery of job %s to %q: %w", d.JID, d.Minion, malformed(err))
+	}
+	at := func(key string) time.Time {
+		n, _ := payload.Int(m[key])
+		return atMicros(n)
+	}
+	word := func(key string) string {
+		s, _ := payload.Text(m[key])
+		return s
+	}
+	tries, _ := payload.Int(m["tries"])
+	d.State, d.Owner, d.Reason, d.Tries = store.State(word("state")), word("owner"), word("reason"), int(tries)
+	d.Parallel, _ = m["parallel"].(bool)
+	d.Running, _ = m["running"].(bool)
+	d.Expires, d.Deadline, d.Sent, d.Ended = at("expires"), at("deadline"), at("sent"), at("ended")
+	return nil
+}
+
+// Order implements store.Queue.
+func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
+	o, err := s.order(ctx, "id = ?", id)
+	if err != nil {
+		return store.Order{}, fmt.Errorf("cannot find order %q: %w", id, err)
+	}
+	return o, nil
+}
+
+// OrderOf implements store.Queue.
+func (s *Store) OrderOf(ctx context.Context, jid string) (store.Order, error) {
+	o, err := s.order(ctx, "jid = ?", jid)
+	if err != nil {
+		return store.Order{}, fmt.Errorf("cannot find order of job %q: %w", jid, err)
+	}
+	return o, nil
+}
+
+func (s *Store) order(ctx context.Context, where, key string) (store.Order, error) {
+	var o store.Order
+	var created int64
+	var body []byte
+	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT id, jid, created, body FROM orders WHERE "+where), s.d.text(key)).Scan(&o.ID, &o.JID, &created, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, store.ErrNotFound
+	}
+	if err != nil {
+		return o, err
+	}
+	v, err := payload.UnmarshalDisk(body, limits)
+	m, ok := payload.Map(v)
+	if err != nil || !ok {
+		return o, malformed(err)
+	}
+	o.Created = atMicros(created)
+	o.Tenant, _ = payload.Text(m["tenant"])
+	o.Spec, _ = payload.Map(m["spec"])
+	return o, nil
+}
+
+// Deliveries implements store.Queue.
+func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store.Delivery, error) {
+	where, args := "1 = 1", []any{}
+	add := func(condition string, arg any) {
+		where += " AND " + condition
+		args = append(args, arg)
+	}
+	if f.JID != "" {
+		add("jid = ?", s.d.text(f.JID))
+	}
+	if f.Minion != "" {
+		add("minion = ?", s.d.text(f.Minion))
+	}
+	if f.Open || !f.Due.IsZero() {
+		add("state = ?", 1)
+	}
+	order := "minion, priority DESC, jid"
+	if !f.Due.IsZero() {
+		add("due <= ?", f.Due.UnixMicro())
+		order = "due, jid, minion"
+	}
+	if f.Limit <= 0 {
+		f.Limit = store.DefaultLimit
+	}
+	args = append(args, f.Limit)
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+" ORDER BY "+order+" LIMIT ?"), args...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list deliveries: %w", err)
+	}
+	defer rows.Close()
+	var out []store.Delivery
+	for rows.Next() {
+		var d store.Delivery
+		var due int64
+		var body []byte
+		if err := rows.Scan(&d.JID, &d.Minion, &d.Priority, &due, &d.Version, &body); err != nil {
+			return nil, fmt.Errorf("cannot list deliveries: %w", err)
+		}
+		d.Due = atMicros(due)
+		if err := unpackDelivery(&d, body); err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("cannot list deliveries: %w", err)
+	}
+	return out, nil
+}
+
+// SwapDelivery implements store.Queue.
+func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
+	body, err := packDelivery(*d)
+	if err == nil {
+		err = s.update(ctx, func(tx *sql.Tx) error {
+			r, err := tx.Exec(s.d.sql("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1"),
+				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.text(d.JID), s.d.text(d.Minion), d.Version)
+			return changed(r, err)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot change delivery of job %s to %q: %w", d.JID, d.Minion, err)
+	}
+	d.Version++
+	return nil
+}
+
+// changed gives store.ErrChanged for an update that found no row.
+func changed(r sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, store.ErrChanged)
+	}
+	return nil
+}
+
+// purgeOrders forgets orders made before a time that have no open delivery.
+func (s *Store) purgeOrders(tx *sql.Tx, before int64) error {
+	rows, err := tx.Query(s.d.sql("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"), before)
+	if err != nil {
+		return err
+	}
+	var jids []string
+	for rows.Next() {
+		var jid string
+		if err := rows.Scan(&jid); err != nil {
+			rows.Close()
+			return err
+		}
+		jids = append(jids, jid)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, jid := range jids {
+		for _, table := range []string{"delivery", "orders"} {
+			if _, err := tx.Exec(s.d.sql("DELETE FROM "+table+" WHERE jid = ?"), s.d.text(jid)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Minion implements store.Minions.
+func (s *Store) Minion(ctx context.Context, id string) (store.Minion, error) {
+	list, err := s.minions(ctx, "id = ?", s.d.text(id))
+	if err == nil && len(list) == 0 {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return store.Minion{}, fmt.Errorf("cannot find minion %q: %w", id, err)
+	}
+	return list[0], nil
+}
+
+// Minions implements store.Minions.
+func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Minion, error) {
+	where, args := "id > ?", []any{s.d.text(f.After)}
+	if f.Tenant != "" {
+		where += " AND tenant = ?"
+		args = append(args, s.d.text(f.Tenant))
+	}
+	if f.Absent {
+		where += " AND joined = 0"
+	}
+	where += " ORDER BY id"
+	if f.Limit > 0 {
+		where += " LIMIT ?"
+		args = append(args, f.Limit)
+	}
+	out, err := s.minions(ctx, where, args...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list minions: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Store) minions(ctx context.Context, where string, args ...any) ([]store.Minion, error) {
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT id, tenant, joined, version, body FROM minion WHERE "+where), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []store.Minion
+	for rows.Next() {
+		var m store.Minion
+		var body []byte
+		var joined int
+		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, &body); err != nil {
+			return nil, err
+		}
+		v, err := payload.UnmarshalDisk(body, limits)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read minion %q: %w", m.ID, err)
+		}
+		m.Joined = joined != 0
+		m.Spec, _ = payload.Map(v)
+		out = append(out, m)
+	}
+	return out, rows.Err()
+}
+
+// SwapMinion implements store.Minions.
+func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
+	spec := m.Spec
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	body, err := payload.MarshalBin(spec)
+	joined := 0
+	if m.Joined {
+		joined = 1
+	}
+	if err == nil {
+		err = s.update(ctx, func(tx *sql.Tx) error {
+			if m.Version == 0 {
+				return s.insert(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.text(m.ID), s.d.text(m.Tenant), joined, body)
+			}
+			return changed(tx.Exec(s.d.sql("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?"),
+				s.d.text(m.Tenant), joined, m.Version+1, body, s.d.text(m.ID), m.Version))
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot store minion %q: %w", m.ID, err)
+	}
+	m.Version++
+	return nil
+}
+
+// DeleteMinion implements store.Minions.
+func (s *Store) DeleteMinion(ctx context.Context, id string) error {
+	err := s.update(ctx, func(tx *sql.Tx) error {
+		err := changed(tx.Exec(s.d.sql("DELETE FROM minion WHERE id = ?"), s.d.text(id)))
+		if errors.Is(err, store.ErrChanged) {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot forget minion %q: %w", id, err)
+	}
+	return nil
+}

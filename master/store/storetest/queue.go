@@ -1,0 +1,314 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// order returns the n-th order of the suite with deliveries to some minions, due at its creation.
+func order(n int, ids ...string) (store.Order, []store.Delivery) {
+	j := job(n)
+	o := store.Order{ID: fmt.Sprintf("order/%d é", n), JID: j.JID, Tenant: "blue", Created: j.Created, Spec: map[string]any{"fun": "cmd.run", "arg": []any{"x", []byte{0xff}}}}
+	var list []store.Delivery
+	for _, id := range ids {
+		list = append(list, store.Delivery{JID: j.JID, Minion: id, State: store.Waiting, Due: j.Created, Version: 1, Expires: j.Created.Add(time.Hour)})
+	}
+	return o, list
+}
+
+// runQueue runs the part of the suite for stores that keep orders and minions.
+func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
+	with := func(name string, f func(t *testing.T, s store.Store, q store.Queue, m store.Minions)) {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			defer func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			q, ok := store.QueueOf(s)
+			m, too := store.MinionsOf(s)
+			if !ok || !too {
+				t.Fatal("the store keeps no orders or no minions")
+			}
+			f(t, s, q, m)
+		})
+	}
+	with("OrderComesBack", orderComesBack)
+	with("OrderIDsAreTakenOnce", orderIDsAreTakenOnce)
+	with("DeliveriesInOrder", deliveriesInOrder)
+	with("OneOfManyTakesADelivery", oneOfManyTakesADelivery)
+	with("FinalDeliveriesStay", finalDeliveriesStay)
+	with("PurgeKeepsOpenOrders", purgeKeepsOpenOrders)
+	with("Minions", minions)
+}
+
+func save(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {
+	t.Helper()
+	if err := q.SaveOrder(t.Context(), o, list); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	ctx := t.Context()
+	want, list := order(0, "web2", "web1")
+	list[0].Priority, list[0].Parallel, list[0].Deadline, list[0].Sent, list[0].Tries = -3, true, want.Created.Add(time.Minute), want.Created, 2
+	list[0].Owner, list[0].Running, list[0].Reason, list[0].Ended, list[0].State = "me", true, "why", want.Created.Add(time.Second), store.Sent
+	save(t, q, want, list)
+	for name, get := range map[string]func() (store.Order, error){
+		"by id":     func() (store.Order, error) { return q.Order(ctx, want.ID) },
+		"by job id": func() (store.Order, error) { return q.OrderOf(ctx, want.JID) },
+	} {
+		got, err := get()
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s: %s %v", name, d, err)
+		}
+	}
+	got, err := q.Deliveries(ctx, store.DeliveryFilter{JID: want.JID})
+	if d := cmp.Diff([]store.Delivery{list[1], list[0]}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if _, err := q.Order(ctx, "nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, err := q.OrderOf(ctx, "nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			o, list := order(i, "web1")
+			o.ID = "the same"
+			switch err := q.SaveOrder(context.Background(), o, list); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, store.ErrExists):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "web1"})
+	if won.Load() != 1 || len(list) != 1 || err != nil {
+		t.Fatal(won.Load(), list, err)
+	}
+	o, none := order(9)
+	o.JID = list[0].JID
+	if err := q.SaveOrder(t.Context(), o, none); !errors.Is(err, store.ErrExists) {
+		t.Fatal("a job id was taken twice:", err)
+	}
+	if _, err := q.Order(t.Context(), o.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal("half an order is there:", err)
+	}
+}
+
+func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	ctx := t.Context()
+	for n, priority := range []int{0, 5, 0, 5} {
+		o, list := order(n, "web1", "web2")
+		for i := range list {
+			list[i].Priority = priority
+		}
+		if n == 2 {
+			list[0].State, list[0].Due = store.Returned, time.Time{}
+		}
+		save(t, q, o, list)
+	}
+	for _, c := range []struct {
+		name string
+		f    store.DeliveryFilter
+		want []string
+	}{
+		{"of a minion", store.DeliveryFilter{Minion: "web1"}, []string{"web1 1", "web1 3", "web1 0", "web1 2"}},
+		{"open", store.DeliveryFilter{Minion: "web1", Open: true}, []string{"web1 1", "web1 3", "web1 0"}},
+		{"of a job", store.DeliveryFilter{JID: job(2).JID}, []string{"web1 2", "web2 2"}},
+		{"both", store.DeliveryFilter{JID: job(2).JID, Minion: "web2"}, []string{"web2 2"}},
+		{"due", store.DeliveryFilter{Due: job(2).Created}, []string{"web1 0", "web2 0", "web1 1", "web2 1", "web2 2"}},
+		{"due of one", store.DeliveryFilter{Due: job(2).Created, Minion: "web2"}, []string{"web2 0", "web2 1", "web2 2"}},
+		{"limit", store.DeliveryFilter{Open: true, Limit: 3}, []string{"web1 1", "web1 3", "web1 0"}},
+	} {
+		list, err := q.Deliveries(ctx, c.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range list {
+			for n := range 4 {
+				if job(n).JID == d.JID {
+					got = append(got, fmt.Sprint(d.Minion, " ", n))
+				}
+			}
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+}
+
+func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	o, list := order(0, "web1")
+	save(t, q, o, list)
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			d := list[0]
+			d.Owner, d.Due, d.Tries = fmt.Sprint(i), d.Due.Add(time.Minute), 1
+			switch err := q.SwapDelivery(context.Background(), &d); {
+			case err == nil:
+				won.Add(1)
+				if d.Version != 2 {
+					t.Errorf("version %d", d.Version)
+				}
+			case !errors.Is(err, store.ErrChanged):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "web1"})
+	if won.Load() != 1 || err != nil || got[0].Version != 2 || got[0].Tries != 1 || got[0].Owner == "" {
+		t.Fatal(won.Load(), got, err)
+	}
+}
+
+func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
+	ctx := t.Context()
+	o, list := order(0, "web1")
+	save(t, q, o, list)
+	d := list[0]
+	d.State, d.Reason, d.Due = store.Cancelled, "enough", time.Time{}
+	if err := q.SwapDelivery(ctx, &d); err != nil {
+		t.Fatal(err)
+	}
+	d.State = store.Returned
+	if err := q.SwapDelivery(ctx, &d); !errors.Is(err, store.ErrChanged) {
+		t.Fatal(err)
+	}
+	d.JID = job(1).JID
+	if err := q.SwapDelivery(ctx, &d); !errors.Is(err, store.ErrChanged) {
+		t.Fatal("of an unknown job:", err)
+	}
+	got, err := q.Deliveries(ctx, store.DeliveryFilter{Minion: "web1"})
+	if err != nil || len(got) != 1 || got[0].State != store.Cancelled || got[0].Reason != "enough" {
+		t.Fatal(got, err)
+	}
+	if got, err := q.Deliveries(ctx, store.DeliveryFilter{Due: Made.Add(time.Hour)}); err != nil || len(got) != 0 {
+		t.Fatal(got, err)
+	}
+}
+
+func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
+	ctx := t.Context()
+	for n := range 3 {
+		o, list := order(n, "web1", "web2")
+		for i := range list {
+			if n != 1 || i == 0 {
+				list[i].State = store.Returned
+			}
+		}
+		save(t, q, o, list)
+		if err := s.SaveJob(ctx, job(n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Purge(ctx, job(2).Created); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	for n, there := range []bool{false, true, true} {
+		o, _ := order(n)
+		_, err := q.Order(ctx, o.ID)
+		list, err2 := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID})
+		rets, err3 := s.Returns(ctx, o.JID)
+		if there != (err == nil) || there != (len(list) == 2) || there != (len(rets) == 1) || err2 != nil || err3 != nil {
+			t.Errorf("order %d: %v %v %v", n, err, list, rets)
+		}
+	}
+}
+
+func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
+	ctx := t.Context()
+	a := store.Minion{ID: "a", Tenant: "blue", Spec: map[string]any{"grains": map[string]any{"role": "db"}, "n": int64(3)}}
+	if err := s.SwapMinion(ctx, &a); err != nil || a.Version != 1 {
+		t.Fatal(a, err)
+	}
+	if got, err := s.Minion(ctx, "a"); cmp.Diff(a, got) != "" || err != nil {
+		t.Fatal(cmp.Diff(a, got), err)
+	}
+	again := store.Minion{ID: "a"}
+	if err := s.SwapMinion(ctx, &again); !errors.Is(err, store.ErrExists) {
+		t.Fatal(err)
+	}
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			m := a
+			m.Joined = true
+			switch err := s.SwapMinion(context.Background(), &m); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, store.ErrChanged):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Fatal(won.Load(), "changed it")
+	}
+	for _, m := range []store.Minion{{ID: "c", Tenant: "blue"}, {ID: "b", Tenant: "red"}, {ID: "d", Tenant: "blue"}} {
+		if err := s.SwapMinion(ctx, &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		f    store.MinionFilter
+		want string
+	}{
+		{"all", store.MinionFilter{}, "abcd"},
+		{"tenant", store.MinionFilter{Tenant: "blue"}, "acd"},
+		{"absent", store.MinionFilter{Absent: true}, "bcd"},
+		{"both", store.MinionFilter{Tenant: "blue", Absent: true}, "cd"},
+		{"page", store.MinionFilter{After: "a", Limit: 2}, "bc"},
+	} {
+		list, err := s.Minions(ctx, c.f)
+		got := ""
+		for _, m := range list {
+			got += m.ID
+		}
+		if got != c.want || err != nil {
+			t.Errorf("%s: %q %v", c.name, got, err)
+		}
+	}
+	if err := s.DeleteMinion(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteMinion(ctx, "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := s.Minion(ctx, "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if err := s.SwapMinion(ctx, &a); !errors.Is(err, store.ErrChanged) {
+		t.Fatal("a change brought it back:", err)
+	}
+}
