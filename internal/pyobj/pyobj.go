@@ -87,21 +87,31 @@ func (d *Dict) find(id any) int {
 		return -1
 	}
 	if s, ok := id.(string); ok {
-		for i := range d.entries {
-			if k, ok := d.entries[i].key.(string); ok && k == s && !d.entries[i].dead {
-				return i
-			}
-			if k, ok := d.entries[i].key.(Markup); ok && string(k) == s && !d.entries[i].dead {
-				return i
-			}
-		}
-		return -1
+		return d.findText(s)
 	}
 	for i := range d.entries {
 		if d.entries[i].dead {
 			continue
 		}
 		if k, err := Hash(d.entries[i].key); err == nil && k == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (d *Dict) findText(s string) int {
+	if d.index != nil {
+		if i, ok := d.index[s]; ok {
+			return int(i)
+		}
+		return -1
+	}
+	for i := range d.entries {
+		if k, ok := d.entries[i].key.(string); ok && k == s && !d.entries[i].dead {
+			return i
+		}
+		if k, ok := d.entries[i].key.(Markup); ok && string(k) == s && !d.entries[i].dead {
 			return i
 		}
 	}
@@ -115,6 +125,14 @@ func (d *Dict) Get(key any) (any, bool) {
 		return nil, false
 	}
 	if i := d.find(id); i >= 0 {
+		return d.entries[i].value, true
+	}
+	return nil, false
+}
+
+// Text is Get of a key that is a text.
+func (d *Dict) Text(key string) (any, bool) {
+	if i := d.findText(key); i >= 0 {
 		return d.entries[i].value, true
 	}
 	return nil, false

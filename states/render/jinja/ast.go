@@ -139,6 +139,8 @@ type arguments struct {
 	names            []string
 	values           []expr
 	dynArgs, dynKwds expr
+	// fixed are the values of args when all of them are constants. Who is called never changes its arguments.
+	fixed []any
 }
 
 type (

@@ -103,7 +103,7 @@ func specialDunder(v any, name string) bool {
 // GetAttr is v.name in a template.
 func (r *Run) GetAttr(v any, name string) (any, error) {
 	if d, ok := v.(*pyobj.Dict); ok && !strings.HasPrefix(name, "_") && !hasMethod(v, name) {
-		if x, ok := d.Get(name); ok {
+		if x, ok := d.Text(name); ok {
 			return x, nil
 		}
 		return r.undefinedAttr(v, name), nil

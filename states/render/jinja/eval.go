@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -317,7 +318,9 @@ func (n *sliceExpr) of(f *frame, v any) (any, error) {
 // eval computes the arguments of a call.
 func (a *arguments) eval(f *frame) (Args, error) {
 	var out Args
-	if len(a.args) > 0 {
+	if a.fixed != nil {
+		out.Pos = slices.Clip(a.fixed)
+	} else if len(a.args) > 0 {
 		items, err := evalAll(f, a.args)
 		if err != nil {
 			return out, err

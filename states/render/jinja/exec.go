@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"maps"
+	"strconv"
 
 	"github.com/brine-salt/brine/internal/pyobj"
 )
@@ -49,6 +50,10 @@ func (f *frame) print(v any) error {
 			return err
 		}
 		return f.write(string(m))
+	}
+	if n, ok := v.(int64); ok {
+		var digits [20]byte
+		return f.writeBytes(strconv.AppendInt(digits[:0], n, 10))
 	}
 	s, err := Str(v)
 	if err != nil {

@@ -168,7 +168,8 @@ func isKind(err error, kinds ...string) bool {
 }
 
 func filterInt(_ *Run, v any, a Args) (any, error) {
-	args, err := a.Bind("do_int", []string{"default", "base"}, int64(0), int64(10))
+	var list [2]any
+	args, err := a.bind(list[:], "do_int", []string{"default", "base"}, int64(0), int64(10))
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +252,8 @@ func round(v any, n int) (any, error) {
 }
 
 func filterRound(_ *Run, v any, a Args) (any, error) {
-	args, err := a.Bind("do_round", []string{"precision", "method"}, int64(0), "common")
+	var list [2]any
+	args, err := a.bind(list[:], "do_round", []string{"precision", "method"}, int64(0), "common")
 	if err != nil {
 		return nil, err
 	}

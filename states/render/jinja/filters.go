@@ -194,7 +194,8 @@ func filterDefault(_ *Run, v any, a Args) (any, error) {
 	if _, undef := v.(*Undefined); !undef && len(a.Pos) < 2 && len(a.Kw) == 0 {
 		return v, nil
 	}
-	args, err := a.Bind("do_default", []string{"default_value", "boolean"}, "", false)
+	var list [2]any
+	args, err := a.bind(list[:], "do_default", []string{"default_value", "boolean"}, "", false)
 	if err != nil {
 		return nil, err
 	}
@@ -290,12 +291,15 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 }
 
 func filterJoin(r *Run, v any, a Args) (any, error) {
-	args, err := a.Bind("sync_do_join", []string{"d", "attribute"}, "", nil)
+	var list [2]any
+	args, err := a.bind(list[:], "sync_do_join", []string{"d", "attribute"}, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	items, err := Collect(v)
-	if err != nil {
+	var items []any
+	if l, ok := v.(*pyobj.List); ok && args[1] == nil {
+		items = l.Items
+	} else if items, err = Collect(v); err != nil {
 		return nil, err
 	}
 	if args[1] != nil {
@@ -343,7 +347,8 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 }
 
 func filterReplace(r *Run, v any, a Args) (any, error) {
-	args, err := a.Bind("do_replace", []string{"old", "new", "count"}, nil)
+	var list [3]any
+	args, err := a.bind(list[:], "do_replace", []string{"old", "new", "count"}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -354,13 +359,19 @@ func filterReplace(r *Run, v any, a Args) (any, error) {
 		}
 	}
 	if !r.autoescape {
-		var s [3]string
-		for i, x := range []any{v, args[0], args[1]} {
-			if s[i], err = Str(x); err != nil {
-				return nil, err
-			}
+		s, err := Str(v)
+		if err != nil {
+			return nil, err
 		}
-		return replace(s[0], s[1], s[2], n)
+		old, err := Str(args[0])
+		if err != nil {
+			return nil, err
+		}
+		repl, err := Str(args[1])
+		if err != nil {
+			return nil, err
+		}
+		return replace(s, old, repl, n)
 	}
 	_, sSafe := v.(pyobj.Markup)
 	_, oldSafe := args[0].(pyobj.Markup)
@@ -404,14 +415,14 @@ func filterTruncate(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if args[3] == nil {
-		args[3] = int64(5)
-	}
 	n, err := index(args[0])
 	if err != nil {
 		return nil, err
 	}
-	leeway, err := index(args[3])
+	leeway := 5
+	if args[3] != nil {
+		leeway, err = index(args[3])
+	}
 	if err != nil {
 		return nil, err
 	}

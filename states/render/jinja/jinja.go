@@ -385,6 +385,14 @@ func (f *frame) write(s string) error {
 	return nil
 }
 
+func (f *frame) writeBytes(s []byte) error {
+	if f.r.written += len(s); f.r.written > maxText {
+		return raise("MemoryError", "more than %d bytes of output", maxText)
+	}
+	f.out.b.Write(s)
+	return nil
+}
+
 // step counts a round of a loop.
 func (r *Run) step() error {
 	if r.steps++; r.steps%1024 == 0 {

@@ -388,7 +388,21 @@ func (p *parser) callArgs() arguments {
 		}
 	}
 	p.expect(tRParen)
+	a.fix()
 	return a
+}
+
+// fix computes arguments that are the same in every call.
+func (a *arguments) fix() {
+	fixed := make([]any, len(a.args))
+	for i, x := range a.args {
+		c, ok := x.(*constExpr)
+		if !ok {
+			return
+		}
+		fixed[i] = c.value
+	}
+	a.fixed = fixed
 }
 
 func (p *parser) call(x expr) expr {

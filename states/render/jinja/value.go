@@ -37,8 +37,16 @@ func (a *Args) Get(name string) (any, bool) {
 }
 
 // Bind fits the arguments to parameters by Python's rules: the first required ones must be given, the others have the
-// defaults. fn is the function's name in errors.
+// defaults. fn is the function's name in errors. The result may be the arguments' own list and is not to be changed.
 func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) {
+	if len(a.Pos) == len(params) && len(a.Kw) == 0 {
+		return a.Pos, nil
+	}
+	return a.bind(make([]any, len(params)), fn, params, defaults...)
+}
+
+// bind is Bind into a list as long as params: one on the stack of a filter that is used in every round of a loop.
+func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]any, error) {
 	required := len(params) - len(defaults)
 	if len(a.Pos) > len(params) {
 		takes, plural, were := fmt.Sprint(len(params)), "s", "were"
@@ -52,7 +60,6 @@ func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) 
 		}
 		return nil, typeError("%s() takes %s positional argument%s but %d %s given", fn, takes, plural, len(a.Pos), were)
 	}
-	out := make([]any, len(params))
 	for i := range out {
 		out[i] = missing
 	}
