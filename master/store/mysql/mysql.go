@@ -2,9 +2,12 @@
 package mysql
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -16,6 +19,12 @@ import (
 func dialect() sqlstore.Dialect {
 	const table = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 	return sqlstore.Dialect{
+		Types: []string{"{text}", "VARCHAR(255)", "{mark}", "BINARY(16)", "{blob}", "LONGBLOB", "{int}", "BIGINT", "{end}", table},
+		Lock:  "DO GET_LOCK('brine_schema', 120)", Unlock: "DO RELEASE_LOCK('brine_schema')",
+		There: func(err error) bool {
+			var e *mysql.MySQLError
+			return errors.As(err, &e) && (e.Number == 1060 || e.Number == 1061) // column, index
+		},
 		Schema: []string{
 			`CREATE TABLE IF NOT EXISTS brine_schema (version INTEGER NOT NULL PRIMARY KEY` + table,
 			`CREATE TABLE IF NOT EXISTS job (jid VARCHAR(64) NOT NULL PRIMARY KEY, created BIGINT NOT NULL, body LONGBLOB NOT NULL, INDEX job_created (created)` + table,
@@ -29,23 +38,32 @@ func dialect() sqlstore.Dialect {
 			`CREATE TABLE IF NOT EXISTS minion (id VARCHAR(255) NOT NULL PRIMARY KEY, tenant VARCHAR(255) NOT NULL, joined INTEGER NOT NULL,
 				version BIGINT NOT NULL, body LONGBLOB NOT NULL, INDEX minion_tenant (tenant, joined)` + table,
 		},
-		Version: func(db *sql.DB) (int, error) {
+		Version: func(ctx context.Context, db *sql.Conn) (int, error) {
 			var there int
-			if err := db.QueryRow("SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'brine_schema'").Scan(&there); err != nil || there == 0 {
+			if err := db.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'brine_schema'").Scan(&there); err != nil || there == 0 {
 				return 0, err
 			}
 			var n sql.NullInt64
-			err := db.QueryRow("SELECT max(version) FROM brine_schema").Scan(&n)
+			err := db.QueryRowContext(ctx, "SELECT max(version) FROM brine_schema").Scan(&n)
 			return int(n.Int64), err
 		},
-		SetVersion: func(db *sql.DB, n int) error {
-			_, err := db.Exec("INSERT IGNORE INTO brine_schema (version) VALUES (?)", n)
+		SetVersion: func(ctx context.Context, db *sql.Conn, n int) error {
+			_, err := db.ExecContext(ctx, "INSERT IGNORE INTO brine_schema (version) VALUES (?)", n)
 			return err
 		},
 		Insert: "INSERT IGNORE", ForUpdate: "FOR UPDATE",
 		Retry: func(err error) bool {
 			var e *mysql.MySQLError
 			return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205) // deadlock, lock wait timeout
+		},
+		Lost: func(err error) bool {
+			var e *mysql.MySQLError
+			if errors.As(err, &e) {
+				// A server that ends, too many connections while it starts, a Galera node that is not ready, a killed connection.
+				return e.Number == 1053 || e.Number == 1040 || e.Number == 1047 || e.Number == 1927
+			}
+			var n net.Error
+			return errors.Is(err, mysql.ErrInvalidConn) || errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		},
 	}
 }

@@ -2,9 +2,13 @@
 package postgres
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 	"time"
 
 	"github.com/lib/pq"
@@ -13,8 +17,10 @@ import (
 )
 
 // Ids and job ids are bytes: texts of PostgreSQL cannot hold every text, and their order depends on the database's language.
-func dialect() sqlstore.Dialect {
+func dialect(dsn string) sqlstore.Dialect {
 	return sqlstore.Dialect{
+		Types: []string{"{text}", "BYTEA", "{mark}", "BYTEA", "{blob}", "BYTEA", "{int}", "BIGINT", "{end}", ")"},
+		Lock:  "BEGIN; SELECT pg_advisory_xact_lock(7090114101110)", Unlock: "COMMIT", Abandon: "ROLLBACK",
 		Schema: []string{
 			`CREATE TABLE IF NOT EXISTS brine_schema (version INTEGER NOT NULL)`,
 			`CREATE TABLE IF NOT EXISTS job (jid BYTEA PRIMARY KEY, created BIGINT NOT NULL, body BYTEA NOT NULL)`,
@@ -31,17 +37,17 @@ func dialect() sqlstore.Dialect {
 				body BYTEA NOT NULL)`,
 			`CREATE INDEX IF NOT EXISTS minion_tenant ON minion (tenant, joined)`,
 		},
-		Version: func(db *sql.DB) (int, error) {
+		Version: func(ctx context.Context, db *sql.Conn) (int, error) {
 			var there bool
-			if err := db.QueryRow("SELECT to_regclass('brine_schema') IS NOT NULL").Scan(&there); err != nil || !there {
+			if err := db.QueryRowContext(ctx, "SELECT to_regclass('brine_schema') IS NOT NULL").Scan(&there); err != nil || !there {
 				return 0, err
 			}
 			var n sql.NullInt64
-			err := db.QueryRow("SELECT max(version) FROM brine_schema").Scan(&n)
+			err := db.QueryRowContext(ctx, "SELECT max(version) FROM brine_schema").Scan(&n)
 			return int(n.Int64), err
 		},
-		SetVersion: func(db *sql.DB, n int) error {
-			_, err := db.Exec("INSERT INTO brine_schema (version) VALUES ($1)", n)
+		SetVersion: func(ctx context.Context, db *sql.Conn, n int) error {
+			_, err := db.ExecContext(ctx, "INSERT INTO brine_schema (version) VALUES ($1)", n)
 			return err
 		},
 		Numbered: true, Text: func(s string) any { return []byte(s) }, Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", ForUpdate: "FOR UPDATE",
@@ -49,6 +55,18 @@ func dialect() sqlstore.Dialect {
 			var e *pq.Error
 			return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01") // serialisation failure, deadlock
 		},
+		Lost: func(err error) bool {
+			var e *pq.Error
+			if errors.As(err, &e) {
+				// Connection failures, and a server that is told to end, crashes or starts.
+				return e.Code.Class() == "08" || e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03"
+			}
+			var n net.Error
+			return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
+				errors.Is(err, syscall.ECONNRESET)
+		},
+		Listen: func(ctx context.Context, wake func()) { listen(ctx, dsn, wake) },
+		Notify: "NOTIFY brine_relay",
 	}
 }
 
@@ -61,7 +79,7 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	}
 	db.SetMaxOpenConns(8)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	s, err := open(db)
+	s, err := sqlstore.Open(db, dialect(dsn))
 	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("cannot open job store: %w", err)
@@ -69,14 +87,23 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	return s, nil
 }
 
-// open makes the tables; another master may be making them at the same time.
-func open(db *sql.DB) (*sqlstore.Store, error) {
-	for try := 0; ; try++ {
-		s, err := sqlstore.Open(db, dialect())
-		var e *pq.Error
-		twice := errors.As(err, &e) && (e.Code == "42P07" || e.Code == "42710" || e.Code == "23505") // made by somebody else just now
-		if !twice || try == 5 {
-			return s, err
+// Bounds of the pause between attempts to listen.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// listen waits for notifications. It wakes also when the connection came back, for some may have been missed.
+func listen(ctx context.Context, dsn string, wake func()) {
+	l := pq.NewListener(dsn, minPause, maxPause, nil)
+	defer l.Close()
+	go l.Listen("brine_relay") // returns when it is connected
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.Notify:
+			wake()
 		}
 	}
 }

@@ -45,6 +45,19 @@ func TestServer(t *testing.T) {
 			return s
 		})
 	})
+	t.Run("shared", func(t *testing.T) {
+		storetest.RunShared(t, func(t *testing.T) (out [2]store.Shared) {
+			dsn := fresh(t)
+			for i := range out {
+				s, err := postgres.Open(dsn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[i] = s
+			}
+			return out
+		})
+	})
 	t.Run("several masters", func(t *testing.T) { storetest.Shared(t, several(t, fresh(t))) })
 }
 

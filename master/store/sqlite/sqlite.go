@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/url"
@@ -16,6 +17,8 @@ import (
 
 func dialect() sqlstore.Dialect {
 	return sqlstore.Dialect{
+		Types: []string{"{text}", "TEXT", "{mark}", "BLOB", "{blob}", "BLOB", "{int}", "INTEGER", "{end}", ")"},
+		Lock:  "BEGIN IMMEDIATE", Unlock: "COMMIT", Abandon: "ROLLBACK",
 		Schema: []string{
 			`CREATE TABLE IF NOT EXISTS job (jid TEXT PRIMARY KEY, created INTEGER NOT NULL, body BLOB NOT NULL) WITHOUT ROWID`,
 			`CREATE INDEX IF NOT EXISTS job_created ON job (created)`,
@@ -30,12 +33,12 @@ func dialect() sqlstore.Dialect {
 				body BLOB NOT NULL) WITHOUT ROWID`,
 			`CREATE INDEX IF NOT EXISTS minion_tenant ON minion (tenant, joined)`,
 		},
-		Version: func(db *sql.DB) (n int, err error) {
-			err = db.QueryRow("PRAGMA user_version").Scan(&n)
+		Version: func(ctx context.Context, db *sql.Conn) (n int, err error) {
+			err = db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&n)
 			return n, err
 		},
-		SetVersion: func(db *sql.DB, n int) error {
-			_, err := db.Exec(fmt.Sprintf("PRAGMA user_version = %d", n))
+		SetVersion: func(ctx context.Context, db *sql.Conn, n int) error {
+			_, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", n))
 			return err
 		},
 		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING",

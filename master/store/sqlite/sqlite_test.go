@@ -84,3 +84,17 @@ func BenchmarkReturns(b *testing.B) {
 	}
 	wg.Wait()
 }
+
+func TestShared(t *testing.T) {
+	storetest.RunShared(t, func(t *testing.T) (out [2]store.Shared) {
+		path := filepath.Join(t.TempDir(), "jobs")
+		for i := range out {
+			s, err := sqlite.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[i] = s
+		}
+		return out
+	})
+}

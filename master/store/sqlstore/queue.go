@@ -32,7 +32,7 @@ func atMicros(n int64) time.Time {
 }
 
 // insert runs an insert that does nothing when the row is there, and then gives store.ErrExists.
-func (s *Store) insert(tx *sql.Tx, into string, args ...any) error {
+func (s *Store) insert(tx *txn, into string, args ...any) error {
 	r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO "+into+" "+s.d.Ignore), args...)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store
 		err = fmt.Errorf("its id has %d bytes", len(o.ID))
 	}
 	if err == nil {
-		err = s.update(ctx, func(tx *sql.Tx) error {
+		err = s.update(ctx, func(tx *txn) error {
 			if err := s.insert(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.text(o.ID), s.d.text(o.JID), micros(o.Created), body); err != nil {
 				return err
 			}
@@ -204,7 +204,7 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	body, err := packDelivery(*d)
 	if err == nil {
-		err = s.update(ctx, func(tx *sql.Tx) error {
+		err = s.update(ctx, func(tx *txn) error {
 			r, err := tx.Exec(s.d.sql("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1"),
 				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.text(d.JID), s.d.text(d.Minion), d.Version)
 			return changed(r, err)
@@ -229,7 +229,7 @@ func changed(r sql.Result, err error) error {
 }
 
 // purgeOrders forgets orders made before a time that have no open delivery.
-func (s *Store) purgeOrders(tx *sql.Tx, before int64) error {
+func (s *Store) purgeOrders(tx *txn, before int64) error {
 	rows, err := tx.Query(s.d.sql("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"), before)
 	if err != nil {
 		return err
@@ -327,7 +327,7 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 		joined = 1
 	}
 	if err == nil {
-		err = s.update(ctx, func(tx *sql.Tx) error {
+		err = s.update(ctx, func(tx *txn) error {
 			if m.Version == 0 {
 				return s.insert(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.text(m.ID), s.d.text(m.Tenant), joined, body)
 			}
@@ -344,7 +344,7 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 
 // DeleteMinion implements store.Minions.
 func (s *Store) DeleteMinion(ctx context.Context, id string) error {
-	err := s.update(ctx, func(tx *sql.Tx) error {
+	err := s.update(ctx, func(tx *txn) error {
 		err := changed(tx.Exec(s.d.sql("DELETE FROM minion WHERE id = ?"), s.d.text(id)))
 		if errors.Is(err, store.ErrChanged) {
 			return store.ErrNotFound

@@ -6,8 +6,10 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,18 +20,21 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// Version is the schema's that this package writes.
-const Version = 1
-
 // Dialect is what differs between databases.
 type Dialect struct {
-	// Schema are the statements that make the tables where they are missing: job (jid, created, body), ret (jid, id, received, body),
+	// Schema are the statements that make version 1 of the tables where they are missing: job (jid, created, body), ret (jid, id, received, body),
 	// orders (id, jid, created, body), delivery (jid, minion, state, priority, due, version, body) and minion (id, tenant, joined,
 	// version, body). Times are microseconds since 1970, body is msgpack.
 	Schema []string
+	// Types are pairs of words for migrations: {text} for ids, {mark} for 16 bytes, {blob}, {int} of 64 bits, and {end} of a table.
+	Types []string
+	// Lock keeps other masters from changing the schema until Unlock or, after a failure, Abandon (Unlock if empty).
+	Lock, Unlock, Abandon string
+	// There says that a part of a migration was made before, where the database cannot undo half of one.
+	There func(error) bool
 	// Version and SetVersion read and write the version of the schema; Version gives 0 for an empty database.
-	Version    func(*sql.DB) (int, error)
-	SetVersion func(*sql.DB, int) error
+	Version    func(context.Context, *sql.Conn) (int, error)
+	SetVersion func(context.Context, *sql.Conn, int) error
 	// Numbered is set where parameters are $1, $2, … and not question marks.
 	Numbered bool
 	// Text is how the database takes ids, which may be any text; nil is as they are.
@@ -40,6 +45,13 @@ type Dialect struct {
 	ForUpdate string
 	// Retry says that a transaction failed for what another one did, and may succeed when it is run again.
 	Retry func(error) bool
+	// Lost says that the server went away or is starting, so that the same may succeed a little later. It is unknown then
+	// whether a transaction happened. nil never is.
+	Lost func(error) bool
+	// Listen calls wake whenever a message may have been told, until ctx ends, and Notify is the statement that makes it do so.
+	// Without them messages are looked for.
+	Listen func(ctx context.Context, wake func())
+	Notify string
 }
 
 // text is an id as a parameter.
@@ -89,25 +101,28 @@ var _ store.Store = (*Store)(nil)
 
 // write is a change that waits for its transaction; do is called by the writer only.
 type write struct {
-	do   func(*sql.Tx) error
+	do   func(*txn) error
 	done chan error
 }
 
+// txn is a transaction and what the other masters are told with it.
+type txn struct {
+	*sql.Tx
+	tell []store.Message
+	keys bool // keys change
+	// again says that an earlier try may have happened though it failed.
+	again bool
+}
+
+// patience is how long writes and reads wait for a server that is away.
+const patience = 90 * time.Second
+
+// awayPause is how often it is tried meanwhile.
+const awayPause = 250 * time.Millisecond
+
 // Open prepares a database and starts the writer. Close the store after the master ended; it closes the database.
 func Open(db *sql.DB, d Dialect) (*Store, error) {
-	version, err := d.Version(db)
-	if err == nil && version > Version {
-		err = fmt.Errorf("its version is %d, newer than %d", version, Version)
-	}
-	for _, statement := range d.Schema {
-		if err == nil {
-			_, err = db.Exec(statement)
-		}
-	}
-	if err == nil && version < Version {
-		err = d.SetVersion(db, Version)
-	}
-	if err != nil {
+	if err := migrate(db, &d); err != nil {
 		return nil, err
 	}
 	s := &Store{db: db, d: d, writes: make(chan write, maxBatch), stop: make(chan struct{})}
@@ -128,7 +143,7 @@ func (s *Store) Close() error {
 var errClosed = errors.New("job store is closed")
 
 // update runs a change in the writer's next transaction and waits for the commit.
-func (s *Store) update(ctx context.Context, do func(*sql.Tx) error) error {
+func (s *Store) update(ctx context.Context, do func(*txn) error) error {
 	w := write{do, make(chan error, 1)}
 	select {
 	case s.writes <- w:
@@ -188,10 +203,23 @@ func (s *Store) collect(w write) []write {
 // fails all.
 func (s *Store) commit(batch []write) {
 	results := make([]error, len(batch))
-	err := s.transact(batch, results)
-	for try := 1; err != nil && try < maxTries && s.d.Retry != nil && s.d.Retry(err); try++ {
-		time.Sleep(time.Duration(try) * time.Millisecond)
-		err = s.transact(batch, results)
+	err := s.transact(batch, results, false)
+	again := false
+	end := time.Now().Add(patience)
+	for try := 1; err != nil; {
+		switch {
+		case s.d.Retry != nil && s.d.Retry(err) && try < maxTries:
+			time.Sleep(time.Duration(try) * time.Millisecond)
+			try++
+		case s.lost(err) && time.Now().Before(end) && s.pause(awayPause):
+			again = true
+		default:
+			end = time.Time{}
+		}
+		if end.IsZero() {
+			break
+		}
+		err = s.transact(batch, results, again)
 	}
 	for i, w := range batch {
 		if err != nil {
@@ -202,46 +230,96 @@ func (s *Store) commit(batch []write) {
 	}
 }
 
-func (s *Store) transact(batch []write, results []error) error {
-	tx, err := s.db.Begin()
+// lost says that the server is away.
+func (s *Store) lost(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || s.d.Lost != nil && s.d.Lost(err)
+}
+
+// pause waits a little, unless the store is closed.
+func (s *Store) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-s.stop:
+		return false
+	}
+}
+
+// read does something that only reads, again and again while the server is away.
+func (s *Store) read(ctx context.Context, do func() error) error {
+	for end := time.Now().Add(patience); ; {
+		err := do()
+		if err == nil || !s.lost(err) || ctx.Err() != nil || time.Now().After(end) || !s.pause(awayPause) {
+			return err
+		}
+	}
+}
+
+func (s *Store) transact(batch []write, results []error, again bool) error {
+	sqlTx, err := s.db.Begin()
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer sqlTx.Rollback()
+	tx := &txn{Tx: sqlTx, again: again}
 	for i, w := range batch {
-		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
-			return err
+		if len(batch) > 1 {
+			if _, err := tx.Exec("SAVEPOINT one"); err != nil {
+				return err
+			}
 		}
+		told, keys := len(tx.tell), tx.keys
 		if results[i] = w.do(tx); results[i] != nil {
-			if s.d.Retry != nil && s.d.Retry(results[i]) {
+			if s.d.Retry != nil && s.d.Retry(results[i]) || s.lost(results[i]) {
 				return results[i] // the database has ended the whole transaction
 			}
+			if len(batch) == 1 {
+				return nil
+			}
+			tx.tell, tx.keys = tx.tell[:told], keys
 			if _, err := tx.Exec("ROLLBACK TO SAVEPOINT one"); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec("RELEASE SAVEPOINT one"); err != nil {
-			return err
+		if len(batch) > 1 {
+			if _, err := tx.Exec("RELEASE SAVEPOINT one"); err != nil {
+				return err
+			}
 		}
+	}
+	if err := s.flush(tx); err != nil {
+		return err
 	}
 	return tx.Commit()
 }
 
 // SaveJob implements store.Store.
-func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
+func (s *Store) SaveJob(ctx context.Context, j store.Job) error { return s.saveJob(ctx, j, nil) }
+
+// SaveJobTell implements store.Shared.
+func (s *Store) SaveJobTell(ctx context.Context, j store.Job, m store.Message) error {
+	return s.saveJob(ctx, j, []store.Message{m})
+}
+
+func (s *Store) saveJob(ctx context.Context, j store.Job, tell []store.Message) error {
 	body, err := packJob(j)
 	if err != nil {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
-		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore), s.d.text(j.JID), j.Created.UnixMicro(), body)
+	err = s.update(ctx, func(tx *txn) error {
+		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body, until_at) VALUES (?, ?, ?, ?) "+s.d.Ignore), s.d.text(j.JID),
+			j.Created.UnixMicro(), body, micros(j.Until))
 		if err != nil {
 			return err
 		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, store.ErrExists)
+		n, err := r.RowsAffected()
+		if err == nil && n == 0 && !s.ours(tx, "SELECT created, body FROM job WHERE jid = ?", j.Created, body, j.JID) {
+			err = store.ErrExists
 		}
-		return nil
+		if err == nil {
+			tx.tell = append(tx.tell, tell...)
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
@@ -251,17 +329,17 @@ func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 
 // AddMinions implements store.Store.
 func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error {
-	err := s.update(ctx, func(tx *sql.Tx) error {
+	err := s.update(ctx, func(tx *txn) error {
 		var body []byte
-		var created int64
-		err := tx.QueryRow(s.d.sql("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &body)
+		var created, until int64
+		err := tx.QueryRow(s.d.sql("SELECT created, until_at, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &until, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return store.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		j, err := unpackJob(jid, created, body)
+		j, err := unpackJob(jid, created, until, body)
 		if err != nil {
 			return err
 		}
@@ -280,41 +358,78 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 
 // SaveReturn implements store.Store.
 func (s *Store) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
+	return s.saveReturn(ctx, r, nil)
+}
+
+// SaveReturnTell implements store.Shared.
+func (s *Store) SaveReturnTell(ctx context.Context, r store.Return, m store.Message) (bool, error) {
+	return s.saveReturn(ctx, r, []store.Message{m})
+}
+
+func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (first bool, err error) {
 	body, err := packReturn(r)
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
-	var n int64
-	err = s.update(ctx, func(tx *sql.Tx) error {
+	err = s.update(ctx, func(tx *txn) error {
 		res, err := tx.Exec(s.d.sql(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore), s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
-		n, err = res.RowsAffected()
+		n, err := res.RowsAffected()
+		first = n > 0 || err == nil && s.ours(tx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", r.Received, body, r.JID, r.ID)
+		if first {
+			tx.tell = append(tx.tell, tell...)
+		}
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
-	return n > 0, nil
+	return first, nil
+}
+
+// ours says whether a row that was in the way is the one of an earlier try of the same transaction, whose end nobody knew.
+func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...string) bool {
+	if !tx.again {
+		return false
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = s.d.text(id)
+	}
+	var when int64
+	var there []byte
+	err := tx.QueryRow(s.d.sql(query), args...).Scan(&when, &there)
+	return err == nil && when == at.UnixMicro() && bytes.Equal(body, there)
 }
 
 // Job implements store.Store.
 func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	var body []byte
-	var created int64
-	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT created, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &body)
+	var created, until int64
+	err := s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT created, until_at, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &until, &body)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
 	if err != nil {
 		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
 	}
-	return unpackJob(jid, created, body)
+	return unpackJob(jid, created, until, body)
 }
 
 // Returns implements store.Store.
-func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error) {
+func (s *Store) Returns(ctx context.Context, jid string) (out []store.Return, err error) {
+	err = s.read(ctx, func() error {
+		out, err = s.returns(ctx, jid)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) returns(ctx context.Context, jid string) ([]store.Return, error) {
 	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id"), s.d.text(jid))
 	if err != nil {
 		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
@@ -352,7 +467,7 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	if !f.Before.IsZero() {
 		before = f.Before.UnixMicro()
 	}
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, body, "+
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, until_at, body, "+
 		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
 		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.text(f.Minion), since, before)
 	if err != nil {
@@ -362,13 +477,13 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	var out []store.Job
 	for len(out) < f.Limit && rows.Next() {
 		var jid string
-		var created int64
+		var created, until int64
 		var body []byte
 		var returned bool
-		if err := rows.Scan(&jid, &created, &body, &returned); err != nil {
+		if err := rows.Scan(&jid, &created, &until, &body, &returned); err != nil {
 			return nil, fmt.Errorf("cannot list jobs: %w", err)
 		}
-		j, err := unpackJob(jid, created, body)
+		j, err := unpackJob(jid, created, until, body)
 		if err != nil {
 			return nil, err
 		}
@@ -385,7 +500,7 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 // Purge implements store.Store.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.update(ctx, func(tx *sql.Tx) error {
+	err := s.update(ctx, func(tx *txn) error {
 		us := before.UnixMicro()
 		if err := s.purgeOrders(tx, us); err != nil {
 			return err

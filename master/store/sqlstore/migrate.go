@@ -1,0 +1,92 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Version is the schema's that this package writes: that of the dialect, and one more for every migration.
+const Version = 2
+
+// lockTime is how long to wait for another master that is changing the schema.
+const lockTime = 2 * time.Minute
+
+// migrations lead from one version of the schema to the next; the first one leads to version 2. They only add: masters of the
+// version before work on beside them, so that masters are replaced one after the other. In place of the words in braces each
+// dialect puts its types.
+func migrations() [][]string {
+	return [][]string{{
+		`ALTER TABLE job ADD COLUMN until_at {int} DEFAULT 0 NOT NULL`,
+		`CREATE INDEX job_until ON job (until_at)`,
+		`CREATE TABLE IF NOT EXISTS brine_key (id {text} NOT NULL PRIMARY KEY, accepted {blob}, pending {blob}, rejected {blob}, denied {blob},
+			states {int} NOT NULL, changed {int} NOT NULL, epoch {int} NOT NULL, generation {int} NOT NULL{end}`,
+		`CREATE INDEX brine_key_states ON brine_key (states, id)`,
+		`CREATE TABLE IF NOT EXISTS brine_secret (name {text} NOT NULL, version {int} NOT NULL, created {int} NOT NULL, body {blob} NOT NULL,
+			PRIMARY KEY (name, version){end}`,
+		`CREATE TABLE IF NOT EXISTS brine_lease (name {text} NOT NULL PRIMARY KEY, owner {text} NOT NULL, until_at {int} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_counter (name {text} NOT NULL PRIMARY KEY, n {int} NOT NULL{end}`,
+		`{insert} INTO brine_counter (name, n) VALUES ('keys', 0), ('relay', 0) {ignore}`,
+		`CREATE TABLE IF NOT EXISTS brine_relay (seq {int} NOT NULL PRIMARY KEY, made {int} NOT NULL, sender {text} NOT NULL,
+			receiver {text} NOT NULL, kind {text} NOT NULL, body {blob} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_seen (scope {text} NOT NULL, mark {mark} NOT NULL, seen {int} NOT NULL, PRIMARY KEY (scope, mark){end}`,
+		`CREATE INDEX brine_seen_at ON brine_seen (seen)`,
+		`CREATE TABLE IF NOT EXISTS brine_data (kind {text} NOT NULL, id {text} NOT NULL, epoch {int} NOT NULL, body {blob} NOT NULL,
+			PRIMARY KEY (kind, id){end}`,
+	}}
+}
+
+// migrate brings the schema up to Version, one master at a time.
+func migrate(db *sql.DB, d *Dialect) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, d.Lock); err != nil {
+		return err
+	}
+	err = migrateLocked(ctx, conn, d)
+	unlock := d.Unlock
+	if err != nil && d.Abandon != "" {
+		unlock = d.Abandon
+	}
+	if _, e := conn.ExecContext(context.WithoutCancel(ctx), unlock); err == nil {
+		err = e
+	}
+	return err
+}
+
+func migrateLocked(ctx context.Context, conn *sql.Conn, d *Dialect) error {
+	version, err := d.Version(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if version > Version {
+		return fmt.Errorf("its version is %d, newer than %d", version, Version)
+	}
+	if version < 2 {
+		for _, statement := range d.Schema {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		version = 1
+	}
+	words := strings.NewReplacer(append(d.Types, "{insert}", d.Insert, "{ignore}", d.Ignore)...)
+	for ; version < Version; version++ {
+		for _, statement := range migrations()[version-1] {
+			if _, err := conn.ExecContext(ctx, words.Replace(statement)); err != nil && (d.There == nil || !d.There(err)) {
+				return fmt.Errorf("cannot bring it to version %d: %w", version+1, err)
+			}
+		}
+		if err := d.SetVersion(ctx, conn, version+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

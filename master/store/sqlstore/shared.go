@@ -1,0 +1,304 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+var _ store.Shared = (*Store)(nil)
+
+// OpenJobs implements store.Shared.
+func (s *Store) OpenJobs(ctx context.Context, now time.Time, limit int) ([]store.Job, error) {
+	if limit <= 0 {
+		limit = store.DefaultLimit
+	}
+	var out []store.Job
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+		var jid string
+		var created, until int64
+		var body []byte
+		if err := rows.Scan(&jid, &created, &until, &body); err != nil {
+			return err
+		}
+		j, err := unpackJob(jid, created, until, body)
+		out = append(out, j)
+		return err
+	}, "SELECT jid, created, until_at, body FROM job WHERE until_at > ? ORDER BY created, jid LIMIT ?", now.UnixMicro(), limit)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list open jobs: %w", err)
+	}
+	return out, nil
+}
+
+// CloseJob implements store.Shared.
+func (s *Store) CloseJob(ctx context.Context, jid string) error {
+	err := s.update(ctx, func(tx *txn) error {
+		_, err := tx.Exec(s.d.sql("UPDATE job SET until_at = 0 WHERE jid = ?"), s.d.text(jid))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot close job %s: %w", jid, err)
+	}
+	return nil
+}
+
+// Bits of brine_key.states.
+const (
+	hasAccepted = 1 << iota
+	hasPending
+	hasRejected
+	hasDenied
+	allStates
+)
+
+func stateBit(folder string) int {
+	switch folder {
+	case "minions":
+		return hasAccepted
+	case "minions_pre":
+		return hasPending
+	case "minions_rejected":
+		return hasRejected
+	case "minions_denied":
+		return hasDenied
+	}
+	return 0
+}
+
+// withBit is the condition that states has a bit, which an index can serve.
+func withBit(folder string) string {
+	bit := stateBit(folder)
+	var in []string
+	for n := range allStates {
+		if n&bit != 0 {
+			in = append(in, fmt.Sprint(n))
+		}
+	}
+	if len(in) == 0 {
+		return "states IN (-1)"
+	}
+	return "states IN (" + strings.Join(in, ", ") + ")"
+}
+
+// Key implements store.Shared.
+func (s *Store) Key(ctx context.Context, id string) (store.KeyRecord, error) {
+	r := store.KeyRecord{ID: id}
+	var changed int64
+	var texts [4][]byte
+	err := s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?"),
+			s.d.text(id)).Scan(&texts[0], &texts[1], &texts[2], &texts[3], &changed, &r.Epoch, &r.Generation)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("cannot read keys of %q: %w", id, err)
+	}
+	r.Changed = time.UnixMicro(changed)
+	r.Accepted, r.Pending, r.Rejected, r.Denied = string(texts[0]), string(texts[1]), string(texts[2]), string(texts[3])
+	return r, nil
+}
+
+// SwapKey implements store.Shared.
+func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message) (swapped bool, err error) {
+	states := 0
+	args := make([]any, 0, 10)
+	for i, text := range []string{r.Accepted, r.Pending, r.Rejected, r.Denied} {
+		if text == "" {
+			args = append(args, nil)
+			continue
+		}
+		states |= 1 << i
+		args = append(args, []byte(text))
+	}
+	args = append(args, states, r.Changed.UnixMicro(), r.Epoch+1, r.Generation, s.d.text(r.ID))
+	query := s.d.Insert + " INTO brine_key (accepted, pending, rejected, denied, states, changed, epoch, generation, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) " + s.d.Ignore
+	if r.Epoch > 0 {
+		query = "UPDATE brine_key SET accepted = ?, pending = ?, rejected = ?, denied = ?, states = ?, changed = ?, epoch = ?, generation = ? WHERE id = ? AND epoch = ?"
+		args = append(args, r.Epoch)
+	}
+	err = s.update(ctx, func(tx *txn) error {
+		res, err := tx.Exec(s.d.sql(query), args...)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if swapped = n > 0; swapped {
+			tx.keys = true
+			tx.tell = append(tx.tell, m)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot store keys of %q: %w", r.ID, err)
+	}
+	return swapped, nil
+}
+
+// KeyIDs implements store.Shared.
+func (s *Store) KeyIDs(ctx context.Context, folder string) ([]string, error) {
+	var out []string
+	err := s.rows(ctx, func() { out = out[:0] }, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, "SELECT id FROM brine_key WHERE "+withBit(folder))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list keys: %w", err)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// KeyCount implements store.Shared.
+func (s *Store) KeyCount(ctx context.Context, folder string) (n int, err error) {
+	err = s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT count(*) FROM brine_key WHERE "+withBit(folder))).Scan(&n)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("cannot count keys: %w", err)
+	}
+	return n, nil
+}
+
+// KeyVersion implements store.Shared.
+func (s *Store) KeyVersion(ctx context.Context) (int64, error) { return s.counter(ctx, "keys") }
+
+// Secrets implements store.Shared.
+func (s *Store) Secrets(ctx context.Context, name string) ([]store.Secret, error) {
+	var out []store.Secret
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+		x := store.Secret{Name: name}
+		var created int64
+		err := rows.Scan(&x.Version, &created, &x.Body)
+		x.Created = time.UnixMicro(created)
+		out = append(out, x)
+		return err
+	}, "SELECT version, created, body FROM brine_secret WHERE name = ? ORDER BY version", s.d.text(name))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read secret %q: %w", name, err)
+	}
+	return out, nil
+}
+
+// AddSecret implements store.Shared.
+func (s *Store) AddSecret(ctx context.Context, x store.Secret, m store.Message) (bool, error) {
+	added, err := s.addRow(ctx, &m, "brine_secret (name, version, created, body) VALUES (?, ?, ?, ?)", s.d.text(x.Name), x.Version, x.Created.UnixMicro(), x.Body)
+	if err != nil {
+		return false, fmt.Errorf("cannot store secret %q: %w", x.Name, err)
+	}
+	return added, nil
+}
+
+// addRow adds a row unless it is there, and tells a message if it was not.
+func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args ...any) (added bool, err error) {
+	err = s.update(ctx, func(tx *txn) error {
+		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO "+into+" "+s.d.Ignore), args...)
+		if err != nil {
+			return err
+		}
+		n, err := r.RowsAffected()
+		if added = n > 0; added && m != nil {
+			tx.tell = append(tx.tell, *m)
+		}
+		return err
+	})
+	return added, err
+}
+
+// DropSecrets implements store.Shared.
+func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error {
+	err := s.update(ctx, func(tx *txn) error {
+		_, err := tx.Exec(s.d.sql("DELETE FROM brine_secret WHERE name = ? AND version < ?"), s.d.text(name), below)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot forget old secrets %q: %w", name, err)
+	}
+	return nil
+}
+
+// Once implements store.Shared. mark is 16 bytes.
+func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, error) {
+	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)", s.d.text(scope), mark, time.Now().UnixMicro())
+	if err != nil {
+		return false, fmt.Errorf("cannot remember a mark of %q: %w", scope, err)
+	}
+	return first, nil
+}
+
+// Datum implements store.Shared.
+func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch int64, err error) {
+	err = s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?"), s.d.text(kind), s.d.text(id)).Scan(&epoch, &body)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot read %s of %q: %w", kind, id, err)
+	}
+	return body, epoch, nil
+}
+
+// SetDatum implements store.Shared.
+func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoch int64) (set bool, err error) {
+	key := []any{s.d.text(kind), s.d.text(id)}
+	err = s.update(ctx, func(tx *txn) error {
+		exec := func(query string, args ...any) (int64, error) {
+			r, err := tx.Exec(s.d.sql(query), args...)
+			if err != nil {
+				return 0, err
+			}
+			return r.RowsAffected()
+		}
+		cond := ""
+		args := slices.Clone(key)
+		if epoch >= 0 {
+			cond, args = " AND epoch = ?", append(args, epoch)
+		}
+		if body == nil {
+			n, err := exec("DELETE FROM brine_data WHERE kind = ? AND id = ?"+cond, args...)
+			set = err == nil && (n > 0 || epoch <= 0)
+			return err
+		}
+		n, err := exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?"+cond, append([]any{body}, args...)...)
+		if err == nil && n == 0 && epoch <= 0 {
+			n, err = exec(s.d.Insert+" INTO brine_data (kind, id, epoch, body) VALUES (?, ?, 1, ?) "+s.d.Ignore, append(slices.Clone(key), body)...)
+			if err == nil && n == 0 && epoch < 0 { // somebody else's came between
+				n, err = exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?", append([]any{body}, key...)...)
+			}
+		}
+		set = n > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot store %s of %q: %w", kind, id, err)
+	}
+	return set, nil
+}
+
+// DatumIDs implements store.Shared.
+func (s *Store) DatumIDs(ctx context.Context, kind string) ([]string, error) {
+	var out []string
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, "SELECT id FROM brine_data WHERE kind = ?", s.d.text(kind))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", kind, err)
+	}
+	slices.Sort(out)
+	return out, nil
+}

@@ -1,0 +1,468 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// RunShared runs the suite of stores that several masters share; open opens one empty database twice.
+func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
+	with := func(name string, f func(t *testing.T, a, b store.Shared)) {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			defer func() {
+				for _, s := range s {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			f(t, s[0], s[1])
+		})
+	}
+	with("Messages", messages)
+	with("MessagesOfMany", messagesOfMany)
+	with("MessagesAreMissed", messagesAreMissed)
+	with("JobsAndReturnsTell", jobsAndReturnsTell)
+	with("OpenJobs", openJobs)
+	with("Keys", keysAreSwapped)
+	with("KeysAmongMany", keysAmongMany)
+	with("Secrets", secrets)
+	with("Leases", leases)
+	with("Once", once)
+	with("Data", data)
+}
+
+// listener collects what Follow hands over.
+type listener struct {
+	got    chan store.Message
+	missed chan struct{}
+}
+
+// waitTime is for everything that comes sooner or later.
+const waitTime = 2 * time.Minute
+
+// listen follows and returns when messages arrive.
+func listen(t *testing.T, s, other store.Shared, self string) *listener {
+	t.Helper()
+	l := &listener{got: make(chan store.Message, 10000), missed: make(chan struct{}, 100)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	ready := make(chan struct{})
+	var once sync.Once
+	go func() {
+		done <- s.Follow(ctx, self, func(list []store.Message) {
+			if list == nil {
+				l.missed <- struct{}{}
+			}
+			for _, m := range list {
+				if m.Kind == "ready" {
+					once.Do(func() { close(ready) })
+					continue
+				}
+				l.got <- m
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil && !strings.Contains(err.Error(), "closed") {
+			t.Error(err)
+		}
+	})
+	for end := time.Now().Add(waitTime); ; {
+		if err := other.Tell(context.Background(), store.Message{From: "other", To: self, Kind: "ready"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ready:
+			return l
+		case <-time.After(50 * time.Millisecond):
+			if time.Now().After(end) {
+				t.Fatal("nothing arrives")
+			}
+		}
+	}
+}
+
+func (l *listener) next(t *testing.T) store.Message {
+	t.Helper()
+	select {
+	case m := <-l.got:
+		return m
+	case <-time.After(waitTime):
+		t.Fatal("no message")
+	}
+	return store.Message{}
+}
+
+func messages(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	at := listen(t, a, b, "a")
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: "one", Body: []byte{1, 0, 255}}, store.Message{From: "a", Kind: "own"},
+		store.Message{From: "b", To: "c", Kind: "not for a"}, store.Message{From: "b", To: "a", Kind: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	one, two := at.next(t), at.next(t)
+	if one.Kind != "one" || string(one.Body) != "\x01\x00\xff" || one.From != "b" || two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
+		t.Errorf("%+v, %+v", one, two)
+	}
+	if two.Seq != one.Seq+3 {
+		t.Errorf("numbers %d and %d", one.Seq, two.Seq)
+	}
+}
+
+// messagesOfMany: everybody sees the same order, without gaps.
+func messagesOfMany(t *testing.T, a, b store.Shared) {
+	const writers, each = 6, 20
+	at, bt := listen(t, a, b, "a"), listen(t, b, a, "b")
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for n := range each {
+				if err := []store.Shared{a, b}[w%2].Tell(context.Background(), store.Message{From: "x", Kind: fmt.Sprint(w), Body: []byte{byte(n)}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var ofA, ofB []int64
+	last := map[string]int{}
+	for range writers * each {
+		m := at.next(t)
+		ofA = append(ofA, m.Seq)
+		ofB = append(ofB, bt.next(t).Seq)
+		if n, ok := last[m.Kind]; ok && n+1 != int(m.Body[0]) {
+			t.Errorf("writer %s: %d after %d", m.Kind, m.Body[0], n)
+		}
+		last[m.Kind] = int(m.Body[0])
+	}
+	if !slices.Equal(ofA, ofB) || !slices.IsSorted(ofA) {
+		t.Errorf("orders differ: %v, %v", ofA, ofB)
+	}
+}
+
+func messagesAreMissed(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	blocked, free := make(chan struct{}), make(chan struct{})
+	var missed atomic.Bool
+	got := make(chan string, 100)
+	fctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	var once sync.Once
+	go func() {
+		done <- a.Follow(fctx, "a", func(list []store.Message) {
+			if list == nil {
+				missed.Store(true)
+			}
+			for _, m := range list {
+				if m.Kind == "block" {
+					once.Do(func() { close(blocked); <-free })
+					continue
+				}
+				got <- m.Kind
+			}
+		})
+	}()
+	for waiting := true; waiting; {
+		if err := b.Tell(ctx, store.Message{From: "b", Kind: "block"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-blocked:
+			waiting = false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	for range 20 {
+		if err := b.Tell(ctx, store.Message{From: "b", Kind: "lost"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.PurgeShared(ctx, time.Time{}, time.Time{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: "last"}); err != nil {
+		t.Fatal(err)
+	}
+	close(free)
+	for end := time.After(waitTime); ; {
+		select {
+		case kind := <-got:
+			if kind == "lost" {
+				continue // the newest one is kept
+			}
+		case <-end:
+			t.Fatal("the last message does not come")
+		}
+		break
+	}
+	if !missed.Load() {
+		t.Error("the gap was not told")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func jobsAndReturnsTell(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	at := listen(t, a, b, "a")
+	for i, want := range []error{nil, store.ErrExists} {
+		if err := b.SaveJobTell(ctx, job(0), store.Message{From: "b", Kind: "job", Body: []byte{byte(i)}}); !errors.Is(err, want) {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []bool{true, false} {
+		if first, err := b.SaveReturnTell(ctx, ret(job(0), "web1", true), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
+			t.Fatal(first, err)
+		}
+	}
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: "end"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 3 {
+		m := at.next(t)
+		got = append(got, fmt.Sprint(m.Kind, m.Body))
+	}
+	if d := cmp.Diff([]string{"job[0]", "ret[0]", "end[]"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func openJobs(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	for n := range 4 {
+		j := job(n)
+		if n > 0 {
+			j.Until = Made.Add(time.Duration(n) * time.Hour)
+		}
+		if err := a.SaveJob(ctx, j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jids := func(now time.Time) (out []string) {
+		jobs, err := b.OpenJobs(ctx, now, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			if j.Until.IsZero() {
+				t.Error("no Until:", j.JID)
+			}
+			out = append(out, j.JID)
+		}
+		return out
+	}
+	if d := cmp.Diff([]string{job(2).JID, job(3).JID}, jids(Made.Add(90*time.Minute))); d != "" {
+		t.Error(d)
+	}
+	if err := b.CloseJob(ctx, job(2).JID); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{job(1).JID, job(3).JID}, jids(Made)); d != "" {
+		t.Error(d)
+	}
+}
+
+func keysAreSwapped(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	at := listen(t, a, b, "a")
+	r, err := b.Key(ctx, "web1")
+	if err != nil || r.Epoch != 0 || r.ID != "web1" {
+		t.Fatal(r, err)
+	}
+	before, err := a.KeyVersion(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Pending, r.Denied, r.Changed = "one", "two", Made
+	for _, want := range []bool{true, false} {
+		if ok, err := b.SwapKey(ctx, r, store.Message{From: "b", Kind: "key"}); ok != want || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	at.next(t)
+	got, err := a.Key(ctx, "web1")
+	if err != nil || got.Epoch != 1 || got.Pending != "one" || got.Denied != "two" || got.Accepted != "" || !got.Changed.Equal(Made) {
+		t.Fatal(got, err)
+	}
+	if after, err := a.KeyVersion(ctx); err != nil || after == before {
+		t.Error(after, before, err)
+	}
+	stale := got
+	got.Accepted, got.Pending, got.Generation = "one", "", 7
+	if ok, err := a.SwapKey(ctx, got, store.Message{From: "a"}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if ok, err := b.SwapKey(ctx, stale, store.Message{From: "b"}); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for folder, want := range map[string][]string{"minions": {"web1"}, "minions_pre": nil, "minions_denied": {"web1"}, "minions_rejected": nil, "x": nil} {
+		ids, err := b.KeyIDs(ctx, folder)
+		if err != nil || !slices.Equal(ids, want) {
+			t.Errorf("%s: %v %v", folder, ids, err)
+		}
+		if n, err := b.KeyCount(ctx, folder); n != len(want) || err != nil {
+			t.Errorf("%s: %d %v", folder, n, err)
+		}
+	}
+	if got, err = b.Key(ctx, "web1"); err != nil || got.Generation != 7 || got.Epoch != 2 {
+		t.Error(got, err)
+	}
+}
+
+func keysAmongMany(t *testing.T, a, b store.Shared) {
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			ok, err := []store.Shared{a, b}[i%2].SwapKey(context.Background(), store.KeyRecord{ID: "web1", Pending: fmt.Sprint("key", i)}, store.Message{From: "x"})
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				won.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d were first", won.Load())
+	}
+}
+
+func secrets(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	for _, v := range []int64{1, 2, 3} {
+		if ok, err := a.AddSecret(ctx, store.Secret{Name: "aes", Version: v, Created: Made, Body: []byte{byte(v)}}, store.Message{From: "a"}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if ok, err := b.AddSecret(ctx, store.Secret{Name: "aes", Version: 3, Created: Made, Body: []byte("other")}, store.Message{From: "b"}); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := b.DropSecrets(ctx, "aes", 2); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Secrets(ctx, "aes")
+	if err != nil || len(got) != 2 || got[0].Version != 2 || got[1].Version != 3 || string(got[1].Body) != "\x03" || !got[1].Created.Equal(Made) {
+		t.Fatal(got, err)
+	}
+}
+
+func leases(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	lease := func(s store.Shared, owner string, life time.Duration, want bool) {
+		t.Helper()
+		if got, err := s.Lease(ctx, "x/1", owner, life); got != want || err != nil {
+			t.Fatalf("%s: %v %v", owner, got, err)
+		}
+	}
+	lease(a, "a", time.Hour, true)
+	lease(b, "b", time.Hour, false)
+	lease(a, "a", time.Hour, true)
+	if got, err := b.Leases(ctx, "x/"); err != nil || len(got) != 1 || got["x/1"] != "a" {
+		t.Fatal(got, err)
+	}
+	if err := b.Release(ctx, "x/1", "b"); err != nil { // not its own
+		t.Fatal(err)
+	}
+	lease(b, "b", time.Hour, false)
+	if err := a.Release(ctx, "x/1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	lease(b, "b", -time.Second, true) // ended already
+	if got, err := b.Leases(ctx, "x/"); err != nil || len(got) != 0 {
+		t.Fatal(got, err)
+	}
+	lease(a, "a", time.Hour, true)
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			ok, err := []store.Shared{a, b}[i%2].Lease(context.Background(), "many", fmt.Sprint(i), time.Hour)
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				won.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d have the lease", won.Load())
+	}
+}
+
+func once(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	mark := []byte("\x00123456789abcde\xff")
+	check := func(s store.Shared, scope string, want bool) {
+		t.Helper()
+		if first, err := s.Once(ctx, scope, mark); first != want || err != nil {
+			t.Fatal(first, err)
+		}
+	}
+	check(a, "web1", true)
+	check(b, "web1", false)
+	check(b, "web2", true)
+	if err := a.PurgeShared(ctx, time.Time{}, time.Now().Add(time.Minute), 0); err != nil {
+		t.Fatal(err)
+	}
+	check(b, "web1", true)
+}
+
+func data(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	set := func(s store.Shared, id, body string, epoch int64, want bool) {
+		t.Helper()
+		var text []byte
+		if body != "" {
+			text = []byte(body)
+		}
+		if ok, err := s.SetDatum(ctx, "mine", id, text, epoch); ok != want || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	get := func(s store.Shared, id, want string) int64 {
+		t.Helper()
+		body, epoch, err := s.Datum(ctx, "mine", id)
+		if err != nil || string(body) != want {
+			t.Fatalf("%q %v", body, err)
+		}
+		return epoch
+	}
+	if get(a, "web1", "") != 0 {
+		t.Error("something is there")
+	}
+	set(a, "web1", "one", 0, true)
+	set(b, "web1", "two", 0, false)
+	first := get(b, "web1", "one")
+	set(b, "web1", "two", first, true)
+	set(a, "web1", "three", first, false)
+	set(a, "web1", "four", -1, true)
+	set(b, "web2", "five", -1, true)
+	get(a, "web2", "five")
+	get(b, "web1", "four")
+	if ids, err := b.DatumIDs(ctx, "mine"); err != nil || !slices.Equal(ids, []string{"web1", "web2"}) {
+		t.Fatal(ids, err)
+	}
+	set(b, "web1", "", -1, true)
+	get(a, "web1", "")
+}
