@@ -151,7 +151,7 @@ func entry(f []string) (nss.Group, error) {
 }
 
 func getent(ctx context.Context, c *modules.Call) (any, error) {
-	if v, ok := c.Context().Get("group.getent"); ok && !c.Bool("refresh") {
+	if v, _ := c.Context().Get("group.getent"); v != nil && !c.Bool("refresh") {
 		return v, nil
 	}
 	var groups []nss.Group
