@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
@@ -52,7 +53,7 @@ type local struct {
 	opts  Local
 	keys  map[string]string // by user; never changed
 	acl   access
-	ipc   *ipc.Server
+	ipc   atomic.Pointer[ipc.Server] // requests may come before the sockets are open
 	cache *jobcache.Store
 	tries *ratelimit.Limiter // of names and passwords
 	addrs []netip.Addr       // of this host
@@ -167,14 +168,17 @@ func (l *local) userKey(dir *confined.Dir, name string) error {
 func (l *local) listen() error {
 	o := ipc.Options{Sockets: ipc.Master(l.opts.SockDir), Buffer: l.opts.WriteBuffer, Log: l.m.log}
 	s, err := ipc.Listen(l.m.events, o)
-	l.ipc = s
-	return err
+	if err != nil {
+		return err
+	}
+	l.ipc.Store(s)
+	return nil
 }
 
 func (l *local) close() error {
 	var errs []error
-	if l.ipc != nil {
-		errs = append(errs, l.ipc.Close())
+	if s := l.ipc.Load(); s != nil {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -214,8 +218,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	if to, ok := load["to"]; ok {
 		p.extra["to"] = to
 	}
-	if l.ipc != nil {
-		l.ipc.Admit() // the program listens already, and must not miss the first returns
+	if s := l.ipc.Load(); s != nil {
+		s.Admit() // the program listens already, and must not miss the first returns
 	}
 	out, err := l.m.publish(ctx, p)
 	var none *NoMinionsError
