@@ -18,7 +18,7 @@ func init() { states.Register(Module) }
 
 // Module is "file". Its functions are declared beside their bodies.
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
-	existsDef, missingDef,
+	existsDef, managedDef, missingDef,
 	// Edits of files.
 }}
 

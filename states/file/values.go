@@ -1,0 +1,69 @@
+//go:build unix
+
+package file
+
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// ordered is an argument in the order of the SLS: collections are those of package pyobj. One with slots in it is plain.
+func (j *job) ordered(name string) any { return j.orderedOf(name, j.Value(name)) }
+
+// orderedOf is the same for an argument that has the given plain value.
+func (j *job) orderedOf(name string, v any) any {
+	switch v.(type) {
+	case map[string]any, map[any]any, []any:
+		if o := j.Low.Ordered(name); o != nil && !hasSlot(o) {
+			return o
+		}
+	}
+	return v
+}
+
+func hasSlot(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasPrefix(v, "__slot__:")
+	case *pyobj.List:
+		for _, x := range v.Items {
+			if hasSlot(x) {
+				return true
+			}
+		}
+	case *pyobj.Dict:
+		for _, x := range v.All() {
+			if hasSlot(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// normalMode is salt.utils.files.normalize_mode: four digits, or nil for None.
+func normalMode(v any) any {
+	if v == nil {
+		return nil
+	}
+	s := strings.ReplaceAll(pytext.Str(v), "0o", "0")
+	s = strings.TrimLeft(strings.Trim(strings.Trim(s, `"`), "'"), "0")
+	return strings.Repeat("0", max(0, 4-len(s))) + s
+}
+
+// scheme is the scheme of an address, in small letters, "" if it has none.
+func scheme(url string) string {
+	name, _, ok := strings.Cut(strings.TrimLeftFunc(url, func(r rune) bool { return r <= ' ' }), ":")
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r != '+' && r != '-' && r != '.' && (r < '0' || r > '9')) {
+			return ""
+		}
+	}
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(name)
+}
