@@ -5,6 +5,8 @@
 package cache
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -12,8 +14,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -33,7 +37,8 @@ type Data struct {
 
 // Cache holds the data of many minions. Methods may be called from many goroutines; ids that are not valid have no data.
 type Cache struct {
-	dir  *confined.Dir // nil in memory
+	dir  *confined.Dir // nil in memory and in a database
+	db   store.Shared  // nil if masters share nothing
 	seed maphash.Seed
 	mine [64]sync.Mutex // by hash of id: one change of a mine at a time
 
@@ -60,6 +65,15 @@ func Open(dir string) (*Cache, error) {
 	return c, nil
 }
 
+// OpenShared opens the cache of several masters in their database.
+func OpenShared(db store.Shared) *Cache { return &Cache{db: db, seed: maphash.MakeSeed()} }
+
+// sharedTime bounds one look at the database.
+const sharedTime = 2 * time.Minute
+
+// maxSwaps is how often a change of a mine is begun anew because another master changed it meanwhile.
+const maxSwaps = 100
+
 // Close gives the directory back.
 func (c *Cache) Close() error {
 	if c.dir == nil {
@@ -78,6 +92,15 @@ func (c *Cache) write(id, file string, v any) error {
 	}
 	if len(b) > MaxEntry {
 		return fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
+	}
+	if c.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+		defer cancel()
+		if old, _, err := c.db.Datum(ctx, file, id); err != nil || bytes.Equal(old, b) {
+			return err // most of what comes is what was there
+		}
+		_, err := c.db.SetDatum(ctx, file, id, b, -1)
+		return err
 	}
 	if c.dir == nil {
 		c.mu.Lock()
@@ -101,7 +124,10 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 		return nil, nil
 	}
 	var b []byte
-	if c.dir == nil {
+	if c.db != nil {
+		m, _, err := c.shared(id, file)
+		return m, err
+	} else if c.dir == nil {
 		c.mu.Lock()
 		b = c.memory[id+"/"+file]
 		c.mu.Unlock()
@@ -118,6 +144,10 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 			return nil, err
 		}
 	}
+	return unpack(b)
+}
+
+func unpack(b []byte) (map[string]any, error) {
 	v, err := payload.UnmarshalDisk(b, payload.Limits{Bytes: MaxEntry})
 	if err != nil {
 		return nil, err
@@ -127,6 +157,18 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 		return nil, fmt.Errorf("it is %T, not a map", v)
 	}
 	return m, nil
+}
+
+// shared returns an entry of the database with its epoch, nil and 0 when there is none.
+func (c *Cache) shared(id, file string) (map[string]any, int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+	defer cancel()
+	b, epoch, err := c.db.Datum(ctx, file, id)
+	if err != nil || b == nil {
+		return nil, 0, err
+	}
+	m, err := unpack(b)
+	return m, epoch, err
 }
 
 // Store keeps a minion's grains and pillar.
@@ -162,6 +204,12 @@ func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
 	lock := &c.mine[maphash.String(c.seed, id)%uint64(len(c.mine))]
 	lock.Lock()
 	defer lock.Unlock()
+	if c.db != nil {
+		if err := c.swapMine(id, f); err != nil {
+			return fmt.Errorf("cannot store mine of minion %q: %w", id, err)
+		}
+		return nil
+	}
 	m := c.Mine(id)
 	if !f(m) {
 		return nil
@@ -172,10 +220,53 @@ func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
 	return nil
 }
 
+// swapMine is ChangeMine where other masters may change the mine, too.
+func (c *Cache) swapMine(id string, f func(mine map[string]any) bool) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	for range maxSwaps {
+		m, epoch, err := c.shared(id, mineFile)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			m = make(map[string]any)
+		}
+		if !f(m) {
+			return nil
+		}
+		b, err := payload.MarshalBin(m)
+		if err != nil {
+			return err
+		}
+		if len(b) > MaxEntry {
+			return fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+		ok, err := c.db.SetDatum(ctx, mineFile, id, b, epoch)
+		cancel()
+		if err != nil || ok {
+			return err
+		}
+	}
+	return errors.New("others change it all the time")
+}
+
 // Delete forgets a minion.
 func (c *Cache) Delete(id string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
+	}
+	if c.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+		defer cancel()
+		for _, f := range []string{dataFile, mineFile} {
+			if _, err := c.db.SetDatum(ctx, f, id, nil, -1); err != nil {
+				return fmt.Errorf("cannot forget minion %q: %w", id, err)
+			}
+		}
+		return nil
 	}
 	if c.dir == nil {
 		c.mu.Lock()
@@ -197,7 +288,17 @@ func (c *Cache) Delete(id string) error {
 // IDs lists the minions that something is known about, sorted.
 func (c *Cache) IDs() ([]string, error) {
 	var ids []string
-	if c.dir == nil {
+	if c.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
+		defer cancel()
+		for _, f := range []string{dataFile, mineFile} {
+			some, err := c.db.DatumIDs(ctx, f)
+			if err != nil {
+				return nil, fmt.Errorf("cannot list minion cache: %w", err)
+			}
+			ids = append(ids, some...)
+		}
+	} else if c.dir == nil {
 		c.mu.Lock()
 		for k := range maps.Keys(c.memory) {
 			ids = append(ids, k[:len(k)-len("/data.p")]) // both names are of one length

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
 func both(t *testing.T, f func(t *testing.T, c *cache.Cache)) {
@@ -24,6 +25,14 @@ func both(t *testing.T, f func(t *testing.T, c *cache.Cache)) {
 			f(t, c)
 		})
 	}
+	t.Run("database", func(t *testing.T) {
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		f(t, cache.OpenShared(db))
+	})
 }
 
 func TestData(t *testing.T) {

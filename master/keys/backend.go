@@ -118,6 +118,11 @@ func (d *disk) list(folder string) ([]string, error) {
 	return slices.Clone(ids), nil
 }
 
+func (d *disk) count(folder string) (int, error) {
+	ids, err := d.list(folder)
+	return len(ids), err
+}
+
 // memory keeps keys for masters without a directory.
 type memory struct {
 	mu   sync.Mutex // guards keys and next
@@ -182,4 +187,9 @@ func (m *memory) list(folder string) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+func (m *memory) count(folder string) (int, error) {
+	ids, err := m.list(folder)
+	return len(ids), err
 }

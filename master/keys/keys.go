@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
@@ -103,6 +104,9 @@ type Change struct {
 type Options struct {
 	// Dir is the pki directory; empty means memory.
 	Dir string
+	// Shared keeps the keys in place of both, for several masters. Name is this one's. What others change is to be told with Changed.
+	Shared store.Shared
+	Name   string
 	// MaxPending bounds how many keys may wait for acceptance; 0 means 10000, below 0 no bound.
 	MaxPending int
 	// Log gets what an operator should know; nil is silent.
@@ -116,7 +120,7 @@ type Store struct {
 	maxPending int
 	log        *slog.Logger
 
-	// change serialises read-decide-write sequences, so that two sign-ins of one id cannot both win.
+	// change serialises edits, where no other master makes any.
 	change sync.Mutex
 
 	mu     sync.Mutex // guards parsed and hooks
@@ -129,14 +133,39 @@ type parsedKey struct {
 	key   *crypt.PublicKey
 }
 
-// backend is where keys are: a directory or memory.
-type backend interface {
+// view is the keys as they are now, or as they will be when an edit ends.
+type view interface {
 	read(folder, id string) (text []byte, st stamp, err error)
 	stat(folder, id string) (stamp, error)
 	write(folder, id string, text []byte) error
 	remove(folder, id string) error
+}
+
+// backend is where keys are: a directory, memory or a database that several masters share.
+type backend interface {
+	view
 	list(folder string) ([]string, error)
+	count(folder string) (int, error)
 	close() error
+}
+
+// edit lets f read and change the keys of one id in one step, so that two sign-ins of one id cannot both win. Where other masters
+// change keys too, f is called again when one of them was quicker.
+func (s *Store) edit(id string, f func(v view) (*Change, error)) error {
+	var change *Change
+	var err error
+	if shared, ok := s.back.(*shared); ok {
+		change, err = shared.edit(id, f)
+	} else {
+		s.change.Lock()
+		change, err = f(s.back)
+		s.change.Unlock()
+	}
+	if change != nil {
+		s.forget(id)
+		s.tell(*change)
+	}
+	return err
 }
 
 // stamp changes when a stored key does.
@@ -155,6 +184,10 @@ func Open(o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{maxPending: o.MaxPending, log: o.Log, parsed: make(map[string]parsedKey)}
+	if o.Shared != nil {
+		s.back = newShared(o.Shared, o.Name)
+		return s, nil
+	}
 	if o.Dir == "" {
 		s.back = newMemory()
 		return s, nil
@@ -281,15 +314,15 @@ func (s *Store) Match(pattern string, st State) ([]string, error) {
 	return out, nil
 }
 
-// put stores text under a state; the text must be of a usable length. Callers hold change.
-func (s *Store) put(id string, st State, text string) error {
+// put stores text under a state; the text must be of a usable length.
+func put(v view, id string, st State, text string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
 	if len(text) == 0 || len(text) > maxKeyBytes {
 		return fmt.Errorf("cannot store %s key of %q: %d bytes are no key", st, id, len(text))
 	}
-	if err := s.back.write(st.Folder(), id, []byte(text)); err != nil {
+	if err := v.write(st.Folder(), id, []byte(text)); err != nil {
 		return fmt.Errorf("cannot store %s key of %q: %w", st, id, err)
 	}
 	return nil
@@ -301,18 +334,18 @@ func (s *Store) Preseed(id, pem string) error {
 	if _, err := crypt.ParsePublicKey([]byte(pem)); err != nil {
 		return fmt.Errorf("cannot accept key of %q: %w", id, err)
 	}
-	s.change.Lock()
-	err := s.put(id, Accepted, crypt.CleanKey(pem))
-	for _, st := range []State{Pending, Rejected, Denied} {
-		if err == nil {
-			err = s.back.remove(st.Folder(), id)
+	return s.edit(id, func(v view) (*Change, error) {
+		err := put(v, id, Accepted, crypt.CleanKey(pem))
+		for _, st := range []State{Pending, Rejected, Denied} {
+			if err == nil {
+				err = v.remove(st.Folder(), id)
+			}
 		}
-	}
-	s.change.Unlock()
-	if err == nil {
-		s.tell(Change{Act: "accept", ID: id, To: Accepted})
-	}
-	return err
+		if err != nil {
+			return nil, err
+		}
+		return &Change{Act: "accept", ID: id, To: Accepted}, nil
+	})
 }
 
 // Accept moves a key to the accepted ones, from the pending or, when includeRejected or includeDenied say so, from those.
@@ -345,31 +378,34 @@ func (s *Store) move(id string, from []State, to State, act string) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	s.change.Lock()
-	src := Unknown
-	var text []byte
-	for _, st := range from {
-		if b, _, err := s.back.read(st.Folder(), id); err == nil {
-			src, text = st, b
-			break
+	err := s.edit(id, func(v view) (*Change, error) {
+		src := Unknown
+		var text []byte
+		for _, st := range from {
+			if b, _, err := v.read(st.Folder(), id); err == nil {
+				src, text = st, b
+				break
+			}
 		}
-	}
-	var err error
-	if src == Unknown {
-		err = ErrNotFound
-	} else if err = s.put(id, to, crypt.CleanKey(string(text))); err == nil {
-		err = s.back.remove(src.Folder(), id)
-	}
-	if err == nil && to == Accepted {
-		// An accepted key must not stay rejected, or no sign-in would ever see it.
-		err = s.back.remove(Rejected.Folder(), id)
-	}
-	s.change.Unlock()
+		if src == Unknown {
+			return nil, ErrNotFound
+		}
+		err := put(v, id, to, crypt.CleanKey(string(text)))
+		if err == nil {
+			err = v.remove(src.Folder(), id)
+		}
+		if err == nil && to == Accepted {
+			// An accepted key must not stay rejected, or no sign-in would ever see it.
+			err = v.remove(Rejected.Folder(), id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Change{Act: act, ID: id, From: src, To: to}, nil
+	})
 	if err != nil {
 		return fmt.Errorf("cannot %s key of %q: %w", act, id, err)
 	}
-	s.forget(id)
-	s.tell(Change{Act: act, ID: id, From: src, To: to})
 	return nil
 }
 
@@ -387,28 +423,30 @@ func (s *Store) deleteFrom(id string, states []State) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	s.change.Lock()
-	was := Unknown
-	var err error
-	for _, st := range states {
-		if _, e := s.back.stat(st.Folder(), id); e != nil {
-			continue
+	err := s.edit(id, func(v view) (*Change, error) {
+		was := Unknown
+		var err error
+		for _, st := range states {
+			if _, e := v.stat(st.Folder(), id); e != nil {
+				continue
+			}
+			if was == Unknown || st == Accepted {
+				was = st
+			}
+			if e := v.remove(st.Folder(), id); e != nil && err == nil {
+				err = e
+			}
 		}
-		if was == Unknown || st == Accepted {
-			was = st
+		if err == nil && was == Unknown {
+			err = ErrNotFound
 		}
-		if e := s.back.remove(st.Folder(), id); e != nil && err == nil {
-			err = e
+		if err != nil {
+			return nil, err
 		}
-	}
-	s.change.Unlock()
-	if err == nil && was == Unknown {
-		err = ErrNotFound
-	}
+		return &Change{Act: "delete", ID: id, From: was}, nil
+	})
 	if err != nil {
 		return fmt.Errorf("cannot delete key of %q: %w", id, err)
 	}
-	s.forget(id)
-	s.tell(Change{Act: "delete", ID: id, From: was})
 	return nil
 }

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
@@ -42,10 +45,26 @@ func open(t *testing.T, o keys.Options) *keys.Store {
 	return s
 }
 
-// both runs a test with keys on disk and in memory.
+// database is a database of its own, as many times as masters open it.
+func database(t *testing.T, masters int) (out []store.Shared) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	for range masters {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		out = append(out, db)
+	}
+	return out
+}
+
+// both runs a test with keys on disk, in memory and in a database.
 func both(t *testing.T, f func(t *testing.T, s *keys.Store)) {
 	t.Run("disk", func(t *testing.T) { f(t, open(t, keys.Options{Dir: filepath.Join(t.TempDir(), "pki")})) })
 	t.Run("memory", func(t *testing.T) { f(t, open(t, keys.Options{})) })
+	t.Run("database", func(t *testing.T) { f(t, open(t, keys.Options{Shared: database(t, 1)[0], Name: "a"})) })
 }
 
 func signIn(t *testing.T, s *keys.Store, id string, key int, p keys.Policy) keys.Verdict {
@@ -406,12 +425,22 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestSignInsOfOneIDAtOnce(t *testing.T) {
-	s := open(t, keys.Options{Dir: t.TempDir()})
+	t.Run("disk", func(t *testing.T) { signInsAtOnce(t, open(t, keys.Options{Dir: t.TempDir()})) })
+	t.Run("masters", func(t *testing.T) {
+		var masters []*keys.Store
+		for i, db := range database(t, 3) {
+			masters = append(masters, open(t, keys.Options{Shared: db, Name: fmt.Sprint(i)}))
+		}
+		signInsAtOnce(t, masters...)
+	})
+}
+
+func signInsAtOnce(t *testing.T, masters ...*keys.Store) {
 	var wg sync.WaitGroup
 	states := make([]keys.State, 16)
 	for i := range states {
 		wg.Go(func() {
-			v, err := s.SignIn("m", text(i%2), keys.Policy{AutoAccept: true}, nil)
+			v, err := masters[i%len(masters)].SignIn("m", text(i%2), keys.Policy{AutoAccept: true}, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -419,13 +448,114 @@ func TestSignInsOfOneIDAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	k, err := s.Accepted("m")
+	k, err := masters[0].Accepted("m")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, st := range states {
 		if (st == keys.Accepted) != (text(i%2) == k.Text()) {
 			t.Errorf("sign-in %d: %v", i, st)
+		}
+	}
+}
+
+// TestOthersAreTold: what one master changes is known to another one as soon as it is told.
+func TestOthersAreTold(t *testing.T) {
+	db := database(t, 2)
+	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: db[1], Name: "b"})
+	told := make(chan keys.Change, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	ready := make(chan struct{}, 100)
+	go func() {
+		done <- db[1].Follow(ctx, "b", func(list []store.Message) {
+			for _, m := range list {
+				if c, ok := b.Told(m.Body); ok && m.Kind == keys.MessageKind {
+					told <- c
+				} else {
+					ready <- struct{}{}
+				}
+			}
+		})
+	}()
+	for waiting := true; waiting; {
+		if err := db[0].Tell(ctx, store.Message{From: "a", Kind: "hello", Body: []byte{0}}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ready:
+			waiting = false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	wait := func(act string) {
+		t.Helper()
+		select {
+		case c := <-told:
+			if c.Act != act || c.ID != "m" {
+				t.Fatal(c)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Fatal("nothing is told")
+		}
+	}
+	if _, err := b.Accepted("m"); err == nil {
+		t.Fatal("a key from nowhere")
+	}
+	signIn(t, a, "m", 0, keys.Policy{AutoAccept: true})
+	wait("accept")
+	if k, err := b.Accepted("m"); err != nil || k.Text() != text(0) {
+		t.Fatal(k, err)
+	}
+	if ids, err := b.List(keys.Accepted); err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	before, err := b.Generation("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Delete("m"); err != nil {
+		t.Fatal(err)
+	}
+	wait("delete")
+	if _, err := b.Accepted("m"); err == nil {
+		t.Fatal("a deleted key is accepted elsewhere")
+	}
+	if err := b.Preseed("m", text(0)); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := b.Generation("m"); err != nil || after == before {
+		t.Error("what was issued before a deletion counts again", after, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCopy: keys move from a directory into a database and back.
+func TestCopy(t *testing.T) {
+	disk := open(t, keys.Options{Dir: t.TempDir()})
+	db := open(t, keys.Options{Shared: database(t, 1)[0], Name: "a"})
+	signIn(t, disk, "yes", 0, keys.Policy{AutoAccept: true})
+	signIn(t, disk, "yes", 1, keys.Policy{}) // another key: denied
+	signIn(t, disk, "maybe", 1, keys.Policy{})
+	if n, err := keys.Copy(db, disk); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	back := open(t, keys.Options{Dir: t.TempDir()})
+	if n, err := keys.Copy(back, db); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, s := range []*keys.Store{db, back} {
+		for _, want := range []struct {
+			id  string
+			st  keys.State
+			key int
+		}{{"yes", keys.Accepted, 0}, {"yes", keys.Denied, 1}, {"maybe", keys.Pending, 1}} {
+			if k, err := s.Get(want.id, want.st); err != nil || k.Text != text(want.key) {
+				t.Errorf("%s, %v: %v %v", want.id, want.st, k, err)
+			}
 		}
 	}
 }

@@ -30,125 +30,133 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 		return Verdict{}, fmt.Errorf("cannot sign in %q: %d bytes are no key", id, n)
 	}
 	pubText = crypt.CleanKey(pubText)
-	s.change.Lock()
-	v, change, err := s.signIn(id, pubText, p, autosignGrains)
-	s.change.Unlock()
-	if change != nil {
-		s.forget(id)
-		s.tell(*change)
-	}
-	return v, err
+	reject := p.rejects(id)
+	auto := p.accepts(id, pubText, autosignGrains, s.useStub)
+	var verdict Verdict
+	err := s.edit(id, func(v view) (change *Change, err error) {
+		at := attempt{s: s, view: v, id: id, pubText: pubText}
+		if p.OpenMode {
+			verdict, change, err = at.signInOpen()
+		} else {
+			verdict, change, err = at.signIn(reject, auto)
+		}
+		return change, err
+	})
+	return verdict, err
 }
 
-func (s *Store) signIn(id, pubText string, p Policy, grains map[string]any) (Verdict, *Change, error) {
-	reject := p.rejects(id)
-	auto := p.accepts(id, pubText, grains, s.useStub)
-	if p.OpenMode {
-		return s.signInOpen(id, pubText)
-	}
-	if _, err := s.back.stat(Rejected.Folder(), id); err == nil {
+// attempt is a sign-in that is being decided.
+type attempt struct {
+	s *Store
+	view
+	id, pubText string
+}
+
+func (a attempt) signIn(reject, auto bool) (Verdict, *Change, error) {
+	id, pubText := a.id, a.pubText
+	if _, err := a.stat(Rejected.Folder(), id); err == nil {
 		return Verdict{State: Rejected}, nil, nil
 	} else if !errors.Is(err, ErrNotFound) {
 		return Verdict{}, nil, err
 	}
-	switch known, err := s.text(id, Accepted); {
+	switch known, err := a.text(Accepted); {
 	case err == nil && known == pubText:
 		return Verdict{State: Accepted}, nil, nil
 	case err == nil:
-		return s.deny(id, pubText, Accepted)
+		return a.deny(Accepted)
 	case !errors.Is(err, ErrNotFound):
 		return Verdict{}, nil, err
 	}
-	known, err := s.text(id, Pending)
+	known, err := a.text(Pending)
 	pending := err == nil
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return Verdict{}, nil, err
 	case pending && reject:
-		if err := s.put(id, Rejected, known); err != nil {
+		if err := put(a, id, Rejected, known); err != nil {
 			return Verdict{}, nil, err
 		}
-		err := s.back.remove(Pending.Folder(), id)
+		err := a.remove(Pending.Folder(), id)
 		return Verdict{State: Rejected, Stored: true, Auto: true}, &Change{Act: "reject", ID: id, From: Pending, To: Rejected}, err
 	case pending && known != pubText:
-		return s.deny(id, pubText, Pending)
+		return a.deny(Pending)
 	case reject:
-		err := s.put(id, Rejected, pubText)
+		err := put(a, id, Rejected, pubText)
 		return Verdict{State: Rejected, Stored: true, Auto: true}, &Change{Act: "reject", ID: id, To: Rejected}, err
 	case auto:
-		return s.autoAccept(id, pubText, pending)
+		return a.autoAccept(pending)
 	case pending:
 		return Verdict{State: Pending}, nil, nil
 	}
-	return s.pend(id, pubText)
+	return a.pend()
 }
 
 // signInOpen accepts whatever key comes: open_mode.
-func (s *Store) signInOpen(id, pubText string) (Verdict, *Change, error) {
-	if known, err := s.text(id, Accepted); err == nil && known == pubText {
+func (a attempt) signInOpen() (Verdict, *Change, error) {
+	if known, err := a.text(Accepted); err == nil && known == a.pubText {
 		return Verdict{State: Accepted}, nil, nil
 	}
-	if err := s.put(id, Accepted, pubText); err != nil {
+	if err := put(a, a.id, Accepted, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	for _, st := range []State{Rejected, Pending} {
-		if err := s.back.remove(st.Folder(), id); err != nil {
+		if err := a.remove(st.Folder(), a.id); err != nil {
 			return Verdict{}, nil, err
 		}
 	}
-	return Verdict{State: Accepted, Stored: true, Auto: true}, &Change{Act: "accept", ID: id, To: Accepted}, nil
+	return Verdict{State: Accepted, Stored: true, Auto: true}, &Change{Act: "accept", ID: a.id, To: Accepted}, nil
 }
 
-func (s *Store) autoAccept(id, pubText string, pending bool) (Verdict, *Change, error) {
+func (a attempt) autoAccept(pending bool) (Verdict, *Change, error) {
 	// A key that cannot be used is refused here: accepting it would only lock the id to garbage.
-	if _, err := crypt.ParsePublicKey([]byte(pubText)); err != nil {
+	if _, err := crypt.ParsePublicKey([]byte(a.pubText)); err != nil {
 		return Verdict{State: Rejected}, nil, nil
 	}
-	if err := s.put(id, Accepted, pubText); err != nil {
+	if err := put(a, a.id, Accepted, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
-	c := &Change{Act: "accept", ID: id, To: Accepted}
+	c := &Change{Act: "accept", ID: a.id, To: Accepted}
 	if pending {
 		c.From = Pending
-		if err := s.back.remove(Pending.Folder(), id); err != nil {
+		if err := a.remove(Pending.Folder(), a.id); err != nil {
 			return Verdict{}, nil, err
 		}
 	}
 	return Verdict{State: Accepted, Stored: true, Auto: true}, c, nil
 }
 
-func (s *Store) pend(id, pubText string) (Verdict, *Change, error) {
-	if s.maxPending > 0 {
-		waiting, err := s.back.list(Pending.Folder())
+func (a attempt) pend() (Verdict, *Change, error) {
+	if a.s.maxPending > 0 {
+		waiting, err := a.s.back.count(Pending.Folder())
 		if err != nil {
 			return Verdict{}, nil, err
 		}
-		if len(waiting) >= s.maxPending {
+		if waiting >= a.s.maxPending {
 			return Verdict{State: Pending}, nil, ErrPendingFull
 		}
 	}
-	if err := s.put(id, Pending, pubText); err != nil {
+	if err := put(a, a.id, Pending, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
-	return Verdict{State: Pending, Stored: true}, &Change{Act: "pend", ID: id, To: Pending}, nil
+	return Verdict{State: Pending, Stored: true}, &Change{Act: "pend", ID: a.id, To: Pending}, nil
 }
 
 // deny keeps the foreign key for the operator to see. Denied keys count against the same bound as pending ones, so that
 // nobody fills the disk with them; each id has at most one.
-func (s *Store) deny(id, pubText string, from State) (Verdict, *Change, error) {
+func (a attempt) deny(from State) (Verdict, *Change, error) {
 	v := Verdict{State: Denied}
-	if known, err := s.text(id, Denied); err == nil && known == pubText {
+	if known, err := a.text(Denied); err == nil && known == a.pubText {
 		return v, nil, nil
 	}
-	if err := s.put(id, Denied, pubText); err != nil {
+	if err := put(a, a.id, Denied, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	v.Stored = true
-	return v, &Change{Act: "denied", ID: id, From: from, To: Denied}, nil
+	return v, &Change{Act: "denied", ID: a.id, From: from, To: Denied}, nil
 }
 
-func (s *Store) text(id string, st State) (string, error) {
-	b, _, err := s.back.read(st.Folder(), id)
+func (a attempt) text(st State) (string, error) {
+	b, _, err := a.read(st.Folder(), a.id)
 	if err != nil {
 		return "", err
 	}

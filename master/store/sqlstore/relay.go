@@ -190,6 +190,9 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 		if err == nil {
 			_, err = tx.Exec(s.d.sql("DELETE FROM brine_seen WHERE seen < ?"), micros(marks))
 		}
+		if err == nil { // what is left of keys that were deleted
+			_, err = tx.Exec(s.d.sql("DELETE FROM brine_key WHERE states = 0 AND changed < ?"), micros(marks))
+		}
 		if err == nil {
 			_, err = tx.Exec(s.d.sql("DELETE FROM brine_lease WHERE until_at < ?"), time.Now().Add(-time.Hour).UnixMicro())
 		}
