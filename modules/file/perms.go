@@ -303,8 +303,14 @@ func (h *host) attrChanges(path string, want any) (added, removed string, known 
 			have = append(have, str(a))
 		}
 	}
-	for _, r := range str(want) {
-		wish = append(wish, string(r))
+	if list, ok := want.([]any); ok { // what the states of other modules give
+		for _, a := range list {
+			wish = append(wish, str(a))
+		}
+	} else {
+		for _, r := range str(want) {
+			wish = append(wish, string(r))
+		}
 	}
 	// Extents can be asked for but not taken away.
 	if slices.Contains(have, "e") {

@@ -1,0 +1,5 @@
+//go:build !custom || states || states.alias
+
+package all
+
+import _ "github.com/brine-salt/brine/states/alias" // state module alias
