@@ -48,7 +48,7 @@ type Master struct {
 	store    store.Store
 	cache    *cache.Cache
 	files    *fileserver.Server
-	pillar   pillar.Func
+	roots    *pillar.Roots // nil without pillar files
 	sessions *sessions
 	presence *presence
 	secrets  secrets
@@ -148,16 +148,8 @@ func (m *Master) open() error {
 	if err := m.openFiles(); err != nil {
 		return err
 	}
-	m.pillar = o.Pillar
-	if o.PillarRoots != nil {
-		files, err := pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
-		if err != nil {
-			return err
-		}
-		m.pillar = files.Pillar
-		if o.Pillar != nil {
-			m.pillar = pillar.Chain(files.Pillar, o.Pillar)
-		}
+	if m.roots = o.PillarFiles; m.roots == nil && o.PillarRoots != nil {
+		m.roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
 	}
 	if o.Local != nil {
 		m.local, err = openLocal(m, *o.Local)
@@ -382,7 +374,11 @@ func (m *Master) Files() *fileserver.Server { return m.files }
 
 // Pillar compiles a pillar, as a minion would get it.
 func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, error) {
-	return m.callPillar(ctx, r)
+	p, err := m.callPillar(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return plainPillar(p), nil
 }
 
 // Minion returns the grains and pillar that the master last saw of a minion.

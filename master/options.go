@@ -125,8 +125,9 @@ type Options struct {
 
 	// Pillar makes pillars. With PillarRoots it is merged over what the files say.
 	Pillar pillar.Func
-	// PillarRoots is Salt's pillar_roots: environments and directories with a top file. YAML only.
+	// PillarRoots is Salt's pillar_roots: environments and directories with a top file. PillarFiles is the same with more options.
 	PillarRoots map[string][]string
+	PillarFiles *pillar.Roots
 	// NoPillarCache keeps pillars out of the cache. Pillar targets then match nobody here.
 	NoPillarCache bool
 

@@ -31,11 +31,11 @@ func (m *Master) pillarReply(ctx context.Context, v protocol.Verified, e protoco
 
 // makePillar makes the pillar and remembers it with the grains it was made for. A request without grains gets none, as in
 // Salt.
-func (m *Master) makePillar(ctx context.Context, v protocol.Verified) map[string]any {
+func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.OrderedMap {
 	load := v.Load()
 	grains, ok := payload.Map(load["grains"])
 	if !ok {
-		return map[string]any{}
+		return payload.OrderedMap{}
 	}
 	grains["id"] = v.ID()
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
@@ -44,40 +44,56 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) map[string
 	data, err := m.callPillar(ctx, r)
 	if err != nil {
 		m.log.Error("cannot make pillar", "minion", v.ID(), "err", err)
-		data = map[string]any{"_errors": []any{"Pillar could not be made. Please see master log for details."}}
+		data = payload.OrderedMap{{Key: "_errors", Value: []any{"Pillar could not be made. Please see master log for details."}}}
 	}
 	if len(r.Override) > 0 {
-		data = pillar.Merge(data, r.Override)
+		data = pillar.MergeOrdered(data, r.Override)
 	}
 	m.remember(v.ID(), grains, data)
 	return data
 }
 
-func (m *Master) callPillar(ctx context.Context, r pillar.Request) (data map[string]any, err error) {
+// callPillar makes a pillar of files, then of the embedding program's function.
+func (m *Master) callPillar(ctx context.Context, r pillar.Request) (data payload.OrderedMap, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			m.log.Error("pillar function ended in a panic", "minion", r.ID, "err", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if m.pillar == nil {
-		return map[string]any{}, nil
+	data = payload.OrderedMap{}
+	if m.roots != nil {
+		if data, err = m.roots.Ordered(ctx, r); err != nil {
+			return nil, err
+		}
 	}
-	data, err = m.pillar(ctx, r)
-	if err == nil && data == nil {
-		data = map[string]any{}
+	if m.opts.Pillar == nil {
+		return data, nil
 	}
-	return data, err
+	more, err := m.opts.Pillar(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return pillar.MergeOrdered(data, more), nil
+}
+
+// plainPillar is a pillar without its order. Keys of the first level that are no text are left out.
+func plainPillar(data payload.OrderedMap) map[string]any {
+	out := data.Map()
+	for k, v := range out {
+		out[k] = payload.Plain(v)
+	}
+	return out
 }
 
 // remember keeps grains and pillar for targeting.
-func (m *Master) remember(id string, grains, data map[string]any) {
+func (m *Master) remember(id string, grains map[string]any, data payload.OrderedMap) {
 	if m.opts.NoMinionDataCache {
 		return
 	}
 	d := cache.Data{Grains: grains}
 	if !m.opts.NoPillarCache {
-		d.Pillar = data
+		d.Pillar = plainPillar(data)
 	}
 	if err := m.cache.Store(id, d); err != nil {
 		m.log.Warn("cannot remember grains and pillar", "minion", id, "err", err)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -169,23 +168,6 @@ var _ modules.Master = masterDoor{}
 // Request implements modules.Master.
 func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, error) {
 	return d.l.request(ctx, load, d.l.plainCall())
-}
-
-// Pillar implements modules.Master.
-func (d masterDoor) Pillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (map[string]any, error) {
-	set := d.l.m.settings()
-	env, penv := any(saltenv), any(pillarenv)
-	if saltenv == "" {
-		env = set.options["saltenv"]
-	}
-	if pillarenv == "" {
-		penv = pillarEnv(set)
-	}
-	p, err := d.l.fetchPillar(ctx, env, penv, override)
-	if err != nil {
-		return nil, err
-	}
-	return pyobj.PlainMap(p), nil
 }
 
 // Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.

@@ -224,6 +224,19 @@ func pillarEnv(set *settings) any {
 	return nil
 }
 
+// freshPillar fetches a pillar for once. Environments that are not given are those of the configuration.
+func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
+	set := l.m.settings()
+	env, penv := any(saltenv), any(pillarenv)
+	if saltenv == "" {
+		env = set.options["saltenv"]
+	}
+	if pillarenv == "" {
+		penv = pillarEnv(set)
+	}
+	return l.fetchPillar(ctx, env, penv, override)
+}
+
 // fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
 // by the master for this question; anything else is refused (CVE-2022-22934).
 func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any) (*pyobj.Dict, error) {

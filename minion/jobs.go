@@ -404,8 +404,9 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	if l != nil {
 		e.Pillar = func() map[string]any { return l.pillarData(ctx) }
 		e.OrderedPillar = func() *pyobj.Dict { return l.orderedPillar(ctx) }
+		e.FreshPillar = l.compilePillar
 		if !l.local {
-			e.Master = masterDoor{l}
+			e.Master, e.FreshPillar = masterDoor{l}, l.freshPillar
 		}
 		e.Files = l.files()
 		e.Match = func(tgtType string, tgt any, delimiter string) (bool, error) {

@@ -243,6 +243,9 @@ type Env struct {
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
 	// OrderedPillar is Pillar in the order of its source; nil where that is not known. Callers must not change it.
 	OrderedPillar func() *pyobj.Dict
+	// FreshPillar compiles the pillar anew, in the order of its source, and keeps nothing of it: by the master, or on this host
+	// where there is none. Empty environments are those of the configuration. nil is a program that cannot.
+	FreshPillar func(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error)
 	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
 	// them). Functions use [Call.Template] and [Call.Render].
 	Templates func(ctx context.Context, c *Call, t Template) (any, error)

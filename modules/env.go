@@ -69,8 +69,6 @@ type CommandResult struct {
 type Master interface {
 	// Request sends an encrypted request ("cmd" and its arguments) and returns the decoded answer.
 	Request(ctx context.Context, load map[string]any) (any, error)
-	// Pillar compiles the pillar anew and returns it without storing it.
-	Pillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (map[string]any, error)
 	// Fire sends an event to the master. The data is what listeners find under "data".
 	Fire(ctx context.Context, tag string, data any) error
 }

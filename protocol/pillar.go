@@ -12,7 +12,7 @@ import (
 // SealPillar makes the reply to a _pillar request: a map with a fresh key encrypted to the minion, and the pillar,
 // signed by the master together with the request's nonce, under that key (salt/channel/server.py:_encrypt_private).
 // The algorithms are those that the envelope e of the request names.
-func SealPillar(v Verified, e Envelope, pillar map[string]any, minion *crypt.PublicKey,
+func SealPillar(v Verified, e Envelope, pillar any, minion *crypt.PublicKey,
 	master *crypt.PrivateKey) (map[string]any, error) {
 	if !v.OK() {
 		return nil, errors.New("cannot send pillar: request is not verified")

@@ -4,31 +4,30 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
-// Pillar is the pillar for a run: compiled anew, with what the caller gave over it. salt-call has just compiled its own.
-func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override map[string]any) (map[string]any, error) {
-	pillar := c.PillarData()
-	switch {
-	case len(override) == 0 && text(opts["pillarenv"]) == text(c.Opt("pillarenv")):
+// Pillar renews the pillar for a run. It gives one only where the run has another than the minion, because of its environment or
+// of what the caller gave over it; else the minion's own has been renewed, but for salt-call, which has just compiled it.
+func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override map[string]any) (*pyobj.Dict, error) {
+	if len(override) == 0 && text(opts["pillarenv"]) == text(c.Opt("pillarenv")) {
 		if c.Agent == nil || c.Opt("__cli") == "salt-call" {
-			return pillar, nil
+			return nil, nil
 		}
-		// The minion's own is renewed rather than a copy fetched, because it keeps the order of its source.
-		if err := c.Agent.RefreshPillar(ctx); err != nil {
-			return nil, err
-		}
-		return c.PillarData(), nil
-	case c.Master != nil:
-		fresh, err := c.Master.Pillar(ctx, text(opts["saltenv"]), text(opts["pillarenv"]), override)
-		if err != nil {
-			return nil, err
-		}
-		pillar = fresh
+		return nil, c.Agent.RefreshPillar(ctx)
 	}
-	return nested.Update(nested.CopyMap(pillar), override, pytext.Truth(opts["pillar_merge_lists"])), nil
+	var pillar *pyobj.Dict
+	if c.FreshPillar != nil {
+		var err error
+		if pillar, err = c.FreshPillar(ctx, text(opts["saltenv"]), text(opts["pillarenv"]), override); err != nil {
+			return nil, err
+		}
+	} else {
+		pillar = pyobj.DeepCopy(c.OrderedPillar()).(*pyobj.Dict)
+	}
+	return nested.UpdateObject(pillar, pyobj.FromMap(override), pytext.Truth(opts["pillar_merge_lists"])), nil
 }
 
 func text(v any) string {

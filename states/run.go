@@ -453,7 +453,7 @@ func (r *Run) refresh(ctx context.Context, low *Low, rec record) {
 	}
 	if low.Truth("reload_pillar") {
 		if pillar, err := Pillar(ctx, r.parent, r.opts, nil); err == nil {
-			r.env.Pillar = func() map[string]any { return pillar }
+			r.parent.Context().SetPillar(pillar)
 		} else {
 			r.env.Logger().Error("Cannot refresh pillar", "jid", r.jid, "err", err)
 		}

@@ -42,7 +42,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
 		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
-		PillarRoots: roots(c, "pillar_roots"), Nodegroups: c.Map("nodegroups"),
+		PillarFiles: pillarFiles(c, log), Nodegroups: c.Map("nodegroups"),
 		Peer: rules(c, "peer"), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
 		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
 		SigningAlgorithm: c.String("publish_signing_algorithm"),
@@ -161,7 +161,7 @@ func minionVisible(c *conf.Config) map[string]any {
 func unsupported(c *conf.Config) []string {
 	defaults := conf.MasterDefaults()
 	var out []string
-	for _, name := range []string{"ext_pillar", "reactor", "engines", "order_masters", "syndic_master", "cluster_id",
+	for _, name := range []string{"reactor", "engines", "order_masters", "syndic_master", "cluster_id",
 		"master_tops", "ext_job_cache", "event_return", "publisher_acl_blacklist", "token_driver", "eauth_acl_module", "schedule",
 		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {

@@ -20,7 +20,6 @@ import (
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol"
@@ -224,11 +223,7 @@ func (s *saltRun) open(h *runnerHost) error {
 	if h.Files, err = fileserver.New(o); err != nil {
 		return err
 	}
-	p, err := pillar.NewRoots(pillar.RootsOptions{Roots: roots(c, "pillar_roots"), Nodegroups: c.Map("nodegroups")})
-	if err != nil {
-		return err
-	}
-	h.Pillar = p.Pillar
+	h.Pillar = pillarFiles(c, s.Log).Pillar
 	return nil
 }
 

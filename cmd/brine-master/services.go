@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/runner"
@@ -61,13 +62,18 @@ func (s *services) options(o *master.Options) {
 // join takes the master, before it serves.
 func (s *services) join(m *master.Master) {
 	c := s.p.Conf
-	shown := maps.Clone(c.Opts)
-	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} { // functions show options
-		delete(shown, secret)
-	}
-	host := runner.Embedded(m, c.String("id"), shown, c.String("cachedir"), s.p.Log)
+	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
+}
+
+// shownOptions are the options that functions and templates may show: without secrets.
+func shownOptions(c *conf.Config) map[string]any {
+	shown := maps.Clone(c.Opts)
+	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} {
+		delete(shown, secret)
+	}
+	return shown
 }
 
 // close ends what still runs.

@@ -1,6 +1,6 @@
-// Package pillar says how a master makes the pillar of a minion, and makes it from YAML files with a top file. A program
-// that embeds a master gives a Func of its own instead, or besides. Files are static here: a template is an error, not
-// text. Salt's source: salt/pillar/__init__.py.
+// Package pillar says how a master makes the pillar of a minion, and makes it from pillar files with a top file: Salt's
+// pillar_roots, rendered as stock Salt renders them, and external pillars. A program that embeds a master gives a Func of its
+// own instead, or besides. Salt's source: salt/pillar/__init__.py; package states/render/pillar has the compiler.
 package pillar
 
 import (
@@ -49,31 +49,18 @@ func Static(data map[string]any) Func {
 
 // Merge puts over over base, maps recursively, everything else replaced: Salt's pillar_source_merging_strategy "recurse",
 // which "smart" is for YAML, without pillar_merge_lists. Neither argument is changed.
-func Merge(base, over map[string]any) map[string]any { return merge(base, over, false) }
-
-func merge(base, over map[string]any, lists bool) map[string]any {
+func Merge(base, over map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
 		out = make(map[string]any, len(over))
 	}
 	for k, v := range over {
-		old, has := out[k]
-		if !has {
-			out[k] = v
-			continue
-		}
-		oldMap, a := old.(map[string]any)
+		oldMap, a := out[k].(map[string]any)
 		newMap, b := v.(map[string]any)
-		oldList, c := old.([]any)
-		newList, d := v.([]any)
-		switch {
-		case a && b:
-			out[k] = merge(oldMap, newMap, lists)
-		case c && d && lists:
-			out[k] = append(append(make([]any, 0, len(oldList)+len(newList)), oldList...), newList...)
-		default:
-			out[k] = v
+		if a && b {
+			v = Merge(oldMap, newMap)
 		}
+		out[k] = v
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 type object = map[string]any
@@ -33,11 +34,7 @@ func roots(t *testing.T, envs map[string]map[string]string, o pillar.RootsOption
 			}
 		}
 	}
-	r, err := pillar.NewRoots(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return pillar.NewRoots(o)
 }
 
 func base(files map[string]string) map[string]map[string]string {
@@ -83,20 +80,21 @@ func TestRoots(t *testing.T) {
 			want: object{"x": int64(1), "_errors": []any{"Specified SLS 'nope' in environment 'base' is not available on the salt master"}}},
 		{name: "broken", envs: base(map[string]string{"top.sls": "base: {'*': [a, b]}", "a.sls": "x: [", "b.sls": "y: 1"}),
 			want: object{"y": int64(1), "_errors": []any{"Rendering SLS 'a' failed. Please see master log for details."}}},
-		{name: "template", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "x: {{ grains.id }}"}),
+		{name: "template", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "x: {{ grains.id }} {{ opts.__role }}"}), want: object{"x": "m master"}},
+		{name: "template without functions", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "x: {{ salt['cmd.run']('id') }}"}),
 			want: object{"_errors": []any{"Rendering SLS 'a' failed. Please see master log for details."}}},
 		{name: "another renderer", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "#!py\ndef run(): return {}"}),
 			want: object{"_errors": []any{"Rendering SLS 'a' failed. Please see master log for details."}}},
 		{name: "no map", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "- 1"}),
 			want: object{"_errors": []any{"SLS 'a' does not render to a dictionary"}}},
 		{name: "include that is no list", envs: base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "include: b\nx: 1"}),
-			want: object{"x": int64(1), "_errors": []any{"Include Declaration in SLS 'a' is not formed as a list"}}},
+			want: object{"x": int64(1), "include": "b", "_errors": []any{"Include Declaration in SLS 'a' is not formed as a list"}}},
 		{name: "SLS that climbs", envs: base(map[string]string{"top.sls": "base: {'*': ['../x', '....x']}"}),
 			want: object{"_errors": []any{"Specified SLS '../x' in environment 'base' is not available on the salt master",
 				"Specified SLS '....x' in environment 'base' is not available on the salt master"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := roots(t, c.envs, pillar.RootsOptions{Nodegroups: object{"grp": "web*"}, MergeLists: c.lists})
+			r := roots(t, c.envs, pillar.RootsOptions{Nodegroups: object{"grp": "web*"}, Opts: object{"pillar_merge_lists": c.lists}})
 			if c.id == "" {
 				c.id = "m"
 			}
@@ -131,10 +129,7 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 	write("top.sls", "base: {'*': [a]}", old)
 	write("a.sls", "x: 1", old)
-	r, err := pillar.NewRoots(pillar.RootsOptions{Roots: map[string][]string{"base": {dir}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := pillar.NewRoots(pillar.RootsOptions{Roots: map[string][]string{"base": {dir}}})
 	for i, want := range []int64{1, 2} {
 		if i == 1 {
 			write("a.sls", "x: 2", old.Add(time.Second))
@@ -155,6 +150,40 @@ func TestPillarsAreNotShared(t *testing.T) {
 	b, _ := r.Pillar(t.Context(), pillar.Request{ID: "b"})
 	if d := cmp.Diff(object{"m": object{"k": int64(1)}}, b); d != "" {
 		t.Fatal(d)
+	}
+}
+
+// TestOrdered: states see the pillar in the order of its files.
+func TestOrdered(t *testing.T) {
+	r := roots(t, base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "z: {y: 1, x: [{b: 1, a: 2}]}\na: 1\n"}), pillar.RootsOptions{})
+	got, err := r.Ordered(t.Context(), pillar.Request{ID: "m"})
+	got = pillar.MergeOrdered(got, object{"a": int64(2), "z": object{"x": nil, "w": int64(3)}})
+	want := payload.OrderedMap{{Key: "z", Value: payload.OrderedMap{{Key: "y", Value: int64(1)}, {Key: "x", Value: nil}, {Key: "w", Value: int64(3)}}},
+		{Key: "a", Value: int64(2)}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Fatal(d, err)
+	}
+}
+
+// TestExternal: an external pillar of the embedding program, beside the files.
+func TestExternal(t *testing.T) {
+	var asked pillar.ExtRequest
+	r := roots(t, base(map[string]string{"top.sls": "base: {'*': [a]}", "a.sls": "m: {k: 1, l: 1}"}), pillar.RootsOptions{
+		Opts: object{"ext_pillar": []any{object{"ours": object{"table": "t"}}, object{"panics": nil}, object{"nosuch": nil}}},
+		Ext: map[string]pillar.ExtFunc{
+			"ours": func(_ context.Context, q pillar.ExtRequest) (any, error) {
+				asked = q
+				return object{"m": object{"k": int64(2)}}, nil
+			},
+			"panics": func(context.Context, pillar.ExtRequest) (any, error) { panic("oops") },
+		}})
+	got, err := r.Pillar(t.Context(), pillar.Request{ID: "m", Extra: object{"k": "v"}})
+	want := object{"m": object{"k": int64(2), "l": int64(1)}, "_errors": []any{"Failed to load ext_pillar panics: panic: oops"}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Fatal(d, err)
+	}
+	if asked.ID != "m" || asked.Kwargs["table"] != "t" || asked.Extra["k"] != "v" || !cmp.Equal(asked.Pillar, object{"m": object{"k": int64(1), "l": int64(1)}}) {
+		t.Errorf("%+v", asked)
 	}
 }
 

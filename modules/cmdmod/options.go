@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -128,14 +129,12 @@ func (o *options) render(ctx context.Context, cwd string) (string, error) {
 	if override == nil {
 		override, _ = o.c.Keywords["pillar"].(map[string]any)
 	}
-	if o.c.Master != nil && (override != nil || o.value("pillarenv") != nil) {
-		pillar, err := o.c.Master.Pillar(ctx, o.saltenv(), o.text("pillarenv"), override)
+	if o.c.FreshPillar != nil && (override != nil || o.value("pillarenv") != nil) {
+		pillar, err := o.c.FreshPillar(ctx, o.saltenv(), o.text("pillarenv"), override)
 		if err != nil {
 			return "", err
 		}
-		for k, v := range override {
-			pillar[k] = v
-		}
+		pillar.Update(pyobj.FromMap(override))
 		vars["pillar"] = pillar
 	}
 	for _, target := range []*any{&o.cmd, new(any)} {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -347,7 +348,7 @@ func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 	override, hasPillar := f.c.Keywords["pillar"]
 	penv, hasEnv := f.c.Keywords["pillarenv"]
 	if hasPillar || hasEnv {
-		if f.c.Master == nil {
+		if f.c.FreshPillar == nil {
 			return "", "", modules.Errorf("cannot compile a pillar: this program has no master")
 		}
 		over, _ := override.(map[string]any)
@@ -355,13 +356,11 @@ func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 		if penv != nil {
 			env = pytext.Str(penv)
 		}
-		pillar, err := f.c.Master.Pillar(ctx, "", env, over)
+		pillar, err := f.c.FreshPillar(ctx, "", env, over)
 		if err != nil {
 			return "", "", err
 		}
-		for k, v := range over {
-			pillar[k] = v
-		}
+		pillar.Update(pyobj.FromMap(over))
 		vars["pillar"] = pillar
 	}
 	for _, text := range [...]*string{&source, &dest} {

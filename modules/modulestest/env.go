@@ -46,8 +46,7 @@ func (r Runner) Run(ctx context.Context, c modules.Command) (modules.CommandResu
 	return modules.CommandResult{}, &modules.MissingCommandError{Command: name}
 }
 
-// Master is a master made of a function for its requests; nil refuses them. Events are requests with cmd "_minion_event",
-// pillars come from requests with cmd "_pillar".
+// Master is a master made of a function for its requests; nil refuses them. Events are requests with cmd "_minion_event".
 type Master func(ctx context.Context, load map[string]any) (any, error)
 
 // Request implements modules.Master.
@@ -56,17 +55,6 @@ func (m Master) Request(ctx context.Context, load map[string]any) (any, error) {
 		return nil, errors.New("no master")
 	}
 	return m(ctx, load)
-}
-
-// Pillar implements modules.Master.
-func (m Master) Pillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (map[string]any, error) {
-	load := map[string]any{"cmd": "_pillar", "saltenv": saltenv, "pillarenv": pillarenv}
-	if override != nil {
-		load["pillar_override"] = override
-	}
-	v, err := m.Request(ctx, load)
-	pillar, _ := v.(map[string]any)
-	return pillar, err
 }
 
 // Fire implements modules.Master.

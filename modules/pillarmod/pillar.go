@@ -24,8 +24,7 @@ import (
 // pillar.keys and pillar.ls differ: the keys are sorted.
 // pillar.* differ: there is no argument unmask (3008), since nothing is masked.
 
-// compile has the master compile the pillar. Without a master the one in memory is what there is, since it is made when it is
-// asked for.
+// compile compiles the pillar. A program that cannot has the one in memory.
 func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {
 	if pillarenv == nil && pytext.Truth(c.Opt("pillarenv_from_saltenv")) {
 		pillarenv = saltenv
@@ -39,13 +38,17 @@ func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, overr
 	if pillarenv != nil {
 		text = pytext.Str(pillarenv)
 	}
-	if c.Master != nil {
-		return c.Master.Pillar(ctx, "", text, override)
+	if c.FreshPillar == nil {
+		if text != "" && text != pytext.Str(c.Opt("pillarenv")) {
+			return nil, modules.Errorf("cannot compile the pillar of %s: the minion has no master", text)
+		}
+		return nested.Update(nested.CopyMap(c.PillarData()), override, true), nil
 	}
-	if text != "" && text != pytext.Str(c.Opt("pillarenv")) {
-		return nil, modules.Errorf("cannot compile the pillar of %s: the minion has no master", text)
+	d, err := c.FreshPillar(ctx, "", text, override)
+	if err != nil {
+		return nil, err
 	}
-	return nested.Update(nested.CopyMap(c.PillarData()), override, true), nil
+	return pyobj.PlainMap(d), nil
 }
 
 // items is pillar.items and what is built upon it: some values of the pillar in memory, or all of a fresh one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
@@ -40,12 +41,13 @@ func TestWhatTheMasterIsAsked(t *testing.T) {
 			if c.opts != nil {
 				e.Opts = func() map[string]any { return c.opts }
 			}
-			e.Master = modulestest.Master(func(_ context.Context, load map[string]any) (any, error) {
-				delete(load, "cmd")
-				delete(load, "saltenv")
-				asked = load
-				return map[string]any{"a": "from the master"}, nil
-			})
+			e.FreshPillar = func(_ context.Context, _, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
+				asked = map[string]any{"pillarenv": pillarenv}
+				if override != nil {
+					asked["pillar_override"] = override
+				}
+				return pyobj.NewDict("a", "from the master"), nil
+			}
 			res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "pillar." + c.fun, Args: c.args, Kwargs: c.kwargs})
 			if diff := cmp.Diff(c.want, asked); diff != "" || res.Err != nil {
 				t.Errorf("%v %s", res.Err, diff)
@@ -56,7 +58,7 @@ func TestWhatTheMasterIsAsked(t *testing.T) {
 
 func TestAMasterThatFails(t *testing.T) {
 	e := modulestest.Env(t)
-	e.Master = modulestest.Master(func(context.Context, map[string]any) (any, error) { return nil, errors.New("no answer") })
+	e.FreshPillar = func(context.Context, string, string, map[string]any) (*pyobj.Dict, error) { return nil, errors.New("no answer") }
 	for _, fun := range []string{"items", "ls", "obfuscate", "data"} {
 		res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "pillar." + fun})
 		if res.Err == nil || res.Err.Error() != "no answer" || res.Success {

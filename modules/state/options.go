@@ -142,7 +142,6 @@ func raisePillar(errs []any) error {
 // setup is what the functions that run or show states begin with.
 type setup struct {
 	opts    map[string]any
-	pillar  map[string]any
 	restore func()
 }
 
@@ -153,11 +152,12 @@ func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup,
 		return nil, err
 	}
 	s := &setup{opts: opts, restore: func() {}}
-	if s.pillar, err = states.Pillar(ctx, c, opts, over); err != nil {
+	pillar, err := states.Pillar(ctx, c, opts, over)
+	if err != nil {
 		return nil, err
 	}
-	if over != nil || opts["pillarenv"] != c.Opt("pillarenv") {
-		s.restore = c.Context().SetPillar(pyobj.FromMap(s.pillar))
+	if pillar != nil {
+		s.restore = c.Context().SetPillar(pillar)
 	}
 	return s, nil
 }

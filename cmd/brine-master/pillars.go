@@ -1,0 +1,25 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/modules"
+)
+
+// pillarFiles makes pillars from pillar_roots and ext_pillar. As with stock's master, templates may call all execution modules;
+// they run here, as this program's user.
+func pillarFiles(c *conf.Config, log *slog.Logger) *pillar.Roots {
+	return pillar.NewRoots(pillar.RootsOptions{Opts: shownOptions(c), Version: version.Salt, Log: log, Env: modules.Env{
+		Log: log, Runner: &runcmd.Runner{}, Files: localFiles(c, log),
+	}})
+}
+
+// localFiles is a file client on the master's own file_roots.
+func localFiles(c *conf.Config, log *slog.Logger) modules.Files {
+	return fileclient.New(fileclient.Options{Roots: roots(c, "file_roots"), CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
+}

@@ -1,0 +1,52 @@
+package pillar
+
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+)
+
+// merge merges b over a by the strategy of the options (salt.utils.dictupdate.merge). The result shares nothing with b. With
+// "overwrite" a itself is changed too, as Salt does.
+func (c *compilation) merge(a, b *pyobj.Dict) *pyobj.Dict {
+	strategy := c.text("pillar_source_merging_strategy")
+	if strategy == "" {
+		strategy = "smart"
+	}
+	renderer := c.text("renderer")
+	if strategy == "smart" && (renderer[strings.LastIndexByte(renderer, '|')+1:] == "yamlex" || strings.HasPrefix(renderer, "yamlex_")) {
+		strategy = "aggregate"
+	}
+	lists := pytext.Truth(c.opts["pillar_merge_lists"])
+	b = pyobj.DeepCopy(b).(*pyobj.Dict)
+	switch strategy {
+	case "list":
+		out := pyobj.NewDict()
+		for k, v := range a.All() {
+			if other, ok := b.Get(k); ok {
+				v = pyobj.NewList(v, other)
+			}
+			_ = out.Set(k, v) // it is a key already
+		}
+		return out
+	case "aggregate":
+		out := a.Copy()
+		out.Update(b)
+		return out
+	case "overwrite":
+		for k, v := range b.All() {
+			if a.Has(k) {
+				_ = a.Set(k, pyobj.DeepCopy(v))
+			}
+		}
+	case "smart", "recurse":
+	case "none":
+		lists = false
+	default:
+		c.o.Log.Warn("Unknown merging strategy '" + strategy + "', fallback to recurse")
+		lists = false
+	}
+	return nested.UpdateObject(pyobj.DeepCopy(a).(*pyobj.Dict), b, lists)
+}

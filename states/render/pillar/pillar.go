@@ -1,0 +1,462 @@
+// Package pillar compiles the pillar of a minion from a top file and pillar files, as Salt's Pillar class does: on a master for
+// every minion that asks, and on a minion that has its pillar_roots itself. It knows no minions and no network; who uses it says
+// which functions templates may call.
+//
+// Salt's sources: salt/pillar/__init__.py, salt/utils/dictupdate.py, salt/pillar/cmd_json.py, salt/pillar/cmd_yaml.py.
+package pillar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Options of a [Compiler].
+type Options struct {
+	// Opts is the configuration, with Salt's names: pillar_roots, state_top, renderer, ext_pillar, pillar_source_merging_strategy,
+	// pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error, pillarenv, pillarenv_from_saltenv, env_order,
+	// ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups, and those of the templates. Templates see all of it.
+	Opts map[string]any
+	// Roots are the directories of each environment, instead of the option pillar_roots.
+	Roots map[string][]string
+	// Registry has the functions that templates may call; nil is the program's.
+	Registry *modules.Registry
+	// Env is what these functions may use. Its ID, Opts, Grains and Pillar are those of the request.
+	Env modules.Env
+	// Ext are external pillars by name, besides cmd_json and cmd_yaml.
+	Ext map[string]ExtFunc
+	// Version is what pillar_opts shows as saltversion.
+	Version string
+	// Log gets the errors of files, of which the minion only learns that there were some; nil is silent.
+	Log *slog.Logger
+}
+
+// Request asks for the pillar of a minion.
+type Request struct {
+	// ID is the minion's id.
+	ID string
+	// Grains are those of the minion.
+	Grains map[string]any
+	// Saltenv and Pillarenv choose environments; empty means not chosen.
+	Saltenv, Pillarenv string
+	// Override is pillar given with a command (pillar={...}).
+	Override *pyobj.Dict
+	// Extra is extra_minion_data, for external pillars.
+	Extra map[string]any
+}
+
+// Compiler makes pillars. It keeps nothing between two of them, and several may be made at once.
+type Compiler struct{ o Options }
+
+// New makes a compiler. It reads nothing.
+func New(o Options) *Compiler {
+	if o.Registry == nil {
+		o.Registry = modules.Default()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Compiler{o}
+}
+
+// compilation is the making of one pillar.
+type compilation struct {
+	*Compiler
+	ctx     context.Context
+	req     Request
+	opts    map[string]any
+	roots   map[string][]string
+	call    *modules.Call
+	current *pyobj.Dict // what functions and templates see as the pillar
+	ignored map[string][]string
+	avail   map[string][]string
+	errs    []string
+}
+
+// Compile makes a pillar. Errors of single files are in it, under _errors; an error is what makes Salt give no pillar at all.
+func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) {
+	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
+	if x.req.Override == nil {
+		x.req.Override = pyobj.NewDict()
+	}
+	x.prepare()
+	top, topErrs, err := x.top()
+	if err != nil {
+		return nil, err
+	}
+	out, err := x.sources(top)
+	if err != nil {
+		return nil, err
+	}
+	errs := append(x.errs, topErrs...)
+	if pytext.Truth(x.opts["pillar_opts"]) {
+		shown := maps.Clone(x.opts)
+		delete(shown, "grains")
+		shown["saltversion"] = c.o.Version
+		_ = out.Set("master", pyobj.FromMap(shown))
+	}
+	if len(errs) > 0 {
+		list := pyobj.NewList()
+		for _, e := range errs {
+			c.o.Log.Error("Pillar render error: "+e, "minion", r.ID)
+			list.Items = append(list.Items, e)
+		}
+		_ = out.Set("_errors", list)
+	}
+	if x.req.Override.Len() > 0 {
+		return x.merge(out, x.req.Override), nil
+	}
+	return out, nil
+}
+
+// sources merges files and external pillars.
+func (c *compilation) sources(top *tops) (*pyobj.Dict, error) {
+	if pytext.Truth(c.opts["ext_pillar_first"]) {
+		ext, err := c.external(c.req.Override)
+		if err != nil {
+			return nil, err
+		}
+		c.see(ext)
+		matches, err := c.matches(top)
+		if err != nil {
+			return nil, err
+		}
+		files, err := c.files(matches)
+		if err != nil {
+			return nil, err
+		}
+		return c.merge(ext, files), nil
+	}
+	matches, err := c.matches(top)
+	if err != nil {
+		return nil, err
+	}
+	files, err := c.files(matches)
+	if err != nil {
+		return nil, err
+	}
+	return c.external(files)
+}
+
+// prepare makes the options of this pillar and the call on whose behalf templates are rendered (Pillar.__gen_opts).
+func (c *compilation) prepare() {
+	opts := maps.Clone(c.o.Opts)
+	if opts == nil {
+		opts = map[string]any{}
+	}
+	grains := c.req.Grains
+	if grains == nil {
+		grains = map[string]any{}
+	}
+	choose := func(name, given string) {
+		if given != "" {
+			opts[name] = given
+		} else if _, ok := opts[name]; !ok {
+			opts[name] = nil
+		}
+	}
+	choose("saltenv", c.req.Saltenv)
+	choose("pillarenv", c.req.Pillarenv)
+	if c.req.Pillarenv == "" && pytext.Truth(opts["pillarenv_from_saltenv"]) {
+		opts["pillarenv"] = nil
+		choose("pillarenv", c.req.Saltenv)
+	}
+	opts["id"], opts["minion_id"], opts["grains"], opts["file_client"] = c.req.ID, c.req.ID, grains, "local"
+	c.opts = opts
+	c.findRoots()
+	env := c.o.Env
+	env.ID = c.req.ID
+	env.Opts = func() map[string]any { return opts }
+	env.Grains = func() map[string]any { return grains }
+	env.Pillar = func() map[string]any { return pyobj.PlainMap(c.current) }
+	env.OrderedPillar = func() *pyobj.Dict { return c.current }
+	env.Match = func(kind string, tgt any, delimiter string) (bool, error) {
+		return target.Match(kind, tgt, delimiter, c.subject())
+	}
+	c.call = c.o.Registry.NewCall(&env, "pillar.items", "", nil)
+}
+
+// see makes functions and templates see another pillar.
+func (c *compilation) see(d *pyobj.Dict) {
+	c.current = d
+	c.call.Context().SetPillar(d)
+}
+
+func (c *compilation) subject() target.Subject {
+	groups, _ := c.opts["nodegroups"].(map[string]any)
+	return target.Subject{ID: c.req.ID, Nodegroups: groups, Grains: func() map[string]any { return c.req.Grains },
+		Pillar: func() map[string]any { return pyobj.PlainMap(c.current) }}
+}
+
+// anyEnv is Salt's name for roots that serve an environment that has none of its own; the word in a path stands for its name.
+const anyEnv = "__env__"
+
+// findRoots reads pillar_roots.
+func (c *compilation) findRoots() {
+	c.roots = maps.Clone(c.o.Roots)
+	if c.roots == nil {
+		c.roots = map[string][]string{}
+		m, _ := c.opts["pillar_roots"].(map[string]any)
+		for env, v := range m {
+			list, ok := v.([]any)
+			if !ok && v != nil {
+				list = []any{v}
+			}
+			dirs := make([]string, len(list))
+			for i, dir := range list {
+				dirs[i] = pytext.Str(dir)
+			}
+			c.roots[env] = dirs
+		}
+	}
+	if dirs, ok := c.roots[anyEnv]; ok {
+		delete(c.roots, anyEnv)
+		env := c.chosenEnv()
+		if _, has := c.roots[env]; !has && plainName(env) {
+			c.roots[env] = make([]string, len(dirs))
+			for i, dir := range dirs {
+				c.roots[env][i] = strings.ReplaceAll(dir, anyEnv, env)
+			}
+		}
+	}
+	shown := make(map[string]any, len(c.roots))
+	for env, dirs := range c.roots {
+		list := make([]any, len(dirs))
+		for i, dir := range dirs {
+			list[i] = dir
+		}
+		shown[env] = list
+	}
+	c.opts["pillar_roots"] = shown
+}
+
+// plainName tells whether the name of an environment, which the minion chooses, can stand for a directory and cannot leave it.
+func plainName(env string) bool {
+	return env != "" && !strings.HasPrefix(env, ".") && !strings.ContainsAny(env, "/\\\x00")
+}
+
+func (c *compilation) text(name string) string {
+	if v := c.opts[name]; v != nil {
+		return pytext.Str(v)
+	}
+	return ""
+}
+
+func (c *compilation) chosenEnv() string {
+	for _, name := range [...]string{"pillarenv", "saltenv"} {
+		if env := c.text(name); env != "" {
+			return env
+		}
+	}
+	return "base"
+}
+
+// envs are the environments in the order in which their top files count: Salt has no order here.
+func (c *compilation) envs() []string {
+	list := []string{"base"}
+	for _, env := range slices.Sorted(maps.Keys(c.roots)) {
+		if env != "base" {
+			list = append(list, env)
+		}
+	}
+	return list
+}
+
+// files renders the pillar files that the top file assigns, and merges them (Pillar.render_pillar).
+func (c *compilation) files(matches *assigned) (*pyobj.Dict, error) {
+	out := c.req.Override.Copy()
+	order, _ := c.opts["env_order"].([]any)
+	envs := make([]string, 0, len(matches.envs))
+	for _, v := range order {
+		if env := pytext.Str(v); slices.Contains(matches.envs, env) && !slices.Contains(envs, env) {
+			envs = append(envs, env)
+		}
+	}
+	for _, env := range matches.envs {
+		if !slices.Contains(envs, env) {
+			envs = append(envs, env)
+		}
+	}
+	for _, env := range envs {
+		mods := map[string]any{}
+		var files []string
+		for _, pattern := range matches.sls[env] {
+			if _, ok := c.roots[env]; !ok {
+				c.errs = append(c.errs, "No matching pillar environment for environment '"+env+"' found")
+			}
+			found := c.filter(env, pattern)
+			if len(found) == 0 {
+				found = []string{pattern}
+			}
+			files = append(files, found...)
+		}
+		for _, sls := range files {
+			if err := c.ctx.Err(); err != nil {
+				return nil, err
+			}
+			state, errs, err := c.state(sls, env, mods, nil)
+			if err != nil {
+				return nil, err
+			}
+			c.errs = append(c.errs, errs...)
+			if d, ok := state.(*pyobj.Dict); ok {
+				out = c.merge(out, d)
+			}
+		}
+	}
+	return out, nil
+}
+
+// state renders a pillar file and what it includes (Pillar.render_pstate). mods has what was rendered already: as in Salt these
+// are the files by themselves, without what they include.
+func (c *compilation) state(sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
+	f, err := c.find(sls, env)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, c.missing(sls, env), nil
+	}
+	var errs []string
+	var state any
+	if err == nil {
+		state, err = c.render(f, sls, env, defaults)
+	}
+	if err != nil {
+		if ctxErr := c.ctx.Err(); ctxErr != nil {
+			return nil, nil, ctxErr
+		}
+		msg := fmt.Sprintf("Rendering SLS '%s' failed, render error:\n%v", sls, err)
+		c.o.Log.Error(msg, "minion", c.req.ID)
+		if safe, set := c.opts["pillar_safe_render_error"]; !set || pytext.Truth(safe) {
+			msg = "Rendering SLS '" + sls + "' failed. Please see master log for details."
+		}
+		errs = append(errs, msg)
+		state = nil
+	}
+	mods[sls] = state
+	if !pyobj.Truth(state) {
+		return state, errs, nil
+	}
+	d, ok := state.(*pyobj.Dict)
+	if !ok {
+		return state, append(errs, "SLS '"+sls+"' does not render to a dictionary"), nil
+	}
+	v, ok := d.Get("include")
+	if !ok {
+		return d, errs, nil
+	}
+	list, ok := v.(*pyobj.List)
+	if !ok {
+		return d, append(errs, "Include Declaration in SLS '"+sls+"' is not formed as a list"), nil
+	}
+	d.Delete("include")
+	out, more, err := c.includes(list.Items, d, f, sls, env, mods, defaults)
+	return out, append(errs, more...), err
+}
+
+// missing is what to say of a pillar file that is not there.
+func (c *compilation) missing(sls, env string) []string {
+	if slices.Contains(c.ignored[env], sls) || len(c.roots[env]) == 0 {
+		return nil
+	}
+	return []string{"Specified SLS '" + sls + "' in environment '" + env + "' is not available on the salt master"}
+}
+
+// includes renders what a pillar file includes and merges it with the file's own data, which is the last word unless
+// pillar_includes_override_sls is set.
+func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
+	override := pytext.Truth(c.opts["pillar_includes_override_sls"])
+	state := own
+	var included []*pyobj.Dict
+	var errs, last []string
+	for _, inc := range list {
+		key, name := "", inc
+		if d, ok := inc.(*pyobj.Dict); ok {
+			var settings any
+			for k, v := range d.All() {
+				name, settings = k, v
+				break
+			}
+			s, ok := settings.(*pyobj.Dict)
+			if !ok {
+				return nil, nil, fmt.Errorf("'%s' object has no attribute 'get'", pyobj.TypeName(settings))
+			}
+			defaults, _ = s.Value("defaults").(*pyobj.Dict) // they stay for the includes after it
+			if v := s.Value("key"); pyobj.Truth(v) {
+				key = pyobj.Str(v)
+			}
+		}
+		text, ok := name.(string)
+		if !ok {
+			return nil, nil, fmt.Errorf("'%s' object has no attribute 'lstrip'", pyobj.TypeName(name))
+		}
+		names, noEnv := c.included(text, f, sls, env)
+		errs = append(errs, noEnv...)
+		for _, name := range names {
+			v, done := mods[name]
+			if !done {
+				var err error
+				if v, last, err = c.state(name, env, mods, defaults); err != nil {
+					return nil, nil, err
+				}
+			}
+			if pyobj.Truth(v) {
+				if key != "" {
+					for _, word := range slices.Backward(strings.Split(key, ":")) {
+						v = pyobj.NewDict(word, v)
+					}
+				}
+				d, ok := v.(*pyobj.Dict)
+				if !ok {
+					return nil, nil, errors.New("Cannot update using non-dict types in dictupdate.update()")
+				}
+				if override {
+					state = c.merge(state, d)
+				} else {
+					included = append(included, d)
+				}
+			}
+			errs = append(errs, last...) // Salt repeats them for what was rendered already
+		}
+	}
+	if override {
+		return state, errs, nil
+	}
+	var out *pyobj.Dict
+	for _, d := range append(included, own) {
+		if out == nil {
+			out = d
+		} else {
+			out = c.merge(out, d)
+		}
+	}
+	return out, errs, nil
+}
+
+// included are the files that one member of an include means. As in Salt a relative name also means the file of that name at
+// the top of the environment, and a file that is there may come twice.
+func (c *compilation) included(name string, f found, sls, env string) (names, errs []string) {
+	if _, ok := c.roots[env]; !ok {
+		return []string{name}, []string{"No matching pillar environment for environment '" + env + "' found"}
+	}
+	names = c.filter(env, strings.ReplaceAll(strings.TrimLeft(name, "."), "/", "."))
+	if strings.HasPrefix(name, ".") {
+		parts := strings.Split(sls, ".")
+		if !f.init {
+			parts = parts[:len(parts)-1]
+		}
+		name = strings.Join(append(parts, name[1:]), ".")
+	}
+	if names = append(names, c.filter(env, name)...); len(names) == 0 {
+		names = []string{name}
+	}
+	return names, nil
+}
