@@ -2,6 +2,7 @@ package states
 
 import (
 	"context"
+	"maps"
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -31,6 +32,20 @@ func (c *Call) Name() string {
 
 // Test tells whether the function must only say what it would do.
 func (c *Call) Test() bool { return c.test }
+
+// InTest is the call in test mode, or not: for it, and for the functions that are called through it. It is for states that try
+// something out, or that need another state's work in test mode as well.
+func (c *Call) InTest(test bool) *Call {
+	env, call, out := *c.Env, *c.Call, *c
+	opts := maps.Clone(c.Config())
+	if opts == nil {
+		opts = map[string]any{}
+	}
+	opts["test"] = test
+	env.Opts = func() map[string]any { return opts }
+	call.Env, out.Call, out.test = &env, &call, test
+	return &out
+}
 
 // Saltenv is the environment that the state belongs to.
 func (c *Call) Saltenv() string { return c.saltenv }

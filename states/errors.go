@@ -50,6 +50,8 @@ func exception(err error) (name, text string) {
 		return "salt.exceptions.SaltInvocationError", err.Error()
 	case errors.As(err, &typ):
 		return "TypeError", err.Error()
+	case errors.As(err, &python) && python.Type == "error":
+		return "re.error", python.Msg
 	case errors.As(err, &python):
 		return python.Type, python.Msg
 	case errors.As(err, &missing):

@@ -366,7 +366,7 @@ func (r *Run) callState(ctx context.Context, c *Call, fun string, kwargs map[str
 	if t.err != nil {
 		return nil, t.err
 	}
-	mc, err := c.Foreign(r.env, r.exec, t.decl, fun, nil, kwargs)
+	mc, err := c.Foreign(c.Env, r.exec, t.decl, fun, nil, kwargs)
 	if err != nil {
 		return nil, err
 	}

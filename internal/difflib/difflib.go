@@ -182,37 +182,42 @@ func (m *matcher) grouped(n int) [][]opcode {
 // Unified is the unified diff of two lists of lines, each with its line end, with three lines of context; "" if they are
 // equal. from and to are the names in its head.
 func Unified(a, b []string, from, to string) string {
+	return strings.Join(UnifiedLines(a, b, from, to), "")
+}
+
+// UnifiedLines are the lines of the diff. Each head ends with a line feed, the others as the given lines do.
+func UnifiedLines(a, b []string, from, to string) []string {
 	if slices.Equal(a, b) {
-		return ""
+		return nil
 	}
-	var s strings.Builder
+	var out []string
 	for i, group := range newMatcher(a, b).grouped(3) {
 		if i == 0 {
-			s.WriteString("--- " + from + "\n+++ " + to + "\n")
+			out = append(out, "--- "+from+"\n", "+++ "+to+"\n")
 		}
 		first, last := group[0], group[len(group)-1]
-		s.WriteString("@@ -" + span(first.i1, last.i2) + " +" + span(first.j1, last.j2) + " @@\n")
+		out = append(out, "@@ -"+span(first.i1, last.i2)+" +"+span(first.j1, last.j2)+" @@\n")
 		for _, c := range group {
 			if c.tag == '=' {
-				write(&s, " ", a[c.i1:c.i2])
+				out = mark(out, " ", a[c.i1:c.i2])
 				continue
 			}
 			if c.tag != 'i' {
-				write(&s, "-", a[c.i1:c.i2])
+				out = mark(out, "-", a[c.i1:c.i2])
 			}
 			if c.tag != 'd' {
-				write(&s, "+", b[c.j1:c.j2])
+				out = mark(out, "+", b[c.j1:c.j2])
 			}
 		}
 	}
-	return s.String()
+	return out
 }
 
-func write(s *strings.Builder, mark string, lines []string) {
+func mark(out []string, by string, lines []string) []string {
 	for _, l := range lines {
-		s.WriteString(mark)
-		s.WriteString(l)
+		out = append(out, by+l)
 	}
+	return out
 }
 
 // span is a range of lines as the heads of the hunks show it.

@@ -1,4 +1,4 @@
-// Package pyjson reads JSON as Python's json.loads does: integers stay integers.
+// Package pyjson reads and writes JSON as Python's json.loads and json.dumps do: integers stay integers, dicts keep their order.
 package pyjson
 
 import (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -327,9 +328,12 @@ func knownEngine(name string) bool {
 func (f *files) render(ctx context.Context, engine, text string, vars map[string]any) (string, error) {
 	all := map[string]any{"saltenv": f.env}
 	for k, v := range vars {
-		if k != "env" {
+		if k != "env" && k != "context" {
 			all[k] = v
 		}
+	}
+	if context, ok := vars["context"].(map[string]any); ok { // what the template shall see comes before everything else
+		maps.Copy(all, context)
 	}
 	return f.c.Render(ctx, engine, text, all)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -77,7 +78,7 @@ func (h *host) diffContents(a, b []byte, from, to string, d diffing) string {
 	case !d.changes:
 		return "<show_changes=False>"
 	}
-	old, fresh := isBinary(a[:min(len(a), 512)]), isBinary(b[:min(len(b), 512)])
+	old, fresh := pycodec.Binary(a[:min(len(a), 512)]), pycodec.Binary(b[:min(len(b), 512)])
 	switch {
 	case old && fresh:
 		return "Replace binary file"

@@ -3,7 +3,6 @@
 package file
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -12,24 +11,6 @@ import (
 	"github.com/brine-salt/brine/internal/difflib"
 	"github.com/brine-salt/brine/internal/pycodec"
 )
-
-// isBinary tells whether a block of a file is not text (salt.utils.stringutils.is_binary).
-func isBinary(block []byte) bool {
-	if len(block) == 0 {
-		return false
-	}
-	if bytes.IndexByte(block, 0) >= 0 {
-		return true
-	}
-	wide := utf8.Valid(block) || strings.HasSuffix(pycodec.Undecodable(block).Error(), "unexpected end of data")
-	odd := 0
-	for _, c := range block {
-		if (c < 32 || c > 126) && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\b' && (!wide || c < 128 || c == 255) {
-			odd++
-		}
-	}
-	return float64(odd)/float64(len(block)) > 0.3
-}
 
 // head is the beginning of a file.
 func (h *host) head(path string, n int) ([]byte, error) {
@@ -56,7 +37,7 @@ func (h *host) head(path string, n int) ([]byte, error) {
 // isText is salt.utils.files.is_text.
 func (h *host) isText(path string) bool {
 	block, err := h.head(path, 512)
-	return err == nil && !isBinary(block)
+	return err == nil && !pycodec.Binary(block)
 }
 
 // isBinary is salt.utils.files.is_binary.
@@ -65,7 +46,7 @@ func (h *host) isBinary(path string) bool {
 		return false
 	}
 	block, err := h.head(path, 2048)
-	return err == nil && isBinary(block)
+	return err == nil && pycodec.Binary(block)
 }
 
 // textLines are the lines that Python reads from a file opened with newline="": they end with \n, \r\n or \r.

@@ -18,8 +18,7 @@ func init() { states.Register(Module) }
 
 // Module is "file". Its functions are declared beside their bodies.
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
-	existsDef, managedDef, missingDef,
-	// Edits of files.
+	accumulatedDef, appendDef, blockreplaceDef, commentDef, existsDef, keyvalueDef, lineDef, managedDef, missingDef, prependDef, replaceDef, uncommentDef,
 }}
 
 // job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.

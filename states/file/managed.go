@@ -75,7 +75,7 @@ func managed(j *job) (*states.Result, error) {
 	if !m.replace && m.exists(m.name) {
 		return m.permsOnly()
 	}
-	if texts, _, ok := m.gathered().of(m.name); ok {
+	if texts := m.accumulated(m.name); texts != nil {
 		m.context = m.withAccumulators(texts)
 	}
 	if m.Test() {
@@ -417,17 +417,13 @@ func mapOf(v any) map[string]any {
 func resultOf(v any) *states.Result { return states.ResultOf(mapOf(v)) }
 
 // withAccumulators is the context with what accumulated states left for the file.
-func (m *management) withAccumulators(texts map[string][]any) any {
-	all := make(map[string]any, len(texts))
-	for name, list := range texts {
-		all[name] = list
-	}
+func (m *management) withAccumulators(texts *pyobj.Dict) any {
 	d, ok := pyobj.From(m.context).(*pyobj.Dict)
 	if !ok {
 		d = &pyobj.Dict{}
 	}
 	d = d.Copy()
-	_ = d.Set("accumulator", pyobj.From(all)) // text is always a key
+	_ = d.Set("accumulator", texts) // text is always a key
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/states/render/jinja"
@@ -134,7 +135,7 @@ func (recorded) TypeName() string { return "FakeSalt" }
 func (recorded) Repr() string     { return "<salt>" }
 
 func compactJSON(v any) string {
-	s, _ := jinja.JSON(v, jinja.JSONOptions{Sort: true, Indent: -1, Comma: ",", Colon: ":"})
+	s, _ := jinja.JSON(v, pyjson.Options{Sort: true, Indent: -1, Comma: ",", Colon: ":"})
 	return s
 }
 

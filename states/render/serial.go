@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/states/render/jinja"
@@ -135,11 +136,11 @@ func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var o jinja.JSONOptions
+	var o pyjson.Options
 	if o.Sort, err = jinja.Truth(args[0]); err != nil {
 		return nil, err
 	}
-	if err := o.SetIndent(args[1]); err != nil {
+	if err := jinja.SetIndent(&o, args[1]); err != nil {
 		return nil, err
 	}
 	s, err := jinja.JSON(v, o)
@@ -148,12 +149,12 @@ func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 
 // filterToJSON is Salt's tojson, which takes the options of json.dumps and gives a plain text.
 func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-	o := jinja.JSONOptions{ASCII: true, Indent: -1}
+	o := pyjson.Options{ASCII: true, Indent: -1}
 	if len(a.Pos) > 1 {
 		return nil, &jinja.Error{Kind: "TypeError", Msg: "tojson() takes from 1 to 2 positional arguments but 3 were given"}
 	}
 	if len(a.Pos) == 1 {
-		if err := o.SetIndent(a.Pos[0]); err != nil {
+		if err := jinja.SetIndent(&o, a.Pos[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +165,7 @@ func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		}
 		switch kw.Name {
 		case "indent":
-			if err := o.SetIndent(kw.Value); err != nil {
+			if err := jinja.SetIndent(&o, kw.Value); err != nil {
 				return nil, err
 			}
 		case "sort_keys":

@@ -1,236 +1,30 @@
 package jinja
 
 import (
-	"math"
-	"math/big"
+	"errors"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// JSONOptions are the arguments of json.dumps.
-type JSONOptions struct {
-	Sort bool
-	// Indent is the number of blanks per level, or -1 for one line. IndentText is used in their place if it is not empty.
-	Indent       int
-	IndentText   string
-	ASCII        bool
-	Comma, Colon string // separators, "" for Python's
-	SkipKeys     bool
-	RefuseNaN    bool
-}
-
 // JSON is Python's json.dumps.
-func JSON(v any, o JSONOptions) (string, error) {
-	w := &jsonWriter{o: o}
-	if o.IndentText == "" && o.Indent > 0 {
-		w.o.IndentText = strings.Repeat(" ", min(o.Indent, 1000))
-	}
-	w.lines = o.Indent >= 0 || o.IndentText != ""
-	if w.o.Colon == "" {
-		w.o.Colon = ": "
-	}
-	if w.o.Comma == "" {
-		w.o.Comma = ", "
-		if w.lines {
-			w.o.Comma = ","
+func JSON(v any, o pyjson.Options) (string, error) {
+	o.MaxText = maxText
+	o.Default = func(v any) (any, error) {
+		if g, ok := v.(*group2); ok {
+			return g.t, nil
 		}
+		return nil, typeError("Object of type %s is not JSON serializable", shortType(v))
 	}
-	if err := w.value(v, 0); err != nil {
-		return "", err
+	s, err := pyjson.Format(v, o)
+	var e *pyjson.Error
+	if errors.As(err, &e) {
+		return "", &Error{Kind: e.Type, Msg: e.Msg}
 	}
-	return w.b.String(), nil
-}
-
-type jsonWriter struct {
-	b     strings.Builder
-	o     JSONOptions
-	lines bool
-}
-
-func (w *jsonWriter) newLine(level int) {
-	if w.lines {
-		w.b.WriteByte('\n')
-		for range level {
-			w.b.WriteString(w.o.IndentText)
-		}
-	}
-}
-
-func (w *jsonWriter) float(f float64) (string, error) {
-	if w.o.RefuseNaN && (math.IsNaN(f) || math.IsInf(f, 0)) {
-		return "", valueError("Out of range float values are not JSON compliant")
-	}
-	switch {
-	case math.IsNaN(f):
-		return "NaN", nil
-	case math.IsInf(f, 1):
-		return "Infinity", nil
-	case math.IsInf(f, -1):
-		return "-Infinity", nil
-	}
-	return pytext.Float(f), nil
-}
-
-func (w *jsonWriter) value(v any, level int) error {
-	if level > 900 {
-		return raise("RecursionError", "maximum recursion depth exceeded while encoding a JSON object")
-	}
-	if w.b.Len() > maxText {
-		return tooLong()
-	}
-	switch v := v.(type) {
-	case nil:
-		w.b.WriteString("null")
-	case bool:
-		if v {
-			w.b.WriteString("true")
-		} else {
-			w.b.WriteString("false")
-		}
-	case string:
-		w.text(v)
-	case pyobj.Markup:
-		w.text(string(v))
-	case int64, *big.Int:
-		w.b.WriteString(pyobj.Str(v))
-	case float64:
-		s, err := w.float(v)
-		if err != nil {
-			return err
-		}
-		w.b.WriteString(s)
-	case *pyobj.List:
-		return w.list(v.Items, level)
-	case pyobj.Tuple:
-		return w.list(v, level)
-	case *group2:
-		return w.list(v.t, level)
-	case *pyobj.Dict:
-		return w.dict(v, level)
-	default:
-		return typeError("Object of type %s is not JSON serializable", shortType(v))
-	}
-	return nil
-}
-
-func (w *jsonWriter) list(items []any, level int) error {
-	if len(items) == 0 {
-		w.b.WriteString("[]")
-		return nil
-	}
-	w.b.WriteByte('[')
-	for i, x := range items {
-		if i > 0 {
-			w.b.WriteString(w.o.Comma)
-		}
-		w.newLine(level + 1)
-		if err := w.value(x, level+1); err != nil {
-			return err
-		}
-	}
-	w.newLine(level)
-	w.b.WriteByte(']')
-	return nil
-}
-
-func (w *jsonWriter) dict(d *pyobj.Dict, level int) error {
-	keys := d.Keys()
-	if w.o.Sort {
-		var err error
-		if keys, err = sortItems(keys, nil, false); err != nil {
-			return err
-		}
-	}
-	first := true
-	for _, k := range keys {
-		var name string
-		switch x := k.(type) {
-		case string:
-			name = x
-		case pyobj.Markup:
-			name = string(x)
-		case nil:
-			name = "null"
-		case bool:
-			name = "false"
-			if x {
-				name = "true"
-			}
-		case int64, *big.Int:
-			name = pyobj.Str(x)
-		case float64:
-			var err error
-			if name, err = w.float(x); err != nil {
-				return err
-			}
-		default:
-			if w.o.SkipKeys {
-				continue
-			}
-			return typeError("keys must be str, int, float, bool or None, not %s", shortType(k))
-		}
-		if first {
-			w.b.WriteByte('{')
-		} else {
-			w.b.WriteString(w.o.Comma)
-		}
-		first = false
-		w.newLine(level + 1)
-		w.text(name)
-		w.b.WriteString(w.o.Colon)
-		if err := w.value(d.Value(k), level+1); err != nil {
-			return err
-		}
-	}
-	if first {
-		w.b.WriteString("{}")
-		return nil
-	}
-	w.newLine(level)
-	w.b.WriteByte('}')
-	return nil
-}
-
-func (w *jsonWriter) text(s string) {
-	b := &w.b
-	b.WriteByte('"')
-	for i, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '\b':
-			b.WriteString(`\b`)
-		case c == '\f':
-			b.WriteString(`\f`)
-		case c < ' ' || c > 0x7e && w.o.ASCII && c <= 0xffff:
-			if c == 0x7f {
-				b.WriteRune(c)
-				break
-			}
-			if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
-				b.WriteString(`\udc` + hexPad(rune(s[i]), 2))
-				break
-			}
-			b.WriteString(`\u` + hexPad(c, 4))
-		case c > 0xffff && w.o.ASCII:
-			c -= 0x10000
-			b.WriteString(`\u` + hexPad(0xd800+c>>10, 4) + `\u` + hexPad(0xdc00+c&0x3ff, 4))
-		default:
-			b.WriteRune(c)
-		}
-	}
-	b.WriteByte('"')
+	return s, err
 }
 
 // filterToJSON is Jinja's tojson, which is safe inside of HTML.
@@ -239,8 +33,8 @@ func filterToJSON(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := JSONOptions{Sort: true, ASCII: true}
-	if err := o.SetIndent(args[0]); err != nil {
+	o := pyjson.Options{Sort: true, ASCII: true}
+	if err := SetIndent(&o, args[0]); err != nil {
 		return nil, err
 	}
 	s, err := JSON(v, o)
@@ -248,7 +42,7 @@ func filterToJSON(_ *Run, v any, a Args) (any, error) {
 }
 
 // SetIndent takes json.dumps' argument indent.
-func (o *JSONOptions) SetIndent(v any) error {
+func SetIndent(o *pyjson.Options, v any) error {
 	o.Indent = -1
 	if v == nil {
 		return nil
