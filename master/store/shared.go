@@ -11,14 +11,10 @@ import (
 type Shared interface {
 	Store
 
-	// SaveJobTell is SaveJob, and tells the other masters a message if the job was stored: both or neither.
-	SaveJobTell(ctx context.Context, j Job, m Message) error
 	// SaveReturnTell is SaveReturn, and tells the other masters a message if the return was the first: both or neither.
 	SaveReturnTell(ctx context.Context, r Return, m Message) (first bool, err error)
-	// OpenJobs lists jobs whose Until is after now and that were not closed, oldest first. A limit of 0 means DefaultLimit.
-	OpenJobs(ctx context.Context, now time.Time, limit int) ([]Job, error)
-	// CloseJob says that nothing is to be done for a job any more: its Until becomes zero.
-	CloseJob(ctx context.Context, jid string) error
+	// Return returns one minion's answer to a job. ErrNotFound.
+	Return(ctx context.Context, jid, id string) (Return, error)
 
 	// Tell tells messages to the other masters, in this order.
 	Tell(ctx context.Context, m ...Message) error

@@ -31,9 +31,6 @@ type Job struct {
 	// client sent, without key or password. It may be nil.
 	Load    map[string]any
 	Created time.Time
-	// Until is how long masters see to it that the job reaches its minions; zero is not at all: it is published once. Stores that
-	// several masters share keep it.
-	Until time.Time
 }
 
 // Return is one minion's answer.

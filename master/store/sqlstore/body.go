@@ -23,7 +23,7 @@ func packJob(j store.Job) ([]byte, error) {
 	return payload.MarshalBin(m)
 }
 
-func unpackJob(jid string, created, until int64, body []byte) (store.Job, error) {
+func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
 	v, err := payload.UnmarshalDisk(body, limits)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
@@ -31,9 +31,6 @@ func unpackJob(jid string, created, until int64, body []byte) (store.Job, error)
 	}
 	j := store.Job{JID: jid, Fun: m["fun"], Tgt: m["tgt"], Created: time.UnixMicro(created).UTC(),
 		Minions: texts(m["minions"]), Missing: texts(m["missing"])}
-	if until > 0 {
-		j.Until = time.UnixMicro(until).UTC()
-	}
 	j.Arg, _ = payload.List(m["arg"])
 	j.TgtType, _ = payload.Text(m["tgt_type"])
 	j.User, _ = payload.Text(m["user"])

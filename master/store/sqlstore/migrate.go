@@ -19,8 +19,6 @@ const lockTime = 2 * time.Minute
 // dialect puts its types.
 func migrations() [][]string {
 	return [][]string{{
-		`ALTER TABLE job ADD COLUMN until_at {int} DEFAULT 0 NOT NULL`,
-		`CREATE INDEX job_until ON job (until_at)`,
 		`CREATE TABLE IF NOT EXISTS brine_key (id {text} NOT NULL PRIMARY KEY, accepted {blob}, pending {blob}, rejected {blob}, denied {blob},
 			states {int} NOT NULL, changed {int} NOT NULL, epoch {int} NOT NULL, generation {int} NOT NULL{end}`,
 		`CREATE INDEX brine_key_states ON brine_key (states, id)`,

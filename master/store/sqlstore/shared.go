@@ -14,39 +14,20 @@ import (
 
 var _ store.Shared = (*Store)(nil)
 
-// OpenJobs implements store.Shared.
-func (s *Store) OpenJobs(ctx context.Context, now time.Time, limit int) ([]store.Job, error) {
-	if limit <= 0 {
-		limit = store.DefaultLimit
-	}
-	var out []store.Job
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
-		var jid string
-		var created, until int64
-		var body []byte
-		if err := rows.Scan(&jid, &created, &until, &body); err != nil {
-			return err
-		}
-		j, err := unpackJob(jid, created, until, body)
-		out = append(out, j)
-		return err
-	}, "SELECT jid, created, until_at, body FROM job WHERE until_at > ? ORDER BY created, jid LIMIT ?", now.UnixMicro(), limit)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list open jobs: %w", err)
-	}
-	return out, nil
-}
-
-// CloseJob implements store.Shared.
-func (s *Store) CloseJob(ctx context.Context, jid string) error {
-	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec(s.d.sql("UPDATE job SET until_at = 0 WHERE jid = ?"), s.d.text(jid))
-		return err
+// Return implements store.Shared.
+func (s *Store) Return(ctx context.Context, jid, id string) (store.Return, error) {
+	var body []byte
+	var received int64
+	err := s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT received, body FROM ret WHERE jid = ? AND id = ?"), s.d.text(jid), s.d.text(id)).Scan(&received, &body)
 	})
-	if err != nil {
-		return fmt.Errorf("cannot close job %s: %w", jid, err)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = store.ErrNotFound
 	}
-	return nil
+	if err != nil {
+		return store.Return{}, fmt.Errorf("cannot find return of %q for job %s: %w", id, jid, err)
+	}
+	return unpackReturn(jid, id, received, body)
 }
 
 // Bits of brine_key.states.

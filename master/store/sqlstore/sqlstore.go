@@ -294,30 +294,19 @@ func (s *Store) transact(batch []write, results []error, again bool) error {
 }
 
 // SaveJob implements store.Store.
-func (s *Store) SaveJob(ctx context.Context, j store.Job) error { return s.saveJob(ctx, j, nil) }
-
-// SaveJobTell implements store.Shared.
-func (s *Store) SaveJobTell(ctx context.Context, j store.Job, m store.Message) error {
-	return s.saveJob(ctx, j, []store.Message{m})
-}
-
-func (s *Store) saveJob(ctx context.Context, j store.Job, tell []store.Message) error {
+func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 	body, err := packJob(j)
 	if err != nil {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
 	err = s.update(ctx, func(tx *txn) error {
-		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body, until_at) VALUES (?, ?, ?, ?) "+s.d.Ignore), s.d.text(j.JID),
-			j.Created.UnixMicro(), body, micros(j.Until))
+		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore), s.d.text(j.JID), j.Created.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
 		n, err := r.RowsAffected()
 		if err == nil && n == 0 && !s.ours(tx, "SELECT created, body FROM job WHERE jid = ?", j.Created, body, j.JID) {
 			err = store.ErrExists
-		}
-		if err == nil {
-			tx.tell = append(tx.tell, tell...)
 		}
 		return err
 	})
@@ -331,15 +320,15 @@ func (s *Store) saveJob(ctx context.Context, j store.Job, tell []store.Message) 
 func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error {
 	err := s.update(ctx, func(tx *txn) error {
 		var body []byte
-		var created, until int64
-		err := tx.QueryRow(s.d.sql("SELECT created, until_at, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &until, &body)
+		var created int64
+		err := tx.QueryRow(s.d.sql("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return store.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		j, err := unpackJob(jid, created, until, body)
+		j, err := unpackJob(jid, created, body)
 		if err != nil {
 			return err
 		}
@@ -407,9 +396,9 @@ func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...st
 // Job implements store.Store.
 func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	var body []byte
-	var created, until int64
+	var created int64
 	err := s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT created, until_at, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &until, &body)
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT created, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &body)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
@@ -417,7 +406,7 @@ func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	if err != nil {
 		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
 	}
-	return unpackJob(jid, created, until, body)
+	return unpackJob(jid, created, body)
 }
 
 // Returns implements store.Store.
@@ -467,7 +456,7 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	if !f.Before.IsZero() {
 		before = f.Before.UnixMicro()
 	}
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, until_at, body, "+
+	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, body, "+
 		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
 		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.text(f.Minion), since, before)
 	if err != nil {
@@ -477,13 +466,13 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	var out []store.Job
 	for len(out) < f.Limit && rows.Next() {
 		var jid string
-		var created, until int64
+		var created int64
 		var body []byte
 		var returned bool
-		if err := rows.Scan(&jid, &created, &until, &body, &returned); err != nil {
+		if err := rows.Scan(&jid, &created, &body, &returned); err != nil {
 			return nil, fmt.Errorf("cannot list jobs: %w", err)
 		}
-		j, err := unpackJob(jid, created, until, body)
+		j, err := unpackJob(jid, created, body)
 		if err != nil {
 			return nil, err
 		}

@@ -34,8 +34,7 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with("Messages", messages)
 	with("MessagesOfMany", messagesOfMany)
 	with("MessagesAreMissed", messagesAreMissed)
-	with("JobsAndReturnsTell", jobsAndReturnsTell)
-	with("OpenJobs", openJobs)
+	with("ReturnsTell", returnsTell)
 	with("Keys", keysAreSwapped)
 	with("KeysAmongMany", keysAmongMany)
 	with("Secrets", secrets)
@@ -218,16 +217,14 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 	}
 }
 
-func jobsAndReturnsTell(t *testing.T, a, b store.Shared) {
+func returnsTell(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
-	for i, want := range []error{nil, store.ErrExists} {
-		if err := b.SaveJobTell(ctx, job(0), store.Message{From: "b", Kind: "job", Body: []byte{byte(i)}}); !errors.Is(err, want) {
-			t.Fatal(err)
-		}
+	if _, err := a.Return(ctx, job(0).JID, "web1"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false} {
-		if first, err := b.SaveReturnTell(ctx, ret(job(0), "web1", true), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
+		if first, err := b.SaveReturnTell(ctx, ret(job(0), "web1", int64(i)), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
 			t.Fatal(first, err)
 		}
 	}
@@ -235,47 +232,15 @@ func jobsAndReturnsTell(t *testing.T, a, b store.Shared) {
 		t.Fatal(err)
 	}
 	var got []string
-	for range 3 {
+	for range 2 {
 		m := at.next(t)
 		got = append(got, fmt.Sprint(m.Kind, m.Body))
 	}
-	if d := cmp.Diff([]string{"job[0]", "ret[0]", "end[]"}, got); d != "" {
+	if d := cmp.Diff([]string{"ret[0]", "end[]"}, got); d != "" {
 		t.Error(d)
 	}
-}
-
-func openJobs(t *testing.T, a, b store.Shared) {
-	ctx := t.Context()
-	for n := range 4 {
-		j := job(n)
-		if n > 0 {
-			j.Until = Made.Add(time.Duration(n) * time.Hour)
-		}
-		if err := a.SaveJob(ctx, j); err != nil {
-			t.Fatal(err)
-		}
-	}
-	jids := func(now time.Time) (out []string) {
-		jobs, err := b.OpenJobs(ctx, now, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, j := range jobs {
-			if j.Until.IsZero() {
-				t.Error("no Until:", j.JID)
-			}
-			out = append(out, j.JID)
-		}
-		return out
-	}
-	if d := cmp.Diff([]string{job(2).JID, job(3).JID}, jids(Made.Add(90*time.Minute))); d != "" {
-		t.Error(d)
-	}
-	if err := b.CloseJob(ctx, job(2).JID); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{job(1).JID, job(3).JID}, jids(Made)); d != "" {
-		t.Error(d)
+	if r, err := a.Return(ctx, job(0).JID, "web1"); err != nil || r.Load["return"] != int64(0) || r.ID != "web1" {
+		t.Error(r, err)
 	}
 }
 
