@@ -87,7 +87,7 @@ func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (m
 		m.authEvent(r, "reject", false)
 		return r.Refuse(m.identity, false)
 	}
-	session, err := m.sessions.issue(r.ID, r.Pub)
+	session, err := m.issueSession(r.ID, r.Pub)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,14 @@ func (m *Master) maintain(ctx context.Context) {
 	defer drop.Stop()
 	loop := time.NewTicker(m.opts.LoopInterval)
 	defer loop.Stop()
+	if m.shared != nil {
+		others := make(chan struct{})
+		go func() {
+			defer close(others)
+			m.shared.run(ctx)
+		}()
+		defer func() { <-others }()
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -74,6 +82,9 @@ func (m *Master) takeDropFile() bool {
 }
 
 func (m *Master) housekeep(ctx context.Context, now time.Time) {
+	if m.shared != nil && !m.shared.maintain(ctx, now) {
+		m.purged = now // another master's duty
+	}
 	if m.opts.KeepJobs > 0 && now.Sub(m.purged) > min(m.opts.KeepJobs, 10*time.Minute) {
 		m.purged = now
 		if n, err := m.store.Purge(ctx, now.Add(-m.opts.KeepJobs)); err != nil && ctx.Err() == nil {

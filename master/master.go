@@ -52,7 +52,8 @@ type Master struct {
 	sessions *sessions
 	presence *presence
 	secrets  secrets
-	local    *local // nil without Options.Local
+	shared   *shared // nil for a master alone
+	local    *local  // nil without Options.Local
 	clock    protocol.JIDClock
 
 	peer, peerRun, mineGet access
@@ -110,22 +111,15 @@ func New(o Options) (*Master, error) {
 // open opens what the options name.
 func (m *Master) open() error {
 	o := m.opts
-	id, err := keys.LoadIdentity(keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
-		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature})
+	if err := m.openShared(); err != nil {
+		return err
+	}
+	identity, err := m.openIdentity()
 	if err != nil {
 		return err
 	}
-	m.identity = protocol.AuthIdentity{Key: id.Key, SignKey: id.Sign, PubkeySignature: id.PubkeySignature, PromptReturns: true}
-	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
-		return err
-	}
-	if m.secrets.aes, err = crypt.NewKey(); err != nil {
-		return err
-	}
-	if m.cache, err = cache.Open(o.CacheDir); err != nil {
-		return err
-	}
-	if m.sessions, err = openSessions(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+	m.identity = protocol.AuthIdentity{Key: identity.Key, SignKey: identity.Sign, PubkeySignature: identity.PubkeySignature, PromptReturns: true}
+	if err := m.openMemory(); err != nil {
 		return err
 	}
 	if o.FileRecv {
@@ -154,6 +148,45 @@ func (m *Master) open() error {
 	if o.Local != nil {
 		m.local, err = openLocal(m, *o.Local)
 	}
+	return err
+}
+
+// openIdentity loads the key pairs of the master, or of all that share a database.
+func (m *Master) openIdentity() (keys.Identity, error) {
+	o := m.opts
+	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
+		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature}
+	if m.shared != nil {
+		return m.shared.identity(at)
+	}
+	return keys.LoadIdentity(at)
+}
+
+// openMemory opens what is remembered of minions: in the database of several masters, in directories or in memory.
+func (m *Master) openMemory() (err error) {
+	o := m.opts
+	if m.shared != nil {
+		m.cache = cache.OpenShared(m.shared.db)
+		if m.sessions, err = openSessions("", o.PublishSession, o.ReplayWindow, o.Log); err != nil {
+			return err
+		}
+		if m.keys, err = keys.Open(keys.Options{Shared: m.shared.db, Name: m.shared.name, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+		defer cancel()
+		return m.shared.loadSecrets(ctx)
+	}
+	if m.keys, err = keys.Open(keys.Options{Dir: o.PKIDir, MaxPending: o.MaxPending, Log: o.Log}); err != nil {
+		return err
+	}
+	if m.secrets.aes, err = crypt.NewKey(); err != nil {
+		return err
+	}
+	if m.cache, err = cache.Open(o.CacheDir); err != nil {
+		return err
+	}
+	m.sessions, err = openSessions(o.CacheDir, o.PublishSession, o.ReplayWindow, o.Log)
 	return err
 }
 

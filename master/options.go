@@ -100,6 +100,9 @@ type Options struct {
 	// KeepJobs is how long jobs are kept; 0 means a day, below 0 for ever.
 	KeepJobs time.Duration
 
+	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
+	Shared *Shared
+
 	// Files is served as environment "base".
 	Files fs.FS
 	// FileRoots is Salt's file_roots: environments and their directories.

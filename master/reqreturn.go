@@ -33,7 +33,10 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		}
 	case protocol.JIDNoCache:
 		m.returned(jid, v.ID(), load)
-		return nil, nil
+		if m.shared != nil {
+			err = m.shared.tellReturned(ctx, jid, v.ID(), load)
+		}
+		return nil, err
 	default:
 		if err := m.knownJob(ctx, jid, now); err != nil {
 			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
@@ -43,12 +46,16 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	load["jid"] = jid
 	first := true
 	if !m.noCache(jid) {
-		first, err = m.store.SaveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
+		first, err = m.saveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
 		if err != nil && !first {
 			return nil, errors.Join(errDrop, err)
 		}
 		if err != nil {
 			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
+		}
+	} else if m.shared != nil && m.runOf(jid) == nil {
+		if err := m.shared.tellReturned(ctx, jid, v.ID(), load); err != nil {
+			return nil, errors.Join(errDrop, err)
 		}
 	}
 	if !first {

@@ -224,12 +224,12 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.BadLoad
 	}
-	s := m.sessions.get(e.ID)
+	s := m.session(e.ID)
 	if s == nil {
 		m.log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
 		return protocol.BadLoad
 	}
-	v, err := protocol.OpenRequest(e, s.current(m.opts.PublishSession, pub), pub)
+	v, err := m.openRequest(e, s, pub)
 	if err != nil {
 		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.ReplyText(err)
@@ -249,7 +249,7 @@ func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelop
 		m.log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)
 		return protocol.ReplyText(err)
 	}
-	s := m.sessions.get(v.ID()) // what was seen of the minion is kept there
+	s := m.session(v.ID()) // what was seen of the minion is kept there
 	if s == nil {
 		m.log.Debug("request refused: the minion did not sign in", "minion", v.ID(), "peer", peer)
 		return protocol.BadLoad
@@ -263,6 +263,17 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 	if err := m.fresh(s, v, time.Now()); err != nil {
 		m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
 		return protocol.BadLoad
+	}
+	if m.shared != nil {
+		first, err := m.shared.firstTime(ctx, v)
+		if err != nil {
+			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", err)
+			return noReply{}
+		}
+		if !first {
+			m.log.Warn("request refused", "minion", v.ID(), "fun", v.Cmd(), "peer", peer, "err", errReplayed)
+			return protocol.BadLoad
+		}
 	}
 	m.presence.saw(v.ID(), time.Now())
 	if m.log.Enabled(ctx, slog.LevelDebug) {
@@ -290,6 +301,9 @@ func (m *Master) fresh(s *session, v protocol.Verified, now time.Time) error {
 		}
 	}
 	repeated, err := s.admit(v, int64(m.opts.ReplayWindow/time.Second))
+	if err != nil {
+		m.outdated(v.ID(), s)
+	}
 	if err == nil && repeated && v.Cmd() != "_pillar" {
 		err = errReplayed
 	}

@@ -32,13 +32,9 @@ func (s *secrets) next(now time.Time) int64 {
 // Rotate replaces the shared key. Minions notice at the next publish and sign in again; those whose key was deleted or
 // rejected meanwhile cannot read publishes any more.
 func (m *Master) Rotate(ctx context.Context) error {
-	key, err := crypt.NewKey()
-	if err != nil {
+	if err := m.replaceKey(ctx); err != nil {
 		return err
 	}
-	m.secrets.mu.Lock()
-	m.secrets.aes = key
-	m.secrets.mu.Unlock()
 	m.log.Info("shared key was replaced")
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.PingOnRotate {
@@ -49,11 +45,40 @@ func (m *Master) Rotate(ctx context.Context) error {
 	return nil
 }
 
-// broadcast seals a job map and hands it to every transport. topics are ids, nil for everybody.
+// replaceKey makes a new shared key.
+func (m *Master) replaceKey(ctx context.Context) error {
+	if m.shared != nil {
+		return m.shared.rotate(ctx)
+	}
+	key, err := crypt.NewKey()
+	if err != nil {
+		return err
+	}
+	m.secrets.mu.Lock()
+	m.secrets.aes = key
+	m.secrets.mu.Unlock()
+	return nil
+}
+
+// broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first, so that a job that
+// left here is on its way to all. topics are ids, nil for everybody.
 func (m *Master) broadcast(job map[string]any, topics []string) error {
+	if m.shared != nil {
+		if err := m.shared.publishOthers(job, topics); err != nil {
+			return err
+		}
+	}
+	return m.send(job, topics)
+}
+
+// send seals a job map and hands it to every transport. Equal masters send no serial, as those of Salt's cluster: minions would drop
+// what one of them sends after another one counted further.
+func (m *Master) send(job map[string]any, topics []string) error {
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
-	job["serial"] = m.secrets.next(time.Now())
+	if m.shared == nil {
+		job["serial"] = m.secrets.next(time.Now())
+	}
 	msg, err := protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
 	if err != nil {
 		return err

@@ -48,6 +48,8 @@ type session struct {
 	floor   int64              // requests with a ts below are refused
 	seen    map[[16]byte]int64 // nonce → ts
 	expired bool               // the next sign-in gets another key
+	// generation is that of the key, where several masters make the same ones.
+	generation int64
 }
 
 func openSessions(cacheDir string, life, window time.Duration, log *slog.Logger) (*sessions, error) {
@@ -151,6 +153,27 @@ func (s *sessions) get(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[id]
+}
+
+// join returns the session of an id, which may have begun at another master.
+func (s *sessions) join(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.all[id]
+	if e == nil {
+		e = &session{made: time.Now()}
+		s.all[id] = e
+	}
+	return e
+}
+
+// enter forgets what was seen under session keys of before.
+func (e *session) enter(generation int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.generation != generation {
+		e.generation, e.newest, e.floor, e.seen = generation, 0, 0, nil
+	}
 }
 
 // current returns the key that requests must be sealed with, nil when there is none or it has become too old: then the

@@ -31,6 +31,8 @@ type Event struct {
 	Data map[string]any
 	// Missed is not 0 on a gap marker: so many events could not be kept for this listener. A marker has no Tag.
 	Missed int
+	// Relayed says that the event happened at another master.
+	Relayed bool
 	// size is about how many bytes the event holds.
 	size int
 }
@@ -54,8 +56,13 @@ func New(now func() time.Time) *Bus {
 
 // Publish tells an event to all subscribers and never blocks. data gets Salt's _stamp unless it has one; the caller's map is
 // not changed and must not be changed afterwards.
-func (b *Bus) Publish(tag string, data map[string]any) {
-	if !b.wanted(tag) {
+func (b *Bus) Publish(tag string, data map[string]any) { b.publish(tag, data, false) }
+
+// Relay is Publish for an event that happened at another master.
+func (b *Bus) Relay(tag string, data map[string]any) { b.publish(tag, data, true) }
+
+func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
+	if !b.wanted(tag, relayed) {
 		return
 	}
 	if _, ok := data["_stamp"]; !ok {
@@ -65,7 +72,7 @@ func (b *Bus) Publish(tag string, data map[string]any) {
 		}
 		data["_stamp"] = protocol.Stamp(b.now())
 	}
-	e := Event{Tag: tag, Data: data, size: len(tag) + sizeOf(data, 8)}
+	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + sizeOf(data, 8)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
@@ -73,12 +80,15 @@ func (b *Bus) Publish(tag string, data map[string]any) {
 	}
 }
 
+// Wanted says whether anyone listens to a tag that happens at another master.
+func (b *Bus) Wanted(tag string) bool { return b.wanted(tag, true) }
+
 // wanted says whether anyone listens to a tag, so that events nobody wants cost nothing.
-func (b *Bus) wanted(tag string) bool {
+func (b *Bus) wanted(tag string, relayed bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for s := range b.subs {
-		if s.matches(tag) {
+		if s.matches(tag, relayed) {
 			return true
 		}
 	}
@@ -91,6 +101,8 @@ type SubscribeOptions struct {
 	Prefix string
 	// Match, when set, selects further. It is called by publishers and must be quick.
 	Match func(tag string) bool
+	// Own leaves out what happened at other masters.
+	Own bool
 	// Buffer is how many events may wait; 0 means DefaultBuffer.
 	Buffer int
 	// Bytes bounds the approximate size of the waiting events; 0 means DefaultBytes. One event is always kept.
@@ -151,13 +163,13 @@ type Subscription struct {
 	closed bool
 }
 
-func (s *Subscription) matches(tag string) bool {
-	return strings.HasPrefix(tag, s.opts.Prefix) && (s.opts.Match == nil || s.opts.Match(tag))
+func (s *Subscription) matches(tag string, relayed bool) bool {
+	return !(relayed && s.opts.Own) && strings.HasPrefix(tag, s.opts.Prefix) && (s.opts.Match == nil || s.opts.Match(tag))
 }
 
 // offer keeps an event or counts it as lost.
 func (s *Subscription) offer(e Event) {
-	if !s.matches(e.Tag) {
+	if !s.matches(e.Tag, e.Relayed) {
 		return
 	}
 	s.mu.Lock()

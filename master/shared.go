@@ -1,0 +1,483 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Shared makes a master one of several equal ones over the database of Options.Store. They have one identity, one set of keys and one
+// set of jobs: any of them serves any minion's request, a job that one publishes reaches the minions of all, and any of them may die.
+// Nothing but the database connects them.
+type Shared struct {
+	// Key seals the private parts that the masters keep in the database; all must have the same, of at least 16 bytes. KeyFile names a
+	// file with it instead; white space around it does not count.
+	Key     []byte
+	KeyFile string
+	// Former are sealing keys of before. What they sealed is read, and sealed anew with Key.
+	Former [][]byte
+	// Name tells this master from the others; empty makes one up.
+	Name string
+}
+
+const (
+	minSealingKey = 16
+	maxMasterName = 200
+	// heartbeat is how often a master says that it is there; beatLife how long the others believe it. Listeners to events are looked for
+	// more often.
+	heartbeat  = 2 * time.Second
+	listenTick = 200 * time.Millisecond
+	beatLife   = 15 * time.Second
+	// keepMessages is how long what masters tell each other is kept, maxMessages how many.
+	keepMessages = 10 * time.Minute
+	maxMessages  = 200_000
+	// followPause is before the database is followed again after a failure.
+	followPause = time.Second
+	// inlineReturn is the size up to which a return travels in the message that tells of it.
+	inlineReturn = 4 << 10
+	// tellBatch is how many events are told at once.
+	tellBatch = 200
+)
+
+// Kinds of messages between masters, beside keys.MessageKind.
+const (
+	tellPublish = "publish" // a job for the minions of every master
+	tellReturn  = "return"  // a minion returned
+	tellEvent   = "event"   // something happened
+	tellSecret  = "secret"  // a secret has a new version
+	tellListen  = "listen"  // somebody listens to events, or no more
+)
+
+// Prefixes of the names of leases.
+const (
+	leaseMaster   = "master/"
+	leaseListens  = "listens/"
+	leaseMaintain = "maintain"
+)
+
+// shared is what a master knows of the others.
+type shared struct {
+	m       *Master
+	db      store.Shared
+	name    string
+	seal    sealing
+	secrets ring
+
+	heard     atomic.Int64 // when others listened last, in nanoseconds
+	listening bool         // of beat only
+}
+
+// openShared prepares the master to be one of several, if it is to be.
+func (m *Master) openShared() error {
+	o := m.opts.Shared
+	if o == nil {
+		return nil
+	}
+	db, ok := m.store.(store.Shared)
+	if !ok {
+		return errors.New("Shared needs a Store in a database")
+	}
+	s := &shared{m: m, db: db, name: o.Name}
+	if s.name == "" {
+		s.name = m.opts.ID + "/" + strings.ToLower(rand.Text()[:8])
+	}
+	if len(s.name) > maxMasterName {
+		return fmt.Errorf("Shared.Name has %d bytes, more than %d", len(s.name), maxMasterName)
+	}
+	var err error
+	if s.seal, err = o.sealing(); err != nil {
+		return err
+	}
+	m.shared = s
+	return nil
+}
+
+// sealing reads the keys that seal.
+func (o *Shared) sealing() (sealing, error) {
+	key := o.Key
+	if o.KeyFile != "" {
+		b, err := os.ReadFile(o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read sealing key: %w", err)
+		}
+		key = []byte(strings.TrimSpace(string(b)))
+	}
+	all := append(sealing{key}, o.Former...)
+	for _, k := range all {
+		if len(k) < minSealingKey {
+			return nil, fmt.Errorf("sealing key has %d bytes, less than %d", len(k), minSealingKey)
+		}
+	}
+	return all, nil
+}
+
+// tell tells the other masters; what cannot be told is logged.
+func (s *shared) tell(ctx context.Context, kind string, body map[string]any) error {
+	b, err := payload.MarshalBin(body)
+	if err != nil {
+		return err
+	}
+	return s.db.Tell(ctx, store.Message{From: s.name, Kind: kind, Body: b})
+}
+
+// run follows the others until ctx ends, and gives up the lease then.
+func (s *shared) run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.relayEvents(ctx)
+	}()
+	beats := make(chan struct{})
+	go func() {
+		defer close(beats)
+		s.beat(ctx)
+	}()
+	for ctx.Err() == nil {
+		if err := s.db.Follow(ctx, s.name, func(list []store.Message) { s.told(ctx, list) }); err != nil && ctx.Err() == nil {
+			s.m.log.Error("cannot hear other masters", "err", err)
+		}
+		select {
+		case <-time.After(followPause):
+		case <-ctx.Done():
+		}
+		if ctx.Err() == nil {
+			s.told(ctx, nil)
+		}
+	}
+	<-done
+	<-beats
+}
+
+// beat says that this master is there, and finds out whether others listen to events.
+func (s *shared) beat(ctx context.Context) {
+	ticker := time.NewTicker(listenTick)
+	defer ticker.Stop()
+	var last time.Time
+	for {
+		if s.listens() != s.listening || time.Since(last) >= heartbeat {
+			last = time.Now()
+			if err := s.beatOnce(ctx); err != nil && ctx.Err() == nil {
+				s.m.log.Warn("cannot tell other masters of this one", "err", err)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+			defer cancel()
+			for _, prefix := range []string{leaseMaster, leaseListens} {
+				if err := s.db.Release(ctx, prefix+s.name, s.name); err != nil {
+					s.m.log.Warn("cannot take leave of other masters", "err", err)
+				}
+			}
+			return
+		}
+	}
+}
+
+// listens says whether anybody listens to events here, beside relayEvents.
+func (s *shared) listens() bool { return s.m.events.Subscribers() > 1 }
+
+func (s *shared) beatOnce(ctx context.Context) error {
+	if _, err := s.db.Lease(ctx, leaseMaster+s.name, s.name, beatLife); err != nil {
+		return err
+	}
+	listens := s.listens()
+	if listens {
+		if _, err := s.db.Lease(ctx, leaseListens+s.name, s.name, beatLife); err != nil {
+			return err
+		}
+	}
+	if listens && !s.listening {
+		if err := s.tell(ctx, tellListen, map[string]any{}); err != nil {
+			return err
+		}
+	}
+	s.listening = listens
+	others, err := s.db.Leases(ctx, leaseListens)
+	if err != nil {
+		return err
+	}
+	delete(others, leaseListens+s.name)
+	if len(others) > 0 {
+		s.heard.Store(time.Now().UnixNano())
+	}
+	return nil
+}
+
+// othersListen says whether another master has somebody who listens to events.
+func (s *shared) othersListen() bool {
+	return time.Since(time.Unix(0, s.heard.Load())) < beatLife
+}
+
+// Masters lists the names of the masters that share the database and are there, sorted; of a master alone, none.
+func (m *Master) Masters(ctx context.Context) ([]string, error) {
+	if m.shared == nil {
+		return nil, nil
+	}
+	leases, err := m.shared.db.Leases(ctx, leaseMaster)
+	var out []string
+	for _, name := range leases {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// relayEvents tells the others what happens here, while one of them listens. Returns they are told of by reqReturn.
+func (s *shared) relayEvents(ctx context.Context) {
+	sub := s.m.events.Subscribe(events.SubscribeOptions{Own: true, Match: func(tag string) bool { return s.othersListen() && forOthers(tag) }})
+	defer sub.Close()
+	for {
+		e, err := sub.Next(ctx)
+		if err != nil {
+			return
+		}
+		var list []store.Message
+		for {
+			if e.Missed > 0 {
+				s.m.log.Warn("events were not told to other masters", "events", e.Missed)
+			} else if b, err := payload.MarshalBin(map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
+				s.m.log.Warn("event cannot be told to other masters", "tag", e.Tag, "err", err)
+			} else {
+				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
+			}
+			if len(list) == tellBatch || sub.Waiting() == 0 {
+				break
+			}
+			if e, err = sub.Next(ctx); err != nil {
+				return
+			}
+		}
+		if err := s.db.Tell(ctx, list...); err != nil && ctx.Err() == nil {
+			s.m.log.Warn("events were not told to other masters", "events", len(list), "err", err)
+		}
+	}
+}
+
+// forOthers says whether an event is told to other masters: not what each of them finds out itself, and returns are told as such.
+func forOthers(tag string) bool {
+	parts := strings.SplitN(tag, "/", 5)
+	switch {
+	case strings.HasPrefix(tag, "salt/presence/"), strings.HasPrefix(tag, "minion/refresh/"), tag == "salt/auth":
+		return false
+	case len(parts) == 5 && parts[0] == "salt" && parts[1] == "job" && parts[3] == "ret":
+		return false
+	}
+	return true
+}
+
+// told takes what other masters tell; nil says that something was missed.
+func (s *shared) told(ctx context.Context, list []store.Message) {
+	if list == nil {
+		s.m.log.Warn("messages of other masters were missed")
+		s.m.keys.Told(nil)
+		s.reload(ctx)
+		s.m.catchUp(ctx)
+		return
+	}
+	for _, msg := range list {
+		if msg.Kind == keys.MessageKind {
+			if c, ok := s.m.keys.Told(msg.Body); ok {
+				s.m.keyChangedElsewhere(c)
+			}
+			continue
+		}
+		v, err := payload.UnmarshalDisk(msg.Body, payload.Limits{})
+		body, ok := payload.Map(v)
+		if err != nil || !ok {
+			s.m.log.Error("message of another master cannot be read", "from", msg.From, "kind", msg.Kind, "err", err)
+			continue
+		}
+		switch msg.Kind {
+		case tellPublish:
+			s.publishHere(body)
+		case tellReturn:
+			s.returnedElsewhere(ctx, body)
+		case tellEvent:
+			data, _ := payload.Map(body["data"])
+			s.m.events.Relay(text(body, "tag"), data)
+		case tellSecret:
+			s.reload(ctx)
+		case tellListen:
+			s.heard.Store(time.Now().UnixNano())
+		}
+	}
+}
+
+func (s *shared) reload(ctx context.Context) {
+	if err := s.loadSecrets(ctx); err != nil && ctx.Err() == nil {
+		s.m.log.Error("cannot read secrets of the masters", "err", err)
+	}
+}
+
+// publishOthers hands a job to the minions of the other masters.
+func (s *shared) publishOthers(job map[string]any, topics []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	body := map[string]any{"job": job}
+	if topics != nil {
+		body["topics"] = topics
+	}
+	if s.m.noCache(text(job, "jid")) {
+		body["nocache"] = true
+	}
+	return s.tell(ctx, tellPublish, body)
+}
+
+// publishHere sends a job of another master.
+func (s *shared) publishHere(body map[string]any) {
+	job, ok := payload.Map(body["job"])
+	if !ok {
+		return
+	}
+	if body["nocache"] == true {
+		s.m.skipCache(text(job, "jid"))
+	}
+	var topics []string
+	if list, ok := payload.List(body["topics"]); ok {
+		topics = make([]string, 0, len(list))
+		for _, x := range list {
+			if id, ok := payload.Text(x); ok {
+				topics = append(topics, id)
+			}
+		}
+	}
+	if err := s.m.send(job, topics); err != nil {
+		s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
+	}
+}
+
+// returnMessage tells that a minion returned; a large return is left in the store.
+func (s *shared) returnMessage(jid, id string, load map[string]any, stored bool) (store.Message, error) {
+	body := map[string]any{"jid": jid, "id": id, "load": load}
+	b, err := payload.MarshalBin(body)
+	if err == nil && stored && len(b) > inlineReturn {
+		delete(body, "load")
+		b, err = payload.MarshalBin(body)
+	}
+	return store.Message{From: s.name, Kind: tellReturn, Body: b}, err
+}
+
+// saveReturn stores a return and tells the others of it.
+func (m *Master) saveReturn(ctx context.Context, r store.Return) (bool, error) {
+	if m.shared == nil {
+		return m.store.SaveReturn(ctx, r)
+	}
+	msg, err := m.shared.returnMessage(r.JID, r.ID, r.Load, true)
+	if err != nil {
+		return false, err
+	}
+	return m.shared.db.SaveReturnTell(ctx, r, msg)
+}
+
+// tellReturned tells the others of a return that is not stored.
+func (s *shared) tellReturned(ctx context.Context, jid, id string, load map[string]any) error {
+	msg, err := s.returnMessage(jid, id, load, false)
+	if err != nil {
+		return err
+	}
+	return s.db.Tell(ctx, msg)
+}
+
+// returnedElsewhere takes a return that another master got. It is read from the store only if somebody here wants it.
+func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
+	jid, id := text(body, "jid"), text(body, "id")
+	load, ok := payload.Map(body["load"])
+	if !ok {
+		if s.m.runOf(jid) == nil && !s.m.events.Wanted("salt/job/"+jid+"/ret/"+id) {
+			return
+		}
+		r, err := s.db.Return(ctx, jid, id)
+		if err != nil {
+			s.m.log.Warn("return of another master's minion cannot be read", "minion", id, "jid", jid, "err", err)
+			return
+		}
+		load = r.Load
+	}
+	s.m.events.Relay("salt/job/"+jid+"/ret/"+id, load)
+	if r := s.m.runOf(jid); r != nil {
+		r.deliver(resultOf(id, load))
+	}
+}
+
+// catchUp gives waiting runs what the store has for them, after messages were missed.
+func (m *Master) catchUp(ctx context.Context) {
+	m.runsMu.Lock()
+	var runs []*Run
+	for _, r := range m.runs {
+		runs = append(runs, r)
+	}
+	m.runsMu.Unlock()
+	for _, r := range runs {
+		list, err := m.store.Returns(ctx, r.JID)
+		if err != nil {
+			m.log.Warn("returns cannot be read", "jid", r.JID, "err", err)
+			continue
+		}
+		for _, x := range list {
+			r.deliver(resultOf(x.ID, x.Load))
+		}
+	}
+}
+
+// storeTime bounds one use of the database where no request bounds it.
+const storeTime = 2 * time.Minute
+
+// onceMark is what the masters remember of a request that must not be taken twice.
+func onceMark(v protocol.Verified) []byte {
+	sum := sha256.Sum256([]byte(v.Nonce()))
+	return sum[:16]
+}
+
+// firstTime says whether a request was not taken by any master before. Only those that change something are remembered: others may be
+// repeated by whoever recorded them, but only the minion can read the answer. A return of a job is stored once anyway.
+func (s *shared) firstTime(ctx context.Context, v protocol.Verified) (bool, error) {
+	switch v.Cmd() {
+	case "_return":
+		if jid := text(v.Load(), "jid"); jid != string(protocol.JIDRequest) && jid != string(protocol.JIDNoCache) {
+			return true, nil
+		}
+	case "_minion_event", "_mine", "_mine_delete", "_mine_flush", "_file_recv", "minion_pub", "minion_publish", "minion_runner", "revoke_auth":
+	default:
+		return true, nil
+	}
+	return s.db.Once(ctx, v.ID(), onceMark(v))
+}
+
+// maintain forgets what is old; one of the masters does it.
+func (s *shared) maintain(ctx context.Context, now time.Time) (mine bool) {
+	mine, err := s.db.Lease(ctx, leaseMaintain, s.name, 2*s.m.opts.LoopInterval)
+	if err == nil && mine {
+		marks := now.Add(-2*s.m.opts.PublishSession - time.Hour)
+		err = s.db.PurgeShared(ctx, now.Add(-keepMessages), marks, maxMessages)
+	}
+	if err == nil {
+		err = s.renewSession(ctx, now)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.m.log.Warn("cannot look after what masters share", "err", err)
+	}
+	return mine
+}
+
+// keyChangedElsewhere follows a change of keys that another master made; that one fired the event and replaced the shared key.
+func (m *Master) keyChangedElsewhere(c keys.Change) {
+	if c.From == keys.Accepted && c.To != keys.Accepted && c.Act != "denied" {
+		m.sessions.forget(c.ID)
+		m.presence.forget(c.ID)
+	}
+}

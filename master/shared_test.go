@@ -1,0 +1,307 @@
+package master_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+const sealing = "a sealing key for tests"
+
+// openStore opens a database once more.
+func openStore(t testing.TB, path string) store.Store {
+	t.Helper()
+	s, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// equals serves so many masters over one database, and returns when each hears the others.
+func equals(t testing.TB, n int, o master.Options) []*rig {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	var out []*rig
+	for range n {
+		one := o
+		one.Store, one.Shared = openStore(t, path), &master.Shared{Key: []byte(sealing)}
+		out = append(out, serve(t, one))
+	}
+	for i, r := range out {
+		sub := r.Events().Subscribe(events.SubscribeOptions{Prefix: "test/hello"})
+		for k, other := range out {
+			if k == i {
+				continue
+			}
+			eventually(t, "masters hear each other", func() bool {
+				other.Events().Publish("test/hello/"+string(rune('a'+k)), nil)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				defer cancel()
+				for {
+					e, err := sub.Next(ctx)
+					if err != nil || e.Relayed && strings.HasSuffix(e.Tag, string(rune('a'+k))) {
+						return err == nil
+					}
+				}
+			})
+		}
+		sub.Close()
+	}
+	return out
+}
+
+// at makes the minion talk to another master without signing in there.
+func (m *minion) at(r *rig) *minion {
+	m.t.Helper()
+	other := &minion{t: m.t, rig: r, id: m.id, key: m.key, signed: m.signed, requester: m.requester}
+	var err error
+	if other.conn, err = r.dialer.Requester(transport.ClientOptions{RequestAddr: r.RequestAddr().String(), PublishAddr: r.PublishAddr().String()}); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(other.close)
+	return other
+}
+
+// TestEqualMastersServeAnyMinion: a session of one master is good at all of them, and so is what the minion left at one.
+func TestEqualMastersServeAnyMinion(t *testing.T) {
+	all := equals(t, 3, master.Options{AutoAccept: true, MineGet: map[string][]string{".*": {".*"}}})
+	m := all[0].accepted("m", 1)
+	if _, err := m.pillar(nil); err != nil {
+		t.Fatal(err)
+	}
+	m.must(map[string]any{"cmd": "_mine", "data": map[string]any{"net.ip": "10.0.0.1"}})
+	for i, r := range all {
+		here := m.at(r)
+		got := here.must(map[string]any{"cmd": "_mine_get", "tgt": "os:Debian", "tgt_type": "grain", "fun": "net.ip"})
+		if d := cmp.Diff(map[string]any{"m": "10.0.0.1"}, got); d != "" {
+			t.Errorf("master %d: %s", i, d)
+		}
+		if r.PublicKey() != all[0].PublicKey() {
+			t.Errorf("master %d has another key", i)
+		}
+		if here.signIn() != protocol.Accepted || !here.signed.AES.Equal(m.signed.AES) || !here.signed.Session.Equal(m.signed.Session) {
+			t.Errorf("master %d: other secrets", i)
+		}
+	}
+	eventually(t, "all masters are listed", func() bool {
+		list, err := all[2].Masters(t.Context())
+		return err == nil && len(list) == 3
+	})
+}
+
+// TestEqualMastersShareJobs: a job ordered at one master reaches minions of another one, and its result comes back.
+func TestEqualMastersShareJobs(t *testing.T) {
+	all := equals(t, 3, master.Options{AutoAccept: true})
+	large := strings.Repeat("x", 100_000)
+	for i, id := range []string{"a", "b", "c"} {
+		m := all[i].accepted(id, i+1).subscribe()
+		m.run = func(j protocol.Job) (any, error) {
+			if j.Fun[0] == "test.large" {
+				return large, nil
+			}
+			return id, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i, r := range all {
+		res, err := r.Run(ctx, master.Job{Fun: "test.name", Tgt: "*", Timeout: time.Minute})
+		if err != nil || len(res) != 3 {
+			t.Fatal(i, res, err)
+		}
+		for id, x := range res {
+			if x.Return != id || x.Status != master.Returned {
+				t.Errorf("master %d, %s: %v", i, id, x)
+			}
+		}
+		for _, nocache := range []bool{false, true} {
+			res, err = r.Run(ctx, master.Job{Fun: "test.large", Tgt: []string{"a", "c"}, TgtType: "list", Timeout: time.Minute, NoCache: nocache})
+			if err != nil || len(res) != 2 || res["a"].Return != large || res["c"].Return != large {
+				t.Fatal(i, len(res), err)
+			}
+		}
+		if jobs, err := r.Store().Jobs(ctx, store.Filter{}); err != nil || len(jobs) != 3*(i+1) {
+			t.Errorf("%d jobs are stored, %v", len(jobs), err)
+		}
+	}
+}
+
+// TestEqualMastersRefuseRepeatedRequests: what was recorded on the way to one master is not taken by another one.
+func TestEqualMastersRefuseRepeatedRequests(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true})
+	m := all[0].accepted("m", 1)
+	sub := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
+	defer sub.Close()
+	e, nonce, err := m.requester.Pack(map[string]any{"cmd": "_minion_event", "tag": "my/event", "data": map[string]any{}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := m.send(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.requester.OpenReply(v, nonce); err != nil {
+		t.Fatal(err)
+	}
+	if v, err = m.at(all[1]).send(b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.requester.OpenReply(v, nonce); err == nil {
+		t.Fatal("the second master takes it again")
+	}
+	if _, err := sub.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if sub.Waiting() != 0 {
+		t.Error("the event was fired twice")
+	}
+}
+
+// TestEqualMastersShareEvents: listeners of one hear minions of another, once.
+func TestEqualMastersShareEvents(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true})
+	here := all[0].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
+	defer here.Close()
+	there := all[1].Events().Subscribe(events.SubscribeOptions{Prefix: "my/"})
+	defer there.Close()
+	m := all[0].accepted("m", 1)
+	for i := range 3 {
+		m.must(map[string]any{"cmd": "_minion_event", "tag": "my/event", "data": map[string]any{"n": int64(i)}})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 3 {
+		for _, sub := range []*events.Subscription{here, there} {
+			e, err := sub.Next(ctx)
+			if err != nil || e.Tag != "my/event" || e.Relayed != (sub == there) {
+				t.Fatal(i, e, err)
+			}
+		}
+	}
+	if here.Waiting() != 0 {
+		t.Error("an event came back")
+	}
+}
+
+// TestEqualMastersForgetAKey: a key that is deleted at one master is worth nothing at another, and all have a new shared key.
+func TestEqualMastersForgetAKey(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true})
+	m := all[0].accepted("m", 1)
+	there := m.at(all[1])
+	there.must(map[string]any{"cmd": "_file_envs"})
+	sub := all[1].Events().Subscribe(events.SubscribeOptions{Prefix: "key"})
+	defer sub.Close()
+	if err := all[1].Keys().Delete("m"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the session is over at the other master", func() bool {
+		_, err := m.call(map[string]any{"cmd": "_file_envs"})
+		return err != nil
+	})
+	if _, err := there.call(map[string]any{"cmd": "_file_envs"}); err == nil {
+		t.Error("a deleted minion is served")
+	}
+	if _, err := sub.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := m.signed
+	if m.signIn() != protocol.Accepted || m.signed.Session.Equal(old.Session) {
+		t.Error("the old session is good again")
+	}
+	eventually(t, "the shared key is new everywhere", func() bool {
+		return m.signIn() == protocol.Accepted && there.signIn() == protocol.Accepted && m.signed.AES.Equal(there.signed.AES) && !m.signed.AES.Equal(old.AES)
+	})
+	if st := all[1].Keys().State("m"); st != keys.Accepted {
+		t.Error(st)
+	}
+}
+
+// TestEqualMastersClockJumpsBack: a minion whose clock jumps back gets another session from all of them.
+func TestEqualMastersClockJumpsBack(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true})
+	m := all[0].accepted("m", 1)
+	m.must(map[string]any{"cmd": "_file_envs"})
+	old := m.signed.Session
+	e, _, err := m.requester.Pack(map[string]any{"cmd": "_file_envs"}, time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := m.send(b); err != nil || v == nil {
+		t.Fatal(v, err)
+	}
+	there := m.at(all[1])
+	eventually(t, "the other master knows of the new session", func() bool {
+		return there.signIn() == protocol.Accepted && !there.signed.Session.Equal(old)
+	})
+	here := there.at(all[0])
+	here.requester = there.requester
+	if e, nonce, err := here.requester.Pack(map[string]any{"cmd": "_file_envs"}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	} else if b, err := e.Marshal(); err != nil {
+		t.Fatal(err)
+	} else if v, err := here.send(b); err != nil {
+		t.Fatal(err)
+	} else if _, err := here.requester.OpenReply(v, nonce); err != nil {
+		t.Error("the new session does not heal the clock:", err)
+	}
+}
+
+// TestSealing: the private parts in the database open with the right key only, and can be sealed anew.
+func TestSealing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	open := func(s master.Shared) (string, error) {
+		m, err := master.New(master.Options{Store: openStore(t, path), Shared: &s})
+		if err != nil {
+			return "", err
+		}
+		defer m.Close()
+		return m.PublicKey(), nil
+	}
+	first, err := open(master.Shared{Key: []byte(sealing)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(master.Shared{Key: []byte("another key for sealing")}); err == nil || !strings.Contains(err.Error(), "sealed with another key") {
+		t.Fatal(err)
+	}
+	if _, err := open(master.Shared{Key: []byte("short")}); err == nil {
+		t.Fatal("a short key is taken")
+	}
+	for range 2 { // the second time the old key is not needed, but does no harm
+		if again, err := open(master.Shared{Key: []byte("another key for sealing"), Former: [][]byte{[]byte(sealing)}}); err != nil || again != first {
+			t.Fatal(err)
+		}
+	}
+	if again, err := open(master.Shared{Key: []byte("another key for sealing")}); err != nil || again != first {
+		t.Fatal(err)
+	}
+	if _, err := master.New(master.Options{Shared: &master.Shared{Key: []byte(sealing)}}); err == nil {
+		t.Error("masters share a memory")
+	}
+}
