@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs stock Salt of the lines 3006, 3007 and 3008 into virtual environments and prints the settings that the interop
-# tests read. The newest release of each line that the package index has is taken, once; delete the directory to renew it.
+# Installs stock Salt of the lines 3006, 3007 and 3008, with the client libraries that some of its modules need, into virtual
+# environments and prints the settings that the interop tests read. The newest release of each line that the package index has
+# is taken, once; delete the directory to renew it.
 set -eu
 dir=${BRINE_SALT_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/brine/salt}
 mkdir -p "$dir"
@@ -11,6 +12,10 @@ for line in 3006 3007 3008; do
 		python3 -m venv "$venv" >&2
 		"$venv/bin/pip" install --quiet --disable-pip-version-check "salt==$line.*" >&2
 		"$venv/bin/salt-minion" --version >"$venv/complete"
+	fi
+	if [ ! -e "$venv/libraries" ]; then
+		"$venv/bin/pip" install --quiet --disable-pip-version-check PyMySQL psycopg2-binary pyinotify redis sqlparse >&2
+		touch "$venv/libraries"
 	fi
 	echo "using $(cat "$venv/complete")" >&2
 	echo "export BRINE_SALT_$line=$venv"

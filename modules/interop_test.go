@@ -47,7 +47,7 @@ import (
 //     type: true                  # compare only that both succeed with the same type
 //     then: [{fun: …, args: …}]   # further calls of the same job; their values are compared as well
 //
-// In args, kwargs and shell texts, @DIR@ is the scratch directory. Environment: BRINE_SALT_3007 names the virtual environment.
+// In args, kwargs and shell texts, @DIR@ is the scratch directory and @REDIS@, @MYSQL@, … real servers (stock_servers_test.go). Environment: BRINE_SALT_3007 names the virtual environment.
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
@@ -329,7 +329,9 @@ func TestStock(t *testing.T) {
 	dir := filepath.Join(s.scratch, "work")
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)
+	v := &servers{t: t}
 	for _, c := range load("testdata/stock/*.yaml", dir) {
+		v.fill(&c)
 		t.Run(c.name, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
 	if *only != "" {

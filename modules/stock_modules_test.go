@@ -18,7 +18,7 @@ import (
 
 // stockModules are the modules that are compared with stock Salt.
 func stockModules() []*modules.Module {
-	list := slices.Concat(agentModules(), systemModules(), pkgModules(), fileModules())
+	list := slices.Concat(agentModules(), systemModules(), pkgModules(), fileModules(), serverModules())
 	return append(list, cmdmod.Module, configmod.Module, grainsmod.Module, logmod.Module, pillarmod.Module, sysmod.Module, test.Module)
 }
 

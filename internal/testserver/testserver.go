@@ -145,3 +145,24 @@ func Postgres(t testing.TB) (port string) {
 	Start(t, cred, syscall.SIGINT, server, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir, "-F")
 	return port
 }
+
+// Redis starts a Redis server on a port of 127.0.0.1 and waits for it. Further arguments are settings.
+func Redis(t testing.TB, settings ...string) (port string) {
+	t.Helper()
+	server := Program(t, "redis-server")
+	dir, _ := Dir(t, "")
+	port = Port(t)
+	Start(t, nil, syscall.SIGTERM, append([]string{server, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"}, settings...)...)
+	Until(t, "redis", func(ctx context.Context) error { return reach(ctx, port) })
+	return port
+}
+
+// reach connects to a port of loopback and leaves.
+func reach(ctx context.Context, port string) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+port)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/redis"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 )
@@ -31,7 +32,7 @@ func Module() *modules.Module {
 }
 
 // connect opens a connection to the configured database.
-func connect(ctx context.Context, c *modules.Call, ret map[string]any) (*client, error) {
+func connect(ctx context.Context, c *modules.Call, ret map[string]any) (*redis.Client, error) {
 	o := returners.Options(c, "redis", ret, returners.Attrs("host", "port", "unix_socket_path", "db", "password", "cluster_mode"), nil)
 	if pytext.Truth(o["cluster_mode"]) {
 		return nil, modules.Errorf("redis clusters are not supported")
@@ -46,18 +47,18 @@ func connect(ctx context.Context, c *modules.Call, ret map[string]any) (*client,
 	if path := get("unix_socket_path", ""); path != "" {
 		network, addr = "unix", c.Path(path)
 	}
-	r, err := dial(ctx, network, addr)
+	r, err := redis.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
 	if password := get("password", ""); password != "" {
-		_, err = r.do("AUTH", password)
+		_, err = r.Do("AUTH", password)
 	}
 	if db := get("db", "0"); err == nil && db != "0" {
-		_, err = r.do("SELECT", db)
+		_, err = r.Do("SELECT", db)
 	}
 	if err != nil {
-		r.close()
+		r.Close()
 		return nil, err
 	}
 	return r, nil
@@ -78,11 +79,11 @@ func returner(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	minion, jid := pytext.Str(ret["id"]), pytext.Str(ret["jid"])
 	for _, cmd := range [][]string{{"HSET", "ret:" + jid, minion, text}, {"EXPIRE", "ret:" + jid, ttl(c)},
 		{"SET", minion + ":" + pytext.Str(ret["fun"]), jid, "EX", ttl(c)}, {"SADD", "minions", minion}} {
-		if _, err := r.do(cmd...); err != nil {
+		if _, err := r.Do(cmd...); err != nil {
 			return nil, err
 		}
 	}
@@ -98,8 +99,8 @@ func saveLoad(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	_, err = r.do("SETEX", "load:"+c.Str("jid"), ttl(c), text)
+	defer r.Close()
+	_, err = r.Do("SETEX", "load:"+c.Str("jid"), ttl(c), text)
 	return nil, err
 }
 
@@ -108,8 +109,8 @@ func getLoad(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	v, err := r.do("GET", "load:"+c.Str("jid"))
+	defer r.Close()
+	v, err := r.Do("GET", "load:"+c.Str("jid"))
 	if text, ok := v.(string); ok && err == nil {
 		return returners.Parse(text)
 	}
@@ -121,8 +122,8 @@ func getJID(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	v, err := r.do("HGETALL", "ret:"+c.Str("jid"))
+	defer r.Close()
+	v, err := r.Do("HGETALL", "ret:"+c.Str("jid"))
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +144,8 @@ func getFun(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	v, err := r.do("SMEMBERS", "minions")
+	defer r.Close()
+	v, err := r.Do("SMEMBERS", "minions")
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +153,9 @@ func getFun(ctx context.Context, c *modules.Call) (any, error) {
 	list, _ := v.([]any)
 	for _, x := range list {
 		minion := pytext.Str(x)
-		jid, err := r.do("GET", minion+":"+c.Str("fun"))
+		jid, err := r.Do("GET", minion+":"+c.Str("fun"))
 		if text, ok := jid.(string); err == nil && ok {
-			v, err := r.do("HGET", "ret:"+text, minion)
+			v, err := r.Do("HGET", "ret:"+text, minion)
 			if err != nil {
 				return nil, err
 			}
@@ -173,14 +174,14 @@ func getJIDs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	keys, err := r.scan("load:*")
+	defer r.Close()
+	keys, err := r.Scan("load:*")
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]any{}
 	for _, key := range keys {
-		v, err := r.do("GET", key)
+		v, err := r.Do("GET", key)
 		text, ok := v.(string)
 		if err != nil || !ok {
 			continue // it has expired
@@ -201,8 +202,8 @@ func getMinions(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	v, err := r.do("SMEMBERS", "minions")
+	defer r.Close()
+	v, err := r.Do("SMEMBERS", "minions")
 	if list, ok := v.([]any); ok && list != nil {
 		return list, err
 	}
@@ -214,8 +215,8 @@ func cleanOldJobs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	loads, err := r.scan("load:*")
+	defer r.Close()
+	loads, err := r.Scan("load:*")
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +224,13 @@ func cleanOldJobs(ctx context.Context, c *modules.Call) (any, error) {
 	for _, key := range loads {
 		living[key] = true
 	}
-	keys, err := r.scan("ret:*")
+	keys, err := r.Scan("ret:*")
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range keys {
 		if !living[strings.Replace(key, "ret:", "load:", 1)] {
-			if _, err := r.do("DEL", key); err != nil {
+			if _, err := r.Do("DEL", key); err != nil {
 				return nil, err
 			}
 		}

@@ -1,3 +1,4 @@
+// Package redis speaks as much of the Redis protocol (RESP2) as Salt's execution module and returner of that name need.
 package redis
 
 import (
@@ -11,8 +12,8 @@ import (
 	"time"
 )
 
-// client speaks as much of the Redis protocol (RESP2) as the returner needs.
-type client struct {
+// Client is a connection to a server. It is for one goroutine.
+type Client struct {
 	conn net.Conn
 	r    *bufio.Reader
 }
@@ -25,25 +26,27 @@ const (
 	maxItems = 1 << 20
 )
 
-// serverError is what the server says went wrong.
-type serverError string
+// ServerError is what the server says went wrong.
+type ServerError string
 
-func (e serverError) Error() string { return "redis: " + string(e) }
+func (e ServerError) Error() string { return "redis: " + string(e) }
 
-func dial(ctx context.Context, network, addr string) (*client, error) {
+// Dial connects to a server. The connection ends with the context.
+func Dial(ctx context.Context, network, addr string) (*Client, error) {
 	d := net.Dialer{Timeout: timeout}
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to redis: %w", err)
 	}
 	context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	return &client{conn: conn, r: bufio.NewReader(conn)}, nil
+	return &Client{conn: conn, r: bufio.NewReader(conn)}, nil
 }
 
-func (c *client) close() { c.conn.Close() }
+// Close ends the connection.
+func (c *Client) Close() { c.conn.Close() }
 
-// do sends a command and reads its answer: nil, a string, an int64 or a list of them.
-func (c *client) do(args ...string) (any, error) {
+// Do sends a command and reads its answer: nil, a string, an int64 or a list of them.
+func (c *Client) Do(args ...string) (any, error) {
 	b := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, a := range args {
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
@@ -56,7 +59,7 @@ func (c *client) do(args ...string) (any, error) {
 	}
 	items := 0
 	v, err := c.read(0, &items)
-	var said serverError
+	var said ServerError
 	if err != nil && !errors.As(err, &said) {
 		err = fmt.Errorf("cannot read from redis: %w", err)
 	}
@@ -65,7 +68,7 @@ func (c *client) do(args ...string) (any, error) {
 
 var errProtocol = errors.New("the answer is not that of a redis server")
 
-func (c *client) read(depth int, items *int) (any, error) {
+func (c *Client) read(depth int, items *int) (any, error) {
 	if *items++; *items > maxItems || depth > 4 {
 		return nil, errProtocol
 	}
@@ -81,7 +84,7 @@ func (c *client) read(depth int, items *int) (any, error) {
 	case '+':
 		return rest, nil
 	case '-':
-		return nil, serverError(rest)
+		return nil, ServerError(rest)
 	case ':':
 		return strconv.ParseInt(rest, 10, 64)
 	}
@@ -119,7 +122,7 @@ func (c *client) read(depth int, items *int) (any, error) {
 	return nil, errProtocol
 }
 
-func (c *client) line() (string, error) {
+func (c *Client) line() (string, error) {
 	b, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return "", err
@@ -130,13 +133,13 @@ func (c *client) line() (string, error) {
 	return string(b[:len(b)-2]), nil
 }
 
-// scan lists the keys that fit a pattern.
-func (c *client) scan(pattern string) ([]string, error) {
+// Scan lists the keys that fit a pattern.
+func (c *Client) Scan(pattern string) ([]string, error) {
 	var keys []string
 	seen := map[string]bool{}
 	cursor := "0"
 	for {
-		v, err := c.do("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
+		v, err := c.Do("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
 		if err != nil {
 			return nil, err
 		}
