@@ -439,6 +439,8 @@ func plain(v any) any {
 	switch v := v.(type) {
 	case uint64:
 		return strconv.FormatUint(v, 10)
+	case time.Time:
+		return v.Format("<datetime> 2006-01-02 15:04:05")
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {

@@ -21,9 +21,7 @@ CLI Example:
 
     salt '*' redis.bgrewriteaof
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: bgrewriteaof},
 	{Name: "bgsave", Doc: `Save the data in the background.
@@ -41,9 +39,7 @@ CLI Example:
 
     salt '*' redis.bgsave
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: bgsave},
 	{Name: "config_get", Doc: `Return the settings of the server whose names fit a pattern.
@@ -61,10 +57,7 @@ CLI Example:
 
     salt '*' redis.config_get 'maxmemory*'
 `, Params: []modules.Param{
-		{Name: "pattern", Default: "*"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "pattern", Default: "*"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: configGet},
 	{Name: "config_set", Doc: `Change a setting of the server.
@@ -82,11 +75,7 @@ CLI Example:
 
     salt '*' redis.config_set maxmemory 100mb
 `, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "value"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "name"}, {Name: "value"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: configSet},
 	{Name: "dbsize", Doc: `Return how many keys the database has.
@@ -104,9 +93,7 @@ CLI Example:
 
     salt '*' redis.dbsize
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: dbsize},
 	{Name: "delete", Doc: `Delete keys and return how many there were.
@@ -132,10 +119,7 @@ CLI Example:
 
     salt '*' redis.exists one
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: exists},
 	{Name: "expire", Doc: `Let a key expire after some seconds.
@@ -153,11 +137,7 @@ CLI Example:
 
     salt '*' redis.expire one 60
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "seconds"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "seconds"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: expire},
 	{Name: "expireat", Doc: `Let a key expire at a time, in seconds since the epoch.
@@ -175,12 +155,8 @@ CLI Example:
 
     salt '*' redis.expireat one 2000000000
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "timestamp"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "timestamp"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: expireat},
 	{Name: "flushall", Doc: `Delete the keys of all databases.
 
@@ -197,9 +173,7 @@ CLI Example:
 
     salt '*' redis.flushall
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: flushall},
 	{Name: "flushdb", Doc: `Delete the keys of the database.
@@ -217,9 +191,7 @@ CLI Example:
 
     salt '*' redis.flushdb
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: flushdb},
 	{Name: "get_key", Doc: `Return the text of a key.
@@ -237,10 +209,7 @@ CLI Example:
 
     salt '*' redis.get_key one
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: getKey},
 	{Name: "get_master_ip", Doc: `Return the master that the server replicates.
@@ -256,9 +225,7 @@ CLI Example:
 
     salt '*' redis.get_master_ip
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: getMasterIP},
 	{Name: "hdel", Doc: `Delete fields of a hash and return how many there were.
 
@@ -267,9 +234,7 @@ host, port, db and password say which database.
 CLI Example:
 
     salt '*' redis.hdel colours red green
-`, Params: []modules.Param{
-		{Name: "key"},
-	}, Args: "fields", Kwargs: "options", Run: hdel},
+`, Params: []modules.Param{{Name: "key"}}, Args: "fields", Kwargs: "options", Run: hdel},
 	{Name: "hexists", Doc: `Tell whether a hash has a field.
 
 host
@@ -285,11 +250,7 @@ CLI Example:
 
     salt '*' redis.hexists colours red
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "field"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hexists},
 	{Name: "hget", Doc: `Return a field of a hash.
@@ -307,11 +268,7 @@ CLI Example:
 
     salt '*' redis.hget colours red
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "field"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hget},
 	{Name: "hgetall", Doc: `Return all fields of a hash.
@@ -329,10 +286,7 @@ CLI Example:
 
     salt '*' redis.hgetall colours
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hgetall},
 	{Name: "hincrby", Doc: `Add a number to a field of a hash and return the sum.
@@ -350,13 +304,8 @@ CLI Example:
 
     salt '*' redis.hincrby count clicks 2
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "increment", Default: int64(1)},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "field"}, {Name: "increment", Default: int64(1)}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: hincrby},
 	{Name: "hincrbyfloat", Doc: `Add a number with a fraction to a field of a hash and return the sum.
 
@@ -373,13 +322,8 @@ CLI Example:
 
     salt '*' redis.hincrbyfloat count weight 0.5
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "increment", Default: float64(1.0)},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "field"}, {Name: "increment", Default: float64(1.0)}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: hincrbyfloat},
 	{Name: "hlen", Doc: `Return how many fields a hash has.
 
@@ -396,10 +340,7 @@ CLI Example:
 
     salt '*' redis.hlen colours
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hlen},
 	{Name: "hmget", Doc: `Return several fields of a hash as a list.
@@ -409,9 +350,7 @@ host, port, db and password say which database.
 CLI Example:
 
     salt '*' redis.hmget colours red green
-`, Params: []modules.Param{
-		{Name: "key"},
-	}, Args: "fields", Kwargs: "options", Run: hmget},
+`, Params: []modules.Param{{Name: "key"}}, Args: "fields", Kwargs: "options", Run: hmget},
 	{Name: "hmset", Doc: `Set several fields of a hash, given as keyword arguments.
 
 host, port, db and password say which database.
@@ -419,9 +358,7 @@ host, port, db and password say which database.
 CLI Example:
 
     salt '*' redis.hmset colours red=1 green=2
-`, Params: []modules.Param{
-		{Name: "key"},
-	}, Kwargs: "fieldsvals", Run: hmset},
+`, Params: []modules.Param{{Name: "key"}}, Kwargs: "fieldsvals", Run: hmset},
 	{Name: "hscan", Doc: `Return some fields of a hash and the cursor to go on with.
 
 host
@@ -437,13 +374,8 @@ CLI Example:
 
     salt '*' redis.hscan colours match='r*' count=10
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "cursor", Default: int64(0)},
-		{Name: "match", Optional: true},
-		{Name: "count", Optional: true},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "cursor", Default: int64(0)}, {Name: "match", Optional: true}, {Name: "count", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hscan},
 	{Name: "hset", Doc: `Set a field of a hash: 1 if it is new, 0 if not.
@@ -461,13 +393,8 @@ CLI Example:
 
     salt '*' redis.hset colours red 1
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "value"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "field"}, {Name: "value"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: hset},
 	{Name: "hsetnx", Doc: `Set a field of a hash that has no such field yet.
 
@@ -484,13 +411,8 @@ CLI Example:
 
     salt '*' redis.hsetnx colours red 1
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "field"},
-		{Name: "value"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "field"}, {Name: "value"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: hsetnx},
 	{Name: "hvals", Doc: `Return the values of a hash.
 
@@ -507,10 +429,7 @@ CLI Example:
 
     salt '*' redis.hvals colours
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: hvals},
 	{Name: "info", Doc: `Return what the server tells about itself.
@@ -528,9 +447,7 @@ CLI Example:
 
     salt '*' redis.info
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: info},
 	{Name: "key_type", Doc: `Return the type of a key.
@@ -548,10 +465,7 @@ CLI Example:
 
     salt '*' redis.key_type one
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: keyType},
 	{Name: "keys", Doc: `Return the keys that fit a pattern.
@@ -569,10 +483,7 @@ CLI Example:
 
     salt '*' redis.keys 'user:*'
 `, Params: []modules.Param{
-		{Name: "pattern", Default: "*"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "pattern", Default: "*"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: keys},
 	{Name: "lastsave", Doc: `Return when the data was saved last, in seconds since the epoch.
@@ -590,9 +501,7 @@ CLI Example:
 
     salt '*' redis.lastsave
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: lastsave},
 	{Name: "llen", Doc: `Return the length of a list.
@@ -610,10 +519,7 @@ CLI Example:
 
     salt '*' redis.llen queue
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: llen},
 	{Name: "lrange", Doc: `Return a part of a list.
@@ -631,13 +537,8 @@ CLI Example:
 
     salt '*' redis.lrange queue 0 9
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "start"},
-		{Name: "stop"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "start"}, {Name: "stop"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: lrange},
 	{Name: "ping", Doc: `Tell whether the server answers.
 
@@ -654,9 +555,7 @@ CLI Example:
 
     salt '*' redis.ping
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: ping},
 	{Name: "save", Doc: `Save the data and wait for the end of it.
@@ -674,9 +573,7 @@ CLI Example:
 
     salt '*' redis.save
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: save},
 	{Name: "sentinel_get_master_ip", Doc: `Return the address of a master as a sentinel knows it.
@@ -692,9 +589,7 @@ CLI Example:
 
     salt '*' redis.sentinel_get_master_ip mymaster
 `, Params: []modules.Param{
-		{Name: "master"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
+		{Name: "master"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: sentinelGetMasterIP},
 	{Name: "set_key", Doc: `Set a key to a text.
@@ -712,11 +607,7 @@ CLI Example:
 
     salt '*' redis.set_key one eins
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "value"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "value"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: setKey},
 	{Name: "shutdown", Doc: `Save the data and end the server.
@@ -734,9 +625,7 @@ CLI Example:
 
     salt '*' redis.shutdown
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: shutdown},
 	{Name: "slaveof", Doc: `Make the server a replica of another, or none without one.
@@ -754,12 +643,8 @@ CLI Example:
 
     salt '*' redis.slaveof 192.0.2.1 6379
 `, Params: []modules.Param{
-		{Name: "master_host", Optional: true},
-		{Name: "master_port", Optional: true},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "master_host", Optional: true}, {Name: "master_port", Optional: true}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: slaveof},
 	{Name: "smembers", Doc: `Return the members of a set.
 
@@ -776,10 +661,7 @@ CLI Example:
 
     salt '*' redis.smembers tags
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: smembers},
 	{Name: "time", Doc: `Return the time of the server, in seconds since the epoch.
@@ -797,9 +679,7 @@ CLI Example:
 
     salt '*' redis.time
 `, Params: []modules.Param{
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: time},
 	{Name: "zcard", Doc: `Return the size of a sorted set.
@@ -817,10 +697,7 @@ CLI Example:
 
     salt '*' redis.zcard scores
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
+		{Name: "key"}, {Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "db", Optional: true},
 		{Name: "password", Optional: true, Secret: true},
 	}, Run: zcard},
 	{Name: "zrange", Doc: `Return a part of a sorted set.
@@ -838,12 +715,7 @@ CLI Example:
 
     salt '*' redis.zrange scores 0 9
 `, Params: []modules.Param{
-		{Name: "key"},
-		{Name: "start"},
-		{Name: "stop"},
-		{Name: "host", Optional: true},
-		{Name: "port", Optional: true},
-		{Name: "db", Optional: true},
-		{Name: "password", Optional: true, Secret: true},
+		{Name: "key"}, {Name: "start"}, {Name: "stop"}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "db", Optional: true}, {Name: "password", Optional: true, Secret: true},
 	}, Run: zrange},
 }}

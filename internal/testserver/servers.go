@@ -1,0 +1,52 @@
+//go:build linux
+
+package testserver
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Servers are real servers that differential cases may ask for: in their texts, @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of
+// 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
+// so its setup makes the fixture and leaves nothing of the case before.
+type Servers struct {
+	// T is the test with which the servers end.
+	T      testing.TB
+	values map[string]string
+}
+
+func (v *Servers) get(name string) string {
+	if v.values == nil {
+		v.values = map[string]string{}
+	}
+	if _, ok := v.values[name]; !ok {
+		switch name {
+		case "@REDIS@":
+			v.values[name] = Redis(v.T)
+		case "@POSTGRES@":
+			v.values[name] = Postgres(v.T)
+			Until(v.T, "postgres", func(ctx context.Context) error {
+				return exec.CommandContext(ctx, Program(v.T, "psql"), "-h", "127.0.0.1", "-p", v.values[name], "-U", "postgres", "-c", "select 1").Run()
+			})
+		default:
+			v.values["@MYSQLSOCKET@"], v.values["@MYSQL@"] = MariaDB(v.T)
+			Until(v.T, "mariadb", func(ctx context.Context) error {
+				return exec.CommandContext(ctx, Program(v.T, "mariadb"), "--no-defaults", "-S", v.values["@MYSQLSOCKET@"], "-u", "root", "-e", "select 1").Run()
+			})
+		}
+	}
+	return v.values[name]
+}
+
+// Text puts the servers into a text.
+func (v *Servers) Text(s string) string {
+	for _, name := range [...]string{"@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
+		if strings.Contains(s, name) {
+			s = strings.ReplaceAll(s, name, v.get(name))
+		}
+	}
+	return s
+}

@@ -1,0 +1,1075 @@
+package postgres
+
+import "github.com/brine-salt/brine/modules"
+
+func init() { modules.Register(Module) }
+
+// Module is Salt's "postgres".
+var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privileges of PostgreSQL, through psql.", Available: available, Funcs: []modules.Def{
+	{Name: "available_extensions", Doc: `Return the extensions that the server could install.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.available_extensions
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: availableExtensions},
+	{Name: "cluster_create", Doc: `Make a cluster with Debian's tools.
+
+port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.cluster_create 15 main
+`, Params: []modules.Param{
+		{Name: "version"}, {Name: "name", Default: "main"}, {Name: "port", Optional: true}, {Name: "locale", Optional: true},
+		{Name: "encoding", Optional: true}, {Name: "datadir", Optional: true}, {Name: "allow_group_access", Optional: true},
+		{Name: "data_checksums", Optional: true}, {Name: "wal_segsize", Optional: true},
+	}, Run: clusterCreate},
+	{Name: "cluster_exists", Doc: `Tell whether Debian's tools know a cluster.
+
+CLI Example:
+
+    salt '*' postgres.cluster_exists 15 main
+`, Params: []modules.Param{{Name: "version"}, {Name: "name", Default: "main"}}, Run: clusterExists},
+	{Name: "cluster_list", Doc: `List the clusters that Debian's tools know.
+
+CLI Example:
+
+    salt '*' postgres.cluster_list verbose=True
+`, Params: []modules.Param{{Name: "verbose", Default: false}}, Run: clusterList},
+	{Name: "cluster_remove", Doc: `Remove a cluster with Debian's tools.
+
+stop
+    Stop the server of the cluster first.
+
+CLI Example:
+
+    salt '*' postgres.cluster_remove 15 main
+`, Params: []modules.Param{{Name: "version"}, {Name: "name", Default: "main"}, {Name: "stop", Default: false}}, Run: clusterRemove},
+	{Name: "create_extension", Doc: `Install an extension, or bring it to a version or schema.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.create_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "if_not_exists", Optional: true}, {Name: "schema", Optional: true},
+		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, {Name: "user", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "maintenance_db", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: createExtension},
+	{Name: "create_metadata", Doc: `Return what an extension is: installed, to be upgraded, to be moved.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.create_metadata hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "ext_version", Optional: true}, {Name: "schema", Optional: true}, {Name: "user", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "maintenance_db", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: createMetadata},
+	{Name: "datadir_exists", Doc: `Tell whether a directory holds the data of a server.
+
+CLI Example:
+
+    salt '*' postgres.datadir_exists /var/lib/pgsql/data
+`, Params: []modules.Param{{Name: "name"}}, Run: datadirExists},
+	{Name: "datadir_init", Doc: `Prepare a directory for the data of a server with initdb.
+
+auth
+    How users of the host prove who they are.
+waldir
+    Another directory for the write-ahead log.
+checksums
+    Keep checksums of the pages.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.datadir_init /var/lib/pgsql/data
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "auth", Default: "password"}, {Name: "user", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "encoding", Default: "UTF8"}, {Name: "locale", Optional: true},
+		{Name: "waldir", Optional: true}, {Name: "checksums", Default: false}, {Name: "runas", Optional: true},
+	}, Run: datadirInit},
+	{Name: "db_alter", Doc: `Give a database another owner or tablespace.
+
+owner_recurse
+    Change the owner of everything in it as well.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.db_alter web owner=ada
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true},
+		{Name: "tablespace", Optional: true}, {Name: "owner", Optional: true}, {Name: "owner_recurse", Default: false},
+		{Name: "runas", Optional: true},
+	}, Run: dbAlter},
+	{Name: "db_create", Doc: `Make a database.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.db_create web owner=ada
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true},
+		{Name: "tablespace", Optional: true}, {Name: "encoding", Optional: true}, {Name: "lc_collate", Optional: true},
+		{Name: "lc_ctype", Optional: true}, {Name: "owner", Optional: true}, {Name: "template", Optional: true},
+		{Name: "runas", Optional: true},
+	}, Run: dbCreate},
+	{Name: "db_exists", Doc: `Tell whether a database exists.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.db_exists web
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: dbExists},
+	{Name: "db_list", Doc: `Return the databases with their properties.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.db_list
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: dbList},
+	{Name: "db_remove", Doc: `Remove a database after ending its connections.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.db_remove web
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: dbRemove},
+	{Name: "drop_extension", Doc: `Remove an extension.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.drop_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "if_exists", Optional: true}, {Name: "restrict", Optional: true}, {Name: "cascade", Optional: true},
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: dropExtension},
+	{Name: "get_available_extension", Doc: `Return an extension that the server could install.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.get_available_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: getAvailableExtension},
+	{Name: "get_installed_extension", Doc: `Return an installed extension.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.get_installed_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: getInstalledExtension},
+	{Name: "group_create", Doc: `Make a group.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.group_create staff
+`, Params: []modules.Param{
+		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
+		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "login", Optional: true},
+		{Name: "inherit", Optional: true}, {Name: "superuser", Optional: true}, {Name: "replication", Optional: true},
+		{Name: "rolepassword", Optional: true, Secret: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+	}, Run: groupCreate},
+	{Name: "group_remove", Doc: `Remove a group.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.group_remove staff
+`, Params: []modules.Param{
+		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: groupRemove},
+	{Name: "group_update", Doc: `Change a group.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.group_update staff createdb=True
+`, Params: []modules.Param{
+		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
+		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "inherit", Optional: true},
+		{Name: "login", Optional: true}, {Name: "superuser", Optional: true}, {Name: "replication", Optional: true},
+		{Name: "rolepassword", Optional: true, Secret: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+	}, Run: groupUpdate},
+	{Name: "has_privileges", Doc: `Tell whether a role has privileges on an object.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.has_privileges ada books table SELECT,INSERT
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
+		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: hasPrivileges},
+	{Name: "installed_extensions", Doc: `Return the installed extensions.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.installed_extensions
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: installedExtensions},
+	{Name: "is_available_extension", Doc: `Tell whether the server could install an extension.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.is_available_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: isAvailableExtension},
+	{Name: "is_installed_extension", Doc: `Tell whether an extension is installed.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.is_installed_extension hstore
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: isInstalledExtension},
+	{Name: "language_create", Doc: `Install a language in a database.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.language_create plperl web
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: languageCreate},
+	{Name: "language_exists", Doc: `Tell whether a database has a language.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.language_exists plpgsql web
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: languageExists},
+	{Name: "language_list", Doc: `Return the languages of a database.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.language_list web
+`, Params: []modules.Param{
+		{Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: languageList},
+	{Name: "language_remove", Doc: `Remove a language from a database.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.language_remove plperl web
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: languageRemove},
+	{Name: "owner_to", Doc: `Give everything in a database to a role.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.owner_to web ada
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "ownername"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
+		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: ownerTo},
+	{Name: "privileges_grant", Doc: `Grant privileges on an object to a role.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.privileges_grant ada books table SELECT,INSERT
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
+		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: privilegesGrant},
+	{Name: "privileges_list", Doc: `Return the privileges on an object by role.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.privileges_list books table
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "object_type"}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: privilegesList},
+	{Name: "privileges_revoke", Doc: `Take privileges on an object from a role.
+
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.privileges_revoke ada books table INSERT
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
+		{Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true}, {Name: "user", Optional: true},
+		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true},
+		{Name: "runas", Optional: true},
+	}, Run: privilegesRevoke},
+	{Name: "psql_query", Doc: `Run a query and return its rows.
+
+write
+    The query changes data.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.psql_query 'select * from pg_stat_activity'
+`, Params: []modules.Param{
+		{Name: "query"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "write", Default: false},
+	}, Run: psqlQuery},
+	{Name: "role_get", Doc: `Return what is known of a role.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.role_get ada
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "return_password", Default: false, Secret: true},
+	}, Run: roleGet},
+	{Name: "schema_create", Doc: `Make a schema in a database.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+db_user
+    The user of the database to work as; the option postgres.user without it.
+db_password
+    The password of the user; the option postgres.pass without it.
+db_host
+    The server; the option postgres.host without it, or the socket of this host.
+db_port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.schema_create web blog owner=ada
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, {Name: "owner", Optional: true}, {Name: "user", Optional: true},
+		{Name: "db_user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
+		{Name: "db_port", Optional: true},
+	}, Run: schemaCreate},
+	{Name: "schema_exists", Doc: `Tell whether a database has a schema.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+db_user
+    The user of the database to work as; the option postgres.user without it.
+db_password
+    The password of the user; the option postgres.pass without it.
+db_host
+    The server; the option postgres.host without it, or the socket of this host.
+db_port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.schema_exists web blog
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+	}, Run: schemaExists},
+	{Name: "schema_get", Doc: `Return what is known of a schema.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+db_user
+    The user of the database to work as; the option postgres.user without it.
+db_password
+    The password of the user; the option postgres.pass without it.
+db_host
+    The server; the option postgres.host without it, or the socket of this host.
+db_port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.schema_get web blog
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+	}, Run: schemaGet},
+	{Name: "schema_list", Doc: `Return the schemas of a database.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+db_user
+    The user of the database to work as; the option postgres.user without it.
+db_password
+    The password of the user; the option postgres.pass without it.
+db_host
+    The server; the option postgres.host without it, or the socket of this host.
+db_port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.schema_list web
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+	}, Run: schemaList},
+	{Name: "schema_remove", Doc: `Remove a schema from a database.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+db_user
+    The user of the database to work as; the option postgres.user without it.
+db_password
+    The password of the user; the option postgres.pass without it.
+db_host
+    The server; the option postgres.host without it, or the socket of this host.
+db_port
+    Its port; the option postgres.port without it.
+
+CLI Example:
+
+    salt '*' postgres.schema_remove web blog
+`, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+	}, Run: schemaRemove},
+	{Name: "tablespace_alter", Doc: `Change a tablespace.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.tablespace_alter fast new_owner=ada
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "new_name", Optional: true},
+		{Name: "new_owner", Optional: true}, {Name: "set_option", Optional: true}, {Name: "reset_option", Optional: true},
+		{Name: "runas", Optional: true},
+	}, Run: tablespaceAlter},
+	{Name: "tablespace_create", Doc: `Make a tablespace.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.tablespace_create fast /srv/fast
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "location"}, {Name: "options", Optional: true}, {Name: "owner", Optional: true},
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: tablespaceCreate},
+	{Name: "tablespace_exists", Doc: `Tell whether a tablespace exists.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.tablespace_exists fast
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: tablespaceExists},
+	{Name: "tablespace_list", Doc: `Return the tablespaces.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.tablespace_list
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: tablespaceList},
+	{Name: "tablespace_remove", Doc: `Remove a tablespace.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.tablespace_remove fast
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: tablespaceRemove},
+	{Name: "user_create", Doc: `Make a user.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.user_create ada rolepassword=secret
+`, Params: []modules.Param{
+		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
+		{Name: "createroles", Optional: true}, {Name: "inherit", Optional: true}, {Name: "login", Optional: true},
+		{Name: "connlimit", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "superuser", Optional: true},
+		{Name: "replication", Optional: true}, {Name: "rolepassword", Optional: true, Secret: true},
+		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+	}, Run: userCreate},
+	{Name: "user_exists", Doc: `Tell whether a user exists.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.user_exists ada
+`, Params: []modules.Param{
+		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: userExists},
+	{Name: "user_list", Doc: `Return the users and groups.
+
+return_password
+    With their passwords as the server keeps them.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.user_list
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "return_password", Default: false, Secret: true},
+	}, Run: userList},
+	{Name: "user_remove", Doc: `Remove a user.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.user_remove ada
+`, Params: []modules.Param{
+		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: userRemove},
+	{Name: "user_update", Doc: `Change a user.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.user_update ada createdb=True
+`, Params: []modules.Param{
+		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
+		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "superuser", Optional: true},
+		{Name: "inherit", Optional: true}, {Name: "login", Optional: true}, {Name: "connlimit", Optional: true},
+		{Name: "replication", Optional: true}, {Name: "rolepassword", Optional: true, Secret: true},
+		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+	}, Run: userUpdate},
+	{Name: "version", Doc: `Return the version of the server.
+
+user
+    The user of the database to work as; the option postgres.user without it.
+host
+    The server; the option postgres.host without it, or the socket of this host.
+port
+    Its port; the option postgres.port without it.
+maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+password
+    The password of the user; the option postgres.pass without it.
+runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+
+CLI Example:
+
+    salt '*' postgres.version
+`, Params: []modules.Param{
+		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
+		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+	}, Run: version},
+}}
