@@ -26,6 +26,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/privatehost"
 	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states/render"
@@ -47,7 +48,7 @@ import (
 //     type: true                  # compare only that both succeed with the same type
 //     then: [{fun: …, args: …}]   # further calls of the same job; their values are compared as well
 //
-// In args, kwargs and shell texts, @DIR@ is the scratch directory and @REDIS@, @MYSQL@, … real servers (stock_servers_test.go). Environment: BRINE_SALT_3007 names the virtual environment.
+// In args, kwargs and shell texts, @DIR@ is the scratch directory and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Environment: BRINE_SALT_3007 names the virtual environment.
 //
 // Cases that change the host (users, mounts, addresses, files below /etc …) are in testdata/stock/host/*.yaml. They run as root
 // in a copy of this test that has mounts, network, processes, host name and message queues of its own. Before each of the two
@@ -329,9 +330,9 @@ func TestStock(t *testing.T) {
 	dir := filepath.Join(s.scratch, "work")
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)
-	v := &servers{t: t}
+	v := &testserver.Servers{T: t}
 	for _, c := range load("testdata/stock/*.yaml", dir) {
-		v.fill(&c)
+		c.fill(v)
 		t.Run(c.name, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
 	if *only != "" {
@@ -477,7 +478,7 @@ func pythonName(err error) (name, text string) {
 	case errors.As(err, &typ):
 		return "TypeError", err.Error()
 	case errors.As(err, &python):
-		return python.Type, python.Msg
+		return python.Type[strings.LastIndexByte(python.Type, '.')+1:], python.Msg
 	case errors.As(err, &missing):
 		return "CommandNotFoundError", err.Error()
 	}

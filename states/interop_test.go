@@ -27,6 +27,7 @@ import (
 	"github.com/brine-salt/brine/internal/privatehost"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
@@ -57,7 +58,7 @@ import (
 //     ignore: {comment: why}      # parts of the states' answers not to compare (changes:x reaches down), with the reason
 //     differs: why                # the sides must differ, for this reason; then ours must have "want" if given, the last pass's result and comment
 //
-// In all texts, @DIR@ is the scratch directory. Cases that change the host (users, files below /etc, addresses …) are in
+// In all texts, @DIR@ is the scratch directory, and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
 // (internal/privatehost), and each pass is a job of its own. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
@@ -486,7 +487,11 @@ func TestStockStates(t *testing.T) {
 
 func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.scratch, "work")
+	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
+		c.setup, c.check, c.sls = v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
+		v.Value(c.args)
+		v.Value(c.before)
 		t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })
 	}
 }

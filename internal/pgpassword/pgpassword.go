@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,7 +18,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/modules"
 )
 
 // Default is the method where nothing says which.
@@ -26,7 +26,7 @@ const Default = "md5"
 const scram = "SCRAM-SHA-256"
 
 // Encrypt gives a password the form in which the server keeps it, unless it has that already. The method is "md5" or true,
-// "scram-sha-256", or false for a password as it is.
+// "scram-sha-256", or false for a password as it is. Errors are Python's texts of a ValueError.
 func Encrypt(role, password string, method any) (string, error) {
 	switch {
 	case method == true || method == "md5":
@@ -44,7 +44,7 @@ func Encrypt(role, password string, method any) (string, error) {
 	case method == false || method == int64(0):
 		return password, nil
 	}
-	return "", &modules.PythonError{Type: "ValueError", Msg: "Unknown password algorithm: " + pytext.Str(method)}
+	return "", errors.New("Unknown password algorithm: " + pytext.Str(method))
 }
 
 // Verify tells whether what the server keeps is the password, which may have that form already.
@@ -131,7 +131,7 @@ func prepare(s string) (string, error) {
 	s = norm.NFKC.String(s)
 	for _, r := range s {
 		if unicode.IsControl(r) {
-			return "", &modules.PythonError{Type: "ValueError", Msg: "SASLprep: failed prohibited character check"}
+			return "", errors.New("SASLprep: failed prohibited character check")
 		}
 	}
 	return s, nil

@@ -97,7 +97,7 @@ func dbRemove(ctx context.Context, c *modules.Call) (any, error) {
 		"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "' AND pid <> pg_backend_pid();",
 		`DROP DATABASE "` + name + `";`,
 	} {
-		ret, err := given(c).psql(ctx, c, "-c", q)
+		ret, err := given(c).psql(ctx, c, "--command", q)
 		if err != nil {
 			return nil, err
 		}
@@ -287,7 +287,9 @@ func (p conn) languages(ctx context.Context, c *modules.Call) (map[string]any, e
 	return out, err
 }
 
-func languageList(ctx context.Context, c *modules.Call) (any, error) { return given(c).languages(ctx, c) }
+func languageList(ctx context.Context, c *modules.Call) (any, error) {
+	return given(c).languages(ctx, c)
+}
 
 func languageExists(ctx context.Context, c *modules.Call) (any, error) {
 	all, err := given(c).languages(ctx, c)

@@ -185,7 +185,7 @@ func retcode(ret map[string]any) int64 {
 
 // statement runs a statement and tells whether it went well.
 func (p conn) statement(ctx context.Context, c *modules.Call, sql string) (bool, error) {
-	ret, err := p.psql(ctx, c, "-c", sql)
+	ret, err := p.psql(ctx, c, "--command", sql)
 	return retcode(ret) == 0, err
 }
 
@@ -195,7 +195,7 @@ func (p conn) rows(ctx context.Context, c *modules.Call, query string, write boo
 	if write {
 		sql = "START TRANSACTION READ WRITE; " + sql + "; COMMIT TRANSACTION;"
 	}
-	ret, err := p.psql(ctx, c, "-v", "datestyle=ISO,MDY", "-c", sql)
+	ret, err := p.psql(ctx, c, "-v", "datestyle=ISO,MDY", "--command", sql)
 	if err != nil || retcode(ret) > 0 {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func version(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (p conn) version(ctx context.Context, c *modules.Call) (string, error) {
-	ret, err := p.psql(ctx, c, "-c", "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'", "-t")
+	ret, err := p.psql(ctx, c, "--command", "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'server_version'", "-t")
 	if err != nil {
 		return "", err
 	}

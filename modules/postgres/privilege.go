@@ -101,11 +101,11 @@ func fill(query, schema, name string) string {
 // wish is a call about privileges: who, on what, which.
 type wish struct {
 	object
-	known       bool
-	who, what   string
-	schema      string
-	which       string
-	list        []string
+	known     bool
+	who, what string
+	schema    string
+	which     string
+	list      []string
 }
 
 func wanted(c *modules.Call) (wish, error) {

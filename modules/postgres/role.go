@@ -109,11 +109,11 @@ func userExists(ctx context.Context, c *modules.Call) (any, error) {
 type word struct {
 	name string
 	// test is None, or whether the option is set.
-	test       any
-	cond       any // decides between the option and its contrary; nil is test
-	prefix     string
-	text       string
-	skip       bool
+	test   any
+	cond   any // decides between the option and its contrary; nil is test
+	prefix string
+	text   string
+	skip   bool
 }
 
 func (w word) add(to string) string {
@@ -158,7 +158,7 @@ func options(c *modules.Call, sql, name string, user bool, kind string, have map
 	if isText && password != "" {
 		p, err := pgpassword.Encrypt(name, strings.ReplaceAll(password, "'", "''"), encrypted)
 		if err != nil {
-			return "", err
+			return "", &modules.PythonError{Type: "ValueError", Msg: err.Error()}
 		}
 		escaped = "'" + p + "'"
 	}

@@ -46,6 +46,11 @@ func where(ctx context.Context, c *modules.Call, get func(name string) any) (p p
 	return p, err
 }
 
+// exception is one of redis-py's.
+func exception(kind, text string) error {
+	return &modules.PythonError{Type: "redis.exceptions." + kind, Msg: text}
+}
+
 // failure is redis-py's exception for an error of the server or of the connection.
 func failure(err error, address string) error {
 	var said redis.ServerError
@@ -69,7 +74,7 @@ func failure(err error, address string) error {
 		case "LOADING":
 			kind, text = "BusyLoadingError", rest
 		}
-		return &modules.PythonError{Type: kind, Msg: text}
+		return exception(kind, text)
 	}
 	var (
 		errno syscall.Errno
@@ -77,19 +82,26 @@ func failure(err error, address string) error {
 	)
 	switch {
 	case errors.As(err, &dns):
-		return &modules.PythonError{Type: "ConnectionError", Msg: "Error -2 connecting to " + address + ". Name or service not known."}
+		return exception("ConnectionError", "Error -2 connecting to "+address+". Name or service not known.")
 	case errors.As(err, &errno):
 		text, _ := modules.OSErrorText(errno)
 		_, text, _ = strings.Cut(text, "] ")
-		return &modules.PythonError{Type: "ConnectionError", Msg: fmt.Sprintf("Error %d connecting to %s. %s.", int(errno), address, text)}
+		return exception("ConnectionError", fmt.Sprintf("Error %d connecting to %s. %s.", int(errno), address, text))
 	}
-	return &modules.PythonError{Type: "ConnectionError", Msg: err.Error()}
+	return exception("ConnectionError", err.Error())
 }
 
 // unreachable tells whether an error is redis-py's ConnectionError, of which AuthenticationError is one.
 func unreachable(err error) bool {
 	var python *modules.PythonError
-	return errors.As(err, &python) && (python.Type == "ConnectionError" || python.Type == "AuthenticationError" || python.Type == "BusyLoadingError")
+	if !errors.As(err, &python) {
+		return false
+	}
+	switch strings.TrimPrefix(python.Type, "redis.exceptions.") {
+	case "ConnectionError", "AuthenticationError", "BusyLoadingError":
+		return true
+	}
+	return false
 }
 
 // dial connects to the database.
@@ -132,8 +144,7 @@ func word(v any) (string, error) {
 	case int64, int, uint64, float64:
 		return pytext.Str(v), nil
 	}
-	return "", &modules.PythonError{Type: "DataError",
-		Msg: "Invalid input of type: '" + modules.TypeName(v) + "'. Convert to a bytes, string, int or float first."}
+	return "", exception("DataError", "Invalid input of type: '"+modules.TypeName(v)+"'. Convert to a bytes, string, int or float first.")
 }
 
 // command sends a command to the database that get names.
@@ -300,7 +311,7 @@ func hmset(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	if len(args) == 1 {
-		return nil, &modules.PythonError{Type: "DataError", Msg: "'hmset' with 'mapping' of length 0"}
+		return nil, exception("DataError", "'hmset' with 'mapping' of length 0")
 	}
 	return ok(command(ctx, c, func(name string) any { return c.Keywords[name] }, []string{"HMSET"}, args...))
 }
