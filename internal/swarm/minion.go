@@ -1,0 +1,440 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+const (
+	// rememberJobs is how many job ids a stock minion knows again (minion_jid_queue_hwm).
+	rememberJobs = 100
+	// minWait and maxWait bound the random pause before another master is tried.
+	minWait, maxWait = 50 * time.Millisecond, time.Second
+	// connectTime is how long the publish connection may take.
+	connectTime = 20 * time.Second
+)
+
+// minion is one of the swarm.
+type minion struct {
+	s  *Swarm
+	id string
+
+	signing sync.Mutex // held while signing in
+
+	mu      sync.Mutex // guards the fields below
+	at      int        // index of the master in use
+	conn    transport.Requester
+	connAt  int
+	session *crypt.Key
+	aes     *crypt.Key
+	master  *crypt.PublicKey
+	port    int
+	begun   bool // the start event is fired
+	seen    []protocol.JID
+	running map[protocol.JID]map[string]any
+	done    map[protocol.JID]map[string]any // loads of the last jobs, for find_cached_job
+}
+
+// live keeps the minion connected until ctx ends.
+func (m *minion) live(ctx context.Context) {
+	defer m.close()
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	for first := true; ctx.Err() == nil; first = false {
+		if !first {
+			m.next(ctx)
+		}
+		select {
+		case m.s.slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		err := m.signIn(ctx, nil)
+		<-m.s.slots
+		if err == nil {
+			err = m.listen(ctx, &jobs)
+		}
+		if err != nil && ctx.Err() == nil {
+			m.s.o.Log.Debug("connection ended", "minion", m.id, "err", err)
+		}
+	}
+}
+
+// next takes the next master, after a pause.
+func (m *minion) next(ctx context.Context) {
+	m.mu.Lock()
+	m.at = (m.at + 1) % len(m.s.o.Masters)
+	m.mu.Unlock()
+	select {
+	case <-time.After(minWait + rand.N(maxWait-minWait)):
+	case <-ctx.Done():
+	}
+}
+
+// request sends bytes to the master in use.
+func (m *minion) request(ctx context.Context, body []byte) (any, error) {
+	m.mu.Lock()
+	conn := m.conn
+	if conn == nil || m.connAt != m.at {
+		if conn != nil {
+			go conn.Close()
+		}
+		addr := m.s.o.Masters[m.at].Request
+		var err error
+		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, ID: m.id}); err != nil {
+			m.mu.Unlock()
+			return nil, err
+		}
+		m.conn, m.connAt = conn, m.at
+	}
+	if !m.s.o.KeepConn {
+		m.conn = nil // it is used once
+	}
+	m.mu.Unlock()
+	if !m.s.o.KeepConn {
+		defer conn.Close()
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.s.o.RequestTime)
+	defer cancel()
+	b, err := conn.Request(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return payload.Unmarshal(b)
+}
+
+func (m *minion) close() {
+	m.mu.Lock()
+	conn := m.conn
+	m.conn = nil
+	m.mu.Unlock()
+	if conn != nil {
+		conn.Close()
+	}
+}
+
+var errRefused = errors.New("the master does not accept the key")
+
+// signIn signs in, unless another goroutine did since the session that is not good any more.
+func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
+	m.signing.Lock()
+	defer m.signing.Unlock()
+	m.mu.Lock()
+	fresh := bad != nil && m.session != nil && !m.session.Equal(bad)
+	in := protocol.Signin{ID: m.id, Key: m.s.o.Key, MasterKey: m.master}
+	m.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	e, err := in.Request()
+	if err != nil {
+		return err
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	v, err := m.request(ctx, b)
+	var res protocol.SigninResult
+	if err == nil {
+		res, err = in.Reply(v)
+	}
+	if err != nil {
+		m.s.count(&m.s.failed, 1)
+		return fmt.Errorf("cannot sign in: %w", err)
+	}
+	if res.Status != protocol.Accepted {
+		m.s.count(&m.s.refused, 1)
+		return fmt.Errorf("%w: %v", errRefused, res.Status)
+	}
+	m.mu.Lock()
+	m.session, m.aes, m.master, m.port = res.Session, res.AES, m.s.known(res.MasterKey), res.PublishPort
+	m.mu.Unlock()
+	m.s.count(&m.s.signIns, 1)
+	return nil
+}
+
+// call sends an encrypted request, signing in anew when the session is over.
+func (m *minion) call(ctx context.Context, load map[string]any) (any, error) {
+	for try := 0; ; try++ {
+		m.mu.Lock()
+		session := m.session
+		m.mu.Unlock()
+		r := protocol.Requester{ID: m.id, Session: session, Token: m.s.token}
+		e, nonce, err := r.Pack(load, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		b, err := e.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		v, err := m.request(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		out, err := r.OpenReply(v, nonce)
+		if !errors.Is(err, protocol.ErrReauth) || try == 2 {
+			return out, err
+		}
+		if err := m.signIn(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// publishAddr is where the master in use publishes.
+func (m *minion) publishAddr() (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.s.o.Masters[m.at]
+	if a.Publish != "" {
+		return a.Publish, nil
+	}
+	host, _, err := net.SplitHostPort(a.Request)
+	return net.JoinHostPort(host, strconv.Itoa(m.port)), err
+}
+
+// listen subscribes and does jobs until the connection breaks.
+func (m *minion) listen(ctx context.Context, jobs *sync.WaitGroup) error {
+	addr, err := m.publishAddr()
+	if err != nil {
+		return err
+	}
+	states := make(chan bool, 4)
+	o := transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, ID: m.id, OnState: func(s transport.State) {
+		select {
+		case states <- s.Connected:
+		default:
+		}
+	}}
+	if m.s.o.Presence {
+		o.Presence = m.presence
+	}
+	sub, err := m.s.o.Dialer.Subscribe(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	timer := time.NewTimer(connectTime)
+	select {
+	case up := <-states:
+		timer.Stop()
+		if !up {
+			return errors.New("cannot subscribe")
+		}
+	case <-timer.C:
+		return errors.New("cannot subscribe in time")
+	case <-ctx.Done():
+		timer.Stop()
+		return ctx.Err()
+	}
+	m.s.count(&m.s.ready, 1)
+	defer m.s.count(&m.s.ready, -1)
+	m.start(ctx)
+	for {
+		select {
+		case msg, ok := <-sub.Messages():
+			if !ok {
+				return errors.New("subscription ended")
+			}
+			m.published(ctx, msg, jobs)
+		case up := <-states:
+			if !up {
+				return errors.New("publish connection broke")
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (m *minion) presence() ([]byte, error) {
+	m.mu.Lock()
+	aes := m.aes
+	m.mu.Unlock()
+	e, err := protocol.SealPresence(m.id, m.s.token, aes)
+	if err != nil {
+		return nil, err
+	}
+	return e.Marshal()
+}
+
+// start does what stock minions do when they are connected for the first time.
+func (m *minion) start(ctx context.Context) {
+	m.mu.Lock()
+	first := !m.begun
+	m.begun = true
+	m.mu.Unlock()
+	if !first {
+		return
+	}
+	var err error
+	if m.s.o.Pillar {
+		err = m.pillar(ctx)
+	}
+	if m.s.o.StartEvent {
+		_, e := m.call(ctx, map[string]any{"cmd": "_minion_event", "tag": "salt/minion/" + m.id + "/start", "pretag": nil,
+			"data": "Minion " + m.id + " started"})
+		err = errors.Join(err, e)
+	}
+	if err != nil && ctx.Err() == nil {
+		m.s.o.Log.Debug("request at the start failed", "minion", m.id, "err", err)
+	}
+}
+
+// pillar asks for the pillar, and opens the answer.
+func (m *minion) pillar(ctx context.Context) error {
+	grains := map[string]any{"id": m.id, "os": "Swarm"}
+	maps.Copy(grains, m.s.o.Grains)
+	m.mu.Lock()
+	session, master := m.session, m.master
+	m.mu.Unlock()
+	r := protocol.Requester{ID: m.id, Session: session, Token: m.s.token}
+	e, nonce, err := r.Pack(map[string]any{"cmd": "_pillar", "ver": "2", "grains": grains, "saltenv": nil, "pillarenv": nil}, time.Now())
+	if err != nil {
+		return err
+	}
+	b, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	v, err := m.request(ctx, b)
+	if err != nil {
+		return err
+	}
+	_, err = protocol.OpenPillar(v, m.s.o.Key, master, "", "", nonce)
+	return err
+}
+
+// published takes a message of the publish channel.
+func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup) {
+	m.mu.Lock()
+	aes, master := m.aes, m.master
+	m.mu.Unlock()
+	job, err := m.s.open(msg, aes, master)
+	if errors.Is(err, protocol.ErrReauth) {
+		if err = m.signIn(ctx, nil); err == nil {
+			m.mu.Lock()
+			aes, master = m.aes, m.master
+			m.mu.Unlock()
+			job, err = m.s.open(msg, aes, master)
+		}
+	}
+	var j protocol.Job
+	if err == nil {
+		j, err = protocol.ParseJob(job)
+	}
+	if err != nil {
+		m.s.o.Log.Warn("published message is dropped", "minion", m.id, "err", err)
+		return
+	}
+	if !m.meant(j) {
+		return
+	}
+	if !m.take(j) {
+		m.s.count(&m.s.repeated, 1)
+		return
+	}
+	m.s.count(&m.s.jobs, 1)
+	jobs.Go(func() { m.do(ctx, j) })
+}
+
+func (m *minion) meant(j protocol.Job) bool {
+	if list, ok := j.Tgt.([]any); ok && j.TgtType == "list" {
+		return slices.Contains(list, any(m.id))
+	}
+	if j.TgtType == "glob" && j.Tgt == "*" {
+		return true
+	}
+	ok, err := target.Match(j.TgtType, j.Tgt, j.Delimiter, target.Subject{ID: m.id, Grains: func() map[string]any { return m.s.o.Grains }})
+	return ok && err == nil
+}
+
+// take says whether a job is new, and remembers it as stock minions do.
+func (m *minion) take(j protocol.Job) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.seen, j.JID) {
+		return false
+	}
+	if m.seen = append(m.seen, j.JID); len(m.seen) > rememberJobs {
+		delete(m.done, m.seen[0])
+		m.seen = m.seen[1:]
+	}
+	if m.running == nil {
+		m.running = make(map[protocol.JID]map[string]any)
+		m.done = make(map[protocol.JID]map[string]any)
+	}
+	m.running[j.JID] = map[string]any{"jid": string(j.JID), "fun": j.FunValue(), "arg": j.ArgValue(), "tgt": j.Tgt, "tgt_type": j.TgtType, "pid": int64(1)}
+	return true
+}
+
+// do answers a job and returns the answer until a master has acknowledged it.
+func (m *minion) do(ctx context.Context, j protocol.Job) {
+	internal := j.Fun[0] == "saltutil.find_job" || j.Fun[0] == "saltutil.find_cached_job"
+	var ret any
+	if internal {
+		ret = m.find(j)
+	} else {
+		ret = m.s.o.Do(ctx, m.id, j)
+	}
+	load := protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: int64(0), Success: true, Metadata: j.Metadata}.Load()
+	m.mu.Lock()
+	if !internal {
+		m.done[j.JID] = load
+	}
+	delete(m.running, j.JID)
+	m.mu.Unlock()
+	for ctx.Err() == nil {
+		_, err := m.call(ctx, load)
+		if err == nil {
+			m.s.count(&m.s.returns, 1)
+			return
+		}
+		m.s.count(&m.s.retries, 1)
+		m.s.o.Log.Debug("return failed", "minion", m.id, "jid", j.JID, "err", err)
+		if internal {
+			return // whoever asked asks again
+		}
+		select {
+		case <-time.After(minWait + rand.N(maxWait-minWait)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// find answers saltutil.find_job and find_cached_job.
+func (m *minion) find(j protocol.Job) any {
+	var jid protocol.JID
+	if len(j.Args) > 0 && len(j.Args[0]) > 0 {
+		s, _ := payload.Text(j.Args[0][0])
+		jid = protocol.JID(s)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j.Fun[0] == "saltutil.find_job" {
+		if job := m.running[jid]; job != nil {
+			return job
+		}
+		return map[string]any{}
+	}
+	if load := m.done[jid]; load != nil {
+		return load
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+// Package swarm is thousands of minions in one process, for load tests of masters: each signs in, subscribes, does jobs and returns
+// them on connections of its own, as the protocol wants it and as stock masters expect it, but runs nothing. They share one key pair, and
+// what is published is decrypted once for all of them, so that the machine is left to the master that is measured.
+package swarm
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Addr is where a master listens. An empty Publish is the port that the master names when a minion signs in.
+type Addr struct {
+	Request, Publish string
+}
+
+// Options of a Swarm. Masters, Dialer and Minions are needed.
+type Options struct {
+	// Masters are tried in turn, each minion beginning with another one.
+	Masters []Addr
+	// Dialer is zeromq or tcp. Presence sends tcp's presence frames.
+	Dialer   transport.Dialer
+	Presence bool
+	// Minions is how many, Prefix what their ids begin with ("swarm-" if empty).
+	Minions int
+	Prefix  string
+	// Key is the key of all of them; nil makes one.
+	Key *crypt.PrivateKey
+	// Parallel is how many sign in at the same time; 0 is all at once.
+	Parallel int
+	// KeepConn keeps the request connection of each open. Stock minions open one for each request.
+	KeepConn bool
+	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
+	Pillar, StartEvent bool
+	// Grains are what the pillar is asked with.
+	Grains map[string]any
+	// Do makes the answer to a job; nil is Answer.
+	Do func(ctx context.Context, id string, j protocol.Job) any
+	// RequestTime is how long an answer of a master is awaited before the next one is tried; 0 means 20 s.
+	RequestTime time.Duration
+	// Log gets what goes wrong; nil is silent.
+	Log *slog.Logger
+}
+
+// Stats are counters of a swarm.
+type Stats struct {
+	// Ready is how many minions are subscribed now; SignIns, Refused and Failed count sign-ins.
+	Ready, SignIns, Refused, Failed int64
+	// Jobs is how many were begun, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
+	// many attempts to return failed.
+	Jobs, Repeated, Returns, Retries int64
+}
+
+// Swarm is a number of minions.
+type Swarm struct {
+	o     Options
+	token []byte
+	slots chan struct{}
+
+	ready, signIns, refused, failed, jobs, repeated, returns, retries atomic.Int64
+
+	mu       sync.Mutex // guards the fields below
+	changed  chan struct{}
+	opened   map[[32]byte]map[string]any
+	openedOf *crypt.Key
+	masters  map[string]*crypt.PublicKey // parsed keys by their text
+}
+
+// New makes a swarm; Run sets it off.
+func New(o Options) (*Swarm, error) {
+	if len(o.Masters) == 0 || o.Dialer == nil || o.Minions <= 0 {
+		return nil, errors.New("cannot make swarm: it needs Masters, Dialer and Minions")
+	}
+	if o.Prefix == "" {
+		o.Prefix = "swarm-"
+	}
+	if o.Do == nil {
+		o.Do = Answer
+	}
+	if o.RequestTime == 0 {
+		o.RequestTime = 20 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = o.Minions
+	}
+	if o.Key == nil {
+		key, err := crypt.GenerateKey(2048)
+		if err != nil {
+			return nil, err
+		}
+		o.Key = key
+	}
+	s := &Swarm{o: o, slots: make(chan struct{}, o.Parallel), changed: make(chan struct{}), opened: make(map[[32]byte]map[string]any)}
+	var err error
+	s.token, err = protocol.RequestToken(o.Key)
+	return s, err
+}
+
+// ID is the id of the i-th minion.
+func (s *Swarm) ID(i int) string { return fmt.Sprintf("%s%05d", s.o.Prefix, i) }
+
+// PublicKey is the key of all minions as PEM text.
+func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
+
+// Run lets the minions live until ctx ends.
+func (s *Swarm) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for i := range s.o.Minions {
+		m := &minion{s: s, id: s.ID(i), at: i % len(s.o.Masters)}
+		wg.Go(func() { m.live(ctx) })
+	}
+	wg.Wait()
+}
+
+// Stats are the counters now.
+func (s *Swarm) Stats() Stats {
+	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load()}
+}
+
+// Wait waits until a condition on the counters holds.
+func (s *Swarm) Wait(ctx context.Context, holds func(Stats) bool) error {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		if holds(s.Stats()) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %+v", ctx.Err(), s.Stats())
+		}
+	}
+}
+
+// count adds to a counter and wakes those who wait.
+func (s *Swarm) count(c *atomic.Int64, by int64) {
+	c.Add(by)
+	s.mu.Lock()
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// maxOpened is how many published messages are remembered.
+const maxOpened = 256
+
+// open opens a published message, once for all minions.
+func (s *Swarm) open(msg []byte, aes *crypt.Key, master *crypt.PublicKey) (map[string]any, error) {
+	sum := sha256.Sum256(msg)
+	s.mu.Lock()
+	job, ok := s.opened[sum]
+	ok = ok && s.openedOf.Equal(aes)
+	s.mu.Unlock()
+	if ok {
+		return job, nil
+	}
+	e, err := protocol.ParseEnvelope(msg, payload.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if job, err = protocol.OpenPublish(e, aes, master, e.Sig != nil); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.opened) >= maxOpened || !s.openedOf.Equal(aes) {
+		clear(s.opened)
+		s.openedOf = aes
+	}
+	s.opened[sum] = job
+	return job, nil
+}
+
+// known returns the one copy of a master's key, so that ten thousand minions do not keep one each.
+func (s *Swarm) known(key *crypt.PublicKey) *crypt.PublicKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.masters == nil {
+		s.masters = make(map[string]*crypt.PublicKey)
+	}
+	if k := s.masters[key.Text()]; k != nil {
+		return k
+	}
+	s.masters[key.Text()] = key
+	return key
+}
+
+// Answer is what minions without a Do answer: to test.ping, test.echo and test.version as Salt does, to "swarm.text" with so many
+// bytes, and true to everything else.
+func Answer(_ context.Context, _ string, j protocol.Job) any {
+	arg := func() any {
+		if len(j.Args) > 0 && len(j.Args[0]) > 0 {
+			return j.Args[0][0]
+		}
+		return nil
+	}
+	switch j.Fun[0] {
+	case "test.echo":
+		return arg()
+	case "test.version":
+		return "3007.10"
+	case "swarm.text":
+		n, _ := payload.Int(arg())
+		return text(int(max(0, min(n, 64<<20))))
+	}
+	return true
+}
+
+var texts sync.Map // by length: one text for all minions
+
+func text(n int) string {
+	if s, ok := texts.Load(n); ok {
+		return s.(string)
+	}
+	s := strings.Repeat("0123456789abcdef", n/16+1)[:n]
+	texts.Store(n, s)
+	return s
+}
