@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pathpick"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -168,8 +169,8 @@ func cacheDir(ctx context.Context, c *modules.Call) (any, error) {
 		if !strings.HasPrefix(name, dir) || strings.TrimSpace(name) == "" {
 			continue
 		}
-		if ok, err := wanted(name, c.Value("include_pat"), c.Value("exclude_pat")); err != nil {
-			return nil, err
+		if ok, err := pathpick.Wanted(name, c.Value("include_pat"), c.Value("exclude_pat")); err != nil {
+			return nil, modules.Errorf("%v", err)
 		} else if !ok {
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -257,42 +256,4 @@ func unpack(data []byte) (out []byte, broken string, err error) {
 		return nil, "", modules.Errorf("cannot receive a piece of more than %d bytes", maxChunk)
 	}
 	return out, "", nil
-}
-
-// wanted applies include and exclude patterns to a name (salt/utils/stringutils.py: check_include_exclude).
-func wanted(name string, include, exclude any) (bool, error) {
-	in, ex := true, false
-	var err error
-	if pytext.Truth(include) {
-		if in, err = matchesAny(name, include); err != nil {
-			return false, err
-		}
-	}
-	if pytext.Truth(exclude) {
-		ex, err = matchesAny(name, exclude)
-	}
-	return in && !ex, err
-}
-
-func matchesAny(name string, patterns any) (bool, error) {
-	list, ok := patterns.([]any)
-	if !ok {
-		list = []any{patterns}
-	}
-	for _, p := range list {
-		text := pytext.Str(p)
-		re, isRegex := strings.CutPrefix(text, "E@")
-		if !isRegex {
-			if fnmatch.Match(text, name) {
-				return true, nil
-			}
-			continue
-		}
-		if ok, err := pyre.Search(re, name); err != nil {
-			return false, modules.Errorf("cannot use the pattern %q: %v", re, err)
-		} else if ok {
-			return true, nil
-		}
-	}
-	return false, nil
 }

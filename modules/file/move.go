@@ -243,18 +243,18 @@ func (h *host) copyFile(src, dst string, all bool) error {
 	if all && h.isDir(dst) {
 		dst = posixpath.Join(dst, posixpath.Base(src))
 	}
+	a, err := os.Stat(h.Path(src))
+	if err != nil {
+		return h.named(err, src)
+	}
+	if !a.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return fmt.Errorf("cannot copy %q: not a regular file", src)
+	}
 	from, err := os.Open(h.Path(src))
 	if err != nil {
 		return h.named(err, src)
 	}
 	defer from.Close()
-	a, err := from.Stat()
-	if err != nil {
-		return err
-	}
-	if !a.Mode().IsRegular() {
-		return fmt.Errorf("cannot copy %q: not a regular file", src)
-	}
 	if b, err := os.Stat(h.Path(dst)); err == nil && os.SameFile(a, b) {
 		return fmt.Errorf("%s and %s are the same file", pytext.Repr(src), pytext.Repr(dst))
 	}

@@ -18,7 +18,10 @@ func init() { states.Register(Module) }
 
 // Module is "file". Its functions are declared beside their bodies.
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
-	accumulatedDef, appendDef, blockreplaceDef, commentDef, existsDef, keyvalueDef, lineDef, managedDef, missingDef, prependDef, replaceDef, uncommentDef,
+	absentDef, cachedDef, copyDef, directoryDef, existsDef, hardlinkDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef,
+	recurseDef, renameDef, shortcutDef, symlinkDef, touchDef,
+	// Edits of files.
+	accumulatedDef, appendDef, blockreplaceDef, commentDef, keyvalueDef, lineDef, prependDef, replaceDef, uncommentDef,
 }}
 
 // job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.
