@@ -18,10 +18,9 @@ func init() { states.Register(Module) }
 
 // Module is "file". Its functions are declared beside their bodies.
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
-	absentDef, cachedDef, copyDef, directoryDef, existsDef, hardlinkDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef,
-	recurseDef, renameDef, shortcutDef, symlinkDef, touchDef,
-	// Edits of files.
-	accumulatedDef, appendDef, blockreplaceDef, commentDef, keyvalueDef, lineDef, prependDef, replaceDef, uncommentDef,
+	absentDef, accumulatedDef, appendDef, blockreplaceDef, cachedDef, commentDef, copyDef, directoryDef, existsDef, hardlinkDef,
+	keyvalueDef, lineDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef, prependDef, recurseDef, renameDef,
+	replaceDef, shortcutDef, symlinkDef, touchDef, uncommentDef,
 }}
 
 // job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.
