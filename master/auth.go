@@ -98,6 +98,7 @@ func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (m
 	log.Debug("minion signed in", "auto", v.Auto)
 	m.presence.saw(r.ID, time.Now())
 	m.authEvent(r, "accept", true)
+	m.orders.contact(r.ID)
 	return reply, nil
 }
 

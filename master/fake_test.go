@@ -125,9 +125,10 @@ type minion struct {
 	jobs []protocol.Job
 
 	// run answers a job; nil returns true for everything. An errSilent keeps quiet.
-	run func(j protocol.Job) (any, error)
-	sub transport.Subscriber
-	wg  sync.WaitGroup
+	run  func(j protocol.Job) (any, error)
+	code int // retcode of what run answers
+	sub  transport.Subscriber
+	wg   sync.WaitGroup
 }
 
 var errSilent = errors.New("no return")
@@ -331,7 +332,7 @@ func (m *minion) published(msg []byte) {
 			return
 		}
 	}
-	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: 0, Success: true}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
+	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: m.code, Success: m.code == 0}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
 		m.t.Errorf("%s: return: %v", m.id, err)
 	}
 }

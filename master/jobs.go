@@ -292,6 +292,21 @@ const (
 	NoReturn
 	// Missing: the target names an id that the master does not know.
 	Missing
+
+	// Queued: the order waits for the minion. This and what follows are of orders only.
+	Queued
+	// Underway: it was sent, and the minion has not returned yet.
+	Underway
+	// Undeliverable: its time to live or deadline ended before the minion came. It never ran and never will.
+	Undeliverable
+	// TimedOut: its deadline passed before the minion returned. StillRunning says whether the minion was at it.
+	TimedOut
+	// Cancelled: Cancel ended it.
+	Cancelled
+	// Lost: it was sent, and nobody can find out whether it ran.
+	Lost
+	// Refused: a policy, of the minion or of this program, did not allow it.
+	Refused
 )
 
 // String is a word for people.
@@ -301,8 +316,22 @@ func (s Status) String() string {
 		return "returned"
 	case NoReturn:
 		return "no return"
+	case Missing:
+		return "missing"
+	case Queued:
+		return "queued"
+	case Underway:
+		return "underway"
+	case Undeliverable:
+		return "undeliverable"
+	case TimedOut:
+		return "timed out"
+	case Cancelled:
+		return "cancelled"
+	case Refused:
+		return "refused"
 	}
-	return "missing"
+	return "lost"
 }
 
 // Result is what became of a job on one minion. The fields below Status are set when it returned.
@@ -317,6 +346,10 @@ type Result struct {
 	Out string
 	// Load is the whole return. It is shared and must not be changed.
 	Load map[string]any
+	// StillRunning says of an order that timed out or was cancelled that the minion was still at it when last asked.
+	StillRunning bool
+	// Reason says in words why an order did not return.
+	Reason string
 }
 
 func resultOf(id string, load map[string]any) Result {

@@ -46,6 +46,8 @@ type Master struct {
 	keys     *keys.Store
 	events   *events.Bus
 	store    store.Store
+	orders   *dispatcher   // nil when the store keeps no orders
+	minions  store.Minions // nil when the store keeps no minions
 	cache    *cache.Cache
 	files    *fileserver.Server
 	roots    *pillar.Roots // nil without pillar files
@@ -104,6 +106,10 @@ func New(o Options) (*Master, error) {
 		m.closeRooms()
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
+	if q, ok := store.QueueOf(m.store); ok {
+		m.orders = newDispatcher(m, q)
+	}
+	m.minions, _ = store.MinionsOf(m.store)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
 }
@@ -229,8 +235,18 @@ func (m *Master) Serve(ctx context.Context) error {
 	m.serving.Store(true)
 	close(m.ready)
 	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(), "request", m.RequestAddr().String())
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	delivered := make(chan struct{})
+	go func() {
+		defer close(delivered)
+		if m.orders != nil {
+			m.orders.run(ctx)
+		}
+	}()
 	m.maintain(ctx)
 	m.serving.Store(false)
+	<-delivered
 	m.log.Info("master ends")
 	return m.stop()
 }

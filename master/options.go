@@ -102,6 +102,12 @@ type Options struct {
 
 	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
 	Shared *Shared
+	// OrderTTL is how long an order waits for its minions where it does not say so itself; 0 means DefaultTTL, below 0 for ever.
+	OrderTTL time.Duration
+	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an hour.
+	LostAfter time.Duration
+	// Authorize is asked for every minion of an order, before the order is stored; an error refuses it for this minion.
+	Authorize func(ctx context.Context, o Order, id string) error
 
 	// Files is served as environment "base".
 	Files fs.FS
@@ -208,6 +214,8 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.AuthRate, 200)
 	setDefault(&o.AuthBurst, 2000)
 	setDefault(&o.KeepJobs, 24*time.Hour)
+	setDefault(&o.OrderTTL, DefaultTTL)
+	setDefault(&o.LostAfter, time.Hour)
 	setDefault(&o.HashType, "sha256")
 	setDefault(&o.FileRecvMaxSize, 100<<20)
 	setDefault(&o.FileRecvQuota, 1<<30)

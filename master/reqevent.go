@@ -29,7 +29,7 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 			return nil, nil
 		}
 		// The whole load is the data: listeners find the payload under "data".
-		m.minionEvent(v.ID(), tag, load)
+		m.minionEvent(ctx, v.ID(), tag, load)
 		return nil, nil
 	}
 	if len(list) > maxEvents {
@@ -50,18 +50,21 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		if !ok {
 			data = map[string]any{"data": event["data"]}
 		}
-		m.minionEvent(v.ID(), tag, data)
+		m.minionEvent(ctx, v.ID(), tag, data)
 		if hasPretag && pretag != "" {
-			m.minionEvent(v.ID(), pretag+"/"+tag, maps.Clone(data))
+			m.minionEvent(ctx, v.ID(), pretag+"/"+tag, maps.Clone(data))
 		}
 	}
 	return nil, nil
 }
 
-func (m *Master) minionEvent(id, tag string, data map[string]any) {
+func (m *Master) minionEvent(ctx context.Context, id, tag string, data map[string]any) {
 	if why := m.tagRefused(id, tag); why != "" {
 		m.log.Warn("event of minion refused", "minion", id, "tag", brief(tag), "err", why)
 		return
+	}
+	if tag == "salt/minion/"+id+"/start" {
+		m.minionStarted(ctx, id)
 	}
 	m.events.Publish(tag, data)
 }
@@ -75,6 +78,10 @@ func (m *Master) tagRefused(id, tag string) string {
 	switch parts[0] {
 	case "key", "cluster", "syndic", "fileserver":
 		return "tag is reserved"
+	case "brine":
+		if len(parts) > 1 && parts[1] == "order" {
+			return "tag is reserved"
+		}
 	case "minion":
 		if len(parts) > 1 && parts[1] == "refresh" {
 			return "tag is reserved"

@@ -32,7 +32,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 			return nil, errors.Join(errDrop, err)
 		}
 	case protocol.JIDNoCache:
-		m.returned(jid, v.ID(), load)
+		m.returned(ctx, jid, v.ID(), load)
 		if m.shared != nil {
 			err = m.shared.tellReturned(ctx, jid, v.ID(), load)
 		}
@@ -62,7 +62,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Debug("return came again", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
-	m.returned(jid, v.ID(), load)
+	m.returned(ctx, jid, v.ID(), load)
 	return nil, nil
 }
 
@@ -114,12 +114,15 @@ func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) error 
 }
 
 // returned tells the bus and whoever waits for the job.
-func (m *Master) returned(jid, id string, load map[string]any) {
+func (m *Master) returned(ctx context.Context, jid, id string, load map[string]any) {
 	m.events.Publish("salt/job/"+jid+"/ret/"+id, load)
 	m.stateErrors(jid, id, load)
 	if r := m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
+	} else if m.orders != nil && jid != string(protocol.JIDNoCache) && !m.noCache(jid) {
+		m.orders.returned(ctx, jid, id, load)
 	}
+	m.orders.heard(id, load)
 }
 
 // stateErrors fires an event per failed state of a state run (salt/utils/event.py, fire_ret_load).

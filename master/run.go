@@ -15,9 +15,9 @@ import (
 type Run struct {
 	Published
 
-	m               *Master
-	timeout, gather time.Duration
-	news            chan struct{} // has one element when there is something to see
+	m                 *Master
+	timeout, patience time.Duration
+	news              chan struct{} // has one element when there is something to see
 
 	mu       sync.Mutex // guards the fields below
 	queue    []Result   // arrived, not yet read
@@ -73,7 +73,7 @@ func (m *Master) Run(ctx context.Context, j Job) (map[string]Result, error) {
 func (m *Master) newRun(timeout, gather time.Duration) *Run {
 	setDefault(&timeout, m.opts.Timeout)
 	setDefault(&gather, m.opts.GatherTimeout)
-	return &Run{m: m, timeout: timeout, gather: gather, news: make(chan struct{}, 1), returned: make(map[string]struct{})}
+	return &Run{m: m, timeout: timeout, patience: gather, news: make(chan struct{}, 1), returned: make(map[string]struct{})}
 }
 
 // begin is called before the job is sent.
@@ -149,6 +149,24 @@ func (r *Run) Next(ctx context.Context) (Result, error) {
 	}
 }
 
+// gather waits until all have returned or ctx ends, and gives what came.
+func (r *Run) gather(ctx context.Context) []Result {
+	for {
+		r.mu.Lock()
+		queue, all := r.queue, len(r.pending) == 0
+		r.mu.Unlock()
+		if all || ctx.Err() != nil {
+			return queue
+		}
+		select {
+		case <-r.news:
+		case <-r.m.ended:
+			return queue
+		case <-ctx.Done():
+		}
+	}
+}
+
 // step returns a result, the end, or how long to wait; a wait of 0 asks for a poll.
 func (r *Run) step(now time.Time) (*Result, time.Duration, error) {
 	r.mu.Lock()
@@ -210,7 +228,7 @@ func (r *Run) ask(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	poll := r.m.newRun(r.gather, r.gather)
+	poll := r.m.newRun(r.patience, r.patience)
 	_, err := r.m.publish(ctx, publication{fun: "saltutil.find_job", arg: []any{r.JID}, tgt: ids, tgtType: "list",
 		internal: true, wait: poll})
 	if err != nil && !isNoMinions(err) {
@@ -222,7 +240,7 @@ func (r *Run) ask(ctx context.Context) error {
 		r.finish() // their keys were deleted meanwhile
 		return nil
 	}
-	r.poll, r.pollEnd, r.running = poll, time.Now().Add(r.gather), false
+	r.poll, r.pollEnd, r.running = poll, time.Now().Add(r.patience), false
 	return nil
 }
 

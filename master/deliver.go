@@ -1,0 +1,500 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+const (
+	// orderPoll is how often the store is looked at for what nobody here was told of.
+	orderPoll = 2 * time.Second
+	// orderResume is how often all that waits is looked at.
+	orderResume = 30 * time.Second
+	// proofLife is how long an answer proves that a minion hears what is published. The connection may break any time; but then a
+	// job is lost to sight only, never run twice.
+	proofLife = 30 * time.Second
+	// knockFirst and knockLast bound the pause between questions to a minion that does not answer.
+	knockFirst, knockLast = 250 * time.Millisecond, 5 * time.Minute
+	// maxKnock is how many minions one question is for.
+	maxKnock = 500
+	// sendWorkers is how many minions' queues are looked at in parallel.
+	sendWorkers = 32
+	// maxDeliveries bounds the minions of one order.
+	maxDeliveries = 1 << 20
+	// maxProofs bounds the remembered proofs, at 60 bytes each.
+	maxProofs = 100_000
+)
+
+// knockMark is the metadata of a question whether somebody listens. Minions send it back, which tells masters that share a store that
+// there may be something to deliver.
+const knockMark = "knock"
+
+// dispatcher delivers orders. A delivery is sent only when its minion has just proved, by an answer to something published, that it
+// hears: what is published to nobody would be gone.
+type dispatcher struct {
+	m     *Master
+	q     store.Queue
+	owner string // who this master is in the store
+	wake  chan struct{}
+	jobs  sync.WaitGroup // recoveries under way
+
+	mu       sync.Mutex // guards the fields below
+	targets  map[string]*knock
+	ready    map[string]struct{}
+	proofs   map[string]time.Time
+	asked    map[string]struct{}        // minions whose queue is to be looked up
+	watchers map[string][]chan struct{} // by job id
+	look     time.Time                  // when to look for what is due at the latest
+	draining bool
+}
+
+// knock is a minion for which something waits.
+type knock struct {
+	next time.Time
+	wait time.Duration
+}
+
+func newDispatcher(m *Master, q store.Queue) *dispatcher {
+	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), targets: make(map[string]*knock),
+		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), asked: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
+}
+
+func (d *dispatcher) signal() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (d *dispatcher) isDraining() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.draining
+}
+
+// watch returns a channel that is closed at the next change of a job's deliveries.
+func (d *dispatcher) watch(jid string) <-chan struct{} {
+	c := make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watchers[jid] = append(d.watchers[jid], c)
+	return c
+}
+
+func (d *dispatcher) changed(jid string) {
+	d.mu.Lock()
+	list := d.watchers[jid]
+	delete(d.watchers, jid)
+	d.mu.Unlock()
+	for _, c := range list {
+		close(c)
+	}
+}
+
+// due has the store looked at by a time, when a delivery is due.
+func (d *dispatcher) due(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at.Before(d.look) {
+		d.look = at
+		d.signal()
+	}
+}
+
+// expect notes that something waits for minions.
+func (d *dispatcher) expect(ids ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for _, id := range ids {
+		d.expectOne(id, now)
+	}
+	d.signal()
+}
+
+// expectOne is expect for one; callers hold mu.
+func (d *dispatcher) expectOne(id string, now time.Time) {
+	if now.Sub(d.proofs[id]) < proofLife {
+		d.ready[id] = struct{}{}
+		return
+	}
+	d.targets[id] = &knock{next: now, wait: knockFirst}
+}
+
+// contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is not known yet.
+func (d *dispatcher) contact(id string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.proofs, id)
+	d.asked[id] = struct{}{}
+	d.signal()
+}
+
+// heard notes an answer to something that was published.
+func (d *dispatcher) heard(id string, load map[string]any) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.proofs) >= maxProofs {
+		clear(d.proofs)
+	}
+	d.proofs[id] = time.Now()
+	meta, _ := payload.Map(load["metadata"])
+	_, waits := d.targets[id]
+	if waits || meta["brine"] == knockMark {
+		delete(d.targets, id)
+		d.ready[id] = struct{}{}
+		d.signal()
+	}
+}
+
+// run delivers until ctx ends.
+func (d *dispatcher) run(ctx context.Context) {
+	defer d.jobs.Wait()
+	d.failed(ctx, "cannot read orders", d.resume(ctx))
+	again := time.NewTicker(orderResume)
+	defer again.Stop()
+	for {
+		next := d.turn(ctx, time.Now())
+		timer := time.NewTimer(next)
+		select {
+		case <-d.wake:
+		case <-timer.C:
+		case <-again.C:
+			d.failed(ctx, "cannot read orders", d.resume(ctx))
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// resume finds what waits and nobody here knows of: since the last master ended, or another one took it and died.
+func (d *dispatcher) resume(ctx context.Context) error {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: maxDeliveries})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	busy := make(map[string]struct{})
+	for _, x := range list {
+		if x.State == store.Sent && !x.Parallel {
+			busy[x.Minion] = struct{}{}
+		}
+	}
+	for _, x := range list {
+		_, known := d.targets[x.Minion]
+		if _, waits := busy[x.Minion]; x.State == store.Waiting && !known && (!waits || x.Parallel) {
+			d.expectOne(x.Minion, time.Now())
+		}
+	}
+	return err
+}
+
+// turn looks up, sends and knocks, and says how long nothing more is to be done.
+func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
+	d.mu.Lock()
+	asked := slices.Collect(maps.Keys(d.asked))
+	clear(d.asked)
+	look := !now.Before(d.look)
+	if look {
+		d.look = now.Add(orderPoll)
+	}
+	d.mu.Unlock()
+	if look {
+		d.scan(ctx)
+	}
+	d.each(asked, func(id string) {
+		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
+		d.failed(ctx, "cannot look for orders", err)
+		if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
+			d.expect(id)
+		}
+		d.review(ctx, list)
+	})
+	d.mu.Lock()
+	ready := slices.Collect(maps.Keys(d.ready))
+	clear(d.ready)
+	for _, id := range ready {
+		delete(d.targets, id)
+	}
+	draining := d.draining
+	d.mu.Unlock()
+	if draining {
+		return orderPoll
+	}
+	d.send(ctx, ready)
+	next := d.knock(ctx, now)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(0, min(next, d.look.Sub(now)))
+}
+
+// each runs f for every id, some at a time.
+func (d *dispatcher) each(ids []string, f func(id string)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, sendWorkers)
+	for _, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			f(id)
+		})
+	}
+	wg.Wait()
+}
+
+func (d *dispatcher) failed(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		d.m.log.Error(what, "err", err)
+	}
+}
+
+// knock asks those for whom something waits whether they listen.
+func (d *dispatcher) knock(ctx context.Context, now time.Time) time.Duration {
+	next := time.Hour
+	var ids []string
+	d.mu.Lock()
+	for id, k := range d.targets {
+		if !d.m.accepted(id) {
+			delete(d.targets, id) // it cannot hear; its sign-in brings it back
+			continue
+		}
+		if wait := k.next.Sub(now); wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		if len(ids) == maxKnock {
+			next = 0
+			continue
+		}
+		ids = append(ids, id)
+		k.next, k.wait = now.Add(k.wait), min(2*k.wait, knockLast)
+		next = min(next, k.next.Sub(now))
+	}
+	d.mu.Unlock()
+	if len(ids) == 0 {
+		return next
+	}
+	slices.Sort(ids)
+	_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true,
+		extra: map[string]any{"metadata": map[string]any{"brine": knockMark}}})
+	if err != nil && !isNoMinions(err) && !errors.Is(err, ErrNotServing) {
+		d.failed(ctx, "cannot ask minions that are awaited", err)
+	}
+	return max(next, 10*time.Millisecond)
+}
+
+// send takes what may be sent to minions that listen, and publishes each job once for all of them.
+func (d *dispatcher) send(ctx context.Context, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	var mu sync.Mutex
+	byJob := make(map[string][]store.Delivery)
+	d.each(ids, func(id string) {
+		for _, x := range d.take(ctx, id) {
+			mu.Lock()
+			byJob[x.JID] = append(byJob[x.JID], x)
+			mu.Unlock()
+		}
+	})
+	for _, jid := range slices.Sorted(maps.Keys(byJob)) {
+		d.failed(ctx, "cannot send order", d.publish(ctx, jid, byJob[jid]))
+		d.changed(jid)
+	}
+}
+
+// take claims what may be sent to one minion now: everything parallel, and of the rest the first one, unless one is under way. Of several
+// masters one succeeds; the others begin anew, for what they saw is not so any more.
+func (d *dispatcher) take(ctx context.Context, id string) []store.Delivery {
+	var out []store.Delivery
+again:
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
+	if err != nil {
+		d.failed(ctx, "cannot look for orders", err)
+		return out
+	}
+	busy := slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent && !x.Parallel })
+	now := time.Now().UTC()
+	for _, x := range list {
+		if x.State != store.Waiting || busy && !x.Parallel {
+			continue
+		}
+		if !now.Before(overdue(x)) {
+			d.giveUp(ctx, x, now)
+			continue
+		}
+		x.State, x.Owner, x.Sent, x.Tries, x.Due = store.Sent, d.owner, now, 1, d.nextCheck(x, now, now)
+		err := d.q.SwapDelivery(ctx, &x)
+		if errors.Is(err, store.ErrChanged) {
+			goto again
+		}
+		if err != nil {
+			d.failed(ctx, "cannot take order", err)
+			d.later(id)
+			return out
+		}
+		busy = busy || !x.Parallel
+		out = append(out, x)
+	}
+	return out
+}
+
+// later has a minion looked at again after a failure of the store.
+func (d *dispatcher) later(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.targets[id] = &knock{next: time.Now().Add(orderPoll), wait: orderPoll}
+}
+
+// nextCheck is when a delivery that was sent is asked after: soon, then more seldom.
+func (d *dispatcher) nextCheck(x store.Delivery, sent, now time.Time) time.Time {
+	next := now.Add(min(max(now.Sub(sent)/2, d.m.opts.Timeout), time.Minute))
+	if !x.Deadline.IsZero() && x.Deadline.Before(next) && now.Before(x.Deadline) {
+		next = x.Deadline
+	}
+	d.due(next)
+	return next
+}
+
+// load is the job map of an order for some of its minions.
+func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
+	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": anyList(ids), "tgt_type": target.TypeList, "ret": text(rec.Spec, "ret")}
+	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
+		maps.Copy(job, extra)
+	}
+	if user := text(rec.Spec, "user"); user != "" {
+		job["user"] = user
+	}
+	return job
+}
+
+// publish sends a job to the minions of deliveries that were taken.
+func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Delivery) error {
+	rec, err := d.q.OrderOf(ctx, jid)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(ds))
+	for i, x := range ds {
+		ids[i] = x.Minion
+	}
+	slices.Sort(ids)
+	job := d.load(rec, ids)
+	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
+	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
+	return d.m.broadcast(job, ids)
+}
+
+// giveUp ends a delivery that waited too long.
+func (d *dispatcher) giveUp(ctx context.Context, x store.Delivery, now time.Time) {
+	reason := "its time to live ended before the minion came"
+	if !x.Deadline.IsZero() && !now.Before(x.Deadline) {
+		reason = "its deadline passed before the minion came"
+	}
+	d.finish(ctx, x, func(x *store.Delivery) bool {
+		x.Reason = reason
+		return end(x, store.Undeliverable, x.State == store.Waiting)
+	})
+}
+
+// end makes a delivery final, if that is still what to do.
+func end(x *store.Delivery, s store.State, still bool) bool {
+	if still {
+		x.State = s
+	}
+	return still
+}
+
+// finish applies a change until it holds, and tells who waits. The change says whether there is still something to do.
+func (d *dispatcher) finish(ctx context.Context, x store.Delivery, change func(x *store.Delivery) bool) {
+	for {
+		if !x.State.Open() || !change(&x) {
+			return
+		}
+		if !x.State.Open() {
+			x.Due, x.Owner, x.Ended = time.Time{}, "", time.Now().UTC()
+		}
+		err := d.q.SwapDelivery(ctx, &x)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrChanged) {
+			d.failed(ctx, "cannot change order", err)
+			return
+		}
+		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: x.JID, Minion: x.Minion})
+		if err != nil || len(list) == 0 {
+			d.failed(ctx, "cannot change order", err)
+			return
+		}
+		x = list[0]
+	}
+	if x.State.Open() {
+		return
+	}
+	d.m.events.Publish("brine/order/"+x.JID+"/"+x.Minion, map[string]any{"jid": x.JID, "id": x.Minion, "state": string(x.State), "reason": x.Reason,
+		"running": x.Running})
+	d.changed(x.JID)
+	d.next(x.Minion)
+}
+
+// next looks for what else waits for a minion.
+func (d *dispatcher) next(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.proofs[id]) < proofLife {
+		d.ready[id] = struct{}{}
+	} else {
+		d.asked[id] = struct{}{}
+	}
+	d.signal()
+}
+
+// returned ends the delivery that a return belongs to, if there is one.
+func (d *dispatcher) returned(ctx context.Context, jid, id string, load map[string]any) {
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: jid, Minion: id})
+	d.failed(ctx, "cannot end order", err)
+	for _, x := range list {
+		d.finishReturned(ctx, x, load)
+	}
+}
+
+func (d *dispatcher) finishReturned(ctx context.Context, x store.Delivery, load map[string]any) {
+	d.finish(ctx, x, func(x *store.Delivery) bool {
+		if why := refusal(load); why != "" {
+			x.Reason = why
+			return end(x, store.Refused, true)
+		}
+		return end(x, store.Returned, true)
+	})
+}
+
+// refusal is what a return says when the minion's own policy kept the job from running.
+func refusal(load map[string]any) string {
+	said, ok := payload.Text(load["return"])
+	if !ok || firstCode(load["retcode"]) == 0 {
+		return ""
+	}
+	for _, mark := range []string{"the policy of this minion does not allow ", "Minion in blackout mode. "} {
+		if strings.Contains(said, mark) {
+			return said
+		}
+	}
+	return ""
+}

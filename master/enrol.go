@@ -1,0 +1,51 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// minionStarted notes that the process of a minion is a new one, which knows nothing of jobs of before, and that its queue can be
+// looked at.
+func (m *Master) minionStarted(ctx context.Context, id string) {
+	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
+		x.Joined = true
+		x.Spec["started"] = time.Now().UnixMicro()
+		return true
+	})
+	if err != nil && ctx.Err() == nil {
+		m.log.Error("cannot remember start of minion", "minion", id, "err", err)
+	}
+	m.orders.contact(id)
+}
+
+// changeMinion changes what the store knows of a minion, making the record if there is none. The change gets a copy, says whether
+// there is something to change, and may be called again.
+func (m *Master) changeMinion(ctx context.Context, id string, change func(x *store.Minion) bool) error {
+	if m.minions == nil {
+		return nil
+	}
+	for {
+		x, err := m.minions.Minion(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			x, err = store.Minion{ID: id}, nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.Spec = maps.Clone(x.Spec); x.Spec == nil {
+			x.Spec = make(map[string]any)
+		}
+		if !change(&x) {
+			return nil
+		}
+		err = m.minions.SwapMinion(ctx, &x)
+		if !errors.Is(err, store.ErrChanged) && !errors.Is(err, store.ErrExists) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,471 @@
+package master
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// DefaultTTL is how long an order waits for a minion where nothing else is said.
+const DefaultTTL = 24 * time.Hour
+
+var (
+	// ErrNoOrders is returned by everything about orders when Options.Store cannot keep any.
+	ErrNoOrders = errors.New("the store keeps no orders")
+	// ErrOrderDiffers says that an order with the same id was placed before and asks for something else.
+	ErrOrderDiffers = errors.New("another order has this id")
+	// ErrDraining is returned by Cast after Drain was called.
+	ErrDraining = errors.New("master is being drained")
+)
+
+// never stands for no end at all where the store wants a time to sort by.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Order is a job that does not need its minions to be there: it waits for each of them, in the store, and is sent when the
+// minion is known to listen. Each minion runs it once or, when its time to live or deadline ends before that, never. The zero
+// value of every field but Job is usable.
+type Order struct {
+	// ID is the caller's own name for the order, at most store.MaxOrderID bytes. Placing an order again under the same id gives the
+	// first one, which makes a retry after a crash safe. Empty means the job id.
+	ID string
+	// Job is what to run and where. A list target may name minions that nobody has heard of yet; other targets mean the minions
+	// that are accepted, or announced with EnsureMinion, at this moment. NoCache, Timeout and GatherTimeout have no meaning here.
+	Job
+	// Tenant, when set, bounds the order to minions that were announced for this tenant.
+	Tenant string
+	// TTL is how long it may wait for a minion; 0 means Options.OrderTTL, below 0 for ever.
+	TTL time.Duration
+	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is never.
+	Deadline time.Time
+	// Priority orders what waits for one minion: the larger goes first, equal ones in the order in which they were placed.
+	Priority int
+	// Parallel lets the order run beside others on a minion. Without it a minion gets one at a time.
+	Parallel bool
+	// Idempotent says that running it twice does no harm. It is then sent again where nobody can tell whether a minion got it;
+	// otherwise it counts as Lost.
+	Idempotent bool
+}
+
+// Outcome is what has become of an order so far.
+type Outcome struct {
+	ID, JID string
+	Created time.Time
+	// Done says that no result changes any more.
+	Done bool
+	// Results are by minion id. See Status for the kinds of ends that there are.
+	Results map[string]Result
+}
+
+// Success says whether every minion returned, and successfully.
+func (o Outcome) Success() bool {
+	for _, r := range o.Results {
+		if r.Status != Returned || !r.Success {
+			return false
+		}
+	}
+	return o.Done
+}
+
+// Cast places an order and does not wait. When an order with its id was placed before, that one is reported, or ErrOrderDiffers
+// when it asks for something else. The error is a *NoMinionsError when the target means nobody.
+func (m *Master) Cast(ctx context.Context, o Order) (Outcome, error) {
+	if m.orders == nil {
+		return Outcome{}, ErrNoOrders
+	}
+	if m.orders.isDraining() {
+		return Outcome{}, ErrDraining
+	}
+	out, err := m.cast(ctx, o)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("cannot place order: %w", err)
+	}
+	return out, nil
+}
+
+// Call places an order and waits for its end, as Cast and Wait do.
+func (m *Master) Call(ctx context.Context, o Order) (Outcome, error) {
+	out, err := m.Cast(ctx, o)
+	if err != nil {
+		return out, err
+	}
+	return m.Wait(ctx, out.ID)
+}
+
+func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
+	if len(o.ID) > store.MaxOrderID {
+		return Outcome{}, fmt.Errorf("its id has %d bytes, more than %d", len(o.ID), store.MaxOrderID)
+	}
+	if o.JID != "" && !protocol.ValidJID(o.JID) {
+		return Outcome{}, fmt.Errorf("job id %.40q is none", o.JID)
+	}
+	if o.NoCache {
+		return Outcome{}, errors.New("NoCache: an order is kept in the store")
+	}
+	spec, err := o.spec()
+	if err != nil {
+		return Outcome{}, err
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	if o.ID != "" {
+		// Before the target is looked at, which may mean somebody else by now.
+		if old, err := m.orders.q.Order(ctx, o.ID); err == nil {
+			return m.castAgain(ctx, old, o, spec)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return Outcome{}, err
+		}
+	}
+	ids, err := m.meant(ctx, o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	list := m.deliveries(ctx, o, ids, now)
+	for range 10 {
+		rec := store.Order{ID: o.ID, JID: o.JID, Tenant: o.Tenant, Spec: spec, Created: now}
+		if rec.JID == "" {
+			rec.JID = string(m.clock.Next(now))
+		}
+		if rec.ID == "" {
+			rec.ID = rec.JID
+		}
+		for i := range list {
+			list[i].JID = rec.JID
+		}
+		err = m.orders.q.SaveOrder(ctx, rec, list)
+		if err == nil {
+			return m.placed(ctx, rec, ids)
+		}
+		if !errors.Is(err, store.ErrExists) {
+			return Outcome{}, err
+		}
+		if old, err := m.orders.q.Order(ctx, rec.ID); err == nil && o.ID != "" {
+			return m.castAgain(ctx, old, o, spec)
+		}
+		if o.JID != "" {
+			break
+		}
+	}
+	return Outcome{}, err
+}
+
+// castAgain answers for an order that is there already.
+func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec map[string]any) (Outcome, error) {
+	if text(old.Spec, "digest") != spec["digest"] || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
+		return Outcome{}, fmt.Errorf("%q: %w", o.ID, ErrOrderDiffers)
+	}
+	out, err := m.outcome(ctx, old)
+	if err == nil && !out.Done {
+		// The master that took it may have died before it told anybody.
+		out, err = m.placed(ctx, old, slices.Sorted(maps.Keys(out.Results)))
+	}
+	return out, err
+}
+
+// placed announces an order that is in the store.
+func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Outcome, error) {
+	load := m.orders.load(rec, ids)
+	err := m.store.SaveJob(ctx, store.Job{JID: rec.JID, Fun: load["fun"], Arg: list(load["arg"]), Tgt: rec.Spec["tgt"], TgtType: text(rec.Spec, "tgt_type"),
+		User: text(load, "user"), Minions: ids, Load: load, Created: rec.Created})
+	if err == nil {
+		m.events.Publish("salt/job/"+rec.JID+"/new", map[string]any{"jid": rec.JID, "tgt_type": rec.Spec["tgt_type"], "tgt": rec.Spec["tgt"],
+			"user": text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": anyList(ids), "missing": []any{}})
+	} else if !errors.Is(err, store.ErrExists) {
+		return Outcome{}, err
+	}
+	m.orders.expect(ids...)
+	return m.outcome(ctx, rec)
+}
+
+func list(v any) []any {
+	l, _ := payload.List(v)
+	return l
+}
+
+// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again.
+func (o Order) spec() (map[string]any, error) {
+	p, err := o.publication()
+	if err != nil {
+		return nil, err
+	}
+	tgtType := o.TgtType
+	setDefault(&tgtType, target.TypeGlob)
+	tgt := p.tgt
+	if ids, ok := tgt.([]string); ok {
+		tgt = anyList(ids)
+	}
+	arg := p.arg
+	if arg == nil {
+		arg = []any{}
+	}
+	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": tgtType, "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
+		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority, "ttl": int64(o.TTL)}
+	if !o.Deadline.IsZero() {
+		spec["deadline"] = o.Deadline.UnixMicro()
+	}
+	b, err := payload.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	v, err := payload.Unmarshal(b)
+	if err != nil {
+		return nil, err
+	}
+	spec, _ = payload.Map(v)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", spec)) // maps are printed sorted
+	spec["digest"] = hex.EncodeToString(sum[:])
+	return spec, nil
+}
+
+// deliveries makes the deliveries of a new order. Those that a policy refuses are final from the beginning.
+func (m *Master) deliveries(ctx context.Context, o Order, ids []string, now time.Time) []store.Delivery {
+	ttl := o.TTL
+	setDefault(&ttl, m.opts.OrderTTL)
+	var out []store.Delivery
+	for _, id := range ids {
+		d := store.Delivery{Minion: id, State: store.Waiting, Priority: o.Priority, Parallel: o.Parallel, Deadline: o.Deadline.UTC().Truncate(time.Microsecond), Version: 1}
+		if o.Deadline.IsZero() {
+			d.Deadline = time.Time{}
+		}
+		if ttl > 0 {
+			d.Expires = now.Add(ttl)
+		}
+		d.Due = overdue(d)
+		m.orders.due(d.Due)
+		if err := m.authorized(ctx, o, id); err != nil {
+			d.State, d.Reason, d.Due, d.Ended = store.Refused, err.Error(), time.Time{}, now
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// overdue is when a delivery that waits must be given up.
+func overdue(d store.Delivery) time.Time {
+	due := never
+	for _, at := range []time.Time{d.Expires, d.Deadline} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// authorized asks the program's policy and the tenant's border.
+func (m *Master) authorized(ctx context.Context, o Order, id string) error {
+	if o.Tenant != "" {
+		if tenant, err := m.tenantOf(ctx, id); err != nil || tenant != o.Tenant {
+			return errors.New("the minion is not of this tenant")
+		}
+	}
+	if m.opts.Authorize == nil {
+		return nil
+	}
+	return m.opts.Authorize(ctx, o, id)
+}
+
+// meant lists the minions that an order is for.
+func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
+	tgtType, tgt, err := m.onWire(o.TgtType, o.Tgt)
+	if err != nil {
+		return nil, err
+	}
+	if tgtType == target.TypeList {
+		known, others, err := listed(tgt, nil)
+		ids := append(known, others...)
+		for _, id := range ids {
+			if err := protocol.ValidID(id); err != nil {
+				return nil, err
+			}
+		}
+		if err == nil && len(ids) == 0 {
+			err = &NoMinionsError{o.Tgt, nil}
+		}
+		slices.Sort(ids)
+		return ids, err
+	}
+	ids, _, err := m.expected(tgtType, tgt, o.Delimiter)
+	if err != nil {
+		return nil, err
+	}
+	absent, err := m.absent(ctx, o.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	e, err := target.Compile(tgtType, tgt, o.Delimiter, m.opts.Nodegroups)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range absent {
+		grains := m.announcedGrains(a)
+		ok, err := e.Match(target.Subject{ID: a.ID, Nodegroups: m.opts.Nodegroups, Grains: func() map[string]any { return grains },
+			Pillar: func() map[string]any { return nil }})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			ids = append(ids, a.ID)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if o.Tenant != "" {
+		// A pattern means the tenant's own minions; others are not refused but not meant.
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			tenant, err := m.tenantOf(ctx, id)
+			return err != nil || tenant != o.Tenant
+		})
+	}
+	if len(ids) == 0 {
+		return nil, &NoMinionsError{o.Tgt, nil}
+	}
+	return ids, nil
+}
+
+// Result reports what has become of an order so far. store.ErrNotFound when there is none of this id.
+func (m *Master) Result(ctx context.Context, id string) (Outcome, error) {
+	if m.orders == nil {
+		return Outcome{}, ErrNoOrders
+	}
+	rec, err := m.orders.q.Order(ctx, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return m.outcome(ctx, rec)
+}
+
+// Wait waits until an order is done. When ctx ends first, the outcome so far is returned with its error.
+func (m *Master) Wait(ctx context.Context, id string) (Outcome, error) {
+	if m.orders == nil {
+		return Outcome{}, ErrNoOrders
+	}
+	rec, err := m.orders.q.Order(ctx, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	// Other masters of the same store tell nobody here.
+	poll := time.NewTicker(orderPoll)
+	defer poll.Stop()
+	for {
+		changed := m.orders.watch(rec.JID)
+		out, err := m.outcome(ctx, rec)
+		if err != nil || out.Done {
+			return out, err
+		}
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-m.ended:
+			return out, ErrNotServing
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+	}
+}
+
+func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) {
+	out := Outcome{ID: rec.ID, JID: rec.JID, Created: rec.Created, Done: true, Results: make(map[string]Result)}
+	ds, err := m.orders.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Limit: maxDeliveries})
+	if err != nil {
+		return out, err
+	}
+	loads := make(map[string]map[string]any)
+	if slices.ContainsFunc(ds, func(d store.Delivery) bool { return d.State == store.Returned || d.State == store.Refused }) {
+		rets, err := m.store.Returns(ctx, rec.JID)
+		if err != nil {
+			return out, err
+		}
+		for _, r := range rets {
+			loads[r.ID] = r.Load
+		}
+	}
+	for _, d := range ds {
+		r := Result{ID: d.Minion}
+		if load := loads[d.Minion]; load != nil && (d.State == store.Returned || d.State == store.Refused) {
+			r = resultOf(d.Minion, load)
+		}
+		r.Status, r.StillRunning, r.Reason = statusOf(d.State), d.Running, d.Reason
+		out.Results[d.Minion] = r
+		out.Done = out.Done && !d.State.Open()
+	}
+	return out, nil
+}
+
+// statusOf is the status of a delivery.
+func statusOf(s store.State) Status {
+	switch s {
+	case store.Waiting:
+		return Queued
+	case store.Sent:
+		return Underway
+	case store.Returned:
+		return Returned
+	case store.Undeliverable:
+		return Undeliverable
+	case store.TimedOut:
+		return TimedOut
+	case store.Cancelled:
+		return Cancelled
+	case store.Refused:
+		return Refused
+	}
+	return Lost
+}
+
+// Cancel ends an order: what waits is never sent, and minions that run it are told to end it. It returns when they have answered,
+// or have not in GatherTimeout. What has ended already stays as it is.
+func (m *Master) Cancel(ctx context.Context, id string) (Outcome, error) {
+	if m.orders == nil {
+		return Outcome{}, ErrNoOrders
+	}
+	rec, err := m.orders.q.Order(ctx, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := m.orders.cancel(ctx, rec); err != nil {
+		return Outcome{}, fmt.Errorf("cannot cancel order %q: %w", id, err)
+	}
+	return m.outcome(ctx, rec)
+}
+
+// absent lists the minions that were announced and have not been here, of one tenant or of all.
+func (m *Master) absent(ctx context.Context, tenant string) ([]store.Minion, error) {
+	if m.minions == nil {
+		return nil, nil
+	}
+	return m.minions.Minions(ctx, store.MinionFilter{Absent: true, Tenant: tenant})
+}
+
+// announcedGrains are the grains that a minion was announced with.
+func (m *Master) announcedGrains(x store.Minion) map[string]any {
+	grains := make(map[string]any)
+	if g, ok := payload.Map(x.Spec["grains"]); ok {
+		maps.Copy(grains, g)
+	}
+	grains["id"] = x.ID
+	return grains
+}
+
+// tenantOf says whose a minion is; empty is nobody's.
+func (m *Master) tenantOf(ctx context.Context, id string) (string, error) {
+	if m.minions == nil {
+		return "", nil
+	}
+	x, err := m.minions.Minion(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return x.Tenant, err
+}
+
+// accepted says whether a minion has an accepted key.
+func (m *Master) accepted(id string) bool { return m.keys.State(id) == keys.Accepted }

@@ -1,0 +1,426 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// patience is for what a loaded machine does slowly.
+const patience = 2 * time.Minute
+
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// orders are options with short waits: tests have no time for Salt's.
+func orderOptions() master.Options {
+	return master.Options{AutoAccept: true, Timeout: 50 * time.Millisecond, GatherTimeout: 20 * time.Second}
+}
+
+func order(id, fun, tgt string) master.Order {
+	return master.Order{ID: id, Job: master.Job{Fun: fun, Tgt: tgt, TgtType: "list"}}
+}
+
+func cast(t testing.TB, r *rig, o master.Order) master.Outcome {
+	t.Helper()
+	out, err := r.Cast(within(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// waitFor waits for an order's end and gives the result of one minion.
+func waitFor(t testing.TB, r *rig, id, minion string) master.Result {
+	t.Helper()
+	out, err := r.Wait(within(t), id)
+	if err != nil || !out.Done {
+		t.Fatalf("%+v %v", out, err)
+	}
+	return out.Results[minion]
+}
+
+// ran are the functions that a minion ran, without the questions of the master.
+func (m *minion) ran() []string {
+	return slices.DeleteFunc(m.got(), func(f string) bool { return f == "test.ping" || strings.HasPrefix(f, "saltutil.find_") })
+}
+
+// started makes the minion fire its start event, as minions do when they listen.
+func (m *minion) started() {
+	m.t.Helper()
+	tag := "salt/minion/" + m.id + "/start"
+	m.must(object{"cmd": "_minion_event", "id": m.id, "tag": tag, "data": "Minion " + m.id + " started"})
+}
+
+func TestOrdersWaitForTheirMinion(t *testing.T) {
+	r := serve(t, orderOptions())
+	for i, priority := range []int{0, 0, 7, -1, 0} {
+		o := order(fmt.Sprint("o", i), fmt.Sprint("job.", i), "later")
+		o.Priority = priority
+		out := cast(t, r, o)
+		if got := out.Results["later"].Status; got != master.Queued || out.Done {
+			t.Fatal(out)
+		}
+	}
+	expired := order("short", "job.never", "later")
+	expired.TTL = time.Millisecond
+	cast(t, r, expired)
+	if res := waitFor(t, r, "short", "later"); res.Status != master.Undeliverable || res.Reason == "" {
+		t.Fatalf("%+v", res)
+	}
+	m := r.accepted("later", 1).subscribe()
+	m.started()
+	for i := range 5 {
+		if res := waitFor(t, r, fmt.Sprint("o", i), "later"); res.Status != master.Returned || res.Return != true || !res.Success {
+			t.Fatalf("%d: %+v", i, res)
+		}
+	}
+	// A second contact brings nothing again.
+	m.started()
+	last := order("last", "job.last", "later")
+	cast(t, r, last)
+	waitFor(t, r, "last", "later")
+	if d := cmp.Diff([]string{"job.2", "job.0", "job.1", "job.4", "job.3", "job.last"}, m.ran()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOrdersReachAMinionThatComesBackUnheard: its sign-in and start were before, at another time or another master.
+func TestOrdersReachAMinionThatComesBackUnheard(t *testing.T) {
+	r := serve(t, orderOptions())
+	m := r.accepted("m", 1)
+	cast(t, r, order("a", "job.a", "m"))
+	m.subscribe()
+	if res := waitFor(t, r, "a", "m"); res.Status != master.Returned {
+		t.Fatalf("%+v", res)
+	}
+}
+
+func TestOrderIDsNameOneOrder(t *testing.T) {
+	r := serve(t, orderOptions())
+	first := cast(t, r, order("deploy/1", "job.a", "m"))
+	if again := cast(t, r, order("deploy/1", "job.a", "m")); again.JID != first.JID {
+		t.Fatal(first, again)
+	}
+	other := order("deploy/1", "job.b", "m")
+	if _, err := r.Cast(within(t), other); !errors.Is(err, master.ErrOrderDiffers) {
+		t.Fatal(err)
+	}
+	m := r.accepted("m", 1).subscribe()
+	m.started()
+	if res := waitFor(t, r, "deploy/1", "m"); res.Status != master.Returned {
+		t.Fatalf("%+v", res)
+	}
+	if again := cast(t, r, order("deploy/1", "job.a", "m")); !again.Done || again.JID != first.JID {
+		t.Fatal(again)
+	}
+	if got := m.ran(); !slices.Equal(got, []string{"job.a"}) {
+		t.Fatal(got)
+	}
+	// Salt's tools find the job and its return.
+	job, err := r.Store().Job(within(t), first.JID)
+	if err != nil || job.Fun != "job.a" || !slices.Equal(job.Minions, []string{"m"}) {
+		t.Fatal(job, err)
+	}
+	for _, bad := range []master.Order{
+		{ID: strings.Repeat("x", 256), Job: master.Job{Fun: "f", Tgt: "m", TgtType: "list"}}, {Job: master.Job{Tgt: "m"}},
+		{Job: master.Job{Fun: "f", Tgt: "m", TgtType: "list", JID: "x"}}, {Job: master.Job{Fun: "f", Tgt: "../m", TgtType: "list"}},
+		{Job: master.Job{Fun: "f", Tgt: "", TgtType: "list"}}, {Job: master.Job{Fun: "f", Tgt: "(", TgtType: "pcre"}},
+		{Job: master.Job{Fun: "f", Tgt: "m", TgtType: "list", NoCache: true}},
+	} {
+		if out, err := r.Cast(within(t), bad); err == nil {
+			t.Errorf("%+v was placed: %+v", bad, out)
+		}
+	}
+	var none *master.NoMinionsError
+	if _, err := r.Cast(within(t), master.Order{Job: master.Job{Fun: "f", Tgt: "nobody*"}}); !errors.As(err, &none) {
+		t.Error(err)
+	}
+	if _, err := r.Wait(within(t), "nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestOneOrderAtATime(t *testing.T) {
+	r := serve(t, orderOptions())
+	m := r.accepted("m", 1)
+	begun := make(chan protocol.Job, 10)
+	m.run = func(j protocol.Job) (any, error) {
+		switch j.Fun[0] {
+		case "saltutil.find_job":
+			return object{"jid": j.Args[0][0]}, nil // everything runs
+		case "job.first", "job.second", "job.beside":
+			begun <- j
+			return nil, errSilent
+		}
+		return true, nil
+	}
+	m.subscribe()
+	end := func(j protocol.Job) {
+		t.Helper()
+		m.must(protocol.Return{JID: j.JID, ID: "m", Fun: j.Fun[0], Return: "done", Retcode: 0, Success: true}.Load())
+	}
+	cast(t, r, order("first", "job.first", "m"))
+	cast(t, r, order("second", "job.second", "m"))
+	first := <-begun
+	beside := order("beside", "job.beside", "m")
+	beside.Parallel = true
+	cast(t, r, beside)
+	if j := <-begun; j.Fun[0] != "job.beside" {
+		t.Fatal(j.Fun)
+	} else {
+		end(j)
+	}
+	waitFor(t, r, "beside", "m")
+	if out, err := r.Result(within(t), "second"); err != nil || out.Results["m"].Status != master.Queued {
+		t.Fatal(out, err)
+	}
+	if out, err := r.Result(within(t), "first"); err != nil || out.Results["m"].Status != master.Underway {
+		t.Fatal(out, err)
+	}
+	end(first)
+	waitFor(t, r, "first", "m")
+	end(<-begun)
+	if res := waitFor(t, r, "second", "m"); res.Return != "done" {
+		t.Fatal(res)
+	}
+}
+
+// TestEndsOfOrders: each kind of end that an order can have after it was sent.
+func TestEndsOfOrders(t *testing.T) {
+	o := orderOptions()
+	o.Authorize = func(_ context.Context, o master.Order, id string) error {
+		if o.Fun == "job.forbidden" {
+			return errors.New("not on Sundays")
+		}
+		return nil
+	}
+	r := serve(t, o)
+	m := r.accepted("m", 1)
+	var terminated atomic.Int32
+	sent := make(map[string]int) // of the minion's goroutine only
+	m.run = func(j protocol.Job) (any, error) {
+		first := func(fun string) bool { return len(j.Args) > 0 && len(j.Args[0]) > 0 && j.Args[0][0] == fun }
+		sent[j.Fun[0]]++
+		switch j.Fun[0] {
+		case "job.endless", "job.lost", "job.kept", "job.again":
+			if j.Fun[0] == "job.again" && sent[j.Fun[0]] == 3 {
+				return "third time", nil
+			}
+			return nil, errSilent
+		case "saltutil.term_job":
+			terminated.Add(1)
+			return "Signal 15 sent", nil
+		case "saltutil.find_job":
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, x := range m.jobs {
+				if first(string(x.JID)) && x.Fun[0] == "job.endless" && terminated.Load() == 0 {
+					return object{"jid": string(x.JID)}, nil
+				}
+			}
+			return object{}, nil
+		case "saltutil.find_cached_job":
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, x := range m.jobs {
+				if first(string(x.JID)) && x.Fun[0] == "job.kept" {
+					return object{"jid": string(x.JID), "fun": "job.kept", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
+				}
+			}
+			return "Local jobs cache directory not found", nil
+		}
+		return true, nil
+	}
+	m.subscribe()
+
+	deadline := order("late", "job.endless", "m")
+	deadline.Deadline = time.Now().Add(500 * time.Millisecond)
+	cast(t, r, deadline)
+	if res := waitFor(t, r, "late", "m"); res.Status != master.TimedOut || !res.StillRunning || terminated.Load() == 0 {
+		t.Errorf("%+v", res)
+	}
+	terminated.Store(0)
+	cast(t, r, order("cancelled", "job.endless", "m"))
+	eventually(t, "the job is under way", func() bool {
+		out, err := r.Result(within(t), "cancelled")
+		return err == nil && out.Results["m"].Status == master.Underway
+	})
+	cast(t, r, order("behind", "job.behind", "m"))
+	if out, err := r.Cancel(within(t), "behind"); err != nil || out.Results["m"].Status != master.Cancelled || !out.Done {
+		t.Error(out, err)
+	}
+	if out, err := r.Cancel(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled || out.Results["m"].StillRunning {
+		t.Error(out, err)
+	}
+	if out, err := r.Cancel(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled {
+		t.Error("a second time:", out, err)
+	}
+	cast(t, r, order("lost", "job.lost", "m"))
+	if res := waitFor(t, r, "lost", "m"); res.Status != master.Lost || res.Reason == "" {
+		t.Errorf("%+v", res)
+	}
+	cast(t, r, order("kept", "job.kept", "m"))
+	if res := waitFor(t, r, "kept", "m"); res.Status != master.Returned || res.Return != "kept" {
+		t.Errorf("%+v", res)
+	}
+	again := order("again", "job.again", "m")
+	again.Idempotent = true
+	cast(t, r, again)
+	if res := waitFor(t, r, "again", "m"); res.Status != master.Returned || res.Return != "third time" {
+		t.Errorf("%+v", res)
+	}
+	if out := cast(t, r, order("forbidden", "job.forbidden", "m")); !out.Done || out.Results["m"].Status != master.Refused || out.Results["m"].Reason != "not on Sundays" {
+		t.Errorf("%+v", out)
+	}
+	for _, f := range m.ran() {
+		if f == "job.forbidden" || f == "job.behind" {
+			t.Error("it ran", f)
+		}
+	}
+}
+
+// TestRefusedByTheMinion: its own policy is another end than a failure.
+func TestRefusedByTheMinion(t *testing.T) {
+	r := serve(t, orderOptions())
+	m := r.accepted("m", 1)
+	m.code = 1
+	m.run = func(j protocol.Job) (any, error) {
+		if j.Fun[0] == "job.fails" {
+			return "some failure", nil
+		}
+		return "ERROR executing 'job.unwanted': the policy of this minion does not allow job.unwanted", nil
+	}
+	m.subscribe()
+	cast(t, r, order("unwanted", "job.unwanted", "m"))
+	if res := waitFor(t, r, "unwanted", "m"); res.Status != master.Refused || !strings.Contains(res.Reason, "policy") || res.Retcode != 1 {
+		t.Errorf("%+v", res)
+	}
+	cast(t, r, order("fails", "job.fails", "m"))
+	if res := waitFor(t, r, "fails", "m"); res.Status != master.Returned || res.Return != "some failure" || res.Retcode != 1 {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestOrdersOutliveTheMaster: what was placed with one is delivered by the next, also what was just being sent.
+func TestOrdersOutliveTheMaster(t *testing.T) {
+	st := store.NewMemory()
+	o := orderOptions()
+	o.Store = st
+	r := serve(t, o)
+	m := r.accepted("m", 1)
+	begun := make(chan protocol.JID, 1)
+	m.run = func(j protocol.Job) (any, error) {
+		if j.Fun[0] == "job.long" {
+			begun <- j.JID
+			return nil, errSilent
+		}
+		return true, nil
+	}
+	m.subscribe()
+	cast(t, r, order("long", "job.long", "m"))
+	cast(t, r, order("waits", "job.waits", "m"))
+	jid := <-begun
+	r.end()
+
+	r = serve(t, o)
+	m = r.accepted("m", 1)
+	m.run = func(j protocol.Job) (any, error) {
+		if j.Fun[0] == "saltutil.find_job" {
+			return object{"jid": j.Args[0][0]}, nil // the only one that is asked for
+		}
+		return true, nil
+	}
+	m.subscribe()
+	m.must(protocol.Return{JID: jid, ID: "m", Fun: "job.long", Return: "at last", Retcode: 0, Success: true}.Load())
+	if res := waitFor(t, r, "long", "m"); res.Return != "at last" {
+		t.Fatalf("%+v", res)
+	}
+	if res := waitFor(t, r, "waits", "m"); res.Status != master.Returned {
+		t.Fatalf("%+v", res)
+	}
+	if got := m.ran(); !slices.Equal(got, []string{"job.waits"}) {
+		t.Fatal(got)
+	}
+}
+
+// TestSeveralMastersDeliverOnce: they share a store, and the minions are at all of them.
+func TestSeveralMastersDeliverOnce(t *testing.T) {
+	st := store.NewMemory()
+	const masters, minions, jobs = 3, 4, 5
+	var rigs []*rig
+	var all []*minion
+	for range masters {
+		o := orderOptions()
+		o.Store = st
+		rigs = append(rigs, serve(t, o))
+	}
+	for i := range minions {
+		for _, r := range rigs { // the same minion at every master
+			all = append(all, r.accepted(fmt.Sprint("m", i), i+1).subscribe())
+		}
+	}
+	for n := range jobs {
+		o := master.Order{ID: fmt.Sprint("o", n), Job: master.Job{Fun: fmt.Sprint("job.", n), Tgt: "m*"}}
+		cast(t, rigs[n%masters], o)
+	}
+	for _, m := range all {
+		m.started() // every master finds all of the work
+	}
+	for n := range jobs {
+		out, err := rigs[(n+1)%masters].Wait(within(t), fmt.Sprint("o", n))
+		if err != nil || !out.Success() || len(out.Results) != minions {
+			t.Fatal(out, err)
+		}
+	}
+	ran := make(map[string]int)
+	for _, m := range all {
+		for _, f := range m.ran() {
+			ran[m.id+" "+f]++
+		}
+	}
+	if len(ran) != minions*jobs {
+		t.Error(ran)
+	}
+	for what, n := range ran {
+		if n != 1 {
+			t.Errorf("%s ran %d times", what, n)
+		}
+	}
+}
+
+func TestOrderEvents(t *testing.T) {
+	r := serve(t, orderOptions())
+	s := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/order/"})
+	defer s.Close()
+	o := order("short", "job.never", "m")
+	o.TTL = time.Millisecond
+	out := cast(t, r, o)
+	e, err := s.Next(within(t))
+	if err != nil || e.Tag != "brine/order/"+out.JID+"/m" || e.Data["state"] != "undeliverable" {
+		t.Fatal(e, err)
+	}
+	m := r.accepted("m", 1)
+	m.must(object{"cmd": "_minion_event", "id": "m", "tag": "brine/order/" + out.JID + "/m", "data": object{"state": "returned"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if e, err := s.Next(ctx); err == nil {
+		t.Error("a minion told of an order:", e)
+	}
+}
