@@ -53,6 +53,7 @@ type dispatcher struct {
 	ready    map[string]struct{}
 	proofs   map[string]time.Time
 	asked    map[string]struct{}        // minions whose queue is to be looked up
+	silent   map[string]struct{}        // minions that did not answer when asked after a job
 	watchers map[string][]chan struct{} // by job id
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
@@ -66,7 +67,7 @@ type knock struct {
 
 func newDispatcher(m *Master, q store.Queue) *dispatcher {
 	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), targets: make(map[string]*knock),
-		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), asked: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
+		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), asked: make(map[string]struct{}), silent: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
 }
 
 func (d *dispatcher) signal() {
@@ -154,6 +155,10 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 		clear(d.proofs)
 	}
 	d.proofs[id] = time.Now()
+	if _, was := d.silent[id]; was {
+		d.asked[id] = struct{}{}
+		d.signal()
+	}
 	meta, _ := payload.Map(load["metadata"])
 	_, waits := d.targets[id]
 	if waits || meta["brine"] == knockMark {
@@ -223,6 +228,15 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 		d.failed(ctx, "cannot look for orders", err)
 		if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
 			d.expect(id)
+		}
+		d.mu.Lock()
+		_, was := d.silent[id]
+		delete(d.silent, id)
+		d.mu.Unlock()
+		for i := range list {
+			if was && list[i].State == store.Sent {
+				list[i].Due = now // it may answer now
+			}
 		}
 		d.review(ctx, list)
 	})

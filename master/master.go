@@ -83,6 +83,9 @@ type Master struct {
 	filters []bool             // Filter of each
 	ready   chan struct{}
 	ended   chan struct{}
+	quit    chan struct{} // closed by Drain
+
+	quitOnce sync.Once
 }
 
 // New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
@@ -95,7 +98,7 @@ func New(o Options) (*Master, error) {
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
-		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{})}
+		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}
@@ -238,6 +241,13 @@ func (m *Master) Serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	delivered := make(chan struct{})
+	go func() {
+		select {
+		case <-m.quit:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
 	go func() {
 		defer close(delivered)
 		if m.orders != nil {

@@ -424,3 +424,69 @@ func TestOrderEvents(t *testing.T) {
 		t.Error("a minion told of an order:", e)
 	}
 }
+
+// TestDrain: a master that is drained sends nothing more, waits for what is awaited, and leaves the rest to the next.
+func TestDrain(t *testing.T) {
+	st := store.NewMemory()
+	o := orderOptions()
+	o.Store = st
+	o.Timeout = time.Minute // nobody asks meanwhile
+	r, next := serve(t, o), serve(t, o)
+	m := r.accepted("m", 1)
+	begun := make(chan protocol.Job, 2)
+	m.run = func(j protocol.Job) (any, error) {
+		if strings.HasPrefix(j.Fun[0], "job.") {
+			begun <- j
+			return nil, errSilent
+		}
+		return true, nil
+	}
+	m.subscribe()
+	cast(t, r, order("sent", "job.sent", "m"))
+	<-begun
+	cast(t, r, order("waits", "job.waits", "m"))
+	run, err := r.Submit(within(t), master.Job{Fun: "job.awaited", Tgt: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaited := <-begun
+	drained := make(chan error, 1)
+	go func() { drained <- r.Drain(within(t)) }()
+	eventually(t, "no order is taken", func() bool {
+		_, err := r.Cast(within(t), order("more", "job.more", "somebody else"))
+		return errors.Is(err, master.ErrDraining)
+	})
+	m.must(protocol.Return{JID: awaited.JID, ID: "m", Fun: "job.awaited", Return: "done", Retcode: 0, Success: true}.Load())
+	if res, err := run.Next(within(t)); err != nil || res.Return != "done" {
+		t.Fatal(res, err)
+	}
+	run.Close()
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-r.done; err != nil {
+		t.Fatal(err)
+	}
+	r.done <- nil
+	again := next.accepted("m", 1)
+	again.run = func(j protocol.Job) (any, error) {
+		if j.Fun[0] == "saltutil.find_job" {
+			return object{}, nil
+		}
+		if j.Fun[0] == "saltutil.find_cached_job" {
+			return object{"fun": "job.sent", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
+		}
+		return true, nil
+	}
+	again.subscribe()
+	again.started()
+	if res := waitFor(t, next, "sent", "m"); res.Status != master.Returned || res.Return != "kept" {
+		t.Fatalf("%+v", res)
+	}
+	if res := waitFor(t, next, "waits", "m"); res.Status != master.Returned {
+		t.Fatalf("%+v", res)
+	}
+	if got := again.ran(); !slices.Equal(got, []string{"job.waits"}) {
+		t.Fatal(got)
+	}
+}

@@ -89,6 +89,9 @@ func (d *dispatcher) recover(ctx context.Context, jid string, ds []store.Deliver
 			d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
 		default:
 			d.checkAgain(ctx, x, now)
+			d.mu.Lock()
+			d.silent[x.Minion] = struct{}{}
+			d.mu.Unlock()
 		}
 	}
 	if len(idle) > 0 {
