@@ -168,6 +168,22 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	}
 }
 
+// heardElsewhere notes an answer that another master of the same store got; that one looks what waits.
+func (d *dispatcher) heardElsewhere(id string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.proofs) >= maxProofs {
+		clear(d.proofs)
+	}
+	d.proofs[id] = time.Now()
+	if k := d.targets[id]; k != nil {
+		k.next, k.wait = time.Now().Add(orderPoll), orderPoll
+	}
+}
+
 // run delivers until ctx ends.
 func (d *dispatcher) run(ctx context.Context) {
 	defer d.jobs.Wait()

@@ -396,6 +396,7 @@ func (s *shared) tellReturned(ctx context.Context, jid, id string, load map[stri
 // returnedElsewhere takes a return that another master got. It is read from the store only if somebody here wants it.
 func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := text(body, "jid"), text(body, "id")
+	s.m.orders.heardElsewhere(id)
 	load, ok := payload.Map(body["load"])
 	if !ok {
 		if s.m.runOf(jid) == nil && !s.m.events.Wanted("salt/job/"+jid+"/ret/"+id) {
