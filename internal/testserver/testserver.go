@@ -84,26 +84,56 @@ func Run(t testing.TB, cred *syscall.Credential, args ...string) {
 	}
 }
 
+// Server is a server that can be started again.
+type Server struct {
+	// Port is where it listens on 127.0.0.1, Socket its socket if it has one.
+	Port, Socket string
+
+	t    testing.TB
+	cred *syscall.Credential
+	sig  os.Signal
+	args []string
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+}
+
 // Start starts a server and ends it with the test by a signal.
-func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string) {
+func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string) *Server {
 	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{t: t, cred: cred, sig: sig, args: args}
+	s.begin()
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait()
+		s.end()
 		if t.Failed() {
-			t.Logf("the server said:\n%s", log.String())
+			t.Logf("the server said:\n%s", s.log.String())
 		}
 	})
+	return s
+}
+
+func (s *Server) begin() {
+	s.t.Helper()
+	s.cmd, s.log = exec.Command(s.args[0], s.args[1:]...), new(bytes.Buffer)
+	s.cmd.Dir = "/"
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) end() {
+	if err := s.cmd.Process.Signal(s.sig); err != nil {
+		s.t.Error(err)
+	}
+	_ = s.cmd.Wait()
+}
+
+// Restart ends the server as its operator would, connections and all, and starts it again.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.end()
+	s.begin()
 }
 
 // Until tries something until it works.
@@ -124,26 +154,41 @@ func Until(t testing.TB, what string, try func(ctx context.Context) error) {
 // MariaDB starts MariaDB: root without a password on the socket, and on a port of 127.0.0.1. Wait for it with Until.
 func MariaDB(t testing.TB) (socket, port string) {
 	t.Helper()
+	s := MariaDBServer(t)
+	return s.Socket, s.Port
+}
+
+// MariaDBServer is MariaDB for a test that restarts it.
+func MariaDBServer(t testing.TB) *Server {
+	t.Helper()
 	server, install := Program(t, "mariadbd"), Program(t, "mariadb-install-db")
 	dir, cred := Dir(t, "mysql")
 	data := filepath.Join(dir, "data")
 	Run(t, cred, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
-	port = Port(t)
-	Start(t, cred, syscall.SIGTERM, server, "--no-defaults", "--datadir="+data, "--port="+port, "--bind-address=127.0.0.1", "--socket="+dir+"/s",
+	port := Port(t)
+	s := Start(t, cred, syscall.SIGTERM, server, "--no-defaults", "--datadir="+data, "--port="+port, "--bind-address=127.0.0.1", "--socket="+dir+"/s",
 		"--skip-name-resolve", "--pid-file="+dir+"/pid")
-	return dir + "/s", port
+	s.Socket, s.Port = dir+"/s", port
+	return s
 }
 
 // Postgres starts PostgreSQL: the user postgres without a password on a port of 127.0.0.1. Wait for it with Until.
 func Postgres(t testing.TB) (port string) {
 	t.Helper()
+	return PostgresServer(t).Port
+}
+
+// PostgresServer is PostgreSQL for a test that restarts it.
+func PostgresServer(t testing.TB) *Server {
+	t.Helper()
 	initdb, server := Program(t, "initdb"), Program(t, "postgres")
 	dir, cred := Dir(t, "postgres")
 	data := filepath.Join(dir, "data")
 	Run(t, cred, initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
-	port = Port(t)
-	Start(t, cred, syscall.SIGINT, server, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir, "-F")
-	return port
+	port := Port(t)
+	s := Start(t, cred, syscall.SIGINT, server, "-D", data, "-p", port, "-h", "127.0.0.1", "-k", dir, "-F")
+	s.Socket, s.Port = dir, port
+	return s
 }
 
 // Redis starts a Redis server on a port of 127.0.0.1 and waits for it. Further arguments are settings.
