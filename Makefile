@@ -8,7 +8,7 @@ BUILDFLAGS  := -trimpath -ldflags "-s -w"
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 
-.PHONY: all demo build cross vet lint test interop bench budgets sizes compat fuzz-short clean
+.PHONY: all demo build cross vet lint test interop bench soak budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -58,6 +58,10 @@ interop:
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 60m -tags bench -run TestMeasure -v ./interop
+
+# Five masters over one database, 500 minions and 10,000 jobs while masters are killed; with PostgreSQL and with MariaDB.
+soak:
+	BRINE_HA=full $(GO) test -count=1 -timeout 90m -tags interop -v ./interop/ha
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux.

@@ -76,6 +76,7 @@ func Open(dsn string) (*sqlstore.Store, error) {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
 	config.MaxAllowedPacket = 0 // as the server says
+	config.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)

@@ -132,7 +132,9 @@ func (s *Store) order(ctx context.Context, where, key string) (store.Order, erro
 	var o store.Order
 	var created int64
 	var body []byte
-	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT id, jid, created, body FROM orders WHERE "+where), s.d.text(key)).Scan(&o.ID, &o.JID, &created, &body)
+	err := s.read(ctx, func() error {
+		return s.db.QueryRowContext(ctx, s.d.sql("SELECT id, jid, created, body FROM orders WHERE "+where), s.d.text(key)).Scan(&o.ID, &o.JID, &created, &body)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, store.ErrNotFound
 	}
@@ -175,26 +177,20 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 		f.Limit = store.DefaultLimit
 	}
 	args = append(args, f.Limit)
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+" ORDER BY "+order+" LIMIT ?"), args...)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list deliveries: %w", err)
-	}
-	defer rows.Close()
 	var out []store.Delivery
-	for rows.Next() {
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var d store.Delivery
 		var due int64
 		var body []byte
 		if err := rows.Scan(&d.JID, &d.Minion, &d.Priority, &due, &d.Version, &body); err != nil {
-			return nil, fmt.Errorf("cannot list deliveries: %w", err)
+			return err
 		}
 		d.Due = atMicros(due)
-		if err := unpackDelivery(&d, body); err != nil {
-			return nil, err
-		}
+		err := unpackDelivery(&d, body)
 		out = append(out, d)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT jid, minion, priority, due, version, body FROM delivery WHERE "+where+" ORDER BY "+order+" LIMIT ?", args...)
+	if err != nil {
 		return nil, fmt.Errorf("cannot list deliveries: %w", err)
 	}
 	return out, nil
@@ -291,28 +287,24 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 }
 
 func (s *Store) minions(ctx context.Context, where string, args ...any) ([]store.Minion, error) {
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT id, tenant, joined, version, body FROM minion WHERE "+where), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var out []store.Minion
-	for rows.Next() {
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var m store.Minion
 		var body []byte
 		var joined int
 		if err := rows.Scan(&m.ID, &m.Tenant, &joined, &m.Version, &body); err != nil {
-			return nil, err
+			return err
 		}
 		v, err := payload.UnmarshalDisk(body, limits)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read minion %q: %w", m.ID, err)
+			return fmt.Errorf("cannot read minion %q: %w", m.ID, err)
 		}
 		m.Joined = joined != 0
 		m.Spec, _ = payload.Map(v)
 		out = append(out, m)
-	}
-	return out, rows.Err()
+		return nil
+	}, "SELECT id, tenant, joined, version, body FROM minion WHERE "+where, args...)
+	return out, err
 }
 
 // SwapMinion implements store.Minions.
