@@ -105,7 +105,7 @@ func mayImport(from, to string) bool {
 // forModules names the internal rooms that speak the contract of modules and serve no one else.
 func forModules(r string) bool {
 	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/rpm", "internal/nss",
-		"internal/pycodec")
+		"internal/pycodec", "internal/aptsource")
 }
 
 func TestArrows(t *testing.T) {

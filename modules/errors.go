@@ -9,8 +9,9 @@ import (
 type ExecError struct {
 	Msg string
 	// Info is what the exception's info holds, for callers that look at it: what changed before the work went wrong. The text
-	// shows it already.
-	Info any
+	// shows it already; Brief is the text without it.
+	Info  any
+	Brief string
 }
 
 func (e *ExecError) Error() string { return e.Msg }

@@ -30,11 +30,28 @@ func (r *Run) find(state, fun string) *target {
 	}
 	t = &target{}
 	t.function, t.decl, t.err = r.reg.lookup(full, r.env)
+	if t.err == nil && t.module.Needs != "" && !r.callable(t.module.Needs) {
+		why := "'" + state + "' __virtual__ returned False"
+		if t.module.Otherwise != "" {
+			why += ": " + t.module.Otherwise
+		}
+		t.err = &modules.NotAvailableError{Fun: full, Virtual: why}
+	}
 	t.watch = r.reg.has(state+".mod_watch", r.env)
 	r.mu.Lock()
 	r.targets[full] = t
 	r.mu.Unlock()
 	return t
+}
+
+// callable tells whether there is such an execution function.
+func (r *Run) callable(fun string) bool {
+	reg := r.exec
+	if reg == nil {
+		reg = r.parent.Registry()
+	}
+	_, err := reg.Lookup(fun, r.env)
+	return err == nil
 }
 
 // verify tells what is wrong with a chunk (State.verify_data). It also brings umask and watch into their final form.

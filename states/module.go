@@ -20,6 +20,8 @@ type Module struct {
 	Doc string
 	// Available tells whether this host can use the module, and why not; nil means always. Salt's __virtual__.
 	Available func(e *modules.Env) (ok bool, reason string)
+	// Needs is an execution function without which the host cannot use the module either, Otherwise the reason that is then given.
+	Needs, Otherwise string
 	// Funcs are the module's functions, mod_watch among them.
 	Funcs []Def
 	// Init is mod_init: it runs before the first state of the module, until it answers true. c.Low is that state's chunk.

@@ -84,7 +84,7 @@ func Parse(ctx context.Context, c *modules.Call, q Query) (Targets, error) {
 		}
 		return Targets{Kind: "advisory", Files: []any{q.Name}}, nil
 	case pytext.Truth(q.Pkgs):
-		list, err := repack(ctx, c, q.Pkgs, q.Normalize)
+		list, err := Pack(ctx, c, q.Pkgs, q.Normalize)
 		if err != nil || len(list) == 0 {
 			return Targets{}, err
 		}
@@ -175,7 +175,9 @@ func entry(x any) (name string, value any, ok bool) {
 	return "", nil, false
 }
 
-func repack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Target, error) {
+// Pack is what a caller named with pkgs, each package once; names are as the manager has them if normalize says so
+// (salt/modules/pkg_resource.py _repack_pkgs).
+func Pack(ctx context.Context, c *modules.Call, pkgs any, normalize bool) ([]Target, error) {
 	var list []Target
 	for _, t := range Repack(c, pkgs) {
 		name, err := normal(ctx, c, t.Name, normalize)

@@ -261,6 +261,9 @@ func SplitLines(s string, keep bool) []string {
 // Strip is str.strip of Python.
 func Strip(s string) string { return strings.TrimFunc(s, isSpace) }
 
+// StripLeft is Python's lstrip().
+func StripLeft(s string) string { return strings.TrimLeftFunc(s, isSpace) }
+
 // StripRight is str.rstrip of Python.
 func StripRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
 

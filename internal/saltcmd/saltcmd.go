@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -98,6 +99,7 @@ func Problem(text string, info any) error {
 	if !pytext.Truth(info) {
 		return &modules.ExecError{Msg: text}
 	}
+	brief := text
 	if text != "" {
 		if !strings.ContainsAny(text[len(text)-1:], ".?!") {
 			text += "."
@@ -108,7 +110,23 @@ func Problem(text string, info any) error {
 	if err != nil {
 		nested = pytext.Str(info)
 	}
-	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info}
+	return &modules.ExecError{Msg: text + "Additional info follows:\n\n" + nested, Info: info, Brief: brief}
+}
+
+// WithoutChanges are what changed before the error of a CommandExecutionError, and its text without that; ok is false where
+// err is none with info.
+func WithoutChanges(err error) (changes any, text string, ok bool) {
+	var e *modules.ExecError
+	if !errors.As(err, &e) || !pytext.Truth(e.Info) {
+		return nil, "", false
+	}
+	info, isMap := e.Info.(map[string]any)
+	if !isMap {
+		return nil, e.Msg, true
+	}
+	rest := maps.Clone(info)
+	delete(rest, "changes")
+	return info["changes"], Problem(e.Brief, rest).Error(), true
 }
 
 // Locale are the settings for English messages that env does not make itself.

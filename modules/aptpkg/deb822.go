@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/aptsource"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -12,9 +13,9 @@ import (
 
 // stanza is a paragraph of a file in the newer form (deb822): it may stand for several repositories.
 type stanza struct {
-	file           string
+	File           string
 	header, footer []string
-	tags           []option // key and value
+	tags           []aptsource.Option // key and value
 	changed        bool
 }
 
@@ -29,7 +30,7 @@ func parseStanzas(text, file string) []*stanza {
 			continue
 		}
 		if now == nil {
-			now = &stanza{file: file}
+			now = &stanza{File: file}
 			all = append(all, now)
 		}
 		n := len(now.tags)
@@ -40,9 +41,9 @@ func parseStanzas(text, file string) []*stanza {
 		case strings.HasPrefix(line, "#"):
 			now.footer = append(now.footer, line)
 		case ok && key != "" && !strings.ContainsAny(key, " \t"):
-			now.tags = append(now.tags, option{key: key, value: strings.TrimSpace(value)})
+			now.tags = append(now.tags, aptsource.Option{Key: key, Value: strings.TrimSpace(value)})
 		case n > 0:
-			now.tags[n-1].value += "\n" + line
+			now.tags[n-1].Value += "\n" + line
 		}
 	}
 	return all
@@ -50,8 +51,8 @@ func parseStanzas(text, file string) []*stanza {
 
 func (s *stanza) get(key string) string {
 	for _, t := range s.tags {
-		if strings.EqualFold(t.key, key) {
-			return t.value
+		if strings.EqualFold(t.Key, key) {
+			return t.Value
 		}
 	}
 	return ""
@@ -60,14 +61,14 @@ func (s *stanza) get(key string) string {
 // set gives a tag a value; an empty one removes it.
 func (s *stanza) set(key, value string) {
 	s.changed = true
-	i := slices.IndexFunc(s.tags, func(t option) bool { return strings.EqualFold(t.key, key) })
+	i := slices.IndexFunc(s.tags, func(t aptsource.Option) bool { return strings.EqualFold(t.Key, key) })
 	switch {
 	case i >= 0 && value == "":
 		s.tags = slices.Delete(s.tags, i, i+1)
 	case i >= 0:
-		s.tags[i].value = value
+		s.tags[i].Value = value
 	case value != "":
-		s.tags = append(s.tags, option{key: key, value: value})
+		s.tags = append(s.tags, aptsource.Option{Key: key, Value: value})
 	}
 }
 
@@ -79,7 +80,7 @@ func (s *stanza) String() string {
 		b.WriteString(line + "\n")
 	}
 	for _, t := range s.tags {
-		b.WriteString(t.key + ": " + t.value + "\n")
+		b.WriteString(t.Key + ": " + t.Value + "\n")
 	}
 	for _, line := range s.footer {
 		b.WriteString(line + "\n")
@@ -98,12 +99,12 @@ func (s *stanza) each() []*source {
 	for _, uri := range s.words("URIs") {
 		for _, suite := range s.words("Suites") {
 			for _, kind := range s.words("Types") {
-				r := &source{
-					kind: kind, uri: uri, dist: suite, comps: s.words("Components"), architectures: s.words("Architectures"),
-					signedby: s.get("Signed-By"), disabled: s.get("Enabled") != "" && !yes(s.get("Enabled")), file: s.file,
-					trusted: yes(s.get("Trusted")), stanza: s,
-				}
-				r.line = r.String()
+				r := &source{stanza: s, Line: aptsource.Line{
+					Kind: kind, URI: uri, Dist: suite, Comps: s.words("Components"), Architectures: s.words("Architectures"),
+					SignedBy: s.get("Signed-By"), Disabled: s.get("Enabled") != "" && !yes(s.get("Enabled")), File: s.File,
+					Trusted: yes(s.get("Trusted")),
+				}}
+				r.Text = r.String()
 				out = append(out, r)
 			}
 		}
@@ -113,22 +114,22 @@ func (s *stanza) each() []*source {
 
 // about tells whether the stanza stands for a repository, among others perhaps.
 func (s *stanza) about(want *source) bool {
-	return slices.ContainsFunc(s.each(), func(r *source) bool { return r.same(want) })
+	return slices.ContainsFunc(s.each(), func(r *source) bool { return r.Same(&want.Line) })
 }
 
 // drop takes a repository out of the stanza. It tells whether there was something to take, and whether anything is left.
 func (s *stanza) drop(want *source) (found, left bool) {
 	comps := s.words("Components")
-	if !s.about(want) || !slices.Equal(s.words("Architectures"), want.architectures) {
+	if !s.about(want) || !slices.Equal(s.words("Architectures"), want.Architectures) {
 		return false, true
 	}
 	without := func(list []string, in []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(x string) bool { return slices.Contains(in, x) })
 	}
-	rest := without(comps, want.comps)
+	rest := without(comps, want.Comps)
 	switch {
-	case len(rest) == 0 && len(without(want.comps, comps)) == 0: // the same components: the suite goes
-		suites := without(s.words("Suites"), []string{want.dist})
+	case len(rest) == 0 && len(without(want.Comps, comps)) == 0: // the same components: the suite goes
+		suites := without(s.words("Suites"), []string{want.Dist})
 		s.set("Suites", strings.Join(suites, " "))
 		return true, len(suites) > 0
 	case len(rest) == len(comps):
@@ -140,8 +141,8 @@ func (s *stanza) drop(want *source) (found, left bool) {
 
 // newStanza stands for one repository.
 func newStanza(want *source, file string) *stanza {
-	s := &stanza{file: file, changed: true}
-	for _, t := range [][2]string{{"Types", want.kind}, {"URIs", want.uri}, {"Suites", want.dist}} {
+	s := &stanza{File: file, changed: true}
+	for _, t := range [][2]string{{"Types", want.Kind}, {"URIs", want.URI}, {"Suites", want.Dist}} {
 		s.set(t[0], t[1])
 	}
 	return s
@@ -153,8 +154,8 @@ func (s *stanza) modify(kw map[string]any, want *source, comps, architectures []
 	if len(architectures) > 0 {
 		s.set("Architectures", strings.Join(architectures, " "))
 	}
-	if want.signedby != "" {
-		s.set("Signed-By", want.signedby)
+	if want.SignedBy != "" {
+		s.set("Signed-By", want.SignedBy)
 	}
 	if v, ok := kw["trusted"]; ok {
 		if pytext.IsTrue(v) || yes(pytext.Str(v)) {
@@ -220,7 +221,7 @@ func (a *sources) readStanzas(path string) error {
 func (a *sources) stanzaFile(path string) (text string, changed bool) {
 	var parts []string
 	for _, s := range a.stanzas {
-		if s.file == path {
+		if s.File == path {
 			parts, changed = append(parts, s.String()), changed || s.changed
 		}
 	}

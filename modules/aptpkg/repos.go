@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/aptsource"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -22,8 +23,8 @@ func listRepos(_ context.Context, c *modules.Call) (any, error) {
 	}
 	ret := map[string]any{}
 	for _, s := range repos {
-		list, _ := ret[s.uri].([]any)
-		ret[s.uri] = append(list, s.plain())
+		list, _ := ret[s.URI].([]any)
+		ret[s.URI] = append(list, s.plain())
 	}
 	return ret, nil
 }
@@ -33,7 +34,7 @@ func repositories(c *modules.Call) ([]*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := slices.DeleteFunc(all.list, func(s *source) bool { return s.invalid })
+	list := slices.DeleteFunc(all.list, func(s *source) bool { return s.Invalid })
 	for _, s := range all.stanzas {
 		list = append(list, s.each()...)
 	}
@@ -82,14 +83,14 @@ func findRepo(c *modules.Call, repo, auth string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := webAddress().FindStringSubmatch(want.uri); auth != "" && m != nil && !strings.HasPrefix(m[2], auth) {
-		want.uri = m[1] + auth + "@" + m[2]
+	if m := webAddress().FindStringSubmatch(want.URI); auth != "" && m != nil && !strings.HasPrefix(m[2], auth) {
+		want.URI = m[1] + auth + "@" + m[2]
 	}
 	for _, s := range byURI(repos) {
-		if !s.same(want) {
+		if !s.Same(&want.Line) {
 			continue
 		}
-		if len(want.comps) == 0 || slices.ContainsFunc(want.comps, func(x string) bool { return slices.Contains(s.comps, x) }) {
+		if len(want.Comps) == 0 || slices.ContainsFunc(want.Comps, func(x string) bool { return slices.Contains(s.Comps, x) }) {
 			return s.plain(), nil
 		}
 	}
@@ -101,10 +102,10 @@ func byURI(list []*source) []*source {
 	var order []string
 	groups := map[string][]*source{}
 	for _, s := range list {
-		if groups[s.uri] == nil {
-			order = append(order, s.uri)
+		if groups[s.URI] == nil {
+			order = append(order, s.URI)
 		}
-		groups[s.uri] = append(groups[s.uri], s)
+		groups[s.URI] = append(groups[s.URI], s)
 	}
 	var out []*source
 	for _, uri := range order {
@@ -134,32 +135,32 @@ func delRepo(ctx context.Context, c *modules.Call) (any, error) {
 	var touched []string
 	var kept []*source
 	for _, s := range all.list {
-		match := !s.invalid && (s.same(want) && slices.Equal(s.architectures, want.architectures) ||
-			ppa && want.kind == "deb" && s.kind == "deb-src" && s.uri == want.uri && s.dist == want.dist)
-		in := func(x string) bool { return slices.Contains(want.comps, x) }
-		if !match || !slices.ContainsFunc(s.comps, in) && len(s.comps)+len(want.comps) > 0 {
+		match := !s.Invalid && (s.Same(&want.Line) && slices.Equal(s.Architectures, want.Architectures) ||
+			ppa && want.Kind == "deb" && s.Kind == "deb-src" && s.URI == want.URI && s.Dist == want.Dist)
+		in := func(x string) bool { return slices.Contains(want.Comps, x) }
+		if !match || !slices.ContainsFunc(s.Comps, in) && len(s.Comps)+len(want.Comps) > 0 {
 			kept = append(kept, s)
 			continue
 		}
-		if !slices.Contains(touched, s.file) {
-			touched = append(touched, s.file)
+		if !slices.Contains(touched, s.File) {
+			touched = append(touched, s.File)
 		}
-		if s.comps = slices.DeleteFunc(slices.Clone(s.comps), in); len(s.comps) > 0 {
+		if s.Comps = slices.DeleteFunc(slices.Clone(s.Comps), in); len(s.Comps) > 0 {
 			kept = append(kept, s)
 		}
 	}
 	var stanzas []*stanza
 	for _, s := range all.stanzas {
 		found, left := s.drop(want)
-		if found && !slices.Contains(touched, s.file) {
-			touched = append(touched, s.file)
+		if found && !slices.Contains(touched, s.File) {
+			touched = append(touched, s.File)
 		}
 		if left {
 			stanzas = append(stanzas, s)
 			continue
 		}
 		for _, o := range all.stanzas { // the file is written without it
-			o.changed = o.changed || o.file == s.file
+			o.changed = o.changed || o.File == s.File
 		}
 	}
 	if len(touched) == 0 {
@@ -171,8 +172,8 @@ func delRepo(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	var ret strings.Builder
 	for _, file := range touched {
-		left := slices.ContainsFunc(kept, func(s *source) bool { return s.file == file }) ||
-			slices.ContainsFunc(stanzas, func(s *stanza) bool { return s.file == file })
+		left := slices.ContainsFunc(kept, func(s *source) bool { return s.File == file }) ||
+			slices.ContainsFunc(stanzas, func(s *stanza) bool { return s.File == file })
 		if !left && strings.Contains(file, "sources.list.d/") {
 			ret.WriteString("File " + file + " containing repo '" + repo + "' has been removed.")
 			if err := os.Remove(c.Path(file)); err != nil {
@@ -218,14 +219,14 @@ func modRepo(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want.invalid {
+	if want.Invalid {
 		return nil, modules.Usagef("Name %s is not valid. This must be the complete repo entry as seen in the sources file", repo)
 	}
 	aptkey := c.Bool("aptkey") && c.Which("apt-key") != ""
-	if !aptkey && want.signedby == "" {
+	if !aptkey && want.SignedBy == "" {
 		return nil, modules.Usagef("missing 'signedby' option when apt-key is missing")
 	}
-	if err := importKeys(ctx, c, aptkey, want.signedby); err != nil {
+	if err := importKeys(ctx, c, aptkey, want.SignedBy); err != nil {
 		return nil, err
 	}
 	s, err := all.change(c, repo, want)
@@ -245,8 +246,8 @@ func modRepo(ctx context.Context, c *modules.Call) (any, error) {
 		return map[string]any{repo: have}, err
 	}
 	return map[string]any{repo: map[string]any{
-		"architectures": pkglist.Anys(s.architectures), "comps": pkglist.Anys(s.comps), "disabled": s.disabled, "file": s.file,
-		"type": s.kind, "uri": s.uri, "line": s.line, "signedby": s.signedby,
+		"architectures": pkglist.Anys(s.Architectures), "comps": pkglist.Anys(s.Comps), "disabled": s.Disabled, "file": s.File,
+		"type": s.Kind, "uri": s.URI, "line": s.Text, "signedby": s.SignedBy,
 	}}, nil
 }
 
@@ -289,15 +290,15 @@ func addPPA(ctx context.Context, c *modules.Call, repo string, refresh bool) (an
 // change gives the repository the wanted attributes, or adds it. It answers nil if that happened in a file of the newer form.
 func (a *sources) change(c *modules.Call, repo string, want *source) (*source, error) {
 	kw := c.Keywords
-	comps := slices.Clone(want.comps)
+	comps := slices.Clone(want.Comps)
 	if v, ok := kw["comps"]; ok {
 		comps = pkglist.SplitInput(pytext.Str(v))
 	}
-	architectures := want.architectures
+	architectures := want.Architectures
 	if v, ok := kw["architectures"]; ok {
 		architectures = strings.Split(pytext.Str(v), ",")
 	}
-	s := a.find(kw, want, append(slices.Clone(want.comps), comps...), architectures)
+	s := a.find(kw, want, append(slices.Clone(want.Comps), comps...), architectures)
 	if s == nil && a.changeStanza(c, want, comps, architectures) {
 		return nil, nil
 	}
@@ -313,32 +314,32 @@ func (a *sources) change(c *modules.Call, repo string, want *source) (*source, e
 		a.list = append(a.list, s)
 	}
 	if v, ok := kw["comments"]; ok {
-		s.comment = comments(v)
+		s.Comment = comments(v)
 	}
-	s.line = fresh.line
-	if !strings.HasSuffix(s.line, "\n") {
-		s.line += "\n"
+	s.Text = fresh.Text
+	if !strings.HasSuffix(s.Text, "\n") {
+		s.Text += "\n"
 	}
-	s.comps, s.architectures, s.signedby = comps, architectures, want.signedby
+	s.Comps, s.Architectures, s.SignedBy = comps, architectures, want.SignedBy
 	if v, ok := kw["disabled"]; ok {
-		s.disabled = pytext.IsTrue(v)
+		s.Disabled = pytext.IsTrue(v)
 	} else if v, ok := kw["enabled"]; ok {
-		s.disabled = !pytext.IsTrue(v)
+		s.Disabled = !pytext.IsTrue(v)
 	}
 	if v, ok := kw["file"]; ok {
-		if s.file = pytext.Str(v); !filepath.IsAbs(s.file) {
-			return nil, modules.Usagef("The file %s is not an absolute path", s.file)
+		if s.File = pytext.Str(v); !filepath.IsAbs(s.File) {
+			return nil, modules.Usagef("The file %s is not an absolute path", s.File)
 		}
 	}
 	if v, ok := kw["dist"]; ok {
-		s.dist = pytext.Str(v)
+		s.Dist = pytext.Str(v)
 	}
 	if v, ok := kw["uri"]; ok {
-		s.uri = pytext.Str(v)
+		s.URI = pytext.Str(v)
 	}
-	if s.uri != want.uri {
-		s.uri = want.uri
-		s.line = s.String()
+	if s.URI != want.URI {
+		s.URI = want.URI
+		s.Text = s.String()
 	}
 	return s, nil
 }
@@ -346,13 +347,13 @@ func (a *sources) change(c *modules.Call, repo string, want *source) (*source, e
 // find is the line that is to be changed, nil if there is none yet.
 func (a *sources) find(kw map[string]any, want *source, comps, architectures []string) *source {
 	for _, s := range a.list {
-		byName := s.kind == want.kind && s.same(want)
-		byKeyword := any(s.dist) == kw["dist"] && any(s.kind) == kw["type"]
+		byName := s.Kind == want.Kind && s.Same(&want.Line)
+		byKeyword := any(s.Dist) == kw["dist"] && any(s.Kind) == kw["type"]
 		if !byName && !byKeyword {
 			continue
 		}
-		if len(s.comps) == 0 || !slices.Equal(architectures, s.architectures) ||
-			slices.ContainsFunc(comps, func(x string) bool { return slices.Contains(s.comps, x) }) {
+		if len(s.Comps) == 0 || !slices.Equal(architectures, s.Architectures) ||
+			slices.ContainsFunc(comps, func(x string) bool { return slices.Contains(s.Comps, x) }) {
 			return s
 		}
 	}
@@ -376,28 +377,28 @@ func comments(v any) string {
 func (a *sources) consolidate() error {
 	var out []*source
 	for _, s := range a.list {
-		if s.invalid {
+		if s.Invalid {
 			continue
 		}
 		i := slices.IndexFunc(out, func(o *source) bool {
-			return slices.Equal(o.architectures, s.architectures) && o.disabled == s.disabled && o.kind == s.kind && o.uri == s.uri && o.dist == s.dist
+			return slices.Equal(o.Architectures, s.Architectures) && o.Disabled == s.Disabled && o.Kind == s.Kind && o.URI == s.URI && o.Dist == s.Dist
 		})
 		if i >= 0 {
-			for _, comp := range s.comps {
-				if !slices.Contains(out[i].comps, comp) {
-					out[i].comps = append(out[i].comps, comp)
+			for _, comp := range s.Comps {
+				if !slices.Contains(out[i].Comps, comp) {
+					out[i].Comps = append(out[i].Comps, comp)
 				}
 			}
 			continue
 		}
-		one, err := parseSource(s.line, "")
+		one, err := parseSource(s.Text, "")
 		if err != nil {
 			return err
 		}
 		out = append(out, one)
 	}
-	others := slices.DeleteFunc(slices.Clone(a.files), func(f string) bool { return f == mainFile })
-	a.list, a.files = out, slices.DeleteFunc(slices.Clone(a.files), func(f string) bool { return f != mainFile })
+	others := slices.DeleteFunc(slices.Clone(a.files), func(f string) bool { return f == aptsource.MainFile })
+	a.list, a.files = out, slices.DeleteFunc(slices.Clone(a.files), func(f string) bool { return f != aptsource.MainFile })
 	if err := a.save(); err != nil {
 		return err
 	}

@@ -8,193 +8,40 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/aptsource"
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/modules"
 )
 
-// mainFile is where repositories are written that have no file of their own.
-const mainFile = "/etc/apt/sources.list"
-
-// source is a line of a one-line-style file of repositories, or anything else that stands in such a file.
+// source is a line of a one-line-style file of repositories, or a repository of the newer form.
 type source struct {
-	invalid, disabled                        bool
-	kind, uri, dist, comment, line, signedby string
-	comps, architectures                     []string
-	file                                     string
-	trusted                                  bool
-	stanza                                   *stanza // that it comes from, nil for a line
+	aptsource.Line
+	stanza *stanza // that it comes from, nil for a line
 }
 
-// option is one of those in brackets: [arch=amd64 signed-by=/x].
-type option struct{ key, full, value string }
-
-// options are the options of a line. Those that Salt knows have names of their own.
-func options(line string) []option {
-	inner, ok := bracketed(line)
-	if !ok {
-		return nil
-	}
-	var out []option
-	var architectures []string
-	for _, opt := range strings.Fields(inner) {
-		key, value, ok := strings.Cut(opt, "=")
-		if !ok {
-			continue
-		}
-		switch {
-		case strings.HasPrefix(opt, "arch"):
-			architectures = append(architectures, strings.Split(value, ",")...)
-			key, value = "arch", strings.Join(architectures, ",")
-		case strings.HasPrefix(opt, "signed-by"):
-			key = "signedby"
-		}
-		out = setOption(out, option{key, opt, value})
-	}
-	return out
-}
-
-func setOption(list []option, o option) []option {
-	for i := range list {
-		if list[i].key == o.key {
-			list[i] = o
-			return list
-		}
-	}
-	return append(list, o)
-}
-
-// bracketed is what stands between the first "[" with a "=" behind it and the "]" behind the last such "=".
-func bracketed(line string) (string, bool) {
-	for i := 0; i < len(line); i++ {
-		if line[i] != '[' {
-			continue
-		}
-		rest := line[i:]
-		for eq := strings.LastIndexByte(rest, '='); eq > 0; eq = strings.LastIndexByte(rest[:eq], '=') {
-			if end := strings.IndexByte(rest[eq:], ']'); end >= 0 {
-				return strings.Trim(rest[:eq+end+1], "[]"), true
-			}
-		}
-	}
-	return "", false
-}
-
-// words cuts a line into its words. A path of a CD may hold blanks.
-func words(line string) []string {
-	if i := strings.LastIndex(line, "cdrom:"); i >= 0 {
-		if j := strings.LastIndexByte(line[i:], '/'); j >= 0 {
-			return slices.Concat(strings.Fields(line[:i]), []string{strings.TrimSpace(line[i : i+j+1])}, strings.Fields(line[i+j+1:]))
-		}
-	}
-	return strings.Fields(line)
-}
-
-// parseSource reads a line. The error is for options that are written in a way that Salt fails on.
+// parseSource reads a line.
 func parseSource(line, file string) (*source, error) {
-	if file == "" {
-		file = mainFile
+	l, err := aptsource.Parse(line, file)
+	if err != nil {
+		return nil, err
 	}
-	s := &source{line: line, file: file}
-	text := strings.TrimSpace(line)
-	if text == "" {
-		s.invalid = true
-		return s, nil
-	}
-	if rest, ok := strings.CutPrefix(text, "#"); ok {
-		s.disabled, text = true, rest
-	}
-	if i := strings.IndexByte(text, '#'); i > 0 {
-		text, s.comment = text[:i], text[i+1:]
-	}
-	list := words(text)
-	if len(list) < 3 || !slices.Contains([]string{"deb", "deb-src", "rpm", "rpm-src"}, list[0]) ||
-		strings.HasPrefix(list[1], "[") && !slices.ContainsFunc(list[1:], func(w string) bool { return strings.HasSuffix(w, "]") }) {
-		s.invalid = true
-		return s, nil
-	}
-	if strings.HasPrefix(list[1], "[") {
-		var bare []string
-		for _, w := range list {
-			if w = strings.Trim(w, "[]"); w != "" {
-				bare = append(bare, w)
-			}
-		}
-		list = bare
-		for _, o := range options(line) {
-			switch o.key {
-			case "arch":
-				s.architectures = strings.Split(o.value, ",")
-			case "signedby":
-				s.signedby = o.value
-			}
-			i := slices.Index(list, o.full)
-			if i < 0 {
-				return nil, &modules.PythonError{Type: "ValueError", Msg: "'[" + o.full + "]' is not in list"}
-			}
-			list = slices.Delete(list, i, i+1)
-		}
-		if len(list) < 3 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-		}
-	}
-	s.kind, s.uri, s.dist, s.comps = list[0], list[1], list[2], list[3:]
-	return s, nil
-}
-
-// String is the line as it is written.
-func (s *source) String() string {
-	if s.invalid {
-		return s.line
-	}
-	var out []string
-	if s.disabled {
-		out = append(out, "#")
-	}
-	out = append(out, s.kind)
-	opts := options(s.line)
-	if len(s.architectures) > 0 {
-		list := strings.Join(s.architectures, ",")
-		opts = setOption(opts, option{"arch", "arch=" + list, list})
-	}
-	if s.signedby != "" {
-		opts = setOption(opts, option{"signedby", "signed-by=" + s.signedby, s.signedby})
-	}
-	if s.trusted {
-		opts = setOption(opts, option{"trusted", "trusted=yes", "yes"})
-	}
-	if len(opts) > 0 {
-		var full []string
-		for _, o := range opts {
-			full = append(full, o.full)
-		}
-		out = append(out, "["+strings.Join(full, " ")+"]")
-	}
-	out = append(out, s.uri, s.dist, strings.Join(s.comps, " "))
-	if s.comment != "" {
-		out = append(out, "#"+s.comment)
-	}
-	return strings.Join(out, " ") + "\n"
+	return &source{Line: *l}, nil
 }
 
 // plain is the repository as list_repos shows it.
 func (s *source) plain() map[string]any {
 	m := map[string]any{
-		"file": s.file, "comps": pkglist.Anys(s.comps), "disabled": s.disabled, "dist": s.dist, "type": s.kind, "uri": s.uri,
-		"line": strings.TrimSpace(s.line), "architectures": pkglist.Anys(s.architectures), "signedby": s.signedby,
+		"file": s.File, "comps": pkglist.Anys(s.Comps), "disabled": s.Disabled, "dist": s.Dist, "type": s.Kind, "uri": s.URI,
+		"line": strings.TrimSpace(s.Text), "architectures": pkglist.Anys(s.Architectures), "signedby": s.SignedBy,
 	}
 	if s.stanza != nil {
-		m["enabled"] = !s.disabled
+		m["enabled"] = !s.Disabled
 		for name, key := range map[string]string{"suites": "Suites", "types": "Types", "uris": "URIs"} {
 			m[name] = pkglist.Anys(s.stanza.words(key))
 		}
 	}
 	return m
-}
-
-// same tells whether another line is about the same repository.
-func (s *source) same(o *source) bool {
-	return s.kind == o.kind && strings.TrimRight(s.uri, "/") == strings.TrimRight(o.uri, "/") && s.dist == o.dist
 }
 
 // sources are the lines of all files.
@@ -208,13 +55,13 @@ type sources struct {
 
 func readSources(c *modules.Call) (*sources, error) {
 	all := &sources{c: c}
-	paths := []string{mainFile}
-	found, err := filepath.Glob(c.Path(mainFile+".d") + "/*.list")
+	paths := []string{aptsource.MainFile}
+	found, err := filepath.Glob(c.Path(aptsource.MainFile+".d") + "/*.list")
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range found {
-		paths = append(paths, mainFile+".d/"+filepath.Base(f))
+		paths = append(paths, aptsource.MainFile+".d/"+filepath.Base(f))
 	}
 	for _, path := range paths {
 		info, err := os.Stat(c.Path(path))
@@ -237,12 +84,12 @@ func readSources(c *modules.Call) (*sources, error) {
 			all.list = append(all.list, s)
 		}
 	}
-	found, err = filepath.Glob(c.Path(mainFile+".d") + "/*.sources")
+	found, err = filepath.Glob(c.Path(aptsource.MainFile+".d") + "/*.sources")
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range found {
-		if err := all.readStanzas(mainFile + ".d/" + filepath.Base(f)); err != nil {
+		if err := all.readStanzas(aptsource.MainFile + ".d/" + filepath.Base(f)); err != nil {
 			return nil, err
 		}
 	}
@@ -257,11 +104,11 @@ func (a *sources) save() error {
 		text[f] = &strings.Builder{}
 	}
 	for _, s := range a.list {
-		if text[s.file] == nil {
-			text[s.file] = &strings.Builder{}
-			order = append(order, s.file)
+		if text[s.File] == nil {
+			text[s.File] = &strings.Builder{}
+			order = append(order, s.File)
 		}
-		text[s.file].WriteString(s.String())
+		text[s.File].WriteString(s.String())
 	}
 	for _, f := range order {
 		if err := a.write(f, text[f].String()); err != nil {
@@ -270,12 +117,12 @@ func (a *sources) save() error {
 	}
 	var done []string
 	for _, s := range a.stanzas {
-		if slices.Contains(done, s.file) {
+		if slices.Contains(done, s.File) {
 			continue
 		}
-		done = append(done, s.file)
-		if text, changed := a.stanzaFile(s.file); changed {
-			if err := a.write(s.file, text); err != nil {
+		done = append(done, s.File)
+		if text, changed := a.stanzaFile(s.File); changed {
+			if err := a.write(s.File, text); err != nil {
 				return err
 			}
 		}

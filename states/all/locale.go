@@ -1,0 +1,5 @@
+//go:build !custom || states || states.locale
+
+package all
+
+import _ "github.com/brine-salt/brine/states/locale" // state module locale
