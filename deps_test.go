@@ -92,6 +92,8 @@ func mayImport(from, to string) bool {
 		return in(to, "minion", "protocol", "modules", "states", "internal")
 	case in(from, "master/runner", "master/restapi", "master/pillar") && to == "modules":
 		return true // runners are declared as every function of Salt is, and templates call functions
+	case in(from, "master/reactor") && (to == "modules" || to == "states"):
+		return true // reactions have the form of states
 	case in(from, "master"):
 		return in(to, "master", "protocol", "states/render", "internal") && !forModules(to)
 	case forModules(from):

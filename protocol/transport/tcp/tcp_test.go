@@ -160,7 +160,7 @@ func TestDeadPath(t *testing.T) {
 	}()
 	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = ln.Addr().String() })
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if _, err := r.Request(ctx, transporttest.Pack("x")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}

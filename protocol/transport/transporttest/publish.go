@@ -173,8 +173,10 @@ func slowSubscriber(t *testing.T, i Impl) {
 	if worst > 2*time.Second {
 		t.Errorf("one Publish took %v", worst)
 	}
-	if d := s.Dropped(); d != 1 {
-		t.Errorf("%d dropped, want 1", d)
+	// More than once if it was cut off before it had received what it keeps, and came back while this went on.
+	dropped := s.Dropped()
+	if dropped < 1 {
+		t.Error("nobody was dropped")
 	}
 	if st := good.State(); st.Reconnects != 0 || !st.Connected {
 		t.Errorf("good subscriber %+v", st)
@@ -184,7 +186,7 @@ func slowSubscriber(t *testing.T, i Impl) {
 		for range slow.Messages() {
 		}
 	}()
-	Eventually(t, "slow subscriber reconnected", func() bool { return slow.State().Reconnects == 1 && slow.State().Connected })
+	Eventually(t, "slow subscriber reconnected", func() bool { return int64(slow.State().Reconnects) == dropped && slow.State().Connected })
 	slow.Close()
 }
 

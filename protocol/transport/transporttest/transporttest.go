@@ -434,7 +434,7 @@ func requestWaits(t *testing.T, i Impl) {
 func requestGivesUp(t *testing.T, i Impl) {
 	_, req := freeAddr(t, i)
 	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := r.Request(ctx, Pack("x"))
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), req) {

@@ -249,7 +249,7 @@ func (c *closer) Close() error { c.closed.Store(true); return nil }
 
 func TestBudget(t *testing.T) {
 	b := NewBudget(100)
-	b.SetGrace(30 * time.Millisecond)
+	b.SetGrace(time.Hour)
 	ctx := t.Context()
 	old := &closer{}
 	first, err := b.Grow(ctx, nil, old, 60)
@@ -272,6 +272,7 @@ func TestBudget(t *testing.T) {
 	if first, err = b.Grow(ctx, first, old, 30); err != nil {
 		t.Fatal(err)
 	}
+	b.SetGrace(30 * time.Millisecond)
 	// Who waits beyond the grace of the oldest closes it, and gets its place once it is back.
 	got := make(chan error)
 	var third *Share

@@ -1,0 +1,395 @@
+// Package reactor runs what a master's operator wants to happen on events: files in the form of states, whose functions are jobs
+// for minions, runners and wheel functions, and functions of the embedding program.
+//
+//	reactor:
+//	  - 'salt/minion/*/start':
+//	    - /srv/reactor/start.sls
+//
+// A file is rendered with the event's tag and data:
+//
+//	welcome:
+//	  local.cmd.run:
+//	    - tgt: {{ data['id'] }}
+//	    - args:
+//	      - cmd: echo welcome
+//
+// What an event causes is queued, so that the bus never waits for a reaction; when the queue is full, reactions are dropped and
+// the log says so. Events of runs that a reactor started cause nothing.
+//
+// Salt's sources: salt/utils/reactor.py, salt/engines/reactor.py.
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/states"
+)
+
+// User is who orders what a reactor does (salt/utils/reactor.py, ReactWrap.event_user). Events of that user cause nothing.
+const User = "Reactor"
+
+// manage begins the tags by which salt-run asks for the reactor's list.
+const manage = "salt/reactors/manage/"
+
+// Rule says what happens on events with a tag.
+type Rule struct {
+	// Tag is a pattern of tags, as in a shell.
+	Tag string
+	// Files are patterns of files on this host, or URLs of the master's file server (salt://).
+	Files []string
+	// Do is called, when set, in one of the reactor's workers. Its error is logged.
+	Do func(ctx context.Context, e events.Event) error
+}
+
+// Options of a Reactor.
+type Options struct {
+	// Master is the master whose events are followed and by whom jobs are published. Required.
+	Master *master.Master
+	// ID is the master's id and Key root's key: what events that change the rules must have.
+	ID, Key string
+	// Rules are what happens at the beginning.
+	Rules []Rule
+	// RuleFile is a YAML file with the rules, read anew for every event, in place of Rules (the option reactor as a path).
+	RuleFile string
+	// Template renders a file. nil allows only rules with a Do.
+	Template func(ctx context.Context, t modules.Template) (any, error)
+	// Renderer is the pipe of files that do not name one; empty is "jinja|yaml".
+	Renderer string
+	// Runner and Wheel run functions on the master; nil refuses them.
+	Runner, Wheel *runner.Client
+	// Workers is how many reactions run at once (reactor_worker_threads), Queue how many may wait (reactor_worker_hwm); 0 means
+	// 10 and 10,000.
+	Workers, Queue int
+	// Log gets what goes wrong; nil is silent.
+	Log *slog.Logger
+}
+
+// Reactor follows the events of a master.
+type Reactor struct {
+	o   Options
+	log *slog.Logger
+	sub *events.Subscription
+
+	mu     sync.Mutex // guards rules and leader
+	rules  []Rule
+	leader bool
+}
+
+// New makes a reactor. What is published from here on is seen by Run.
+func New(o Options) (*Reactor, error) {
+	if o.Master == nil {
+		return nil, errors.New("cannot make a reactor: it needs a master")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Workers <= 0 {
+		o.Workers = 10
+	}
+	if o.Queue <= 0 {
+		o.Queue = 10000
+	}
+	return &Reactor{o: o, log: o.Log, rules: slices.Clone(o.Rules), leader: true,
+		sub: o.Master.Events().Subscribe(events.SubscribeOptions{Buffer: o.Queue})}, nil
+}
+
+// ParseRules reads the option reactor: a list of maps, each of one pattern to one file or a list of files. As in Salt, what has
+// another form counts for nothing; it is in the error.
+func ParseRules(v any) ([]Rule, error) {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("reactor is %T, not a list", v)
+	}
+	var rules []Rule
+	var errs []error
+	for i, x := range list {
+		m, ok := x.(map[string]any)
+		if !ok || len(m) != 1 {
+			errs = append(errs, fmt.Errorf("entry %d of reactor is not a map of one tag", i+1))
+			continue
+		}
+		for tag, v := range m {
+			files, err := ParseFiles(v)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("reactor %q: %w", tag, err))
+				continue
+			}
+			rules = append(rules, Rule{Tag: tag, Files: files})
+		}
+	}
+	return rules, errors.Join(errs...)
+}
+
+// ParseFiles reads the files of a rule: one or a list.
+func ParseFiles(v any) ([]string, error) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}, nil
+	case []string:
+		return v, nil
+	case []any:
+		files := make([]string, len(v))
+		for i, x := range v {
+			s, ok := x.(string)
+			if !ok {
+				return nil, fmt.Errorf("file %d is %T, not a path", i+1, x)
+			}
+			files[i] = s
+		}
+		return files, nil
+	}
+	return nil, fmt.Errorf("its files are %T, not a list", v)
+}
+
+// List is the rules in force.
+func (r *Reactor) List() ([]Rule, error) {
+	if r.o.RuleFile == "" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Clone(r.rules), nil
+	}
+	b, err := os.ReadFile(r.o.RuleFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the reactor map: %w", err)
+	}
+	v, err := yaml.Parse(b, r.o.RuleFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the reactor map: %w", err)
+	}
+	rules, err := ParseRules(v)
+	if err != nil {
+		r.log.Warn("a part of the reactor map counts for nothing", "file", r.o.RuleFile, "err", err)
+	}
+	return rules, nil
+}
+
+// Add adds a rule, unless there is one for the same pattern.
+func (r *Reactor) Add(rule Rule) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.rules, func(have Rule) bool { return have.Tag == rule.Tag }) {
+		return false
+	}
+	r.rules = append(r.rules, rule)
+	return true
+}
+
+// Delete removes the rule of a pattern and tells whether there was one.
+func (r *Reactor) Delete(tag string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.rules, func(have Rule) bool { return have.Tag == tag })
+	if i >= 0 {
+		r.rules = slices.Delete(r.rules, i, i+1)
+	}
+	return i >= 0
+}
+
+// Leader tells whether this reactor reacts, SetLeader makes it so: one of several masters that hear the same events.
+func (r *Reactor) Leader() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leader
+}
+
+// SetLeader decides whether this reactor reacts.
+func (r *Reactor) SetLeader(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leader = on
+}
+
+// Run reacts until ctx ends. It returns when no reaction runs any more, with a cancelled ctx for those that did.
+func (r *Reactor) Run(ctx context.Context) {
+	work := make(chan func(context.Context), r.o.Queue)
+	var wg sync.WaitGroup
+	for range r.o.Workers {
+		wg.Go(func() {
+			for f := range work {
+				r.guard(ctx, f)
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(work)
+	defer r.sub.Close()
+	for e := range r.sub.All(ctx) {
+		switch {
+		case e.Missed > 0:
+			r.log.Error("the reactor is behind and missed events", "events", e.Missed)
+		case e.Data["user"] == User:
+		case strings.HasPrefix(e.Tag, manage):
+			r.manage(e)
+		case r.Leader():
+			r.guard(ctx, func(ctx context.Context) { r.react(ctx, e, work) })
+		}
+	}
+}
+
+// guard keeps one reaction's panic from the others.
+func (r *Reactor) guard(ctx context.Context, f func(context.Context)) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("a reaction ended in a panic", "err", p)
+		}
+	}()
+	f(ctx)
+}
+
+// react queues what follows from an event.
+func (r *Reactor) react(ctx context.Context, e events.Event, work chan<- func(context.Context)) {
+	rules, err := r.List()
+	if err != nil {
+		r.log.Error("no reactions", "err", err)
+		return
+	}
+	enqueue := func(what string, f func(context.Context)) {
+		select {
+		case work <- f:
+		default:
+			r.log.Error("a reaction was dropped: the queue is full (reactor_worker_threads, reactor_worker_hwm)", "tag", e.Tag, "reaction", what)
+		}
+	}
+	var files []string
+	for _, rule := range rules {
+		if !fnmatch.Match(rule.Tag, e.Tag) {
+			continue
+		}
+		files = append(files, rule.Files...)
+		if do := rule.Do; do != nil {
+			enqueue(rule.Tag, func(ctx context.Context) {
+				if err := do(ctx, e); err != nil {
+					r.log.Error("a reaction failed", "tag", e.Tag, "err", err)
+				}
+			})
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	for _, low := range r.compile(ctx, e, files) {
+		enqueue(low.ID(), func(ctx context.Context) {
+			if err := r.run(ctx, low); err != nil {
+				r.log.Error(fmt.Sprintf("Reactor '%s' failed to execute %s '%s': %v", low.ID(), low.State(), low.Fun(), err), "tag", e.Tag)
+			}
+		})
+	}
+}
+
+// compile renders the files of an event. One that cannot be rendered is left out; if what all of them say together is wrong,
+// nothing is done.
+func (r *Reactor) compile(ctx context.Context, e events.Event, files []string) []*states.Low {
+	high := &pyobj.Dict{}
+	for _, f := range files {
+		sources, err := r.find(f)
+		if err != nil || len(sources) == 0 {
+			r.log.Error(fmt.Sprintf("Can not render SLS %s for tag %s. File missing or not found.", f, e.Tag), "err", err)
+		}
+		for _, src := range sources {
+			one, err := r.render(ctx, src, e)
+			if err != nil {
+				r.log.Error(fmt.Sprintf("Failed to render %q: ", src.path), "tag", e.Tag, "err", err)
+				continue
+			}
+			high.Update(one)
+		}
+	}
+	if high.Len() == 0 {
+		return nil
+	}
+	chunks, errs := states.Reaction(high)
+	if errs != nil {
+		r.log.Error(fmt.Sprintf("Unable to render reactions for event %s due to errors (%s) in one or more of the sls files", e.Tag, strings.Join(errs, "; ")))
+	}
+	return chunks
+}
+
+// source is a reaction file.
+type source struct{ path, text string }
+
+// maxFile bounds a reaction file, in bytes.
+const maxFile = 4 << 20
+
+// find reads the files that a rule's entry means.
+func (r *Reactor) find(entry string) ([]source, error) {
+	if url, ok := strings.CutPrefix(entry, "salt://"); ok {
+		name, env := url, "base"
+		if path, query, ok := strings.Cut(url, "?saltenv="); ok {
+			name, env = path, query
+		}
+		var text []byte
+		for {
+			c, err := r.o.Master.Files().Read(name, env, int64(len(text)), 0)
+			if err != nil {
+				return nil, err
+			}
+			if text = append(text, c.Data...); len(text) > maxFile {
+				return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
+			}
+			if len(c.Data) == 0 {
+				return []source{{entry, string(text)}}, nil
+			}
+		}
+	}
+	paths, err := filepath.Glob(entry)
+	var list []source
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err == nil && info.Size() > maxFile {
+			err = fmt.Errorf("it is larger than %d bytes", maxFile)
+		}
+		var b []byte
+		if err == nil {
+			b, err = os.ReadFile(p)
+		}
+		if err != nil {
+			r.log.Error(fmt.Sprintf("Failed to render %q: ", p), "err", err)
+			continue
+		}
+		list = append(list, source{p, string(b)})
+	}
+	return list, err
+}
+
+// render is the high data of one file.
+func (r *Reactor) render(ctx context.Context, src source, e events.Event) (*pyobj.Dict, error) {
+	if strings.TrimSpace(src.text) == "" {
+		return &pyobj.Dict{}, nil
+	}
+	if r.o.Template == nil {
+		return nil, errors.New("this master renders no files")
+	}
+	v, err := r.o.Template(ctx, modules.Template{Text: src.text, Pipe: r.o.Renderer, Shebang: true, Path: src.path,
+		Vars: map[string]any{"tag": e.Tag, "data": e.Data}})
+	if err != nil {
+		return nil, err
+	}
+	if !pyobj.Truth(v) {
+		return &pyobj.Dict{}, nil
+	}
+	d, ok := v.(*pyobj.Dict)
+	if !ok {
+		return nil, fmt.Errorf("it renders to %s, not to a dictionary", pyobj.TypeName(v))
+	}
+	for _, body := range d.All() {
+		if b, ok := body.(*pyobj.Dict); ok {
+			_ = b.Set("__sls__", src.path)
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,168 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/states"
+)
+
+// run does what one chunk says (ReactWrap.run).
+func (r *Reactor) run(ctx context.Context, low *states.Low) error {
+	switch kind := low.State(); kind {
+	case "local", "cmd":
+		return r.local(ctx, low)
+	case "runner":
+		return r.onMaster(ctx, r.o.Runner, kind, low)
+	case "wheel":
+		return r.onMaster(ctx, r.o.Wheel, kind, low)
+	default:
+		return fmt.Errorf("there is no reaction of the kind %s: local, runner and wheel are", kind)
+	}
+}
+
+// local publishes a job and does not wait for it.
+func (r *Reactor) local(ctx context.Context, low *states.Low) error {
+	if !low.Has("tgt") {
+		return errors.New("it has no tgt")
+	}
+	args, kwargs, err := r.arguments(low, nil)
+	if err != nil {
+		return err
+	}
+	j := master.Job{Fun: low.Fun(), Args: args, Kwargs: kwargs, Tgt: low.Value("tgt"), User: User}
+	for _, key := range [...]string{"expr_form", "tgt_type"} {
+		if s, ok := low.Value(key).(string); ok && s != "" {
+			j.TgtType = s
+		}
+	}
+	j.Ret, _ = low.Value("ret").(string)
+	if jid, ok := low.Value("jid").(string); ok && jid != "" {
+		if !protocol.ValidJID(jid) {
+			return fmt.Errorf("jid %q is not a job id", jid)
+		}
+		j.JID = jid
+	}
+	if low.Has("metadata") {
+		j.Metadata = low.Value("metadata")
+	}
+	_, err = r.o.Master.Publish(ctx, j)
+	var none *master.NoMinionsError
+	if errors.As(err, &none) { // Salt's client tells nobody
+		r.log.Info("a reaction's target is nobody", "id", low.ID(), "tgt", j.Tgt)
+		return nil
+	}
+	return err
+}
+
+// onMaster runs a runner or wheel function and waits for its end, in a worker.
+func (r *Reactor) onMaster(ctx context.Context, c *runner.Client, kind string, low *states.Low) error {
+	if c == nil {
+		return fmt.Errorf("there are no %s functions here", kind)
+	}
+	def := c.Argspec(low.Fun())
+	if def == nil {
+		return errors.New("function not available")
+	}
+	args, kwargs, err := r.arguments(low, def)
+	if err != nil {
+		return err
+	}
+	res := c.Call(ctx, runner.Request{Fun: low.Fun(), Args: args, Kwargs: kwargs, User: User})
+	if !res.Success {
+		return fmt.Errorf("%v", res.Return)
+	}
+	return nil
+}
+
+// arguments are a chunk's args, or in the old way arg and kwarg, or for functions of the master what is named as its parameters.
+func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[string]any, error) {
+	if low.Has("args") {
+		for _, old := range [...]string{"arg", "kwarg"} {
+			if low.Has(old) {
+				r.log.Warn(fmt.Sprintf("Reactor '%s' is ignoring '%s' param %v due to presence of 'args' param.", low.ID(), old, low.Value(old)))
+			}
+		}
+		kwargs, ok := named(low.Ordered("args"))
+		if !ok {
+			return nil, nil, errors.New("incorrect argument format: args is a list of names with a value each")
+		}
+		return nil, kwargs, nil
+	}
+	var args []any
+	var kwargs map[string]any
+	if low.Has("arg") {
+		if v, isList := low.Value("arg").([]any); isList {
+			args = v
+		} else {
+			args = []any{low.Value("arg")}
+		}
+	}
+	if low.Has("kwarg") {
+		var ok bool
+		if kwargs, ok = named(low.Ordered("kwarg")); !ok {
+			return nil, nil, errors.New("incorrect argument format: kwarg is a map")
+		}
+	}
+	if def == nil || low.Has("arg") && low.Has("kwarg") {
+		return args, kwargs, nil
+	}
+	if !low.Has("kwarg") {
+		kwargs = map[string]any{}
+		for _, key := range low.Keys() {
+			if bookkeeping(key) {
+				continue
+			}
+			if def.Kwargs != "" || slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == key }) {
+				kwargs[key] = low.Value(key)
+			}
+		}
+	}
+	return args, kwargs, nil
+}
+
+// bookkeeping names what a chunk has besides arguments (REACTOR_INTERNAL_KEYWORDS).
+func bookkeeping(key string) bool {
+	switch key {
+	case "__id__", "__sls__", "name", "order", "fun", "key", "state", "arg", "kwarg", "args":
+		return true
+	}
+	return false
+}
+
+// named are arguments given as a map, or as a list of maps.
+func named(v any) (map[string]any, bool) {
+	out := map[string]any{}
+	add := func(d *pyobj.Dict) bool {
+		for k, x := range d.All() {
+			name, ok := k.(string)
+			if !ok {
+				return false
+			}
+			out[name] = pyobj.Plain(x)
+		}
+		return true
+	}
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return out, add(v)
+	case *pyobj.List:
+		for _, x := range v.Items {
+			d, ok := x.(*pyobj.Dict)
+			if !ok || !add(d) {
+				return nil, false
+			}
+		}
+		return out, len(out) > 0 || len(v.Items) == 0
+	case nil:
+		return out, true
+	}
+	return nil, false
+}

@@ -1,0 +1,56 @@
+package states
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Reaction compiles what a reactor's file rendered to: high data without includes or requisites of other files. The result is
+// either the low data in its order, or what is wrong with it (salt/state.py, class Compiler).
+func Reaction(high *pyobj.Dict) (chunks []*Low, errs []string) {
+	padFunctions(high)
+	if errs := verifyHigh(high); errs != nil {
+		return nil, errs
+	}
+	return (&Run{processed: map[string]bool{}}).compileHigh(high, nil), nil
+}
+
+// padFunctions writes "local.cmd.run:" as the state local with the function cmd.run, and "id: runner.test.arg" likewise.
+func padFunctions(high *pyobj.Dict) {
+	for _, id := range high.Keys() {
+		body, ok := high.Value(id).(*pyobj.Dict)
+		if !ok {
+			if short, ok := high.Value(id).(string); ok {
+				if state, fun, dotted := strings.Cut(short, "."); dotted {
+					_ = high.Set(id, pyobj.NewDict(state, pyobj.NewList(fun)))
+				}
+			}
+			continue
+		}
+		keys := make([]string, 0, body.Len())
+		for _, k := range body.Keys() {
+			if key, ok := k.(string); ok && !strings.HasPrefix(key, "_") {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		seen := map[string]bool{}
+		for _, key := range keys {
+			list, ok := body.Value(key).(*pyobj.List)
+			if !ok {
+				continue
+			}
+			state, fun, dotted := strings.Cut(key, ".")
+			if !dotted {
+				seen[key] = true
+			} else if !seen[state] {
+				seen[state] = true
+				body.Delete(key)
+				list.Items = append(list.Items, fun)
+				_ = body.Set(state, list)
+			}
+		}
+	}
+}
