@@ -133,7 +133,7 @@ func TestFences(t *testing.T) {
 		{"github.com/spf13/pflag", "cmd"},
 		{"modernc.org/sqlite", "master modules/returners/sqlite3"},
 		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
-		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/returners/mysql"},
+		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/mysql modules/returners/mysql"},
 	}
 	for _, p := range list(t, "linux", "./...") {
 		for _, imp := range p.Imports {

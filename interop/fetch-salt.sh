@@ -14,7 +14,8 @@ for line in 3006 3007 3008; do
 		"$venv/bin/salt-minion" --version >"$venv/complete"
 	fi
 	if [ ! -e "$venv/libraries" ]; then
-		"$venv/bin/pip" install --quiet --disable-pip-version-check PyMySQL psycopg2-binary pyinotify redis sqlparse >&2
+		# Salt's mysql.query fails with PyMySQL 1.2.
+		"$venv/bin/pip" install --quiet --disable-pip-version-check 'PyMySQL<1.2' psycopg2-binary pyinotify redis sqlparse >&2
 		touch "$venv/libraries"
 	fi
 	echo "using $(cat "$venv/complete")" >&2

@@ -5,13 +5,14 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/mysql"
 	"github.com/brine-salt/brine/modules/postgres"
 	"github.com/brine-salt/brine/modules/redismod"
 )
 
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
-	return []*modules.Module{postgres.Module, redismod.Module}
+	return []*modules.Module{mysql.Module, postgres.Module, redismod.Module}
 }
 
 // fill puts the servers that a case asks for into it.
