@@ -52,6 +52,8 @@ func exception(err error) (name, text string) {
 		return "TypeError", err.Error()
 	case errors.As(err, &python) && python.Type == "error":
 		return "re.error", python.Msg
+	case errors.As(err, &python) && python.Type == "Error":
+		return "binascii.Error", python.Msg
 	case errors.As(err, &python):
 		return python.Type, python.Msg
 	case errors.As(err, &missing):

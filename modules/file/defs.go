@@ -344,7 +344,7 @@ var Module = &modules.Module{Name: "file", Doc: "Looking at files, changing and 
 		return pardir(on(ctx, c))
 	}},
 	{Name: "patch", Doc: patchDoc, Params: []modules.Param{
-		{Name: "originalfile"}, {Name: "patchfile"}, {Name: "options", Default: "", Type: modules.String},
+		{Name: "originalfile"}, {Name: "patchfile"}, {Name: "options", Default: ""},
 		{Name: "dry_run", Default: false, Type: modules.Bool},
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return patch(on(ctx, c))

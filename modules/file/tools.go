@@ -29,8 +29,8 @@ func sedEscape(s string, all bool) string {
 
 // splitOptions splits options as a shell does.
 func splitOptions(v any) ([]any, error) {
-	if v == nil {
-		return nil, nil
+	if list, ok := v.([]any); ok || v == nil {
+		return list, nil // split already
 	}
 	words, err := shlex.Split(pytext.Str(v))
 	if err != nil {

@@ -18,9 +18,9 @@ func init() { states.Register(Module) }
 
 // Module is "file". Its functions are declared beside their bodies.
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
-	absentDef, accumulatedDef, appendDef, blockreplaceDef, cachedDef, commentDef, copyDef, directoryDef, existsDef, hardlinkDef,
-	keyvalueDef, lineDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef, prependDef, recurseDef, renameDef,
-	replaceDef, shortcutDef, symlinkDef, touchDef, uncommentDef,
+	absentDef, accumulatedDef, appendDef, blockreplaceDef, cachedDef, commentDef, copyDef, decodeDef, directoryDef, existsDef, hardlinkDef,
+	keyvalueDef, lineDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef, patchDef, prependDef, prunedDef, recurseDef,
+	renameDef, replaceDef, retentionDef, shortcutDef, symlinkDef, tidiedDef, touchDef, uncommentDef,
 }}
 
 // job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.

@@ -481,7 +481,7 @@ func (m *management) manage() error {
 	sfn, sum, comment := got[0], got[1], got[2]
 	check := m.Value("check_cmd")
 	if pytext.Truth(check) {
-		tmp, err := m.temporary()
+		tmp, err := m.emptyFile(m.Str("tmp_dir"), m.Str("tmp_ext"))
 		if err != nil {
 			return err
 		}
@@ -544,18 +544,18 @@ func (m *management) forget(sfn any) {
 	}
 }
 
-// temporary makes an empty file for check_cmd.
-func (m *management) temporary() (string, error) {
-	dir := m.expandUser(m.Str("tmp_dir"))
+// emptyFile makes a file that is there only for a while, "" is the usual directory for those.
+func (j *job) emptyFile(dir, ext string) (string, error) {
+	dir = j.expandUser(dir)
 	for _, name := range [...]string{"TMPDIR", "TEMP", "TMP"} {
-		if v, _ := m.Context().Getenv(name); dir == "" && v != "" && m.isDir(v) {
+		if v, _ := j.Context().Getenv(name); dir == "" && v != "" && j.isDir(v) {
 			dir = v
 		}
 	}
 	if dir == "" {
 		dir = "/tmp"
 	}
-	f, err := os.CreateTemp(m.Path(dir), "__salt.tmp.*"+m.Str("tmp_ext"))
+	f, err := os.CreateTemp(j.Path(dir), "__salt.tmp.*"+ext)
 	if err != nil {
 		return "", modules.OSError(err)
 	}

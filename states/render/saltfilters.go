@@ -11,13 +11,13 @@ import (
 	"hash"
 	"math"
 	"math/big"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/internal/humansize"
 	"github.com/brine-salt/brine/internal/pybase64"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
@@ -242,47 +242,7 @@ func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s = strings.TrimSpace(s)
-	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
-	if end < 0 {
-		end = len(s)
-	}
-	unit := strings.ToLower(strings.TrimLeftFunc(s[end:], isSpace))
-	if unit == "" {
-		unit = strings.ToLower(pyobj.Str(args[0]))
-	}
-	value, err := jinja.ParseInt(s[:end], 10)
-	if err != nil {
-		f, err := strconv.ParseFloat(s[:end], 64)
-		if err != nil {
-			return int64(0), nil
-		}
-		value = f
-	}
-	const letters = "bkmgtpezy"
-	power := strings.IndexByte(letters, unit[0])
-	if power < 0 {
-		return int64(0), nil
-	}
-	base := int64(1024)
-	switch rest := unit[1:]; {
-	case power > 0 && rest == "b":
-		if metric {
-			base = 1000
-		}
-	case power == 0 && rest != "", rest != "" && rest != "ib":
-		return int64(0), nil
-	}
-	factor := new(big.Int).Exp(big.NewInt(base), big.NewInt(int64(power)), nil)
-	if f, ok := value.(float64); ok {
-		x, _ := new(big.Float).Mul(big.NewFloat(f), new(big.Float).SetInt(factor)).Int(nil)
-		return pyobj.Int(x), nil
-	}
-	n, ok := value.(int64)
-	if !ok {
-		return int64(0), nil
-	}
-	return pyobj.Int(factor.Mul(factor, big.NewInt(n))), nil
+	return pyobj.Int(humansize.Bytes(s, pyobj.Str(args[0]), metric)), nil
 }
 
 func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
