@@ -275,22 +275,6 @@ func commonPrefix(texts []string) string {
 	return prefix
 }
 
-// archiveType guesses the format of a file by its name.
-func archiveType(name string) string {
-	name = strings.ToLower(name)
-	for _, end := range [...]string{"tar", "tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "tar.xz", "txz", "tar.lzma", "tlz"} {
-		if strings.HasSuffix(name, "."+end) {
-			return "tar"
-		}
-	}
-	for _, end := range [...]string{"zip", "rar"} {
-		if strings.HasSuffix(name, "."+end) {
-			return end
-		}
-	}
-	return ""
-}
-
 // rendered are arguments expanded by the template engine that the call names.
 func (c *call) rendered(names ...string) ([]any, error) {
 	out := make([]any, len(names))

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/archivetype"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -67,7 +68,7 @@ func (c *call) list(name, path string) (any, error) {
 	}
 	format := c.Str("archive_format")
 	if format == "" {
-		if format = archiveType(urlPath(name)); format == "" {
+		if format = archivetype.Guess(urlPath(name)); format == "" {
 			return nil, modules.Errorf("Unable to guess archive format, please pass an 'archive_format' argument.")
 		}
 	}

@@ -1,0 +1,20 @@
+// Package archivetype guesses the format of an archive by the name of its file, as Salt does (salt.utils.files.guess_archive_type).
+package archivetype
+
+import "strings"
+
+// Guess is "tar", "zip", "rar", or "" for a name that says nothing.
+func Guess(name string) string {
+	name = strings.ToLower(name)
+	for _, end := range [...]string{"tar", "tar.gz", "tgz", "tar.bz2", "tbz2", "tbz", "tar.xz", "txz", "tar.lzma", "tlz"} {
+		if strings.HasSuffix(name, "."+end) {
+			return "tar"
+		}
+	}
+	for _, end := range [...]string{"zip", "rar"} {
+		if strings.HasSuffix(name, "."+end) {
+			return end
+		}
+	}
+	return ""
+}
