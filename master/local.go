@@ -74,6 +74,14 @@ func hostAddrs() []netip.Addr {
 	return out
 }
 
+// LocalKey is what a user's command line tools on this host show to the master, "" without Options.Local or for a user who has none.
+func (m *Master) LocalKey(user string) string {
+	if m.local == nil {
+		return ""
+	}
+	return m.local.keys[user]
+}
+
 // isLocal says whether a peer is this host.
 func (l *local) isLocal(peer string) bool {
 	if l == nil {

@@ -133,6 +133,10 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		defer services.close()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		if err := services.react(ctx); err != nil {
+			m.Close()
+			return err
+		}
 		http, err := openAPI(services)
 		if err != nil {
 			m.Close()
