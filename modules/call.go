@@ -249,6 +249,9 @@ type Env struct {
 	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
 	// them). Functions use [Call.Template] and [Call.Render].
 	Templates func(ctx context.Context, c *Call, t Template) (any, error)
+	// Listen follows the event bus of a master or minion ("node") on this host, by the directory of its sockets, "" its own; nil
+	// where there is none.
+	Listen func(ctx context.Context, node, sockDir string) (EventStream, error)
 	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
 	// "returners", "runners". Nil, like an empty list, means none.
 	Others func(kind string) []*Module

@@ -73,6 +73,13 @@ type Master interface {
 	Fire(ctx context.Context, tag string, data any) error
 }
 
+// EventStream are the events of a bus from some moment on.
+type EventStream interface {
+	// Next waits for the next event. The error is that of ctx, or tells that the bus is gone.
+	Next(ctx context.Context) (tag string, data map[string]any, err error)
+	Close() error
+}
+
 // Files is the minion's file client: the master's file server and the minion's cache of it.
 type Files interface {
 	// Envs lists the environments.

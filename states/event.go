@@ -15,7 +15,8 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 	if !set {
 		progress = true
 	}
-	if r.env.Master == nil || pytext.Truth(r.opts["local"]) || !pytext.Truth(progress) && !pyobj.Truth(fire) {
+	onMaster := r.env.Master == nil && r.opts["__role"] == "master" && r.env.Agent != nil
+	if r.env.Master == nil && !onMaster || pytext.Truth(r.opts["local"]) || !pytext.Truth(progress) && !pyobj.Truth(fire) {
 		return
 	}
 	shown := record{}
@@ -38,6 +39,10 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 		tag = protocol.Tagify("state_result", r.jid, id, f)
 	default:
 		tag = r.progressTag(id, rec, data, total)
+	}
+	if onMaster {
+		r.env.Agent.FireLocal(tag, data)
+		return
 	}
 	if r.hasExec("event.fire_master") {
 		if _, err := r.callExec(ctx, "event.fire_master", []any{data, tag}, map[string]any{"preload": map[string]any{"jid": r.jid}}); err != nil {

@@ -42,8 +42,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
 		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
-		PillarFiles: pillarFiles(c, log), Nodegroups: c.Map("nodegroups"),
-		Peer: rules(c, "peer"), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
+		Nodegroups: c.Map("nodegroups"),
+		Peer:       rules(c, "peer"), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
 		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
 		SigningAlgorithm: c.String("publish_signing_algorithm"),
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
@@ -166,6 +166,15 @@ func unsupported(c *conf.Config) []string {
 		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
+		}
+	}
+	runs, _ := c.Opts["ext_pillar"].([]any)
+	for _, run := range runs {
+		m, _ := run.(map[string]any)
+		for name := range m {
+			if name != "cmd_json" && name != "cmd_yaml" {
+				out = append(out, "ext_pillar: "+name)
+			}
 		}
 	}
 	for _, backend := range c.Strings("fileserver_backend") {

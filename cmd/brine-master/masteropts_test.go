@@ -43,6 +43,7 @@ timeout: 7
 keep_jobs_seconds: 60
 nodegroups: {g: 'L@a'}
 engines: [{x: {}}]
+ext_pillar: [{cmd_yaml: x}, {git: [x]}]
 fileserver_backend: [roots, git]
 `), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
@@ -56,7 +57,7 @@ fileserver_backend: [roots, git]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, name := range []string{"engines", "fileserver_backend: gitfs", "publisher_acl: @ops"} {
+	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: gitfs", "publisher_acl: @ops"} {
 		if !strings.Contains(log.String(), "The option "+name+" is not supported") {
 			t.Errorf("the log does not name %s:\n%s", name, log.String())
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/daemon"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -81,6 +82,12 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	} else if !protocol.ValidJID(q.JID) {
 		return 0, s.Usage(fmt.Sprintf("%q is not a jid", q.JID))
 	}
+	if slices.Contains([]string{"state.orchestrate", "state.orch", "state.sls"}, q.Fun) {
+		if q.Kwargs == nil {
+			q.Kwargs = map[string]any{}
+		}
+		q.Kwargs["orchestration_jid"] = q.JID
+	}
 	q.User, _ = userNames(s.Program)
 	if v.Bool("async") {
 		return 0, s.async(q)
@@ -100,9 +107,12 @@ func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, er
 			value = all
 		}
 	}
-	if m, ok := value.(map[string]any); ok && len(m) == 2 {
-		if o, has := m["outputter"].(string); has && m["data"] != nil {
-			value, out = m["data"], o
+	if m, ok := value.(map[string]any); ok {
+		if o, has := m["outputter"].(string); has {
+			out = o
+			if data, has := m["data"]; has && len(m) == 2 {
+				value = data
+			}
 		}
 	}
 	if !s.Values.Bool("quiet") {
@@ -124,6 +134,17 @@ func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, er
 		}
 	}
 	return 0, nil
+}
+
+// progress prints what a function reports before it ends.
+func (s *saltRun) progress(item map[string]any) {
+	if s.Values.Bool("quiet") {
+		return
+	}
+	out, _ := item["outputter"].(string)
+	if err := s.print.Print(yaml.Map{{Key: "suffix", Value: "progress"}, {Key: "event", Value: item}}, out, 0); err != nil {
+		s.Log.Error("cannot print progress", "err", err)
+	}
 }
 
 // docs prints documentation as stock does: a line with the name, then the text.
@@ -223,13 +244,17 @@ func (s *saltRun) open(h *runnerHost) error {
 	if h.Files, err = fileserver.New(o); err != nil {
 		return err
 	}
-	h.Pillar = pillarFiles(c, s.Log).Pillar
+	pillars := pillarFiles(c, s.Log)
+	h.Pillar = pillars.Pillar
+	h.Print = func(line string) { fmt.Fprintln(s.Out, line) }
+	h.Progress = s.progress
+	orchestrate(&h.Host, c, pillars, s.Log)
 	return nil
 }
 
 // run publishes a job through the master and gathers its returns.
 func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.Answer, error) {
-	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType, Ret: j.Ret, JID: j.JID}
+	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType, Ret: j.Ret, JID: j.JID, Kwargs: j.Extra}
 	if len(j.Kwargs) > 0 {
 		cmd.Arg = append(cmd.Arg, protocol.Kwargs(j.Kwargs))
 	}
@@ -244,8 +269,11 @@ func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.A
 	}
 	defer r.Close()
 	for ret := range r.Returns(ctx) {
-		if ret.Status == client.Returned {
-			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: retcode(ret), Out: ret.Out}
+		switch {
+		case ret.Status == client.Returned:
+			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: retcode(ret), Out: ret.Out, JID: ret.JID, Data: ret.Data}
+		case j.Expect:
+			out[ret.ID] = runner.Answer{Failed: true}
 		}
 	}
 	return out, r.Err()

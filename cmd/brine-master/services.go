@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -20,6 +21,7 @@ import (
 type services struct {
 	p             *saltcli.Program
 	auth          *eauth.Auth
+	pillars       *pillar.Roots
 	master        *master.Master // set by join
 	runner, wheel *runner.Client // set by join
 
@@ -35,7 +37,7 @@ const maxRuns = 256
 // newServices reads the configuration. The master comes later: see join.
 func newServices(p *saltcli.Program) (*services, error) {
 	c := p.Conf
-	s := &services{p: p, slots: make(chan struct{}, maxRuns)}
+	s := &services{p: p, pillars: pillarFiles(p.Conf, p.Log), slots: make(chan struct{}, maxRuns)}
 	systems := eauth.Systems()
 	if secret := c.String("sharedsecret"); secret != "" {
 		systems["sharedsecret"] = eauth.SharedSecret{Secret: secret}
@@ -54,6 +56,7 @@ func newServices(p *saltcli.Program) (*services, error) {
 // options gives the master its part of the services.
 func (s *services) options(o *master.Options) {
 	o.Local.Auth, o.Local.Call = s.auth, s.call
+	o.PillarFiles = s.pillars
 	o.Runner = func(ctx context.Context, id, fun string, args []any, kwargs map[string]any) (any, error) {
 		return s.runner.Call(ctx, runner.Request{Fun: fun, Args: args, Kwargs: kwargs, User: id}).Return, nil
 	}
@@ -64,6 +67,7 @@ func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	orchestrate(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 

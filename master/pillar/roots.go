@@ -66,7 +66,7 @@ func NewRoots(o RootsOptions) *Roots {
 
 // Pillar is a Func.
 func (r *Roots) Pillar(ctx context.Context, q Request) (map[string]any, error) {
-	d, err := r.compile(ctx, q)
+	d, err := r.Compile(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +75,15 @@ func (r *Roots) Pillar(ctx context.Context, q Request) (map[string]any, error) {
 
 // Ordered is Pillar in the order of the files, which templates of states see.
 func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, error) {
-	d, err := r.compile(ctx, q)
+	d, err := r.Compile(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	return ordered(d).(payload.OrderedMap), nil
 }
 
-func (r *Roots) compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
+// Compile is Pillar with the values that templates have.
+func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv, Extra: q.Extra}
 	if len(q.Override) > 0 {
 		in.Override = pyobj.FromMap(q.Override)

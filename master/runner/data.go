@@ -482,10 +482,8 @@ func (f funcs) values(ctx context.Context, j Job) (any, error) {
 	return out, nil
 }
 
-// salt.cmd absent: this master has no execution modules of its own.
-
 func (f funcs) salt() *modules.Module {
-	return &modules.Module{Name: "salt", Doc: "Execution functions, from the master.", Funcs: []modules.Def{
+	m := &modules.Module{Name: "salt", Doc: "Execution functions, from the master.", Funcs: []modules.Def{
 		{Name: "execute", Doc: `Run a function on minions and return what they return.
 
 tgt, fun, arg, kwarg, tgt_type, ret, jid
@@ -497,6 +495,27 @@ timeout
 			{Name: "timeout", Optional: true}, {Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "jid", Default: ""},
 			{Name: "kwarg", Optional: true}}, Kwargs: "kwargs", Run: f.execute},
 	}}
+	if f.Exec != nil {
+		m.Funcs = append(m.Funcs, modules.Def{Name: "cmd", Doc: `Run an execution function on the master's host.
+
+fun
+    The function. Further arguments are its own; with_pillar is not among them, the master has no pillar of its own here.
+
+    salt-run salt.cmd test.ping`, Params: []modules.Param{{Name: "fun"}}, Args: "args", Kwargs: "kwargs", Run: f.cmdHere})
+	}
+	return m
+}
+
+// cmdHere is the runner salt.cmd.
+func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
+	kw := maps.Clone(c.Keywords)
+	maps.DeleteFunc(kw, func(k string, _ any) bool { return strings.HasPrefix(k, "__") })
+	v, err := f.Exec(ctx, modules.Request{Fun: c.Str("fun"), JID: c.JID, Args: c.Extra, Kwargs: kw})
+	var absent *modules.NotAvailableError
+	if errors.As(err, &absent) && absent.Fun == c.Str("fun") {
+		return "'" + c.Str("fun") + "' is not available.", nil
+	}
+	return v, err
 }
 
 func (f funcs) execute(ctx context.Context, c *modules.Call) (any, error) {

@@ -26,15 +26,19 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 		},
 		Run: func(ctx context.Context, j Job) (map[string]Answer, error) {
 			res, err := m.Run(ctx, master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt, TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
-				Timeout: j.Timeout, GatherTimeout: j.Gather})
+				Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
 			var none *master.NoMinionsError
 			if err != nil && !errors.As(err, &none) {
 				return nil, err
 			}
 			out := make(map[string]Answer, len(res))
 			for id, r := range res {
-				if r.Status == master.Returned {
-					out[id] = Answer{Value: r.Return, Retcode: r.Retcode, Out: r.Out}
+				switch {
+				case r.Status == master.Returned:
+					jid, _ := r.Load["jid"].(string)
+					out[id] = Answer{Value: r.Return, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
+				case j.Expect:
+					out[id] = Answer{Failed: true}
 				}
 			}
 			return out, nil

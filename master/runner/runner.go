@@ -35,6 +35,15 @@ type Host struct {
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Connected lists the minions that are connected, with an address for each where it is known.
 	Connected func() (map[string]string, error)
+	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made of. nil is a
+	// program without states.
+	Exec func(ctx context.Context, q modules.Request) (any, error)
+	// Listen follows the event bus of the master, or of a minion on its host.
+	Listen func(ctx context.Context, node, sockDir string) (modules.EventStream, error)
+	// Progress gets what a function reports before it ends, besides the event that is made of it; nil is nobody.
+	Progress func(item map[string]any)
+	// Print shows a line to whoever called, while a function runs; nil is nobody.
+	Print func(line string)
 	// Fire puts an event on the master's bus.
 	Fire func(ctx context.Context, tag string, data map[string]any) error
 	// Pillar compiles a pillar.
@@ -60,6 +69,10 @@ type Job struct {
 	Kwargs          map[string]any
 	Ret, JID        string
 	Timeout, Gather time.Duration
+	// Extra are further fields of what is published (ret_config, ret_kwargs).
+	Extra map[string]any
+	// Expect asks for answers of the minions that did not return as well.
+	Expect bool
 }
 
 // Answer is one minion's return.
@@ -67,6 +80,11 @@ type Answer struct {
 	Value   any
 	Retcode int
 	Out     string
+	// JID is the job's id, Data the whole return as it travelled, which must not be changed.
+	JID  string
+	Data map[string]any
+	// Failed marks a minion that did not return.
+	Failed bool
 }
 
 // Client runs the functions of one kind, runners or wheels.
@@ -91,6 +109,9 @@ func NewClient(h *Host) *Client {
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
 		f.config(), f.test(), f.errorModule(), f.doc())
+	if h.Exec != nil {
+		c.registry.Add(f.state())
+	}
 	return c
 }
 
@@ -146,18 +167,22 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
 		Progress: func(item any) {
 			if m, ok := item.(map[string]any); ok {
+				if c.host.Progress != nil {
+					c.host.Progress(m)
+				}
 				c.fire(ctx, q.JID, "progress", m)
 			}
 		}})
 	res.Return, res.Success = out.Return, true
 	var invalid *modules.TypeError
+	var usage *modules.UsageError
 	switch {
-	case errors.As(out.Err, &invalid):
+	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		doc := ""
 		if def, err := c.registry.Lookup(q.Fun, c.env); err == nil {
 			doc = def.Doc
 		}
-		res.Return = "\nPassed invalid arguments: " + invalid.Error() + "\n\nUsage:\n" + doc
+		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + doc
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Success, res.Retcode = false, 1

@@ -58,7 +58,9 @@ func TestWhatTheMasterIsAsked(t *testing.T) {
 
 func TestAMasterThatFails(t *testing.T) {
 	e := modulestest.Env(t)
-	e.FreshPillar = func(context.Context, string, string, map[string]any) (*pyobj.Dict, error) { return nil, errors.New("no answer") }
+	e.FreshPillar = func(context.Context, string, string, map[string]any) (*pyobj.Dict, error) {
+		return nil, errors.New("no answer")
+	}
 	for _, fun := range []string{"items", "ls", "obfuscate", "data"} {
 		res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "pillar." + fun})
 		if res.Err == nil || res.Err.Error() != "no answer" || res.Success {

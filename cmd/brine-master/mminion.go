@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/minion/grains"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/saltutil"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/states"
+	_ "github.com/brine-salt/brine/states/all" // what orchestration may use
+	"github.com/brine-salt/brine/states/render"
+)
+
+// masterMinion runs execution functions on the master's host, as stock's MasterMinion does for runners: with the master's options,
+// this host's grains, no pillar of its own, and the files of file_roots.
+type masterMinion struct {
+	conf *conf.Config
+	log  *slog.Logger
+	host *runner.Host
+	// pillars makes the pillars of orchestrations.
+	pillars *pillar.Roots
+
+	registry func() *modules.Registry
+	grains   func() map[string]any
+}
+
+// orchestrate gives a host the functions that orchestration needs. It does nothing before one of them is called.
+func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) {
+	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
+	m.grains = sync.OnceValue(func() map[string]any {
+		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
+	})
+	m.registry = sync.OnceValue(func() *modules.Registry {
+		r := modules.Default().Without("saltutil")
+		own := *saltutil.Module
+		own.Funcs = append(slices.Clone(own.Funcs), runner.MasterFunctions(h, runner.NewClient(h), runner.NewWheel(h))...)
+		r.Add(&own)
+		return r
+	})
+	h.Exec = m.exec
+	h.Listen = func(ctx context.Context, node, sockDir string) (modules.EventStream, error) {
+		if sockDir == "" {
+			sockDir = c.String("sock_dir")
+		}
+		if node != "master" {
+			return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
+		}
+		client, err := ipc.Dial(ctx, ipc.Master(sockDir))
+		if err != nil {
+			return nil, err
+		}
+		return stream{client}, nil
+	}
+}
+
+func (m *masterMinion) options(grains map[string]any) map[string]any {
+	opts := shownOptions(m.conf)
+	maps.Copy(opts, map[string]any{"file_client": "local", "__role": "master", "grains": grains, "pillar": map[string]any{}})
+	for k, v := range map[string]any{"test": false, "features": map[string]any{}, "saltenv": nil, "pillarenv": nil} {
+		if _, ok := opts[k]; !ok {
+			opts[k] = v
+		}
+	}
+	return opts
+}
+
+// exec runs one function. A failure is the error that it raised.
+func (m *masterMinion) exec(ctx context.Context, q modules.Request) (any, error) {
+	data := m.grains()
+	opts := m.options(data)
+	agent := &masterAgent{host: m.host}
+	env := &modules.Env{ID: m.host.ID, Log: m.log, Runner: &runcmd.Runner{}, Files: localFiles(m.conf, m.log), Templates: render.Render,
+		Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return data },
+		Pillar: func() map[string]any { return pyobj.PlainMap(agent.pillar()) }, OrderedPillar: agent.pillar, Others: stateFunctions,
+		Listen: m.host.Listen, Agent: agent}
+	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
+		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: override})
+	}
+	agent.compile = func(ctx context.Context) (*pyobj.Dict, error) { return env.FreshPillar(ctx, "", "", nil) }
+	res := m.registry().Run(ctx, env, q)
+	return res.Return, res.Err
+}
+
+func stateFunctions(kind string) []*modules.Module {
+	if kind == "states" {
+		return states.Default().Declared()
+	}
+	return nil
+}
+
+// stream is the bus of a master as functions follow it.
+type stream struct{ client *ipc.Client }
+
+func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
+	e, err := s.client.Next(ctx)
+	return e.Tag, e.Data, err
+}
+
+func (s stream) Close() error { return s.client.Close() }
+
+// masterAgent is what functions on the master have in place of a running minion: no jobs, the master's bus, and a pillar once
+// states have asked for one.
+type masterAgent struct {
+	host    *runner.Host
+	compile func(ctx context.Context) (*pyobj.Dict, error)
+
+	mu   sync.Mutex
+	data *pyobj.Dict // guarded by mu; replaced, never changed
+}
+
+var _ modules.Agent = (*masterAgent)(nil)
+
+func (a *masterAgent) pillar() *pyobj.Dict {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.data == nil {
+		return pyobj.NewDict()
+	}
+	return a.data
+}
+
+// RefreshPillar implements modules.Agent.
+func (a *masterAgent) RefreshPillar(ctx context.Context) error {
+	d, err := a.compile(ctx)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.data = d
+	return nil
+}
+
+var errNoMinion = errors.New("this is a master, not a minion")
+
+func (*masterAgent) Running() []map[string]any           { return nil }
+func (*masterAgent) Job(string) map[string]any           { return nil }
+func (*masterAgent) Cached(string) map[string]any        { return nil }
+func (*masterAgent) Signal(string, int) string           { return "" }
+func (*masterAgent) RefreshGrains(context.Context) error { return nil }
+func (*masterAgent) Reload(context.Context) error        { return nil }
+func (*masterAgent) Masters() map[string]bool            { return nil }
+func (*masterAgent) Restart() error                      { return errNoMinion }
+
+// FireLocal implements modules.Agent.
+func (a *masterAgent) FireLocal(tag string, data any) bool {
+	m, ok := data.(map[string]any)
+	if !ok || a.host.Fire == nil {
+		return false
+	}
+	if err := a.host.Fire(context.Background(), tag, m); err != nil {
+		a.host.Log.Debug("cannot fire event", "tag", tag, "err", err)
+		return false
+	}
+	return true
+}
