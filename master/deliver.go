@@ -55,6 +55,7 @@ type dispatcher struct {
 	asked    map[string]struct{}        // minions whose queue is to be looked up
 	silent   map[string]struct{}        // minions that did not answer when asked after a job
 	watchers map[string][]chan struct{} // by job id
+	roused   time.Time                  // when all targets were last asked anew
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
 }
@@ -168,17 +169,37 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	}
 }
 
-// heardElsewhere notes an answer that another master of the same store got; that one looks what waits.
+// pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so no proof holds any longer, and
+// whoever is awaited may be there now.
+func (d *dispatcher) pathChanged(up bool) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if !up {
+		clear(d.proofs)
+		return
+	}
+	if now.Sub(d.roused) < time.Second {
+		return
+	}
+	d.roused = now
+	for _, k := range d.targets {
+		k.next, k.wait = now.Add(knockFirst), knockFirst
+	}
+	d.signal()
+}
+
+// heardElsewhere notes an answer that another master of the same store got. That one looks what waits; here it proves nothing, for
+// this master does not see when the connection breaks.
 func (d *dispatcher) heardElsewhere(id string) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.proofs) >= maxProofs {
-		clear(d.proofs)
-	}
-	d.proofs[id] = time.Now()
 	if k := d.targets[id]; k != nil {
 		k.next, k.wait = time.Now().Add(orderPoll), orderPoll
 	}
@@ -510,6 +531,10 @@ func (d *dispatcher) finishReturned(ctx context.Context, x store.Delivery, load 
 		if why := refusal(load); why != "" {
 			x.Reason = why
 			return end(x, store.Refused, true)
+		}
+		if x.Reason == cancelling {
+			x.Reason = "cancelled while it ran"
+			return end(x, store.Cancelled, true)
 		}
 		return end(x, store.Returned, true)
 	})

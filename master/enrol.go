@@ -9,12 +9,12 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// minionStarted notes that the process of a minion is a new one, which knows nothing of jobs of before, and that its queue can be
-// looked at.
-func (m *Master) minionStarted(ctx context.Context, id string) {
+// minionStarted notes that the process of a minion is a new one, which knows nothing of jobs of before unless it keeps a journal, and
+// that its queue can be looked at.
+func (m *Master) minionStarted(ctx context.Context, id string, journal bool) {
 	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
 		x.Joined = true
-		x.Spec["started"] = time.Now().UnixMicro()
+		x.Spec["started"], x.Spec["journal"] = time.Now().UnixMicro(), journal
 		return true
 	})
 	if err != nil && ctx.Err() == nil {

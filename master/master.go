@@ -286,6 +286,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
 		Filter: l.Filter, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
+		Subscriber: func(_ string, up bool) { m.orders.pathChanged(up) },
 		Handler: func(ctx context.Context, peer string, body []byte) []byte {
 			select {
 			case <-bound:

@@ -430,8 +430,11 @@ func TestDrain(t *testing.T) {
 	st := store.NewMemory()
 	o := orderOptions()
 	o.Store = st
-	o.Timeout = time.Minute // nobody asks meanwhile
-	r, next := serve(t, o), serve(t, o)
+	successor := o
+	successor.GatherTimeout = time.Second // what is asked before the minion listens there gets no answer
+	next := serve(t, successor)
+	o.Timeout = time.Hour // nobody asks meanwhile
+	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.Job, 2)
 	m.run = func(j protocol.Job) (any, error) {

@@ -68,6 +68,7 @@ func (d *dispatcher) recover(ctx context.Context, jid string, ds []store.Deliver
 		d.failed(ctx, "cannot look after order", err)
 		return
 	}
+	begun := time.Now()
 	answers := d.ask(ctx, "saltutil.find_job", jid, ds)
 	var idle []store.Delivery
 	for _, x := range ds {
@@ -77,10 +78,13 @@ func (d *dispatcher) recover(ctx context.Context, jid string, ds []store.Deliver
 		running := said && len(job) > 0
 		switch {
 		case running && late:
-			d.ask(ctx, "saltutil.term_job", jid, []store.Delivery{x})
 			d.settle(ctx, x, store.TimedOut, true, "its deadline passed while it ran")
+			d.ask(ctx, "saltutil.term_job", jid, []store.Delivery{x})
+		case running && x.Reason == cancelling:
+			d.ask(ctx, "saltutil.term_job", jid, []store.Delivery{x})
+			d.checkAgain(ctx, x, now, now)
 		case running:
-			d.checkAgain(ctx, x, now)
+			d.checkAgain(ctx, x, x.Sent, now)
 		case said:
 			idle = append(idle, x)
 		case late:
@@ -88,10 +92,17 @@ func (d *dispatcher) recover(ctx context.Context, jid string, ds []store.Deliver
 		case now.Sub(x.Sent) > d.m.opts.LostAfter:
 			d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
 		default:
-			d.checkAgain(ctx, x, now)
 			d.mu.Lock()
-			d.silent[x.Minion] = struct{}{}
+			came := d.proofs[x.Minion].After(begun) // just now, after the question
+			if !came {
+				d.silent[x.Minion] = struct{}{}
+			}
 			d.mu.Unlock()
+			since := x.Sent
+			if came {
+				since = now
+			}
+			d.checkAgain(ctx, x, since, now)
 		}
 	}
 	if len(idle) > 0 {
@@ -115,6 +126,8 @@ func (d *dispatcher) recoverIdle(ctx context.Context, rec store.Order, ds []stor
 			continue
 		}
 		switch {
+		case x.Reason == cancelling:
+			d.settle(ctx, x, store.Cancelled, false, "cancelled while it ran")
 		case !x.Deadline.IsZero() && !now.Before(x.Deadline):
 			d.settle(ctx, x, store.TimedOut, false, "its deadline passed")
 		case d.mayRepeat(ctx, rec, x, now) && x.Tries < maxTries:
@@ -179,17 +192,19 @@ func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Del
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
 		return true
 	}
-	age := now.Sub(x.Sent)
-	data, _ := d.m.cache.Data(x.Minion)
-	if _, ours := data.Grains["brineversion"]; ours {
-		return age < journalLife
-	}
-	if d.m.minions == nil || age > queueLife {
+	if d.m.minions == nil {
 		return false
 	}
 	known, err := d.m.minions.Minion(ctx, x.Minion)
 	started, ok := payload.Int(known.Spec["started"])
-	return err == nil && ok && time.UnixMicro(started).Before(x.Sent)
+	if err != nil || !ok {
+		return false
+	}
+	age := now.Sub(x.Sent)
+	if known.Spec["journal"] == true {
+		return age < journalLife
+	}
+	return age < queueLife && time.UnixMicro(started).Before(x.Sent)
 }
 
 // settle ends a delivery that was sent.
@@ -200,10 +215,10 @@ func (d *dispatcher) settle(ctx context.Context, x store.Delivery, s store.State
 	})
 }
 
-// checkAgain leaves a delivery for a later time.
-func (d *dispatcher) checkAgain(ctx context.Context, x store.Delivery, now time.Time) {
+// checkAgain leaves a delivery for a later time: the later, the longer it has been since a time.
+func (d *dispatcher) checkAgain(ctx context.Context, x store.Delivery, since, now time.Time) {
 	d.finish(ctx, x, func(x *store.Delivery) bool {
-		x.Due = d.nextCheck(*x, x.Sent, now)
+		x.Due = d.nextCheck(*x, since, now)
 		return true
 	})
 }
@@ -234,6 +249,28 @@ func (d *dispatcher) ask(ctx context.Context, fun, jid string, ds []store.Delive
 	return out
 }
 
+// askUntilIdle asks whether a job runs until it does so nowhere, or GatherTimeout has passed: a job that was told to end takes a moment.
+func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]any {
+	limit := time.NewTimer(d.m.opts.GatherTimeout)
+	defer limit.Stop()
+	for {
+		answers := d.ask(ctx, "saltutil.find_job", jid, ds)
+		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion]); return len(job) > 0 }) {
+			return answers
+		}
+		select {
+		case <-time.After(knockFirst):
+		case <-limit.C:
+			return answers
+		case <-ctx.Done():
+			return answers
+		}
+	}
+}
+
+// cancelling is the reason of a delivery that was sent and shall end.
+const cancelling = "being cancelled"
+
 // cancel ends the deliveries of an order.
 func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
@@ -244,9 +281,12 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	for _, x := range list {
 		waited := true
 		d.finish(ctx, x, func(x *store.Delivery) bool {
-			waited = x.State == store.Waiting
+			if waited = x.State == store.Waiting; !waited {
+				x.Reason = cancelling
+				return true
+			}
 			x.Reason = "cancelled before it was sent"
-			return end(x, store.Cancelled, waited)
+			return end(x, store.Cancelled, true)
 		})
 		if !waited {
 			sent = append(sent, x)
@@ -256,10 +296,11 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 		return nil
 	}
 	d.ask(ctx, "saltutil.term_job", rec.JID, sent)
-	answers := d.ask(ctx, "saltutil.find_job", rec.JID, sent)
+	answers := d.askUntilIdle(ctx, rec.JID, sent)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
 	for _, x := range sent {
 		job, said := payload.Map(answers[x.Minion])
 		reason := "cancelled while it ran"
@@ -268,7 +309,7 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 		}
 		d.settle(ctx, x, store.Cancelled, !said || len(job) > 0, reason)
 	}
-	return nil
+	return err
 }
 
 // drain stops taking deliveries, and gives those that others may look after to them.

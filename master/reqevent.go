@@ -29,7 +29,10 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 			return nil, nil
 		}
 		// The whole load is the data: listeners find the payload under "data".
-		m.minionEvent(ctx, v.ID(), tag, load)
+		m.minionEvent(v.ID(), tag, load)
+		if tag == "salt/minion/"+v.ID()+"/start" {
+			m.minionStarted(ctx, v.ID(), load["journal"] == true)
+		}
 		return nil, nil
 	}
 	if len(list) > maxEvents {
@@ -50,21 +53,18 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		if !ok {
 			data = map[string]any{"data": event["data"]}
 		}
-		m.minionEvent(ctx, v.ID(), tag, data)
+		m.minionEvent(v.ID(), tag, data)
 		if hasPretag && pretag != "" {
-			m.minionEvent(ctx, v.ID(), pretag+"/"+tag, maps.Clone(data))
+			m.minionEvent(v.ID(), pretag+"/"+tag, maps.Clone(data))
 		}
 	}
 	return nil, nil
 }
 
-func (m *Master) minionEvent(ctx context.Context, id, tag string, data map[string]any) {
+func (m *Master) minionEvent(id, tag string, data map[string]any) {
 	if why := m.tagRefused(id, tag); why != "" {
 		m.log.Warn("event of minion refused", "minion", id, "tag", brief(tag), "err", why)
 		return
-	}
-	if tag == "salt/minion/"+id+"/start" {
-		m.minionStarted(ctx, id)
 	}
 	m.events.Publish(tag, data)
 }

@@ -148,6 +148,9 @@ func (l *link) fire(ctx context.Context, tag string, data any, grains map[string
 	if grains != nil {
 		load["grains"] = grains
 	}
+	if s := l.session(); tag == protocol.Tagify("minion", l.m.ID(), "start") && s != nil && s.prompt {
+		load["journal"] = true // a master of ours may send a job again that it lost sight of: it runs once
+	}
 	if _, err := l.request(ctx, load, l.daemonCall()); err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)
 	}

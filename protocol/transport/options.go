@@ -99,6 +99,9 @@ func (o ServerOptions) WithDefaults() (ServerOptions, error) {
 	setDefault(&o.HandshakeTimeout, DefaultHandshakeTimeout)
 	setDefault(&o.ReadTimeout, DefaultReadTimeout)
 	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
+	if o.Subscriber == nil {
+		o.Subscriber = func(string, bool) {}
+	}
 	o.Log = logger(o.Log)
 	return o, nil
 }

@@ -109,6 +109,9 @@ type ServerOptions struct {
 	Handler Handler
 	// Presence judges a tcp presence frame, whose body load is a packed envelope, and names the minion behind it.
 	Presence func(load []byte) (id string, ok bool)
+	// Subscriber hears that a subscription began or ended; peer is its remote address. It is called from many goroutines and must
+	// not block.
+	Subscriber func(peer string, up bool)
 	// Filter is Salt's zmq_filtering: topic frames before envelopes. Both sides must agree.
 	Filter bool
 	// PubHWM and PubBytes bound what may wait for one subscriber, in messages and bytes. Over the limit it is cut off.

@@ -49,6 +49,7 @@ type server struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // requests under way
+	ends     sync.WaitGroup // subscriptions whose end is awaited
 	dropped  atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
@@ -191,6 +192,7 @@ func (s *server) Close() error {
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
+	s.ends.Wait()
 	return nil
 }
 
@@ -327,6 +329,11 @@ func (d dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (trans
 			return nil, errRefused
 		}
 		s.sessions[x] = struct{}{}
+		s.ends.Go(func() {
+			s.o.Subscriber("mem", true)
+			<-x.done
+			s.o.Subscriber("mem", false)
+		})
 		return client{x}, nil
 	}), nil
 }

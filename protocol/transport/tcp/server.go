@@ -144,6 +144,9 @@ func (s *server) readSubscriber(c net.Conn) error {
 	s.subs[sub] = struct{}{}
 	s.mu.Unlock()
 	defer s.forget(sub)
+	peer := c.RemoteAddr().String()
+	s.o.Subscriber(peer, true)
+	defer s.o.Subscriber(peer, false)
 	r := newReader(c, maxPresence, s.o.ReadTimeout, nil)
 	for range maxPresences {
 		f, err := r.next()

@@ -152,6 +152,9 @@ func (s *server) readSubscriber(c *conn) error {
 		defer s.mu.Unlock()
 		delete(s.subs, box)
 	}()
+	peer := c.stream.RemoteAddr().String()
+	s.o.Subscriber(peer, true)
+	defer s.o.Subscriber(peer, false)
 	_, _, err := c.Reader(context.Background())
 	if err == nil {
 		return fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)

@@ -52,6 +52,7 @@ type subscriber struct {
 	box    *serve.Outbox
 	topics []subscription // guarded by server.mu
 	seen   uint64         // the last message it was given; guarded by server.mu
+	told   bool           // Subscriber was; of the reader only
 }
 
 // subscription is counted: a peer may ask twice and must then cancel twice.
@@ -171,6 +172,12 @@ func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
 // readSubscriber handles subscriptions until the connection ends.
 func (s *server) readSubscriber(sub *subscriber) error {
 	defer s.forget(sub)
+	peer := sub.c.RemoteAddr().String()
+	defer func() {
+		if sub.told {
+			s.o.Subscriber(peer, false)
+		}
+	}()
 	for {
 		frames, cmd, err := sub.c.recv()
 		if err != nil {
@@ -195,6 +202,10 @@ func (s *server) readSubscriber(sub *subscriber) error {
 		}
 		if err := s.subscribe(sub, string(prefix), add); err != nil {
 			return err
+		}
+		if add && !sub.told {
+			sub.told = true
+			s.o.Subscriber(peer, true)
 		}
 	}
 }

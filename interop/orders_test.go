@@ -1,0 +1,193 @@
+package interop
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/saltutil"
+	"github.com/brine-salt/brine/modules/test"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// embedded is our master in this process, over ZeroMQ on loopback.
+func embedded(t testing.TB, o master.Options) *master.Master {
+	t.Helper()
+	dir := t.TempDir()
+	o.PKIDir, o.CacheDir, o.AutoAccept = dir+"/pki", dir+"/cache", true
+	o.Interface, o.PublishPort, o.RetPort = "127.0.0.1", master.AnyPort, master.AnyPort
+	m, err := master.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- m.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	<-m.Ready()
+	return m
+}
+
+func portOf(a net.Addr) int { return a.(*net.TCPAddr).Port }
+
+// agent runs our minion under an embedded master until stop is called.
+func agent(t testing.TB, m *master.Master, home string, opts map[string]any, list ...*modules.Module) (stop func()) {
+	t.Helper()
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := map[string]any{"id": "one", "master": "127.0.0.1", "master_port": int64(portOf(m.RequestAddr())), "publish_port": int64(portOf(m.PublishAddr())),
+		"pki_dir": home + "/pki", "cachedir": home + "/cache", "mine_enabled": false}
+	for k, v := range opts {
+		o[k] = v
+	}
+	n, err := minion.New(minion.Options{Opts: o, Log: slog.New(slog.DiscardHandler), Registry: modules.NewRegistry(append(list, test.Module, saltutil.Module)...),
+		Dialers: map[string]transport.Dialer{"zeromq": zeromq.New()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- n.Run(ctx) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// ledger is a module that writes down what it was told, which shows what ran how often.
+type ledger struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *ledger) module() *modules.Module {
+	return &modules.Module{Name: "ledger", Funcs: []modules.Def{{Name: "add", Doc: "Add a line.", Params: []modules.Param{{Name: "line"}},
+		Run: func(_ context.Context, c *modules.Call) (any, error) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.lines = append(l.lines, c.Str("line"))
+			return len(l.lines), nil
+		}}}}
+}
+
+func (l *ledger) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
+
+func addLine(id, line string) master.Order {
+	return master.Order{ID: id, Job: master.Job{Fun: "ledger.add", Args: []any{line}, Tgt: "one", TgtType: "list"}}
+}
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// ended waits for orders and gives what became of them on one minion.
+func ended(t testing.TB, m *master.Master, minion string, ids ...string) []string {
+	t.Helper()
+	var out []string
+	for _, id := range ids {
+		o, err := m.Wait(soon(t), id)
+		if err != nil {
+			t.Fatalf("%s: %+v %v", id, o, err)
+		}
+		out = append(out, o.Results[minion].Status.String())
+	}
+	return out
+}
+
+// TestOrdersReachOurMinion: what was ordered before the minion existed runs once when it comes, in order; what expired never runs;
+// and nothing runs again when the minion or its connection does.
+func TestOrdersReachOurMinion(t *testing.T) {
+	m := embedded(t, master.Options{})
+	var l ledger
+	home := filepath.Join(t.TempDir(), "minion")
+	for _, line := range []string{"a", "b", "c"} {
+		if _, err := m.Cast(soon(t), addLine(line, line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short := addLine("expired", "expired")
+	short.TTL = time.Millisecond
+	if _, err := m.Cast(soon(t), short); err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(t, m, "one", "expired"); got[0] != "undeliverable" {
+		t.Fatal(got)
+	}
+	stop := agent(t, m, home, nil, l.module())
+	if got := ended(t, m, "one", "a", "b", "c"); !slices.Equal(got, []string{"returned", "returned", "returned"}) {
+		t.Fatal(got)
+	}
+	stop()
+	if _, err := m.Cast(soon(t), addLine("d", "d")); err != nil {
+		t.Fatal(err)
+	}
+	agent(t, m, home, map[string]any{"minion_deny_functions": []any{"ledger.forbidden", "test.echo"}}, l.module())
+	if got := ended(t, m, "one", "d"); got[0] != "returned" {
+		t.Fatal(got)
+	}
+	out, err := m.Call(soon(t), master.Order{ID: "denied", Job: master.Job{Fun: "test.echo", Args: []any{"x"}, Tgt: "*"}})
+	if err != nil || out.Results["one"].Status != master.Refused {
+		t.Errorf("%+v %v", out, err)
+	}
+	if got := l.all(); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		t.Error(got)
+	}
+}
+
+// TestOrderIsCancelledOnOurMinion: a job that runs is ended.
+func TestOrderIsCancelledOnOurMinion(t *testing.T) {
+	m := embedded(t, master.Options{})
+	begun := make(chan struct{}, 1)
+	slow := &modules.Module{Name: "slow", Funcs: []modules.Def{{Name: "wait", Doc: "Wait for the end.", Run: func(ctx context.Context, _ *modules.Call) (any, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}}}
+	agent(t, m, filepath.Join(t.TempDir(), "minion"), nil, slow)
+	wait := master.Order{ID: "wait", Job: master.Job{Fun: "slow.wait", Tgt: "one", TgtType: "list"}}
+	if _, err := m.Cast(soon(t), wait); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	out, err := m.Cancel(soon(t), "wait")
+	if res := out.Results["one"]; err != nil || res.Status != master.Cancelled || res.StillRunning {
+		t.Fatalf("%+v %v", out, err)
+	}
+	wait.ID, wait.Deadline = "late", time.Now().Add(time.Second)
+	if _, err := m.Cast(soon(t), wait); err != nil {
+		t.Fatal(err)
+	}
+	// On a machine so slow that the deadline passes before it begins, it never runs.
+	if got := ended(t, m, "one", "late"); got[0] != "timed out" && got[0] != "undeliverable" {
+		t.Fatal(got)
+	}
+}
