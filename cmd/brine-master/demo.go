@@ -152,18 +152,15 @@ func (d *demo) start(ctx context.Context) error {
 
 // startMaster embeds a master as any program could, and opens the sockets that command line tools use besides.
 func (d *demo) startMaster(ctx context.Context) error {
-	files := filepath.Join(d.dir, "srv")
-	if err := os.Mkdir(files, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(files, "hello.txt"), []byte("Hello from the master's file server.\n"), 0o644); err != nil {
+	files, pillar := filepath.Join(d.dir, "srv"), filepath.Join(d.dir, "pillar")
+	if err := writeTrees(files, pillar); err != nil {
 		return err
 	}
 	name, _ := userName()
 	m, err := master.New(master.Options{
 		ID: "demo_master", Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort,
 		PKIDir: filepath.Join(d.dir, "pki"), CacheDir: filepath.Join(d.dir, "cache"),
-		FileRoots: map[string][]string{"base": {files}}, FileRecv: true,
+		FileRoots: map[string][]string{"base": {files}}, FileRecv: true, PillarRoots: map[string][]string{"base": {pillar}},
 		Local: &master.Local{SockDir: filepath.Join(d.dir, "run"), User: name},
 		Log:   d.log,
 	})
@@ -224,6 +221,12 @@ func (d *demo) show(ctx context.Context) error {
 		},
 		func() error { return d.run(ctx, "… and get it back.", "salt", "web1", "cp.push", target) },
 		func() error { return d.cat(pushed) },
+		func() error {
+			return d.run(ctx, "Apply states: a directory, a page from a template, and what follows when the page has changed.", "salt", "web1", "state.apply", "site")
+		},
+		func() error {
+			return d.run(ctx, "The same for all. What is right already stays as it is.", "salt", "*", "state.apply", "site", "--state-output=terse")
+		},
 		func() error { return d.events(ctx) },
 	}
 	for _, step := range steps {

@@ -21,6 +21,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
+	"github.com/brine-salt/brine/states/render"
 )
 
 // startMinion starts one minion in this process.
@@ -62,7 +63,7 @@ func newMinion(path string, log *slog.Logger) (*minion.Minion, error) {
 		Files: func(opts map[string]any, request minion.FileRequest) modules.Files {
 			return fileclient.New(fileclient.Options{Request: request, CacheDir: c.String("cachedir"), HashType: c.String("hash_type"), Log: log})
 		},
-		Runner: &runcmd.Runner{},
+		Runner: &runcmd.Runner{}, Templates: render.Render, Others: stateFunctions,
 	})
 }
 
