@@ -1,0 +1,5 @@
+//go:build !custom || states || states.quota
+
+package all
+
+import _ "github.com/brine-salt/brine/states/quota" // state module quota
