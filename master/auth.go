@@ -102,8 +102,9 @@ func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (m
 	return reply, nil
 }
 
-// authEvent fires salt/auth.
+// authEvent counts a sign-in and fires salt/auth.
 func (m *Master) authEvent(r protocol.AuthRequest, act string, result bool) {
+	m.counts.signIn(act)
 	if m.opts.NoAuthEvents {
 		return
 	}

@@ -190,6 +190,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	if _, err := protocol.ParseJob(job); err != nil {
 		return Published{}, fmt.Errorf("cannot publish: %w", err)
 	}
+	m.counts.add(&m.counts.jobs)
 	out := Published{JID: jid, Minions: ids, Missing: missing}
 	if p.wait != nil {
 		p.wait.begin(out)

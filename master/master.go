@@ -53,6 +53,7 @@ type Master struct {
 	roots    *pillar.Roots // nil without pillar files
 	sessions *sessions
 	presence *presence
+	counts   *counters
 	secrets  secrets
 	shared   *shared // nil for a master alone
 	local    *local  // nil without Options.Local
@@ -95,7 +96,7 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
-	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(),
+	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
 		rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}

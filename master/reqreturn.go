@@ -115,6 +115,7 @@ func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) error 
 
 // returned tells the bus and whoever waits for the job.
 func (m *Master) returned(ctx context.Context, jid, id string, load map[string]any) {
+	m.counts.add(&m.counts.returns)
 	m.events.Publish("salt/job/"+jid+"/ret/"+id, load)
 	m.stateErrors(jid, id, load)
 	if r := m.runOf(jid); r != nil {

@@ -161,6 +161,7 @@ func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPo
 	if !ok {
 		return "Some exception handling minion payload"
 	}
+	defer m.counts.request(cmd, time.Now())
 	return m.clearRequest(ctx, peer, cmd, load, e, publishPort)
 }
 
@@ -276,6 +277,7 @@ func (m *Master) verifiedRequest(ctx context.Context, peer string, e protocol.En
 		}
 	}
 	m.presence.saw(v.ID(), time.Now())
+	defer m.counts.request(v.Cmd(), time.Now())
 	if m.log.Enabled(ctx, slog.LevelDebug) {
 		m.log.Debug("request", "minion", v.ID(), "fun", v.Cmd(), "peer", peer)
 	}

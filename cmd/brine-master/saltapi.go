@@ -36,7 +36,7 @@ func openAPI(s *services) (*api, error) {
 		clients = []string{} // as stock: none, until the administrator says which
 	}
 	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
-		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"),
+		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/master/metrics"
 	"github.com/brine-salt/brine/master/runner"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	History int
 	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
+	// Metrics shows the master's counters to everybody under /metrics: numbers, no names.
+	Metrics bool
 	// Timeout is how long a job may keep a request waiting that names no timeout; 0 means 5 minutes (rest_timeout).
 	Timeout time.Duration
 	Log     *slog.Logger
@@ -135,7 +138,20 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /ws", s.websocket)
 	s.mux.HandleFunc("GET /ws/{token}", s.websocket)
 	s.mux.HandleFunc("GET /openapi.json", openAPI)
-	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.mux.HandleFunc("GET /healthz", s.health)
+	if s.o.Metrics {
+		s.mux.Handle("GET /metrics", metrics.Handler(s.o.Master))
+	}
+}
+
+// health answers whether the master serves and its store answers. The reason is in the log: it is not for everybody.
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+	if err := s.o.Master.Health(r.Context()); err != nil {
+		s.o.Log.Error("the master is not well", "err", err)
+		http.Error(w, "not well", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 // ServeHTTP implements http.Handler.
