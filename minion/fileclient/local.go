@@ -1,11 +1,13 @@
 package fileclient
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,10 +77,10 @@ func (c *Client) localEnvs() []string { return slices.Sorted(maps.Keys(c.o.Roots
 func (c *Client) localList(cmd, saltenv, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	for _, root := range c.o.Roots[saltenv] {
-		err := c.walk(root, prefix, func(rel string, d fs.DirEntry, empty bool) {
+		err := walk(root, prefix, func(e entry) {
 			switch {
-			case cmd == "_file_list" && !d.IsDir(), cmd == "_dir_list" && d.IsDir(), cmd == "_file_list_emptydirs" && d.IsDir() && empty:
-				found[rel] = true
+			case cmd == "_file_list" && !e.dir, cmd == "_dir_list" && e.dir, cmd == "_file_list_emptydirs" && e.empty:
+				found[e.rel] = true
 			}
 		})
 		if err != nil {
@@ -92,12 +94,12 @@ func (c *Client) localList(cmd, saltenv, prefix string) ([]string, error) {
 func (c *Client) localLinks(saltenv, prefix string) (map[string]string, error) {
 	links := map[string]string{}
 	for _, root := range c.o.Roots[saltenv] {
-		err := c.walk(root, prefix, func(rel string, d fs.DirEntry, _ bool) {
-			if d.Type()&fs.ModeSymlink == 0 {
+		err := walk(root, prefix, func(e entry) {
+			if !e.link {
 				return
 			}
-			if to, err := os.Readlink(filepath.Join(root, rel)); err == nil {
-				links[rel] = to
+			if to, err := os.Readlink(filepath.Join(root, filepath.FromSlash(e.rel))); err == nil {
+				links[e.rel] = to
 			}
 		})
 		if err != nil {
@@ -107,30 +109,61 @@ func (c *Client) localLinks(saltenv, prefix string) (map[string]string, error) {
 	return links, nil
 }
 
-// walk visits everything below a root whose relative path begins with prefix. A root that does not exist is empty.
-func (c *Client) walk(root, prefix string, visit func(rel string, d fs.DirEntry, empty bool)) error {
-	prefix = strings.TrimPrefix(prefix, "/")
-	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+// entry is something below a root: its path from there, and what it is. A link to a directory is both.
+type entry struct {
+	rel              string
+	dir, link, empty bool
+}
+
+// walk visits everything below a root whose path from there begins with prefix, as Salt does: without the slashes around it,
+// and through links to directories. A root that does not exist is empty.
+func walk(root, prefix string, visit func(entry)) error {
+	prefix = strings.Trim(prefix, "/")
+	var below func(rel string, above []fs.FileInfo) error
+	below = func(rel string, above []fs.FileInfo) error {
+		list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(rel)))
+		if err != nil && rel != "" {
+			return nil // Salt passes over directories that cannot be read
+		}
 		if err != nil {
-			if os.IsNotExist(err) {
-				return nil
+			return err
+		}
+		for _, d := range list {
+			e := entry{rel: path.Join(rel, d.Name()), dir: d.IsDir(), link: d.Type()&fs.ModeSymlink != 0}
+			matches := strings.HasPrefix(e.rel, prefix)
+			if !matches && !strings.HasPrefix(prefix, e.rel+"/") {
+				continue
 			}
-			return err
+			full := filepath.Join(root, filepath.FromSlash(e.rel))
+			var info fs.FileInfo
+			if e.dir || e.link {
+				if info, err = os.Stat(full); err == nil {
+					e.dir = info.IsDir()
+				}
+			}
+			if e.dir {
+				list, err := os.ReadDir(full)
+				e.empty = err == nil && len(list) == 0
+			}
+			if matches {
+				visit(e)
+			}
+			// A link to a directory that it is in would never end.
+			if !e.dir || info == nil || e.link && slices.ContainsFunc(above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }) {
+				continue
+			}
+			if err := below(e.rel, append(above[:len(above):len(above)], info)); err != nil {
+				return err
+			}
 		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if !strings.HasPrefix(rel, prefix) || rel == "." {
-			return nil
-		}
-		empty := false
-		if d.IsDir() {
-			list, err := os.ReadDir(name)
-			empty = err == nil && len(list) == 0
-		}
-		visit(rel, d, empty)
 		return nil
-	})
+	}
+	info, err := os.Stat(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return below("", []fs.FileInfo{info})
 }

@@ -29,18 +29,15 @@ var directoryDef = states.Def{Name: "directory", Doc: directoryDoc, Params: []mo
 // direct is one run of file.directory.
 type direct struct {
 	*job
-	ret                *states.Result
-	name               string
-	user, group        any
-	dirMode, fileMode  any
-	recurse            any
-	clean, follow      bool
-	levels             []level
-	order              []string // the paths in ret.Changes that check found, in its order
-	errors             []string
-	ownUser, ownGroup  any // what recurse sets
-	ownDirs, ownFiles  any
-	checkFiles, checkD bool
+	ret               *states.Result
+	name              string
+	user, group       any
+	dirMode, fileMode any
+	recurse           any
+	clean, follow     bool
+	levels            []level
+	order             []string // the paths in ret.Changes that check found, in its order
+	errors            []string
 }
 
 func directory(j *job) (*states.Result, error) {

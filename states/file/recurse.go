@@ -28,13 +28,13 @@ var recurseDef = states.Def{Name: "recurse", Doc: recurseDoc, Params: []modules.
 // recursion is one run of file.recurse.
 type recursion struct {
 	*job
-	ret                    *states.Result
-	name                   string
-	user, group            any
-	dirMode, fileMode      any
-	comments               map[string][]string
-	paths                  []string // the keys of comments in their order
-	removedInTest, merging bool
+	ret               *states.Result
+	name              string
+	user, group       any
+	dirMode, fileMode any
+	comments          map[string][]string
+	paths             []string // the keys of comments in their order
+	merging           bool
 }
 
 func recurse(j *job) (*states.Result, error) {
