@@ -121,6 +121,13 @@ func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks 
 	case noChange:
 		running.set(tag, r.notRun(low, record{"changes": map[string]any{}, "result": true, "__state_ran__": false,
 			"comment": "State was not run because none of the onchanges reqs changed"}))
+	case skipped: // as in Salt 3008
+		rec := r.notRun(low, record{"changes": map[string]any{}, "result": true, "__state_ran__": false,
+			"comment": "State was not run because requisites were skipped by another state"})
+		running.set(tag, rec)
+		if prereq {
+			r.pre[tag] = rec
+		}
 	case watched:
 		if !prereq {
 			if err := r.callWatched(ctx, low, running, reqs, tag); err != nil {
@@ -133,6 +140,9 @@ func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks 
 		rec, err := r.call(ctx, low, 1)
 		if err != nil {
 			return err
+		}
+		if text, ok := rec["comment"].(string); ok && st == unwatched && !prereq {
+			rec["comment"] = text + " mod_watch was not run because requisites were skipped by another state"
 		}
 		r.keep(running, tag, rec, prereq)
 	}

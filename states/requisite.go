@@ -7,6 +7,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // outcome of the requisites of a chunk (State.check_requisite).
@@ -20,6 +21,8 @@ const (
 	nothing  // a prereq has nothing to do
 	noFail   // onfail, and nothing failed
 	noChange // onchanges, and nothing changed
+	skipped  // what changed says that others shall not mind
+	unwatched
 )
 
 // What was seen of the targets.
@@ -33,6 +36,7 @@ const (
 	sawOnfail
 	sawOnchanges
 	sawOnchangesMet
+	sawSkip
 )
 
 // requisites in the order in which Salt looks at them; prerequired only counts before the first look at a prereq.
@@ -214,6 +218,9 @@ func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *res
 			saw |= sawUnmet
 			continue
 		}
+		if pytext.Truth(rec["skip_req"]) {
+			saw |= sawSkip
+		}
 		result := rec["result"]
 		switch {
 		case strings.HasPrefix(name, "onfail"):
@@ -271,6 +278,10 @@ func judge(saw int) status {
 		return unmet
 	case has(sawFail):
 		return failed
+	case has(sawSkip) && (has(sawOnchangesMet) || has(sawPreMet)):
+		return skipped
+	case has(sawSkip) && has(sawChange):
+		return unwatched
 	case has(sawPre):
 		if has(sawPreMet) {
 			return met

@@ -57,7 +57,9 @@ func parse(t testing.TB, text string) *pyobj.Dict {
 // apply runs high data and gives "result comment" by id, and the ids in the order in which they ran.
 func apply(t testing.TB, e *modules.Env, high *pyobj.Dict, o states.Options) (map[string]string, []string) {
 	t.Helper()
-	o.Registry = states.NewRegistry(test.Module)
+	if o.Registry == nil {
+		o.Registry = states.NewRegistry(test.Module)
+	}
 	res := within(t, e, func(ctx context.Context, c *modules.Call) (any, error) {
 		return states.New(c, o).CallHigh(ctx, high, nil)
 	})

@@ -55,6 +55,11 @@ func checkManagedChanges(h *host) (any, error) {
 	if comment != "" {
 		return []any{false, comment}, nil
 	}
+	if t := h.tolerance(); t.on {
+		diff, _ := changes["diff"].(string)
+		_, fresh := changes["newfile"]
+		return []any{fresh || t.counts(diff), changes}, nil
+	}
 	return changes, nil
 }
 
@@ -148,8 +153,7 @@ func (h *host) checkMeta(m meta) (map[string]any, error) {
 	path := h.expandUser(m.name)
 	now, err := h.stats(path, m.sum["hash_type"], m.perms.follow)
 	if isExec(err) {
-		changes["newfile"] = m.name
-		return changes, nil
+		return changes, h.metaNew(m, changes)
 	} else if err != nil {
 		return nil, err
 	}
@@ -186,6 +190,37 @@ func (h *host) checkMeta(m meta) (map[string]any, error) {
 		}
 	}
 	return changes, h.metaPerms(path, m, now, changes)
+}
+
+// metaNew notes that a file is new, with its content if that is to be seen.
+func (h *host) metaNew(m meta, changes map[string]any) error {
+	changes["newfile"] = m.name
+	if !h.tolerance().newDiff {
+		return nil
+	}
+	var content []byte
+	switch v := m.contents.(type) {
+	case nil:
+		if !pytext.Truth(m.source) {
+			return nil
+		}
+		var err error
+		if m.sfn == "" {
+			if m.sfn, err = h.cacheFile(str(m.source), m.saltenv, m.sum["hsum"], m.verifySSL, nil); err != nil || m.sfn == "" {
+				return err
+			}
+		}
+		if content, err = h.read(m.sfn); err != nil {
+			return err
+		}
+	case []byte:
+		content = v
+	default:
+		content = []byte(str(v))
+	}
+	delete(changes, "newfile")
+	changes["diff"] = h.diffContents(nil, content, "", "", diffing{changes: true, template: true})
+	return nil
 }
 
 // execText gives the text of Salt's own errors in the place of a result.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -276,9 +277,13 @@ func isHex(s string) bool {
 
 // checkSig verifies a file's signature through the gpg module; a file that fails is taken out of the cache.
 func (h *host) checkSig(file string, signature any, s signing) error {
-	if _, err := h.Registry().Lookup("gpg.verify", h.Env); err != nil {
-		return modules.Errorf("Signature verification requires the gpg module, which could not be found. " +
-			"Make sure you have the necessary tools and libraries intalled (gpg, python-gnupg)")
+	backend := "gpg" // Salt 3008 takes another
+	if v, ok := h.Keywords["sig_backend"]; ok {
+		backend = str(pyobj.Plain(v))
+	}
+	if _, err := h.Registry().Lookup(backend+".verify", h.Env); err != nil {
+		return modules.Errorf("Signature verification requires the %s module, which could not be found. "+
+			"Make sure you have the necessary tools and libraries intalled (gpg, python-gnupg)", backend)
 	}
 	sig := ""
 	if url, ok := signature.(string); ok {
@@ -290,7 +295,7 @@ func (h *host) checkSig(file string, signature any, s signing) error {
 			return modules.Errorf("Detached signature file %s not found", url)
 		}
 	}
-	v, err := h.ExecKw(h.ctx, "gpg.verify", nil, map[string]any{
+	v, err := h.ExecKw(h.ctx, backend+".verify", nil, map[string]any{
 		"filename": file, "signature": orNone(sig), "keyring": s.keyring, "gnupghome": s.gnupghome,
 		"signed_by_any": s.byAny, "signed_by_all": s.byAll,
 	})

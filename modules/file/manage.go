@@ -33,6 +33,9 @@ type manage struct {
 	// content is what is to be in the file if hasContent.
 	content    []byte
 	hasContent bool
+	tolerance
+	// counted tells whether the changes are not only those that are to be ignored.
+	counted bool
 	// verify tells that a source that is not the master's must have its hash.
 	verify bool
 }
@@ -45,7 +48,7 @@ func manageFile(h *host) (any, error) {
 	m := &manage{
 		host: h, name: name, source: h.Value("source"), sfn: str(h.Value("sfn")), perms: h.permsArgs(), sign: h.signing(),
 		signature: h.Value("signature"), backup: h.Value("backup"), showChanges: h.Bool("show_changes"), makedirs: h.Bool("makedirs"),
-		dirMode: h.Value("dir_mode"),
+		dirMode: h.Value("dir_mode"), tolerance: h.tolerance(),
 	}
 	if h.Value("sfn") == any(false) {
 		m.sfn = ""
@@ -115,6 +118,9 @@ func (m *manage) run() error {
 	}
 	if err == errRefused {
 		return nil
+	}
+	if m.on && len(m.changes) > 0 && !m.counted {
+		m.ret["skip_req"] = true
 	}
 	return err
 }
@@ -252,6 +258,7 @@ func (m *manage) existing() error {
 			return err
 		}
 		m.changes["diff"] = "Replace symbolic link with regular file"
+		m.counted = true
 	}
 	if _, _, err := m.checkPerms(m.name, m.ret, m.perms); err != nil {
 		return err
@@ -292,9 +299,9 @@ func (m *manage) replaceOld(real string, linkItself bool) error {
 	}
 	switch {
 	case pytext.Truth(m.option("obfuscate_templates")):
-		m.changes["diff"] = "<Obfuscated Template>"
+		m.changes["diff"], m.counted = "<Obfuscated Template>", true
 	case !m.showChanges:
-		m.changes["diff"] = "<show_changes=False>"
+		m.changes["diff"], m.counted = "<show_changes=False>", true
 	default:
 		d, err := m.diffFiles(real, m.sfn, diffing{changes: true})
 		if isExec(err) {
@@ -303,7 +310,7 @@ func (m *manage) replaceOld(real string, linkItself bool) error {
 			return err
 		}
 		if d != "" {
-			m.changes["diff"] = d
+			m.changes["diff"], m.counted = d, m.counts(d)
 		}
 	}
 	return m.commit(real, m.putSource)
@@ -320,12 +327,26 @@ func (m *manage) replaceContent(real string) error {
 	if d == "" {
 		return nil
 	}
-	m.changes["diff"] = d
+	m.changes["diff"], m.counted = d, m.counts(d)
 	return m.commit(real, m.putContent)
+}
+
+// newDiffOf is what shows that a file is new.
+func (m *manage) newDiffOf(content func() ([]byte, error)) error {
+	m.changes["diff"] = "New file"
+	if !m.newDiff || !m.showChanges {
+		return nil
+	}
+	b, err := content()
+	if err == nil {
+		m.changes["diff"] = m.diffContents(nil, b, "", "", diffing{changes: true, template: true})
+	}
+	return err
 }
 
 // fresh makes a file that is not there.
 func (m *manage) fresh() error {
+	m.counted = true
 	if pytext.Truth(m.source) {
 		if err := m.fetch(); err != nil {
 			return err
@@ -333,7 +354,9 @@ func (m *manage) fresh() error {
 		if err := m.check(false); err != nil {
 			return err
 		}
-		m.changes["diff"] = "New file"
+		if err := m.newDiffOf(func() ([]byte, error) { return m.read(m.sfn) }); err != nil {
+			return err
+		}
 	}
 	if !m.isDir(posixpath.Dir(m.name)) {
 		if !m.makedirs {
@@ -399,8 +422,7 @@ func (m *manage) empty() error {
 		return m.named(err, m.name)
 	}
 	if m.hasContent {
-		m.changes["diff"] = "New file"
-		return nil
+		return m.newDiffOf(func() ([]byte, error) { return m.content, nil })
 	}
 	m.changes["new"] = fmt.Sprintf("file %s created", m.name)
 	m.ret["comment"] = "Empty file"
