@@ -41,7 +41,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	case <-ctx.Done():
 		return noReply{}
 	}
-	reply, err := m.decide(peer, r, publishPort)
+	reply, err := m.decide(ctx, peer, r, publishPort)
 	if err != nil {
 		m.log.Error("cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
 		return noReply{}
@@ -49,7 +49,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	return reply
 }
 
-func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (map[string]any, error) {
+func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest, publishPort int) (map[string]any, error) {
 	log := m.log.With("minion", r.ID, "peer", peer)
 	if err := protocol.ValidID(r.ID); err != nil {
 		m.log.Info("sign-in refused", "peer", peer, "err", err)
@@ -63,6 +63,9 @@ func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (m
 		log.Warn("sign-in refused: too many minions", "max_minions", m.opts.MaxMinions)
 		m.authEvent(r, "full", false)
 		return r.Refuse(m.identity, "full")
+	}
+	if err := m.joins(ctx, r); err != nil {
+		return nil, err
 	}
 	v, err := m.keys.SignIn(r.ID, r.PubText, m.opts.Keys, r.AutosignGrains)
 	if errors.Is(err, keys.ErrPendingFull) {
@@ -98,6 +101,7 @@ func (m *Master) decide(peer string, r protocol.AuthRequest, publishPort int) (m
 	log.Debug("minion signed in", "auto", v.Auto)
 	m.presence.saw(r.ID, time.Now())
 	m.authEvent(r, "accept", true)
+	m.joined(ctx, r.ID)
 	m.orders.contact(r.ID)
 	return reply, nil
 }

@@ -131,7 +131,7 @@ type minion struct {
 	wg   sync.WaitGroup
 }
 
-var errSilent = errors.New("no return")
+var errSilent, errFailed = errors.New("no return"), errors.New("retcode 1")
 
 // newMinion makes a minion with the i-th test key; 0 is the master's own.
 func (r *rig) newMinion(id string, i int) *minion {
@@ -327,12 +327,16 @@ func (m *minion) published(msg []byte) {
 	m.jobs = append(m.jobs, j)
 	m.mu.Unlock()
 	var ret any = true
+	code := m.code
 	if m.run != nil {
 		if ret, err = m.run(j); errors.Is(err, errSilent) {
 			return
 		}
+		if errors.Is(err, errFailed) {
+			code = 1
+		}
 	}
-	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: m.code, Success: m.code == 0}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
+	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: code, Success: code == 0}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
 		m.t.Errorf("%s: return: %v", m.id, err)
 	}
 }

@@ -102,6 +102,10 @@ type Options struct {
 
 	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
 	Shared *Shared
+	// Advertise are the addresses that minions are told to use (EnsureMinion), and AdvertiseTransport Salt's name of the transport there;
+	// empty is zeromq.
+	Advertise          []string
+	AdvertiseTransport string
 	// OrderTTL is how long an order waits for its minions where it does not say so itself; 0 means DefaultTTL, below 0 for ever.
 	OrderTTL time.Duration
 	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an hour.

@@ -344,7 +344,7 @@ func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
 	set := l.m.settings()
 	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo, ClearToken: l.m.token,
 		OpenMode: set.truth("open_mode", false), VerifyPubkeySign: set.truth("verify_master_pubkey_sign", false),
-		AlwaysVerifySignature: set.truth("always_verify_signature", false)}
+		AlwaysVerifySignature: set.truth("always_verify_signature", false), JoinToken: set.text("join_token", "")}
 	if set.integer("minimum_auth_version", protocol.Version) == 2 {
 		s.MinimumVersion = 2
 	}

@@ -27,6 +27,7 @@ type AuthRequest struct {
 	PubErr         error  // why Pub is nil; such a request is to be refused
 	Token          []byte // sealed with the master's key, nil at first contact
 	AutosignGrains map[string]any
+	JoinMAC        []byte // see [JoinMAC]; nil when there is none
 	Version        int
 }
 
@@ -61,6 +62,9 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 		}
 	}
 	r.AutosignGrains, _ = payload.Map(m["autosign_grains"])
+	if mac, ok := payload.Bytes(m[joinField]); ok && len(mac) <= maxJoin {
+		r.JoinMAC = mac
+	}
 	text, ok := payload.Text(m["pub"])
 	if !ok || len(text) > maxPubText {
 		r.PubErr = malformed("public key: it is no text of at most %d bytes", maxPubText)

@@ -30,6 +30,9 @@ type Signin struct {
 	// AutosignGrains is sent when it is not nil (option autosign_grains).
 	AutosignGrains map[string]any
 
+	// JoinToken was given to the minion by its master for the first sign-in (option join_token). Only a MAC of it is sent.
+	JoinToken string
+
 	OpenMode              bool             // option open_mode: accept whatever key the master shows
 	VerifyKey             *crypt.PublicKey // master_sign.pub
 	VerifyPubkeySign      bool             // option verify_master_pubkey_sign
@@ -126,7 +129,11 @@ func (s *Signin) Request() (Envelope, error) {
 		s.token = s.ClearToken
 		load = append(load, payload.Pair{Key: "token", Value: sealed})
 	}
-	load = append(load, payload.Pair{Key: "pub", Value: s.Key.Public().Text()})
+	pub := s.Key.Public().Text()
+	if s.JoinToken != "" {
+		load = append(load, payload.Pair{Key: joinField, Value: JoinMAC(s.JoinToken, s.ID, pub, s.nonce)})
+	}
+	load = append(load, payload.Pair{Key: "pub", Value: pub})
 	return Envelope{Enc: EncClear, Load: load, Version: Version}, nil
 }
 
