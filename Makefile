@@ -57,7 +57,7 @@ interop:
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 60m -tags bench -run TestMeasure -v ./interop
+	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestMeasure|TestSwarm' -v ./interop
 
 # Five masters over one database, 500 minions and 10,000 jobs while masters are killed; with PostgreSQL and with MariaDB.
 soak:

@@ -39,6 +39,12 @@ const (
 // there may be something to deliver.
 const knockMark = "knock"
 
+// isKnock says whether a return answers such a question, which may be another master's, or that of a master that died.
+func isKnock(load map[string]any) bool {
+	meta, _ := payload.Map(load["metadata"])
+	return meta["brine"] == knockMark
+}
+
 // dispatcher delivers orders. A delivery is sent only when its minion has just proved, by an answer to something published, that it
 // hears: what is published to nobody would be gone.
 type dispatcher struct {
@@ -160,9 +166,8 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 		d.asked[id] = struct{}{}
 		d.signal()
 	}
-	meta, _ := payload.Map(load["metadata"])
 	_, waits := d.targets[id]
-	if waits || meta["brine"] == knockMark {
+	if waits || isKnock(load) {
 		delete(d.targets, id)
 		d.ready[id] = struct{}{}
 		d.signal()

@@ -45,7 +45,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	load["jid"] = jid
 	first := true
-	if !m.noCache(jid) {
+	if !m.noCache(jid) && !isKnock(load) {
 		first, err = m.saveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
 		if err != nil && !first {
 			return nil, errors.Join(errDrop, err)

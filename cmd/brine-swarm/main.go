@@ -36,6 +36,7 @@ func run(args []string) error {
 	f.IntVar(&o.Minions, "n", 1000, "how many minions")
 	f.StringVar(&o.Prefix, "prefix", "swarm-", "what their ids begin with")
 	f.IntVar(&o.Parallel, "parallel", 0, "how many sign in at the same time; 0 is all")
+	f.BoolVar(&o.Spread, "spread", false, "give each a source address of its own in 127.0.0.0/8")
 	f.BoolVar(&o.KeepConn, "keep", false, "keep a request connection each; stock minions open one for each request")
 	f.BoolVar(&o.Pillar, "pillar", false, "ask for the pillar at the start")
 	f.BoolVar(&o.StartEvent, "start", false, "fire the start event")

@@ -30,8 +30,8 @@ const (
 
 // minion is one of the swarm.
 type minion struct {
-	s  *Swarm
-	id string
+	s          *Swarm
+	id, source string
 
 	signing sync.Mutex // held while signing in
 
@@ -95,7 +95,7 @@ func (m *minion) request(ctx context.Context, body []byte) (any, error) {
 		}
 		addr := m.s.o.Masters[m.at].Request
 		var err error
-		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, ID: m.id}); err != nil {
+		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, RequestSource: m.source, ID: m.id}); err != nil {
 			m.mu.Unlock()
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (m *minion) listen(ctx context.Context, jobs *sync.WaitGroup) error {
 		return err
 	}
 	states := make(chan bool, 4)
-	o := transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, ID: m.id, OnState: func(s transport.State) {
+	o := transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, PublishSource: m.source, ID: m.id, OnState: func(s transport.State) {
 		select {
 		case states <- s.Connected:
 		default:

@@ -39,6 +39,8 @@ type Options struct {
 	Key *crypt.PrivateKey
 	// Parallel is how many sign in at the same time; 0 is all at once.
 	Parallel int
+	// Spread gives each minion a source address of its own in 127.0.0.0/8, for masters on loopback.
+	Spread bool
 	// KeepConn keeps the request connection of each open. Stock minions open one for each request.
 	KeepConn bool
 	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
@@ -113,6 +115,15 @@ func New(o Options) (*Swarm, error) {
 // ID is the id of the i-th minion.
 func (s *Swarm) ID(i int) string { return fmt.Sprintf("%s%05d", s.o.Prefix, i) }
 
+// source is the address that the i-th minion connects from, "" for any.
+func (s *Swarm) source(i int) string {
+	if !s.o.Spread {
+		return ""
+	}
+	n := i%(1<<22) + 2
+	return fmt.Sprintf("127.%d.%d.%d", 64+n>>16, n>>8&0xff, n&0xff)
+}
+
 // PublicKey is the key of all minions as PEM text.
 func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
 
@@ -120,7 +131,7 @@ func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
 func (s *Swarm) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i := range s.o.Minions {
-		m := &minion{s: s, id: s.ID(i), at: i % len(s.o.Masters)}
+		m := &minion{s: s, id: s.ID(i), source: s.source(i), at: i % len(s.o.Masters)}
 		wg.Go(func() { m.live(ctx) })
 	}
 	wg.Wait()

@@ -92,7 +92,7 @@ func TestPing(t *testing.T) {
 			const n = 30
 			m, _ := serve(t, master.Options{Listen: c.listen})
 			s := run(t, swarm.Options{Masters: []swarm.Addr{{Request: m.RequestAddr().String()}}, Dialer: c.dialer, Presence: c.name == "tcp",
-				Minions: n, Pillar: true, StartEvent: true, Grains: map[string]any{"role": "load"}})
+				Minions: n, Spread: true, Pillar: true, StartEvent: true, Grains: map[string]any{"role": "load"}})
 			subscribed(t, m, n)
 			for _, j := range []master.Job{{Fun: "test.ping", Tgt: "*"}, {Fun: "swarm.text", Args: []any{1000}, Tgt: "role:load", TgtType: "grain"}} {
 				j.Timeout = time.Minute

@@ -44,8 +44,17 @@ type size struct {
 }
 
 func sizeOf() size {
-	if os.Getenv("BRINE_HA") == "full" {
+	var s size
+	switch text := os.Getenv("BRINE_HA"); text {
+	case "":
+	case "full":
 		return size{500, 10_000, 5 * time.Second, 30 * time.Minute}
+	default: // minions and jobs
+		if _, err := fmt.Sscan(text, &s.minions, &s.jobs); err != nil {
+			panic(err)
+		}
+		s.killEvery, s.patience = 5*time.Second, 30*time.Minute
+		return s
 	}
 	return size{40, 200, 2 * time.Second, 10 * time.Minute}
 }

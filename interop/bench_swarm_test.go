@@ -1,0 +1,159 @@
+//go:build bench && linux
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/internal/swarm"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// Sizes of swarms: what ours has to bear, and what a stock master survives on a machine of two processors. BRINE_SWARM sets others
+// ("10000 1000").
+const (
+	swarmOurs  = 10_000
+	swarmStock = 1000
+	// swarmTime is for every step.
+	swarmTime = 15 * time.Minute
+)
+
+// swarmFigures are what one master does with a swarm.
+type swarmFigures struct {
+	minions         int
+	signIn          time.Duration
+	refused, failed int64
+	ping, lastPing  time.Duration
+	returns         time.Duration
+	each            int64 // bytes per minion
+}
+
+// TestSwarm measures our master and a stock one with the same swarm: a sign-in storm, test.ping to all, 10 KB from all, and memory. It
+// prints both and the ratios.
+func TestSwarm(t *testing.T) {
+	n, k := swarmOurs, swarmStock
+	if text := os.Getenv("BRINE_SWARM"); text != "" {
+		if _, err := fmt.Sscan(text, &n, &k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if most := int(limit.Max)/2 + int(limit.Max)/4; n > most {
+		t.Logf("only %d descriptors are allowed: %d minions in place of %d", limit.Max, most, n)
+		n = most
+	}
+	for _, over := range []string{"zeromq", "tcp"} {
+		t.Run(over, func(t *testing.T) {
+			ours := &ourMaster{site: newSite(t, over, "auto_accept: True"), t: t, root: t, line: "3007"}
+			ours.up()
+			a := measureSwarm(t, over, n, ours.ret, ours.proc, func(fun string, arg ...string) {
+				args := append([]string{"-c", filepath.Dir(ours.config()), "--async", "*", fun}, arg...)
+				if out, code := output(t, ours.program("salt"), args...); code != 0 {
+					t.Fatalf("salt ended with %d: %s", code, out)
+				}
+			})
+			ours.proc.stop()
+			stock := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
+			b := measureSwarm(t, over, k, stock.ret, stock.proc, func(fun string, arg ...string) {
+				list := make([]any, len(arg))
+				for i, x := range arg {
+					list[i] = x
+				}
+				stock.publish(query{"tgt": "*", "fun": fun, "arg": list})
+			})
+			printSwarm(over, a, b)
+			if a.refused > 0 {
+				t.Errorf("%d sign-ins were refused", a.refused)
+			}
+		})
+	}
+}
+
+func (m *ourMaster) program(name string) string { return ours(name) }
+
+func printSwarm(over string, a, b swarmFigures) {
+	rate := func(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
+	fmt.Printf("\n%-42s %16s %16s %10s\n", over+", one machine, one run", "brine", "stock 3007", "ratio")
+	row := func(what, ours, stock string, ratio float64) {
+		fmt.Printf("%-42s %16s %16s %9.1fx\n", what, ours, stock, ratio)
+	}
+	ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
+	per := func(x float64) string { return fmt.Sprintf("%.0f/s", x) }
+	row("minions", fmt.Sprint(a.minions), fmt.Sprint(b.minions), float64(a.minions)/float64(b.minions))
+	row("all signed in and subscribed", ms(a.signIn), ms(b.signIn), 0)
+	row("  per second", per(rate(a.minions, a.signIn)), per(rate(b.minions, b.signIn)), rate(a.minions, a.signIn)/rate(b.minions, b.signIn))
+	row("  refused, failed at first", fmt.Sprint(a.refused, ", ", a.failed), fmt.Sprint(b.refused, ", ", b.failed), 0)
+	row("test.ping: job at the last minion", ms(a.lastPing), ms(b.lastPing), 0)
+	row("test.ping: all returns acknowledged", ms(a.ping), ms(b.ping), 0)
+	row("  per second", per(rate(a.minions, a.ping)), per(rate(b.minions, b.ping)), rate(a.minions, a.ping)/rate(b.minions, b.ping))
+	row("10 KB returns from all", ms(a.returns), ms(b.returns), 0)
+	row("  per second", per(rate(a.minions, a.returns)), per(rate(b.minions, b.returns)), rate(a.minions, a.returns)/rate(b.minions, b.returns))
+	row("memory per idle minion, bytes (PSS)", fmt.Sprint(a.each), fmt.Sprint(b.each), float64(b.each)/float64(max(a.each, 1)))
+}
+
+// measureSwarm lets n minions loose on a master.
+func measureSwarm(t *testing.T, over string, n, port int, p *process, publish func(fun string, arg ...string)) swarmFigures {
+	t.Helper()
+	var dialer transport.Dialer = zeromq.New()
+	if over == "tcp" {
+		dialer = tcp.New()
+	}
+	time.Sleep(settle)
+	before := memoryOf(t, p)
+	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", port)}}, Dialer: dialer, Presence: over == "tcp",
+		Minions: n, Parallel: 2000, Spread: true, RequestTime: swarmTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	wait := func(what string, holds func(swarm.Stats) bool) {
+		t.Helper()
+		wctx, stop := context.WithTimeout(t.Context(), swarmTime)
+		defer stop()
+		if err := s.Wait(wctx, holds); err != nil {
+			cancel()
+			<-done
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	f := swarmFigures{minions: n}
+	begin := time.Now()
+	go func() {
+		defer close(done)
+		s.Run(ctx)
+	}()
+	defer func() { cancel(); <-done }()
+	wait("sign-in storm", func(st swarm.Stats) bool { return st.Ready == int64(n) })
+	f.signIn = time.Since(begin)
+	f.refused, f.failed = s.Stats().Refused, s.Stats().Failed
+	time.Sleep(settle) // and until the master knows of all that subscribed
+	for i, job := range [][]string{{"test.ping"}, {"swarm.text", "10240"}} {
+		base := s.Stats()
+		begin := time.Now()
+		publish(job[0], job[1:]...)
+		wait(job[0], func(st swarm.Stats) bool { return st.Jobs-base.Jobs >= int64(n) })
+		last := time.Since(begin)
+		wait(job[0], func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(n) })
+		if i == 0 {
+			f.ping, f.lastPing = time.Since(begin), last
+		} else {
+			f.returns = time.Since(begin)
+		}
+	}
+	// Idle is a minion whose request connections have ended, as those of stock minions do.
+	time.Sleep(2 * settle)
+	f.each = (memoryOf(t, p).pss - before.pss) / int64(n)
+	return f
+}
