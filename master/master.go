@@ -87,6 +87,9 @@ type Master struct {
 	quit    chan struct{} // closed by Drain
 
 	quitOnce sync.Once
+
+	logMu      sync.Mutex  // guards eventsKept
+	eventsKept *events.Log // nil until somebody wants it
 }
 
 // New makes a master: it loads or makes its keys and opens its directories, but listens only in Serve. When Serve is
@@ -236,11 +239,12 @@ func (m *Master) Serve(ctx context.Context) error {
 			return err
 		}
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	hooked := m.startHooks(ctx)
 	m.serving.Store(true)
 	close(m.ready)
 	m.log.Info("master is ready", "id", m.opts.ID, "publish", m.PublishAddr().String(), "request", m.RequestAddr().String())
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	delivered := make(chan struct{})
 	go func() {
 		select {
@@ -258,6 +262,8 @@ func (m *Master) Serve(ctx context.Context) error {
 	m.maintain(ctx)
 	m.serving.Store(false)
 	<-delivered
+	stop()
+	hooked()
 	m.log.Info("master ends")
 	return m.stop()
 }
@@ -382,6 +388,7 @@ func (m *Master) stop() error {
 // closeRooms gives back directories and ends listeners to events.
 func (m *Master) closeRooms() {
 	m.events.Close()
+	m.closeEventLog()
 	if m.sessions != nil {
 		if err := m.sessions.close(); err != nil {
 			m.log.Error("cannot close", "err", err)

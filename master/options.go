@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
@@ -177,6 +178,11 @@ type Options struct {
 	// NoAuthEvents fires no salt/auth events.
 	NoAuthEvents bool
 
+	// Hooks hear of events.
+	Hooks []Hook
+	// EventLog bounds the events that Follow can go back to.
+	EventLog events.LogLimits
+
 	// Local serves Salt's own command line tools on this host; nil opens nothing but the two ports.
 	Local *Local
 
@@ -242,6 +248,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MinimumVersion < 2 || o.MinimumVersion > protocol.Version {
 		return o, fmt.Errorf("minimum version %d is not 2 or %d", o.MinimumVersion, protocol.Version)
+	}
+	for i, h := range o.Hooks {
+		if h.Func == nil {
+			return o, fmt.Errorf("hook %d has no Func", i+1)
+		}
 	}
 	if o.FileRecv && o.CacheDir == "" {
 		return o, errors.New("FileRecv needs a CacheDir")

@@ -1,0 +1,167 @@
+package events
+
+import (
+	"context"
+	"crypto/rand"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Log keeps the last events of a bus, so that a listener that was away can go on where it was.
+type Log struct {
+	sub    *Subscription
+	epoch  string // of this log; cursors of another mean nothing
+	limits LogLimits
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	ring  []Event    // oldest first, from head on
+	head  int
+	first uint64 // number of ring[head]
+	bytes int
+	more  chan struct{} // closed and replaced with every event
+	ended bool
+}
+
+// LogLimits bound a Log. Zero fields mean DefaultLogEvents and DefaultBytes.
+type LogLimits struct{ Events, Bytes int }
+
+// DefaultLogEvents is how many events a log keeps.
+const DefaultLogEvents = 10_000
+
+// Logged is an event with the place behind it. An event with Missed set says that some are gone, also when a cursor was too old, or of
+// another process; how many is not known then, and Missed is 1.
+type Logged struct {
+	Event
+	// Cursor is given to Follow to go on behind this event.
+	Cursor string
+}
+
+// NewLog begins to keep the events of a bus. Close it.
+func NewLog(b *Bus, l LogLimits) *Log {
+	if l.Events <= 0 {
+		l.Events = DefaultLogEvents
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = DefaultBytes
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &Log{sub: b.Subscribe(SubscribeOptions{}), epoch: rand.Text()[:8], limits: l, cancel: cancel, done: make(chan struct{}), first: 1,
+		more: make(chan struct{})}
+	go func() {
+		defer close(g.done)
+		for {
+			e, err := g.sub.Next(ctx)
+			g.add(e, err != nil)
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return g
+}
+
+// Close ends the log and all who follow it.
+func (g *Log) Close() {
+	g.cancel()
+	g.sub.Close()
+	<-g.done
+}
+
+// add keeps an event, or ends the log.
+func (g *Log) add(e Event, end bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if end {
+		g.ended = true
+	} else {
+		g.ring = append(g.ring, e)
+		g.bytes += e.size
+		for n := len(g.ring) - g.head; n > 1 && (n > g.limits.Events || g.bytes > g.limits.Bytes); n-- {
+			g.bytes -= g.ring[g.head].size
+			g.ring[g.head] = Event{}
+			g.head++
+			g.first++
+		}
+		if g.head > len(g.ring)/2 {
+			g.ring, g.head = append([]Event(nil), g.ring[g.head:]...), 0
+		}
+	}
+	close(g.more)
+	g.more = make(chan struct{})
+}
+
+// Cursor is the place behind the newest event.
+func (g *Log) Cursor() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cursor(g.first + uint64(len(g.ring)-g.head) - 1)
+}
+
+func (g *Log) cursor(n uint64) string { return g.epoch + "-" + strconv.FormatUint(n, 10) }
+
+// after gives the event behind number n, or what to wait for. gap says that events between are gone.
+func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{}, ended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n+1 < g.first {
+		n, gap = g.first-1, true
+	}
+	if i := g.head + int(n+1-g.first); i < len(g.ring) {
+		return g.ring[i], n + 1, gap, nil, false
+	}
+	return Event{}, n, gap, g.more, g.ended
+}
+
+// Follow ranges over the events behind a cursor whose tags match, until ctx ends or the log is closed. The empty cursor is the newest
+// event: only what comes. Nothing is left out without an event that says so in Missed, however slow the loop is. match may be nil.
+func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) bool) iter.Seq[Logged] {
+	if cursor == "" {
+		cursor = g.Cursor()
+	}
+	return func(yield func(Logged) bool) {
+		n, known := g.number(cursor)
+		if !known && !yield(Logged{Event{Missed: 1}, g.cursor(n)}) {
+			return
+		}
+		for {
+			e, at, gap, wait, ended := g.after(n)
+			if gap && !yield(Logged{Event{Missed: 1}, g.cursor(at - 1)}) {
+				return
+			}
+			if wait == nil {
+				n = at
+				if (e.Missed > 0 || match == nil || match(e.Tag)) && !yield(Logged{e, g.cursor(n)}) {
+					return
+				}
+				if ctx.Err() != nil {
+					return
+				}
+				continue
+			}
+			if n = at; ended {
+				return
+			}
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// number reads a cursor. One of another log, or of the future, is not known: then everything that is kept comes.
+func (g *Log) number(cursor string) (n uint64, known bool) {
+	epoch, number, _ := strings.Cut(cursor, "-")
+	n, err := strconv.ParseUint(number, 10, 63)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil || epoch != g.epoch || n >= g.first+uint64(len(g.ring)-g.head) {
+		return g.first - 1, false
+	}
+	return n, true
+}
