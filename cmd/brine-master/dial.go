@@ -81,6 +81,14 @@ func dialerFor(c *conf.Config) (transport.Dialer, transport.ClientOptions, error
 	return nil, o, fmt.Errorf("transport %q is unknown", name)
 }
 
+// masterUser is the user that the master runs as.
+func masterUser(c *conf.Config) string {
+	if u := c.String("user"); u != "" {
+		return u
+	}
+	return "root"
+}
+
 // userNames are the name under which jobs are recorded, and the user whose key file proves it (salt/utils/user.py:
 // get_specific_user, salt/client/__init__.py).
 func userNames(p *saltcli.Program) (name, key string) {
@@ -88,10 +96,7 @@ func userNames(p *saltcli.Program) (name, key string) {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	runAs := p.Conf.String("user")
-	if runAs == "" {
-		runAs = "root"
-	}
+	runAs := masterUser(p.Conf)
 	if sudo := p.Env("SUDO_USER"); sudo != "" && name == "root" {
 		return "sudo_" + sudo, runAs
 	}

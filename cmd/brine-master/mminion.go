@@ -37,7 +37,7 @@ type masterMinion struct {
 }
 
 // orchestrate gives a host the functions that orchestration needs. It does nothing before one of them is called.
-func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) {
+func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
 	m.grains = sync.OnceValue(func() map[string]any {
 		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
@@ -50,6 +50,9 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 		return r
 	})
 	h.Exec = m.exec
+	if h.Listen != nil { // the master is in this process
+		return m
+	}
 	h.Listen = func(ctx context.Context, node, sockDir string) (modules.EventStream, error) {
 		if sockDir == "" {
 			sockDir = c.String("sock_dir")
@@ -63,6 +66,7 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 		}
 		return stream{client}, nil
 	}
+	return m
 }
 
 func (m *masterMinion) options(grains map[string]any) map[string]any {
@@ -78,6 +82,17 @@ func (m *masterMinion) options(grains map[string]any) map[string]any {
 
 // exec runs one function. A failure is the error that it raised.
 func (m *masterMinion) exec(ctx context.Context, q modules.Request) (any, error) {
+	res := m.registry().Run(ctx, m.env(), q)
+	return res.Return, res.Err
+}
+
+// template renders a file that belongs to the master, not to a minion.
+func (m *masterMinion) template(ctx context.Context, t modules.Template) (any, error) {
+	return m.registry().NewCall(m.env(), "template", "", nil).Template(ctx, t)
+}
+
+// env is the surroundings of one call.
+func (m *masterMinion) env() *modules.Env {
 	data := m.grains()
 	opts := m.options(data)
 	agent := &masterAgent{host: m.host}
@@ -89,8 +104,7 @@ func (m *masterMinion) exec(ctx context.Context, q modules.Request) (any, error)
 		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: override})
 	}
 	agent.compile = func(ctx context.Context) (*pyobj.Dict, error) { return env.FreshPillar(ctx, "", "", nil) }
-	res := m.registry().Run(ctx, env, q)
-	return res.Return, res.Err
+	return env
 }
 
 func stateFunctions(kind string) []*modules.Module {

@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 
-	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/master/reactor"
-	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/states/render"
 )
 
 // react follows the events of the master as the option reactor says, until ctx ends. Templates may call execution modules, which
 // run here, as this program's user.
 func (s *services) react(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
-	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(c.String("user")), Renderer: c.String("renderer"),
+	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(masterUser(c)), Renderer: c.String("renderer"),
 		Runner: s.runner, Wheel: s.wheel, Workers: c.Int("reactor_worker_threads"), Queue: c.Int("reactor_worker_hwm"), Log: log}
 	if path, ok := c.Opts["reactor"].(string); ok {
 		if path == "" {
@@ -29,11 +26,7 @@ func (s *services) react(ctx context.Context) error {
 			return nil
 		}
 	}
-	opts := shownOptions(c)
-	opts["file_client"] = "local"
-	env := modules.Env{ID: o.ID, Opts: func() map[string]any { return opts }, Log: log, Runner: &runcmd.Runner{}, Files: localFiles(c, log),
-		Templates: render.Render}
-	o.Template = modules.Default().NewCall(&env, "reactor", "", nil).Template
+	o.Template = s.minion.template
 	r, err := reactor.New(o)
 	if err != nil {
 		return err

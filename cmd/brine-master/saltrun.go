@@ -203,6 +203,9 @@ func (s *saltRun) host() (*runnerHost, error) {
 	h.ID, h.Opts, h.Log, h.CacheDir = c.String("id"), c.Opts, s.Log, c.String("cachedir")
 	h.Timeout, h.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
 	h.Run = h.run
+	if key, err := os.ReadFile(filepath.Join(h.CacheDir, "."+masterUser(c)+"_key")); err == nil {
+		h.Key = string(key)
+	}
 	h.Match = func(tgtType string, tgt any) ([]string, error) {
 		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
 	}

@@ -24,6 +24,7 @@ type services struct {
 	pillars       *pillar.Roots
 	master        *master.Master // set by join
 	runner, wheel *runner.Client // set by join
+	minion        *masterMinion  // set by join
 
 	runs  context.Context // of functions that nobody waits for
 	stop  context.CancelFunc
@@ -67,7 +68,8 @@ func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
-	orchestrate(host, c, s.pillars, s.p.Log)
+	host.Key = m.LocalKey(masterUser(c))
+	s.minion = orchestrate(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
 

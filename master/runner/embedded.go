@@ -6,6 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions that show
@@ -20,6 +22,13 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			}
 			return out, nil
 		},
+		Listen: func(_ context.Context, node, _ string) (modules.EventStream, error) {
+			if node != "master" {
+				return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
+			}
+			return stream{m.Events().Subscribe(events.SubscribeOptions{})}, nil
+		},
+		Key: m.LocalKey("root"),
 		Fire: func(_ context.Context, tag string, data map[string]any) error {
 			m.Events().Publish(tag, data)
 			return nil
@@ -44,6 +53,23 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			return out, nil
 		},
 	}
+}
+
+// stream is the bus as functions follow it.
+type stream struct{ sub *events.Subscription }
+
+func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
+	for {
+		e, err := s.sub.Next(ctx)
+		if err != nil || e.Missed == 0 {
+			return e.Tag, e.Data, err
+		}
+	}
+}
+
+func (s stream) Close() error {
+	s.sub.Close()
+	return nil
 }
 
 // address is one that a minion's grains have, "" when nothing is known.

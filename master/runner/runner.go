@@ -46,6 +46,8 @@ type Host struct {
 	Print func(line string)
 	// Fire puts an event on the master's bus.
 	Fire func(ctx context.Context, tag string, data map[string]any) error
+	// Key is what root's command line tools show to the master, for changes of its reactor; "" is none.
+	Key string
 	// Pillar compiles a pillar.
 	Pillar pillar.Func
 	// PublicKey is the master's public key as PEM text.
@@ -108,7 +110,7 @@ func NewClient(h *Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
-		f.config(), f.test(), f.errorModule(), f.doc())
+		f.config(), f.reactor(), f.test(), f.errorModule(), f.doc())
 	if h.Exec != nil {
 		c.registry.Add(f.state())
 	}
