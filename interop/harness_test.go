@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // bin is where TestMain puts our programs.
 var bin string

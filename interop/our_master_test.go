@@ -167,7 +167,11 @@ func (m *ourMaster) targets() {
 		if target.flag != "" {
 			args = append([]string{target.flag}, args...)
 		}
-		got, _ := m.salt(append([]string{"-t", "5"}, args...)...)
+		timeout := "5" // nobody is waited for in vain longer than it takes to see that
+		if target.match {
+			timeout = "20"
+		}
+		got, _ := m.salt(append([]string{"-t", timeout}, args...)...)
 		if hit := got[m.id] == "hit"; hit != target.match {
 			m.t.Errorf("target %s %q: hit is %v, want %v (%v)", target.flag, target.tgt, hit, target.match, got)
 		}

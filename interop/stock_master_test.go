@@ -238,7 +238,7 @@ func (c *minionUnderStock) rotation() {
 	}
 	await(c.t, "the master takes the drop file", func() bool { return !exists(drop) })
 	await(c.t, "a ping after the rotation", func() bool {
-		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 15})[c.id].Ret == true
 	})
 }
 
@@ -246,7 +246,7 @@ func (c *minionUnderStock) masterRestart() {
 	c.down(false)
 	c.up()
 	await(c.t, "a ping after the restart", func() bool {
-		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 15})[c.id].Ret == true
 	})
 }
 
@@ -273,7 +273,7 @@ func (c *minionUnderStock) deletedAndAccepted() {
 	await(c.t, "the key is pending again", func() bool { return slices.Contains(c.keys("minions_pre"), c.id) })
 	c.accept()
 	await(c.t, "a ping after the acceptance", func() bool {
-		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 4})[c.id].Ret == true
+		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 15})[c.id].Ret == true
 	})
 }
 

@@ -170,7 +170,7 @@ func TestRegexCeiling(t *testing.T) {
 		}
 		start := time.Now()
 		ok, err := re.MatchStart(text)
-		if d := time.Since(start); ok || d > 50*RegexTimeout {
+		if d := time.Since(start); ok || d > 500*RegexTimeout {
 			t.Errorf("%s: got %v, %v after %v", pattern, ok, err, d)
 		} else if errors.Is(err, ErrTimeout) {
 			timeouts++
