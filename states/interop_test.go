@@ -489,7 +489,7 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 	dir := filepath.Join(s.scratch, "work")
 	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
-		c.setup, c.check, c.sls = v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
+		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
 		v.Value(c.before)
 		t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })

@@ -4,12 +4,16 @@ package testserver
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// Servers are real servers that differential cases may ask for: in their texts, @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of
+// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @REDIS@, @MYSQL@ and @POSTGRES@ stand for ports of
 // 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
 // so its setup makes the fixture and leaves nothing of the case before.
 type Servers struct {
@@ -24,6 +28,8 @@ func (v *Servers) get(name string) string {
 	}
 	if _, ok := v.values[name]; !ok {
 		switch name {
+		case "@HTTP@":
+			v.values[name] = web(v.T)
 		case "@REDIS@":
 			v.values[name] = Redis(v.T)
 		case "@POSTGRES@":
@@ -41,9 +47,22 @@ func (v *Servers) get(name string) string {
 	return v.values[name]
 }
 
+// web is a web server whose pages say which they are; /status/404 has that status.
+func web(t testing.TB) (port string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil
+		if code, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/status/")); err == nil {
+			w.WriteHeader(code)
+		}
+		_, _ = io.WriteString(w, "this is "+r.URL.Path+"\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
+}
+
 // Text puts the servers into a text.
 func (v *Servers) Text(s string) string {
-	for _, name := range [...]string{"@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
+	for _, name := range [...]string{"@HTTP@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
 		if strings.Contains(s, name) {
 			s = strings.ReplaceAll(s, name, v.get(name))
 		}
