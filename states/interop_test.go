@@ -73,6 +73,8 @@ type stock struct {
 	job                  *modules.Context // of our calls, which share what stock's process remembers
 	pid                  int
 	host                 *privatehost.Host // nil where cases leave the host alone
+	bus                  string            // what stock's side has of a running minion, see stock.py
+	daemon               *daemon           // and ours
 }
 
 // answer is what one call came to.
@@ -145,7 +147,7 @@ func (s *stock) read(t *testing.T, into any) {
 // theirs calls a function of stock Salt.
 func (s *stock) theirs(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts})
+	q, err := json.Marshal(map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts, "bus": s.bus})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +183,12 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 		Pillar: func() map[string]any { return s.pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
 		Files:  fileclient.New(fileclient.Options{Roots: roots, CacheDir: filepath.Join(s.scratch, "cache"), HashType: all["hash_type"].(string)}),
 		Others: func(kind string) []*modules.Module { return states.Default().Declared() },
+	}
+	if s.bus == "start" {
+		s.daemon = newDaemon(e, filepath.Join(s.scratch, "conf", "minion.d"))
+	}
+	if s.bus != "" {
+		e.Agent = s.daemon
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -425,6 +433,19 @@ func (c stateCase) call(pass string) (fun string, args []any, kwargs map[string]
 	return "state.high", []any{map[string]any{c.id: map[string]any{mod: list, "__sls__": "case", "__env__": "base"}}}, kwargs
 }
 
+// bus tells whether the case needs a running minion.
+func (c stateCase) bus(first bool) string {
+	for _, mod := range []string{"schedule.", "beacon."} {
+		if strings.HasPrefix(c.state, mod) || strings.Contains(c.sls, "{"+mod) {
+			if first {
+				return "start"
+			}
+			return "on"
+		}
+	}
+	return ""
+}
+
 // over is the options of the minion of which the case has others.
 func (s *stock) over(c stateCase) map[string]any {
 	all := map[string]any{}
@@ -506,7 +527,8 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 			write(t, filepath.Join(s.scratch, "srv", "base", "case.sls"), c.sls)
 		}
 		out := map[string]answer{}
-		for _, pass := range c.passes {
+		for i, pass := range c.passes {
+			s.bus = c.bus(i == 0)
 			if s.host != nil {
 				s.job = &modules.Context{}
 			}
@@ -527,7 +549,7 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 		return out
 	}
 	s.job = &modules.Context{}
-	defer func() { s.job = nil }()
+	defer func() { s.job, s.bus, s.daemon = nil, "", nil }()
 	theirs, ours := side(s.theirs), side(s.ours)
 	diff := cmp.Diff(theirs, ours)
 	switch {

@@ -3,9 +3,11 @@ Calls functions of a stock Salt minion (local, without master) for the different
 
 Started once with a scratch directory and the directory of the oracle of the execution modules, whose encoding it shares. Prints
 one line of JSON with the configuration, grains and pillar, then answers each line {"fun", "args", "kwargs", "opts"} with a line
-{"value", "retcode"} or {"error", "message", "retcode"}. opts are laid over the minion's options for that call.
+{"value", "retcode"} or {"error", "message", "retcode"}. opts are laid over the minion's options for that call. With "bus", the
+functions find a minion that manages schedule and beacons; "start" is one that has none yet.
 """
 
+import contextlib
 import copy
 import json
 import os
@@ -34,6 +36,7 @@ def quicken():
 def main():
     scratch = sys.argv[1]
     sys.path.insert(0, sys.argv[2])
+    import daemon
     from oracle import wrap
 
     out = os.fdopen(os.dup(1), "w")
@@ -70,6 +73,8 @@ def main():
         context = funcs.pack["__context__"]
         context["retcode"] = 0
         res = {}
+        if q.get("bus") == "start":
+            daemon.start(caller.opts, funcs)
         # Calls leave things in the options, of which loaded modules have copies; in a minion each call has a process of its own.
         layers = [funcs.opts]
         state = sys.modules.get(getattr(funcs["state.running"], "__module__", ""))
@@ -84,7 +89,8 @@ def main():
             if q.get("kwargs"):
                 args.append(dict(q["kwargs"], __kwarg__=True))
             args, kwargs = salt.minion.load_args_and_kwargs(func, args)
-            res["value"] = wrap(func(*args, **kwargs))
+            with daemon.Connected() if q.get("bus") else contextlib.nullcontext():
+                res["value"] = wrap(func(*args, **kwargs))
         except BaseException as exc:  # the differential test compares every failure
             if isinstance(exc, KeyboardInterrupt):
                 raise
