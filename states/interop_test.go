@@ -551,6 +551,11 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 	s.job = &modules.Context{}
 	defer func() { s.job, s.bus, s.daemon = nil, "", nil }()
 	theirs, ours := side(s.theirs), side(s.ours)
+	for pass, a := range theirs {
+		if list, ok := a.Value.([]any); ok && c.sls != "" {
+			t.Errorf("the SLS of pass %s does not compile: %v", pass, list)
+		}
+	}
 	diff := cmp.Diff(theirs, ours)
 	switch {
 	case c.differs == "" && diff != "":
