@@ -93,3 +93,65 @@ func ExampleMaster_Events() {
 		fmt.Println(e.Tag, e.Data["id"])
 	}
 }
+
+// A minion is announced, and its first job ordered, before its machine exists.
+func ExampleMaster_EnsureMinion() {
+	var m *master.Master // from New
+	ctx := context.Background()
+	minion, err := m.EnsureMinion(ctx, master.MinionSpec{ID: "db-7", Tenant: "blue", Grains: map[string]any{"role": "db"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	userData, err := minion.CloudConfig() // for the machine that is to be made
+	fmt.Println(string(userData), err)
+}
+
+// An order waits for its minion and has one of six ends.
+func ExampleMaster_Cast() {
+	var m *master.Master // from New, serving
+	ctx := context.Background()
+	placed, err := m.Cast(ctx, master.Order{
+		ID:  "create-db-7", // placing it again gives the same order
+		Job: master.Job{Fun: "state.apply", Args: []any{"database"}, Tgt: "db-7", TgtType: "list"},
+		TTL: time.Hour, Deadline: time.Now().Add(2 * time.Hour),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done, err := m.Wait(ctx, placed.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	switch r := done.Results["db-7"]; r.Status {
+	case master.Returned:
+		fmt.Println(r.Retcode, r.Return)
+	default:
+		fmt.Println(r.Status, r.StillRunning, r.Reason)
+	}
+}
+
+// A change goes through the minions of a target, some at a time, and stops when one fails.
+func ExampleMaster_Batch() {
+	var m *master.Master // from New, serving
+	ctx := context.Background()
+	change := master.Order{ID: "release-12", Job: master.Job{Fun: "state.apply", Tgt: "role:web", TgtType: "grain"}}
+	orders, err := m.Split(ctx, change)
+	if err != nil {
+		log.Fatal(err)
+	}
+	outcomes, err := m.Batch(ctx, orders, master.Rolling{Size: 5, Pause: 10 * time.Second})
+	fmt.Println(outcomes, err)
+}
+
+// A listener that was away goes on where it was.
+func ExampleMaster_Follow() {
+	var m *master.Master // from New
+	ctx, cursor := context.Background(), ""
+	for e := range m.Follow(ctx, cursor, "brine/order/*", "salt/job/*/ret/*") {
+		if e.Missed > 0 {
+			fmt.Println("some events are gone: look at the orders with Result")
+		}
+		fmt.Println(e.Tag, e.Data)
+		cursor = e.Cursor
+	}
+}

@@ -1,0 +1,93 @@
+package master_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// TestIsolationOfMinions: what somebody with a minion's keys cannot do. It reads nobody else's pillar and files, publishes nothing that
+// another minion takes, and returns under no other id.
+func TestIsolationOfMinions(t *testing.T) {
+	o := orderOptions()
+	o.Pillar = func(_ context.Context, r pillar.Request) (map[string]any, error) {
+		return object{"secret": "of " + r.ID}, nil
+	}
+	r := serve(t, o)
+	evil, victim := r.accepted("evil", 1), r.accepted("victim", 2)
+
+	t.Run("reads", func(t *testing.T) {
+		for _, load := range []map[string]any{{"id": "victim"}, {"grains": object{"id": "victim", "os": "Debian"}}} {
+			if got, err := evil.pillar(load); err == nil && got["secret"] != "of evil" {
+				t.Errorf("%v: %v", load, got)
+			}
+		}
+		// Under the victim's name, but with its own session.
+		e, _, err := evil.requester.Pack(object{"cmd": "_pillar", "id": "victim", "grains": object{}, "ver": "2"}, nowUTC())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.ID = "victim"
+		b, err := e.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := evil.send(b); err == nil && v != "bad load" {
+			t.Errorf("%v", v)
+		}
+	})
+	t.Run("publishes", func(t *testing.T) {
+		job := func() map[string]any {
+			return object{"fun": "cmd.run", "arg": []any{"id"}, "tgt": "victim", "tgt_type": "glob", "jid": "20260101000000000001", "ret": "", "serial": int64(1) << 60}
+		}
+		// The shared key is known to every minion; the signature must be the master's.
+		for name, key := range map[string]*crypt.PrivateKey{"its own": evil.key, "the victim's": victim.key} {
+			msg, err := protocol.SealPublish(job(), evil.signed.AES, key, crypt.PKCS1v15SHA1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := protocol.ParseEnvelope(msg, payload.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := protocol.OpenPublish(e, victim.signed.AES, victim.signed.MasterKey, true); err == nil {
+				t.Errorf("signed with %s: %v", name, got)
+			}
+			e.Sig = nil
+			if got, err := protocol.OpenPublish(e, victim.signed.AES, victim.signed.MasterKey, true); err == nil {
+				t.Errorf("not signed: %v", got)
+			}
+		}
+		// Nor does the master publish for it.
+		if v, err := evil.call(object{"cmd": "minion_pub", "id": "evil", "fun": "cmd.run", "arg": []any{"id"}, "tgt": "victim", "ret": "", "tok": ""}); err == nil {
+			if m, _ := v.(object); len(m) > 0 {
+				t.Error(v)
+			}
+		}
+	})
+	t.Run("returns", func(t *testing.T) {
+		out := cast(t, r, order("o", "job.a", "victim"))
+		for _, id := range []string{"victim", "evil"} {
+			load := protocol.Return{JID: protocol.JID(out.JID), ID: id, Fun: "job.a", Return: "forged", Retcode: 0, Success: true}.Load()
+			load["id"] = id
+			_, _ = evil.call(load)
+		}
+		rets, err := r.Store().Returns(within(t), out.JID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range rets {
+			if x.ID == "victim" {
+				t.Errorf("a return in the name of another minion is stored: %v", x)
+			}
+		}
+		if now, err := r.Result(within(t), "o"); err != nil || now.Results["victim"].Status != master.Queued || len(now.Results) != 1 {
+			t.Error(now, err)
+		}
+	})
+}
