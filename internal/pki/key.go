@@ -1,0 +1,324 @@
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"hash"
+	"strings"
+)
+
+// NewKey makes a private key.
+func NewKey(algo string, size int) (crypto.Signer, error) {
+	switch algo {
+	case "rsa":
+		if size == 0 {
+			size = 2048
+		}
+		if size != 2048 && size != 3072 && size != 4096 {
+			return nil, usage("RSA key size must be either 2048, 3072 or 4096 bits.")
+		}
+		return rsa.GenerateKey(rand.Reader, size)
+	case "ec":
+		switch size {
+		case 0, 256:
+			return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		case 384:
+			return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+		case 521:
+			return ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+		}
+		return nil, usage("EC key size must be either 256, 384, 521 bits.")
+	case "ed25519":
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	case "ed448":
+		return nil, failed("Keys of the kind ed448 are not supported here")
+	}
+	return nil, usage("Invalid algorithm specified for generating private key: %s. Valid: rsa, ec, ed25519, ed448", algo)
+}
+
+// KeyType and KeySize describe a public key; the size is 0 where the kind says it already.
+func KeyType(pub any) string {
+	switch pub.(type) {
+	case *rsa.PublicKey:
+		return "rsa"
+	case *ecdsa.PublicKey:
+		return "ec"
+	case ed25519.PublicKey:
+		return "ed25519"
+	}
+	return ""
+}
+
+// KeySize is the size of a public key in bits.
+func KeySize(pub any) int {
+	switch k := pub.(type) {
+	case *rsa.PublicKey:
+		return k.N.BitLen()
+	case *ecdsa.PublicKey:
+		return k.Params().BitSize
+	}
+	return 0
+}
+
+// SamePublic tells whether two public keys are the same.
+func SamePublic(a, b any) bool {
+	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && k.Equal(b)
+}
+
+// PublicPEM is a public key as PEM.
+func PublicPEM(pub any) (string, error) {
+	b, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		return "", usage("Could not serialize parameter to PEM")
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: b})), nil
+}
+
+// EncodeKey is a private key as PKCS#8 in DER, encrypted if there is a passphrase, and the type of its PEM.
+func EncodeKey(key crypto.Signer, passphrase []byte) (b []byte, kind string, err error) {
+	b, err = x509.MarshalPKCS8PrivateKey(key)
+	if err != nil || passphrase == nil {
+		return b, "PRIVATE KEY", err
+	}
+	b, err = encrypt(b, passphrase)
+	return b, "ENCRYPTED PRIVATE KEY", err
+}
+
+// The algorithms of PKCS#5 that OpenSSL and Python use.
+const (
+	oidPBES2, oidPBKDF2  = "1.2.840.113549.1.5.13", "1.2.840.113549.1.5.12"
+	oidAES128, oidAES256 = "2.16.840.1.101.3.4.1.2", "2.16.840.1.101.3.4.1.42"
+	oidAES192            = "2.16.840.1.101.3.4.1.22"
+	// iterations of a key that is made, maxIterations of one that is read.
+	iterations, maxIterations = 100_000, 10_000_000
+)
+
+func mustOID(text string) []byte {
+	b, err := oid(text)
+	if err != nil {
+		panic(err) // the texts are constants
+	}
+	return b
+}
+
+func encrypt(key, passphrase []byte) ([]byte, error) {
+	if len(passphrase) == 0 {
+		return nil, value("Password must be 1 or more bytes.")
+	}
+	salt, iv := make([]byte, 16), make([]byte, aes.BlockSize)
+	rand.Read(salt)
+	rand.Read(iv)
+	secret, err := pbkdf2.Key(sha256.New, string(passphrase), salt, iterations, 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, err
+	}
+	pad := aes.BlockSize - len(key)%aes.BlockSize
+	text := append(bytes.Clone(key), bytes.Repeat([]byte{byte(pad)}, pad)...)
+	cipher.NewCBCEncrypter(block, iv).CryptBlocks(text, text)
+	count, err := asn1.Marshal(iterations)
+	if err != nil {
+		return nil, err
+	}
+	prf := der(tagSequence, mustOID("1.2.840.113549.2.9"), der(tagNull))
+	kdf := der(tagSequence, mustOID(oidPBKDF2), der(tagSequence, der(tagOctets, salt), count, prf))
+	enc := der(tagSequence, mustOID(oidAES256), der(tagOctets, iv))
+	return der(tagSequence, der(tagSequence, mustOID(oidPBES2), der(tagSequence, kdf, enc)), der(tagOctets, text)), nil
+}
+
+var (
+	errPassword  = &Error{"InvalidPassword", "Bad decrypt - is the password correct?"}
+	errEncrypted = &Error{"MissingPassword", "Private key is encrypted. Please provide a password."}
+	errPlain     = &Error{"SuperfluousPassword", "Private key is unencrypted. Please remove the password."}
+)
+
+type encryptedKey struct {
+	Algorithm struct {
+		ID     asn1.ObjectIdentifier
+		Params struct {
+			KDF struct {
+				ID     asn1.ObjectIdentifier
+				Params struct {
+					Salt       []byte
+					Iterations int
+					KeyLength  int `asn1:"optional"`
+					PRF        struct {
+						ID   asn1.ObjectIdentifier
+						Null asn1.RawValue `asn1:"optional"`
+					} `asn1:"optional"`
+				}
+			}
+			Cipher struct {
+				ID asn1.ObjectIdentifier
+				IV []byte
+			}
+		}
+	}
+	Data []byte
+}
+
+// decrypt opens an encrypted PKCS#8 key; ok is false if it is none.
+func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
+	var e encryptedKey
+	if _, err := asn1.Unmarshal(b, &e); err != nil || e.Algorithm.ID.String() != oidPBES2 || e.Algorithm.Params.KDF.ID.String() != oidPBKDF2 {
+		return nil, false, nil
+	}
+	if passphrase == nil {
+		return nil, true, errEncrypted
+	}
+	kdf, c := e.Algorithm.Params.KDF.Params, e.Algorithm.Params.Cipher
+	size := map[string]int{oidAES128: 16, oidAES192: 24, oidAES256: 32}[c.ID.String()]
+	var h func() hash.Hash
+	switch kdf.PRF.ID.String() {
+	case "", "1.2.840.113549.2.7":
+		h = sha1.New
+	case "1.2.840.113549.2.9":
+		h = sha256.New
+	case "1.2.840.113549.2.11":
+		h = sha512.New
+	}
+	if size == 0 || h == nil || len(c.IV) != aes.BlockSize || kdf.Iterations < 1 || kdf.Iterations > maxIterations || len(e.Data) == 0 || len(e.Data)%aes.BlockSize != 0 {
+		return nil, true, usage("Could not load PEM-encoded private key")
+	}
+	secret, err := pbkdf2.Key(h, string(passphrase), kdf.Salt, kdf.Iterations, size)
+	if err != nil {
+		return nil, true, err
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, true, err
+	}
+	text := bytes.Clone(e.Data)
+	cipher.NewCBCDecrypter(block, c.IV).CryptBlocks(text, text)
+	pad := int(text[len(text)-1])
+	if pad == 0 || pad > aes.BlockSize || pad > len(text) || !bytes.Equal(text[len(text)-pad:], bytes.Repeat([]byte{byte(pad)}, pad)) {
+		return nil, true, errPassword
+	}
+	return text[:len(text)-pad], true, nil
+}
+
+// Bytes is a source that is no file: PEM, text in hex or base64, or bytes as they are.
+func Bytes(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case []byte:
+		return v, nil
+	case string:
+		if rest, ok := strings.CutPrefix(v, "b64:"); ok {
+			return base64.StdEncoding.DecodeString(rest)
+		}
+		if strings.Contains(v, "-----BEGIN") {
+			return []byte(v), nil
+		}
+		if b, err := hex.DecodeString(strings.Join(strings.Fields(v), "")); err == nil {
+			return b, nil
+		}
+		if b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), "")); err == nil {
+			return b, nil
+		}
+	}
+	return nil, usage("Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or raw bytes.")
+}
+
+// IsPEM tells whether a source is PEM.
+func IsPEM(b []byte) bool { return bytes.Contains(b, []byte("-----BEGIN")) }
+
+func parseKey(b []byte) (crypto.Signer, error) {
+	if k, err := x509.ParsePKCS8PrivateKey(b); err == nil {
+		if s, ok := k.(crypto.Signer); ok {
+			return s, nil
+		}
+	}
+	if k, err := x509.ParsePKCS1PrivateKey(b); err == nil {
+		return k, nil
+	}
+	k, err := x509.ParseECPrivateKey(b)
+	return k, err
+}
+
+// PrivateKey reads a private key.
+func PrivateKey(b, passphrase []byte) (crypto.Signer, error) {
+	bad := usage("Could not deserialize binary data, neither as DER nor PKCS#12.")
+	if IsPEM(b) {
+		bad = usage("Could not load PEM-encoded private key")
+		block, _ := pem.Decode(b)
+		for rest := b; block != nil && !strings.HasSuffix(block.Type, "PRIVATE KEY"); {
+			block, rest = pem.Decode(rest)
+		}
+		if block == nil {
+			return nil, bad
+		}
+		if strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
+			if passphrase == nil {
+				return nil, errEncrypted
+			}
+			//lint:ignore SA1019 keys of old are encrypted so
+			text, err := x509.DecryptPEMBlock(block, passphrase)
+			if err != nil {
+				return nil, errPassword
+			}
+			block.Bytes, passphrase = text, nil
+		}
+		b = block.Bytes
+	}
+	if text, ok, err := decrypt(b, passphrase); err != nil {
+		return nil, err
+	} else if ok {
+		b, passphrase = text, nil
+		bad = errPassword
+	}
+	key, err := parseKey(b)
+	if err != nil {
+		return nil, bad
+	}
+	if passphrase != nil {
+		return nil, errPlain
+	}
+	return key, nil
+}
+
+// PublicKey reads a public key.
+func PublicKey(b []byte) (any, error) {
+	bad := usage("Could not load DER-encoded public key.")
+	if IsPEM(b) {
+		bad = usage("Could not load PEM-encoded public key.")
+		block, _ := pem.Decode(b)
+		if block == nil {
+			return nil, bad
+		}
+		if block.Type == "RSA PUBLIC KEY" {
+			if k, err := x509.ParsePKCS1PublicKey(block.Bytes); err == nil {
+				return k, nil
+			}
+		}
+		if block.Type != "PUBLIC KEY" {
+			return nil, bad
+		}
+		b = block.Bytes
+	}
+	k, err := x509.ParsePKIXPublicKey(b)
+	if err != nil {
+		return nil, bad
+	}
+	return k, nil
+}

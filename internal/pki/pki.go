@@ -1,0 +1,167 @@
+// Package pki reads and makes certificates, requests, revocation lists and keys as Salt's module x509 describes them. What can be
+// wrong is said in Salt's words. Salt's source: salt/utils/x509.py.
+//
+// Not there are PKCS#7, PKCS#12 and keys of the kind Ed448.
+package pki
+
+import (
+	"encoding/asn1"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Error is a mistake that a caller can mend.
+type Error struct {
+	// Kind is the name of Salt's exception: SaltInvocationError, CommandExecutionError, or that of one of Python's.
+	Kind, Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+func usage(format string, args ...any) error {
+	return &Error{"SaltInvocationError", fmt.Sprintf(format, args...)}
+}
+
+func failed(format string, args ...any) error {
+	return &Error{"CommandExecutionError", fmt.Sprintf(format, args...)}
+}
+
+func value(format string, args ...any) error {
+	return &Error{"ValueError", fmt.Sprintf(format, args...)}
+}
+
+// Tags of ASN.1.
+const (
+	tagBool, tagInt, tagBits, tagOctets, tagNull, tagOID, tagEnum = 1, 2, 3, 4, 5, 6, 10
+	tagUTF8, tagPrintable, tagIA5, tagUTCTime, tagTime            = 12, 19, 22, 23, 24
+	tagSequence, tagSet                                           = 0x30, 0x31
+	context                                                       = 0x80 // the number of the tag is added
+	constructed                                                   = 0x20
+)
+
+// der is an element of DER with its parts.
+func der(tag byte, parts ...[]byte) []byte {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	out := []byte{tag}
+	switch {
+	case n < 0x80:
+		out = append(out, byte(n))
+	default:
+		size := big.NewInt(int64(n)).Bytes()
+		out = append(append(out, 0x80|byte(len(size))), size...)
+	}
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
+}
+
+func derBool(v bool) []byte {
+	if v {
+		return der(tagBool, []byte{0xff})
+	}
+	return der(tagBool, []byte{0})
+}
+
+func derInt(n *big.Int) []byte {
+	b, err := asn1.Marshal(n)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// oid is an object identifier from its text.
+func oid(text string) ([]byte, error) {
+	bad := failed("Invalid oid: %s", text)
+	var id asn1.ObjectIdentifier
+	for part := range strings.SplitSeq(text, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return nil, bad
+		}
+		id = append(id, n)
+	}
+	b, err := asn1.Marshal(id)
+	if err != nil {
+		return nil, bad
+	}
+	return b, nil
+}
+
+// bits are the flags of a list of names, as a BIT STRING.
+func bits(set []bool) []byte {
+	last := -1
+	for i, v := range set {
+		if v {
+			last = i
+		}
+	}
+	b := make([]byte, last/8+2)
+	for i := range last + 1 {
+		if set[i] {
+			b[1+i/8] |= 0x80 >> (i % 8)
+		}
+	}
+	if last < 0 {
+		return der(tagBits, []byte{0})
+	}
+	b[0] = byte(7 - last%8)
+	return der(tagBits, b)
+}
+
+// children are the elements in a constructed element.
+func children(b []byte) ([]asn1.RawValue, error) {
+	var out []asn1.RawValue
+	for len(b) > 0 {
+		var v asn1.RawValue
+		rest, err := asn1.Unmarshal(b, &v)
+		if err != nil {
+			return nil, err
+		}
+		out, b = append(out, v), rest
+	}
+	return out, nil
+}
+
+// inside are the elements in the first element of b.
+func inside(b []byte) ([]asn1.RawValue, error) {
+	var v asn1.RawValue
+	if _, err := asn1.Unmarshal(b, &v); err != nil {
+		return nil, err
+	}
+	return children(v.Bytes)
+}
+
+func idText(raw []byte) string {
+	var id asn1.ObjectIdentifier
+	if _, err := asn1.Unmarshal(raw, &id); err != nil {
+		return ""
+	}
+	return id.String()
+}
+
+// Hex shows bytes as 0A:1B.
+func Hex(b []byte) string {
+	var out strings.Builder
+	for i, x := range b {
+		if i > 0 {
+			out.WriteByte(':')
+		}
+		fmt.Fprintf(&out, "%02X", x)
+	}
+	return out.String()
+}
+
+// HexInt shows a number as 0A:1B.
+func HexInt(n *big.Int) string {
+	if n.Sign() == 0 {
+		return "00"
+	}
+	return Hex(n.Bytes())
+}

@@ -1,0 +1,640 @@
+package x509_v2
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pki"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// date is a time in Salt's form, UTC; the zero time for None.
+func date(v any, param string) (time.Time, error) {
+	if v == nil {
+		return time.Time{}, nil
+	}
+	s := pytext.Str(v)
+	t, err := time.Parse(time.DateTime, s)
+	if err != nil {
+		return time.Time{}, modules.Usagef("Invalid date format in param `%s`: time data %s does not match format '%%Y-%%m-%%d %%H:%%M:%%S'", param, pytext.Repr(s))
+	}
+	return t, nil
+}
+
+// subject is the name that the arguments describe.
+func subject(args map[string]any) ([]byte, error) {
+	if v := args["subject"]; pytext.Truth(v) {
+		name, err := pki.Name(v)
+		return name, wrap(err)
+	}
+	name, err := pki.Name(args)
+	return name, wrap(err)
+}
+
+func days(v any) (time.Duration, error) {
+	n, err := modules.ToInt(v)
+	if err != nil {
+		return 0, err
+	}
+	if n > 1<<16 || n < -(1<<16) {
+		return 0, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
+}
+
+// span is from when to when a certificate is valid.
+func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) {
+	if from, err = date(args["not_before"], "not_before"); err != nil {
+		return from, to, err
+	}
+	if to, err = date(args["not_after"], "not_after"); err != nil {
+		return from, to, err
+	}
+	if from.IsZero() {
+		from = c.Now()
+	}
+	if to.IsZero() {
+		valid := args["days_valid"]
+		if valid == nil {
+			valid = int64(30)
+		}
+		d, err := days(valid)
+		if err != nil {
+			return from, to, err
+		}
+		to = c.Now().Add(d)
+	}
+	if to.Before(from) {
+		return from, to, &modules.PythonError{Type: "ValueError", Msg: "The not valid after date must be after the not valid before date."}
+	}
+	return from, to, nil
+}
+
+// local makes a certificate of the arguments.
+func local(c *modules.Call, args map[string]any) ([]byte, error) {
+	key, err := privateKey(c, args["signing_private_key"], args["signing_private_key_passphrase"])
+	if err != nil {
+		return nil, err
+	}
+	cert := pki.Certificate{}
+	if cert.Serial, err = pki.Serial(args["serial_number"]); err != nil {
+		return nil, wrap(err)
+	}
+	var csr *x509.CertificateRequest
+	if pytext.Truth(args["csr"]) {
+		if csr, err = request(c, args["csr"]); err != nil {
+			return nil, err
+		}
+	}
+	ca := pki.Issuer{}
+	if pytext.Truth(args["signing_cert"]) {
+		if ca.Cert, err = certificate(c, args["signing_cert"]); err != nil {
+			return nil, err
+		}
+	}
+	if cert.PublicKey, err = subjectKey(c, args, csr, key, ca.Cert); err != nil {
+		return nil, err
+	}
+	if ca.Cert == nil {
+		ca.Public = key.Public()
+	} else if !pki.SamePublic(ca.Cert.PublicKey, key.Public()) {
+		return nil, modules.Usagef("Signing private key does not match the certificate's public key")
+	}
+	ca.Subject = cert.PublicKey
+	if cert.Subject, err = subject(args); err != nil {
+		return nil, err
+	}
+	cert.Issuer = cert.Subject
+	if ca.Cert != nil {
+		cert.Issuer = ca.Cert.RawSubject
+	}
+	if cert.NotBefore, cert.NotAfter, err = span(c, args); err != nil {
+		return nil, err
+	}
+	if cert.Extensions, err = pki.Build(args, "c", ca); err != nil {
+		return nil, wrap(err)
+	}
+	if csr != nil {
+		cert.Extensions = append(cert.Extensions, pki.FromRequest(csr, args)...)
+	}
+	digest := args["digest"]
+	if digest == nil {
+		digest = "sha256"
+	}
+	b, err := cert.Sign(key, pytext.Str(digest))
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return b, copyTo(c, args, b)
+}
+
+// subjectKey is the public key that the certificate is about.
+func subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest, key crypto.Signer, ca *x509.Certificate) (any, error) {
+	switch {
+	case ca == nil:
+		return key.Public(), nil
+	case pytext.Truth(args["private_key"]):
+		own, err := privateKey(c, args["private_key"], args["private_key_passphrase"])
+		if err != nil {
+			return nil, err
+		}
+		return own.Public(), nil
+	case pytext.Truth(args["public_key"]):
+		return publicKey(c, args["public_key"])
+	case csr != nil:
+		return csr.PublicKey, nil
+	}
+	return nil, modules.Usagef("This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign")
+}
+
+// copyTo puts a copy of a certificate into the directory of a CA.
+func copyTo(c *modules.Call, args map[string]any, b []byte) error {
+	if !pytext.Truth(args["copypath"]) {
+		return nil
+	}
+	cert, err := pki.Cert(b)
+	if err != nil {
+		return wrap(err)
+	}
+	name := fmt.Sprintf("%x.crt", cert.SerialNumber)
+	if cn, ok := pki.NameMap(cert.RawSubject)["CN"].(string); ok && pytext.Truth(args["prepend_cn"]) {
+		name = cn + "-" + name
+	}
+	path := filepath.Join(c.Path(pytext.Str(args["copypath"])), name)
+	return modules.OSError(atomicfile.Replace(path, pki.PEM("CERTIFICATE", b), 0o600))
+}
+
+// keywords are the keyword arguments, with short names and without those of the job.
+func keywords(c *modules.Call) map[string]any {
+	args := map[string]any{}
+	for k, v := range c.Keywords {
+		if !strings.HasPrefix(k, "__") {
+			args[k] = v
+		}
+	}
+	if v, ok := args["algorithm"]; ok {
+		args["digest"] = v
+		delete(args, "algorithm")
+	}
+	pki.LongNames(args)
+	return args
+}
+
+func createCertificate(ctx context.Context, c *modules.Call) (any, error) {
+	args := keywords(c)
+	_, valid := args["days_valid"]
+	if _, until := args["not_after"]; !valid && !until {
+		args["days_valid"] = int64(365)
+	}
+	how, err := encoding(c, "der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := args["digest"]; ok {
+		if _, err := checkDigest(v); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := certEncoding(c); err != nil {
+		return nil, err
+	}
+	if _, ok := args["signing_private_key"]; !ok && !c.Bool("ca_server") {
+		return nil, modules.Usagef("Creating a certificate locally at least requires a signing private key.")
+	}
+	if _, there := isFile(c, c.Value("path")); there && !c.Bool("overwrite") {
+		return "The file at " + c.Str("path") + " exists and overwrite was set to false", nil
+	}
+	if how != "der" && how != "pem" {
+		return nil, modules.Errorf("The encoding %s is not supported here", how)
+	}
+	var b []byte
+	if c.Bool("ca_server") {
+		b, err = remote(ctx, c, args)
+	} else {
+		var policy map[string]any
+		if policy, err = ownPolicy(ctx, c, c.Value("signing_policy")); err == nil {
+			b, err = local(c, merge(policy, args))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	chain, err := further(c)
+	if err != nil {
+		return nil, err
+	}
+	return deliver(c, how, "CERTIFICATE", "Certificate", b, chain...)
+}
+
+func createCsr(_ context.Context, c *modules.Call) (any, error) {
+	args := keywords(c)
+	digest := c.Value("digest")
+	if v, ok := args["digest"]; ok {
+		digest = v
+	}
+	how, err := encoding(c, "der", "pem")
+	if err != nil {
+		return nil, err
+	}
+	name, err := checkDigest(digest)
+	if err != nil {
+		return nil, err
+	}
+	key, err := privateKey(c, c.Value("private_key"), c.Value("private_key_passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	who, err := subject(args)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pki.Build(args, "r", pki.Issuer{Subject: key.Public()})
+	if err != nil {
+		return nil, wrap(err)
+	}
+	b, err := pki.Request(key, name, who, list)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return deliver(c, how, "CERTIFICATE REQUEST", "CSR", b)
+}
+
+func createCrl(_ context.Context, c *modules.Call) (any, error) {
+	var unknown []any
+	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
+		if !strings.HasPrefix(k, "_") && k != "text" {
+			unknown = append(unknown, k)
+		}
+	}
+	if unknown != nil {
+		return nil, modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(unknown))
+	}
+	valid := c.Value("days_valid")
+	if valid == nil {
+		valid = int64(100)
+	}
+	how, err := encoding(c, "der", "pem")
+	if err != nil {
+		return nil, err
+	}
+	digest, err := checkDigest(c.Value("digest"))
+	if err != nil {
+		return nil, err
+	}
+	cert, err := certificate(c, c.Value("signing_cert"))
+	if err != nil {
+		return nil, err
+	}
+	key, err := privateKey(c, c.Value("signing_private_key"), c.Value("signing_private_key_passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	if !pki.SamePublic(cert.PublicKey, key.Public()) {
+		return nil, modules.Usagef("Signing private key does not match the certificate's public key")
+	}
+	d, err := days(valid)
+	if err != nil {
+		return nil, err
+	}
+	revoked, err := revocations(c)
+	if err != nil {
+		return nil, err
+	}
+	args, err := c.Map("extensions")
+	if err != nil {
+		return nil, err
+	}
+	list, err := pki.Build(args, "l", pki.Issuer{Cert: cert})
+	if err != nil {
+		return nil, wrap(err)
+	}
+	b, err := pki.RevocationList(key, digest, cert.RawSubject, c.Now(), c.Now().Add(d), revoked, list)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return deliver(c, how, "X509 CRL", "CRL", b)
+}
+
+// revocations reads the argument revoked.
+func revocations(c *modules.Call) ([]pki.Revoked, error) {
+	items, ok := c.Value("revoked").([]any)
+	if !ok && c.Value("revoked") != nil {
+		return nil, modules.Usagef("revoked must be a list of dictionaries")
+	}
+	var out []pki.Revoked
+	for _, x := range items {
+		m, ok := x.(map[string]any)
+		if !ok {
+			return nil, modules.Usagef("revoked must be a list of dictionaries")
+		}
+		r, list, err := revocation(c, oldForm(nested.CopyMap(m)))
+		if err != nil {
+			return nil, err
+		}
+		if list {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// oldForm turns the ways of old to say what is revoked into that of today.
+func oldForm(m map[string]any) map[string]any {
+	if len(m) == 1 {
+		for _, v := range m {
+			if list, ok := v.([]any); ok {
+				m = map[string]any{}
+				for _, x := range list {
+					if one, ok := x.(map[string]any); ok {
+						maps.Copy(m, one)
+					}
+				}
+			}
+		}
+	}
+	if why, ok := m["reason"]; ok {
+		delete(m, "reason")
+		ext, _ := m["extensions"].(map[string]any)
+		if ext == nil {
+			ext = map[string]any{}
+		}
+		ext["CRLReason"] = why
+		m["extensions"] = ext
+	}
+	return m
+}
+
+// revocation is one entry; list tells whether it belongs in the list.
+func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, err error) {
+	serial := m["serial_number"]
+	ends, err := date(m["not_after"], "not_after")
+	if err != nil {
+		return r, false, err
+	}
+	if v, ok := m["certificate"]; ok {
+		cert, err := certificate(c, v)
+		if err != nil {
+			return r, false, err
+		}
+		serial, ends = cert.SerialNumber.Bytes(), cert.NotAfter
+	}
+	if !pytext.Truth(serial) {
+		return r, false, modules.Usagef("Need serial_number or certificate")
+	}
+	if r.Serial, err = pki.Serial(serial); err != nil {
+		return r, false, wrap(err)
+	}
+	if !ends.IsZero() && !c.Bool("include_expired") && c.Now().After(ends) {
+		return r, false, nil
+	}
+	if r.Date, err = date(m["revocation_date"], "revocation_date"); err != nil {
+		return r, false, err
+	}
+	if r.Date.IsZero() {
+		r.Date = c.Now()
+	}
+	ext, _ := m["extensions"].(map[string]any)
+	r.Extensions, err = pki.Build(ext, "e", pki.Issuer{})
+	return r, true, wrap(err)
+}
+
+// ownPolicy is a signing policy of this minion, from its pillar or its configuration.
+func ownPolicy(ctx context.Context, c *modules.Call, name any) (map[string]any, error) {
+	if name == nil {
+		return map[string]any{}, nil
+	}
+	for _, fun := range [...]string{"pillar.get", "config.get"} {
+		v, err := c.Exec(ctx, fun, "x509_signing_policies", map[string]any{})
+		if err != nil {
+			return nil, err
+		}
+		all, _ := v.(map[string]any)
+		switch p := all[pytext.Str(name)].(type) {
+		case []any:
+			out := map[string]any{}
+			for _, x := range p {
+				if m, ok := x.(map[string]any); ok {
+					maps.Copy(out, m)
+				}
+			}
+			if len(out) > 0 {
+				return out, nil
+			}
+		case map[string]any:
+			if len(p) > 0 {
+				return nested.CopyMap(p), nil
+			}
+		}
+	}
+	return map[string]any{}, nil
+}
+
+// merge puts a signing policy over the arguments of a request.
+func merge(policy, args map[string]any) map[string]any {
+	if len(policy) == 0 {
+		return args
+	}
+	policy, args = nested.CopyMap(policy), maps.Clone(args)
+	pki.LongNames(args)
+	if have, ok := args["subject"]; ok {
+		switch want := policy["subject"].(type) {
+		case map[string]any:
+			if m, ok := have.(map[string]any); ok {
+				args["subject"] = nested.Update(nested.CopyMap(m), want, false)
+				delete(policy, "subject")
+			}
+		case []any:
+			if l, ok := have.([]any); ok {
+				args["subject"] = append(slices.Clone(want), l...)
+				delete(policy, "subject")
+			}
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Keys(policy)), pki.IsName) {
+			delete(args, "subject")
+		}
+	}
+	maps.Copy(args, policy)
+	return args
+}
+
+func getSigningPolicy(ctx context.Context, c *modules.Call) (any, error) {
+	if c.Value("ca_server") == nil {
+		policy, err := ownPolicy(ctx, c, c.Value("signing_policy"))
+		if err == nil {
+			pki.LongNames(policy)
+		}
+		return policy, err
+	}
+	key := "_x509_policies:" + c.Str("ca_server") + ":" + c.Str("signing_policy")
+	policy, ok := map[string]any(nil), false
+	if v, have := c.Context().Get(key); have {
+		policy, ok = v.(map[string]any)
+	}
+	if !ok {
+		v, err := ask(ctx, c, c.Value("ca_server"), c.Value("signing_policy"), map[string]any{}, true)
+		if err != nil {
+			return nil, err
+		}
+		if policy, ok = v.(map[string]any); !ok {
+			return nil, modules.Errorf("Received invalid return value from ca_server. See minion log for details")
+		}
+		if signing, have := policy["signing_cert"]; have {
+			cert, err := certificate(c, signing)
+			if err != nil {
+				return nil, err
+			}
+			policy["signing_cert"] = string(pki.PEM("CERTIFICATE", cert.Raw))
+		}
+		c.Context().Set(key, policy)
+	}
+	policy = nested.CopyMap(policy)
+	pki.LongNames(policy)
+	return policy, nil
+}
+
+// ask asks another minion.
+func ask(ctx context.Context, c *modules.Call, server, policy any, args map[string]any, policyOnly bool) (any, error) {
+	v, err := c.ExecKw(ctx, "publish.publish", []any{server, "x509.sign_remote_certificate"}, map[string]any{"arg": []any{policy, args, policyOnly}})
+	if err != nil {
+		return nil, err
+	}
+	all, _ := v.(map[string]any)
+	if len(all) == 0 {
+		return nil, modules.Usagef("ca_server did not respond. Salt master must permit peers to call the sign_remote_certificate function.")
+	}
+	answer, _ := all[slices.Sorted(maps.Keys(all))[0]].(map[string]any)
+	data, ok := answer["data"]
+	if !ok {
+		return nil, modules.Errorf("Received invalid return value from ca_server. See minion log for details")
+	}
+	if list, _ := answer["errors"].([]any); len(list) > 0 {
+		texts := make([]string, len(list))
+		for i, x := range list {
+			texts[i] = pytext.Str(x)
+		}
+		return nil, modules.Errorf("ca_server reported errors:\n%s", strings.Join(texts, "\n"))
+	}
+	return data, nil
+}
+
+// remote has another minion make the certificate.
+func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, error) {
+	if c.Value("signing_policy") == nil {
+		return nil, modules.Usagef("signing_policy must be specified to request a certificate from a remote ca_server")
+	}
+	var pub any
+	var err error
+	switch {
+	case pytext.Truth(args["private_key"]):
+		var key crypto.Signer
+		if key, err = privateKey(c, args["private_key"], args["private_key_passphrase"]); err == nil {
+			pub = key.Public()
+		}
+	case pytext.Truth(args["public_key"]):
+		pub, err = publicKey(c, args["public_key"])
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Private keys stay here.
+	delete(args, "private_key")
+	delete(args, "private_key_passphrase")
+	if pub != nil {
+		b, err := x509.MarshalPKIXPublicKey(pub)
+		if err != nil {
+			return nil, err
+		}
+		args["public_key"] = b
+	}
+	if pytext.Truth(args["csr"]) {
+		csr, err := request(c, args["csr"])
+		if err != nil {
+			return nil, err
+		}
+		args["csr"] = csr.Raw
+	}
+	v, err := ask(ctx, c, c.Value("ca_server"), c.Value("signing_policy"), args, false)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := certificate(c, v)
+	if err != nil {
+		return nil, modules.Errorf("ca_server did not return a certificate: %s", pytext.Str(v))
+	}
+	return cert.Raw, nil
+}
+
+func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
+	refuse := func(text string) (any, error) { return map[string]any{"data": nil, "errors": []any{text}}, nil }
+	const broken = "Failed building the signing policy. See CA server log for details."
+	policy, err := ownPolicy(ctx, c, c.Value("signing_policy"))
+	if err != nil {
+		return refuse(broken)
+	}
+	if len(policy) == 0 {
+		return refuse("signing_policy must be specified and defined on signing minion")
+	}
+	if test, ok := policy["minions"]; ok {
+		id, known := c.Keywords["__pub_id"]
+		if !known {
+			return refuse("minion sending this request could not be identified")
+		}
+		allowed, err := permitted(ctx, c, pytext.Str(test), id)
+		if err != nil {
+			return refuse(broken)
+		}
+		if !allowed {
+			return refuse("minion not permitted to use specified signing policy")
+		}
+		delete(policy, "minions")
+	}
+	if c.Bool("get_signing_policy_only") {
+		delete(policy, "signing_private_key")
+		delete(policy, "signing_private_key_passphrase")
+		if v, ok := policy["signing_cert"]; ok {
+			cert, err := certificate(c, v)
+			if err != nil {
+				return refuse(err.Error())
+			}
+			policy["signing_cert"] = cert.Raw
+		}
+		return map[string]any{"data": policy, "errors": []any{}}, nil
+	}
+	args, err := c.Map("kwargs")
+	if err != nil {
+		return refuse(broken)
+	}
+	args = merge(policy, args)
+	delete(args, "ca_server")
+	b, err := local(c, args)
+	if err != nil {
+		var python *modules.PythonError
+		if errors.As(err, &python) {
+			return refuse(python.Msg)
+		}
+		return refuse(err.Error())
+	}
+	return map[string]any{"data": b, "errors": []any{}}, nil
+}
+
+// permitted tells whether a minion may use a policy.
+func permitted(ctx context.Context, c *modules.Call, test string, id any) (bool, error) {
+	if !strings.Contains(test, "@") {
+		v, err := c.Exec(ctx, "match.glob", test, id)
+		return pytext.Truth(v), err
+	}
+	v, err := c.ExecKw(ctx, "publish.runner", []any{"match.compound_matches"}, map[string]any{"arg": []any{test, id}})
+	m, _ := v.(map[string]any)
+	return m["res"] == id, err
+}

@@ -1,0 +1,472 @@
+// Package x509_v2 is Salt's execution module "x509" as it is from Salt 3006 on with the feature x509_v2, and by default from 3008.
+// Salt's source: salt/modules/x509_v2.py.
+package x509_v2
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pki"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// Compatibility.
+//
+// x509.create_private_key differs: there are no keys of the kind ed448, and no PKCS#12.
+// x509.create_certificate differs: certificates are not encoded as PKCS#7 and PKCS#12, and the digests of SHA-3 are not supported.
+// x509.encode_certificate, x509.encode_private_key differ: there are no PKCS#7 and PKCS#12.
+// x509.get_public_key differs: keys of the kind ed448 are not read.
+
+// wrap gives an error of package pki the type that it has for callers.
+func wrap(err error) error {
+	var e *pki.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Kind {
+	case "CommandExecutionError":
+		return modules.Errorf("%s", e.Text)
+	case "SaltInvocationError", "InvalidPassword", "MissingPassword", "SuperfluousPassword":
+		return modules.Usagef("%s", e.Text)
+	}
+	return &modules.PythonError{Type: e.Kind, Msg: e.Text}
+}
+
+// maxFile bounds what is read of a file.
+const maxFile = 64 << 20
+
+// isFile is the path of a source that is a file.
+func isFile(c *modules.Call, v any) (path string, ok bool) {
+	s, isText := v.(string)
+	if !isText || s == "" || len(s) > 4096 || strings.ContainsAny(s, "\n\x00") {
+		return "", false
+	}
+	info, err := os.Stat(c.Path(s))
+	return s, err == nil && info.Mode().IsRegular()
+}
+
+// source is what a file, a text or bytes hold.
+func source(c *modules.Call, v any) ([]byte, error) {
+	path, ok := isFile(c, v)
+	if !ok {
+		b, err := pki.Bytes(v)
+		return b, wrap(err)
+	}
+	info, err := os.Stat(c.Path(path))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	if info.Size() > maxFile {
+		return nil, modules.Errorf("cannot read %s: it is larger than %d bytes", path, maxFile)
+	}
+	b, err := os.ReadFile(c.Path(path))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	return b, nil
+}
+
+func secret(v any) []byte {
+	if v == nil {
+		return nil
+	}
+	return []byte(pytext.Str(v))
+}
+
+func privateKey(c *modules.Call, v, passphrase any) (crypto.Signer, error) {
+	b, err := source(c, v)
+	if err != nil {
+		return nil, err
+	}
+	key, err := pki.PrivateKey(b, secret(passphrase))
+	return key, wrap(err)
+}
+
+func publicKey(c *modules.Call, v any) (any, error) {
+	b, err := source(c, v)
+	if err != nil {
+		return nil, err
+	}
+	key, err := pki.PublicKey(b)
+	return key, wrap(err)
+}
+
+func certificate(c *modules.Call, v any) (*x509.Certificate, error) {
+	b, err := source(c, v)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := pki.Cert(b)
+	return cert, wrap(err)
+}
+
+func request(c *modules.Call, v any) (*x509.CertificateRequest, error) {
+	b, err := source(c, v)
+	if err != nil {
+		return nil, err
+	}
+	csr, err := pki.CSR(b)
+	return csr, wrap(err)
+}
+
+func revocationList(c *modules.Call, v any) (*x509.RevocationList, error) {
+	b, err := source(c, v)
+	if err != nil {
+		return nil, err
+	}
+	crl, err := pki.CRL(b)
+	return crl, wrap(err)
+}
+
+// anyPublic is the public key of a public key, a certificate, a private key or a request.
+func anyPublic(c *modules.Call, v, passphrase any) (any, error) {
+	if key, err := publicKey(c, v); err == nil {
+		return key, nil
+	}
+	if cert, err := certificate(c, v); err == nil {
+		return cert.PublicKey, nil
+	}
+	b, err := source(c, v)
+	if err != nil {
+		return nil, modules.Errorf("Could not load key as certificate, public key, private key or CSR")
+	}
+	key, err := pki.PrivateKey(b, secret(passphrase))
+	if err == nil {
+		return key.Public(), nil
+	}
+	var e *pki.Error
+	if errors.As(err, &e) && strings.HasSuffix(e.Kind, "Password") {
+		return nil, modules.Errorf("%s", e.Text)
+	}
+	if csr, err := request(c, v); err == nil {
+		return csr.PublicKey, nil
+	}
+	return nil, modules.Errorf("Could not load key as certificate, public key, private key or CSR")
+}
+
+func getPublicKey(_ context.Context, c *modules.Call) (any, error) {
+	key, err := anyPublic(c, c.Value("key"), c.Value("passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := pki.PublicPEM(key)
+	return text, wrap(err)
+}
+
+func getPrivateKeySize(_ context.Context, c *modules.Call) (any, error) {
+	key, err := privateKey(c, c.Value("private_key"), c.Value("passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	return size(key.Public()), nil
+}
+
+// size is the size of a key, None where the kind says it.
+func size(pub any) any {
+	if n := pki.KeySize(pub); n > 0 {
+		return int64(n)
+	}
+	return nil
+}
+
+// encoding checks the argument of that name.
+func encoding(c *modules.Call, valid ...string) (string, error) {
+	s, ok := c.Value("encoding").(string)
+	if !ok || !slices.Contains(valid, s) {
+		return "", modules.Errorf("Invalid value '%s' for encoding. Valid: %s", pytext.Str(c.Value("encoding")), strings.Join(valid, ", "))
+	}
+	return s, nil
+}
+
+func checkDigest(v any) (string, error) {
+	s, ok := v.(string)
+	if !ok || !slices.Contains(strings.Split(pki.Digests, ", "), strings.ToLower(s)) {
+		return "", modules.Errorf("Invalid value '%s' for digest. Valid: %s", pytext.Str(v), pki.Digests)
+	}
+	return s, nil
+}
+
+// give encodes DER as the caller wants it; chain comes behind it, in PEM only.
+func give(how string, raw bool, kind string, b []byte, chain ...[]byte) any {
+	if how == "pem" {
+		b = pki.PEM(kind, b)
+		for _, x := range chain {
+			b = append(append(b, '\n'), pki.PEM(kind, x)...)
+		}
+		if raw {
+			return b
+		}
+		return string(b)
+	}
+	if raw {
+		return b
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// deliver gives what was made, or writes it to the file that the argument path names.
+func deliver(c *modules.Call, how, kind, title string, b []byte, chain ...[]byte) (any, error) {
+	if c.Value("path") == nil {
+		return give(how, c.Bool("raw"), kind, b, chain...), nil
+	}
+	path := c.Str("path")
+	data, _ := give(how, true, kind, b, chain...).([]byte)
+	if how == "pem" {
+		entry, err := entry(string(data), kind)
+		if err != nil {
+			return nil, err
+		}
+		return "PEM written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), []byte(entry), 0o600))
+	}
+	return title + " written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), data, 0o644))
+}
+
+func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
+	length := c.Value("keysize")
+	var unknown []any
+	for k, v := range c.Keywords {
+		switch {
+		case k == "bits":
+			length = v
+		case strings.HasPrefix(k, "_") || k == "cipher" || k == "verbose" || k == "text":
+		default:
+			unknown = append(unknown, k)
+		}
+	}
+	if unknown != nil {
+		slices.SortFunc(unknown, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		return nil, modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(unknown))
+	}
+	how, err := encoding(c, "der", "pem", "pkcs12")
+	if err != nil {
+		return nil, err
+	}
+	n := int64(0)
+	if pytext.Truth(length) {
+		if n, err = modules.ToInt(length); err != nil {
+			return nil, err
+		}
+	}
+	key, err := pki.NewKey(c.Str("algo"), int(min(max(n, 0), 1<<20)))
+	if err != nil {
+		return nil, wrap(err)
+	}
+	b, kind, err := encodeKey(how, key, c.Value("passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	return deliver(c, how, kind, "File", b)
+}
+
+func encodeKey(how string, key crypto.Signer, passphrase any) ([]byte, string, error) {
+	if how == "pkcs12" {
+		return nil, "", modules.Errorf("The encoding pkcs12 is not supported here")
+	}
+	b, kind, err := pki.EncodeKey(key, secret(passphrase))
+	return b, kind, wrap(err)
+}
+
+func encodePrivateKey(_ context.Context, c *modules.Call) (any, error) {
+	how, err := encoding(c, "der", "pem", "pkcs12")
+	if err != nil {
+		return nil, err
+	}
+	key, err := privateKey(c, c.Value("private_key"), c.Value("private_key_passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	b, kind, err := encodeKey(how, key, c.Value("passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	return give(how, c.Bool("raw"), kind, b), nil
+}
+
+func encodeCsr(_ context.Context, c *modules.Call) (any, error) {
+	how, err := encoding(c, "der", "pem")
+	if err != nil {
+		return nil, err
+	}
+	csr, err := request(c, c.Value("csr"))
+	if err != nil {
+		return nil, err
+	}
+	return give(how, c.Bool("raw"), "CERTIFICATE REQUEST", csr.Raw), nil
+}
+
+func encodeCrl(_ context.Context, c *modules.Call) (any, error) {
+	how, err := encoding(c, "der", "pem")
+	if err != nil {
+		return nil, err
+	}
+	crl, err := revocationList(c, c.Value("crl"))
+	if err != nil {
+		return nil, err
+	}
+	return give(how, c.Bool("raw"), "X509 CRL", crl.Raw), nil
+}
+
+// further are the certificates that shall come behind another.
+func further(c *modules.Call) ([][]byte, error) {
+	list, ok := c.Value("append_certs").([]any)
+	if !ok && c.Bool("append_certs") {
+		list = []any{c.Value("append_certs")}
+	}
+	var out [][]byte
+	for _, x := range list {
+		cert, err := certificate(c, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, cert.Raw)
+	}
+	return out, nil
+}
+
+func certEncoding(c *modules.Call) (string, error) {
+	how, err := encoding(c, "der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
+	if err == nil && how == "der" && c.Bool("append_certs") {
+		return "", modules.Usagef("Cannot encode a certificate chain in DER")
+	}
+	return how, err
+}
+
+func encodeCertificate(_ context.Context, c *modules.Call) (any, error) {
+	how, err := certEncoding(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case how != "pkcs12" && c.Bool("private_key"):
+		return nil, modules.Usagef("Embedding private keys is only supported for pkcs12 encoding")
+	case how == "pkcs12" && !c.Bool("private_key"):
+		return nil, modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
+	}
+	cert, err := certificate(c, c.Value("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	chain, err := further(c)
+	if err != nil {
+		return nil, err
+	}
+	if how != "der" && how != "pem" {
+		return nil, modules.Errorf("The encoding %s is not supported here", how)
+	}
+	return give(how, c.Bool("raw"), "CERTIFICATE", cert.Raw, chain...), nil
+}
+
+// ends tells whether a certificate will have ended in some days.
+func ends(c *modules.Call, cert *x509.Certificate, days any) (bool, error) {
+	n, err := modules.ToInt(days)
+	if err != nil {
+		return false, err
+	}
+	if n > 1<<20 || n < -(1<<20) {
+		return false, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
+	}
+	return !cert.NotAfter.After(c.Now().Add(time.Duration(n) * 24 * time.Hour)), nil
+}
+
+func expires(_ context.Context, c *modules.Call) (any, error) {
+	cert, err := certificate(c, c.Value("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	return ends(c, cert, c.Value("days"))
+}
+
+// about begins an answer about a certificate with its path and name.
+func about(c *modules.Call, v any) (*x509.Certificate, map[string]any, error) {
+	ret := map[string]any{}
+	if path, ok := isFile(c, v); ok {
+		ret["path"] = path
+	}
+	cert, err := certificate(c, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name, ok := pki.NameMap(cert.RawSubject)["CN"]; ok {
+		ret["cn"] = name
+	}
+	return cert, ret, nil
+}
+
+func expired(_ context.Context, c *modules.Call) (any, error) {
+	cert, ret, err := about(c, c.Value("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	ret["expired"], err = ends(c, cert, int64(0))
+	return ret, err
+}
+
+func willExpire(_ context.Context, c *modules.Call) (any, error) {
+	cert, ret, err := about(c, c.Value("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	ret["check_days"] = c.Value("days")
+	ret["will_expire"], err = ends(c, cert, c.Value("days"))
+	return ret, err
+}
+
+func verifyPrivateKey(_ context.Context, c *modules.Call) (any, error) {
+	key, err := privateKey(c, c.Value("private_key"), c.Value("passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	pub, err := anyPublic(c, c.Value("public_key"), nil)
+	if err != nil {
+		return nil, err
+	}
+	return pki.SamePublic(pub, key.Public()), nil
+}
+
+func verifySignature(_ context.Context, c *modules.Call) (any, error) {
+	cert, err := certificate(c, c.Value("certificate"))
+	if err != nil {
+		return nil, err
+	}
+	by := c.Value("signing_pub_key")
+	if !pytext.Truth(by) {
+		by = c.Value("certificate")
+	}
+	pub, err := anyPublic(c, by, c.Value("signing_pub_key_passphrase"))
+	if err != nil {
+		return nil, err
+	}
+	signer := &x509.Certificate{PublicKey: pub, PublicKeyAlgorithm: algorithm(pub)}
+	return signer.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature) == nil, nil
+}
+
+func verifyCrl(_ context.Context, c *modules.Call) (any, error) {
+	crl, err := revocationList(c, c.Value("crl"))
+	if err != nil {
+		return nil, err
+	}
+	pub, err := anyPublic(c, c.Value("cert"), nil)
+	if err != nil {
+		return nil, err
+	}
+	signer := &x509.Certificate{PublicKey: pub, PublicKeyAlgorithm: algorithm(pub)}
+	return signer.CheckSignature(crl.SignatureAlgorithm, crl.RawTBSRevocationList, crl.Signature) == nil, nil
+}
+
+func algorithm(pub any) x509.PublicKeyAlgorithm {
+	switch pki.KeyType(pub) {
+	case "rsa":
+		return x509.RSA
+	case "ec":
+		return x509.ECDSA
+	}
+	return x509.Ed25519
+}
