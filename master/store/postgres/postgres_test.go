@@ -82,3 +82,19 @@ func several(t *testing.T, dsn string) []store.Store {
 	}
 	return out
 }
+
+func BenchmarkKeys(b *testing.B) {
+	dsn := "host=127.0.0.1 user=postgres sslmode=disable dbname=postgres port=" + testserver.Postgres(b)
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	testserver.Until(b, "postgres", db.PingContext)
+	s, err := postgres.Open(dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	storetest.BenchKeys(b, s)
+}

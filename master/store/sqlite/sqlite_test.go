@@ -98,3 +98,9 @@ func TestShared(t *testing.T) {
 		return out
 	})
 }
+
+func BenchmarkKeys(b *testing.B) {
+	s := open(b, filepath.Join(b.TempDir(), "jobs"))
+	defer s.Close()
+	storetest.BenchKeys(b, s)
+}

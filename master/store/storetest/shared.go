@@ -431,3 +431,29 @@ func data(t *testing.T, a, b store.Shared) {
 	set(b, "web1", "", -1, true)
 	get(a, "web1", "")
 }
+
+// BenchKeys lists the accepted keys among 100,000.
+func BenchKeys(b *testing.B, s store.Shared) {
+	const n, writers = 100_000, 256
+	pem := strings.Repeat("x", 450)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := w; i < n; i += writers {
+				r := store.KeyRecord{ID: fmt.Sprintf("minion-%06d.example.org", i), Accepted: pem, Changed: Made}
+				if _, err := s.SwapKey(context.Background(), r, store.Message{From: "x", Kind: "key"}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ResetTimer()
+	for range b.N {
+		ids, err := s.KeyIDs(b.Context(), "minions")
+		if err != nil || len(ids) != n {
+			b.Fatal(len(ids), err)
+		}
+	}
+}
