@@ -43,6 +43,7 @@ func TestMeasure(t *testing.T) {
 	}
 	row("start until the start event, keys accepted", started["ours"], started["stock"])
 	underStock(t, m, row)
+	stateRuns(t, m, row)
 	time.Sleep(settle)
 	used := map[string]memory{"ours": memoryOf(t, procs["ours"]), "stock": memoryOf(t, procs["stock"])}
 	row("memory after these jobs, all processes, RSS / PSS", used["ours"].String(), used["stock"].String())

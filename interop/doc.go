@@ -7,5 +7,6 @@
 //   - masters_test.go, tls_test.go, local_bus_test.go: several masters, TLS, and the minion's event bus on its host
 //   - network_test.go: a path that dies and a name that moves, in network namespaces; needs root
 //   - loopback_test.go: ours against ours in one process; needs no stock Salt
+//   - states_test.go, orchestrate_test.go: a tree of states on both minions under masters of both kinds, broken ones too; salt-run state.*
 //   - side_by_side_test.go: both minions under one stock master, return values compared
 package interop

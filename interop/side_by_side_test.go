@@ -83,6 +83,11 @@ func TestSideBySide(t *testing.T) {
 			}
 		})
 	}
+	t.Run("states", func(t *testing.T) {
+		saved := m.retarget(t)
+		defer m.retarget(saved)
+		statesSideBySide(t, m)
+	})
 	kinds := make([]string, 0, len(count))
 	for kind, n := range count {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))

@@ -36,6 +36,7 @@ func TestStockMaster(t *testing.T) {
 				{"odd output", (*minionUnderStock).oddOutput},
 				{"salt-call", (*minionUnderStock).saltCall},
 				{"a program as module", (*minionUnderStock).program},
+				{"states", (*minionUnderStock).states},
 				{"event and mine", (*minionUnderStock).eventAndMine},
 				{"kill a job", (*minionUnderStock).killJob},
 				{"rotation", (*minionUnderStock).rotation},
