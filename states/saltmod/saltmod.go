@@ -112,11 +112,12 @@ func command(ctx context.Context, c *states.Call, fun string, kw map[string]any)
 
 // follow notes the job that a state has made.
 func follow(ret *states.Result, answers map[string]map[string]any) {
-	for _, id := range slices.Sorted(maps.Keys(answers)) {
-		if jid, ok := answers[id]["jid"]; ok {
-			ret.Extra = map[string]any{"__jid__": jid}
-		}
+	if len(answers) == 0 {
 		return
+	}
+	first := slices.Min(slices.Collect(maps.Keys(answers)))
+	if jid, ok := answers[first]["jid"]; ok {
+		ret.Extra = map[string]any{"__jid__": jid}
 	}
 }
 
