@@ -22,6 +22,7 @@ type emitter struct {
 	whitespace bool // the last character was a blank or an indicator that needs none after it
 	indention  bool // only blanks and indicators in this line so far
 	openEnded  bool // the document needs an explicit end
+	ascii      bool // other characters are escaped
 }
 
 // context says where a node stands.
@@ -259,6 +260,9 @@ func analyze(text string) analysis {
 func (e *emitter) scalar(n *node, at context) {
 	text := strings.ToValidUTF8(n.text, "\ufffd")
 	a := analyze(text)
+	if e.ascii && strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }) >= 0 {
+		a.flowPlain, a.blockPlain, a.single, a.block = false, false, false, false
+	}
 	implicit := resolve(text) == n.tag // as a plain scalar the text means the same
 	quotable := n.tag == tagStr        // in quotes it means text
 	style := n.style
@@ -366,7 +370,7 @@ func (e *emitter) doubleQuoted(s string, allowed bool) {
 	spaces := false
 	for i, r := range s {
 		switch {
-		case !printable(r) || isBreak(r) || r == '"' || r == '\\':
+		case !printable(r) || e.ascii && r > 0x7e || isBreak(r) || r == '"' || r == '\\':
 			for _, c := range escape(r) {
 				e.put(c)
 			}

@@ -29,6 +29,10 @@ type Style struct {
 	Flow Flow
 	// Indent is the number of blanks per level, 2 unless it is between 2 and 9.
 	Indent int
+	// ASCII writes everything else as escapes (allow_unicode=False).
+	ASCII bool
+	// Sorted sorts OrderedDicts as well.
+	Sorted bool
 }
 
 // Marshal writes a value as salt.utils.yaml.safe_dump(v, default_flow_style=False) does: keys sorted, block style,
@@ -38,7 +42,7 @@ func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
 // MarshalStyle is Marshal with a style.
 func MarshalStyle(v any, s Style) (string, error) {
-	r := representer{flow: s.Flow}
+	r := representer{flow: s.Flow, sorted: s.Sorted}
 	root, err := r.represent(v, 0)
 	if err != nil {
 		return "", err
@@ -47,7 +51,7 @@ func MarshalStyle(v any, s Style) (string, error) {
 		anchors := 0
 		root.anchors(map[*node]bool{}, &anchors)
 	}
-	e := &emitter{indentBy: s.Indent, indent: -1, whitespace: true, indention: true}
+	e := &emitter{indentBy: s.Indent, indent: -1, whitespace: true, indention: true, ascii: s.ASCII}
 	if s.Indent < 2 || s.Indent > 9 {
 		e.indentBy = 2
 	}
@@ -74,8 +78,9 @@ type node struct {
 
 // representer turns values into nodes. One collection is one node, wherever it occurs.
 type representer struct {
-	flow Flow
-	seen map[any]*node
+	flow   Flow
+	sorted bool
+	seen   map[any]*node
 }
 
 // anchors names the nodes that occur again, in the order in which they do so.
@@ -190,7 +195,7 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 			text = text && ok
 			m = append(m, Item{k, x})
 		}
-		if !v.Ordered {
+		if !v.Ordered || r.sorted {
 			sortItems(m, text)
 		}
 		return r.represent(m, depth)

@@ -20,7 +20,7 @@ func init() { states.Register(Module) }
 var Module = &states.Module{Name: "file", Doc: "Files, directories and links.", RunsCheckCmd: true, Funcs: []states.Def{
 	absentDef, accumulatedDef, appendDef, blockreplaceDef, cachedDef, commentDef, copyDef, decodeDef, directoryDef, existsDef, hardlinkDef,
 	keyvalueDef, lineDef, managedDef, missingDef, mknodDef, modBeaconDef, notCachedDef, patchDef, prependDef, prunedDef, recurseDef,
-	renameDef, replaceDef, retentionDef, shortcutDef, symlinkDef, tidiedDef, touchDef, uncommentDef,
+	renameDef, replaceDef, retentionDef, serializeDef, shortcutDef, symlinkDef, tidiedDef, touchDef, uncommentDef,
 }}
 
 // job is a state that runs, and what its functions ask of the host. Its methods take paths as users write them, after expandUser.

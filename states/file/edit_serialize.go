@@ -1,0 +1,315 @@
+//go:build unix
+
+package file
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
+)
+
+// Compatibility.
+//
+// file.serialize differs: it knows the serializers yaml, json and python, with the options indent, default_flow_style, allow_unicode,
+// sort_keys and ensure_ascii. Files of YAML that it merges with are read by the rules of SLS files.
+
+var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
+	{Name: "dataset_pillar", Optional: true}, {Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "mode", Optional: true},
+	{Name: "backup", Default: ""}, {Name: "makedirs", Default: false}, showChanges, {Name: "create", Default: true},
+	{Name: "merge_if_exists", Default: false}, encoding, encodingError, {Name: "serializer", Optional: true}, {Name: "serializer_opts", Optional: true},
+	{Name: "deserializer_opts", Optional: true}, {Name: "check_cmd", Optional: true}, {Name: "tmp_dir", Default: ""}, {Name: "tmp_ext", Default: ""}},
+	Kwargs: "kwargs", Run: serialize}
+
+const serializeDoc = `Have data in a file, written in a format.
+
+name
+    the file, an absolute path
+dataset
+    the data
+dataset_pillar
+    the place of the data in the pillar instead
+user, group, mode
+    the owner and mode of the file
+backup
+    keep the file as it was
+makedirs
+    make the directory of the file
+show_changes
+    report a diff
+create
+    make a file that is not there
+merge_if_exists
+    merge the data into what is in the file
+` + encodingDoc + `
+serializer
+    the format: yaml, json or python; formatter is another name of this argument
+serializer_opts, deserializer_opts
+    options of the format for writing and reading
+check_cmd
+    a command that gets the name of the new file, and must succeed
+tmp_dir, tmp_ext
+    directory and ending of the file that check_cmd gets`
+
+// repacked is salt.utils.data.repack_dictlist: a list of dicts as one.
+func repacked(v any) *pyobj.Dict {
+	out := &pyobj.Dict{}
+	switch v := pyobj.From(v).(type) {
+	case *pyobj.Dict:
+		out.Update(v)
+	case *pyobj.List:
+		for _, x := range v.Items {
+			if d, ok := x.(*pyobj.Dict); ok {
+				out.Update(d)
+			}
+		}
+	}
+	return out
+}
+
+// written is the data in the format.
+func written(format string, data any, opts *pyobj.Dict) (string, error) {
+	refuse := func(known ...string) error {
+		for k := range opts.All() {
+			found := false
+			for _, name := range known {
+				found = found || k == any(name)
+			}
+			if !found {
+				return raise("salt.serializers.SerializationError", "the serializer "+format+" does not know the option "+pyobj.Str(k))
+			}
+		}
+		return nil
+	}
+	switch format {
+	case "json":
+		if err := refuse("indent", "sort_keys", "ensure_ascii", "separators"); err != nil {
+			return "", err
+		}
+		o := pyjson.Options{Indent: -1, Sort: pyobj.Truth(opts.Value("sort_keys")), ASCII: pyobj.Truth(opts.Value("ensure_ascii"))}
+		switch n := opts.Value("indent").(type) {
+		case int64:
+			o.Indent = int(min(max(n, 0), 100))
+		case string:
+			o.Indent, o.IndentText = 0, n
+		}
+		if l, ok := opts.Value("separators").(*pyobj.List); ok && len(l.Items) == 2 {
+			o.Comma, o.Colon = pyobj.Str(l.Items[0]), pyobj.Str(l.Items[1])
+		}
+		return pyjson.Format(data, o)
+	case "python":
+		if err := refuse("indent"); err != nil {
+			return "", err
+		}
+		text, err := pyjson.Format(data, pyjson.Options{Indent: -1})
+		if err != nil {
+			return "", err
+		}
+		plain, err := pyjson.Parse([]byte(text))
+		indent := 1
+		if n, ok := opts.Value("indent").(int64); ok {
+			indent = int(min(max(n, 0), 100))
+		}
+		return pytext.Pretty(plain, indent), err
+	}
+	if err := refuse("indent", "default_flow_style", "allow_unicode"); err != nil {
+		return "", err
+	}
+	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true}
+	if v := opts.Value("default_flow_style"); v != nil {
+		if style.Flow = yaml.FlowNever; pyobj.Truth(v) {
+			style.Flow = yaml.FlowAll
+		}
+	}
+	if n, ok := opts.Value("indent").(int64); ok {
+		style.Indent = int(min(max(n, 0), 100))
+	}
+	text, err := yaml.MarshalStyle(data, style)
+	return strings.TrimSuffix(strings.TrimSuffix(text, "...\n"), "\n"), err
+}
+
+// existing is what is in the file.
+func (j *job) existing(format, name string) (any, error) {
+	b, err := os.ReadFile(j.Path(name))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	if _, err := pycodec.UTF8(b); err != nil {
+		return nil, err
+	}
+	if format == "json" {
+		return pyjson.ParseObject(b)
+	}
+	return yaml.ParseObject(b, name, false)
+}
+
+func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {
+	j := on(ctx, c)
+	name, ret := j.begin()
+	switch {
+	case name == "":
+		return fail(ret, "Must provide name to file.serialize")
+	case !c.Bool("create") && !j.isFile(name):
+		return ret.As(states.True, "File "+name+" is not present and is not set for creation")
+	}
+	formatter, format := c.Keywords["formatter"], c.Value("serializer")
+	if pytext.Truth(format) && pytext.Truth(formatter) {
+		return fail(ret, "Only one of serializer and formatter are allowed")
+	}
+	kind := "yaml"
+	for _, v := range [...]any{formatter, format} {
+		if pytext.Truth(v) {
+			kind = strings.ToLower(pytext.Str(v))
+		}
+	}
+	data := pyobj.From(j.ordered("dataset"))
+	if place := c.Value("dataset_pillar"); pytext.Truth(place) {
+		if pyobj.Truth(data) {
+			return fail(ret, "Only one of 'dataset' and 'dataset_pillar' is permitted")
+		}
+		v, err := c.ExecOrdered(ctx, "pillar.get", []any{place}, nil)
+		if err != nil {
+			return nil, err
+		}
+		data = pyobj.From(v)
+	}
+	if data == nil {
+		return fail(ret, "Neither 'dataset' nor 'dataset_pillar' was defined")
+	}
+	opts := &pyobj.Dict{}
+	switch kind {
+	case "yaml":
+		opts = pyobj.NewDict("default_flow_style", false)
+		if c.Str("encoding") != "" {
+			_ = opts.Set("allow_unicode", true)
+		}
+	case "json":
+		opts = pyobj.NewDict("indent", int64(2), "separators", pyobj.NewList(",", ": "), "sort_keys", true)
+	case "python":
+	default:
+		return fail(ret, "The "+kind+" serializer could not be found. It either does not exist or its prerequisites are not installed.")
+	}
+	opts.Update(repacked(j.ordered("serializer_opts")))
+	if c.Bool("merge_if_exists") && j.isFile(name) {
+		if kind == "python" {
+			return fail(ret, "merge_if_exists is not supported for the python serializer")
+		}
+		have, err := j.existing(kind, name)
+		if err != nil {
+			return fail(ret, "Failed to deserialize existing data: "+states.ErrorText(err))
+		}
+		if have != nil {
+			a, ok1 := have.(*pyobj.Dict)
+			b, ok2 := data.(*pyobj.Dict)
+			if !ok1 || !ok2 {
+				return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
+			}
+			merged := nested.UpdateObject(pyobj.DeepCopy(a).(*pyobj.Dict), b, false)
+			if pyobj.Equal(a, merged) {
+				return ret.As(states.True, "The file "+name+" is in the correct state")
+			}
+			out, err := j.store(ret, name, kind, merged, opts)
+			if err == nil && out.Changes != nil {
+				out.Changes["diff"] = differences(a, merged)
+			}
+			return out, err
+		}
+	} else if !c.Bool("merge_if_exists") && pytext.Truth(c.Value("deserializer_opts")) {
+		ret.Warn("The 'deserializer_opts' option is ignored unless merge_if_exists is set to True.")
+	}
+	return j.store(ret, name, kind, data, opts)
+}
+
+// differences are what was changed in a dict, at any depth (dictdiffer.recursive_diff).
+func differences(before, after *pyobj.Dict) map[string]any {
+	out := map[string]any{}
+	for k, v := range after.All() {
+		key := pyobj.Str(k)
+		old, there := before.Get(k)
+		a, ok1 := old.(*pyobj.Dict)
+		b, ok2 := v.(*pyobj.Dict)
+		switch {
+		case ok1 && ok2:
+			if below := differences(a, b); len(below) > 0 {
+				out[key] = below
+			}
+		case !there:
+			out[key] = map[string]any{"old": "<_null_>", "new": pyobj.Plain(v)}
+		case !pyobj.Equal(old, v):
+			out[key] = map[string]any{"old": pyobj.Plain(old), "new": pyobj.Plain(v)}
+		}
+	}
+	return out
+}
+
+// store writes the data.
+func (j *job) store(ret *states.Result, name, format string, data any, opts *pyobj.Dict) (*states.Result, error) {
+	text, err := written(format, data, opts)
+	if err != nil {
+		return nil, raise("salt.serializers.SerializationError", err.Error())
+	}
+	text += "\n"
+	mode := normalMode(j.Value("mode"))
+	if j.Test() {
+		v, err := j.execKw("file.check_managed_changes", nil, map[string]any{"name": name, "source": nil, "source_hash": map[string]any{},
+			"source_hash_name": nil, "user": j.Value("user"), "group": j.Value("group"), "mode": mode, "attrs": nil, "template": nil, "context": nil,
+			"defaults": nil, "saltenv": j.Saltenv(), "contents": text, "skip_verify": false})
+		if err != nil {
+			return nil, err
+		}
+		if ret.Changes = mapOf(v); len(ret.Changes) == 0 {
+			ret.Changes = map[string]any{}
+			return ret.As(states.True, "The file "+name+" is in the correct state")
+		}
+		if !j.Bool("show_changes") {
+			ret.Changes["diff"] = "<show_changes=False>"
+		}
+		return ret.As(states.None, "Dataset will be serialized and stored into "+name)
+	}
+	put := func(path string) (*states.Result, error) {
+		v, err := j.execKw("file.manage_file", nil, map[string]any{"name": path, "sfn": "", "ret": map[string]any{"name": name, "changes": map[string]any{},
+			"result": true, "comment": ""}, "source": nil, "source_sum": map[string]any{}, "user": j.Value("user"), "group": j.Value("group"), "mode": mode,
+			"attrs": nil, "saltenv": j.Saltenv(), "backup": j.Value("backup"), "makedirs": j.Value("makedirs"), "template": nil,
+			"show_changes": j.Value("show_changes"), "encoding": j.Value("encoding"), "encoding_errors": j.Value("encoding_errors"), "contents": text})
+		return resultOf(v), err
+	}
+	if check := j.Value("check_cmd"); pytext.Truth(check) {
+		tmp, err := j.emptyFile(j.Str("tmp_dir"), j.Str("tmp_ext"))
+		if err != nil {
+			return nil, err
+		}
+		defer os.Remove(j.Path(tmp))
+		if j.isFile(name) {
+			if _, err := j.exec("file.copy", name, tmp); err != nil {
+				return fail(ret, "Unable to copy file "+name+" to "+tmp+": "+states.ErrorText(err))
+			}
+		}
+		tried, err := put(tmp)
+		if err != nil {
+			return fail(ret, "Unable to check_cmd file: "+states.ErrorText(err))
+		}
+		if tried.Changed() {
+			wrong, err := j.runCheck(check, tmp)
+			if err != nil {
+				return fail(ret, "Unable to check_cmd file: "+states.ErrorText(err))
+			}
+			if wrong != "" {
+				ret.SkipWatch = true
+				return fail(ret, wrong)
+			}
+		}
+	}
+	out, err := put(name)
+	if err == nil {
+		out.Warnings = ret.Warnings
+	}
+	return out, err
+}
