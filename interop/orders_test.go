@@ -20,11 +20,11 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// embedded is our master in this process, over ZeroMQ on loopback.
+// embedded is our master in this process, over ZeroMQ on loopback. It accepts everybody, unless it announces minions (Advertise).
 func embedded(t testing.TB, o master.Options) *master.Master {
 	t.Helper()
 	dir := t.TempDir()
-	o.PKIDir, o.CacheDir, o.AutoAccept = dir+"/pki", dir+"/cache", true
+	o.PKIDir, o.CacheDir, o.AutoAccept = dir+"/pki", dir+"/cache", len(o.Advertise) == 0
 	o.Interface, o.PublishPort, o.RetPort = "127.0.0.1", master.AnyPort, master.AnyPort
 	m, err := master.New(o)
 	if err != nil {
@@ -189,5 +189,29 @@ func TestOrderIsCancelledOnOurMinion(t *testing.T) {
 	// On a machine so slow that the deadline passes before it begins, it never runs.
 	if got := ended(t, m, "one", "late"); got[0] != "timed out" && got[0] != "undeliverable" {
 		t.Fatal(got)
+	}
+}
+
+// TestOurMinionJoins: with the configuration that it is announced with a minion joins, and runs what waits.
+func TestOurMinionJoins(t *testing.T) {
+	m := embedded(t, master.Options{Advertise: []string{"127.0.0.1"}})
+	b, err := m.EnsureMinion(soon(t), master.MinionSpec{ID: "one", Grains: map[string]any{"role": "db"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l ledger
+	o := addLine("first", "first")
+	o.Tgt, o.TgtType = "role:db", "grain"
+	if _, err := m.Cast(soon(t), o); err != nil {
+		t.Fatal(err)
+	}
+	conf := b.Conf()
+	conf["master_port"], conf["publish_port"] = int64(b.RetPort), int64(b.PublishPort)
+	agent(t, m, filepath.Join(t.TempDir(), "minion"), conf, l.module())
+	if got := ended(t, m, "one", "first"); got[0] != "returned" {
+		t.Fatal(got)
+	}
+	if list, err := m.Announced(soon(t), ""); err != nil || len(list) != 1 || !list[0].Joined {
+		t.Error(list, err)
 	}
 }
