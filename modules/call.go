@@ -213,10 +213,11 @@ func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 		return err
 	}
 	c.values, c.Extra, c.Keywords = values, extra, extraKw
-	c.given = make(map[string]bool, len(values))
+	c.given = make(map[string]bool, len(args)+len(kwargs))
 	for i, p := range d.Params {
-		_, named := kwargs[p.Name]
-		c.given[p.Name] = named || (i < len(args) && !p.KeywordOnly)
+		if _, named := kwargs[p.Name]; named || (i < len(args) && !p.KeywordOnly) {
+			c.given[p.Name] = true
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ package file
 // file.makedirs differs: a mode that is none is refused before a directory is made.
 // file.manage_file differs: content that does not fit the encoding is refused before anything is made.
 // file.manage_file differs: content given by the caller never lies in a temporary directory.
+// file.manage_file differs: a file of the master whose content is in place is not fetched into the cache.
 // file.manage_file differs: with ignore_ordering and its like, new files are changes that other states see.
 // file.manage_file differs: new_file_diff shows nothing where show_changes is off.
 // file.psed differs: a copy is only made once the replacement is known to work.

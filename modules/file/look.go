@@ -41,11 +41,6 @@ func (h *host) stats(path string, hashType any, follow bool) (map[string]any, er
 		}
 		s["sum"] = sum
 	}
-	if follow {
-		s["target"] = h.real(path)
-	} else {
-		s["target"] = h.abs(path)
-	}
 	return s, nil
 }
 
@@ -72,9 +67,13 @@ func stats(h *host) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.stats(path, h.Value("hash_type"), h.Bool("follow_symlinks"))
+	follow := h.Bool("follow_symlinks")
+	s, err := h.stats(path, h.Value("hash_type"), follow)
 	if err != nil {
 		return nil, modules.OSError(err)
+	}
+	if s["target"] = h.abs(path); follow {
+		s["target"] = h.real(path)
 	}
 	return s, nil
 }

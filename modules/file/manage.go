@@ -36,6 +36,8 @@ type manage struct {
 	tolerance
 	// counted tells whether the changes are not only those that are to be ignored.
 	counted bool
+	// there tells that the content of the source is in place.
+	there bool
 	// verify tells that a source that is not the master's must have its hash.
 	verify bool
 }
@@ -129,7 +131,9 @@ func (m *manage) prepare() error {
 	if !pytext.Truth(m.source) {
 		return nil
 	}
-	if m.sfn == "" {
+	if m.sfn == "" && m.inPlace() {
+		m.there = true
+	} else if m.sfn == "" {
 		if err := m.fetch(); err != nil {
 			return err
 		}
@@ -150,6 +154,17 @@ func (m *manage) prepare() error {
 		}
 	}
 	return nil
+}
+
+// inPlace tells whether the file has the content that the master says its own has; that need not be fetched then.
+func (m *manage) inPlace() bool {
+	want, ok := m.sum["hsum"].(string)
+	kind, known := m.sum["hash_type"]
+	if !ok || !known || parseURL(str(m.source)).scheme != "salt" || m.isLink(m.name) || !m.isFile(m.name) {
+		return false
+	}
+	have, err := m.hash(m.name, kind)
+	return err == nil && have == want
 }
 
 // keepMode takes the mode from the source.
@@ -237,7 +252,7 @@ func (m *manage) existing() error {
 	if link && follow {
 		real = m.real(m.name)
 	}
-	if pytext.Truth(m.source) {
+	if pytext.Truth(m.source) && !m.there {
 		if err := m.replaceOld(real, link && !follow); err != nil {
 			return err
 		}

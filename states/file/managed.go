@@ -371,7 +371,9 @@ func (m *management) first() error {
 func (j *job) picked(names ...string) map[string]any {
 	kw := make(map[string]any, len(names)+5)
 	for _, name := range names {
-		kw[name] = j.Value(name)
+		if v := j.Value(name); v != nil {
+			kw[name] = v
+		}
 	}
 	return kw
 }
@@ -379,7 +381,9 @@ func (j *job) picked(names ...string) map[string]any {
 // se are the keyword arguments for SELinux.
 func (m *management) se(kw map[string]any) map[string]any {
 	for _, name := range [...]string{"seuser", "serole", "setype", "serange"} {
-		kw[name] = m.selinux[name]
+		if v := m.selinux[name]; v != nil {
+			kw[name] = v
+		}
 	}
 	return kw
 }
