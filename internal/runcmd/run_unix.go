@@ -295,13 +295,21 @@ type tree struct{}
 func (*tree) opened(*os.Process) {}
 func (*tree) closed()            {}
 
-// signalTree sends a signal to the program, its session and its descendants.
+// signalTree signals the program and everything it started. The program gets it with its group, before those that left the group:
+// a shell whose child dies first may end well before its own signal comes.
 func (p *process) signalTree(sig int) {
-	pid := p.cmd.Process.Pid
-	for _, d := range descendants(pid, nil) {
-		_ = syscall.Kill(d, syscall.Signal(sig))
+	if syscall.Signal(sig) == syscall.SIGKILL {
+		p.killTree()
+		return
 	}
+	pid := p.cmd.Process.Pid
+	all := descendants(pid, nil)
 	_ = syscall.Kill(-pid, syscall.Signal(sig))
+	for _, d := range all {
+		if group, err := syscall.Getpgid(d); err == nil && group != pid {
+			_ = syscall.Kill(d, syscall.Signal(sig))
+		}
+	}
 }
 
 // killTree kills the program and everything it started. All are stopped first, so that nothing is born meanwhile.

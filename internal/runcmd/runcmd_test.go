@@ -176,7 +176,7 @@ func alive(pid int) bool {
 
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("process %d lives on", pid)
 		}
@@ -194,7 +194,7 @@ func readPids(t *testing.T, dir string, names ...string) []int {
 	var pids []int
 	for _, n := range names {
 		var text []byte
-		for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			text, _ = os.ReadFile(filepath.Join(dir, n))
 			if bytes.HasSuffix(text, []byte("\n")) {
 				break
@@ -220,10 +220,10 @@ func TestTimeoutKillsTheTree(t *testing.T) {
 	needLinux(t)
 	dir := t.TempDir()
 	c := sh(family)
-	c.Dir, c.Timeout = dir, 500*time.Millisecond
+	c.Dir, c.Timeout = dir, 2*time.Second
 	begin := time.Now()
 	got := run(t, c)
-	if took := time.Since(begin); took > 2500*time.Millisecond {
+	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if !got.TimedOut || got.ExitCode != -9 || string(got.Stdout) != "started\n" {
@@ -252,7 +252,7 @@ func TestContextKillsTheTree(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(3 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("Run did not return")
 	}
 	for _, pid := range pids {
@@ -305,7 +305,7 @@ func TestDetachedGrandchildDoesNotHoldUpTheReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if !strings.HasPrefix(string(res.Stdout), "done\n") && !strings.HasPrefix(string(res.Stdout), "tick\n") {
@@ -403,7 +403,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(2 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d goroutines, before %d", runtime.NumGoroutine(), before)
 		}
