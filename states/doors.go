@@ -28,6 +28,7 @@ func (r *Run) Single(ctx context.Context, low *Low) (map[string]any, error) {
 		for k, v := range p.rec {
 			rec[k] = v
 		}
+		plainSubs(rec)
 	}
 	return rec, err
 }

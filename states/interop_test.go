@@ -58,7 +58,7 @@ import (
 //     ignore: {comment: why}      # parts of the states' answers not to compare (changes:x reaches down), with the reason
 //     differs: why                # the sides must differ, for this reason; then ours must have "want" if given, the last pass's result and comment
 //
-// In all texts, @DIR@ is the scratch directory, and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
+// In all texts, @DIR@ is the scratch directory (@DIR@/../x509 has the keys and certificates of the oracle of the execution modules), and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
 // (internal/privatehost), and each pass is a job of its own. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
@@ -101,6 +101,9 @@ func startStock(t *testing.T) *stock {
 	write(t, filepath.Join(s.scratch, "pillar", "data.sls"), "port: 80\nlist: [a, b]\nnested: {on: true, name: x}\ntext: hello\n")
 	script, err1 := filepath.Abs("testdata/stock/stock.py")
 	oracle, err2 := filepath.Abs("../modules/testdata/stock")
+	if err := os.CopyFS(filepath.Join(s.scratch, "x509"), os.DirFS("../modules/testdata/stock/root/x509")); err != nil {
+		t.Fatal(err)
+	}
 	logFile, err3 := os.Create(filepath.Join(s.scratch, "oracle.log"))
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", script, s.scratch, oracle)
 	cmd.Dir, cmd.Stderr = "/", logFile

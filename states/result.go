@@ -97,6 +97,21 @@ func (r *Result) Map() map[string]any {
 	return m
 }
 
+// plainSubs makes plain values of the states that ran inside of the one that a record is of.
+func plainSubs(rec record) {
+	subs, ok := rec["sub_state_run"].([]SubState)
+	if !ok {
+		return
+	}
+	list := make([]any, len(subs))
+	for i, sub := range subs {
+		m := sub.Result.Map()
+		m["low"], m["__id__"], m["__sls__"], m["__run_num__"] = sub.Low.Plain(), sub.Low.Value("__id__"), nil, int64(0)
+		list[i] = m
+	}
+	rec["sub_state_run"] = list
+}
+
 func texts(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {

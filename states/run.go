@@ -191,7 +191,9 @@ func identify(low *Low, rec record) record {
 // Call runs a chunk (State.call). The error is one that ends the whole run.
 func (r *Run) Call(ctx context.Context, low *Low) (record, error) {
 	rec, err := r.call(ctx, low, 1)
-	return unify(rec), err
+	rec = unify(rec)
+	plainSubs(rec)
+	return rec, err
 }
 
 func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error) {

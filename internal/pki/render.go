@@ -352,3 +352,37 @@ func renderQualifier(v asn1.RawValue) map[string]any {
 	}
 	return m
 }
+
+// ExtensionName is what Python's package cryptography calls an extension.
+func ExtensionName(id string) string {
+	switch id {
+	case "2.5.29.9":
+		return "subjectDirectoryAttributes"
+	case "2.5.29.16":
+		return "privateKeyUsagePeriod"
+	case "2.5.29.21":
+		return "cRLReason"
+	case "2.5.29.31":
+		return "cRLDistributionPoints"
+	case "2.5.29.33":
+		return "policyMappings"
+	case "1.3.6.1.5.5.7.1.11":
+		return "subjectInfoAccess"
+	case "1.3.6.1.5.5.7.1.24":
+		return "TLSFeature"
+	case "1.3.6.1.5.5.7.48.1.2":
+		return "OCSPNonce"
+	case "1.3.6.1.5.5.7.48.1.5":
+		return "OCSPNoCheck"
+	case "1.3.6.1.4.1.11129.2.4.2", "1.3.6.1.4.1.11129.2.4.5":
+		return "signedCertificateTimestampList"
+	case "1.3.6.1.4.1.11129.2.4.3":
+		return "ctPoison"
+	}
+	for _, k := range kinds() {
+		if k.id == id {
+			return k.name
+		}
+	}
+	return "Unknown OID"
+}

@@ -36,10 +36,10 @@ func date(v any, param string) (time.Time, error) {
 func subject(args map[string]any) ([]byte, error) {
 	if v := args["subject"]; pytext.Truth(v) {
 		name, err := pki.Name(v)
-		return name, wrap(err)
+		return name, Wrap(err)
 	}
 	name, err := pki.Name(args)
-	return name, wrap(err)
+	return name, Wrap(err)
 }
 
 func days(v any) (time.Duration, error) {
@@ -83,79 +83,19 @@ func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) 
 
 // local makes a certificate of the arguments.
 func local(c *modules.Call, args map[string]any) ([]byte, error) {
-	key, err := privateKey(c, args["signing_private_key"], args["signing_private_key_passphrase"])
+	d, err := DraftCertificate(c, args, false)
 	if err != nil {
 		return nil, err
-	}
-	cert := pki.Certificate{}
-	if cert.Serial, err = pki.Serial(args["serial_number"]); err != nil {
-		return nil, wrap(err)
-	}
-	var csr *x509.CertificateRequest
-	if pytext.Truth(args["csr"]) {
-		if csr, err = request(c, args["csr"]); err != nil {
-			return nil, err
-		}
-	}
-	ca := pki.Issuer{}
-	if pytext.Truth(args["signing_cert"]) {
-		if ca.Cert, err = certificate(c, args["signing_cert"]); err != nil {
-			return nil, err
-		}
-	}
-	if cert.PublicKey, err = subjectKey(c, args, csr, key, ca.Cert); err != nil {
-		return nil, err
-	}
-	if ca.Cert == nil {
-		ca.Public = key.Public()
-	} else if !pki.SamePublic(ca.Cert.PublicKey, key.Public()) {
-		return nil, modules.Usagef("Signing private key does not match the certificate's public key")
-	}
-	ca.Subject = cert.PublicKey
-	if cert.Subject, err = subject(args); err != nil {
-		return nil, err
-	}
-	cert.Issuer = cert.Subject
-	if ca.Cert != nil {
-		cert.Issuer = ca.Cert.RawSubject
-	}
-	if cert.NotBefore, cert.NotAfter, err = span(c, args); err != nil {
-		return nil, err
-	}
-	if cert.Extensions, err = pki.Build(args, "c", ca); err != nil {
-		return nil, wrap(err)
-	}
-	if csr != nil {
-		cert.Extensions = append(cert.Extensions, pki.FromRequest(csr, args)...)
 	}
 	digest := args["digest"]
 	if digest == nil {
 		digest = "sha256"
 	}
-	b, err := cert.Sign(key, pytext.Str(digest))
+	b, err := d.Sign(d.Key, pytext.Str(digest))
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	return b, copyTo(c, args, b)
-}
-
-// subjectKey is the public key that the certificate is about.
-func subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest, key crypto.Signer, ca *x509.Certificate) (any, error) {
-	switch {
-	case ca == nil:
-		return key.Public(), nil
-	case pytext.Truth(args["private_key"]):
-		own, err := privateKey(c, args["private_key"], args["private_key_passphrase"])
-		if err != nil {
-			return nil, err
-		}
-		return own.Public(), nil
-	case pytext.Truth(args["public_key"]):
-		return publicKey(c, args["public_key"])
-	case csr != nil:
-		return csr.PublicKey, nil
-	}
-	return nil, modules.Usagef("This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign")
 }
 
 // copyTo puts a copy of a certificate into the directory of a CA.
@@ -165,7 +105,7 @@ func copyTo(c *modules.Call, args map[string]any, b []byte) error {
 	}
 	cert, err := pki.Cert(b)
 	if err != nil {
-		return wrap(err)
+		return Wrap(err)
 	}
 	name := fmt.Sprintf("%x.crt", cert.SerialNumber)
 	if cn, ok := pki.NameMap(cert.RawSubject)["CN"].(string); ok && pytext.Truth(args["prepend_cn"]) {
@@ -224,7 +164,7 @@ func createCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	} else {
 		var policy map[string]any
 		if policy, err = ownPolicy(ctx, c, c.Value("signing_policy")); err == nil {
-			b, err = local(c, merge(policy, args))
+			b, err = local(c, Merge(policy, args))
 		}
 	}
 	if err != nil {
@@ -251,21 +191,13 @@ func createCsr(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := privateKey(c, c.Value("private_key"), c.Value("private_key_passphrase"))
+	key, who, list, err := DraftRequest(c, args)
 	if err != nil {
 		return nil, err
-	}
-	who, err := subject(args)
-	if err != nil {
-		return nil, err
-	}
-	list, err := pki.Build(args, "r", pki.Issuer{Subject: key.Public()})
-	if err != nil {
-		return nil, wrap(err)
 	}
 	b, err := pki.Request(key, name, who, list)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	return deliver(c, how, "CERTIFICATE REQUEST", "CSR", b)
 }
@@ -280,10 +212,6 @@ func createCrl(_ context.Context, c *modules.Call) (any, error) {
 	if unknown != nil {
 		return nil, modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(unknown))
 	}
-	valid := c.Value("days_valid")
-	if valid == nil {
-		valid = int64(100)
-	}
 	how, err := encoding(c, "der", "pem")
 	if err != nil {
 		return nil, err
@@ -292,36 +220,17 @@ func createCrl(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, err := certificate(c, c.Value("signing_cert"))
-	if err != nil {
-		return nil, err
-	}
-	key, err := privateKey(c, c.Value("signing_private_key"), c.Value("signing_private_key_passphrase"))
-	if err != nil {
-		return nil, err
-	}
-	if !pki.SamePublic(cert.PublicKey, key.Public()) {
-		return nil, modules.Usagef("Signing private key does not match the certificate's public key")
-	}
-	d, err := days(valid)
-	if err != nil {
-		return nil, err
-	}
-	revoked, err := revocations(c)
-	if err != nil {
-		return nil, err
-	}
 	args, err := c.Map("extensions")
 	if err != nil {
 		return nil, err
 	}
-	list, err := pki.Build(args, "l", pki.Issuer{Cert: cert})
+	d, err := DraftRevocationList(c, args)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
-	b, err := pki.RevocationList(key, digest, cert.RawSubject, c.Now(), c.Now().Add(d), revoked, list)
+	b, err := pki.RevocationList(d.Key, digest, d.Cert.RawSubject, c.Now(), d.Until, d.Revoked, d.Extensions)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	return deliver(c, how, "X509 CRL", "CRL", b)
 }
@@ -383,7 +292,7 @@ func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, er
 		return r, false, err
 	}
 	if v, ok := m["certificate"]; ok {
-		cert, err := certificate(c, v)
+		cert, err := Certificate(c, v)
 		if err != nil {
 			return r, false, err
 		}
@@ -393,7 +302,7 @@ func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, er
 		return r, false, modules.Usagef("Need serial_number or certificate")
 	}
 	if r.Serial, err = pki.Serial(serial); err != nil {
-		return r, false, wrap(err)
+		return r, false, Wrap(err)
 	}
 	if !ends.IsZero() && !c.Bool("include_expired") && c.Now().After(ends) {
 		return r, false, nil
@@ -406,7 +315,7 @@ func revocation(c *modules.Call, m map[string]any) (r pki.Revoked, list bool, er
 	}
 	ext, _ := m["extensions"].(map[string]any)
 	r.Extensions, err = pki.Build(ext, "e", pki.Issuer{})
-	return r, true, wrap(err)
+	return r, true, Wrap(err)
 }
 
 // ownPolicy is a signing policy of this minion, from its pillar or its configuration.
@@ -440,8 +349,8 @@ func ownPolicy(ctx context.Context, c *modules.Call, name any) (map[string]any, 
 	return map[string]any{}, nil
 }
 
-// merge puts a signing policy over the arguments of a request.
-func merge(policy, args map[string]any) map[string]any {
+// Merge puts a signing policy over the arguments of a request.
+func Merge(policy, args map[string]any) map[string]any {
 	if len(policy) == 0 {
 		return args
 	}
@@ -490,7 +399,7 @@ func getSigningPolicy(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, modules.Errorf("Received invalid return value from ca_server. See minion log for details")
 		}
 		if signing, have := policy["signing_cert"]; have {
-			cert, err := certificate(c, signing)
+			cert, err := Certificate(c, signing)
 			if err != nil {
 				return nil, err
 			}
@@ -538,7 +447,7 @@ func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, 
 	switch {
 	case pytext.Truth(args["private_key"]):
 		var key crypto.Signer
-		if key, err = privateKey(c, args["private_key"], args["private_key_passphrase"]); err == nil {
+		if key, err = PrivateKey(c, args["private_key"], args["private_key_passphrase"]); err == nil {
 			pub = key.Public()
 		}
 	case pytext.Truth(args["public_key"]):
@@ -568,7 +477,7 @@ func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	cert, err := certificate(c, v)
+	cert, err := Certificate(c, v)
 	if err != nil {
 		return nil, modules.Errorf("ca_server did not return a certificate: %s", pytext.Str(v))
 	}
@@ -603,7 +512,7 @@ func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
 		delete(policy, "signing_private_key")
 		delete(policy, "signing_private_key_passphrase")
 		if v, ok := policy["signing_cert"]; ok {
-			cert, err := certificate(c, v)
+			cert, err := Certificate(c, v)
 			if err != nil {
 				return refuse(err.Error())
 			}
@@ -615,7 +524,7 @@ func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return refuse(broken)
 	}
-	args = merge(policy, args)
+	args = Merge(policy, args)
 	delete(args, "ca_server")
 	b, err := local(c, args)
 	if err != nil {

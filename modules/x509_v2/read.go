@@ -25,7 +25,7 @@ func show(t time.Time) string { return t.UTC().Format(time.DateTime) }
 func describe(c *modules.Call, cert *x509.Certificate) (map[string]any, error) {
 	pub, err := pki.PublicPEM(cert.PublicKey)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	one, two := sha1.Sum(cert.Raw), sha256.Sum256(cert.Raw)
 	prints := map[string]any{"sha1": pki.Hex(one[:]), "sha256": pki.Hex(two[:])}
@@ -43,7 +43,7 @@ func describe(c *modules.Call, cert *x509.Certificate) (map[string]any, error) {
 }
 
 func readCertificate(_ context.Context, c *modules.Call) (any, error) {
-	cert, err := certificate(c, c.Value("certificate"))
+	cert, err := Certificate(c, c.Value("certificate"))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func files(c *modules.Call, pattern string) []string {
 func readCertificates(_ context.Context, c *modules.Call) (any, error) {
 	out := map[string]any{}
 	for _, path := range files(c, c.Str("glob_path")) {
-		cert, err := certificate(c, path)
+		cert, err := Certificate(c, path)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func readCsr(_ context.Context, c *modules.Call) (any, error) {
 	}
 	id, err := pki.KeyID(csr.PublicKey)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	return map[string]any{
 		"key_size": size(csr.PublicKey), "key_type": pki.KeyType(csr.PublicKey), "subject": pki.NameMap(csr.RawSubject), "subject_hash": pki.NameHash(csr.RawSubject),
@@ -164,7 +164,7 @@ func oneLine(text string) string {
 
 // pemSource is the text of a file or of an argument.
 func pemSource(c *modules.Call, v any) (string, error) {
-	b, err := source(c, v)
+	b, err := Source(c, v)
 	if err != nil || utf8.Valid(b) {
 		return string(b), err
 	}

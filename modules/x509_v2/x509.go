@@ -26,8 +26,8 @@ import (
 // x509.encode_certificate, x509.encode_private_key differ: there are no PKCS#7 and PKCS#12.
 // x509.get_public_key differs: keys of the kind ed448 are not read.
 
-// wrap gives an error of package pki the type that it has for callers.
-func wrap(err error) error {
+// Wrap gives an error of package pki the type that it has for callers.
+func Wrap(err error) error {
 	var e *pki.Error
 	if !errors.As(err, &e) {
 		return err
@@ -54,12 +54,12 @@ func isFile(c *modules.Call, v any) (path string, ok bool) {
 	return s, err == nil && info.Mode().IsRegular()
 }
 
-// source is what a file, a text or bytes hold.
-func source(c *modules.Call, v any) ([]byte, error) {
+// Source is what a file, a text or bytes hold.
+func Source(c *modules.Call, v any) ([]byte, error) {
 	path, ok := isFile(c, v)
 	if !ok {
 		b, err := pki.Bytes(v)
-		return b, wrap(err)
+		return b, Wrap(err)
 	}
 	info, err := os.Stat(c.Path(path))
 	if err != nil {
@@ -82,49 +82,51 @@ func secret(v any) []byte {
 	return []byte(pytext.Str(v))
 }
 
-func privateKey(c *modules.Call, v, passphrase any) (crypto.Signer, error) {
-	b, err := source(c, v)
+// PrivateKey is the private key that a file, a text or bytes hold.
+func PrivateKey(c *modules.Call, v, passphrase any) (crypto.Signer, error) {
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, err
 	}
 	key, err := pki.PrivateKey(b, secret(passphrase))
-	return key, wrap(err)
+	return key, Wrap(err)
 }
 
 func publicKey(c *modules.Call, v any) (any, error) {
-	b, err := source(c, v)
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, err
 	}
 	key, err := pki.PublicKey(b)
-	return key, wrap(err)
+	return key, Wrap(err)
 }
 
-func certificate(c *modules.Call, v any) (*x509.Certificate, error) {
-	b, err := source(c, v)
+// Certificate is the certificate that a file, a text or bytes hold, the first of several.
+func Certificate(c *modules.Call, v any) (*x509.Certificate, error) {
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, err
 	}
 	cert, err := pki.Cert(b)
-	return cert, wrap(err)
+	return cert, Wrap(err)
 }
 
 func request(c *modules.Call, v any) (*x509.CertificateRequest, error) {
-	b, err := source(c, v)
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, err
 	}
 	csr, err := pki.CSR(b)
-	return csr, wrap(err)
+	return csr, Wrap(err)
 }
 
 func revocationList(c *modules.Call, v any) (*x509.RevocationList, error) {
-	b, err := source(c, v)
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, err
 	}
 	crl, err := pki.CRL(b)
-	return crl, wrap(err)
+	return crl, Wrap(err)
 }
 
 // anyPublic is the public key of a public key, a certificate, a private key or a request.
@@ -132,10 +134,10 @@ func anyPublic(c *modules.Call, v, passphrase any) (any, error) {
 	if key, err := publicKey(c, v); err == nil {
 		return key, nil
 	}
-	if cert, err := certificate(c, v); err == nil {
+	if cert, err := Certificate(c, v); err == nil {
 		return cert.PublicKey, nil
 	}
-	b, err := source(c, v)
+	b, err := Source(c, v)
 	if err != nil {
 		return nil, modules.Errorf("Could not load key as certificate, public key, private key or CSR")
 	}
@@ -159,11 +161,11 @@ func getPublicKey(_ context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	text, err := pki.PublicPEM(key)
-	return text, wrap(err)
+	return text, Wrap(err)
 }
 
 func getPrivateKeySize(_ context.Context, c *modules.Call) (any, error) {
-	key, err := privateKey(c, c.Value("private_key"), c.Value("passphrase"))
+	key, err := PrivateKey(c, c.Value("private_key"), c.Value("passphrase"))
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +260,7 @@ func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
 	}
 	key, err := pki.NewKey(c.Str("algo"), int(min(max(n, 0), 1<<20)))
 	if err != nil {
-		return nil, wrap(err)
+		return nil, Wrap(err)
 	}
 	b, kind, err := encodeKey(how, key, c.Value("passphrase"))
 	if err != nil {
@@ -272,7 +274,7 @@ func encodeKey(how string, key crypto.Signer, passphrase any) ([]byte, string, e
 		return nil, "", modules.Errorf("The encoding pkcs12 is not supported here")
 	}
 	b, kind, err := pki.EncodeKey(key, secret(passphrase))
-	return b, kind, wrap(err)
+	return b, kind, Wrap(err)
 }
 
 func encodePrivateKey(_ context.Context, c *modules.Call) (any, error) {
@@ -280,7 +282,7 @@ func encodePrivateKey(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := privateKey(c, c.Value("private_key"), c.Value("private_key_passphrase"))
+	key, err := PrivateKey(c, c.Value("private_key"), c.Value("private_key_passphrase"))
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +325,7 @@ func further(c *modules.Call) ([][]byte, error) {
 	}
 	var out [][]byte
 	for _, x := range list {
-		cert, err := certificate(c, x)
+		cert, err := Certificate(c, x)
 		if err != nil {
 			return nil, err
 		}
@@ -350,7 +352,7 @@ func encodeCertificate(_ context.Context, c *modules.Call) (any, error) {
 	case how == "pkcs12" && !c.Bool("private_key"):
 		return nil, modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
 	}
-	cert, err := certificate(c, c.Value("certificate"))
+	cert, err := Certificate(c, c.Value("certificate"))
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +379,7 @@ func ends(c *modules.Call, cert *x509.Certificate, days any) (bool, error) {
 }
 
 func expires(_ context.Context, c *modules.Call) (any, error) {
-	cert, err := certificate(c, c.Value("certificate"))
+	cert, err := Certificate(c, c.Value("certificate"))
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +392,7 @@ func about(c *modules.Call, v any) (*x509.Certificate, map[string]any, error) {
 	if path, ok := isFile(c, v); ok {
 		ret["path"] = path
 	}
-	cert, err := certificate(c, v)
+	cert, err := Certificate(c, v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -420,7 +422,7 @@ func willExpire(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func verifyPrivateKey(_ context.Context, c *modules.Call) (any, error) {
-	key, err := privateKey(c, c.Value("private_key"), c.Value("passphrase"))
+	key, err := PrivateKey(c, c.Value("private_key"), c.Value("passphrase"))
 	if err != nil {
 		return nil, err
 	}
@@ -432,7 +434,7 @@ func verifyPrivateKey(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func verifySignature(_ context.Context, c *modules.Call) (any, error) {
-	cert, err := certificate(c, c.Value("certificate"))
+	cert, err := Certificate(c, c.Value("certificate"))
 	if err != nil {
 		return nil, err
 	}
@@ -444,8 +446,7 @@ func verifySignature(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer := &x509.Certificate{PublicKey: pub, PublicKeyAlgorithm: algorithm(pub)}
-	return signer.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature) == nil, nil
+	return SignedBy(pub, cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature), nil
 }
 
 func verifyCrl(_ context.Context, c *modules.Call) (any, error) {
@@ -457,8 +458,7 @@ func verifyCrl(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer := &x509.Certificate{PublicKey: pub, PublicKeyAlgorithm: algorithm(pub)}
-	return signer.CheckSignature(crl.SignatureAlgorithm, crl.RawTBSRevocationList, crl.Signature) == nil, nil
+	return SignedBy(pub, crl.SignatureAlgorithm, crl.RawTBSRevocationList, crl.Signature), nil
 }
 
 func algorithm(pub any) x509.PublicKeyAlgorithm {
