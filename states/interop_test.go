@@ -470,13 +470,21 @@ func TestStockStates(t *testing.T) {
 	load := func(pattern, dir string) (chosen []stateCase) {
 		for _, c := range loadStateCases(t, pattern, dir) {
 			covered[c.state] = true
-			for _, word := range strings.FieldsFunc(c.sls, func(r rune) bool { return r == ' ' || r == '\n' || r == ':' }) {
+			for _, word := range strings.FieldsFunc(c.sls, func(r rune) bool { return strings.ContainsRune(" \n:{}[],'\"", r) }) {
 				covered[word] = true
 			}
 			if match.MatchString(c.name) {
 				chosen = append(chosen, c)
 			}
 		}
+		// Putting other modules behind a name leaves traces in the long-lived stock process: those cases come last.
+		foreign := func(c stateCase) int {
+			if c.providers != nil || c.grains != nil {
+				return 1
+			}
+			return 0
+		}
+		slices.SortStableFunc(chosen, func(a, b stateCase) int { return foreign(a) - foreign(b) })
 		return chosen
 	}
 	const plain, host = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml"
@@ -501,6 +509,9 @@ func TestStockStates(t *testing.T) {
 		return
 	}
 	for _, m := range states.Default().Modules(&modules.Env{Grains: func() map[string]any { return s.grains }}) {
+		if m.Called() == "salt" {
+			continue // orchestration is compared on a master, in package interop
+		}
 		for _, d := range m.Funcs {
 			if full := m.Called() + "." + d.Name; !covered[full] && !strings.HasPrefix(d.Name, "mod_") {
 				t.Errorf("%s has no case", full)
