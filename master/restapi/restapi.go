@@ -27,6 +27,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/metrics"
 	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // Options of a Server. Master and Auth are needed.
@@ -64,7 +65,7 @@ type Server struct {
 	o       Options
 	mux     *http.ServeMux
 	logins  *ratelimit.Limiter
-	history *history
+	log     *events.Log
 	streams chan struct{}
 	async   *background
 	started time.Time
@@ -94,7 +95,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), streams: make(chan struct{}, o.Streams),
-		history: newHistory(o.Master.Events(), o.History), async: newBackground(), started: time.Now()}
+		log: events.NewLog(o.Master.Events(), events.LogLimits{Events: o.History}), async: newBackground(), started: time.Now()}
 	s.routes()
 	return s, nil
 }
@@ -108,7 +109,7 @@ func setDefault[T comparable](v *T, other T) {
 
 // Close ends event streams and runs in the background, and waits for them.
 func (s *Server) Close() {
-	s.history.close()
+	s.log.Close()
 	s.async.close()
 }
 

@@ -450,7 +450,7 @@ func TestEvents(t *testing.T) {
 	if tag := next(t, late, "tag: "); tag != "salt/netapi/hook/n/5" {
 		t.Error(tag)
 	}
-	next(t, s.stream(ctx, "other-5"), ": events before this one may be lost")
+	next(t, s.stream(ctx, "other-5"), ": events before this one are lost")
 	if code, _, _ := s.do("GET", "/events?token="+s.token, "", ""); code != 400 {
 		t.Errorf("a token in the query gave %d", code)
 	}

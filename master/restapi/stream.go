@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -17,133 +15,39 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// kept is an event with its number.
-type kept struct {
-	n     int64
-	event events.Event
-}
+// idle is after how long without an event a client gets a sign of life, and its token is looked at.
+const idle = 15 * time.Second
 
-// history keeps the last events, so that a client whose connection broke gets what it missed.
-type history struct {
-	sub    *events.Subscription
-	epoch  string // of this server; numbers of another mean nothing
-	cancel context.CancelFunc
-	done   chan struct{}
-
-	mu   sync.Mutex // guards the fields below
-	ring []kept
-	next int64
-	more chan struct{} // closed and replaced with every event
-}
-
-func newHistory(bus *events.Bus, size int) *history {
-	ctx, cancel := context.WithCancel(context.Background())
-	h := &history{sub: bus.Subscribe(events.SubscribeOptions{Buffer: size}), epoch: strconv.FormatInt(time.Now().UnixNano(), 36), cancel: cancel,
-		done: make(chan struct{}), ring: make([]kept, 0, size), next: 1, more: make(chan struct{})}
-	go func() {
-		defer close(h.done)
-		for {
-			e, err := h.sub.Next(ctx)
-			if err != nil {
-				h.finish()
-				return
-			}
-			h.add(e, size)
-		}
-	}()
-	return h
-}
-
-func (h *history) close() {
-	h.cancel()
-	h.sub.Close()
-	<-h.done
-}
-
-// finish wakes those who wait, for the last time.
-func (h *history) finish() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	close(h.more)
-	h.more = nil
-}
-
-func (h *history) add(e events.Event, size int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.ring) == size {
-		h.ring = append(h.ring[:0], h.ring[1:]...)
-	}
-	h.ring = append(h.ring, kept{h.next, e})
-	h.next++
-	close(h.more)
-	h.more = make(chan struct{})
-}
-
-// last is the number before the next event.
-func (h *history) last() int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.next - 1
-}
-
-// after gives the events after a number, whether some between are gone, and what to wait for when there are none; nil when
-// there will be none.
-func (h *history) after(n int64) (list []kept, gap bool, more <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.ring) > 0 {
-		first := h.ring[0].n
-		gap = n < first-1
-		if from := max(0, n-first+1); from < int64(len(h.ring)) {
-			list = append(list, h.ring[from:]...)
-		}
-	}
-	return list, gap, h.more
-}
-
-// cursor reads the id of the last event that a client saw; other servers' ids begin where this one does.
-func (h *history) cursor(id string) int64 {
-	epoch, number, _ := strings.Cut(id, "-")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || epoch != h.epoch || n < 0 {
-		return -1
-	}
-	return n
-}
-
-// follow calls each with every event after n until ctx ends, the token dies, or each fails. It calls idle from time to time.
-func (s *Server) follow(ctx context.Context, t eauth.Token, n int64, each func(k kept, gap bool) error, idle func() error) error {
-	tick := time.NewTicker(15 * time.Second)
-	defer tick.Stop()
+// follow calls each with every event behind a cursor until ctx ends, the token dies, or each fails. It calls quiet from time to time.
+func (s *Server) follow(ctx context.Context, t eauth.Token, cursor string, each func(e events.Logged) error, quiet func() error) error {
 	for {
-		list, gap, more := s.history.after(n)
-		for _, k := range list {
+		window, cancel := context.WithTimeout(ctx, idle)
+		var err error
+		for e := range s.log.Follow(window, cursor, nil) {
 			if !s.alive(t) {
-				return errNoToken
+				err = errNoToken
+			} else {
+				err = each(e)
 			}
-			if err := each(k, gap); err != nil {
-				return err
+			if err != nil {
+				break
 			}
-			n, gap = k.n, false
+			cursor = e.Cursor
 		}
-		if len(list) > 0 {
-			continue
-		}
-		if more == nil {
-			return events.ErrClosed
-		}
-		select {
-		case <-more:
-		case <-tick.C:
-			if !s.alive(t) {
-				return errNoToken
-			}
-			if err := idle(); err != nil {
-				return err
-			}
-		case <-ctx.Done():
+		over := window.Err() == nil
+		cancel()
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case over:
+			return events.ErrClosed
+		case !s.alive(t):
+			return errNoToken
+		}
+		if err := quiet(); err != nil {
+			return err
 		}
 	}
 }
@@ -189,14 +93,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	n := s.history.last()
-	lost := false
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		if c := s.history.cursor(id); c >= 0 {
-			n = c
-		} else {
-			lost = true
-		}
+	cursor := r.Header.Get("Last-Event-ID")
+	if cursor == "" {
+		cursor = s.log.Cursor()
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream;charset=utf-8")
@@ -213,25 +112,19 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return out.Flush()
 	}
 	_ = out.SetReadDeadline(time.Time{})
-	first := "retry: 400\n"
-	if lost {
-		first += ": events before this one may be lost\n"
-	}
-	if send("%s", first) != nil {
+	if send("retry: 400\n") != nil {
 		return
 	}
-	err = s.follow(r.Context(), t, n, func(k kept, gap bool) error {
-		text, err := eventText(k.event)
+	err = s.follow(r.Context(), t, cursor, func(e events.Logged) error {
+		if e.Missed > 0 {
+			return send(": events before this one are lost\n")
+		}
+		text, err := eventText(e.Event)
 		if err != nil {
-			s.o.Log.Error("cannot write event", "tag", k.event.Tag, "err", err)
+			s.o.Log.Error("cannot write event", "tag", e.Tag, "err", err)
 			return nil
 		}
-		if gap {
-			if err := send(": events before this one are lost\n"); err != nil {
-				return err
-			}
-		}
-		return send("id: %s-%d\ntag: %s\ndata: %s\n\n", s.history.epoch, k.n, oneLine(k.event.Tag), text)
+		return send("id: %s\ntag: %s\ndata: %s\n\n", e.Cursor, oneLine(e.Tag), text)
 	}, func() error { return send(": still here\n") })
 	s.o.Log.Debug("event stream ended", "peer", r.RemoteAddr, "err", err)
 }
@@ -272,15 +165,18 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	if _, _, err := c.Read(ready); err != nil {
 		return
 	}
-	n := s.history.last()
+	cursor := s.log.Cursor()
 	ctx := c.CloseRead(r.Context())
 	send := func(text string) error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, []byte(text))
 	}
-	err = s.follow(ctx, t, n, func(k kept, _ bool) error {
-		text, err := eventText(k.event)
+	err = s.follow(ctx, t, cursor, func(e events.Logged) error {
+		if e.Missed > 0 {
+			return nil // salt-api's clients know no sign for it
+		}
+		text, err := eventText(e.Event)
 		if err != nil {
 			return nil
 		}
