@@ -19,6 +19,12 @@ func (e *ExecError) Error() string { return e.Msg }
 // Errorf makes an [ExecError].
 func Errorf(format string, args ...any) error { return &ExecError{Msg: fmt.Sprintf(format, args...)} }
 
+// IsExecError tells whether an error is, or wraps, an [ExecError]: what "except CommandExecutionError" catches in Salt.
+func IsExecError(err error) bool {
+	var e *ExecError
+	return errors.As(err, &e)
+}
+
 // UsageError says that the arguments make no sense. Salt's SaltInvocationError; shown as "ERROR executing '<fun>': <text>".
 type UsageError struct{ Msg string }
 
@@ -37,6 +43,13 @@ func (e *TypeError) Error() string { return e.Msg }
 type MissingCommandError struct{ Command string }
 
 func (e *MissingCommandError) Error() string { return e.Command }
+
+// IsCommandError tells whether a program failed or is not there: what "except (CommandNotFoundError, CommandExecutionError)" catches
+// in Salt.
+func IsCommandError(err error) bool {
+	var e *MissingCommandError
+	return IsExecError(err) || errors.As(err, &e)
+}
 
 // PythonError is an error that stock Salt raises as some other Python exception and shows with a traceback.
 type PythonError struct{ Type, Msg string }

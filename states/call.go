@@ -30,6 +30,15 @@ func (c *Call) Name() string {
 	return c.Low.Name()
 }
 
+// OwnKeywords are the keyword arguments that the function did not declare, without what the state system puts among them: a map of the
+// caller's own, never nil.
+func (c *Call) OwnKeywords() map[string]any {
+	kw := map[string]any{}
+	maps.Copy(kw, c.Keywords)
+	delete(kw, "__reqs__")
+	return kw
+}
+
 // Test tells whether the function must only say what it would do.
 func (c *Call) Test() bool { return c.test }
 

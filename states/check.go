@@ -2,7 +2,6 @@ package states
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -82,8 +81,7 @@ func (r *Run) shell(opts map[string]any) {
 // retcode runs a command of a condition. ok is false when it could not run.
 func (r *Run) retcode(ctx context.Context, cmd string, opts map[string]any) (code any, ok bool, err error) {
 	code, err = r.callExec(ctx, "cmd.retcode", []any{cmd}, opts)
-	var failed *modules.ExecError
-	if errors.As(err, &failed) {
+	if modules.IsExecError(err) {
 		return nil, false, nil
 	}
 	return code, err == nil, err

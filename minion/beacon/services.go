@@ -2,7 +2,6 @@ package beacon
 
 import (
 	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -239,8 +238,7 @@ func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, e
 		entry, _ := x.(map[string]any)
 		for _, fun := range sortedKeys(entry) {
 			data, err := h.Exec(ctx, "status."+fun, nil, nil)
-			var exec *modules.ExecError
-			if errors.As(err, &exec) {
+			if modules.IsExecError(err) {
 				result[fun] = map[string]any{}
 				continue
 			}

@@ -84,13 +84,12 @@ func (c *call) list(name, path string) (any, error) {
 	default:
 		return nil, modules.Errorf("Unsupported archive format '%s'", format)
 	}
-	var exec *modules.ExecError
 	switch text, _ := modules.OSErrorText(err); {
 	case c.ctx.Err() != nil:
 		return nil, context.Cause(c.ctx)
 	case text != "":
 		return nil, modules.Errorf("Failed to list contents of %s: %s", name, text)
-	case err != nil && !errors.As(err, &exec):
+	case err != nil && !modules.IsExecError(err):
 		return nil, modules.Errorf("Uncaught exception '%s' when listing contents of %s", err, name)
 	case err != nil:
 		return nil, err

@@ -71,10 +71,9 @@ func runScript(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	}
 	ret := map[string]any{}
 	res, err := o.run(ctx)
-	var exec *modules.ExecError
 	var usage *modules.UsageError
 	switch {
-	case errors.As(err, &exec) || errors.As(err, &usage):
+	case modules.IsExecError(err) || errors.As(err, &usage):
 		c.Logger().Error("cmd.script: unable to run script", "source", c.Str("source"), "err", err)
 		remove = true
 	case err != nil:

@@ -4,7 +4,6 @@ package debianservice
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,8 +180,7 @@ func status(ctx context.Context, c *modules.Call) (any, error) {
 func enable(ctx context.Context, c *modules.Call) (any, error) {
 	name := c.Str("name")
 	n, err := code(ctx, c, false, "insserv", name)
-	var exec *modules.ExecError
-	if errors.As(err, &exec) { // Salt's shell finds no such program
+	if modules.IsExecError(err) { // Salt's shell finds no such program
 		c.SetRetcode(127)
 		return false, nil
 	}

@@ -261,8 +261,7 @@ func message(err error) string {
 
 // isExec tells whether an error is Salt's CommandExecutionError.
 func isExec(err error) bool {
-	var e *modules.ExecError
-	return errors.As(err, &e)
+	return modules.IsExecError(err)
 }
 
 func valueError(format string, args ...any) error {

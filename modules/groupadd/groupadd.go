@@ -4,7 +4,6 @@ package groupadd
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -245,8 +244,7 @@ func deluser(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	v, err := expel(ctx, c, g)
-	var exec *modules.ExecError
-	if err != nil && !errors.As(err, &exec) {
+	if err != nil && !modules.IsExecError(err) {
 		return true, nil // Salt takes every other failure for a user who is not in the group
 	}
 	return v, err

@@ -135,8 +135,7 @@ func replace(ctx context.Context, c *modules.Call, pattern, text string, appende
 func destroy(ctx context.Context, c *modules.Call) (any, error) {
 	device := c.Str("device")
 	details, err := describe(ctx, c, device)
-	var exec *modules.ExecError
-	if errors.As(err, &exec) {
+	if modules.IsExecError(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package mount
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +16,10 @@ import (
 func active(ctx context.Context, c *modules.Call) (any, error) {
 	if c.Bool("extended") && c.Grain("kernel") == "Linux" {
 		m, err := extended(ctx, c)
-		var exec *modules.ExecError
 		if err == nil {
 			return m, nil
 		}
-		if !errors.As(err, &exec) {
+		if !modules.IsExecError(err) {
 			return nil, err
 		}
 	}

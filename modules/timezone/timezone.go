@@ -212,8 +212,7 @@ func getOffset(ctx context.Context, c *modules.Call) (any, error) {
 func setZone(ctx context.Context, c *modules.Call) (any, error) {
 	zone := c.Str("timezone")
 	if c.Which("timedatectl") != "" {
-		var exec *modules.ExecError
-		if _, err := saltcmd.Text(ctx, c, "timedatectl", "set-timezone", zone); err != nil && !errors.As(err, &exec) {
+		if _, err := saltcmd.Text(ctx, c, "timedatectl", "set-timezone", zone); err != nil && !modules.IsExecError(err) {
 			return nil, err
 		}
 	}

@@ -133,9 +133,8 @@ func (j *job) end(o states.Outcome, comment string) error {
 
 // refused ends the state if an execution function says that the work cannot be done; other errors stay.
 func (j *job) refused(err error) error {
-	var exec *modules.ExecError
 	var missing *modules.MissingCommandError
-	if errors.As(err, &exec) || errors.As(err, &missing) {
+	if modules.IsExecError(err) || errors.As(err, &missing) {
 		return j.fail(err.Error())
 	}
 	return err

@@ -41,8 +41,7 @@ func (j *job) list() error {
 	}
 	v, err := j.execKw("archive.list", []any{j.cached}, map[string]any{"archive_format": j.format, "options": j.Value("list_options"),
 		"strip_components": j.strip, "clean": false, "verbose": true, "use_etag": j.Value("use_etag")})
-	var exec *modules.ExecError
-	if errors.As(err, &exec) {
+	if modules.IsExecError(err) {
 		return j.unlisted(err.Error())
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package blockdev
 
 import (
 	"context"
-	"maps"
 	"os"
 	"time"
 
@@ -47,12 +46,6 @@ read-only, read-write
     True has it read-only, or writable`
 )
 
-func keywords(c *states.Call) map[string]any {
-	kw := maps.Clone(c.Keywords)
-	delete(kw, "__reqs__")
-	return kw
-}
-
 // attribute is the name under which disk.dump has an attribute.
 func attribute(key string) string {
 	switch key {
@@ -83,7 +76,7 @@ func tuned(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return nil, err
 	}
 	before, _ := v.(map[string]any)
-	kw := keywords(c)
+	kw := c.OwnKeywords()
 	if v, err = c.ExecKw(ctx, "disk.tune", []any{c.Value("name")}, kw); err != nil {
 		return nil, err
 	}
@@ -134,10 +127,7 @@ func formatted(ctx context.Context, c *states.Call) (*states.Result, error) {
 	case c.Test():
 		return ret.As(states.None, "Changes to "+name+" will be applied ")
 	}
-	kw := keywords(c)
-	if kw == nil {
-		kw = map[string]any{}
-	}
+	kw := c.OwnKeywords()
 	kw["force"] = c.Value("force")
 	if _, err := c.ExecKw(ctx, "disk.format", []any{c.Value("name"), c.Value("fs_type")}, kw); err != nil {
 		return nil, err

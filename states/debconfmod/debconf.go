@@ -4,7 +4,6 @@ package debconfmod
 
 import (
 	"context"
-	"maps"
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -71,7 +70,7 @@ func setFile(ctx context.Context, c *states.Call) (*states.Result, error) {
 	if c.Bool("template") {
 		args, fun = append(args, c.Value("template"), maps[0], maps[1]), "debconf.set_template"
 	}
-	done, err := c.ExecKw(ctx, fun, args, keywords(c))
+	done, err := c.ExecKw(ctx, fun, args, c.OwnKeywords())
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +78,6 @@ func setFile(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return ret.As(states.False, "Unable to set debconf selections from file.")
 	}
 	return ret.As(states.True, "Debconf selections were set.")
-}
-
-func keywords(c *states.Call) map[string]any {
-	kw := maps.Clone(c.Keywords)
-	delete(kw, "__reqs__")
-	return kw
 }
 
 func set(ctx context.Context, c *states.Call) (*states.Result, error) {

@@ -70,8 +70,7 @@ func quiet(pairs ...any) map[string]any {
 
 // failed tells whether an error is that of a command.
 func failed(err error) bool {
-	var exec *modules.ExecError
-	return errors.As(err, &exec)
+	return modules.IsExecError(err)
 }
 
 // strip is the text of an error without the command that failed.

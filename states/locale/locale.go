@@ -3,7 +3,6 @@ package locale
 
 import (
 	"context"
-	"errors"
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -37,8 +36,7 @@ func system(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	name := c.Str("name")
 	caught := func(err error) (*states.Result, error) {
-		var exec *modules.ExecError
-		if errors.As(err, &exec) {
+		if modules.IsExecError(err) {
 			return ret.As(states.False, "Failed to set system locale: "+states.ErrorText(err))
 		}
 		return nil, err

@@ -63,10 +63,7 @@ func (v *volume) create(snapshot any) (*states.Result, error) {
 	if v.Test() {
 		return v.ret.As(states.None, "Logical Volume "+v.name+" is set to be created")
 	}
-	kw := keywords(v.Call)
-	if kw == nil {
-		kw = map[string]any{}
-	}
+	kw := v.OwnKeywords()
 	for _, key := range [...]string{"size", "extents", "pv", "thinvolume", "thinpool", "force"} {
 		kw[key] = v.Value(key)
 	}

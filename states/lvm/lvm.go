@@ -3,7 +3,6 @@ package lvm
 
 import (
 	"context"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -86,12 +85,6 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-func keywords(c *states.Call) map[string]any {
-	kw := maps.Clone(c.Keywords)
-	delete(kw, "__reqs__")
-	return kw
-}
-
 // display asks for a description: the answer, and whether there is one.
 func display(ctx context.Context, c *states.Call, fun string, name any, quiet bool) (map[string]any, bool, error) {
 	kw := map[string]any{}
@@ -112,7 +105,7 @@ func (t thing) present(ctx context.Context, c *states.Call, args []any) (*states
 	if c.Test() {
 		return ret.As(states.None, what+" is set to be created")
 	}
-	made, err := c.ExecKw(ctx, "lvm."+t.create, append([]any{c.Value("name")}, args...), keywords(c))
+	made, err := c.ExecKw(ctx, "lvm."+t.create, append([]any{c.Value("name")}, args...), c.OwnKeywords())
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package npm
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
@@ -66,15 +65,6 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("npm") != "", "'npm' binary not found on system"
 }
 
-// caught tells whether Salt's states catch an error: npm is missing or failed.
-func caught(err error) bool {
-	var (
-		exec    *modules.ExecError
-		missing *modules.MissingCommandError
-	)
-	return errors.As(err, &exec) || errors.As(err, &missing)
-}
-
 // split parts a package and its version: "@scope/name@1.0".
 func split(pkg string) (name, version string, ok bool) {
 	rest := strings.TrimPrefix(pkg, "@")
@@ -133,7 +123,7 @@ func installed(ctx context.Context, c *states.Call) (*states.Result, error) {
 		}
 	}
 	v, err := c.ExecKw(ctx, "npm.list", nil, map[string]any{"dir": c.Value("dir"), "runas": c.Value("user"), "env": c.Value("env"), "depth": int64(0)})
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error looking up '"+c.Name()+"': "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -208,7 +198,7 @@ func act(ctx context.Context, c *states.Call, ret *states.Result, names, satisfi
 	}
 	_, err := c.ExecKw(ctx, "npm.install", nil, map[string]any{"dir": c.Value("dir"), "runas": c.Value("user"), "registry": c.Value("registry"),
 		"env": c.Value("env"), "pkgs": all})
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error installing '"+list+"': "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -222,7 +212,7 @@ func removed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	what := "'" + c.Name() + "'"
 	v, err := c.ExecKw(ctx, "npm.list", nil, map[string]any{"dir": c.Value("dir"), "depth": int64(0)})
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error uninstalling "+what+": "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -253,7 +243,7 @@ func bootstrap(ctx context.Context, c *states.Call) (*states.Result, error) {
 		kw["dry_run"] = true
 	}
 	call, err := c.ExecKw(ctx, "npm.install", nil, kw)
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error Bootstrapping '"+c.Name()+"': "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -285,7 +275,7 @@ func cacheCleaned(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	user := c.Value("user")
 	cached, err := c.ExecKw(ctx, "npm.cache_list", nil, map[string]any{"path": name, "runas": user})
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error looking up cached "+what+": "+states.ErrorText(err))
 	}
 	if err != nil {

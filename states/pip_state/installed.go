@@ -84,7 +84,7 @@ func (i *install) files() bool { return i.Bool("requirements") || i.Bool("editab
 // version checks that pip is there and knows the options.
 func (i *install) version(ctx context.Context) (done bool, err error) {
 	v, err := i.Exec(ctx, "pip.version", i.bin)
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		i.ret.Comment = "Error installing '" + i.Name() + "': " + states.ErrorText(err)
 		return true, nil
 	}

@@ -6,7 +6,6 @@ package pip_state
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -80,15 +79,6 @@ user, cwd, use_vt
     how to run pip`
 )
 
-// caught tells whether Salt's states catch an error: pip is missing or failed.
-func caught(err error) bool {
-	var (
-		exec    *modules.ExecError
-		missing *modules.MissingCommandError
-	)
-	return errors.As(err, &exec) || errors.As(err, &missing)
-}
-
 // lookup finds a package whatever its case.
 func lookup(list map[string]any, name string) (version string, ok bool) {
 	for k, v := range list {
@@ -103,7 +93,7 @@ func removed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
 	kw := map[string]any{"bin_env": c.Value("bin_env"), "user": c.Value("user"), "cwd": c.Value("cwd")}
 	v, err := c.ExecKw(ctx, "pip.list", nil, kw)
-	if caught(err) {
+	if modules.IsCommandError(err) {
 		return ret.As(states.False, "Error uninstalling '"+c.Name()+"': "+states.ErrorText(err))
 	}
 	if err != nil {

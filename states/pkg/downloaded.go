@@ -40,7 +40,7 @@ func downloaded(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	v, err := t.exec("pkg.install", nil, t.with(map[string]any{"name": name, "pkgs": list, "version": version, "downloadonly": true,
 		"fromrepo": t.val("fromrepo"), "ignore_epoch": t.val("ignore_epoch")}))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while downloading package(s): "), nil
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *task) missing(list any) (wanted, *states.Result, error) {
 		spec = true
 		ok, err := t.fulfils(versions, d.Version, t.val("ignore_epoch"), false)
 		switch {
-		case execError(err):
+		case modules.IsExecError(err):
 			problems = append(problems, states.ErrorText(err))
 		case err != nil:
 			return nil, nil, err
@@ -175,7 +175,7 @@ func (t *task) patch(done string, only any) (*states.Result, error) {
 		return ret.As(states.None, "The following advisory patches would be downloaded: "+strings.Join(targets, ", "))
 	}
 	v, err = t.exec("pkg.install", nil, t.with(map[string]any{"name": t.Name(), "advisory_ids": ids, "downloadonly": only}))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while downloading package(s): "), nil
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func groupInstalled(ctx context.Context, c *states.Call) (*states.Result, error)
 	var usage *modules.UsageError
 	switch {
 	case err == nil:
-	case execError(err), errors.As(err, &typ), errors.As(err, &usage):
+	case modules.IsExecError(err), errors.As(err, &typ), errors.As(err, &usage):
 		if strings.Contains(states.ErrorText(err), "unexpected keyword argument") {
 			return t.fail("Repo options are not supported on this platform")
 		}
@@ -73,7 +73,7 @@ func groupInstalled(ctx context.Context, c *states.Call) (*states.Result, error)
 		return ret.As(states.None, "Group '"+name+"' will be installed")
 	}
 	changes, err := t.exec("pkg.install", nil, t.with(map[string]any{"pkgs": pkglist.Anys(targets)}))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while installing/updating group '"+name+"': "), nil
 	}
 	if err != nil {

@@ -93,7 +93,7 @@ func (i *installation) run(version, list, sources any, refresh bool) (*states.Re
 			"sources": sources, "reinstall": i.plan.reinstall != nil, "normalize": i.val("normalize"), "update_holds": i.val("update_holds"),
 			"ignore_epoch": i.val("ignore_epoch"), "split_arch": false,
 		}))
-		if execError(err) {
+		if modules.IsExecError(err) {
 			ret := i.broken(err, "An error was encountered while installing package(s): ")
 			ret.Warnings = i.warnings
 			return ret, nil
@@ -439,7 +439,7 @@ func (t *task) hold(on any, which map[string]any, order []string) (h holds, prob
 	which["name"] = t.Name()
 	v, err := t.exec(fun, nil, which)
 	var usage *modules.UsageError
-	if execError(err) || errors.As(err, &usage) {
+	if modules.IsExecError(err) || errors.As(err, &usage) {
 		return h, states.ErrorText(err), err
 	}
 	if err != nil {

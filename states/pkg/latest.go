@@ -40,14 +40,14 @@ func latest(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	names := texts(v)
 	avail, err := t.about("pkg.latest_version", names, map[string]any{"fromrepo": t.val("fromrepo"), "refresh": refresh})
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.fail("An error was encountered while checking the newest available version of package(s): " + states.ErrorText(err))
 	}
 	if err != nil {
 		return nil, err
 	}
 	current, err := t.about("pkg.version", names, nil)
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.fail(states.ErrorText(err))
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *task) upgrade(targets wanted, current []string, versions map[string]any
 	}
 	v, err := t.exec("pkg.install", nil, t.with(map[string]any{"name": nil, "refresh": false, "fromrepo": t.val("fromrepo"),
 		"skip_verify": t.val("skip_verify"), "pkgs": pkglist.Anys(targets.names())}))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.fail("An error was encountered while installing package(s): " + states.ErrorText(err))
 	}
 	if err != nil {
@@ -210,7 +210,7 @@ func uptodate(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return ret.As(states.None, "System update will be performed")
 	}
 	v, err := t.exec("pkg.upgrade", nil, t.with(map[string]any{"refresh": refresh, "pkgs": list}))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while updating packages: "), nil
 	}
 	if err != nil {

@@ -4,7 +4,6 @@ package pkg
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -76,12 +75,6 @@ func (t *task) exec(fun string, args []any, kwargs map[string]any) (any, error) 
 // fail is a failure without changes.
 func (t *task) fail(comment string) (*states.Result, error) {
 	return t.Result().As(states.False, comment)
-}
-
-// execError is the CommandExecutionError that Salt's states catch.
-func execError(err error) bool {
-	var e *modules.ExecError
-	return errors.As(err, &e)
 }
 
 // broken is the result for an error of the execution module: what had changed, and what went wrong.

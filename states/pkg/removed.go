@@ -22,7 +22,7 @@ func purged(ctx context.Context, c *states.Call) (*states.Result, error) {
 func (t *task) remove(action, doing string) (*states.Result, error) {
 	t.more["saltenv"] = t.Saltenv()
 	ret, err := t.uninstall(action)
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while "+doing+" package(s): "), nil
 	}
 	return ret, err
@@ -171,7 +171,7 @@ func (t *task) removable(name string, version, list any) ([]string, *states.Resu
 		}
 		spec = true
 		ok, err := t.fulfils(have, d.Version, t.val("ignore_epoch"), false)
-		if execError(err) {
+		if modules.IsExecError(err) {
 			problems = append(problems, states.ErrorText(err))
 		} else if err != nil {
 			return nil, nil, err

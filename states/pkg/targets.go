@@ -35,7 +35,7 @@ func (t *task) plan(name string, version, list, sources any, refresh bool) (*pla
 		v, err = t.exec("pkg.list_provides", nil, kw)
 		provides, _ = v.(map[string]any)
 	}
-	if execError(err) {
+	if modules.IsExecError(err) {
 		ret, err := t.fail(states.ErrorText(err))
 		return nil, ret, err
 	}
@@ -150,7 +150,7 @@ func (t *task) preflight(list wanted, kw map[string]any) (*states.Result, error)
 		return nil, nil
 	}
 	v, err := t.exec("pkg.check_db", pkglist.Anys(list.names()), kw)
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func (t *task) sort(p *plan, sources bool, current, provides, kw map[string]any)
 			}
 		}
 		ok, err := t.fulfils(have, want, t.val("ignore_epoch"), t.is("allow_updates"))
-		if execError(err) {
+		if modules.IsExecError(err) {
 			problems = append(problems, states.ErrorText(err))
 			continue
 		}
@@ -342,7 +342,7 @@ func (t *task) plain(p *plan, d pkglist.Target, kw map[string]any) (done bool, u
 func (t *task) check(p *plan, d pkglist.Target, kw map[string]any) (unverified string, err error) {
 	v, err := t.exec("pkg.verify", []any{d.Name}, t.verifyArgs(kw))
 	var usage *modules.UsageError
-	if execError(err) || errors.As(err, &usage) {
+	if modules.IsExecError(err) || errors.As(err, &usage) {
 		return states.ErrorText(err), nil
 	}
 	if err != nil {
@@ -367,7 +367,7 @@ func (t *task) fileVersion(p *plan, d pkglist.Target) (version any, problem stri
 	}
 	cached, err := t.exec("cp.cache_file", []any{d.Version}, map[string]any{"saltenv": t.Saltenv(), "verify_ssl": ssl})
 	switch {
-	case execError(err):
+	case modules.IsExecError(err):
 		return nil, "Unable to cache " + path + ": " + states.ErrorText(err), nil
 	case err != nil:
 		return nil, "", err

@@ -31,32 +31,18 @@ type manager struct {
 	pre    map[string]any // as it was
 }
 
-func keywords(c *states.Call) map[string]any {
-	kw := maps.Clone(c.Keywords)
-	delete(kw, "__reqs__")
-	if kw == nil {
-		kw = map[string]any{}
-	}
-	return kw
-}
-
-func execError(err error) bool {
-	var e *modules.ExecError
-	return errors.As(err, &e)
-}
-
 func has(kw map[string]any, key string) bool {
 	_, ok := kw[key]
 	return ok
 }
 
 func managed(ctx context.Context, c *states.Call) (*states.Result, error) {
-	m := &manager{Call: c, ctx: ctx, ret: c.Result(), family: pytext.Str(c.Grain("os_family")), name: c.Name(), kw: keywords(c)}
+	m := &manager{Call: c, ctx: ctx, ret: c.Result(), family: pytext.Str(c.Grain("os_family")), name: c.Name(), kw: c.OwnKeywords()}
 	if done, err := m.arguments(); done || err != nil {
 		return m.ret, err
 	}
 	pre, err := m.look()
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return m.ret.As(states.False, "Failed to examine repo '"+m.name+"': "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -388,7 +374,7 @@ func (m *manager) configure() (*states.Result, error) {
 // absent is pkgrepo.absent.
 func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 	ret := c.Result()
-	kw, name := keywords(c), c.Name()
+	kw, name := c.OwnKeywords(), c.Name()
 	family, host := pytext.Str(c.Grain("os_family")), c.Grain("os")
 	short := func(key string) {
 		if name = pytext.Str(kw[key]); !strings.HasPrefix(name, key+":") {
@@ -411,7 +397,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 		plain = stripURI(name)
 	}
 	v, err := c.ExecKw(ctx, "pkg.get_repo", []any{plain}, kw)
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return ret.As(states.False, "Failed to configure repo '"+name+"': "+states.ErrorText(err))
 	}
 	if err != nil {
@@ -442,7 +428,7 @@ func absent(ctx context.Context, c *states.Call) (*states.Result, error) {
 func remove(ctx context.Context, c *states.Call, ret *states.Result, name, plain string, kw map[string]any, withKey bool) (*states.Result, error) {
 	caught := func(err error) bool {
 		var usage *modules.UsageError
-		return execError(err) || errors.As(err, &usage)
+		return modules.IsExecError(err) || errors.As(err, &usage)
 	}
 	del := maps.Clone(kw)
 	del["repo"] = plain

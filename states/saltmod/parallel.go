@@ -50,9 +50,8 @@ func parallelRunners(ctx context.Context, c *states.Call) (*states.Result, error
 	}
 	wg.Wait()
 	for _, err := range errs {
-		var exec *modules.ExecError
 		var usage *modules.UsageError
-		if errors.As(err, &exec) || errors.As(err, &usage) {
+		if modules.IsExecError(err) || errors.As(err, &usage) {
 			ret.Extra = map[string]any{"success": false}
 			return ret.As(states.False, "One of the runners raised an exception: "+states.ErrorText(err))
 		}

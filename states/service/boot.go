@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -22,7 +23,7 @@ func status(started any, running, asItShould, dead string) string {
 func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 	known, err := u.known()
 	switch {
-	case execError(err):
+	case modules.IsExecError(err):
 		return u.end(states.False, states.ErrorText(err))
 	case err != nil:
 		return nil, err
@@ -45,7 +46,7 @@ func (u *unit) enable(started any, o states.Outcome) (*states.Result, error) {
 		return u.end(states.None, "Service "+u.name+" set to be enabled")
 	}
 	done, err := u.ask("enable", nil, u.more)
-	if err != nil && !execError(err) {
+	if err != nil && !modules.IsExecError(err) {
 		return nil, err
 	}
 	if err == nil && pytext.Truth(done) {
@@ -77,7 +78,7 @@ func (u *unit) toggled(before any, fun string, kwargs map[string]any, word strin
 func (u *unit) disable(started any, o states.Outcome) (*states.Result, error) {
 	known, err := u.known()
 	switch {
-	case execError(err):
+	case modules.IsExecError(err):
 		return u.end(states.False, states.ErrorText(err))
 	case err != nil:
 		return nil, err
@@ -140,7 +141,7 @@ func (u *unit) mask(on, runtime bool) (*states.Result, error) {
 		return u.end(states.False, "Service masking not available on this minion")
 	}
 	ret, err := u.masking(on, runtime)
-	if execError(err) {
+	if modules.IsExecError(err) {
 		u.ret.Changes = map[string]any{}
 		return u.end(states.False, states.ErrorText(err))
 	}

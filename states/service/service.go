@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -93,12 +92,6 @@ func (u *unit) forSystemd(fun string) map[string]any {
 	return out
 }
 
-// execError is the CommandExecutionError that Salt's states catch.
-func execError(err error) bool {
-	var e *modules.ExecError
-	return errors.As(err, &e)
-}
-
 // enabledHere is service.enabled; where there is no such function every service counts as enabled.
 func (u *unit) enabledHere() (any, error) {
 	if !u.has("service.enabled") {
@@ -143,7 +136,7 @@ func (u *unit) begin(what, verb string) (enable any, done bool, err error) {
 	}
 	known, err := u.known()
 	switch {
-	case execError(err):
+	case modules.IsExecError(err):
 		_, err := u.end(states.False, states.ErrorText(err))
 		return nil, true, err
 	case err != nil:
@@ -208,7 +201,7 @@ func running(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return u.end(states.None, lines("Service "+u.name+" is set to start", comment))
 	}
 	started, err := u.ask("start", nil, u.forSystemd("start"))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return u.end(states.False, states.ErrorText(err))
 	}
 	if err != nil {
@@ -329,7 +322,7 @@ func modWatch(ctx context.Context, c *states.Call) (*states.Result, error) {
 		}
 	}
 	result, err := u.ask(fun, nil, u.forSystemd(fun))
-	if execError(err) {
+	if modules.IsExecError(err) {
 		return u.end(states.False, states.ErrorText(err))
 	}
 	if err == nil {

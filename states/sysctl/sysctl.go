@@ -3,7 +3,6 @@ package sysctl
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -46,8 +45,7 @@ func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return preview(ctx, c, ret, value, config)
 	}
 	update, err := c.Exec(ctx, "sysctl.persist", c.Value("name"), c.Value("value"), config)
-	var exec *modules.ExecError
-	if errors.As(err, &exec) {
+	if modules.IsExecError(err) {
 		return ret.As(states.False, "Failed to set "+name+" to "+value+": "+states.ErrorText(err))
 	}
 	if err != nil {
