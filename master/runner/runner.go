@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
@@ -191,7 +192,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	}
 	if m, ok := res.Return.(map[string]any); ok && res.Success {
 		if state, ok := m["data"].(map[string]any); ok {
-			res.Success = checkResult(state)
+			res.Success = stateresult.Succeeded(state, nil, true)
 		}
 	}
 	data["return"], data["success"] = res.Return, res.Success
@@ -221,31 +222,6 @@ func (c *Client) keep(ctx context.Context, jid string, data map[string]any) {
 	if err != nil {
 		c.host.Log.Warn("cannot store the run of a runner", "jid", jid, "err", err)
 	}
-}
-
-// checkResult is Salt's look at the return of a state run on minions (salt.utils.state.check_result): every state of every
-// minion must not have failed.
-func checkResult(hosts map[string]any) bool {
-	if len(hosts) == 0 {
-		return false
-	}
-	for _, v := range hosts {
-		states, ok := v.(map[string]any)
-		if !ok {
-			return false
-		}
-		if r, ok := states["result"]; ok && r == false {
-			return false
-		}
-		for _, s := range states {
-			if one, ok := s.(map[string]any); ok {
-				if r, has := one["result"]; has && r == false {
-					return false
-				}
-			}
-		}
-	}
-	return true
 }
 
 // fire puts an event of a run on the bus. A bus that is not there is no reason not to run.

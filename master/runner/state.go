@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -136,7 +137,7 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	data := map[string]any{f.ID: v}
 	code := int64(1)
-	if checkResult(data) {
+	if stateresult.Succeeded(data, nil, true) {
 		code = 0
 	}
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil

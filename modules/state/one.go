@@ -6,6 +6,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
@@ -30,7 +31,7 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	c.SetRetcode(0)
 	// Salt looks at the one result as if it were many, and so finds fault with none.
-	if checkResult(map[string]any(rec), nil, false) {
+	if stateresult.Succeeded(map[string]any(rec), nil, true) {
 		c.SetRetcode(codeState)
 	}
 	return rec, nil

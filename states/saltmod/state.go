@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/states"
 )
 
@@ -119,7 +120,7 @@ func sum(answers map[string]map[string]any, excused []string) summary {
 		data := answers[id]
 		got, ok := value(data)
 		down := pytext.Truth(data["failed"])
-		if down || !ok || !checkResult(got, true) {
+		if down || !ok || !stateresult.Succeeded(got, nil, false) {
 			if !slices.Contains(excused, id) {
 				s.failed = append(s.failed, id)
 				if d := detail(id, got, !ok); d != "" {
@@ -169,25 +170,4 @@ func detail(id string, got any, none bool) string {
 		return "Minion " + id + " returned errors: " + strings.Join(parts, "; ")
 	}
 	return fmt.Sprintf("Minion %s returned %s instead of a state result.", id, pytext.Repr(got))
-}
-
-// checkResult tells whether all states of a run succeeded (salt.utils.state.check_result).
-func checkResult(running any, recurse bool) bool {
-	m, ok := running.(map[string]any)
-	if !ok || len(m) == 0 {
-		return false
-	}
-	for tag, v := range m {
-		rec, isMap := v.(map[string]any)
-		if _, isList := v.([]any); !recurse && !isMap && !(tag == "__extend__" && isList) {
-			return false
-		}
-		if !isMap {
-			continue
-		}
-		if result, has := rec["result"]; result == false || !has && !checkResult(rec, true) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,120 @@
+// Package stateresult judges what a state run came to, as Salt does on minions, in orchestration and in runners.
+package stateresult
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// Succeeded tells whether all states succeeded, or were handled by others with onfail (salt/utils/state.py: check_result). running is
+// the answer of one run by tag, or of several by minion; high is the high data that was run, nil if it is not known. Whether a value
+// that is no result is a failure is up to strict.
+func Succeeded(running any, high *pyobj.Dict, strict bool) bool {
+	m, ok := running.(map[string]any)
+	if !ok || len(m) == 0 {
+		return false
+	}
+	for _, tag := range slices.Sorted(maps.Keys(m)) {
+		rec, isMap := m[tag].(map[string]any)
+		good := true
+		if _, isList := m[tag].([]any); strict && !isMap && !(tag == "__extend__" && isList) {
+			good = false
+		}
+		if good && isMap {
+			if v, has := rec["result"]; !has {
+				good = Succeeded(rec, high, false)
+			} else if v == false {
+				good = false
+			}
+		}
+		if !good && !handled(tag, rec, m, high) {
+			return false
+		}
+	}
+	return true
+}
+
+// handled tells whether states with onfail and "onfail_stop: False" took care of one that failed.
+func handled(tag string, rec map[string]any, running map[string]any, high *pyobj.Dict) bool {
+	if len(rec) == 0 || high == nil || high.Len() == 0 {
+		return false
+	}
+	id, state := tag, ""
+	if comps := strings.Split(tag, "_|-"); len(comps) == 4 {
+		state, id = comps[0], comps[1]
+	}
+	var ok, seen bool
+	for _, h := range handlers(id, state, high) {
+		for rtag, r := range running {
+			comps := strings.Split(rtag, "_|-")
+			other, isMap := r.(map[string]any)
+			if len(comps) != 4 || !isMap || comps[0] != h[1] || comps[1] != h[0] {
+				continue
+			}
+			if b, isBool := other["result"].(bool); isBool {
+				ok, seen = b, true
+				if !b {
+					return false
+				}
+			}
+		}
+		if !seen {
+			ok, seen = false, true
+		}
+	}
+	return ok
+}
+
+// handlers are the states, by id and state, that wait for the failure of another and keep it from stopping the run.
+func handlers(id, state string, high *pyobj.Dict) [][2]string {
+	var list [][2]string
+	for hid, body := range high.All() {
+		b, ok := body.(*pyobj.Dict)
+		if !ok || pyobj.Str(hid) == id {
+			continue
+		}
+		for mod, run := range b.All() {
+			name, _ := mod.(string)
+			args, ok := run.(*pyobj.List)
+			if !ok || strings.HasPrefix(name, "__") {
+				continue
+			}
+			goesOn := false
+			for _, arg := range args.Items {
+				if d, ok := arg.(*pyobj.Dict); ok {
+					if v, ok := d.Get("onfail_stop"); ok && v == false {
+						goesOn = true
+					}
+				}
+			}
+			if !goesOn {
+				continue
+			}
+			for _, arg := range args.Items {
+				d, ok := arg.(*pyobj.Dict)
+				if !ok {
+					continue
+				}
+				reqs, _ := d.Value("onfail").(*pyobj.List)
+				if reqs == nil {
+					continue
+				}
+				for _, req := range reqs.Items {
+					r, ok := req.(*pyobj.Dict)
+					if !ok {
+						continue
+					}
+					for fmod, fid := range r.All() {
+						if pyobj.Str(fid) == id && (state == "" || pyobj.Str(fmod) == state) {
+							list = append(list, [2]string{pyobj.Str(hid), name})
+						}
+					}
+				}
+			}
+		}
+	}
+	return list
+}
