@@ -4,11 +4,8 @@ import "github.com/brine-salt/brine/modules"
 
 func init() { modules.Register(Module) }
 
-// Module is Salt's "postgres".
-var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privileges of PostgreSQL, through psql.", Available: available, Funcs: []modules.Def{
-	{Name: "available_extensions", Doc: `Return the extensions that the server could install.
-
-user
+// connection documents the parameters of functions that connect to a server.
+const connection = `user
     The user of the database to work as; the option postgres.user without it.
 host
     The server; the option postgres.host without it, or the socket of this host.
@@ -20,7 +17,13 @@ password
     The password of the user; the option postgres.pass without it.
 runas
     The user of the system to run psql as: postgres without it, on this host's socket.
+`
 
+// Module is Salt's "postgres".
+var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privileges of PostgreSQL, through psql.", Available: available, Funcs: []modules.Def{
+	{Name: "available_extensions", Doc: `Return the extensions that the server could install.
+
+` + connection + `
 CLI Example:
 
     salt '*' postgres.available_extensions
@@ -64,19 +67,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "version"}, {Name: "name", Default: "main"}, {Name: "stop", Default: false}}, Run: clusterRemove},
 	{Name: "create_extension", Doc: `Install an extension, or bring it to a version or schema.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.create_extension hstore
@@ -88,19 +79,7 @@ CLI Example:
 	}, Run: createExtension},
 	{Name: "create_metadata", Doc: `Return what an extension is: installed, to be upgraded, to be moved.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.create_metadata hstore
@@ -144,19 +123,7 @@ CLI Example:
 owner_recurse
     Change the owner of everything in it as well.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.db_alter web owner=ada
@@ -168,19 +135,7 @@ CLI Example:
 	}, Run: dbAlter},
 	{Name: "db_create", Doc: `Make a database.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.db_create web owner=ada
@@ -193,19 +148,7 @@ CLI Example:
 	}, Run: dbCreate},
 	{Name: "db_exists", Doc: `Tell whether a database exists.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.db_exists web
@@ -215,19 +158,7 @@ CLI Example:
 	}, Run: dbExists},
 	{Name: "db_list", Doc: `Return the databases with their properties.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.db_list
@@ -237,19 +168,7 @@ CLI Example:
 	}, Run: dbList},
 	{Name: "db_remove", Doc: `Remove a database after ending its connections.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.db_remove web
@@ -259,19 +178,7 @@ CLI Example:
 	}, Run: dbRemove},
 	{Name: "drop_extension", Doc: `Remove an extension.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.drop_extension hstore
@@ -282,19 +189,7 @@ CLI Example:
 	}, Run: dropExtension},
 	{Name: "get_available_extension", Doc: `Return an extension that the server could install.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.get_available_extension hstore
@@ -304,19 +199,7 @@ CLI Example:
 	}, Run: getAvailableExtension},
 	{Name: "get_installed_extension", Doc: `Return an installed extension.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.get_installed_extension hstore
@@ -326,19 +209,7 @@ CLI Example:
 	}, Run: getInstalledExtension},
 	{Name: "group_create", Doc: `Make a group.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.group_create staff
@@ -351,19 +222,7 @@ CLI Example:
 	}, Run: groupCreate},
 	{Name: "group_remove", Doc: `Remove a group.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.group_remove staff
@@ -373,19 +232,7 @@ CLI Example:
 	}, Run: groupRemove},
 	{Name: "group_update", Doc: `Change a group.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.group_update staff createdb=True
@@ -422,19 +269,7 @@ CLI Example:
 	}, Run: hasPrivileges},
 	{Name: "installed_extensions", Doc: `Return the installed extensions.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.installed_extensions
@@ -444,19 +279,7 @@ CLI Example:
 	}, Run: installedExtensions},
 	{Name: "is_available_extension", Doc: `Tell whether the server could install an extension.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.is_available_extension hstore
@@ -466,19 +289,7 @@ CLI Example:
 	}, Run: isAvailableExtension},
 	{Name: "is_installed_extension", Doc: `Tell whether an extension is installed.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.is_installed_extension hstore
@@ -670,19 +481,7 @@ CLI Example:
 write
     The query changes data.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.psql_query 'select * from pg_stat_activity'
@@ -693,19 +492,7 @@ CLI Example:
 	}, Run: psqlQuery},
 	{Name: "role_get", Doc: `Return what is known of a role.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.role_get ada
@@ -817,19 +604,7 @@ CLI Example:
 	}, Run: schemaRemove},
 	{Name: "tablespace_alter", Doc: `Change a tablespace.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.tablespace_alter fast new_owner=ada
@@ -841,19 +616,7 @@ CLI Example:
 	}, Run: tablespaceAlter},
 	{Name: "tablespace_create", Doc: `Make a tablespace.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.tablespace_create fast /srv/fast
@@ -864,19 +627,7 @@ CLI Example:
 	}, Run: tablespaceCreate},
 	{Name: "tablespace_exists", Doc: `Tell whether a tablespace exists.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.tablespace_exists fast
@@ -886,19 +637,7 @@ CLI Example:
 	}, Run: tablespaceExists},
 	{Name: "tablespace_list", Doc: `Return the tablespaces.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.tablespace_list
@@ -908,19 +647,7 @@ CLI Example:
 	}, Run: tablespaceList},
 	{Name: "tablespace_remove", Doc: `Remove a tablespace.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.tablespace_remove fast
@@ -930,19 +657,7 @@ CLI Example:
 	}, Run: tablespaceRemove},
 	{Name: "user_create", Doc: `Make a user.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.user_create ada rolepassword=secret
@@ -956,19 +671,7 @@ CLI Example:
 	}, Run: userCreate},
 	{Name: "user_exists", Doc: `Tell whether a user exists.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.user_exists ada
@@ -981,19 +684,7 @@ CLI Example:
 return_password
     With their passwords as the server keeps them.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.user_list
@@ -1004,19 +695,7 @@ CLI Example:
 	}, Run: userList},
 	{Name: "user_remove", Doc: `Remove a user.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.user_remove ada
@@ -1026,19 +705,7 @@ CLI Example:
 	}, Run: userRemove},
 	{Name: "user_update", Doc: `Change a user.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.user_update ada createdb=True
@@ -1052,19 +719,7 @@ CLI Example:
 	}, Run: userUpdate},
 	{Name: "version", Doc: `Return the version of the server.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + connection + `
 CLI Example:
 
     salt '*' postgres.version

@@ -4,11 +4,8 @@ import "github.com/brine-salt/brine/modules"
 
 func init() { modules.Register(Module) }
 
-// Module is Salt's "redis".
-var Module = &modules.Module{Name: "redismod", Virtual: "redis", Doc: "Keys of a Redis server.", Funcs: []modules.Def{
-	{Name: "bgrewriteaof", Doc: `Rewrite the append-only file in the background.
-
-host
+// connection documents the parameters of functions that connect to a server.
+const connection = `host
     The server; the option redis.host without it.
 port
     Its port; the option redis.port without it.
@@ -16,7 +13,13 @@ db
     The number of the database; the option redis.db without it.
 password
     The password; the option redis.password without it.
+`
 
+// Module is Salt's "redis".
+var Module = &modules.Module{Name: "redismod", Virtual: "redis", Doc: "Keys of a Redis server.", Funcs: []modules.Def{
+	{Name: "bgrewriteaof", Doc: `Rewrite the append-only file in the background.
+
+` + connection + `
 CLI Example:
 
     salt '*' redis.bgrewriteaof
@@ -26,15 +29,7 @@ CLI Example:
 	}, Run: bgrewriteaof},
 	{Name: "bgsave", Doc: `Save the data in the background.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.bgsave
@@ -44,15 +39,7 @@ CLI Example:
 	}, Run: bgsave},
 	{Name: "config_get", Doc: `Return the settings of the server whose names fit a pattern.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.config_get 'maxmemory*'
@@ -62,15 +49,7 @@ CLI Example:
 	}, Run: configGet},
 	{Name: "config_set", Doc: `Change a setting of the server.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.config_set maxmemory 100mb
@@ -80,15 +59,7 @@ CLI Example:
 	}, Run: configSet},
 	{Name: "dbsize", Doc: `Return how many keys the database has.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.dbsize
@@ -106,15 +77,7 @@ CLI Example:
 `, Args: "keys", Kwargs: "connection_args", Run: del},
 	{Name: "exists", Doc: `Tell whether a key exists: 1 or 0.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.exists one
@@ -124,15 +87,7 @@ CLI Example:
 	}, Run: exists},
 	{Name: "expire", Doc: `Let a key expire after some seconds.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.expire one 60
@@ -142,15 +97,7 @@ CLI Example:
 	}, Run: expire},
 	{Name: "expireat", Doc: `Let a key expire at a time, in seconds since the epoch.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.expireat one 2000000000
@@ -160,15 +107,7 @@ CLI Example:
 	}, Run: expireat},
 	{Name: "flushall", Doc: `Delete the keys of all databases.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.flushall
@@ -178,15 +117,7 @@ CLI Example:
 	}, Run: flushall},
 	{Name: "flushdb", Doc: `Delete the keys of the database.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.flushdb
@@ -196,15 +127,7 @@ CLI Example:
 	}, Run: flushdb},
 	{Name: "get_key", Doc: `Return the text of a key.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.get_key one
@@ -237,15 +160,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "key"}}, Args: "fields", Kwargs: "options", Run: hdel},
 	{Name: "hexists", Doc: `Tell whether a hash has a field.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hexists colours red
@@ -255,15 +170,7 @@ CLI Example:
 	}, Run: hexists},
 	{Name: "hget", Doc: `Return a field of a hash.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hget colours red
@@ -273,15 +180,7 @@ CLI Example:
 	}, Run: hget},
 	{Name: "hgetall", Doc: `Return all fields of a hash.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hgetall colours
@@ -291,15 +190,7 @@ CLI Example:
 	}, Run: hgetall},
 	{Name: "hincrby", Doc: `Add a number to a field of a hash and return the sum.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hincrby count clicks 2
@@ -309,15 +200,7 @@ CLI Example:
 	}, Run: hincrby},
 	{Name: "hincrbyfloat", Doc: `Add a number with a fraction to a field of a hash and return the sum.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hincrbyfloat count weight 0.5
@@ -327,15 +210,7 @@ CLI Example:
 	}, Run: hincrbyfloat},
 	{Name: "hlen", Doc: `Return how many fields a hash has.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hlen colours
@@ -361,15 +236,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "key"}}, Kwargs: "fieldsvals", Run: hmset},
 	{Name: "hscan", Doc: `Return some fields of a hash and the cursor to go on with.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hscan colours match='r*' count=10
@@ -380,15 +247,7 @@ CLI Example:
 	}, Run: hscan},
 	{Name: "hset", Doc: `Set a field of a hash: 1 if it is new, 0 if not.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hset colours red 1
@@ -398,15 +257,7 @@ CLI Example:
 	}, Run: hset},
 	{Name: "hsetnx", Doc: `Set a field of a hash that has no such field yet.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hsetnx colours red 1
@@ -416,15 +267,7 @@ CLI Example:
 	}, Run: hsetnx},
 	{Name: "hvals", Doc: `Return the values of a hash.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.hvals colours
@@ -434,15 +277,7 @@ CLI Example:
 	}, Run: hvals},
 	{Name: "info", Doc: `Return what the server tells about itself.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.info
@@ -452,15 +287,7 @@ CLI Example:
 	}, Run: info},
 	{Name: "key_type", Doc: `Return the type of a key.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.key_type one
@@ -470,15 +297,7 @@ CLI Example:
 	}, Run: keyType},
 	{Name: "keys", Doc: `Return the keys that fit a pattern.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.keys 'user:*'
@@ -488,15 +307,7 @@ CLI Example:
 	}, Run: keys},
 	{Name: "lastsave", Doc: `Return when the data was saved last, in seconds since the epoch.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.lastsave
@@ -506,15 +317,7 @@ CLI Example:
 	}, Run: lastsave},
 	{Name: "llen", Doc: `Return the length of a list.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.llen queue
@@ -524,15 +327,7 @@ CLI Example:
 	}, Run: llen},
 	{Name: "lrange", Doc: `Return a part of a list.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.lrange queue 0 9
@@ -542,15 +337,7 @@ CLI Example:
 	}, Run: lrange},
 	{Name: "ping", Doc: `Tell whether the server answers.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.ping
@@ -560,15 +347,7 @@ CLI Example:
 	}, Run: ping},
 	{Name: "save", Doc: `Save the data and wait for the end of it.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.save
@@ -594,15 +373,7 @@ CLI Example:
 	}, Run: sentinelGetMasterIP},
 	{Name: "set_key", Doc: `Set a key to a text.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.set_key one eins
@@ -612,15 +383,7 @@ CLI Example:
 	}, Run: setKey},
 	{Name: "shutdown", Doc: `Save the data and end the server.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.shutdown
@@ -630,15 +393,7 @@ CLI Example:
 	}, Run: shutdown},
 	{Name: "slaveof", Doc: `Make the server a replica of another, or none without one.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.slaveof 192.0.2.1 6379
@@ -648,15 +403,7 @@ CLI Example:
 	}, Run: slaveof},
 	{Name: "smembers", Doc: `Return the members of a set.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.smembers tags
@@ -666,15 +413,7 @@ CLI Example:
 	}, Run: smembers},
 	{Name: "time", Doc: `Return the time of the server, in seconds since the epoch.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.time
@@ -684,15 +423,7 @@ CLI Example:
 	}, Run: time},
 	{Name: "zcard", Doc: `Return the size of a sorted set.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.zcard scores
@@ -702,15 +433,7 @@ CLI Example:
 	}, Run: zcard},
 	{Name: "zrange", Doc: `Return a part of a sorted set.
 
-host
-    The server; the option redis.host without it.
-port
-    Its port; the option redis.port without it.
-db
-    The number of the database; the option redis.db without it.
-password
-    The password; the option redis.password without it.
-
+` + connection + `
 CLI Example:
 
     salt '*' redis.zrange scores 0 9

@@ -18,6 +18,17 @@ func init() {
 	states.Register(User)
 }
 
+// login documents the parameters of states that connect to a server.
+const login = `db_user
+    the user of the database to work as
+db_password
+    the password of that user
+db_host
+    the server, without it the socket of this host
+db_port
+    its port
+`
+
 // Cluster is Salt's "postgres_cluster".
 var Cluster = &states.Module{Name: "postgres_cluster", Doc: "Clusters of PostgreSQL, with Debian's tools.", Available: available, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such cluster.
@@ -64,15 +75,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
 		{Name: "db_user", Optional: true},
@@ -99,15 +102,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "tablespace", Optional: true}, {Name: "encoding", Optional: true}, {Name: "lc_collate", Optional: true},
 		{Name: "lc_ctype", Optional: true}, {Name: "owner", Optional: true}, {Name: "owner_recurse", Default: false},
 		{Name: "template", Optional: true}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
@@ -132,15 +127,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_user
-    the user of the database to work as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_exists", Optional: true}, {Name: "restrict", Optional: true}, {Name: "cascade", Optional: true},
 		{Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
@@ -161,15 +148,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_user
-    the user of the database to work as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_not_exists", Optional: true}, {Name: "schema", Optional: true},
 		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, {Name: "user", Optional: true},
 		{Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
@@ -187,15 +166,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
 		{Name: "db_user", Optional: true},
@@ -228,15 +199,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "createdb", Optional: true}, {Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true},
 		{Name: "superuser", Optional: true}, {Name: "inherit", Optional: true}, {Name: "login", Optional: true},
 		{Name: "replication", Optional: true}, {Name: "password", Optional: true, Secret: true},
@@ -285,15 +248,7 @@ maintenance_db
     the database to connect to
 user
     the user of the system to run psql as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
 		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
 	}, Run: languageAbsent},
@@ -305,15 +260,7 @@ maintenance_db
     the database to connect to
 user
     the user of the system to run psql as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
 		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
 	}, Run: languagePresent},
@@ -337,15 +284,7 @@ maintenance_db
     the database to connect to
 user
     the user of the system to run psql as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
 		{Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true}, {Name: "user", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
@@ -369,15 +308,7 @@ maintenance_db
     the database to connect to
 user
     the user of the system to run psql as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
 		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
 		{Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
@@ -395,15 +326,7 @@ name
     the schema
 user
     the user of the system to run psql as
-db_user
-    the user of the database to work as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
 	}, Run: schemaAbsent},
@@ -417,15 +340,7 @@ owner
     its owner
 user
     the user of the system to run psql as
-db_user
-    the user of the database to work as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "dbname"}, {Name: "name"}, {Name: "owner", Optional: true}, {Name: "user", Optional: true},
 		{Name: "db_user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
 		{Name: "db_port", Optional: true},
@@ -442,15 +357,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_user
-    the user of the database to work as
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
 	}, Run: tablespaceAbsent},
@@ -468,15 +375,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "directory"}, {Name: "options", Optional: true}, {Name: "owner", Optional: true},
 		{Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
 		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
@@ -493,15 +392,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
 		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
 		{Name: "db_user", Optional: true},
@@ -538,15 +429,7 @@ user
     the user of the system to run psql as
 maintenance_db
     the database to connect to
-db_password
-    the password of that user
-db_host
-    the server, without it the socket of this host
-db_port
-    its port
-db_user
-    the user of the database to work as
-`, Params: []modules.Param{
+` + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "createdb", Optional: true}, {Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true},
 		{Name: "superuser", Optional: true}, {Name: "replication", Optional: true}, {Name: "inherit", Optional: true},
 		{Name: "login", Optional: true}, {Name: "password", Optional: true, Secret: true},
