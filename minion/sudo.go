@@ -1,13 +1,13 @@
 package minion
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -36,17 +36,20 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 	}
 	var reply struct {
 		Local struct {
-			Return  any    `json:"return"`
-			Retcode int    `json:"retcode"`
-			Out     string `json:"out"`
+			Return  json.RawMessage `json:"return"`
+			Retcode int             `json:"retcode"`
+			Out     string          `json:"out"`
 		} `json:"local"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(out.Stdout))
-	dec.UseNumber()
-	if err := dec.Decode(&reply); err != nil {
+	if err := json.Unmarshal(out.Stdout, &reply); err != nil {
 		return failure(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
 	}
-	ret := plain(reply.Local.Return)
+	var ret any
+	if len(reply.Local.Return) > 0 {
+		if ret, err = pyjson.Parse(reply.Local.Return); err != nil {
+			return failure(fun, modules.Errorf("cannot read what salt-call printed: %v", err))
+		}
+	}
 	return modules.Result{Return: ret, Retcode: reply.Local.Retcode, Success: reply.Local.Retcode == 0, Out: reply.Local.Out}
 }
 
@@ -61,25 +64,4 @@ func argument(v any) string {
 		}
 	}
 	return pytext.Str(v)
-}
-
-// plain gives JSON's numbers the types of results.
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = plain(v[k])
-		}
-	}
-	return v
 }

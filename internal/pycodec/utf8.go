@@ -2,6 +2,7 @@ package pycodec
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/modules"
@@ -13,6 +14,25 @@ func UTF8(b []byte) (string, error) {
 		return string(b), nil
 	}
 	return "", Undecodable(b)
+}
+
+// Replace is bytes as text, as a decoder with errors="replace" makes it: one replacement character for each longest piece that begins
+// a character but does not complete it, and for each other byte that is wrong.
+func Replace(b []byte) string {
+	var s strings.Builder
+	s.Grow(len(b) + 16)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r != utf8.RuneError || size > 1 {
+			s.Write(b[:size])
+			b = b[size:]
+			continue
+		}
+		s.WriteRune(utf8.RuneError)
+		length, _ := faulty(b)
+		b = b[length:]
+	}
+	return s.String()
 }
 
 // Undecodable is the error of a strict decoder about bytes that are no UTF-8.

@@ -523,6 +523,14 @@ func (f funcs) execute(ctx context.Context, c *modules.Call) (any, error) {
 	if j.JID != "" && !protocol.ValidJID(j.JID) {
 		return nil, modules.Usagef("jid %q is not a job id", j.JID)
 	}
+	if err := j.take(c); err != nil {
+		return nil, err
+	}
+	return f.values(ctx, j)
+}
+
+// take sets what a call says of the arguments and the timeout of a job.
+func (j *Job) take(c *modules.Call) (err error) {
 	switch v := c.Value("arg").(type) {
 	case nil:
 	case []any:
@@ -530,14 +538,11 @@ func (f funcs) execute(ctx context.Context, c *modules.Call) (any, error) {
 	default:
 		j.Args = []any{v}
 	}
-	var err error
 	if c.Value("kwarg") != nil {
 		if j.Kwargs, err = c.Map("kwarg"); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if j.Timeout, err = seconds(c, "timeout"); err != nil {
-		return nil, err
-	}
-	return f.values(ctx, j)
+	j.Timeout, err = seconds(c, "timeout")
+	return err
 }

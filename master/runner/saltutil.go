@@ -50,20 +50,8 @@ func (f funcs) cmd(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	j := Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: c.Str("fun"), Ret: returners(c.Value("ret")), Extra: map[string]any{},
 		Expect: pytext.Truth(c.Keywords["expect_minions"])}
-	switch v := c.Value("arg").(type) {
-	case nil:
-	case []any:
-		j.Args = v
-	default:
-		j.Args = []any{v}
-	}
-	var err error
-	if c.Value("kwarg") != nil {
-		if j.Kwargs, err = c.Map("kwarg"); err != nil {
-			return nil, err
-		}
-	}
-	if j.Timeout, err = seconds(c, "timeout"); err != nil {
+	err := j.take(c)
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range [...]string{"ret_config", "ret_kwargs"} {

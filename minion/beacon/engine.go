@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -98,7 +99,7 @@ func New(o Options) *Engine {
 		o.Spawn = func(f func()) { go f() }
 	}
 	e := &Engine{o: o}
-	e.opts, _ = clone(o.Beacons).(map[string]any)
+	e.opts, _ = nested.Copy(o.Beacons).(map[string]any)
 	if e.opts == nil {
 		e.opts = map[string]any{}
 	}
@@ -140,7 +141,7 @@ func (e *Engine) Refresh() {
 func (e *Engine) Replace(beacons map[string]any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts, _ = clone(beacons).(map[string]any)
+	e.opts, _ = nested.Copy(beacons).(map[string]any)
 	if e.opts == nil {
 		e.opts = map[string]any{}
 	}
@@ -265,7 +266,7 @@ func (e *Engine) turn() {
 				continue
 			}
 			e.due[name] = now.Add(max(e.interval(config), e.o.Loop))
-			list, isList := clone(config).([]any)
+			list, isList := nested.Copy(config).([]any)
 			if !isList {
 				e.say(name, "Configuration for beacon must be a list.")
 				continue
@@ -314,7 +315,7 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			e.say(name, "Unable to process beacon "+name)
 			continue
 		}
-		if ok, comment := kind.Validate(h, clone(config)); !ok {
+		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
 			e.say(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
 			continue
 		}
@@ -434,24 +435,6 @@ func (e *Engine) say(name, what string) {
 		e.said[name] = what
 		e.o.Log.Error(what, "beacon", name)
 	}
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, x := range v {
-			m[k] = clone(x)
-		}
-		return m
-	case []any:
-		l := make([]any, len(v))
-		for i, x := range v {
-			l[i] = clone(x)
-		}
-		return l
-	}
-	return v
 }
 
 // number is a value as Python's float takes it.

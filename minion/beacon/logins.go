@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
 )
@@ -163,7 +164,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 // loginUsers are the users that the configuration names, the members of its groups, and what holds for all.
 func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map[string]any) {
 	c := flat(config)
-	users, _ = clone(c["users"]).(map[string]any)
+	users, _ = nested.Copy(c["users"]).(map[string]any)
 	if users == nil {
 		users = map[string]any{}
 	}

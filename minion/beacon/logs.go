@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -183,7 +184,7 @@ func journalMatches(entry, services map[string]any) []map[string]any {
 			fits = fits && ok && same(have, v)
 		}
 		if fits {
-			event := clone(entry).(map[string]any)
+			event := nested.Copy(entry).(map[string]any)
 			event["tag"] = name
 			found = append(found, event)
 		}

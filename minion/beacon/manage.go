@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -42,12 +43,12 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 		return e.remove(name)
 	case "enable", "disable":
 		e.opts["enabled"] = fun == "enable"
-		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": clone(e.opts)})
+		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": nested.Copy(e.opts)})
 	case "enable_beacon", "disable_beacon":
 		return e.switchOne(name, fun == "enable_beacon")
 	case "list":
 		beacons := e.all(pytext.Truth(data["include_pillar"]), pytext.Truth(data["include_opts"]))
-		return e.fire("minion_beacons_list_complete", map[string]any{"complete": true, "beacons": clone(beacons)})
+		return e.fire("minion_beacons_list_complete", map[string]any{"complete": true, "beacons": nested.Copy(beacons)})
 	case "reset":
 		e.opts = map[string]any{}
 		return e.fire("minion_beacon_reset_complete", map[string]any{"complete": true, "comment": "Beacons have been reset", "beacons": map[string]any{}})
@@ -65,7 +66,7 @@ func (e *Engine) fire(tag string, data map[string]any) map[string]any {
 
 // answer is the event after a change of one beacon.
 func (e *Engine) answer(tag string, complete bool, comment string) map[string]any {
-	return e.fire(tag, map[string]any{"complete": complete, "comment": comment, "beacons": clone(e.opts)})
+	return e.fire(tag, map[string]any{"complete": complete, "comment": comment, "beacons": nested.Copy(e.opts)})
 }
 
 func (e *Engine) inPillar(name string) bool {
@@ -77,7 +78,7 @@ func (e *Engine) put(name string, config any, tag, done, refused string) map[str
 	if e.inPillar(name) {
 		return e.answer(tag, false, refused)
 	}
-	e.opts[name] = clone(config)
+	e.opts[name] = nested.Copy(config)
 	delete(e.due, name)
 	return e.answer(tag, true, done)
 }
@@ -113,7 +114,7 @@ func (e *Engine) setEnabled(name string, on bool) {
 	case map[string]any:
 		c["enabled"] = on
 	case []any:
-		list, _ := clone(c).([]any)
+		list, _ := nested.Copy(c).([]any)
 		for _, x := range list {
 			if m, ok := x.(map[string]any); ok {
 				if _, ok := m["enabled"]; ok {
@@ -138,7 +139,7 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 	h := e.host(ctx)
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
 	if k := e.kind(h, kind); k != nil {
-		valid, comment = k.Validate(h, clone(config))
+		valid, comment = k.Validate(h, nested.Copy(config))
 	}
 	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
 }

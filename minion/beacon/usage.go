@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -236,7 +237,7 @@ func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error
 			send = v > high && old < high || v < low && old > low
 		}
 		if send {
-			return []map[string]any{clone(now).(map[string]any)}, nil
+			return []map[string]any{nested.Copy(now).(map[string]any)}, nil
 		}
 	}
 	return nil, nil

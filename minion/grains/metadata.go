@@ -3,7 +3,6 @@ package grains
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pyjson"
 )
 
 // metadataAddr is the metadata server of cloud providers.
@@ -111,37 +112,11 @@ func (c *metadataClient) text(ctx context.Context, name string, decode bool) (an
 		return nil, err
 	}
 	if decode {
-		d := json.NewDecoder(strings.NewReader(r.body))
-		d.UseNumber()
-		var v any
-		if d.Decode(&v) == nil && !d.More() {
-			return fromJSON(v), nil
+		if v, err := pyjson.Parse([]byte(r.body)); err == nil {
+			return v, nil
 		}
 	}
 	return r.body, nil
-}
-
-func fromJSON(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := x.Int64(); err == nil {
-			return n
-		}
-		f, err := x.Float64()
-		if err != nil {
-			return x.String()
-		}
-		return f
-	case []any:
-		for i := range x {
-			x[i] = fromJSON(x[i])
-		}
-	case map[string]any:
-		for k := range x {
-			x[k] = fromJSON(x[k])
-		}
-	}
-	return v
 }
 
 type metadataReply struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/strftime"
@@ -50,7 +51,7 @@ func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, change
 			continue
 		}
 		if run && !pytext.Truth(job["dry_run"]) {
-			copied, _ := clone(job).(map[string]any)
+			copied, _ := nested.Copy(job).(map[string]any)
 			runs = append(runs, Run{Name: e.called(), Fun: e.fun, Job: copied})
 		}
 		changed = changed || run || !reflect.DeepEqual(before, job["_next_fire_time"])

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/strftime"
 )
@@ -51,7 +52,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 		answer = s.nextFireTime(name)
 	case "job_status":
 		if pytext.Truth(data["fire_event"]) {
-			job, ok := clone(s.merged()[name]).(map[string]any)
+			job, ok := nested.Copy(s.merged()[name]).(map[string]any)
 			if !ok {
 				job = map[string]any{}
 			}
@@ -68,7 +69,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 const prefix = "/salt/minion/"
 
 func (s *Schedule) whole(tag string) map[string]any {
-	return s.fire(prefix+tag, map[string]any{"complete": true, "schedule": clone(s.merged())})
+	return s.fire(prefix+tag, map[string]any{"complete": true, "schedule": nested.Copy(s.merged())})
 }
 
 // inPillar tells whether only the pillar has the job.
@@ -103,7 +104,7 @@ func (s *Schedule) add(jobs any, persist bool) map[string]any {
 		return nil
 	}
 	for name, v := range m {
-		job, ok := clone(v).(map[string]any)
+		job, ok := nested.Copy(v).(map[string]any)
 		if !ok {
 			s.o.Log.Error("Scheduled jobs have to be of type dict.")
 			return nil
@@ -127,7 +128,7 @@ func (s *Schedule) modify(name string, job any, persist bool) {
 	} else if s.inPillar(name, "modify") {
 		return
 	}
-	s.opts[name] = clone(job)
+	s.opts[name] = nested.Copy(job)
 	s.persist(persist)
 }
 
@@ -159,7 +160,7 @@ func (s *Schedule) runNow(name string) {
 	if !pytext.Truth(job["run"]) || pytext.Truth(job["dry_run"]) {
 		return
 	}
-	copied, _ := clone(job).(map[string]any)
+	copied, _ := nested.Copy(job).(map[string]any)
 	s.o.Start(Run{Name: pytext.Str(job["name"]), Fun: function(job), Job: copied})
 }
 
@@ -181,7 +182,7 @@ func (s *Schedule) explicit(name string, data map[string]any, later bool) {
 }
 
 func (s *Schedule) reload(jobs any) {
-	m, ok := clone(jobs).(map[string]any)
+	m, ok := nested.Copy(jobs).(map[string]any)
 	if inner, nested := m["schedule"].(map[string]any); ok && nested {
 		m = inner
 	}
@@ -195,11 +196,11 @@ func (s *Schedule) listed(where any) map[string]any {
 	switch where {
 	case "pillar":
 		s.readPillar()
-		jobs = clone(s.pillar)
+		jobs = nested.Copy(s.pillar)
 	case "opts":
-		jobs = clone(s.opts)
+		jobs = nested.Copy(s.opts)
 	default:
-		jobs = clone(s.merged())
+		jobs = nested.Copy(s.merged())
 	}
 	if m, ok := jobs.(map[string]any); !ok || m == nil {
 		jobs = map[string]any{}
@@ -222,7 +223,7 @@ func (s *Schedule) persist(wanted bool) {
 	if !wanted || s.o.Persist == nil {
 		return
 	}
-	jobs, _ := clone(s.opts).(map[string]any)
+	jobs, _ := nested.Copy(s.opts).(map[string]any)
 	for _, v := range jobs {
 		if job, ok := v.(map[string]any); ok {
 			for k := range job {

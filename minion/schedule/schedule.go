@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -90,7 +91,7 @@ func New(o Options) *Schedule {
 		o.Running = func(string) int { return 0 }
 	}
 	s := &Schedule{o: o, enabled: true, random: randomBetween}
-	s.opts, _ = clone(o.Jobs).(map[string]any)
+	s.opts, _ = nested.Copy(o.Jobs).(map[string]any)
 	if s.opts == nil {
 		s.opts = map[string]any{}
 	}
@@ -265,7 +266,7 @@ func refresh(old, fresh map[string]any) map[string]any {
 		if ok && had && same(have, job) {
 			out[name] = have
 		} else {
-			out[name] = clone(v)
+			out[name] = nested.Copy(v)
 		}
 	}
 	return out
@@ -297,24 +298,6 @@ func added(k string) bool {
 		return true
 	}
 	return false
-}
-
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, x := range v {
-			m[k] = clone(x)
-		}
-		return m
-	case []any:
-		l := make([]any, len(v))
-		for i, x := range v {
-			l[i] = clone(x)
-		}
-		return l
-	}
-	return v
 }
 
 func list(v any) []any {

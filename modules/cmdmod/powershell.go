@@ -3,11 +3,11 @@ package cmdmod
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"runtime"
 	"strings"
 	"unicode/utf16"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -119,34 +119,7 @@ func parsePowershell(text string) (any, error) {
 	if text == "" || !strings.ContainsRune(`"{[`, rune(text[0])) {
 		text = `"` + text + `"`
 	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	return numbers(v), nil
-}
-
-// numbers gives JSON's numbers Python's types.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = numbers(v[k])
-		}
-	}
-	return v
+	return pyjson.Parse([]byte(text))
 }
 
 // psModules lists PowerShell's modules.

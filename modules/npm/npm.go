@@ -3,13 +3,13 @@ package npm
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -89,49 +89,12 @@ func find(text string) (any, bool) {
 			continue
 		}
 		for end := len(lines); end > i && end > len(lines)-50; end-- {
-			if v, err := decode(strings.Join(lines[i:end], "\n")); err == nil {
+			if v, err := pyjson.Parse([]byte(strings.Join(lines[i:end], "\n"))); err == nil {
 				return v, true
 			}
 		}
 	}
 	return nil, false
-}
-
-func decode(text string) (any, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if d.More() {
-		return nil, modules.Errorf("more than one JSON value")
-	}
-	return plain(v), nil
-}
-
-// plain gives numbers the types that values have here.
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, err := v.Float64()
-		if err != nil {
-			return v.String()
-		}
-		return f
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = plain(v[k])
-		}
-	}
-	return v
 }
 
 func uninstall(ctx context.Context, c *modules.Call) (any, error) {
@@ -176,7 +139,7 @@ func list(ctx context.Context, c *modules.Call) (any, error) {
 	if out.Retcode != 0 && out.Stderr != "" {
 		return nil, modules.Errorf("%s", out.Stderr)
 	}
-	v, err := decode(out.Stdout)
+	v, err := pyjson.Parse([]byte(out.Stdout))
 	if err != nil {
 		return nil, modules.Errorf("cannot read what npm says: %s", err)
 	}

@@ -15,13 +15,13 @@ package returners
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -231,33 +231,11 @@ func appendText(b []byte, s string) []byte {
 
 // Parse reads JSON that a returner has written.
 func Parse(text string) (any, error) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, err := pyjson.Parse([]byte(text))
+	if err != nil {
 		return nil, modules.Errorf("cannot read what was stored: %s", err)
 	}
-	return plain(v), nil
-}
-
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = plain(v[k])
-		}
-	}
-	return v
+	return v, nil
 }
 
 // NewJID is a job id of this moment.
