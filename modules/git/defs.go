@@ -4,6 +4,17 @@ import "github.com/brine-salt/brine/modules"
 
 func init() { modules.Register(Module) }
 
+// running documents the parameters of functions that run git.
+const running = `user
+    The user to work as.
+password
+    The password of the user, where the system needs one.
+ignore_retcode
+    Do not report a failure as the return code of the job.
+output_encoding
+    The encoding of what git writes.
+`
+
 // Module is Salt's "git": working with git repositories.
 var Module = &modules.Module{Name: "git", Doc: `Working with git repositories.`, Available: available, Funcs: []modules.Def{
 	{Name: "add", Doc: `Stage files.
@@ -16,15 +27,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.add /path/to/repo foo/bar.py
@@ -50,15 +53,7 @@ prefix
     What is put in front of the paths.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.archive /path/to/repo /path/to/archive.tar
@@ -83,15 +78,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.branch /path/to/repo mybranch opts='--set-upstream-to origin/mybranch'
@@ -117,15 +104,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.checkout /path/to/repo somebranch
@@ -228,15 +207,7 @@ key
     The name of the option.
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.config_get user.name cwd=/path/to/repo
@@ -256,15 +227,7 @@ value_regex
     Only values that match this regular expression.
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.config_get_regex 'foo.*' cwd=/path/to/repo
@@ -285,15 +248,7 @@ value_regex
     Only values that match this regular expression.
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.config_get_regexp 'foo.*' cwd=/path/to/repo
@@ -316,15 +271,7 @@ multivar
     Several values.
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.config_set user.email me@example.org cwd=/path/to/repo
@@ -346,15 +293,7 @@ value_regex
     Only values that match this regular expression.
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.config_unset user.email cwd=/path/to/repo
@@ -371,15 +310,7 @@ CLI Example:
 
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.current_branch /path/to/repo
@@ -396,15 +327,7 @@ cwd
     The directory of the repository.
 rev
     The revision.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.describe /path/to/repo
@@ -463,15 +386,7 @@ cwd
     The directory of the repository.
 path
     The path.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.discard_local_changes /path/to/repo foo.py
@@ -543,15 +458,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.init /path/to/repo
@@ -594,15 +501,7 @@ cwd
     The directory of the repository.
 remote
     List those of remote repositories.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.list_branches /path/to/repo
@@ -618,15 +517,7 @@ CLI Example:
 
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.list_tags /path/to/repo
@@ -760,15 +651,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.merge_base /path/to/repo HEAD upstream/mybranch
@@ -796,15 +679,7 @@ ref2
     Another reference.
 base
     Their base.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.merge_tree /path/to/repo HEAD upstream/dev
@@ -904,15 +779,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.rebase /path/to/repo master
@@ -1108,15 +975,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.rev_parse /path/to/repo HEAD
@@ -1138,15 +997,7 @@ rev
     The revision.
 short
     Give the short form.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.revision /path/to/repo mybranch
@@ -1169,15 +1020,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.rm /path/to/repo foo/bar.py
@@ -1201,15 +1044,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.stash /path/to/repo pop
@@ -1227,15 +1062,7 @@ CLI Example:
 
 cwd
     The directory of the repository.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.status /path/to/repo
@@ -1296,15 +1123,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.symbolic_ref /path/to/repo HEAD
@@ -1333,15 +1152,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.tag /path/to/repo v1.2
@@ -1384,15 +1195,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.worktree_add /path/to/repo ../hotfix ref=origin/master
@@ -1424,15 +1227,7 @@ opts
     Options of the command, as text or a list.
 git_opts
     Options of git itself.
-user
-    The user to work as.
-password
-    The password of the user, where the system needs one.
-ignore_retcode
-    Do not report a failure as the return code of the job.
-output_encoding
-    The encoding of what git writes.
-
+` + running + `
 CLI Example:
 
     salt '*' git.worktree_prune /path/to/repo
