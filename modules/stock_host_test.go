@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -19,7 +20,9 @@ func runInHost(t *testing.T, cases func(dir string) []stockCase) {
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)
 	dir := filepath.Join(s.scratch, "work")
+	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
+		c.fill(v)
 		t.Run(c.name, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
 	h.Undo(t)

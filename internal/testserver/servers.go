@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -47,10 +48,14 @@ func (v *Servers) get(name string) string {
 	return v.values[name]
 }
 
-// web is a web server whose pages say which they are; /status/404 has that status.
+// web is a web server whose pages say which they are; /status/404 has that status. It serves keys of OpenPGP, too.
 func web(t testing.TB) (port string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil
+		if r.URL.Path == "/pks/lookup" {
+			keyserver(w, r.URL.Query())
+			return
+		}
 		if code, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/status/")); err == nil {
 			w.WriteHeader(code)
 		}
@@ -58,6 +63,29 @@ func web(t testing.TB) (port string) {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
+}
+
+// keyserver is a server of OpenPGP keys that has one key: Eve's.
+func keyserver(w http.ResponseWriter, q url.Values) {
+	const fingerprint = "24EFB1FAAABEC769FEAEAA343971EF2D452902E9"
+	id := strings.TrimPrefix(q.Get("search"), "0x")
+	switch {
+	case !strings.HasSuffix(fingerprint, id) && id != "eve":
+		w.WriteHeader(http.StatusNotFound)
+	case q.Get("op") == "index":
+		_, _ = io.WriteString(w, "info:1:1\npub:"+fingerprint+":22:256:1767484800::\nuid:Eve %3ceve@example.com%3e:1767484800::\n")
+	default:
+		_, _ = io.WriteString(w, `-----BEGIN PGP PUBLIC KEY BLOCK-----
+
+mDMEaVmtgBYJKwYBBAHaRw8BAQdAv0zT1ftpkd22L0NIswvQJzm4V+tSCShYXIzW
+xv2gvZi0FUV2ZSA8ZXZlQGV4YW1wbGUuY29tPoiQBBMWCAA4FiEEJO+x+qq+x2n+
+rqo0OXHvLUUpAukFAmlZrYACGwMFCwkIBwIGFQoJCAsCBBYCAwECHgECF4AACgkQ
+OXHvLUUpAumHAgD/cgrxI+sMaMDsS3Xjk2oTPXmUcwiu0GWOV6EqrAjAx+0BAKnS
+KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
+=1Uu4
+-----END PGP PUBLIC KEY BLOCK-----
+`)
+	}
 }
 
 // Text puts the servers into a text.

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.gpg
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/gpg" // execution module gpg
