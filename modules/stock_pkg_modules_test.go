@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/modules/gentooservice"
 	"github.com/brine-salt/brine/modules/git"
 	"github.com/brine-salt/brine/modules/npm"
+	"github.com/brine-salt/brine/modules/pacmanpkg"
 	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
@@ -26,6 +27,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
+		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
 	}
 }

@@ -4,6 +4,7 @@
 package pkglist
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -154,6 +155,39 @@ func Keywords(c *modules.Call, known ...string) (map[string]any, error) {
 		return nil, modules.Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
 	}
 	return out, nil
+}
+
+// Kept is what a job knows about the installed packages under a key that begins with "pkg.list_pkgs"; it is read once.
+func Kept[T any](c *modules.Call, key string, read func() (T, error)) (T, error) {
+	if v, _ := c.Context().Get(key); v != nil {
+		if t, ok := v.(T); ok {
+			return t, nil
+		}
+	}
+	t, err := read()
+	if err == nil {
+		c.Context().Set(key, t)
+	}
+	return t, err
+}
+
+// Forget makes the next list of installed packages a new one.
+func Forget(c *modules.Call) { c.Context().Set("pkg.list_pkgs", nil) }
+
+// WithoutJob are keyword arguments without the fields of the job.
+func WithoutJob(kw map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range kw {
+		if !strings.HasPrefix(k, "__") {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// VersionOf is pkg.version.
+func VersionOf(ctx context.Context, c *modules.Call) (any, error) {
+	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, WithoutJob(c.Keywords))
 }
 
 // Names are the positional arguments beyond the parameters, as texts.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -50,6 +51,17 @@ func HasScope(ctx context.Context, c *modules.Call) bool {
 		}
 		return 1
 	}) == 1
+}
+
+// Scope is what stands before a program that is to run in a scope of its own, nothing where that cannot be or is not wanted.
+func Scope(ctx context.Context, c *modules.Call) []string {
+	if !HasScope(ctx, c) {
+		return nil
+	}
+	if v, err := c.Exec(ctx, "config.get", "systemd.scope", true); err == nil && !pytext.Truth(v) {
+		return nil
+	}
+	return []string{"systemd-run", "--scope"}
 }
 
 func kept(c *modules.Call, what string, find func() int) int {

@@ -26,16 +26,6 @@ func apk(ctx context.Context, c *modules.Call, merge bool, args ...string) (salt
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{"apk"}, args...), Merge: merge})
 }
 
-func version(ctx context.Context, c *modules.Call) (any, error) {
-	kw := map[string]any{}
-	for k, v := range c.Keywords {
-		if !strings.HasPrefix(k, "__") {
-			kw[k] = v
-		}
-	}
-	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, kw)
-}
-
 func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
 	if err := refresh(ctx, c); err != nil {
 		return nil, err
@@ -58,17 +48,12 @@ func split(line string) (name, version string) {
 	return strings.Join(parts[:n], "-"), strings.Join(parts[n:], "-")
 }
 
-const contextKey = "pkg.list_pkgs"
-
-func forget(c *modules.Call) { c.Context().Set(contextKey, nil) }
-
 // listing asks apk once in a job.
 func listing(ctx context.Context, c *modules.Call) (pkglist.List, error) {
-	if v, _ := c.Context().Get(contextKey); v != nil {
-		if l, ok := v.(pkglist.List); ok {
-			return l, nil
-		}
-	}
+	return pkglist.Kept(c, "pkg.list_pkgs", func() (pkglist.List, error) { return read(ctx, c) })
+}
+
+func read(ctx context.Context, c *modules.Call) (pkglist.List, error) {
 	out, err := apk(ctx, c, true, "info", "-v")
 	if err != nil {
 		return nil, err
@@ -78,7 +63,6 @@ func listing(ctx context.Context, c *modules.Call) (pkglist.List, error) {
 		list.Add(split(line))
 	}
 	list.Sort()
-	c.Context().Set(contextKey, list)
 	return list, nil
 }
 
@@ -87,7 +71,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 		return map[string]any{}, nil
 	}
 	if v, ok := c.Keywords["use_context"]; ok && !pytext.Truth(v) {
-		forget(c)
+		pkglist.Forget(c)
 	}
 	list, err := listing(ctx, c)
 	if err != nil {
@@ -176,7 +160,7 @@ func changes(ctx context.Context, c *modules.Call, merge bool, args ...string) (
 	if err != nil {
 		return nil, out, err
 	}
-	forget(c)
+	pkglist.Forget(c)
 	after, err := listing(ctx, c)
 	return pkglist.Compare(before, after), out, err
 }

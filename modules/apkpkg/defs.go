@@ -1,17 +1,15 @@
 package apkpkg
 
-import "github.com/brine-salt/brine/modules"
+import (
+	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/modules"
+)
 
 func init() { modules.Register(Module) }
 
 // Module is Salt's "pkg": packages of Alpine, through apk.
 var Module = &modules.Module{Name: "apkpkg", Virtual: "pkg", Doc: `Packages of Alpine, through apk.`, Available: available, Funcs: []modules.Def{
-	{Name: "file_dict", Doc: `List the files of packages, by package; of all packages if none is named.
-
-CLI Example:
-
-    salt '*' pkg.file_dict httpd postfix
-`, Args: "packages", Kwargs: "kwargs", Run: fileDict},
+	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: fileDict},
 	{Name: "file_list", Doc: `List the files of packages, by package.
 
 CLI Example:
@@ -55,33 +53,14 @@ CLI Example:
     salt '*' pkg.list_pkgs
     salt '*' pkg.list_pkgs versions_as_list=True
 `, Params: []modules.Param{{Name: "versions_as_list", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: listPkgs},
-	{Name: "list_upgrades", Doc: `List packages that can be upgraded, with the new versions.
-
-refresh
-    Bring the indexes of the repositories up to date first.
-
-CLI Example:
-
-    salt '*' pkg.list_upgrades
-`, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}}, Kwargs: "kwargs", Run: listUpgrades},
+	{Name: "list_upgrades", Doc: pkglist.ListUpgradesDoc, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}}, Kwargs: "kwargs", Run: listUpgrades},
 	{Name: "owner", Doc: `Return the packages that files belong to.
 
 CLI Example:
 
     salt '*' pkg.owner /usr/bin/apachectl
 `, Args: "paths", Kwargs: "kwargs", Run: owner},
-	{Name: "purge", Doc: `Remove packages and their configuration files, and return what changed.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-
-CLI Example:
-
-    salt '*' pkg.purge <package>
-    salt '*' pkg.purge pkgs='[foo, bar]'
-`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
+	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Bring the indexes of the repositories up to date.
 
 CLI Example:
@@ -123,11 +102,5 @@ CLI Example:
 		{Name: "pkgs", Optional: true},
 		{Name: "refresh", Default: true, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: upgrade},
-	{Name: "version", Doc: `Return the installed version of a package, empty if it is not installed, or for several a map.
-
-CLI Example:
-
-    salt '*' pkg.version <package>
-    salt '*' pkg.version <package1> <package2>
-`, Args: "names", Kwargs: "kwargs", Run: version},
+	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: pkglist.VersionOf},
 }}

@@ -51,8 +51,10 @@ type apt struct {
 
 // call runs a program of apt, in a scope of its own where that is possible, and again as long as another one holds the lock.
 func call(ctx context.Context, c *modules.Call, o apt, args ...string) (saltcmd.Result, error) {
-	if !o.noScope && systemd.HasScope(ctx, c) && scopeWanted(ctx, c) {
-		args = append([]string{"systemd-run", "--scope", "--description", `"salt.loaded.int.module.aptpkg"`}, args...)
+	if !o.noScope {
+		if scope := systemd.Scope(ctx, c); scope != nil {
+			args = slices.Concat(scope, []string{"--description", `"salt.loaded.int.module.aptpkg"`}, args)
+		}
 	}
 	cmd := saltcmd.Command{
 		Args: args, Stdin: o.stdin, IgnoreRetcode: o.ignore, Timeout: o.timeout,
@@ -69,11 +71,6 @@ func call(ctx context.Context, c *modules.Call, o apt, args ...string) (saltcmd.
 		res, err = saltcmd.Run(ctx, c, cmd)
 	}
 	return res, err
-}
-
-func scopeWanted(ctx context.Context, c *modules.Call) bool {
-	v, err := c.Exec(ctx, "config.get", "systemd.scope", true)
-	return err != nil || pytext.Truth(v)
 }
 
 // runEnv is the keyword env as "name=value".
@@ -223,20 +220,6 @@ func answered(names []string, candidates map[string]string, order []string) []st
 	return append(known, foreign...)
 }
 
-func version(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, withoutJob(c.Keywords))
-}
-
-func withoutJob(kw map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range kw {
-		if !strings.HasPrefix(k, "__") {
-			out[k] = v
-		}
-	}
-	return out
-}
-
 func upgradeAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	v, err := latest(ctx, c, []string{c.Str("name")}, query{refresh: true})
 	return v != "", err
@@ -341,7 +324,7 @@ func (p *packages) seen(removed, purge bool) pkglist.List {
 
 func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	if v, ok := c.Keywords["use_context"]; ok && !pytext.Truth(v) {
-		forget(c)
+		pkglist.Forget(c)
 	}
 	p, err := listing(ctx, c)
 	if err != nil {
@@ -350,18 +333,12 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	return p.seen(pytext.IsTrue(c.Value("removed")), pytext.IsTrue(c.Value("purge_desired"))).Plain(pytext.IsTrue(c.Value("versions_as_list"))), nil
 }
 
-const contextKey = "pkg.list_pkgs"
-
-// forget makes the next listing a new one.
-func forget(c *modules.Call) { c.Context().Set(contextKey, nil) }
-
 // listing asks dpkg once in a job.
 func listing(ctx context.Context, c *modules.Call) (*packages, error) {
-	if v, _ := c.Context().Get(contextKey); v != nil {
-		if p, ok := v.(*packages); ok {
-			return p, nil
-		}
-	}
+	return pkglist.Kept(c, "pkg.list_pkgs", func() (*packages, error) { return read(ctx, c) })
+}
+
+func read(ctx context.Context, c *modules.Call) (*packages, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{
 		Args: []string{"dpkg-query", "--showformat", "${Status} ${Package} ${Version} ${Architecture}\n", "-W"},
 	})
@@ -392,7 +369,6 @@ func listing(ctx context.Context, c *modules.Call) (*packages, error) {
 	p.installed.Sort()
 	p.removed.Sort()
 	p.purge.Sort()
-	c.Context().Set(contextKey, p)
 	return p, nil
 }
 

@@ -1,6 +1,9 @@
 package aptpkg
 
-import "github.com/brine-salt/brine/modules"
+import (
+	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/modules"
+)
 
 func init() { modules.Register(Module) }
 
@@ -54,12 +57,7 @@ CLI Example:
 		{Name: "list_only", Default: false, Type: modules.Bool},
 		{Name: "purge", Default: false, Type: modules.Bool},
 	}, Run: autoremove},
-	{Name: "available_version", Doc: `Return the version that an installation would bring; the same as latest_version.
-
-CLI Example:
-
-    salt '*' pkg.available_version <package>
-`, Args: "names", Kwargs: "kwargs", Run: latestVersion},
+	{Name: "available_version", Doc: pkglist.AvailableVersionDoc, Args: "names", Kwargs: "kwargs", Run: latestVersion},
 	{Name: "del_repo", Doc: `Remove a repository from the files of apt and bring the indexes up to date.
 
 repo
@@ -86,18 +84,8 @@ CLI Example:
 		{Name: "aptkey", Default: true, Type: modules.Bool},
 		{Name: "keydir", Optional: true},
 	}, Kwargs: "kwargs", Run: delRepoKey},
-	{Name: "file_dict", Doc: `List the files of packages, by package; of all packages if none is named.
-
-CLI Example:
-
-    salt '*' pkg.file_dict httpd postfix
-`, Args: "packages", Kwargs: "kwargs", Run: fileDict},
-	{Name: "file_list", Doc: `List the files of packages; of all packages if none is named.
-
-CLI Example:
-
-    salt '*' pkg.file_list httpd postfix
-`, Args: "packages", Kwargs: "kwargs", Run: fileList},
+	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: fileDict},
+	{Name: "file_list", Doc: pkglist.FileListDoc, Args: "packages", Kwargs: "kwargs", Run: fileList},
 	{Name: "get_repo", Doc: `Return what is known about a repository, or an empty map.
 
 repo
@@ -148,13 +136,7 @@ CLI Example:
 		{Name: "pkgs", Optional: true},
 		{Name: "sources", Optional: true},
 	}, Kwargs: "kwargs", Run: hold},
-	{Name: "info_installed", Doc: `Return what is known about installed packages: version, summary, maintainer and so on.
-
-CLI Example:
-
-    salt '*' pkg.info_installed <package>
-    salt '*' pkg.info_installed <package1> <package2> failhard=False
-`, Args: "names", Kwargs: "kwargs", Run: infoInstalled},
+	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: infoInstalled},
 	{Name: "install", Doc: `Install packages, and return what changed.
 
 A version may be exact or a comparison such as '>=1.2'. Further keywords: version, force_yes, force_conf_new, install_recommends,
@@ -285,43 +267,10 @@ CLI Example:
 		{Name: "saltenv", Default: "base", Type: modules.String},
 		{Name: "aptkey", Default: true, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: modRepo},
-	{Name: "normalize_name", Doc: `Leave the architecture out of a package's name if it is the host's own.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.normalize_name zsh:amd64
-`, Params: []modules.Param{{Name: "name"}}, Run: normalizeName},
-	{Name: "owner", Doc: `Return the package that a file belongs to, or for several files a map.
-
-CLI Example:
-
-    salt '*' pkg.owner /usr/bin/apachectl
-    salt '*' pkg.owner /usr/bin/apachectl /etc/passwd
-`, Args: "paths", Kwargs: "kwargs", Run: owner},
-	{Name: "parse_arch", Doc: `Split a package's name into name and architecture.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.parse_arch zsh:amd64
-`, Params: []modules.Param{{Name: "name"}}, Run: parseArch},
-	{Name: "purge", Doc: `Remove packages and their configuration files, and return what changed.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-
-CLI Example:
-
-    salt '*' pkg.purge <package>
-    salt '*' pkg.purge pkgs='[foo, bar]'
-`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
+	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: normalizeName},
+	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: owner},
+	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: parseArch},
+	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Bring the indexes of the repositories up to date. For each one: True if it is new, None if it is as before, False if it cannot be had.
 
 cache_valid_time
@@ -337,18 +286,7 @@ CLI Example:
 		{Name: "cache_valid_time", Default: int64(0), Type: modules.Int},
 		{Name: "failhard", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: refreshDB},
-	{Name: "remove", Doc: `Remove packages, and return what changed.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-
-CLI Example:
-
-    salt '*' pkg.remove <package>
-    salt '*' pkg.remove pkgs='[foo, bar]'
-`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: remove},
+	{Name: "remove", Doc: pkglist.RemoveDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: remove},
 	{Name: "services_need_restart", Doc: `List services that still use files of packages that were upgraded. It needs checkrestart.
 
 CLI Example:
@@ -383,20 +321,7 @@ CLI Example:
     salt '*' pkg.show gawk
     salt '*' pkg.show 'nginx-*' filter=description,provides
 `, Args: "names", Kwargs: "kwargs", Run: show},
-	{Name: "unhold", Doc: `Let packages be changed again.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-sources
-    Package files: a list of maps from a name to a path or URL.
-
-CLI Example:
-
-    salt '*' pkg.unhold <package>
-    salt '*' pkg.unhold pkgs='[foo, bar]'
-`, Params: []modules.Param{
+	{Name: "unhold", Doc: pkglist.UnholdDoc, Params: []modules.Param{
 		{Name: "name", Optional: true},
 		{Name: "pkgs", Optional: true},
 		{Name: "sources", Optional: true},
@@ -418,35 +343,9 @@ CLI Example:
 		{Name: "refresh", Default: true, Type: modules.Bool},
 		{Name: "dist_upgrade", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: upgrade},
-	{Name: "upgrade_available", Doc: `Tell whether there is a newer version of a package.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.upgrade_available <package>
-`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
-	{Name: "version", Doc: `Return the installed version of a package, empty if it is not installed, or for several a map.
-
-CLI Example:
-
-    salt '*' pkg.version <package>
-    salt '*' pkg.version <package1> <package2>
-`, Args: "names", Kwargs: "kwargs", Run: version},
-	{Name: "version_cmp", Doc: `Compare two versions: -1 if the first is older, 0 if they are the same, 1 if it is newer, None if they cannot be compared.
-
-pkg1
-    A version.
-pkg2
-    Another version.
-ignore_epoch
-    Leave the epoch out of the comparison.
-
-CLI Example:
-
-    salt '*' pkg.version_cmp '0.2.4-0ubuntu1' '0.2.4.1-0ubuntu1'
-`, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
+	{Name: "upgrade_available", Doc: pkglist.UpgradeAvailableDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
+	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: pkglist.VersionOf},
+	{Name: "version_cmp", Doc: pkglist.VersionCmpDoc, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
 	{Name: "which", Doc: `Return the package that a file belongs to, None if it belongs to none, False if there is no such file.
 
 path

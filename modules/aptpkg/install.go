@@ -354,7 +354,7 @@ func (p *plan) change(ctx context.Context, cmds [][]string) (map[string]any, err
 		}
 		p.errors = append(p.errors, failure(out)...)
 	}
-	forget(p.c)
+	pkglist.Forget(p.c)
 	now, err := listing(ctx, p.c)
 	if err != nil {
 		return nil, err
@@ -421,7 +421,7 @@ func uninstall(ctx context.Context, c *modules.Call, action string) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	forget(c)
+	pkglist.Forget(c)
 	after, err := listing(ctx, c)
 	if err != nil {
 		return nil, err
@@ -478,7 +478,7 @@ func changes(ctx context.Context, c *modules.Call, do func() error) (map[string]
 	if err := do(); err != nil {
 		return nil, err
 	}
-	forget(c)
+	pkglist.Forget(c)
 	after, err := listing(ctx, c)
 	if err != nil {
 		return nil, err

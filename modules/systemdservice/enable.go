@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/systemd"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -150,10 +151,7 @@ func disable(ctx context.Context, c *modules.Call) (any, error) {
 
 // script switches an init script with the program that the host has for it.
 func script(ctx context.Context, c *modules.Call, updateRC, chkconfig []string) (any, error) {
-	var cmd []string
-	if scoped(ctx, c) {
-		cmd = append(cmd, "systemd-run", "--scope")
-	}
+	cmd := systemd.Scope(ctx, c)
 	if program := c.Which("update-rc.d"); program != "" {
 		cmd = append(append(cmd, program), updateRC...)
 	} else if program := c.Which("chkconfig"); program != "" {

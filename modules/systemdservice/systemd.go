@@ -71,7 +71,7 @@ type ctl struct {
 
 func (o ctl) run(ctx context.Context, c *modules.Call) (saltcmd.Result, error) {
 	var cmd []string
-	if o.scope && scoped(ctx, c) {
+	if o.scope && systemd.Scope(ctx, c) != nil {
 		run := c.Which("systemd-run")
 		if run == "" {
 			return saltcmd.Result{}, modules.Errorf("systemd-run is required for running systemctl with --scope, but it was not found on the " +
@@ -101,14 +101,6 @@ func (o ctl) run(ctx context.Context, c *modules.Call) (saltcmd.Result, error) {
 }
 
 // scoped tells whether programs run in a scope of their own.
-func scoped(ctx context.Context, c *modules.Call) bool {
-	if !systemd.HasScope(ctx, c) {
-		return false
-	}
-	v, err := c.Exec(ctx, "config.get", "systemd.scope", true)
-	return err != nil || pytext.Truth(v)
-}
-
 func status(ctx context.Context, c *modules.Call, name string) (saltcmd.Result, error) {
 	return ctl{args: []string{"status"}, name: name, merge: true, ignore: true}.run(ctx, c)
 }

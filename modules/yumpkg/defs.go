@@ -1,17 +1,15 @@
 package yumpkg
 
-import "github.com/brine-salt/brine/modules"
+import (
+	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/modules"
+)
 
 func init() { modules.Register(Module) }
 
 // Module is Salt's "pkg": packages and repositories of Red Hat's systems and their relatives, through dnf or yum.
 var Module = &modules.Module{Name: "yumpkg", Virtual: "pkg", Doc: `Packages and repositories of Red Hat's systems and their relatives, through dnf or yum.`, Available: available, Funcs: []modules.Def{
-	{Name: "available_version", Doc: `Return the version that an installation would bring; the same as latest_version.
-
-CLI Example:
-
-    salt '*' pkg.available_version <package>
-`, Args: "names", Kwargs: "kwargs", Run: latestVersion},
+	{Name: "available_version", Doc: pkglist.AvailableVersionDoc, Args: "names", Kwargs: "kwargs", Run: latestVersion},
 	{Name: "clean_metadata", Doc: `Fetch the indexes of the repositories again; the same as refresh_db.
 
 CLI Example:
@@ -41,18 +39,8 @@ CLI Example:
 
     salt '*' pkg.download httpd postfix
 `, Args: "packages", Kwargs: "kwargs", Run: download},
-	{Name: "file_dict", Doc: `List the files of packages, by package; of all packages if none is named.
-
-CLI Example:
-
-    salt '*' pkg.file_dict httpd postfix
-`, Args: "packages", Kwargs: "kwargs", Run: fileDict},
-	{Name: "file_list", Doc: `List the files of packages; of all packages if none is named.
-
-CLI Example:
-
-    salt '*' pkg.file_list httpd postfix
-`, Args: "packages", Kwargs: "kwargs", Run: fileList},
+	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: fileDict},
+	{Name: "file_list", Doc: pkglist.FileListDoc, Args: "packages", Kwargs: "kwargs", Run: fileList},
 	{Name: "get_locked_packages", Doc: `List packages that are kept from being changed; the same as list_holds.
 
 pattern
@@ -166,13 +154,7 @@ CLI Example:
 		{Name: "sources", Optional: true},
 		{Name: "normalize", Default: true, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: hold},
-	{Name: "info_installed", Doc: `Return what is known about installed packages: version, summary, maintainer and so on.
-
-CLI Example:
-
-    salt '*' pkg.info_installed <package>
-    salt '*' pkg.info_installed <package1> <package2> failhard=False
-`, Args: "names", Kwargs: "kwargs", Run: infoInstalled},
+	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: infoInstalled},
 	{Name: "install", Doc: `Install packages, and return what changed.
 
 A version may be exact, a pattern, or a comparison such as '>=1.2'. Further keywords: version, fromrepo, enablerepo, disablerepo,
@@ -228,7 +210,7 @@ CLI Example:
     salt '*' pkg.latest_version <package>
     salt '*' pkg.latest_version <package1> <package2> fromrepo=epel-testing
 `, Args: "names", Kwargs: "kwargs", Run: latestVersion},
-	{Name: "list_downloaded", Doc: `List the package files in apt's cache.
+	{Name: "list_downloaded", Doc: `List the package files in the cache of the manager.
 
 CLI Example:
 
@@ -303,15 +285,7 @@ CLI Example:
 
     salt '*' pkg.list_updates
 `, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}}, Kwargs: "kwargs", Run: listUpgrades},
-	{Name: "list_upgrades", Doc: `List packages that can be upgraded, with the new versions.
-
-refresh
-    Bring the indexes of the repositories up to date first.
-
-CLI Example:
-
-    salt '*' pkg.list_upgrades
-`, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}}, Kwargs: "kwargs", Run: listUpgrades},
+	{Name: "list_upgrades", Doc: pkglist.ListUpgradesDoc, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}}, Kwargs: "kwargs", Run: listUpgrades},
 	{Name: "mod_repo", Doc: `Add a repository, or change one: each keyword is an option, an empty one removes it. The answer is what the file says then.
 
 repo
@@ -331,43 +305,10 @@ CLI Example:
     salt '*' pkg.modified httpd
     salt '*' pkg.modified httpd mode=True
 `, Args: "packages", Kwargs: "flags", Run: modified},
-	{Name: "normalize_name", Doc: `Leave the architecture out of a package's name if it is the host's own.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.normalize_name zsh:amd64
-`, Params: []modules.Param{{Name: "name"}}, Run: normalizeName},
-	{Name: "owner", Doc: `Return the package that a file belongs to, or for several files a map.
-
-CLI Example:
-
-    salt '*' pkg.owner /usr/bin/apachectl
-    salt '*' pkg.owner /usr/bin/apachectl /etc/passwd
-`, Args: "paths", Kwargs: "kwargs", Run: owner},
-	{Name: "parse_arch", Doc: `Split a package's name into name and architecture.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.parse_arch zsh:amd64
-`, Params: []modules.Param{{Name: "name"}}, Run: parseArch},
-	{Name: "purge", Doc: `Remove packages and their configuration files, and return what changed.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-
-CLI Example:
-
-    salt '*' pkg.purge <package>
-    salt '*' pkg.purge pkgs='[foo, bar]'
-`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
+	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: normalizeName},
+	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: owner},
+	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: parseArch},
+	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Fetch the indexes of the repositories again. True if there are updates, None if there are none, False if that failed.
 
 CLI Example:
@@ -375,38 +316,14 @@ CLI Example:
     salt '*' pkg.refresh_db
     salt '*' pkg.refresh_db enablerepo=epel check_update=False
 `, Kwargs: "kwargs", Run: refreshDB},
-	{Name: "remove", Doc: `Remove packages, and return what changed.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-
-CLI Example:
-
-    salt '*' pkg.remove <package>
-    salt '*' pkg.remove pkgs='[foo, bar]'
-`, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: remove},
+	{Name: "remove", Doc: pkglist.RemoveDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: remove},
 	{Name: "services_need_restart", Doc: `List services that still use files of packages that were upgraded.
 
 CLI Example:
 
     salt '*' pkg.services_need_restart
 `, Kwargs: "kwargs", Run: servicesNeedRestart},
-	{Name: "unhold", Doc: `Let packages be changed again.
-
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-sources
-    Package files: a list of maps from a name to a path or URL.
-
-CLI Example:
-
-    salt '*' pkg.unhold <package>
-    salt '*' pkg.unhold pkgs='[foo, bar]'
-`, Params: []modules.Param{
+	{Name: "unhold", Doc: pkglist.UnholdDoc, Params: []modules.Param{
 		{Name: "name", Optional: true},
 		{Name: "pkgs", Optional: true},
 		{Name: "sources", Optional: true},
@@ -475,15 +392,7 @@ CLI Example:
 		{Name: "obsoletes", Default: true, Type: modules.Bool},
 		{Name: "diff_attr", Optional: true},
 	}, Kwargs: "kwargs", Run: upgrade},
-	{Name: "upgrade_available", Doc: `Tell whether there is a newer version of a package.
-
-name
-    The name.
-
-CLI Example:
-
-    salt '*' pkg.upgrade_available <package>
-`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
+	{Name: "upgrade_available", Doc: pkglist.UpgradeAvailableDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
 	{Name: "verify", Doc: `Return what differs from what was installed, by file.
 
 CLI Example:
@@ -491,24 +400,6 @@ CLI Example:
     salt '*' pkg.verify httpd
     salt '*' pkg.verify httpd ignore_types=config
 `, Args: "names", Kwargs: "kwargs", Run: verify},
-	{Name: "version", Doc: `Return the installed version of a package, empty if it is not installed, or for several a map.
-
-CLI Example:
-
-    salt '*' pkg.version <package>
-    salt '*' pkg.version <package1> <package2>
-`, Args: "names", Kwargs: "kwargs", Run: version},
-	{Name: "version_cmp", Doc: `Compare two versions: -1 if the first is older, 0 if they are the same, 1 if it is newer, None if they cannot be compared.
-
-pkg1
-    A version.
-pkg2
-    Another version.
-ignore_epoch
-    Leave the epoch out of the comparison.
-
-CLI Example:
-
-    salt '*' pkg.version_cmp '0.2.4-0ubuntu1' '0.2.4.1-0ubuntu1'
-`, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
+	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: pkglist.VersionOf},
+	{Name: "version_cmp", Doc: pkglist.VersionCmpDoc, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
 }}

@@ -263,7 +263,7 @@ func groupInstall(ctx context.Context, c *modules.Call) (any, error) {
 	if len(names) == 0 {
 		return map[string]any{}, nil
 	}
-	kw := withoutJob(c.Keywords)
+	kw := pkglist.WithoutJob(c.Keywords)
 	kw["pkgs"] = pkglist.Anys(names)
 	return c.ExecKw(ctx, "pkg.install", nil, kw)
 }
@@ -281,11 +281,11 @@ func owner(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func verify(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "lowpkg.verify", c.Extra, withoutJob(c.Keywords))
+	return c.ExecKw(ctx, "lowpkg.verify", c.Extra, pkglist.WithoutJob(c.Keywords))
 }
 
 func modified(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "lowpkg.modified", c.Extra, withoutJob(c.Keywords))
+	return c.ExecKw(ctx, "lowpkg.modified", c.Extra, pkglist.WithoutJob(c.Keywords))
 }
 
 func download(ctx context.Context, c *modules.Call) (any, error) {

@@ -160,7 +160,7 @@ func (p *plan) step(ctx context.Context, list []told, best, verb []string) error
 }
 
 func (p *plan) report(ctx context.Context, before map[string]any) (any, error) {
-	forget(p.c)
+	pkglist.Forget(p.c)
 	after, err := p.state(ctx)
 	if err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (p *plan) candidates(ctx context.Context, name string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.known = merged(byRepo)
+		p.known = byRepo.Together()
 	}
 	return p.known[name], nil
 }
@@ -370,7 +370,7 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func upgrading(ctx context.Context, c *modules.Call, attr any) (any, error) {
-	kw := withoutJob(c.Keywords)
+	kw := pkglist.WithoutJob(c.Keywords)
 	delete(kw, "diff_attr")
 	obsoletes := c.Bool("obsoletes")
 	if isDNF(c) && !obsoletes {
@@ -412,7 +412,7 @@ func upgrading(ctx context.Context, c *modules.Call, attr any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	forget(c)
+	pkglist.Forget(c)
 	after, err := p.attributes(ctx, attr)
 	if err != nil {
 		return nil, err
@@ -467,7 +467,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	forget(c)
+	pkglist.Forget(c)
 	if have, err = listing(ctx, c); err != nil {
 		return nil, err
 	}

@@ -66,13 +66,7 @@ func isDNF(c *modules.Call) bool { m := manager(c); return m == "dnf" || m == "d
 type yum struct{ ignore, merge bool }
 
 func call(ctx context.Context, c *modules.Call, o yum, args ...string) (saltcmd.Result, error) {
-	var cmd []string
-	if systemd.HasScope(ctx, c) {
-		if v, err := c.Exec(ctx, "config.get", "systemd.scope", true); err != nil || pytext.Truth(v) {
-			cmd = append(cmd, "systemd-run", "--scope")
-		}
-	}
-	cmd = append(append(cmd, manager(c)), args...)
+	cmd := append(append(systemd.Scope(ctx, c), manager(c)), args...)
 	return saltcmd.Run(ctx, c, saltcmd.Command{Args: cmd, IgnoreRetcode: o.ignore, Merge: o.merge, Env: saltcmd.Environment(c, "pkg", "yumpkg")})
 }
 
@@ -234,20 +228,6 @@ func upgradeAvailable(ctx context.Context, c *modules.Call) (any, error) {
 	return v != "", err
 }
 
-func version(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "pkg_resource.version", c.Extra, withoutJob(c.Keywords))
-}
-
-func withoutJob(kw map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range kw {
-		if !strings.HasPrefix(k, "__") {
-			out[k] = v
-		}
-	}
-	return out
-}
-
 func versionCmp(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "lowpkg.version_cmp", []any{c.Value("pkg1"), c.Value("pkg2")}, map[string]any{"ignore_epoch": c.Value("ignore_epoch")})
 }
@@ -267,17 +247,12 @@ func (i installed) versions() pkglist.List {
 	return list
 }
 
-const contextKey = "pkg.list_pkgs"
-
-func forget(c *modules.Call) { c.Context().Set(contextKey, nil) }
-
 // listing asks rpm once in a job.
 func listing(ctx context.Context, c *modules.Call) (installed, error) {
-	if v, _ := c.Context().Get(contextKey); v != nil {
-		if i, ok := v.(installed); ok {
-			return i, nil
-		}
-	}
+	return pkglist.Kept(c, "pkg.list_pkgs", func() (installed, error) { return read(ctx, c) })
+}
+
+func read(ctx context.Context, c *modules.Call) (installed, error) {
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{
 		Args: []string{"rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", rpm.Format("(none)") + "\n"}, Merge: true,
 	})
@@ -310,7 +285,6 @@ func listing(ctx context.Context, c *modules.Call) (installed, error) {
 			return strings.Compare(a.(map[string]any)["version"].(string), b.(map[string]any)["version"].(string))
 		})
 	}
-	c.Context().Set(contextKey, ret)
 	return ret, nil
 }
 
@@ -319,7 +293,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 		return map[string]any{}, nil
 	}
 	if v, ok := c.Keywords["use_context"]; ok && !pytext.Truth(v) {
-		forget(c)
+		pkglist.Forget(c)
 	}
 	have, err := listing(ctx, c)
 	if err != nil {
@@ -341,42 +315,16 @@ func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !pytext.Truth(c.Keywords["byrepo"]) {
-		return merged(byRepo).Plain(true), nil
-	}
-	ret := map[string]any{}
-	for repo, list := range byRepo {
-		newestFirst(list)
-		ret[repo] = list.Plain(true)
-	}
-	return ret, nil
-}
-
-// newestFirst sorts the versions.
-func newestFirst(list pkglist.List) {
-	for name := range list {
-		slices.SortStableFunc(list[name], func(a, b string) int { n, _ := pkgversion.Loose(b, a); return n })
-	}
-}
-
-func merged(byRepo map[string]pkglist.List) pkglist.List {
-	ret := pkglist.List{}
-	for _, list := range byRepo {
-		for name, versions := range list {
-			ret[name] = append(ret[name], versions...)
-		}
-	}
-	newestFirst(ret)
-	return ret
+	return byRepo.Answer(pytext.Truth(c.Keywords["byrepo"])), nil
 }
 
 // repoPkgs are the versions of packages that each repository has.
-func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[string]any) (map[string]pkglist.List, error) {
+func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[string]any) (pkglist.Repos, error) {
 	repos, err := chosenRepos(c, kw)
 	if err != nil {
 		return nil, err
 	}
-	ret := map[string]pkglist.List{}
+	ret := pkglist.Repos{}
 	for _, repo := range repos {
 		cmd := []string{"--quiet", "--showduplicates", "repository-packages", repo, "list"}
 		if manager(c) == "tdnf" {
@@ -393,11 +341,8 @@ func repoPkgs(ctx context.Context, c *modules.Call, names []string, kw map[strin
 			continue
 		}
 		for _, p := range listed(c, out.Stdout) {
-			if ret[p.Repo] == nil {
-				ret[p.Repo] = pkglist.List{}
-			}
 			if !slices.Contains(ret[p.Repo][p.Name], p.Version) {
-				ret[p.Repo].Add(p.Name, p.Version)
+				ret.Add(p.Repo, p.Name, p.Version)
 			}
 		}
 	}
@@ -486,7 +431,7 @@ func listDownloaded(ctx context.Context, c *modules.Call) (map[string]any, error
 }
 
 func infoInstalled(ctx context.Context, c *modules.Call) (any, error) {
-	v, err := c.ExecKw(ctx, "lowpkg.info", c.Extra, withoutJob(c.Keywords))
+	v, err := c.ExecKw(ctx, "lowpkg.info", c.Extra, pkglist.WithoutJob(c.Keywords))
 	if err != nil {
 		return nil, err
 	}
