@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
@@ -37,10 +38,30 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// childKindEnv is what a master in its own process keeps jobs in: memory, "sqlite", or what "salt-master" has.
+const childKindEnv = "BRINE_TEST_CHILD_KIND"
+
+// further are orders to a master in its own process that only some builds of the tests know; "" is none of them.
+var further = func(*master.Master, []string) string { return "" }
+
 // childMaster serves until its input ends.
 func childMaster(dir string) {
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
-		AuthRate: -1, PKIDir: dir + "/pki", CacheDir: dir + "/cache"})
+	o := master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
+		AuthRate: -1, PKIDir: dir + "/pki", CacheDir: dir + "/cache"}
+	kind := os.Getenv(childKindEnv)
+	if kind == "sqlite" || kind == "salt-master" {
+		db, err := sqlite.Open(dir + "/jobs.sqlite")
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		defer db.Close()
+		o.Store = db
+	}
+	if kind == "salt-master" {
+		o.Local = &master.Local{SockDir: dir + "/run"}
+	}
+	m, err := master.New(o)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -80,6 +101,9 @@ func obey(m *master.Master, line []string) string {
 		}
 		return "subscribed"
 	}
+	if said := further(m, line); said != "" {
+		return said
+	}
 	// What the runtime does by itself within two minutes of quiet.
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
@@ -94,7 +118,9 @@ type child struct {
 	out      *bufio.Reader
 }
 
-func startChild(t testing.TB) *child {
+func startChild(t testing.TB) *child { return startChildWith(t, "") }
+
+func startChildWith(t testing.TB, kind string) *child {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("reads memory from /proc")
@@ -104,7 +130,7 @@ func startChild(t testing.TB) *child {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir(), childKindEnv+"="+kind)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,7 @@ type Master struct {
 	sessions *sessions
 	presence *presence
 	counts   *counters
+	known    knownJobs
 	secrets  secrets
 	shared   *shared // nil for a master alone
 	local    *local  // nil without Options.Local

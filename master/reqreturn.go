@@ -26,19 +26,20 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	now := time.Now()
 	jid := string(r.JID)
+	order := false
 	switch r.JID {
 	case protocol.JIDRequest:
 		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
 			return nil, errors.Join(errDrop, err)
 		}
 	case protocol.JIDNoCache:
-		m.returned(ctx, jid, v.ID(), load)
+		m.returned(ctx, jid, v.ID(), load, false)
 		if m.shared != nil {
 			err = m.shared.tellReturned(ctx, jid, v.ID(), load)
 		}
 		return nil, err
 	default:
-		if err := m.knownJob(ctx, jid, now); err != nil {
+		if order, err = m.knownJob(ctx, jid, now); err != nil {
 			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
 			return nil, nil
 		}
@@ -62,7 +63,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Debug("return came again", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
-	m.returned(ctx, jid, v.ID(), load)
+	m.returned(ctx, jid, v.ID(), load, order)
 	return nil, nil
 }
 
@@ -91,36 +92,37 @@ func (m *Master) ownJob(ctx context.Context, id string, load map[string]any, now
 	return "", fmt.Errorf("cannot make a job id: %w", store.ErrExists)
 }
 
-// knownJob refuses returns for jobs that never were: a job id of this master, or one of the time for which jobs are kept.
-func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) error {
+// knownJob refuses returns for jobs that never were: a job id of this master, or one of the time for which jobs are kept. It says
+// whether an order may be behind the job.
+func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) (order bool, err error) {
 	if m.runOf(jid) != nil {
-		return nil
+		return false, nil
 	}
-	_, err := m.store.Job(ctx, jid)
-	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return nil
+	order, known := m.stored(ctx, jid, now)
+	if known {
+		return order, nil
 	}
 	at, ok := protocol.JID(jid).Time()
 	if !ok {
-		return errors.New("job id is no time")
+		return false, errors.New("job id is no time")
 	}
 	if keep := m.opts.KeepJobs; keep > 0 && now.Sub(at) > keep+jidSkew {
-		return errors.New("job is too old")
+		return false, errors.New("job is too old")
 	}
 	if at.Sub(now) > jidSkew {
-		return errors.New("job is in the future")
+		return false, errors.New("job is in the future")
 	}
-	return nil
+	return order, nil
 }
 
-// returned tells the bus and whoever waits for the job.
-func (m *Master) returned(ctx context.Context, jid, id string, load map[string]any) {
+// returned tells the bus and whoever waits for the job. order says that a delivery may end with it.
+func (m *Master) returned(ctx context.Context, jid, id string, load map[string]any, order bool) {
 	m.counts.add(&m.counts.returns)
 	m.events.Publish("salt/job/"+jid+"/ret/"+id, load)
 	m.stateErrors(jid, id, load)
 	if r := m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
-	} else if m.orders != nil && jid != string(protocol.JIDNoCache) && !m.noCache(jid) {
+	} else if order && !m.noCache(jid) {
 		m.orders.returned(ctx, jid, id, load)
 	}
 	m.orders.heard(id, load)

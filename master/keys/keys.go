@@ -70,8 +70,9 @@ var (
 	ErrPendingFull = errors.New("too many pending keys")
 )
 
-// maxParsed is how many keys are kept ready, at 2 KiB each. Reading and parsing one takes some 30 µs.
-const maxParsed = 2048
+// maxParsed is how many keys are kept ready, at 1 KiB each. Reading and parsing one takes some 30 µs, and the first look at the token
+// of a request another 60.
+const maxParsed = 16384
 
 // maxKeyBytes bounds one public key; 16384 bit RSA is below 3 KiB.
 const maxKeyBytes = 16 << 10

@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -192,6 +193,7 @@ func (k *PrivateKey) Decrypt(alg string, ct []byte) ([]byte, error) {
 type PublicKey struct {
 	key  *rsa.PublicKey
 	text string // cleaned PEM
+	last atomic.Pointer[recovered]
 }
 
 // ParsePublicKey reads a public key in PEM form, SPKI (what Salt writes) or PKCS#1. It refuses keys with less than

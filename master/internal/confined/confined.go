@@ -35,6 +35,15 @@ func Open(dir string, perm fs.FileMode) (*Dir, error) {
 	return &Dir{root: root, path: dir}, nil
 }
 
+// Sub opens a directory below, for many uses of what is in it: names are then not looked up from above each time.
+func (d *Dir) Sub(name string) (*Dir, error) {
+	root, err := d.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root, path: path.Join(d.path, name)}, nil
+}
+
 // Path is the name that the directory was opened with.
 func (d *Dir) Path() string { return d.path }
 

@@ -38,6 +38,7 @@ const maxFile = 256 << 20
 type Store struct {
 	dir      *confined.Dir
 	hashType string
+	busy     busyJobs
 }
 
 var _ store.Store = (*Store)(nil)
@@ -54,11 +55,14 @@ func Open(dir, hashType string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{d, hashType}, nil
+	return &Store{dir: d, hashType: hashType}, nil
 }
 
 // Close implements store.Store.
-func (s *Store) Close() error { return s.dir.Close() }
+func (s *Store) Close() error {
+	s.busy.close()
+	return s.dir.Close()
+}
 
 // place is the directory of a job.
 func (s *Store) place(jid string) (string, error) {
@@ -127,6 +131,7 @@ func (s *Store) saveJob(j store.Job) error {
 		if _, err := s.dir.Create(dir+"/"+noCacheFile, nil, 0o640); err != nil {
 			return err
 		}
+		s.busy.forgetJob(j.JID)
 	}
 	if err := s.write(dir+"/"+minionsFile, j.Minions); err != nil {
 		return err
@@ -174,31 +179,58 @@ func (s *Store) saveReturn(r store.Return) (bool, error) {
 	if err := protocol.ValidID(r.ID); err != nil {
 		return false, err
 	}
-	dir, err := s.prepare(r.JID)
-	if err != nil {
-		return false, err
-	}
-	if _, err := s.dir.Stat(dir + "/" + noCacheFile); err == nil {
-		return true, nil
-	}
-	// Its directory says that a minion returned: whoever makes it was the first.
-	made, err := s.dir.MakeDir(dir+"/"+r.ID, 0o750)
-	if err != nil || !made {
-		return false, err
-	}
 	kept := map[string]any{}
 	for _, k := range []string{"return", "retcode", "success"} {
 		if v, ok := r.Load[k]; ok {
 			kept[k] = v
 		}
 	}
-	if err := s.write(dir+"/"+r.ID+"/"+returnFile, kept); err != nil {
-		return true, err
+	b, err := payload.MarshalBin(kept)
+	if err != nil {
+		return false, err
 	}
-	if out, ok := r.Load["out"]; ok {
-		return true, s.write(dir+"/"+r.ID+"/"+outFile, out)
+	for try := 1; ; try++ {
+		j, err := s.busyJob(r.JID)
+		if err != nil {
+			return false, err
+		}
+		if j.noCache {
+			s.busy.release(j)
+			return true, nil
+		}
+		// Its directory says that a minion returned: whoever makes it was the first.
+		made, err := j.dir.MakeDir(r.ID, 0o750)
+		if try == 1 && errors.Is(err, fs.ErrNotExist) {
+			s.busy.drop(j) // somebody removed the job's directory
+			continue
+		}
+		if err == nil && made {
+			err = writeReturn(j.dir, r, b)
+		}
+		s.busy.release(j)
+		return made, err
 	}
-	return true, nil
+}
+
+// writeReturn writes the files of a return whose directory was just made.
+func writeReturn(job *confined.Dir, r store.Return, kept []byte) error {
+	dir, err := job.Sub(r.ID)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Write(returnFile, kept, 0o640, false); err != nil {
+		return err
+	}
+	out, ok := r.Load["out"]
+	if !ok {
+		return nil
+	}
+	b, err := payload.MarshalBin(out)
+	if err == nil {
+		err = dir.Write(outFile, b, 0o640, false)
+	}
+	return err
 }
 
 // Job implements store.Store.
@@ -366,6 +398,7 @@ func (s *Store) Purge(_ context.Context, before time.Time) (int, error) {
 		if _, err := s.dir.Stat(dir + "/" + loadFile); err == nil {
 			n++
 		}
+		s.busy.forgetJob(jid)
 		return s.dir.RemoveAll(dir)
 	})
 	if err != nil {

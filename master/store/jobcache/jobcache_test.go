@@ -111,3 +111,49 @@ func TestCVE_2025_22242_JobIDTraversal(t *testing.T) {
 		t.Fatal(list)
 	}
 }
+
+// TestDirectoryIsRemoved: directories of jobs are kept open, and made again when somebody removed them or the job is to be kept
+// no more.
+func TestDirectoryIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	defer s.Close()
+	save := func(jid, id string) {
+		t.Helper()
+		if first, err := s.SaveReturn(t.Context(), store.Return{JID: jid, ID: id, Load: map[string]any{"return": id}}); err != nil || !first {
+			t.Fatal(id, first, err)
+		}
+	}
+	count := func(jid string, want int) {
+		t.Helper()
+		if list, err := s.Returns(t.Context(), jid); err != nil || len(list) != want {
+			t.Fatalf("%s: %v %v", jid, list, err)
+		}
+	}
+	const jid = "20260101120000000000"
+	save(jid, "m1")
+	tops, err := os.ReadDir(dir)
+	if err != nil || len(tops) != 1 {
+		t.Fatal(tops, err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, tops[0].Name())); err != nil {
+		t.Fatal(err)
+	}
+	save(jid, "m1")
+	save(jid, "m2")
+	count(jid, 2)
+	for i := range 10 { // more than are kept open
+		save(jid[:19]+string(rune('0'+i)), "m3")
+	}
+	count(jid, 3)
+	if n, err := s.Purge(t.Context(), time.Now()); err != nil || n != 0 {
+		t.Fatal(n, err)
+	}
+	save(jid, "m1")
+	count(jid, 1)
+	if err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Load: map[string]any{"nocache": true}}); err != nil {
+		t.Fatal(err)
+	}
+	save(jid, "m4")
+	count(jid, 1)
+}

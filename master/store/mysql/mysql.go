@@ -68,6 +68,9 @@ func dialect() sqlstore.Dialect {
 	}
 }
 
+// maxConns is how many connections one master has at most.
+const maxConns = 8
+
 // Open connects to a database, given as user:password@tcp(host:3306)/name or user@unix(/run/mysqld/mysqld.sock)/name. The tables are
 // made when they are missing. Close the store after the master ended.
 func Open(dsn string) (*sqlstore.Store, error) {
@@ -82,7 +85,8 @@ func Open(dsn string) (*sqlstore.Store, error) {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
 	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(8)
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns) // making one costs the server more than keeping it for a while
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s, err := sqlstore.Open(db, dialect())
 	if err != nil {

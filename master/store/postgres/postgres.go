@@ -70,6 +70,9 @@ func dialect(dsn string) sqlstore.Dialect {
 	}
 }
 
+// maxConns is how many connections one master has at most.
+const maxConns = 8
+
 // Open connects to a database: a URL (postgres://user:password@host/name) or words (host=… dbname=…), as libpq takes them. The
 // tables are made when they are missing. Close the store after the master ended.
 func Open(dsn string) (*sqlstore.Store, error) {
@@ -77,7 +80,8 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
-	db.SetMaxOpenConns(8)
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns) // making one costs the server more than keeping it for a while
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s, err := sqlstore.Open(db, dialect(dsn))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver named "sqlite"
 
@@ -41,7 +42,7 @@ func dialect() sqlstore.Dialect {
 			_, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", n))
 			return err
 		},
-		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING",
+		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", Lines: "group_concat(%s, char(10))",
 	}
 }
 
@@ -65,7 +66,8 @@ func Open(path string) (*sqlstore.Store, error) {
 		return nil, fmt.Errorf("cannot open job store %q: %w", path, err)
 	}
 	db.SetMaxOpenConns(3) // the writer and two readers; each has a page cache of 1 MiB
-	db.SetMaxIdleConns(1)
+	db.SetMaxIdleConns(3)
+	db.SetConnMaxIdleTime(time.Minute)
 	s, err := sqlstore.Open(db, dialect())
 	if err != nil {
 		db.Close()

@@ -33,7 +33,7 @@ func atMicros(n int64) time.Time {
 
 // insert runs an insert that does nothing when the row is there, and then gives store.ErrExists.
 func (s *Store) insert(tx *txn, into string, args ...any) error {
-	r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO "+into+" "+s.d.Ignore), args...)
+	r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,7 @@ func (s *Store) order(ctx context.Context, where, key string) (store.Order, erro
 	var o store.Order
 	var created int64
 	var body []byte
-	err := s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT id, jid, created, body FROM orders WHERE "+where), s.d.text(key)).Scan(&o.ID, &o.JID, &created, &body)
-	})
+	err := s.row(ctx, "SELECT id, jid, created, body FROM orders WHERE "+where, []any{s.d.text(key)}, &o.ID, &o.JID, &created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, store.ErrNotFound
 	}
@@ -201,7 +199,7 @@ func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	body, err := packDelivery(*d)
 	if err == nil {
 		err = s.update(ctx, func(tx *txn) error {
-			r, err := tx.Exec(s.d.sql("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1"),
+			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
 				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.text(d.JID), s.d.text(d.Minion), d.Version)
 			return changed(r, err)
 		})
@@ -226,7 +224,7 @@ func changed(r sql.Result, err error) error {
 
 // purgeOrders forgets orders made before a time that have no open delivery.
 func (s *Store) purgeOrders(tx *txn, before int64) error {
-	rows, err := tx.Query(s.d.sql("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"), before)
+	rows, err := tx.Query("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)", before)
 	if err != nil {
 		return err
 	}
@@ -244,7 +242,7 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 	}
 	for _, jid := range jids {
 		for _, table := range []string{"delivery", "orders"} {
-			if _, err := tx.Exec(s.d.sql("DELETE FROM "+table+" WHERE jid = ?"), s.d.text(jid)); err != nil {
+			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?", s.d.text(jid)); err != nil {
 				return err
 			}
 		}
@@ -323,7 +321,7 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 			if m.Version == 0 {
 				return s.insert(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.text(m.ID), s.d.text(m.Tenant), joined, body)
 			}
-			return changed(tx.Exec(s.d.sql("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?"),
+			return changed(tx.Exec("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?",
 				s.d.text(m.Tenant), joined, m.Version+1, body, s.d.text(m.ID), m.Version))
 		})
 	}
@@ -337,7 +335,7 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 // DeleteMinion implements store.Minions.
 func (s *Store) DeleteMinion(ctx context.Context, id string) error {
 	err := s.update(ctx, func(tx *txn) error {
-		err := changed(tx.Exec(s.d.sql("DELETE FROM minion WHERE id = ?"), s.d.text(id)))
+		err := changed(tx.Exec("DELETE FROM minion WHERE id = ?", s.d.text(id)))
 		if errors.Is(err, store.ErrChanged) {
 			return store.ErrNotFound
 		}

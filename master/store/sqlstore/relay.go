@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -17,6 +18,9 @@ const (
 	pollLate   = 250 * time.Millisecond
 	pollBeside = 2 * time.Second
 )
+
+// manyMessages is how many messages one statement writes, if there are so many.
+const manyMessages = 16
 
 // maxRead is how many messages are read at once.
 const maxRead = 500
@@ -36,35 +40,43 @@ func (s *Store) flush(tx *txn) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UnixMicro()
-	for i, m := range tx.tell {
-		if m.Body == nil {
-			m.Body = []byte{}
+	now, seq := time.Now().UnixMicro(), last-int64(len(tx.tell))
+	for list := tx.tell; len(list) > 0; {
+		n := 1
+		if len(list) >= manyMessages {
+			n = manyMessages
 		}
-		if _, err := tx.Exec(s.d.sql("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES (?, ?, ?, ?, ?, ?)"),
-			last-int64(len(tx.tell))+int64(i)+1, now, s.d.text(m.From), s.d.text(m.To), s.d.text(m.Kind), m.Body); err != nil {
+		args := make([]any, 0, 6*n)
+		for _, m := range list[:n] {
+			if m.Body == nil {
+				m.Body = []byte{}
+			}
+			seq++
+			args = append(args, seq, now, s.d.text(m.From), s.d.text(m.To), s.d.text(m.Kind), m.Body)
+		}
+		if _, err := tx.Exec("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES (?, ?, ?, ?, ?, ?)"+
+			strings.Repeat(", (?, ?, ?, ?, ?, ?)", n-1), args...); err != nil {
 			return err
 		}
+		list = list[n:]
 	}
 	if s.d.Notify != "" {
-		_, err = tx.Exec(s.d.Notify)
+		_, err = tx.Tx.Exec(s.d.Notify)
 	}
 	return err
 }
 
 // count adds to a counter and returns its value. The row is locked until the transaction ends.
 func (s *Store) count(tx *txn, name string, by int64) (n int64, err error) {
-	if _, err = tx.Exec(s.d.sql("UPDATE brine_counter SET n = n + ? WHERE name = ?"), by, s.d.text(name)); err != nil {
+	if _, err = tx.Exec("UPDATE brine_counter SET n = n + ? WHERE name = ?", by, s.d.text(name)); err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(s.d.sql("SELECT n FROM brine_counter WHERE name = ?"), s.d.text(name)).Scan(&n)
+	err = tx.row("SELECT n FROM brine_counter WHERE name = ?", []any{s.d.text(name)}, &n)
 	return n, err
 }
 
 func (s *Store) counter(ctx context.Context, name string) (n int64, err error) {
-	err = s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT n FROM brine_counter WHERE name = ?"), s.d.text(name)).Scan(&n)
-	})
+	err = s.row(ctx, "SELECT n FROM brine_counter WHERE name = ?", []any{s.d.text(name)}, &n)
 	return n, err
 }
 
@@ -140,30 +152,27 @@ func (s *Store) follow(ctx context.Context, self string, last int64, f func([]st
 		f(nil)
 		return head, 0, nil
 	}
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT seq, sender, receiver, kind, body FROM brine_relay WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"),
-		last, head, maxRead)
-	if err != nil {
-		return last, 0, err
-	}
-	defer rows.Close()
 	var out []store.Message
-	found := 0
-	missed := false
-	for rows.Next() {
+	var at int64
+	var found int
+	var missed bool
+	err = s.rows(ctx, func() { out, at, found, missed = nil, last, 0, false }, func(rows *sql.Rows) error {
 		var m store.Message
 		if err := rows.Scan(&m.Seq, &m.From, &m.To, &m.Kind, &m.Body); err != nil {
-			return last, 0, err
+			return err
 		}
-		missed = missed || m.Seq != last+1
-		last = m.Seq
+		missed = missed || m.Seq != at+1
+		at = m.Seq
 		found++
 		if m.From != self && (m.To == "" || m.To == self) {
 			out = append(out, m)
 		}
+		return nil
+	}, "SELECT seq, sender, receiver, kind, body FROM brine_relay WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", last, head, maxRead)
+	if err != nil {
+		return last, 0, err
 	}
-	if err := rows.Err(); err != nil {
-		return last - int64(found), 0, err
-	}
+	last = at
 	if found == 0 {
 		last, missed = head, true
 	}
@@ -183,18 +192,18 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 		return fmt.Errorf("cannot forget messages: %w", err)
 	}
 	err = s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec(s.d.sql("DELETE FROM brine_relay WHERE made < ?"), micros(messages))
+		_, err := tx.Exec("DELETE FROM brine_relay WHERE made < ?", micros(messages))
 		if err == nil && most > 0 {
-			_, err = tx.Exec(s.d.sql("DELETE FROM brine_relay WHERE seq <= ?"), head-int64(most))
+			_, err = tx.Exec("DELETE FROM brine_relay WHERE seq <= ?", head-int64(most))
 		}
 		if err == nil {
-			_, err = tx.Exec(s.d.sql("DELETE FROM brine_seen WHERE seen < ?"), micros(marks))
+			_, err = tx.Exec("DELETE FROM brine_seen WHERE seen < ?", micros(marks))
 		}
 		if err == nil { // what is left of keys that were deleted
-			_, err = tx.Exec(s.d.sql("DELETE FROM brine_key WHERE states = 0 AND changed < ?"), micros(marks))
+			_, err = tx.Exec("DELETE FROM brine_key WHERE states = 0 AND changed < ?", micros(marks))
 		}
 		if err == nil {
-			_, err = tx.Exec(s.d.sql("DELETE FROM brine_lease WHERE until_at < ?"), time.Now().Add(-time.Hour).UnixMicro())
+			_, err = tx.Exec("DELETE FROM brine_lease WHERE until_at < ?", time.Now().Add(-time.Hour).UnixMicro())
 		}
 		return err
 	})
@@ -210,13 +219,13 @@ func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duratio
 		now := time.Now()
 		var holder string
 		var until int64
-		err := tx.QueryRow(s.d.sql("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate), s.d.text(name)).Scan(&holder, &until)
+		err := tx.row("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate, []any{s.d.text(name)}, &holder, &until)
 		var r sql.Result
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			r, err = tx.Exec(s.d.sql(s.d.Insert+" INTO brine_lease (name, owner, until_at) VALUES (?, ?, ?) "+s.d.Ignore), s.d.text(name), s.d.text(owner), now.Add(life).UnixMicro())
+			r, err = tx.Exec(s.d.Insert+" INTO brine_lease (name, owner, until_at) VALUES (?, ?, ?) "+s.d.Ignore, s.d.text(name), s.d.text(owner), now.Add(life).UnixMicro())
 		case err == nil && (holder == owner || until < now.UnixMicro()):
-			r, err = tx.Exec(s.d.sql("UPDATE brine_lease SET owner = ?, until_at = ? WHERE name = ? AND owner = ? AND until_at = ?"), s.d.text(owner),
+			r, err = tx.Exec("UPDATE brine_lease SET owner = ?, until_at = ? WHERE name = ? AND owner = ? AND until_at = ?", s.d.text(owner),
 				now.Add(life).UnixMicro(), s.d.text(name), s.d.text(holder), until)
 		}
 		if err != nil || r == nil {
@@ -235,7 +244,7 @@ func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duratio
 // Release implements store.Shared.
 func (s *Store) Release(ctx context.Context, name, owner string) error {
 	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec(s.d.sql("DELETE FROM brine_lease WHERE name = ? AND owner = ?"), s.d.text(name), s.d.text(owner))
+		_, err := tx.Exec("DELETE FROM brine_lease WHERE name = ? AND owner = ?", s.d.text(name), s.d.text(owner))
 		return err
 	})
 	if err != nil {
@@ -259,22 +268,4 @@ func (s *Store) Leases(ctx context.Context, prefix string) (map[string]string, e
 		return nil, fmt.Errorf("cannot list leases: %w", err)
 	}
 	return out, nil
-}
-
-// rows runs a query, again while the server is away; begin forgets what an earlier try found.
-func (s *Store) rows(ctx context.Context, begin func(), each func(*sql.Rows) error, query string, args ...any) error {
-	return s.read(ctx, func() error {
-		begin()
-		rows, err := s.db.QueryContext(ctx, s.d.sql(query), args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := each(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
 }

@@ -18,9 +18,7 @@ var _ store.Shared = (*Store)(nil)
 func (s *Store) Return(ctx context.Context, jid, id string) (store.Return, error) {
 	var body []byte
 	var received int64
-	err := s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT received, body FROM ret WHERE jid = ? AND id = ?"), s.d.text(jid), s.d.text(id)).Scan(&received, &body)
-	})
+	err := s.row(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.text(jid), s.d.text(id)}, &received, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -73,10 +71,8 @@ func (s *Store) Key(ctx context.Context, id string) (store.KeyRecord, error) {
 	r := store.KeyRecord{ID: id}
 	var changed int64
 	var texts [4][]byte
-	err := s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?"),
-			s.d.text(id)).Scan(&texts[0], &texts[1], &texts[2], &texts[3], &changed, &r.Epoch, &r.Generation)
-	})
+	err := s.row(ctx, "SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?", []any{s.d.text(id)},
+		&texts[0], &texts[1], &texts[2], &texts[3], &changed, &r.Epoch, &r.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -107,7 +103,7 @@ func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message)
 		args = append(args, r.Epoch)
 	}
 	err = s.update(ctx, func(tx *txn) error {
-		res, err := tx.Exec(s.d.sql(query), args...)
+		res, err := tx.Exec(query, args...)
 		if err != nil {
 			return err
 		}
@@ -127,12 +123,21 @@ func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message)
 // KeyIDs implements store.Shared.
 func (s *Store) KeyIDs(ctx context.Context, folder string) ([]string, error) {
 	var out []string
+	column := "id"
+	if s.d.Lines != "" {
+		column = fmt.Sprintf(s.d.Lines, column)
+	}
 	err := s.rows(ctx, func() { out = out[:0] }, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		out = append(out, id)
+		var ids sql.NullString
+		err := rows.Scan(&ids)
+		switch {
+		case s.d.Lines == "":
+			out = append(out, ids.String)
+		case ids.String != "":
+			out = append(out, strings.Split(ids.String, "\n")...)
+		}
 		return err
-	}, "SELECT id FROM brine_key WHERE "+withBit(folder))
+	}, "SELECT "+column+" FROM brine_key WHERE "+withBit(folder))
 	if err != nil {
 		return nil, fmt.Errorf("cannot list keys: %w", err)
 	}
@@ -142,9 +147,7 @@ func (s *Store) KeyIDs(ctx context.Context, folder string) ([]string, error) {
 
 // KeyCount implements store.Shared.
 func (s *Store) KeyCount(ctx context.Context, folder string) (n int, err error) {
-	err = s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT count(*) FROM brine_key WHERE "+withBit(folder))).Scan(&n)
-	})
+	err = s.row(ctx, "SELECT count(*) FROM brine_key WHERE "+withBit(folder), nil, &n)
 	if err != nil {
 		return 0, fmt.Errorf("cannot count keys: %w", err)
 	}
@@ -183,7 +186,7 @@ func (s *Store) AddSecret(ctx context.Context, x store.Secret, m store.Message) 
 // addRow adds a row unless it is there, and tells a message if it was not.
 func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args ...any) (added bool, err error) {
 	err = s.update(ctx, func(tx *txn) error {
-		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO "+into+" "+s.d.Ignore), args...)
+		r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 		if err != nil {
 			return err
 		}
@@ -199,7 +202,7 @@ func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args 
 // DropSecrets implements store.Shared.
 func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error {
 	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec(s.d.sql("DELETE FROM brine_secret WHERE name = ? AND version < ?"), s.d.text(name), below)
+		_, err := tx.Exec("DELETE FROM brine_secret WHERE name = ? AND version < ?", s.d.text(name), below)
 		return err
 	})
 	if err != nil {
@@ -219,9 +222,7 @@ func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, erro
 
 // Datum implements store.Shared.
 func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch int64, err error) {
-	err = s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?"), s.d.text(kind), s.d.text(id)).Scan(&epoch, &body)
-	})
+	err = s.row(ctx, "SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?", []any{s.d.text(kind), s.d.text(id)}, &epoch, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, nil
 	}
@@ -236,7 +237,7 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoc
 	key := []any{s.d.text(kind), s.d.text(id)}
 	err = s.update(ctx, func(tx *txn) error {
 		exec := func(query string, args ...any) (int64, error) {
-			r, err := tx.Exec(s.d.sql(query), args...)
+			r, err := tx.Exec(query, args...)
 			if err != nil {
 				return 0, err
 			}

@@ -41,6 +41,9 @@ type Dialect struct {
 	Text func(string) any
 	// Insert and Ignore stand before INTO and behind the values of an insert that shall do nothing when the row is there.
 	Insert, Ignore string
+	// Lines, where one row is much cheaper than many, is the expression that makes one text of all values of a column, a line for each;
+	// %s is the column. It is for ids of minions, which have no line breaks.
+	Lines string
 	// ForUpdate locks a row that is going to be changed.
 	ForUpdate string
 	// Retry says that a transaction failed for what another one did, and may succeed when it is run again.
@@ -80,7 +83,7 @@ func (d *Dialect) sql(text string) string {
 }
 
 // maxBatch is how many writes share one transaction.
-const maxBatch = 256
+const maxBatch = 1024
 
 // maxTries is how often a transaction is begun that others disturb.
 const maxTries = 10
@@ -90,6 +93,8 @@ type Store struct {
 	db     *sql.DB
 	d      Dialect
 	writes chan write
+
+	statements statements
 
 	once sync.Once
 	stop chan struct{}
@@ -105,15 +110,6 @@ type write struct {
 	done chan error
 }
 
-// txn is a transaction and what the other masters are told with it.
-type txn struct {
-	*sql.Tx
-	tell []store.Message
-	keys bool // keys change
-	// again says that an earlier try may have happened though it failed.
-	again bool
-}
-
 // patience is how long writes and reads wait for a server that is away.
 const patience = 90 * time.Second
 
@@ -126,6 +122,7 @@ func Open(db *sql.DB, d Dialect) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, d: d, writes: make(chan write, maxBatch), stop: make(chan struct{})}
+	s.statements.all = make(map[string]*sql.Stmt)
 	s.wg.Go(s.writer)
 	return s, nil
 }
@@ -255,36 +252,37 @@ func (s *Store) read(ctx context.Context, do func() error) error {
 	}
 }
 
+// errUndo says that a change failed after it had begun, so that all have to be made anew, each behind a savepoint.
+var errUndo = errors.New("a change failed half-way")
+
+// transact runs a batch in one transaction. Savepoints cost two statements for each change, so they are used only when one of the
+// batch has failed without them.
 func (s *Store) transact(batch []write, results []error, again bool) error {
+	err := s.transactWith(batch, results, again, false)
+	if errors.Is(err, errUndo) {
+		err = s.transactWith(batch, results, again, true)
+	}
+	return err
+}
+
+func (s *Store) transactWith(batch []write, results []error, again, save bool) error {
 	sqlTx, err := s.db.Begin()
 	if err != nil {
 		return err
 	}
 	defer sqlTx.Rollback()
-	tx := &txn{Tx: sqlTx, again: again}
+	tx := &txn{Tx: sqlTx, s: s, stmts: make(map[string]*sql.Stmt), again: again}
 	for i, w := range batch {
-		if len(batch) > 1 {
-			if _, err := tx.Exec("SAVEPOINT one"); err != nil {
-				return err
-			}
-		}
-		told, keys := len(tx.tell), tx.keys
-		if results[i] = w.do(tx); results[i] != nil {
-			if s.d.Retry != nil && s.d.Retry(results[i]) || s.lost(results[i]) {
-				return results[i] // the database has ended the whole transaction
-			}
-			if len(batch) == 1 {
-				return nil
-			}
-			tx.tell, tx.keys = tx.tell[:told], keys
-			if _, err := tx.Exec("ROLLBACK TO SAVEPOINT one"); err != nil {
-				return err
-			}
-		}
-		if len(batch) > 1 {
-			if _, err := tx.Exec("RELEASE SAVEPOINT one"); err != nil {
-				return err
-			}
+		var clean bool
+		results[i], clean = tx.attempt(w.do, save)
+		switch {
+		case clean:
+		case s.fatal(results[i]) || save:
+			return results[i]
+		case len(batch) == 1:
+			return nil // nothing of it is kept
+		default:
+			return errUndo
 		}
 	}
 	if err := s.flush(tx); err != nil {
@@ -300,7 +298,7 @@ func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
 	err = s.update(ctx, func(tx *txn) error {
-		r, err := tx.Exec(s.d.sql(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore), s.d.text(j.JID), j.Created.UnixMicro(), body)
+		r, err := tx.Exec(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore, s.d.text(j.JID), j.Created.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
@@ -321,7 +319,7 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 	err := s.update(ctx, func(tx *txn) error {
 		var body []byte
 		var created int64
-		err := tx.QueryRow(s.d.sql("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate), s.d.text(jid)).Scan(&created, &body)
+		err := tx.row("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate, []any{s.d.text(jid)}, &created, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return store.ErrNotFound
 		}
@@ -336,7 +334,7 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 		if body, err = packJob(j); err != nil {
 			return err
 		}
-		_, err = tx.Exec(s.d.sql("UPDATE job SET body = ? WHERE jid = ?"), body, s.d.text(jid))
+		_, err = tx.Exec("UPDATE job SET body = ? WHERE jid = ?", body, s.d.text(jid))
 		return err
 	})
 	if err != nil {
@@ -361,7 +359,7 @@ func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Mes
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
 	err = s.update(ctx, func(tx *txn) error {
-		res, err := tx.Exec(s.d.sql(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore), s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
+		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore, s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
@@ -389,7 +387,7 @@ func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...st
 	}
 	var when int64
 	var there []byte
-	err := tx.QueryRow(s.d.sql(query), args...).Scan(&when, &there)
+	err := tx.row(query, args, &when, &there)
 	return err == nil && when == at.UnixMicro() && bytes.Equal(body, there)
 }
 
@@ -397,9 +395,7 @@ func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...st
 func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	var body []byte
 	var created int64
-	err := s.read(ctx, func() error {
-		return s.db.QueryRowContext(ctx, s.d.sql("SELECT created, body FROM job WHERE jid = ?"), s.d.text(jid)).Scan(&created, &body)
-	})
+	err := s.row(ctx, "SELECT created, body FROM job WHERE jid = ?", []any{s.d.text(jid)}, &created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -410,35 +406,20 @@ func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 }
 
 // Returns implements store.Store.
-func (s *Store) Returns(ctx context.Context, jid string) (out []store.Return, err error) {
-	err = s.read(ctx, func() error {
-		out, err = s.returns(ctx, jid)
-		return err
-	})
-	return out, err
-}
-
-func (s *Store) returns(ctx context.Context, jid string) ([]store.Return, error) {
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id"), s.d.text(jid))
-	if err != nil {
-		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
-	}
-	defer rows.Close()
+func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error) {
 	var out []store.Return
-	for rows.Next() {
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var id string
 		var received int64
 		var body []byte
 		if err := rows.Scan(&id, &received, &body); err != nil {
-			return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+			return err
 		}
 		r, err := unpackReturn(jid, id, received, body)
-		if err != nil {
-			return nil, err
-		}
 		out = append(out, r)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.text(jid))
+	if err != nil {
 		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
 	}
 	return out, nil
@@ -496,13 +477,13 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 		}
 		// What is left of orders is still under way.
 		const done = " AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"
-		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+done+")"), us); err != nil {
+		if _, err := tx.Exec("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+done+")", us); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(s.d.sql("DELETE FROM ret WHERE received < ? AND jid NOT IN (SELECT jid FROM job)"), us); err != nil {
+		if _, err := tx.Exec("DELETE FROM ret WHERE received < ? AND jid NOT IN (SELECT jid FROM job)", us); err != nil {
 			return err
 		}
-		r, err := tx.Exec(s.d.sql("DELETE FROM job WHERE created < ?"+done), us)
+		r, err := tx.Exec("DELETE FROM job WHERE created < ?"+done, us)
 		if err != nil {
 			return err
 		}

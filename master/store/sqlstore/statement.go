@@ -1,0 +1,173 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"github.com/brine-salt/brine/master/store"
+)
+
+// statements are prepared when they are used first, and by every connection once: there are some dozens of texts.
+type statements struct {
+	mu  sync.Mutex // guards all
+	all map[string]*sql.Stmt
+}
+
+// prepared is a statement, whose parameters are question marks.
+func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	s.statements.mu.Lock()
+	st := s.statements.all[query]
+	s.statements.mu.Unlock()
+	if st != nil {
+		return st, nil
+	}
+	st, err := s.db.PrepareContext(ctx, s.d.sql(query))
+	if err != nil {
+		return nil, err
+	}
+	s.statements.mu.Lock()
+	defer s.statements.mu.Unlock()
+	if other := s.statements.all[query]; other != nil {
+		st.Close()
+		return other, nil
+	}
+	s.statements.all[query] = st
+	return st, nil
+}
+
+// row reads one row.
+func (s *Store) row(ctx context.Context, query string, args []any, dest ...any) error {
+	return s.read(ctx, func() error {
+		st, err := s.prepared(ctx, query)
+		if err != nil {
+			return err
+		}
+		return st.QueryRowContext(ctx, args...).Scan(dest...)
+	})
+}
+
+// rows runs a query, again while the server is away; begin forgets what an earlier try found.
+func (s *Store) rows(ctx context.Context, begin func(), each func(*sql.Rows) error, query string, args ...any) error {
+	return s.read(ctx, func() error {
+		begin()
+		st, err := s.prepared(ctx, query)
+		if err != nil {
+			return err
+		}
+		rows, err := st.QueryContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := each(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// txn is a transaction and what the other masters are told with it.
+type txn struct {
+	*sql.Tx
+	s     *Store
+	stmts map[string]*sql.Stmt // of this transaction
+	tell  []store.Message
+	keys  bool // keys change
+	// again says that an earlier try may have happened though it failed.
+	again bool
+	// changes counts statements that changed something, failed those that did not succeed.
+	changes, failed int
+}
+
+func (t *txn) prepared(query string) (*sql.Stmt, error) {
+	if st := t.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := t.s.prepared(context.Background(), query)
+	if err != nil {
+		t.failed++
+		return nil, err
+	}
+	st = t.Tx.Stmt(st)
+	t.stmts[query] = st
+	return st, nil
+}
+
+// Exec runs a statement, whose parameters are question marks.
+func (t *txn) Exec(query string, args ...any) (sql.Result, error) {
+	st, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	r, err := st.Exec(args...)
+	if err != nil {
+		t.failed++
+		return nil, err
+	}
+	if n, err := r.RowsAffected(); err != nil || n > 0 {
+		t.changes++
+	}
+	return r, nil
+}
+
+// Query runs a query.
+func (t *txn) Query(query string, args ...any) (*sql.Rows, error) {
+	st, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Query(args...)
+	if err != nil {
+		t.failed++
+	}
+	return rows, err
+}
+
+// row reads one row.
+func (t *txn) row(query string, args []any, dest ...any) error {
+	st, err := t.prepared(query)
+	if err != nil {
+		return err
+	}
+	err = st.QueryRow(args...).Scan(dest...)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.failed++
+	}
+	return err
+}
+
+// attempt runs one change of several. Without a savepoint it may fail only as long as it has not touched anything: clean says so.
+func (t *txn) attempt(do func(*txn) error, save bool) (err error, clean bool) {
+	told, keys, changes, failed := len(t.tell), t.keys, t.changes, t.failed
+	if save {
+		if _, err := t.Tx.Exec("SAVEPOINT one"); err != nil {
+			return err, false
+		}
+	}
+	if err = do(t); err != nil {
+		t.tell, t.keys = t.tell[:told], keys
+		if !save {
+			known := errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound)
+			return err, known && t.changes == changes && t.failed == failed
+		}
+		if t.s.fatal(err) {
+			return err, false
+		}
+		if _, e := t.Tx.Exec("ROLLBACK TO SAVEPOINT one"); e != nil {
+			return e, false
+		}
+	}
+	if save {
+		if _, e := t.Tx.Exec("RELEASE SAVEPOINT one"); e != nil {
+			return e, false
+		}
+	}
+	return err, true
+}
+
+// fatal says that the database has ended the whole transaction.
+func (s *Store) fatal(err error) bool { return s.d.Retry != nil && s.d.Retry(err) || s.lost(err) }
