@@ -3,21 +3,11 @@
 package modules_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/internal/privatehost"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/testserver"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states/render"
 )
@@ -57,169 +47,41 @@ import (
 // just lo is up, stays as the last call left it: a case about it begins with a setup that empties it. Below / itself nothing
 // can be made. A case that does not change the host belongs in testdata/stock, where it is cheaper.
 
-var only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
-
 // coverExempt are functions without a case, with the reason.
 var coverExempt = map[string]string{
 	"cmd.run_chroot": "mounts dev, proc and sys into a whole system of its own; tested with a fake mount module instead",
 }
 
+// stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
-	in      io.WriteCloser
-	out     *bufio.Reader
-	scratch string
-	pid     int
-	host    *privatehost.Host // nil where cases leave the host alone
-	newJob  func()            // called before our side of each case
-
-	opts, grains, pillar map[string]any
-}
-
-type stockAnswer struct {
-	Value   any    `json:"value"`
-	Error   string `json:"error"`
-	Message string `json:"message"`
-	Retcode any    `json:"retcode"`
+	*oracle.Process
+	clock  oracle.Clock
+	host   *privatehost.Host // nil where cases leave the host alone
+	newJob func()            // called before our side of each case
 }
 
 func startStock(t *testing.T) *stock {
 	t.Helper()
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
-	s := &stock{scratch: t.TempDir()}
-	s.configure(t)
-	oracle, err := filepath.Abs("testdata/stock/oracle.py")
-	if err != nil {
+	scratch := t.TempDir()
+	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
+	if err := os.CopyFS(scratch, os.DirFS("testdata/stock/root")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), oracle, s.scratch)
-	cmd.Dir = "/"
-	logFile, err := os.Create(filepath.Join(s.scratch, "oracle.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = logFile
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait()
-		logFile.Close()
-		if t.Failed() {
-			text, _ := os.ReadFile(logFile.Name())
-			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
-		}
-	})
-	s.pid = cmd.Process.Pid
-	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
-	var hello map[string]any
-	s.read(t, &hello)
-	s.opts, s.grains, s.pillar = unwrap(hello["opts"]).(map[string]any), unwrap(hello["grains"]).(map[string]any),
-		unwrap(hello["pillar"]).(map[string]any)
-	return s
-}
-
-// configure writes a minion that has everything below the scratch directory.
-func (s *stock) configure(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/stock/minion.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(s.scratch, "conf", "minion"), strings.ReplaceAll(string(text), "@SCRATCH@", s.scratch))
-	if err := os.CopyFS(s.scratch, os.DirFS("testdata/stock/root")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s *stock) read(t *testing.T, into any) {
-	t.Helper()
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("stock Salt died: %v", err)
-	}
-	if err := json.Unmarshal(line, into); err != nil {
-		t.Fatalf("stock Salt answered %q: %v", line, err)
-	}
+	return &stock{Process: oracle.Start(t, "functions.py", scratch)}
 }
 
 // call asks stock; first tells that a job begins, which finds nothing of the last one in __context__.
 func (s *stock) call(t *testing.T, c stockCase, pub map[string]any, first bool) outcome {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.in.Write(append(q, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	var a stockAnswer
-	s.read(t, &a)
-	o := outcome{Value: unwrap(a.Value), ErrorType: a.Error, Message: a.Message}
+	a := s.Ask(t, map[string]any{"fun": c.fun, "providers": c.providers, "grains": c.grains, "args": c.args, "kwargs": c.kwargs, "pub": pub, "first": first})
+	o := outcome{Value: a.Value, ErrorType: a.Error, Message: a.Message, Retcode: a.Retcode}
 	if strings.HasPrefix(c.fun, "x509.") && (strings.HasSuffix(a.Error, "DeserializationError") || strings.HasSuffix(a.Error, "Password")) {
 		o.ErrorType = "SaltInvocationError" // which these exceptions of x509 are
-	}
-	if n, ok := a.Retcode.(float64); ok {
-		o.Retcode = int(n)
 	}
 	if o.ErrorType != "" {
 		o.Retcode = 0
 	}
 	return o
-}
-
-// unwrap undoes the oracle's wrapping.
-func unwrap(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = unwrap(v[i])
-		}
-		return v
-	case map[string]any:
-		kind, ok := v["__py__"].(string)
-		if !ok {
-			for k := range v {
-				v[k] = unwrap(v[k])
-			}
-			return v
-		}
-		text, _ := v["text"].(string)
-		switch kind {
-		case "int":
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return n
-			}
-			return text
-		case "float":
-			f, _ := strconv.ParseFloat(text, 64)
-			return f
-		case "bytes":
-			b, _ := hex.DecodeString(v["hex"].(string))
-			return b
-		case "map":
-			m := map[any]any{}
-			for _, item := range v["items"].([]any) {
-				pair := item.([]any)
-				m[unwrap(pair[0])] = unwrap(pair[1])
-			}
-			return m
-		}
-		return "<" + kind + "> " + text
-	}
-	return v
 }
 
 type outcome struct {
@@ -244,36 +106,9 @@ type stockCase struct {
 
 func loadCases(t *testing.T, pattern, dir string) []stockCase {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	var cases []stockCase
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := yaml.Parse([]byte(strings.ReplaceAll(string(text), "@DIR@", dir)), f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, x := range v.([]any) {
-			m, ok := x.(map[string]any)
-			if !ok {
-				t.Fatalf("%s: case %d is not a map", f, i)
-			}
-			cases = append(cases, oneCase(t, fmt.Sprintf("%s/%d", strings.TrimSuffix(filepath.Base(f), ".yaml"), i), m))
-		}
-	}
-	// Putting other modules behind a name leaves traces in the long-lived stock process: those cases come last.
-	foreign := func(c stockCase) int {
-		if c.providers != nil || c.grains != nil {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(cases, func(a, b stockCase) int { return foreign(a) - foreign(b) })
+	oracle.Load(t, pattern, dir, func(name string, m map[string]any) { cases = append(cases, oneCase(t, name, m)) })
+	oracle.ForeignLast(cases, func(c stockCase) bool { return c.providers != nil || c.grains != nil })
 	return cases
 }
 
@@ -295,16 +130,12 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 		}
 	}
 	c.name = fmt.Sprintf("%s/%s", where, c.fun)
-	for k := range m {
-		if !slices.Contains([]string{"fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains"}, k) {
-			t.Fatalf("%s: unknown key %s", c.name, k)
-		}
-	}
+	oracle.Keys(t, c.name, m, "fun", "args", "kwargs", "setup", "check", "ignore", "differs", "pub", "type", "want", "error", "then", "providers", "grains")
 	return c
 }
 
 func TestStock(t *testing.T) {
-	match := regexp.MustCompile(*only)
+	match := oracle.Chosen()
 	covered := map[string]bool{}
 	load := func(pattern, dir string) (chosen []stockCase) {
 		for _, c := range loadCases(t, pattern, dir) {
@@ -324,21 +155,15 @@ func TestStock(t *testing.T) {
 		return
 	}
 	if len(hosts("")) > 0 {
-		t.Run("host", func(t *testing.T) { privatehost.Enter(t, "-test.run=^TestStock$", "-stock="+*only) })
+		t.Run("host", func(t *testing.T) { privatehost.Enter(t, append(oracle.Flags(), "-test.run=^TestStock$")...) })
 	}
 	if len(load("testdata/stock/*.yaml", "")) == 0 {
 		return
 	}
 	s := startStock(t)
-	dir := filepath.Join(s.scratch, "work")
-	r := modules.NewRegistry(stockModules()...)
-	e := s.env(t)
-	v := &testserver.Servers{T: t}
-	for _, c := range load("testdata/stock/*.yaml", dir) {
-		c.fill(v)
-		t.Run(c.name, func(t *testing.T) { s.compare(t, r, e, c, dir) })
-	}
-	if *only != "" {
+	r, e := modules.NewRegistry(stockModules()...), s.env(t)
+	s.runCases(t, r, e, func(dir string) []stockCase { return load("testdata/stock/*.yaml", dir) })
+	if !oracle.All() {
 		return
 	}
 	for _, f := range r.Functions(e) {
@@ -348,14 +173,24 @@ func TestStock(t *testing.T) {
 	}
 }
 
+func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, cases func(dir string) []stockCase) {
+	dir := filepath.Join(s.Scratch, "work")
+	v := &testserver.Servers{T: t}
+	for _, c := range cases(dir) {
+		c.fill(v)
+		t.Run(c.name, func(t *testing.T) { s.clock.Time(c.name, s.Process, func() { s.compare(t, r, e, c, dir) }) })
+	}
+	s.clock.Report(t)
+}
+
 // env is our side of the same minion.
 func (s *stock) env(t *testing.T) *modules.Env {
 	t.Helper()
 	e := &modules.Env{
-		ID:     s.opts["id"].(string),
-		Opts:   func() map[string]any { return s.opts },
-		Grains: func() map[string]any { return s.grains },
-		Pillar: func() map[string]any { return s.pillar },
+		ID:     s.Opts["id"].(string),
+		Opts:   func() map[string]any { return s.Opts },
+		Grains: func() map[string]any { return s.Grains },
+		Pillar: func() map[string]any { return s.Pillar },
 		Runner: &runcmd.Runner{},
 
 		Templates: render.Render,
@@ -376,7 +211,7 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 		next := s.call(t, then, pub, false)
 		theirs.Then = append(theirs.Then, next)
 	}
-	theirs.Check = shell(t, dir, c.check)
+	theirs.Check = oracle.Shell(t, dir, c.check)
 	s.fresh(t, dir, c.setup)
 	s.newJob()
 	job := &modules.Context{}
@@ -385,9 +220,9 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 	for _, then := range c.then {
 		ours.Then = append(ours.Then, call(r, e, then, pub, job))
 	}
-	ours.Check = shell(t, dir, c.check)
+	ours.Check = oracle.Shell(t, dir, c.check)
 	for path := range c.ignore {
-		theirs.Value, ours.Value = without(theirs.Value, strings.Split(path, ":")), without(ours.Value, strings.Split(path, ":"))
+		theirs.Value, ours.Value = oracle.Without(theirs.Value, strings.Split(path, ":")), oracle.Without(ours.Value, strings.Split(path, ":"))
 	}
 	if c.typeOnly && theirs.ErrorType == "" {
 		theirs.Value, ours.Value = kind(theirs.Value), kind(ours.Value)
@@ -430,91 +265,12 @@ func call(r *modules.Registry, e *modules.Env, c stockCase, pub map[string]any, 
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	res := r.Run(ctx, e, modules.Request{Fun: c.fun, Args: c.args, Kwargs: c.kwargs, Pub: pub, Context: job})
-	o := outcome{Value: plain(res.Return), Retcode: job.Retcode()}
+	o := outcome{Value: oracle.Plain(res.Return), Retcode: job.Retcode()}
 	if res.Err != nil {
 		o.Value, o.Retcode = nil, 0
-		o.ErrorType, o.Message = pythonName(res.Err)
+		o.ErrorType, o.Message = oracle.Exception(res.Err)
 	}
 	return o
-}
-
-// plain gives a value the types that come out of the oracle.
-func plain(v any) any {
-	switch v := v.(type) {
-	case uint64:
-		return strconv.FormatUint(v, 10)
-	case time.Time:
-		return v.Format("<datetime> 2006-01-02 15:04:05")
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k := range v {
-			m[k] = plain(v[k])
-		}
-		return m
-	}
-	return v
-}
-
-// pythonName is the exception that stands for one of our errors.
-func pythonName(err error) (name, text string) {
-	var (
-		exec    *modules.ExecError
-		usage   *modules.UsageError
-		typ     *modules.TypeError
-		missing *modules.MissingCommandError
-		absent  *modules.NotAvailableError
-		python  *modules.PythonError
-	)
-	switch {
-	case errors.As(err, &absent):
-		return "KeyError", "'" + absent.Fun + "'"
-	case errors.As(err, &exec):
-		return "CommandExecutionError", err.Error()
-	case errors.As(err, &usage):
-		return "SaltInvocationError", err.Error()
-	case errors.As(err, &typ):
-		return "TypeError", err.Error()
-	case errors.As(err, &python):
-		return python.Type[strings.LastIndexByte(python.Type, '.')+1:], python.Msg
-	case errors.As(err, &missing):
-		return "CommandNotFoundError", err.Error()
-	}
-	return "<go>", err.Error()
-}
-
-// without takes the part at a path out of a value.
-func without(v any, path []string) any {
-	switch m := v.(type) {
-	case map[string]any:
-		for k := range m {
-			if path[0] != k && path[0] != "*" {
-				continue
-			}
-			if len(path) == 1 {
-				delete(m, k)
-			} else {
-				m[k] = without(m[k], path[1:])
-			}
-		}
-	case []any:
-		for i := range m {
-			if path[0] != strconv.Itoa(i) && path[0] != "*" {
-				continue
-			}
-			if len(path) == 1 {
-				m[i] = nil
-			} else {
-				m[i] = without(m[i], path[1:])
-			}
-		}
-	}
-	return v
 }
 
 func (s *stock) fresh(t *testing.T, dir, setup string) {
@@ -522,24 +278,7 @@ func (s *stock) fresh(t *testing.T, dir, setup string) {
 	if s.host != nil {
 		s.host.Fresh(t)
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	shell(t, dir, setup)
-}
-
-func shell(t *testing.T, dir, script string) string {
-	t.Helper()
-	if script == "" {
-		return ""
-	}
-	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", script, err, out)
-	}
-	return string(out)
+	oracle.Fresh(t, dir, setup)
 }
 
 // argspecExempt are functions whose declaration differs from Salt's, with the reason.
@@ -554,14 +293,14 @@ func TestStockFunctions(t *testing.T) {
 	s := startStock(t)
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)
-	shells, _ := s.grains["shell"].(string)
+	shells, _ := s.Grains["shell"].(string)
 	for _, m := range r.Modules(e) {
 		theirs, ok := s.call(t, stockCase{fun: "sys.argspec", args: []any{m.Called()}}, nil, true).Value.(map[string]any)
 		if !ok || len(theirs) == 0 {
 			t.Errorf("stock Salt has no module %s", m.Called())
 			continue
 		}
-		absent := absences(t, m.Name, m.Called())
+		absent := oracle.Absent(t, m.Called(), oracle.Sources(t, "*/defs.go", m.Name)...)
 		for i := range m.Funcs {
 			fun := m.Called() + "." + m.Funcs[i].Name
 			spec, ok := theirs[fun]
@@ -583,7 +322,7 @@ func TestStockFunctions(t *testing.T) {
 
 // replaceShell puts the shell of stock Salt's environment where ours declares /bin/sh.
 func replaceShell(v any, shell string) any {
-	m := plain(v).(map[string]any)
+	m := oracle.Plain(v).(map[string]any)
 	list, _ := m["defaults"].([]any)
 	for i, x := range list {
 		if x == "/bin/sh" {
@@ -591,38 +330,4 @@ func replaceShell(v any, shell string) any {
 		}
 	}
 	return m
-}
-
-// absences reads "<function> is absent: <reason>" in the comments of a module's package, and "<function> is added: <reason>" for
-// those that a later Salt has.
-func absences(t *testing.T, module, called string) map[string]bool {
-	t.Helper()
-	out := map[string]bool{}
-	line := regexp.MustCompile(`(?m)^// ([a-z_.]+(?:, [a-z_.]+)*) (?:is|are) (?:absent|added): .+$`)
-	dirs, err := filepath.Glob("*/defs.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dirs {
-		text, err := os.ReadFile(d)
-		if err != nil || !strings.Contains(string(text), `Name: "`+module+`"`) {
-			continue
-		}
-		files, _ := filepath.Glob(filepath.Dir(d) + "/*.go")
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, found := range line.FindAllStringSubmatch(string(text), -1) {
-				for _, fun := range strings.Split(found[1], ", ") {
-					if !strings.Contains(fun, ".") {
-						fun = called + "." + fun
-					}
-					out[fun] = true
-				}
-			}
-		}
-	}
-	return out
 }

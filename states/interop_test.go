@@ -3,21 +3,12 @@
 package states_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
-	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +19,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/testserver"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
@@ -62,19 +53,14 @@ import (
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
 // (internal/privatehost), and each pass is a job of its own. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
-var only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
-
+// stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
-	in      io.WriteCloser
-	out     *bufio.Reader
-	scratch string
-
-	opts, grains, pillar map[string]any
-	job                  *modules.Context // of our calls, which share what stock's process remembers
-	pid                  int
-	host                 *privatehost.Host // nil where cases leave the host alone
-	bus                  string            // what stock's side has of a running minion, see stock.py
-	daemon               *daemon           // and ours
+	*oracle.Process
+	clock  oracle.Clock
+	job    *modules.Context  // of our calls, which share what stock's process remembers
+	host   *privatehost.Host // nil where cases leave the host alone
+	bus    string            // what stock's side has of a running minion, see states.py
+	daemon *oracle.Daemon    // and ours
 }
 
 // answer is what one call came to.
@@ -87,108 +73,40 @@ type answer struct {
 
 func startStock(t *testing.T) *stock {
 	t.Helper()
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
-	s := &stock{scratch: t.TempDir()}
-	conf, err := os.ReadFile("testdata/stock/minion.conf")
-	if err != nil {
+	scratch := t.TempDir()
+	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
+	oracle.Write(t, filepath.Join(scratch, "pillar", "top.sls"), "base: {'*': [data]}\n")
+	oracle.Write(t, filepath.Join(scratch, "pillar", "data.sls"), "port: 80\nlist: [a, b]\nnested: {on: true, name: x}\ntext: hello\n")
+	if err := os.CopyFS(filepath.Join(scratch, "x509"), os.DirFS("../modules/testdata/stock/root/x509")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(s.scratch, "conf", "minion"), strings.ReplaceAll(string(conf), "@SCRATCH@", s.scratch))
-	write(t, filepath.Join(s.scratch, "pillar", "top.sls"), "base: {'*': [data]}\n")
-	write(t, filepath.Join(s.scratch, "pillar", "data.sls"), "port: 80\nlist: [a, b]\nnested: {on: true, name: x}\ntext: hello\n")
-	script, err1 := filepath.Abs("testdata/stock/stock.py")
-	oracle, err2 := filepath.Abs("../modules/testdata/stock")
-	if err := os.CopyFS(filepath.Join(s.scratch, "x509"), os.DirFS("../modules/testdata/stock/root/x509")); err != nil {
-		t.Fatal(err)
-	}
-	logFile, err3 := os.Create(filepath.Join(s.scratch, "oracle.log"))
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", script, s.scratch, oracle)
-	cmd.Dir, cmd.Stderr = "/", logFile
-	in, err4 := cmd.StdinPipe()
-	out, err5 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2, err3, err4, err5, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait()
-		logFile.Close()
-		if t.Failed() {
-			text, _ := os.ReadFile(logFile.Name())
-			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
-		}
-	})
-	s.pid = cmd.Process.Pid
-	s.in, s.out = in, bufio.NewReaderSize(out, 1<<20)
-	var hello map[string]any
-	s.read(t, &hello)
-	s.opts, s.grains, s.pillar = unwrap(hello["opts"]).(map[string]any), unwrap(hello["grains"]).(map[string]any), unwrap(hello["pillar"]).(map[string]any)
-	return s
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s *stock) read(t *testing.T, into any) {
-	t.Helper()
-	line, err := s.out.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, into)
-	}
-	if err != nil {
-		t.Fatalf("stock Salt answered %q: %v", line, err)
-	}
+	return &stock{Process: oracle.Start(t, "states.py", scratch)}
 }
 
 // theirs calls a function of stock Salt.
 func (s *stock) theirs(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
 	t.Helper()
-	q, err := json.Marshal(map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts, "bus": s.bus})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.in.Write(append(q, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	var a struct {
-		Value, Retcode any
-		Error, Message string
-	}
-	s.read(t, &a)
-	code, _ := a.Retcode.(float64)
-	return answer{Value: tidy(unwrap(a.Value)), Error: a.Error, Message: tidyText(a.Message), Retcode: int(code)}
+	a := s.Ask(t, map[string]any{"fun": fun, "args": args, "kwargs": kwargs, "opts": opts, "bus": s.bus})
+	return answer{Value: tidy(a.Value), Error: a.Error, Message: tidyText(a.Message), Retcode: a.Retcode}
 }
 
 // ours calls the same function here.
 func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
 	t.Helper()
-	all := maps.Clone(s.opts)
+	all := maps.Clone(s.Opts)
 	maps.Copy(all, opts)
-	roots := map[string][]string{}
-	for env, list := range all["file_roots"].(map[string]any) {
-		for _, dir := range list.([]any) {
-			roots[env] = append(roots[env], dir.(string))
-		}
-	}
-	grains := s.grains
+	grains := s.Grains
 	if g, ok := all["grains"].(map[string]any); ok {
 		grains = g
 	}
 	e := &modules.Env{
 		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },
-		Pillar: func() map[string]any { return s.pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
-		Files:  fileclient.New(fileclient.Options{Roots: roots, CacheDir: filepath.Join(s.scratch, "cache"), HashType: all["hash_type"].(string)}),
+		Pillar: func() map[string]any { return s.Pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
+		Files:  fileclient.New(fileclient.Options{Roots: oracle.Roots(all), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: all["hash_type"].(string)}),
 		Others: func(kind string) []*modules.Module { return states.Default().Declared() },
 	}
 	if s.bus == "start" {
-		s.daemon = newDaemon(e, filepath.Join(s.scratch, "conf", "minion.d"))
+		s.daemon = oracle.NewDaemon(e, s.Scratch)
 	}
 	if s.bus != "" {
 		e.Agent = s.daemon
@@ -200,112 +118,13 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 		job = &modules.Context{}
 	}
 	res := modules.Default().Run(ctx, e, modules.Request{Fun: fun, JID: "20250102030405678901", Args: args, Kwargs: kwargs, Context: job})
-	a := answer{Value: tidy(plain(res.Return)), Retcode: job.Retcode()}
+	a := answer{Value: tidy(oracle.Plain(res.Return)), Retcode: job.Retcode()}
 	if res.Err != nil {
 		a.Value = nil
-		a.Error, a.Message = pythonName(res.Err)
+		a.Error, a.Message = oracle.Exception(res.Err)
 		a.Message = tidyText(a.Message)
 	}
 	return a
-}
-
-// plain gives a value the types that come out of the oracle.
-func plain(v any) any {
-	switch v := v.(type) {
-	case int:
-		return int64(v)
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k := range v {
-			m[k] = plain(v[k])
-		}
-		return m
-	case map[any]any:
-		m := make(map[any]any, len(v))
-		for k := range v {
-			m[k] = plain(v[k])
-		}
-		return m
-	}
-	return v
-}
-
-// unwrap undoes the oracle's wrapping.
-func unwrap(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = unwrap(v[i])
-		}
-		return v
-	case map[string]any:
-		kind, ok := v["__py__"].(string)
-		if !ok {
-			for k := range v {
-				v[k] = unwrap(v[k])
-			}
-			return v
-		}
-		text, _ := v["text"].(string)
-		switch kind {
-		case "int":
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return n
-			}
-			return text
-		case "float":
-			f, _ := strconv.ParseFloat(text, 64)
-			return f
-		case "bytes":
-			b, _ := hex.DecodeString(v["hex"].(string))
-			return b
-		case "map":
-			m := map[any]any{}
-			for _, item := range v["items"].([]any) {
-				pair := item.([]any)
-				m[unwrap(pair[0])] = unwrap(pair[1])
-			}
-			return m
-		}
-		return "<" + kind + "> " + text
-	}
-	return v
-}
-
-// pythonName is the exception that stands for one of our errors.
-func pythonName(err error) (name, text string) {
-	var (
-		exec    *modules.ExecError
-		usage   *modules.UsageError
-		typ     *modules.TypeError
-		missing *modules.MissingCommandError
-		absent  *modules.NotAvailableError
-		python  *modules.PythonError
-		render  *modules.RenderError
-	)
-	switch {
-	case errors.As(err, &absent):
-		return "KeyError", "'" + absent.Fun + "'"
-	case errors.As(err, &exec):
-		return "CommandExecutionError", err.Error()
-	case errors.As(err, &usage):
-		return "SaltInvocationError", err.Error()
-	case errors.As(err, &typ):
-		return "TypeError", err.Error()
-	case errors.As(err, &python):
-		return python.Type, python.Msg
-	case errors.As(err, &missing):
-		return "CommandNotFoundError", err.Error()
-	case errors.As(err, &render):
-		return "SaltRenderError", err.Error()
-	}
-	return "<go>", err.Error()
 }
 
 // tidy takes out of an answer what no two runs have in common: times, and the order of what Python keeps in sets.
@@ -370,55 +189,33 @@ type stateCase struct {
 
 func loadStateCases(t *testing.T, pattern, dir string) []stateCase {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	var cases []stateCase
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
+	oracle.Load(t, pattern, dir, func(where string, m map[string]any) {
+		oracle.Keys(t, where, m, "state", "name", "args", "sls", "setup", "check", "passes", "before", "ignore", "differs", "want", "opts", "providers", "grains")
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		c := stateCase{setup: text("setup"), check: text("check"), differs: text("differs"), sls: text("sls"), state: text("state"), id: text("name"),
+			passes: []string{"test", "real", "again"}}
+		c.args, _ = m["args"].(map[string]any)
+		c.before, _ = m["before"].(map[string]any)
+		c.ignore, _ = m["ignore"].(map[string]any)
+		c.want, _ = m["want"].(map[string]any)
+		c.opts, _ = m["opts"].(map[string]any)
+		c.providers, _ = m["providers"].(map[string]any)
+		c.grains, _ = m["grains"].(map[string]any)
+		if list, ok := m["passes"].([]any); ok {
+			c.passes = nil
+			for _, p := range list {
+				c.passes = append(c.passes, pytext.Str(p))
+			}
 		}
-		v, err := yaml.Parse([]byte(strings.ReplaceAll(string(text), "@DIR@", dir)), f)
-		if err != nil {
-			t.Fatal(err)
+		what := c.state
+		if c.sls != "" {
+			what = "sls"
 		}
-		for i, x := range v.([]any) {
-			m, ok := x.(map[string]any)
-			if !ok {
-				t.Fatalf("%s: case %d is not a map", f, i)
-			}
-			for k := range m {
-				if !slices.Contains([]string{"state", "name", "args", "sls", "setup", "check", "passes", "before", "ignore", "differs", "want",
-					"opts", "providers", "grains"}, k) {
-					t.Fatalf("%s: case %d: unknown key %s", f, i, k)
-				}
-			}
-			text := func(key string) string { s, _ := m[key].(string); return s }
-			c := stateCase{setup: text("setup"), check: text("check"), differs: text("differs"), sls: text("sls"), state: text("state"), id: text("name"),
-				passes: []string{"test", "real", "again"}}
-			c.args, _ = m["args"].(map[string]any)
-			c.before, _ = m["before"].(map[string]any)
-			c.ignore, _ = m["ignore"].(map[string]any)
-			c.want, _ = m["want"].(map[string]any)
-			c.opts, _ = m["opts"].(map[string]any)
-			c.providers, _ = m["providers"].(map[string]any)
-			c.grains, _ = m["grains"].(map[string]any)
-			if list, ok := m["passes"].([]any); ok {
-				c.passes = nil
-				for _, p := range list {
-					c.passes = append(c.passes, pytext.Str(p))
-				}
-			}
-			what := c.state
-			if c.sls != "" {
-				what = "sls"
-			}
-			c.name = fmt.Sprintf("%s/%d/%s", strings.TrimSuffix(filepath.Base(f), ".yaml"), i, what)
-			cases = append(cases, c)
-		}
-	}
+		c.name = where + "/" + what
+		cases = append(cases, c)
+	})
+	oracle.ForeignLast(cases, func(c stateCase) bool { return c.providers != nil || c.grains != nil })
 	return cases
 }
 
@@ -457,7 +254,7 @@ func (s *stock) over(c stateCase) map[string]any {
 		all["providers"] = c.providers
 	}
 	if c.grains != nil {
-		grains := maps.Clone(s.grains)
+		grains := maps.Clone(s.Grains)
 		maps.Copy(grains, c.grains)
 		all["grains"] = grains
 	}
@@ -465,7 +262,7 @@ func (s *stock) over(c stateCase) map[string]any {
 }
 
 func TestStockStates(t *testing.T) {
-	match := regexp.MustCompile(*only)
+	match := oracle.Chosen()
 	covered := map[string]bool{}
 	load := func(pattern, dir string) (chosen []stateCase) {
 		for _, c := range loadStateCases(t, pattern, dir) {
@@ -477,14 +274,6 @@ func TestStockStates(t *testing.T) {
 				chosen = append(chosen, c)
 			}
 		}
-		// Putting other modules behind a name leaves traces in the long-lived stock process: those cases come last.
-		foreign := func(c stateCase) int {
-			if c.providers != nil || c.grains != nil {
-				return 1
-			}
-			return 0
-		}
-		slices.SortStableFunc(chosen, func(a, b stateCase) int { return foreign(a) - foreign(b) })
 		return chosen
 	}
 	const plain, host = "testdata/stock/*.yaml", "testdata/stock/host/*.yaml"
@@ -492,23 +281,23 @@ func TestStockStates(t *testing.T) {
 		h := privatehost.New(t)
 		h.Fresh(t)
 		s := startStock(t)
-		h.Keep, s.host = s.pid, h
+		h.Keep, s.host = s.PID, h
 		s.runCases(t, func(dir string) []stateCase { return load(host, dir) })
 		h.Undo(t)
 		return
 	}
 	if len(load(host, "")) > 0 {
-		t.Run("host", func(t *testing.T) { privatehost.Enter(t, "-test.run=^TestStockStates$", "-stock="+*only) })
+		t.Run("host", func(t *testing.T) { privatehost.Enter(t, append(oracle.Flags(), "-test.run=^TestStockStates$")...) })
 	}
 	if len(load(plain, "")) == 0 {
 		return
 	}
 	s := startStock(t)
 	s.runCases(t, func(dir string) []stateCase { return load(plain, dir) })
-	if *only != "" {
+	if !oracle.All() {
 		return
 	}
-	for _, m := range states.Default().Modules(&modules.Env{Grains: func() map[string]any { return s.grains }}) {
+	for _, m := range states.Default().Modules(&modules.Env{Grains: func() map[string]any { return s.Grains }}) {
 		if m.Called() == "salt" {
 			continue // orchestration is compared on a master, in package interop
 		}
@@ -521,14 +310,15 @@ func TestStockStates(t *testing.T) {
 }
 
 func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
-	dir := filepath.Join(s.scratch, "work")
+	dir := filepath.Join(s.Scratch, "work")
 	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
 		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
 		v.Value(c.before)
-		t.Run(c.name, func(t *testing.T) { s.compare(t, c, dir) })
+		t.Run(c.name, func(t *testing.T) { s.clock.Time(c.name, s.Process, func() { s.compare(t, c, dir) }) })
 	}
+	s.clock.Report(t)
 }
 
 func (s *stock) compare(t *testing.T, c stateCase, dir string) {
@@ -536,9 +326,9 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 		if s.host != nil {
 			s.host.Fresh(t)
 		}
-		fresh(t, dir, c.setup)
+		oracle.Fresh(t, dir, c.setup)
 		if c.sls != "" {
-			write(t, filepath.Join(s.scratch, "srv", "base", "case.sls"), c.sls)
+			oracle.Write(t, filepath.Join(s.Scratch, "srv", "base", "case.sls"), c.sls)
 		}
 		out := map[string]answer{}
 		for i, pass := range c.passes {
@@ -547,14 +337,14 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 				s.job = &modules.Context{}
 			}
 			before, _ := c.before[pass].(string)
-			shell(t, dir, before)
+			oracle.Shell(t, dir, before)
 			fun, args, kwargs := c.call(pass)
 			a := call(t, fun, args, kwargs, s.over(c))
-			a.Check = shell(t, dir, c.check)
+			a.Check = oracle.Shell(t, dir, c.check)
 			for path := range c.ignore {
 				if m, ok := a.Value.(map[string]any); ok {
 					for tag := range m {
-						m[tag] = without(m[tag], strings.Split(path, ":"))
+						m[tag] = oracle.Without(m[tag], strings.Split(path, ":"))
 					}
 				}
 			}
@@ -589,60 +379,11 @@ func (s *stock) compare(t *testing.T, c stateCase, dir string) {
 	}
 }
 
-func without(v any, path []string) any {
-	switch m := v.(type) {
-	case map[string]any:
-		for k := range m {
-			if path[0] != k && path[0] != "*" {
-				continue
-			}
-			if len(path) == 1 {
-				delete(m, k)
-			} else {
-				m[k] = without(m[k], path[1:])
-			}
-		}
-	case []any:
-		for i := range m {
-			if path[0] == "*" || path[0] == strconv.Itoa(i) {
-				if len(path) == 1 {
-					m[i] = nil
-				} else {
-					m[i] = without(m[i], path[1:])
-				}
-			}
-		}
-	}
-	return v
-}
-
-func fresh(t *testing.T, dir, setup string) {
-	t.Helper()
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	shell(t, dir, setup)
-}
-
-func shell(t *testing.T, dir, script string) string {
-	t.Helper()
-	if script == "" {
-		return ""
-	}
-	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", script, err, out)
-	}
-	return string(out)
-}
-
 // TestStockStateFunctions compares the declarations: each module has all functions of the stock module but those that a
 // comment calls absent, and each takes the same arguments.
 func TestStockStateFunctions(t *testing.T) {
 	s := startStock(t)
-	e := &modules.Env{Grains: func() map[string]any { return s.grains }}
+	e := &modules.Env{Grains: func() map[string]any { return s.Grains }}
 	for _, m := range states.Default().Modules(e) {
 		a := s.theirs(t, "sys.state_argspec", []any{m.Called()}, nil, nil)
 		theirs, ok := a.Value.(map[string]any)
@@ -650,14 +391,14 @@ func TestStockStateFunctions(t *testing.T) {
 			t.Errorf("stock Salt has no state module %s here: %v", m.Called(), a)
 			continue
 		}
-		absent := absences(t, m.Name, m.Called())
+		absent := oracle.Absent(t, m.Called(), oracle.Sources(t, "*/*.go", m.Name)...)
 		for i := range m.Funcs {
 			fun := m.Called() + "." + m.Funcs[i].Name
 			spec, ok := theirs[fun]
 			delete(theirs, fun)
 			if !ok {
 				t.Errorf("stock Salt has no state %s", fun)
-			} else if diff := cmp.Diff(spec, plain(m.Funcs[i].Argspec())); diff != "" {
+			} else if diff := cmp.Diff(spec, oracle.Plain(m.Funcs[i].Argspec())); diff != "" {
 				t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
 			}
 		}
@@ -667,29 +408,4 @@ func TestStockStateFunctions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// absences reads "<function> is absent: <reason>" in the comments of a state module's package.
-func absences(t *testing.T, module, called string) map[string]bool {
-	t.Helper()
-	out := map[string]bool{}
-	line := regexp.MustCompile(`(?m)^// ([a-z_.]+(?:, [a-z_.]+)*) (?:is|are) absent: .+$`)
-	files, err := filepath.Glob("*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range line.FindAllStringSubmatch(string(text), -1) {
-			for _, fun := range strings.Split(found[1], ", ") {
-				if strings.HasPrefix(fun, called+".") || strings.HasPrefix(fun, module+".") {
-					out[fun] = true
-				}
-			}
-		}
-	}
-	return out
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/modules/state"
 )
 
@@ -112,24 +112,24 @@ func callOf(v any) (fun string, args []any, kwargs map[string]any) {
 
 func (s *stock) plant(t *testing.T, tr tree) {
 	t.Helper()
-	root := filepath.Join(s.scratch, "srv")
+	root := filepath.Join(s.Scratch, "srv")
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
 	}
 	for _, env := range []string{"base", "dev", "prod"} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(root, env), 0o755), os.RemoveAll(filepath.Join(s.scratch, "cache", "files"))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, env), 0o755), os.RemoveAll(filepath.Join(s.Scratch, "cache", "files"))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, text := range tr.files {
-		write(t, filepath.Join(root, path), strings.ReplaceAll(text, "@DIR@", s.scratch))
+		oracle.Write(t, filepath.Join(root, path), strings.ReplaceAll(text, "@DIR@", s.Scratch))
 	}
 }
 
 func TestStockTrees(t *testing.T) {
 	var s *stock
 	file := ""
-	match := regexp.MustCompile(*only)
+	match := oracle.Chosen()
 	for _, tr := range loadTrees(t) {
 		if !match.MatchString(tr.name) {
 			continue
@@ -250,7 +250,7 @@ func TestStockStateModule(t *testing.T) {
 	}
 	for _, d := range state.Module.Funcs {
 		fun := "state." + d.Name
-		if diff := cmp.Diff(theirs[fun], plain(d.Argspec())); diff != "" {
+		if diff := cmp.Diff(theirs[fun], oracle.Plain(d.Argspec())); diff != "" {
 			t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
 		}
 		delete(theirs, fun)

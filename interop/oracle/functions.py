@@ -1,0 +1,66 @@
+"""
+Calls functions of a stock Salt minion (local, without master) for the differential test of the modules.
+
+Started once with a scratch directory. A question is {"fun", "args", "kwargs", "pub", "first", "providers", "grains"}; first
+begins a job, with modules behind other names and other grains if it says so.
+"""
+
+import contextlib
+import os
+import sys
+
+import wire
+
+
+def main():
+    talk = wire.Wire()
+
+    import daemon
+    import salt.client
+    import salt.loader
+
+    caller = salt.client.Caller(mopts=talk.minion(sys.argv[1]))
+    funcs = caller.sminion.functions
+    environ = dict(os.environ)
+    # All modules are loaded now: a module that is loaded while a case has other grains would stay for the cases behind it.
+    list(funcs)
+    talk.hello(caller)
+    before = {}
+
+    def pose(providers, grains):
+        """Puts modules behind names, as the option providers does, and changes grains, for one job."""
+        for fun, code in before.items():
+            if code is None:
+                del funcs[fun]
+            else:
+                funcs._dict[fun] = code
+        before.clear()
+        own = funcs.pack["__grains__"]
+        for name in list(own):
+            if name not in real:
+                del own[name]
+        own.update(real)
+        own.update(grains)
+        for name, module in providers.items():
+            other = dict(caller.sminion.opts, grains=dict(real, **grains))
+            for fun, code in list(salt.loader.raw_mod(other, module, funcs).items()):
+                fun = name + fun[fun.rindex(".") :]
+                # What the loader itself keeps: funcs[fun] is a wrapper that looks there, and would find itself.
+                before[fun] = funcs._dict[fun] if fun in funcs else None
+                funcs[fun] = code
+
+    real = dict(funcs.pack["__grains__"])
+    for q in talk.asked():
+        managed = q["fun"].split(".")[0] in ("schedule", "beacons")
+        if q.get("first"):  # of a job
+            funcs.pack["__context__"].clear()
+            # A job has a process of its own; what modules put into the environment while they are loaded is gone with it.
+            os.environ.clear()
+            os.environ.update(environ)
+            daemon.start(caller.opts, funcs)
+            pose(q.get("providers") or {}, q.get("grains") or {})
+        talk.answer(talk.call(funcs, q, daemon.Connected() if managed else contextlib.nullcontext()))
+
+
+if __name__ == "__main__":
+    main()

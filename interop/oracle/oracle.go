@@ -1,0 +1,125 @@
+package oracle
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// here is this directory, from that of a test in ./modules or ./states.
+const here = "../interop/oracle"
+
+// Process is a running stock minion.
+type Process struct {
+	// Scratch is the directory that has everything of the minion.
+	Scratch string
+	// PID is the process.
+	PID int
+	// Opts, Grains and Pillar are the minion's.
+	Opts, Grains, Pillar map[string]any
+	// Spent is the time that the questions took so far.
+	Spent time.Duration
+
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Configure writes the configuration of a minion below its scratch directory, for which @SCRATCH@ stands in the text.
+func Configure(t testing.TB, scratch, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Write(t, filepath.Join(scratch, "conf", "minion"), strings.ReplaceAll(string(text), "@SCRATCH@", scratch))
+}
+
+// Start starts one of the scripts of this package with a scratch directory, until the test ends. BRINE_SALT_3007 names stock
+// Salt's virtual environment.
+func Start(t testing.TB, script, scratch string) *Process {
+	t.Helper()
+	venv := os.Getenv("BRINE_SALT_3007")
+	if venv == "" {
+		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
+	}
+	path, err1 := filepath.Abs(filepath.Join(here, script))
+	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
+	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", path, scratch)
+	cmd.Dir, cmd.Stderr = "/", logFile
+	in, err3 := cmd.StdinPipe()
+	out, err4 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, err3, err4, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+		logFile.Close()
+		if t.Failed() {
+			text, _ := os.ReadFile(logFile.Name())
+			t.Logf("stock Salt's log ends with:\n%s", text[max(0, len(text)-3000):])
+		}
+	})
+	p := &Process{Scratch: scratch, PID: cmd.Process.Pid, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	var hello struct{ Opts, Grains, Pillar map[string]any }
+	p.read(t, &hello)
+	p.Opts, p.Grains, p.Pillar = unwrapMap(hello.Opts), unwrapMap(hello.Grains), unwrapMap(hello.Pillar)
+	return p
+}
+
+// Answer is what a call came to: a value, or an exception's name and message.
+type Answer struct {
+	Value          any
+	Error, Message string
+	Retcode        int
+}
+
+// Ask asks one question; the scripts say what is in it.
+func (p *Process) Ask(t testing.TB, question map[string]any) Answer {
+	t.Helper()
+	q, err := json.Marshal(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if _, err := p.in.Write(append(q, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	var a struct {
+		Value, Retcode any
+		Error, Message string
+	}
+	p.read(t, &a)
+	p.Spent += time.Since(begin)
+	code, _ := a.Retcode.(float64)
+	return Answer{Value: unwrap(a.Value), Error: a.Error, Message: a.Message, Retcode: int(code)}
+}
+
+func (p *Process) read(t testing.TB, into any) {
+	t.Helper()
+	line, err := p.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, into)
+	}
+	if err != nil {
+		t.Fatalf("stock Salt answered %q: %v", line, err)
+	}
+}
+
+// Roots are the minion's file roots by environment, with these options.
+func Roots(opts map[string]any) map[string][]string {
+	roots := map[string][]string{}
+	for env, list := range opts["file_roots"].(map[string]any) {
+		for _, dir := range list.([]any) {
+			roots[env] = append(roots[env], dir.(string))
+		}
+	}
+	return roots
+}

@@ -1,0 +1,142 @@
+package oracle
+
+import (
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+func unwrapMap(m map[string]any) map[string]any { return unwrap(m).(map[string]any) }
+
+// unwrap undoes the wrapping of wire.py.
+func unwrap(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = unwrap(v[i])
+		}
+		return v
+	case map[string]any:
+		kind, ok := v["__py__"].(string)
+		if !ok {
+			for k := range v {
+				v[k] = unwrap(v[k])
+			}
+			return v
+		}
+		text, _ := v["text"].(string)
+		switch kind {
+		case "int":
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return n
+			}
+			return text
+		case "float":
+			f, _ := strconv.ParseFloat(text, 64)
+			return f
+		case "bytes":
+			b, _ := hex.DecodeString(v["hex"].(string))
+			return b
+		case "map":
+			m := map[any]any{}
+			for _, item := range v["items"].([]any) {
+				pair := item.([]any)
+				m[unwrap(pair[0])] = unwrap(pair[1])
+			}
+			return m
+		}
+		return "<" + kind + "> " + text
+	}
+	return v
+}
+
+// Plain gives one of our values the types that unwrapping gives stock's.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case time.Time:
+		return v.Format("<datetime> 2006-01-02 15:04:05")
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = Plain(v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k := range v {
+			m[k] = Plain(v[k])
+		}
+		return m
+	case map[any]any:
+		m := make(map[any]any, len(v))
+		for k := range v {
+			m[k] = Plain(v[k])
+		}
+		return m
+	}
+	return v
+}
+
+// Exception is the Python exception that stands for one of our errors, and its message.
+func Exception(err error) (name, text string) {
+	var (
+		exec    *modules.ExecError
+		usage   *modules.UsageError
+		typ     *modules.TypeError
+		missing *modules.MissingCommandError
+		absent  *modules.NotAvailableError
+		python  *modules.PythonError
+		render  *modules.RenderError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return "KeyError", "'" + absent.Fun + "'"
+	case errors.As(err, &exec):
+		return "CommandExecutionError", err.Error()
+	case errors.As(err, &usage):
+		return "SaltInvocationError", err.Error()
+	case errors.As(err, &typ):
+		return "TypeError", err.Error()
+	case errors.As(err, &python):
+		return python.Type[strings.LastIndexByte(python.Type, '.')+1:], python.Msg
+	case errors.As(err, &missing):
+		return "CommandNotFoundError", err.Error()
+	case errors.As(err, &render):
+		return "SaltRenderError", err.Error()
+	}
+	return "<go>", err.Error()
+}
+
+// Without takes the part at a path out of a value; * stands for every key or index.
+func Without(v any, path []string) any {
+	drop := path[0]
+	switch m := v.(type) {
+	case map[string]any:
+		for k := range m {
+			switch {
+			case drop != k && drop != "*":
+			case len(path) == 1:
+				delete(m, k)
+			default:
+				m[k] = Without(m[k], path[1:])
+			}
+		}
+	case []any:
+		for i := range m {
+			switch {
+			case drop != strconv.Itoa(i) && drop != "*":
+			case len(path) == 1:
+				m[i] = nil
+			default:
+				m[i] = Without(m[i], path[1:])
+			}
+		}
+	}
+	return v
+}

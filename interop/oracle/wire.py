@@ -1,0 +1,88 @@
+"""
+How a stock Salt process talks with the differential tests (package oracle): a line of JSON with the configuration, grains and
+pillar first, then an answer to each line of standard input. What JSON cannot say is wrapped: {"__py__": "bytes", "hex": ...},
+{"__py__": "map", "items": [[key, value], ...]}.
+"""
+
+import json
+import os
+
+
+def wrap(v, depth=0):
+    if depth > 60:
+        return "<deep>"
+    if v is None or isinstance(v, (bool, str)):
+        if isinstance(v, str):
+            return v.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return v
+    if isinstance(v, int):
+        return {"__py__": "int", "text": str(v)}
+    if isinstance(v, float):
+        return {"__py__": "float", "text": repr(v)}
+    if isinstance(v, bytes):
+        return {"__py__": "bytes", "hex": v.hex()}
+    if isinstance(v, (list, tuple, set, frozenset)):
+        return [wrap(x, depth + 1) for x in v]
+    if hasattr(v, "keys"):
+        if all(isinstance(k, str) for k in v.keys()):
+            return {k: wrap(v[k], depth + 1) for k in v.keys()}
+        return {"__py__": "map", "items": [[wrap(k), wrap(v[k], depth + 1)] for k in v.keys()]}
+    return {"__py__": type(v).__name__, "text": str(v)}
+
+
+class Wire:
+    def __init__(self):
+        self.out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # what functions print is not an answer
+        self.questions = os.fdopen(os.dup(0))
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and they shall not read our questions
+
+    def minion(self, scratch):
+        """The minion without master that is configured below scratch."""
+        import salt.config
+
+        opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
+        opts["file_client"] = "local"
+        return opts
+
+    def answer(self, obj):
+        self.out.write(json.dumps(obj) + "\n")
+        self.out.flush()
+
+    def hello(self, caller):
+        self.answer(
+            {
+                "opts": wrap({k: v for k, v in caller.opts.items() if k not in ("grains", "pillar")}),
+                "grains": wrap(caller.sminion.opts["grains"]),
+                "pillar": wrap(caller.sminion.opts["pillar"]),
+            }
+        )
+
+    def asked(self):
+        for line in self.questions:
+            yield json.loads(line)
+
+    def call(self, funcs, q, connected):
+        """Calls a function and answers {"value", "retcode"} or {"error", "message", "retcode"}."""
+        import salt.minion
+
+        funcs.pack["__context__"]["retcode"] = 0
+        res = {}
+        try:
+            func = funcs[q["fun"]]
+            args = list(q.get("args") or [])
+            if q.get("kwargs"):
+                args.append(dict(q["kwargs"], __kwarg__=True))
+            args, kwargs = salt.minion.load_args_and_kwargs(func, args, data=q.get("pub"))
+            with connected:
+                value = func(*args, **kwargs)
+            if hasattr(value, "__next__"):
+                value = list(value)
+            res["value"] = wrap(value)
+        except BaseException as exc:  # the differential tests compare every failure
+            if isinstance(exc, KeyboardInterrupt):
+                raise
+            res["error"] = type(exc).__name__
+            res["message"] = str(exc)
+        res["retcode"] = funcs.pack["__context__"].get("retcode") or 0
+        return res
