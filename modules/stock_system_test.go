@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/modules/disk"
 	"github.com/brine-salt/brine/modules/dnsutil"
 	"github.com/brine-salt/brine/modules/extfs"
+	"github.com/brine-salt/brine/modules/firewalld"
 	"github.com/brine-salt/brine/modules/groupadd"
 	"github.com/brine-salt/brine/modules/iptables"
 	"github.com/brine-salt/brine/modules/keyboard"
@@ -36,6 +37,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

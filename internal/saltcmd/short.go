@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/shlex"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -47,4 +48,13 @@ func Needs(c *modules.Call, program string) error {
 		return &modules.MissingCommandError{Command: "The '" + program + "' binary was not found in $PATH."}
 	}
 	return nil
+}
+
+// Line is cmd.run_all of a text, which is split into words as a shell does it.
+func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
+	words, err := shlex.Split(line)
+	if err != nil {
+		return Result{}, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
+	}
+	return Run(ctx, c, Command{Args: words})
 }
