@@ -144,6 +144,21 @@ func watchIsRequire(low *Low, watch, require string) {
 	low.Set(require, pyobj.NewList(list...))
 }
 
+// iterate is Python's iteration of a value that should be a list; an error is what Python raises.
+func iterate(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *pyobj.List, pyobj.Tuple, *pyobj.Dict, []any:
+		return items(v), nil
+	case string:
+		list := make([]any, 0, len(v))
+		for _, r := range v {
+			list = append(list, string(r))
+		}
+		return list, nil
+	}
+	return nil, &modules.PythonError{Type: "TypeError", Msg: "'" + pyobj.TypeName(v) + "' object is not iterable"}
+}
+
 // items are the members of what an SLS has in place of a list.
 func items(v any) []any {
 	switch v := v.(type) {

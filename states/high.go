@@ -6,6 +6,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
 )
 
 // High data is what SLS files say: a dict of ids, each a dict of states ("file": [arguments, "managed"]) with __sls__ and
@@ -228,12 +229,11 @@ func excludedSLS(high *pyobj.Dict) []string {
 }
 
 // reconcileExtend puts what extend says into the states it is about (State.reconcile_extend).
-func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) []string {
+func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err error) {
 	ext, ok := high.Delete("__extend__")
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	var errs []string
 	excluded := map[string]bool{}
 	for _, sls := range excludedSLS(high) {
 		excluded[sls] = true
@@ -280,33 +280,55 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) []string {
 			if have == nil || b.Has("__sls__") && excluded[sls] {
 				continue
 			}
-			extendBody(have, b)
+			if err := extendBody(have, b); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return errs
+	return errs, nil
 }
 
 // extendBody adds the states and arguments of an extension to a body.
-func extendBody(have, ext *pyobj.Dict) {
+func extendBody(have, ext *pyobj.Dict) error {
 	for k, run := range ext.All() {
 		if hidden(k) {
 			continue
 		}
-		list, ok := have.Value(k).(*pyobj.List)
-		if !ok {
+		if !have.Has(k) {
 			_ = have.Set(k, run)
 			continue
 		}
-		for _, arg := range items(run) {
-			if !extendArgument(list, arg) {
+		args, err := iterate(run)
+		if err != nil {
+			return err
+		}
+		list, ok := have.Value(k).(*pyobj.List)
+		if !ok && len(args) > 0 {
+			return extendOdd(have.Value(k))
+		}
+		for _, arg := range args {
+			updated, err := extendArgument(list, arg)
+			if err != nil {
+				return err
+			}
+			if !updated {
 				list.Items = append(list.Items, arg)
 			}
 		}
 	}
+	return nil
+}
+
+// extendOdd is what Python says of a state that is not a list of arguments when such are added.
+func extendOdd(have any) error {
+	if _, err := iterate(have); err != nil {
+		return err
+	}
+	return &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(have) + "' object has no attribute 'append'"}
 }
 
 // extendArgument replaces or, for requisites, lengthens an argument; false if there is none like it.
-func extendArgument(list *pyobj.List, arg any) (updated bool) {
+func extendArgument(list *pyobj.List, arg any) (updated bool, err error) {
 	for i, val := range list.Items {
 		switch arg := arg.(type) {
 		case string:
@@ -327,16 +349,23 @@ func extendArgument(list *pyobj.List, arg any) (updated bool) {
 				continue
 			}
 			if key, _ := first.(string); isRequisite(key) {
-				if have, ok := d.Value(first).(*pyobj.List); ok {
-					have.Items = append(have.Items, items(arg.Value(first))...)
+				have, ok := d.Value(first).(*pyobj.List)
+				if !ok {
+					return false, &modules.PythonError{Type: "AttributeError",
+						Msg: "'" + pyobj.TypeName(d.Value(first)) + "' object has no attribute 'extend'"}
 				}
+				more, err := iterate(arg.Value(first))
+				if err != nil {
+					return false, err
+				}
+				have.Items = append(have.Items, more...)
 			} else {
 				list.Items[i] = arg
 			}
 			updated = true
 		}
 	}
-	return updated
+	return updated, nil
 }
 
 // applyExclude takes out what exclude names (State.apply_exclude).

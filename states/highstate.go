@@ -364,9 +364,15 @@ func (h *HighState) CompileLow(ctx context.Context) (chunks []*Low, errs []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	errs = append(errs, h.reconcileExtend(high, false)...)
-	errs = append(errs, verifyHigh(high)...)
-	errs = append(errs, h.requisiteIn(high)...)
+	more, err := h.reconcileExtend(high, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs = append(append(errs, more...), verifyHigh(high)...)
+	if more, err = h.requisiteIn(high); err != nil {
+		return nil, nil, err
+	}
+	errs = append(errs, more...)
 	applyExclude(high)
 	if errs != nil {
 		return nil, errs, nil
@@ -376,11 +382,16 @@ func (h *HighState) CompileLow(ctx context.Context) (chunks []*Low, errs []strin
 
 // CallHigh runs high data (State.call_high). The answer are the results by tag, or a list of texts.
 func (r *Run) CallHigh(ctx context.Context, high *pyobj.Dict, orchestration any) (any, error) {
-	errs := r.reconcileExtend(high, false)
+	errs, err := r.reconcileExtend(high, false)
+	if err != nil {
+		return nil, err
+	}
 	if errs = append(errs, verifyHigh(high)...); errs != nil {
 		return texts(errs), nil
 	}
-	errs = r.requisiteIn(high)
+	if errs, err = r.requisiteIn(high); err != nil {
+		return nil, err
+	}
 	applyExclude(high)
 	if errs != nil {
 		return texts(errs), nil
@@ -413,4 +424,4 @@ func (r *Run) CompileHigh(high *pyobj.Dict) []*Low { return r.compileHigh(high, 
 func (r *Run) VerifyHigh(high any) []string { return verifyHigh(high) }
 
 // RequisiteIn turns the requisites of the other side into such of the states that they are about.
-func (r *Run) RequisiteIn(high *pyobj.Dict) []string { return r.requisiteIn(high) }
+func (r *Run) RequisiteIn(high *pyobj.Dict) ([]string, error) { return r.requisiteIn(high) }

@@ -35,7 +35,7 @@ type extension struct {
 }
 
 // requisiteIn turns the *_in requisites, prereq and use into entries of the states they are about (State.requisite_in).
-func (r *Run) requisiteIn(high *pyobj.Dict) []string {
+func (r *Run) requisiteIn(high *pyobj.Dict) ([]string, error) {
 	x := &extension{r: r, high: high, ext: &pyobj.Dict{}}
 	for id, body := range high.All() {
 		b, ok := body.(*pyobj.Dict)
@@ -46,7 +46,11 @@ func (r *Run) requisiteIn(high *pyobj.Dict) []string {
 			if hidden(state) {
 				continue
 			}
-			for _, arg := range items(run) {
+			args, err := iterate(run)
+			if err != nil {
+				return nil, err
+			}
+			for _, arg := range args {
 				d, ok := arg.(*pyobj.Dict)
 				if !ok || d.Len() == 0 {
 					continue
@@ -73,7 +77,8 @@ func (r *Run) requisiteIn(high *pyobj.Dict) []string {
 		all.Items = append(all.Items, pyobj.NewDict(id, body))
 	}
 	_ = high.Set("__extend__", all)
-	return append(x.errs, r.reconcileExtend(high, true)...)
+	errs, err := r.reconcileExtend(high, true)
+	return append(x.errs, errs...), err
 }
 
 // entry is the list of an id and a state in the extension.

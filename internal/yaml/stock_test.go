@@ -113,12 +113,6 @@ var sameFloats = cmp.Comparer(func(a, b float64) bool {
 	return a == b && math.Signbit(a) == math.Signbit(b) || math.IsNaN(a) && math.IsNaN(b)
 })
 
-// exceptions are the cases in which we differ, with the reason.
-func exceptions() map[string]string {
-	const breaks = "the grammar package does not count U+0085, U+2028 and U+2029 as ends of lines, so the problem's line is one too small"
-	return map[string]string{"struct/nel": breaks, "struct/ls": breaks}
-}
-
 func TestStockCases(t *testing.T) {
 	cases := stockCases(t, "testdata/stock.jsonl.gz")
 	if len(cases) < 700 {
@@ -141,12 +135,6 @@ func TestStockCases(t *testing.T) {
 				t.Fatalf("%q: got %v, %v; want %s", c.Src, got, err, c.Err)
 			}
 			g := e.Class + ": " + e.Problem
-			if why := exceptions()[c.ID]; why != "" {
-				if g != c.Err || e.Line != c.Line-1 {
-					t.Errorf("%q is no longer the exception that it was (%s): %s (%d)", c.Src, why, g, e.Line)
-				}
-				return
-			}
 			if w := fmt.Sprintf("%s (%d)", c.Err, c.Line); fmt.Sprintf("%s (%d)", g, e.Line) != w {
 				t.Errorf("%q:\n got %s (%d)\nwant %s", c.Src, g, e.Line, w)
 			}

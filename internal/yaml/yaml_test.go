@@ -41,7 +41,17 @@ func TestErrorText(t *testing.T) {
 		"a: !!int x\n":       "invalid literal for int() with base 10: 'x'\n  in \"/etc/salt/minion\", line 1, column 4",
 		"a: 1\n---\nb: 2\n":  "expected a single document in the stream\n  in \"/etc/salt/minion\", line 1, column 1\nbut found another document\n  in \"/etc/salt/minion\", line 2, column 1",
 		"a: \xff\n":          "'utf-8' codec can't decode byte 0xff in position 3: invalid start byte",
-		"a: [\n":             "while parsing a flow node\ndid not find expected node content\n  in \"/etc/salt/minion\", line 2",
+		"a: [\n":             "while parsing a flow node\ndid not find expected node content\n  in \"/etc/salt/minion\", line 2, column 1",
+		"a:\n  b: 1\n c: 2\n": "while parsing a block mapping\n  in \"/etc/salt/minion\", line 1, column 1\ndid not find expected key\n" +
+			"  in \"/etc/salt/minion\", line 3, column 2",
+		"a: [1, 2\nb: 3\n": "while parsing a flow sequence\n  in \"/etc/salt/minion\", line 1, column 4\ndid not find expected ',' or ']'\n" +
+			"  in \"/etc/salt/minion\", line 2, column 2",
+		"a: 'x\n": "while scanning a quoted scalar\n  in \"/etc/salt/minion\", line 1, column 4\nfound unexpected end of stream\n" +
+			"  in \"/etc/salt/minion\", line 2, column 1",
+		"é: &x [ü]\né: *y\n": "found undefined alias\n  in \"/etc/salt/minion\", line 2, column 4",
+		"a: b: c\n":          "mapping values are not allowed in this context\n  in \"/etc/salt/minion\", line 1, column 5",
+		"a: !<x y\n": "while scanning a tag\n  in \"/etc/salt/minion\", line 1, column 4\ndid not find the expected '>'\n" +
+			"  in \"/etc/salt/minion\", line 1, column 7",
 	} {
 		_, err := Parse([]byte(src), "/etc/salt/minion")
 		if err == nil || err.Error() != want {

@@ -264,7 +264,11 @@ func slsID(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	errs = append(errs, h.VerifyHigh(high)...)
-	errs = append(errs, h.RequisiteIn(high)...)
+	in, err := h.RequisiteIn(high)
+	if err != nil {
+		return nil, err
+	}
+	errs = append(errs, in...)
 	if errs != nil {
 		c.SetRetcode(codeCompiler)
 		return anyTexts(errs), nil

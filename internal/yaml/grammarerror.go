@@ -1,0 +1,68 @@
+package yaml
+
+import (
+	"reflect"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// grammarError turns an error of the grammar package into an Error. Its text has only one line number, and not always the right
+// one; its parser knows, like libyaml's, context, problem and both places. They are read by reflection: the fields are not
+// exported. Without them (another version of the package) the text is all there is.
+func grammarError(err error, dec *yamlv3.Decoder, name string) error {
+	e := &Error{Class: "ParserError", Name: name, Line: 1, Problem: problemText(err)}
+	p := field(reflect.ValueOf(dec).Elem(), "parser")
+	grammar := field(p, "parser")
+	if strings.HasPrefix(e.Problem, "unknown anchor '") {
+		e.Class, e.Problem = "ComposerError", "found undefined alias"
+		e.Line, e.Column = mark(field(field(p, "event"), "start_mark"))
+		return e
+	}
+	problem := field(grammar, "problem")
+	if !problem.IsValid() || problem.String() != e.Problem {
+		return e
+	}
+	if kind := field(grammar, "error"); kind.IsValid() && kind.Int() == scannerError {
+		e.Class = "ScannerError"
+	}
+	e.Line, e.Column = mark(field(grammar, "problem_mark"))
+	if e.Context = field(grammar, "context").String(); e.Context != "" {
+		e.ContextLine, e.ContextColumn = mark(field(grammar, "context_mark"))
+	}
+	return e
+}
+
+// scannerError is libyaml's YAML_SCANNER_ERROR.
+const scannerError = 3
+
+// problemText is the error of the grammar package without its line.
+func problemText(err error) string {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(msg, "line "); ok {
+		if _, text, ok := strings.Cut(rest, ": "); ok {
+			return text
+		}
+	}
+	return msg
+}
+
+// field is a field of a struct or of what a pointer points to, the zero Value where there is none.
+func field(v reflect.Value, name string) reflect.Value {
+	if v.IsValid() && v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return v.FieldByName(name)
+}
+
+// mark is a place of libyaml's, counted from 1.
+func mark(v reflect.Value) (line, column int) {
+	l, c := field(v, "line"), field(v, "column")
+	if !l.IsValid() || !c.IsValid() {
+		return 1, 0
+	}
+	return int(l.Int()) + 1, int(c.Int()) + 1
+}
