@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/keys"
@@ -33,6 +34,12 @@ func (m *Master) maintain(ctx context.Context) {
 			m.shared.run(ctx)
 		}()
 		defer func() { <-others }()
+	}
+	var ends sync.WaitGroup
+	defer ends.Wait()
+	ends.Go(func() { m.names.run(ctx) })
+	if m.opts.PresenceEvents {
+		ends.Go(func() { m.tellPresence(ctx) })
 	}
 	for {
 		select {
@@ -95,18 +102,13 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	}
 	if accepted, err := m.keys.List(keys.Accepted); err == nil {
 		m.sessions.sweep(accepted, now)
-		m.presence.keep(accepted)
 	}
+	m.presence.keep(now)
 	m.runsMu.Lock()
 	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
 	m.runsMu.Unlock()
 	if m.opts.PresenceEvents {
-		ids := m.Present()
-		fresh, lost := m.presence.change(ids)
-		if len(fresh)+len(lost) > 0 {
-			m.events.Publish("salt/presence/change", map[string]any{"new": anyList(fresh), "lost": anyList(lost)})
-		}
-		m.events.Publish("salt/presence/present", map[string]any{"present": anyList(ids)})
+		m.events.Publish("salt/presence/present", map[string]any{"present": anyList(m.presenceChange())})
 	}
 }
 
@@ -122,6 +124,7 @@ func (m *Master) keyChanged(c keys.Change) {
 	}
 	m.sessions.forget(c.ID)
 	m.presence.forget(c.ID)
+	m.presence.changed()
 	if c.Act == "delete" {
 		if err := m.cache.Delete(c.ID); err != nil {
 			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)

@@ -53,6 +53,7 @@ type Master struct {
 	roots    *pillar.Roots // nil without pillar files
 	sessions *sessions
 	presence *presence
+	names    *namer
 	counts   *counters
 	known    knownJobs
 	secrets  secrets
@@ -81,8 +82,7 @@ type Master struct {
 
 	started atomic.Bool
 	serving atomic.Bool
-	servers []transport.Server // set before ready is closed, as filters
-	filters []bool             // Filter of each
+	servers []transport.Server // set before ready is closed
 	ready   chan struct{}
 	ended   chan struct{}
 	quit    chan struct{} // closed by Drain
@@ -118,6 +118,7 @@ func New(o Options) (*Master, error) {
 		m.orders = newDispatcher(m, q)
 	}
 	m.minions, _ = store.MinionsOf(m.store)
+	m.names = newNamer(m)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
 }
@@ -279,7 +280,7 @@ func (m *Master) listen() error {
 		if err != nil {
 			return fmt.Errorf("cannot listen: %w", err)
 		}
-		m.servers, m.filters = append(m.servers, s), append(m.filters, l.Filter)
+		m.servers = append(m.servers, s)
 	}
 	return nil
 }
@@ -290,11 +291,16 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 	}
 	var publishPort atomic.Int64 // known once it listens; until then sign-ins wait
 	bound := make(chan struct{})
+	late := &lateServer{bound: bound}
 	s, err := l.Listen(transport.ServerOptions{
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
 		Filter: l.Filter, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
-		Subscriber: func(_ string, up bool) { m.orders.pathChanged(up) },
+		Subscriber: func(peer string, up bool) {
+			m.orders.pathChanged(up)
+			m.names.subscribed(late, peer, up)
+			m.presence.changed()
+		},
 		Handler: func(ctx context.Context, peer string, body []byte) []byte {
 			select {
 			case <-bound:
@@ -312,6 +318,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 		return nil, err
 	}
 	publishPort.Store(int64(portOf(s.PublishAddr())))
+	late.Server = s
 	close(bound)
 	return s, nil
 }

@@ -1,30 +1,52 @@
 package master
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// presenceWindow is how long a minion counts as connected after it was last heard of, where the transport does not know:
-// stock minions report at least once an hour (mine_interval).
-const presenceWindow = 70 * time.Minute
+const (
+	// presenceGrace is how long a minion that was heard of counts as connected before it is known which subscriber it is, and after
+	// the end of a connection, which it may be about to make anew.
+	presenceGrace = 10 * time.Second
+	// presencePause is how long changes are gathered before an event tells of them.
+	presencePause = 2 * time.Second
+)
 
-// presence remembers when each minion was last heard of.
+// presence is who is connected: to this master the minions behind its subscribers, to the others what these say.
 type presence struct {
-	mu   sync.Mutex // guards seen: about 60 bytes per minion
-	seen map[string]time.Time
-	told []string // ids of the last presence event, sorted
+	wake chan struct{} // something may have changed
+
+	mu     sync.Mutex                     // guards the fields below
+	seen   map[string]time.Time           // when minions were last heard of, while that counts
+	others map[string]map[string]struct{} // the minions of other masters, by name of the master
+	told   []string                       // ids of the last presence event, sorted
 }
 
-func newPresence() *presence { return &presence{seen: make(map[string]time.Time)} }
+func newPresence() *presence {
+	return &presence{wake: make(chan struct{}, 1), seen: make(map[string]time.Time), others: make(map[string]map[string]struct{})}
+}
+
+// changed notes that somebody may have come or gone.
+func (p *presence) changed() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
 
 func (p *presence) saw(id string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now.Sub(p.seen[id]) >= presenceGrace {
+		p.changed()
+	}
 	p.seen[id] = now
 }
 
@@ -34,8 +56,15 @@ func (p *presence) forget(id string) {
 	delete(p.seen, id)
 }
 
-// present lists the ids that are connected, sorted.
-func (p *presence) present(servers []transport.Server, now time.Time) []string {
+// forgetOthers drops what other masters said; they are asked anew.
+func (p *presence) forgetOthers() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.others)
+}
+
+// here lists the ids that are connected to this master, as a set of the caller's.
+func (p *presence) here(servers []transport.Server, now time.Time) map[string]struct{} {
 	ids := make(map[string]struct{})
 	for _, s := range servers {
 		for _, id := range s.Present() {
@@ -43,10 +72,21 @@ func (p *presence) present(servers []transport.Server, now time.Time) []string {
 		}
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for id, at := range p.seen {
-		if now.Sub(at) < presenceWindow {
+		if now.Sub(at) < presenceGrace {
 			ids[id] = struct{}{}
 		}
+	}
+	return ids
+}
+
+// present lists the ids that are connected to any master, sorted.
+func (p *presence) present(servers []transport.Server, now time.Time) []string {
+	ids := p.here(servers, now)
+	p.mu.Lock()
+	for _, other := range p.others {
+		maps.Copy(ids, other)
 	}
 	p.mu.Unlock()
 	return slices.Sorted(maps.Keys(ids))
@@ -77,16 +117,54 @@ func (p *presence) change(now []string) (fresh, lost []string) {
 	return fresh, lost
 }
 
-// Present lists the minions that are connected, as far as the master can know: by the transport where it tells, and else
-// those heard of within the last 70 minutes. Sorted.
-func (m *Master) Present() []string { return m.presence.present(m.servers, time.Now()) }
-
-// keep drops what is known of ids that are not accepted any more; accepted is sorted.
-func (p *presence) keep(accepted []string) {
+// keep drops what does not count any more.
+func (p *presence) keep(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.seen, func(id string, _ time.Time) bool {
+	maps.DeleteFunc(p.seen, func(_ string, at time.Time) bool { return now.Sub(at) >= presenceGrace })
+}
+
+// Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A minion whose
+// path is dead is missing after half a minute at the latest, one that left in order after some seconds.
+func (m *Master) Present() []string {
+	ids := m.presence.present(m.servers, time.Now())
+	accepted, err := m.keys.List(keys.Accepted)
+	if err != nil {
+		m.log.Warn("cannot list accepted minions", "err", err)
+		return ids
+	}
+	return slices.DeleteFunc(ids, func(id string) bool {
 		_, ok := slices.BinarySearch(accepted, id)
 		return !ok
 	})
+}
+
+// presenceChange tells of those who came and went, and lists who is there.
+func (m *Master) presenceChange() []string {
+	ids := m.Present()
+	fresh, lost := m.presence.change(ids)
+	if len(fresh)+len(lost) > 0 {
+		m.events.Publish("salt/presence/change", map[string]any{"new": anyList(fresh), "lost": anyList(lost)})
+	}
+	return ids
+}
+
+// tellPresence tells of changes soon after they happen, until ctx ends.
+func (m *Master) tellPresence(ctx context.Context) {
+	for {
+		select {
+		case <-m.presence.wake:
+		case <-ctx.Done():
+			return
+		}
+		// Somebody who was just heard of counts for some time more.
+		for end := time.Now().Add(presenceGrace + presencePause); time.Now().Before(end); {
+			select {
+			case <-time.After(presencePause):
+				m.presenceChange()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }

@@ -24,6 +24,10 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Warn("return refused", "minion", v.ID(), "err", err)
 		return nil, nil // Salt ignores what is not one; an error would only make the minion send it again
 	}
+	if isKnock(load) && m.names.answered(v.ID(), load) {
+		m.orders.heard(v.ID(), load)
+		return nil, nil
+	}
 	now := time.Now()
 	jid := string(r.JID)
 	order := false

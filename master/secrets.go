@@ -71,35 +71,27 @@ func (m *Master) broadcast(job map[string]any, topics []string) error {
 	return m.send(job, topics)
 }
 
-// send seals a job map and hands it to every transport. Equal masters send no serial, as those of Salt's cluster: minions would drop
-// what one of them sends after another one counted further.
+// send seals a job map and hands it to every transport.
 func (m *Master) send(job map[string]any, topics []string) error {
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
-	if m.shared == nil {
-		job["serial"] = m.secrets.next(time.Now())
-	}
-	msg, err := protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
+	msg, err := m.sealJob(job)
 	if err != nil {
 		return err
 	}
-	for i, s := range m.servers {
-		if err := s.Publish(msg, m.reachable(i, topics)); err != nil {
+	for _, s := range m.servers {
+		if err := s.Publish(msg, topics); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reachable are the topics for one transport, nil when it does not know who is behind every connection: tcp minions that
-// come back after a restart show themselves under the shared key of before, and would wait for ever for jobs addressed to
-// them. With Filter, connections subscribe to topics and cannot be unknown.
-func (m *Master) reachable(i int, topics []string) []string {
-	if topics == nil || m.filters[i] {
-		return topics
+// sealJob makes the message of a job map; callers hold secrets.mu. Equal masters send no serial, as those of Salt's cluster: minions would
+// drop what one of them sends after another one counted further.
+func (m *Master) sealJob(job map[string]any) ([]byte, error) {
+	if m.shared == nil {
+		job["serial"] = m.secrets.next(time.Now())
 	}
-	if s := m.servers[i]; len(s.Present()) < s.Subscribers() {
-		return nil
-	}
-	return topics
+	return protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
 }

@@ -59,6 +59,8 @@ const (
 	tellEvent   = "event"   // something happened
 	tellSecret  = "secret"  // a secret has a new version
 	tellListen  = "listen"  // somebody listens to events, or no more
+	tellPresent = "present" // minions came and went, or, if it is full, these are there
+	tellWho     = "who"     // which minions are there?
 )
 
 // Prefixes of the names of leases.
@@ -78,6 +80,9 @@ type shared struct {
 
 	heard     atomic.Int64 // when others listened last, in nanoseconds
 	listening bool         // of beat only
+
+	asked   atomic.Bool         // another master wants to know which minions are here
+	present map[string]struct{} // the minions that the others were told of; of beat only
 }
 
 // openShared prepares the master to be one of several, if it is to be.
@@ -215,7 +220,7 @@ func (s *shared) beatOnce(ctx context.Context) error {
 	if len(others) > 0 {
 		s.heard.Store(time.Now().UnixNano())
 	}
-	return nil
+	return s.beatPresence(ctx)
 }
 
 // othersListen says whether another master has somebody who listens to events.
@@ -285,6 +290,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 	if list == nil {
 		s.m.log.Warn("messages of other masters were missed")
 		s.m.keys.Told(nil)
+		s.m.presence.forgetOthers()
 		s.reload(ctx)
 		s.m.catchUp(ctx)
 		return
@@ -314,6 +320,10 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 			s.reload(ctx)
 		case tellListen:
 			s.heard.Store(time.Now().UnixNano())
+		case tellPresent:
+			s.hearPresence(msg.From, body)
+		case tellWho:
+			s.asked.Store(true)
 		}
 	}
 }
@@ -398,6 +408,9 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := text(body, "jid"), text(body, "id")
 	s.m.orders.heardElsewhere(id)
 	load, ok := payload.Map(body["load"])
+	if ok && isKnock(load) && s.m.names.answered(id, load) {
+		return
+	}
 	if !ok {
 		if s.m.runOf(jid) == nil && !s.m.events.Wanted("salt/job/"+jid+"/ret/"+id) {
 			return

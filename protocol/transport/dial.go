@@ -77,12 +77,20 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 
 // BindTCP listens on addr; connections it accepts have k. For transports.
 func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
+	ln, err := bind(addr)
+	if err != nil {
+		return nil, err
+	}
+	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
+}
+
+func bind(addr string) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
 	}
-	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
+	return ln, nil
 }
 
 type keepAliveListener struct {
@@ -103,16 +111,18 @@ func (l *keepAliveListener) Accept() (net.Conn, error) {
 // Listeners gives the listeners that o describes, wrapped, publish first. For transports. wrap is false for a transport without TLS.
 func (o ServerOptions) Listeners(wrap bool) (pub, req net.Listener, err error) {
 	if pub = o.PublishListener; pub == nil {
-		if pub, err = BindTCP(o.PublishAddr, o.KeepAlive); err != nil {
+		if pub, err = bind(o.PublishAddr); err != nil {
 			return nil, nil, err
 		}
 	}
 	if req = o.RequestListener; req == nil {
-		if req, err = BindTCP(o.RequestAddr, o.KeepAlive); err != nil {
+		if req, err = bind(o.RequestAddr); err != nil {
 			pub.Close()
 			return nil, nil, err
 		}
 	}
+	pub = &keepAliveListener{Listener: pub, keepAlive: o.KeepAlive.forSubscribers()}
+	req = &keepAliveListener{Listener: req, keepAlive: o.KeepAlive}
 	if wrap && o.Wrap != nil {
 		pub, req = o.Wrap(pub), o.Wrap(req)
 	}

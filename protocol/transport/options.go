@@ -60,6 +60,15 @@ func (k KeepAlive) withDefaults() KeepAlive {
 	return k
 }
 
+// forSubscribers makes of the zero value one that finds out within 28 seconds that a subscriber is out of reach: an idle connection
+// ends after 14 seconds without a sign of life, and so does one with bytes on the way, which may have left just before that.
+func (k KeepAlive) forSubscribers() KeepAlive {
+	if k == (KeepAlive{}) {
+		return KeepAlive{Idle: 8 * time.Second, Interval: 3 * time.Second, Count: 2, UserTimeout: 14 * time.Second}
+	}
+	return k
+}
+
 // JoinHostPort makes "host:port" from a host as Salt's configuration spells it: a name, an IPv4 address, an IPv6 address
 // with or without brackets, with or without a zone.
 func JoinHostPort(host string, port int) string {

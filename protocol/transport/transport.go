@@ -70,15 +70,19 @@ type Handler func(ctx context.Context, peer string, body []byte) []byte
 
 // Publisher sends to all subscribers.
 type Publisher interface {
-	// Publish sends msg, a packed envelope, to every subscriber, or, when topics is not nil, to the minions with these ids.
-	// Only a transport that knows who is who can choose (zeromq with Filter; tcp once a presence frame came; mem);
-	// others send to everybody, and minions find out themselves whether they are meant. It never blocks on a subscriber and
-	// keeps msg, which must not be changed afterwards. The error is ErrClosed.
+	// Publish sends msg, a packed envelope, to every subscriber, or, when topics is not nil, to the minions with these ids, each of
+	// which is named once. A subscriber without a name (Name, or a presence frame of tcp) may be any of them and gets everything: minions
+	// find out themselves whether they are meant. With zeromq's Filter they chose topics themselves. It never blocks on a subscriber
+	// and keeps msg, which must not be changed afterwards. The error is ErrClosed.
 	Publish(msg []byte, topics []string) error
+	// PublishTo sends msg to the one subscriber with a remote address, as Subscriber told it, and says whether it is there
+	// and has no name yet.
+	PublishTo(peer string, msg []byte) bool
+	// Name says which minion the subscriber with a remote address is, once it has proved that, and whether there is one.
+	Name(peer, id string) bool
 	// Subscribers is the number of subscribed connections.
 	Subscribers() int
-	// Present lists the ids that subscribers proved by presence frames, sorted, each once. It is nil on transports that have no
-	// such frame (zeromq, ws).
+	// Present lists the names of subscribers, sorted, each once.
 	Present() []string
 	// Dropped is how many subscribers were cut off because they did not take their messages in time.
 	Dropped() int64
@@ -99,7 +103,7 @@ type Server interface {
 // ServerOptions say how a master listens. The zero value of each field is usable, Handler apart.
 type ServerOptions struct {
 	// PublishListener and RequestListener are used when given (and closed with the server); else PublishAddr and RequestAddr
-	// ("host:port", port 0 = any, empty host = all addresses) are bound, with KeepAlive applied to accepted connections.
+	// ("host:port", port 0 = any, empty host = all addresses) are bound.
 	PublishListener, RequestListener net.Listener
 	PublishAddr, RequestAddr         string
 	// Wrap puts a layer, TLS, over the listeners; see tlsconf. A connection with a HandshakeContext method has it called
@@ -126,7 +130,7 @@ type ServerOptions struct {
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are deadlines.
 	HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration
-	// KeepAlive is set on accepted connections when PublishAddr and RequestAddr are used.
+	// KeepAlive is set on accepted connections of TCP. Zero finds a dead path of a subscriber within 28 seconds.
 	KeepAlive KeepAlive
 	// Log gets one line per refused or dropped peer; nil means silent.
 	Log *slog.Logger

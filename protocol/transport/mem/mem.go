@@ -131,6 +131,12 @@ func (s *server) Present() []string {
 	return slices.Compact(ids)
 }
 
+// Name implements transport.Publisher: subscribers have no addresses to tell them apart by.
+func (s *server) Name(string, string) bool { return false }
+
+// PublishTo implements transport.Publisher.
+func (s *server) PublishTo(string, []byte) bool { return false }
+
 func (s *server) Publish(msg []byte, topics []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +144,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		return transport.ErrClosed
 	}
 	for x := range s.sessions {
-		if topics != nil && !slices.Contains(topics, x.id) {
+		if topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
 			continue
 		}
 		if !x.put(msg, s.o.PubHWM, s.o.PubBytes) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,18 +28,7 @@ type server struct {
 	pub, req net.Listener
 	budget   *serve.Budget
 	dropped  atomic.Int64
-
-	mu     sync.Mutex // guards the fields below
-	subs   map[*subscriber]struct{}
-	byID   map[string]map[*subscriber]struct{}
-	closed bool
-}
-
-// subscriber is one connection of the publish side.
-type subscriber struct {
-	c   net.Conn
-	box *serve.Outbox
-	id  string // "" before a presence frame; guarded by server.mu
+	roster   *serve.Roster
 }
 
 // Listen starts the master side.
@@ -54,7 +42,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		subs: make(map[*subscriber]struct{}), byID: make(map[string]map[*subscriber]struct{})}
+		roster: serve.NewRoster()}
 	s.g.Accept(pub, s.acceptSubscriber)
 	s.g.Accept(req, s.acceptRequests)
 	return s, nil
@@ -67,66 +55,42 @@ func (s *server) PublishAddr() net.Addr { return s.pub.Addr() }
 func (s *server) RequestAddr() net.Addr { return s.req.Addr() }
 
 // Subscribers implements transport.Publisher.
-func (s *server) Subscribers() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.subs)
-}
+func (s *server) Subscribers() int { return s.roster.Count() }
 
 // Present implements transport.Publisher.
-func (s *server) Present() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids := make([]string, 0, len(s.byID))
-	for id := range s.byID {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (s *server) Present() []string { return s.roster.Present() }
+
+// Name implements transport.Publisher.
+func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
 
 // Dropped implements transport.Publisher.
 func (s *server) Dropped() int64 { return s.dropped.Load() }
 
 // Shutdown implements transport.Server.
 func (s *server) Shutdown(ctx context.Context) error {
-	s.refuse()
+	s.roster.Close()
 	return s.g.Shutdown(ctx)
 }
 
 // Close implements transport.Server.
 func (s *server) Close() error {
-	s.refuse()
+	s.roster.Close()
 	s.g.Close()
 	return nil
-}
-
-func (s *server) refuse() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
 }
 
 // Publish implements transport.Publisher. The body is bin: minions of 3007 and later do not take a map.
 func (s *server) Publish(msg []byte, topics []string) error {
 	start := appendBin(head(emptyHead), len(msg))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	if !s.roster.Each(topics, func(m *serve.Member) { m.Box.Put(start, msg) }) {
 		return transport.ErrClosed
 	}
-	if topics == nil {
-		for sub := range s.subs {
-			sub.box.Put(start, msg)
-		}
-		return nil
-	}
-	for _, id := range topics {
-		for sub := range s.byID[id] {
-			sub.box.Put(start, msg)
-		}
-	}
 	return nil
+}
+
+// PublishTo implements transport.Publisher.
+func (s *server) PublishTo(peer string, msg []byte) bool {
+	return s.roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
@@ -135,18 +99,14 @@ func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
 
 // readSubscriber handles presence frames until the connection ends.
 func (s *server) readSubscriber(c net.Conn) error {
-	sub := &subscriber{c: c}
-	sub.box = serve.NewOutbox(s.g, serve.Stream{Conn: c}, func() {
-		s.dropped.Add(1)
-		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", c.RemoteAddr().String())
-	})
-	s.mu.Lock()
-	s.subs[sub] = struct{}{}
-	s.mu.Unlock()
-	defer s.forget(sub)
 	peer := c.RemoteAddr().String()
+	sub := s.roster.Add(peer, serve.NewOutbox(s.g, serve.Stream{Conn: c}, func() {
+		s.dropped.Add(1)
+		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", peer)
+	}))
 	s.o.Subscriber(peer, true)
 	defer s.o.Subscriber(peer, false)
+	defer s.roster.Remove(sub)
 	r := newReader(c, maxPresence, s.o.ReadTimeout, nil)
 	for range maxPresences {
 		f, err := r.next()
@@ -158,42 +118,12 @@ func (s *server) readSubscriber(c net.Conn) error {
 		}
 		id, ok := s.o.Presence(f.body)
 		if !ok {
-			s.o.Log.Debug("Presence not believed", "peer", c.RemoteAddr().String())
+			s.o.Log.Debug("Presence not believed", "peer", peer)
 			continue
 		}
-		s.name(sub, id)
+		s.roster.Name(sub, id)
 	}
 	return fmt.Errorf("tcp: more than %d presence frames: %w", maxPresences, transport.ErrProtocol)
-}
-
-// name gives a subscriber its id.
-func (s *server) name(sub *subscriber, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unname(sub)
-	if sub.id = id; id == "" {
-		return
-	}
-	if s.byID[id] == nil {
-		s.byID[id] = make(map[*subscriber]struct{})
-	}
-	s.byID[id][sub] = struct{}{}
-}
-
-// unname takes its id away. The caller holds mu.
-func (s *server) unname(sub *subscriber) {
-	delete(s.byID[sub.id], sub)
-	if len(s.byID[sub.id]) == 0 {
-		delete(s.byID, sub.id)
-	}
-	sub.id = ""
-}
-
-func (s *server) forget(sub *subscriber) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unname(sub)
-	delete(s.subs, sub)
 }
 
 // requester is one connection of the request side.

@@ -112,6 +112,78 @@ func topics(t *testing.T, i Impl) {
 	}
 }
 
+// names: a subscriber that was asked alone and answered gets what is for it, and nothing that is for others.
+func names(t *testing.T, i Impl) {
+	if i.Addr == "mem:0" {
+		return // its subscribers have no addresses
+	}
+	peers, left := make(chan string, 10), make(chan string, 10)
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Subscriber = func(peer string, up bool) {
+			if up {
+				peers <- peer
+			} else {
+				left <- peer
+			}
+		}
+	})
+	var subs []transport.Subscriber
+	var at []string
+	for range 3 {
+		subs = append(subs, i.NewSubscriber(t, s, nil))
+		select {
+		case p := <-peers:
+			at = append(at, p)
+		case <-time.After(Patience):
+			t.Fatal("no subscriber")
+		}
+	}
+	if s.PublishTo("192.0.2.1:1", Pack("lost")) || s.Name("192.0.2.1:1", "x") {
+		t.Error("somebody is there who is not")
+	}
+	for k, peer := range at[:2] {
+		if !s.PublishTo(peer, Pack("who are you")) {
+			t.Fatal("not sent to", peer)
+		}
+		if got := Unpack(Receive(t, subs[k])); got != "who are you" {
+			t.Fatal(got)
+		}
+		if id := string(rune('a' + k)); !s.Name(peer, id) {
+			t.Fatal("cannot name", peer)
+		}
+		if s.PublishTo(peer, Pack("again")) {
+			t.Error("sent to one with a name")
+		}
+	}
+	if got := strings.Join(s.Present(), ","); got != "a,b" {
+		t.Errorf("present %q", got)
+	}
+	MustPublish(t, s, "for a", []string{"a"})
+	MustPublish(t, s, "for b", []string{"nobody", "b"})
+	MustPublish(t, s, "for all", nil)
+	for k, want := range []string{"for a, for all", "for b, for all", "for a, for b, for all"} {
+		var got []string
+		for len(got) == 0 || got[len(got)-1] != "for all" {
+			got = append(got, Unpack(Receive(t, subs[k])))
+		}
+		if g := strings.Join(got, ", "); g != want {
+			t.Errorf("subscriber %d got %q, want %q", k, g, want)
+		}
+	}
+	subs[0].Close()
+	select {
+	case p := <-left:
+		if p != at[0] {
+			t.Errorf("%s left, want %s", p, at[0])
+		}
+	case <-time.After(Patience):
+		t.Fatal("nobody left")
+	}
+	if got := strings.Join(s.Present(), ","); got != "b" {
+		t.Errorf("present %q when a left", got)
+	}
+}
+
 // trust is a Presence function that believes everything but "liar".
 func trust(load []byte) (string, bool) {
 	id := Unpack(load)
@@ -128,8 +200,8 @@ func presence(t *testing.T, i Impl) {
 	}
 	if !i.Presence {
 		WaitSubscribers(t, s, 4)
-		if p := s.Present(); p != nil {
-			t.Errorf("present %q, want nil: this transport cannot know", p)
+		if p := s.Present(); len(p) != 0 {
+			t.Errorf("present %q, want none: nobody said who is who", p)
 		}
 		return
 	}

@@ -61,6 +61,7 @@ func Run(t *testing.T, i Impl) {
 		{"publish sizes", publishSizes},
 		{"topics", topics},
 		{"presence", presence},
+		{"names", names},
 		{"slow subscriber", slowSubscriber},
 		{"publish too big", publishTooBig},
 		{"server restart", serverRestart},

@@ -27,10 +27,7 @@ type server struct {
 	pub, req net.Listener
 	budget   *serve.Budget
 	dropped  atomic.Int64
-
-	mu     sync.Mutex // guards the fields below
-	subs   map[*serve.Outbox]struct{}
-	closed bool
+	roster   *serve.Roster
 }
 
 // Listen starts the master side.
@@ -44,7 +41,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		subs: make(map[*serve.Outbox]struct{})}
+		roster: serve.NewRoster()}
 	s.g.Accept(pub, s.acceptSubscriber)
 	s.g.Accept(req, s.acceptRequests)
 	return s, nil
@@ -57,51 +54,48 @@ func (s *server) PublishAddr() net.Addr { return s.pub.Addr() }
 func (s *server) RequestAddr() net.Addr { return s.req.Addr() }
 
 // Subscribers implements transport.Publisher.
-func (s *server) Subscribers() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.subs)
-}
+func (s *server) Subscribers() int { return s.roster.Count() }
 
-// Present implements transport.Publisher: ws subscribers have no names.
-func (s *server) Present() []string { return nil }
+// Present implements transport.Publisher.
+func (s *server) Present() []string { return s.roster.Present() }
+
+// Name implements transport.Publisher.
+func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
 
 // Dropped implements transport.Publisher.
 func (s *server) Dropped() int64 { return s.dropped.Load() }
 
 // Shutdown implements transport.Server.
 func (s *server) Shutdown(ctx context.Context) error {
-	s.refuse()
+	s.roster.Close()
 	return s.g.Shutdown(ctx)
 }
 
 // Close implements transport.Server.
 func (s *server) Close() error {
-	s.refuse()
+	s.roster.Close()
 	s.g.Close()
 	return nil
 }
 
-func (s *server) refuse() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-}
-
-// Publish implements transport.Publisher. Everybody gets everything, packed twice; a Python minion gets nothing that it would
-// choke on.
-func (s *server) Publish(msg []byte, _ []string) error {
-	b := binary.BigEndian.AppendUint32(make([]byte, 0, 5+len(msg)), uint32(len(msg)))
-	b = append(append([]byte{0xc6}, b...), msg...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+// Publish implements transport.Publisher. Messages are packed twice; a Python minion gets nothing that it would choke on.
+func (s *server) Publish(msg []byte, topics []string) error {
+	b := packed(msg)
+	if !s.roster.Each(topics, func(m *serve.Member) { m.Box.Put(b, nil) }) {
 		return transport.ErrClosed
 	}
-	for box := range s.subs {
-		box.Put(b, nil)
-	}
 	return nil
+}
+
+// PublishTo implements transport.Publisher.
+func (s *server) PublishTo(peer string, msg []byte) bool {
+	return s.roster.One(peer, func(m *serve.Member) { m.Box.Put(packed(msg), nil) })
+}
+
+// packed is a message as bin.
+func packed(msg []byte) []byte {
+	b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5+len(msg)), 0xc6), uint32(len(msg)))
+	return append(b, msg...)
 }
 
 // sink sends publishes.
@@ -140,21 +134,14 @@ func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
 // readSubscriber waits for the end of a connection, answering pings. Subscribers have nothing to say.
 func (s *server) readSubscriber(c *conn) error {
 	defer c.CloseNow()
-	box := serve.NewOutbox(s.g, sink{c, s}, func() {
-		s.dropped.Add(1)
-		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", c.stream.RemoteAddr().String())
-	})
-	s.mu.Lock()
-	s.subs[box] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.subs, box)
-	}()
 	peer := c.stream.RemoteAddr().String()
+	sub := s.roster.Add(peer, serve.NewOutbox(s.g, sink{c, s}, func() {
+		s.dropped.Add(1)
+		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", peer)
+	}))
 	s.o.Subscriber(peer, true)
 	defer s.o.Subscriber(peer, false)
+	defer s.roster.Remove(sub)
 	_, _, err := c.Reader(context.Background())
 	if err == nil {
 		return fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)

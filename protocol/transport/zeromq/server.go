@@ -38,7 +38,11 @@ type server struct {
 	budget   *serve.Budget
 	dropped  atomic.Int64
 
+	// roster has the subscribers, where they do not choose topics themselves (Filter). Its lock comes after mu.
+	roster *serve.Roster
+
 	mu          sync.Mutex // guards the fields below
+	members     map[*serve.Member]*subscriber
 	index       map[string]map[*subscriber]struct{}
 	longest     int // longest subscription ever seen, so that matching looks no further
 	subscribers int
@@ -52,7 +56,7 @@ type subscriber struct {
 	box    *serve.Outbox
 	topics []subscription // guarded by server.mu
 	seen   uint64         // the last message it was given; guarded by server.mu
-	told   bool           // Subscriber was; of the reader only
+	member *serve.Member  // nil before the first subscription; of the reader only
 }
 
 // subscription is counted: a peer may ask twice and must then cancel twice.
@@ -72,7 +76,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		index: make(map[string]map[*subscriber]struct{})}
+		index: make(map[string]map[*subscriber]struct{}), roster: serve.NewRoster(), members: make(map[*serve.Member]*subscriber)}
 	s.g.Accept(pub, s.acceptSubscriber)
 	s.g.Accept(req, s.acceptRequests)
 	return s, nil
@@ -91,8 +95,11 @@ func (s *server) Subscribers() int {
 	return s.subscribers
 }
 
-// Present implements transport.Publisher: ZeroMQ subscribers have no names.
-func (s *server) Present() []string { return nil }
+// Present implements transport.Publisher.
+func (s *server) Present() []string { return s.roster.Present() }
+
+// Name implements transport.Publisher.
+func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
 
 // Dropped implements transport.Publisher.
 func (s *server) Dropped() int64 { return s.dropped.Load() }
@@ -116,7 +123,7 @@ func (s *server) refuse() {
 	s.mu.Unlock()
 }
 
-// Publish implements transport.Publisher. Without Filter everybody gets one frame, whoever the topics are.
+// Publish implements transport.Publisher.
 func (s *server) Publish(msg []byte, topics []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +132,12 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	}
 	switch {
 	case !s.o.Filter:
-		s.send(msg, appendHeader(nil, 0, len(msg)), msg)
+		head := appendHeader(nil, 0, len(msg))
+		s.roster.Each(topics, func(m *serve.Member) {
+			if s.members[m].takes(msg) {
+				m.Box.Put(head, msg)
+			}
+		})
 	case topics == nil:
 		s.sendTopic(broadcast, msg)
 	default:
@@ -134,6 +146,34 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		}
 	}
 	return nil
+}
+
+// PublishTo implements transport.Publisher. With Filter it goes out as what is for everybody.
+func (s *server) PublishTo(peer string, msg []byte) bool {
+	head, key := appendHeader(nil, 0, len(msg)), msg
+	if s.o.Filter {
+		key = []byte(broadcast)
+		head = appendHeader(appendFrame(nil, flagMore, key), 0, len(msg))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent := false
+	s.roster.One(peer, func(m *serve.Member) {
+		if sent = s.members[m].takes(key); sent {
+			m.Box.Put(head, msg)
+		}
+	})
+	return sent
+}
+
+// takes says whether a message is subscribed to. The caller holds server.mu.
+func (sub *subscriber) takes(key []byte) bool {
+	for _, t := range sub.topics {
+		if len(t.prefix) <= len(key) && string(key[:len(t.prefix)]) == t.prefix {
+			return true
+		}
+	}
+	return false
 }
 
 // sendTopic sends the frames [topic][msg]. The caller holds mu.
@@ -174,7 +214,8 @@ func (s *server) readSubscriber(sub *subscriber) error {
 	defer s.forget(sub)
 	peer := sub.c.RemoteAddr().String()
 	defer func() {
-		if sub.told {
+		if sub.member != nil {
+			s.leave(sub.member)
 			s.o.Subscriber(peer, false)
 		}
 	}()
@@ -200,14 +241,33 @@ func (s *server) readSubscriber(sub *subscriber) error {
 			// A message of an XSUB peer, or a command of a later version: neither is for us.
 			continue
 		}
+		first := add && sub.member == nil
+		if first {
+			sub.member = s.enter(sub, peer)
+		}
 		if err := s.subscribe(sub, string(prefix), add); err != nil {
 			return err
 		}
-		if add && !sub.told {
-			sub.told = true
+		if first {
 			s.o.Subscriber(peer, true)
 		}
 	}
+}
+
+// enter notes a connection that subscribes to something.
+func (s *server) enter(sub *subscriber, peer string) *serve.Member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.roster.Add(peer, sub.box)
+	s.members[m] = sub
+	return m
+}
+
+func (s *server) leave(m *serve.Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roster.Remove(m)
+	delete(s.members, m)
 }
 
 // subscribe changes one subscription.

@@ -1,0 +1,182 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+const (
+	// nameDelay is how long a new subscriber may take to say who it is by itself: tcp's presence frame.
+	nameDelay = 500 * time.Millisecond
+	// namePace and nameBatch bound how fast subscribers are asked, each under a signature of its own.
+	namePace, nameBatch = 100 * time.Millisecond, 25
+	// linkMark is the part of a question's metadata that only the subscriber that was asked knows.
+	linkMark = "link"
+)
+
+// nameAgain are the pauses before a subscriber that does not answer is asked again; the last one repeats. A minion with the shared
+// key of before a restart signs in at the first question and answers the second one.
+var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute}
+
+// namer finds out which minion is behind each subscriber, where the transport does not say so (zeromq, ws, and tcp after a restart). Each
+// connection is asked alone, by a job that nobody else gets; the minion that returns it under its own key is the one behind it. So the
+// master knows who is there to the connection, and jobs go to those only for whom they are.
+type namer struct {
+	m    *Master
+	wake chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	links map[linkKey]*link
+	marks map[string]*link
+}
+
+type linkKey struct {
+	server *lateServer
+	peer   string
+}
+
+// link is a subscriber that nobody knows.
+type link struct {
+	linkKey
+	mark  string // proves that an answer comes from there
+	next  time.Time
+	asked int
+}
+
+// lateServer is a transport that has connections before the master has it.
+type lateServer struct {
+	bound chan struct{}
+	transport.Server
+}
+
+func newNamer(m *Master) *namer {
+	return &namer{m: m, wake: make(chan struct{}, 1), links: make(map[linkKey]*link), marks: make(map[string]*link)}
+}
+
+// subscribed notes that a subscription began or ended.
+func (n *namer) subscribed(s *lateServer, peer string, up bool) {
+	k := linkKey{s, peer}
+	n.mu.Lock()
+	if old := n.links[k]; old != nil {
+		n.drop(old)
+	}
+	if up {
+		l := &link{linkKey: k, mark: rand.Text(), next: time.Now().Add(nameDelay)}
+		n.links[k], n.marks[l.mark] = l, l
+	}
+	n.mu.Unlock()
+	if up {
+		select {
+		case n.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drop forgets a link; callers hold mu.
+func (n *namer) drop(l *link) {
+	delete(n.links, l.linkKey)
+	delete(n.marks, l.mark)
+}
+
+// answered takes the return of a minion, and says whether it answers a question of this master. load comes from the minion that id
+// names.
+func (n *namer) answered(id string, load map[string]any) bool {
+	meta, _ := payload.Map(load["metadata"])
+	mark, _ := payload.Text(meta[linkMark])
+	n.mu.Lock()
+	l := n.marks[mark]
+	if l != nil {
+		n.drop(l)
+	}
+	n.mu.Unlock()
+	if l == nil {
+		return false
+	}
+	if l.server.Name(l.peer, id) {
+		n.m.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
+		n.m.presence.saw(id, time.Now())
+		n.m.presence.changed()
+	}
+	return true
+}
+
+// run asks until ctx ends.
+func (n *namer) run(ctx context.Context) {
+	for {
+		wait := time.NewTimer(n.turn(ctx, time.Now()))
+		select {
+		case <-n.wake:
+			wait.Stop()
+			select { // those that come together are asked together
+			case <-time.After(namePace):
+			case <-ctx.Done():
+				return
+			}
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		}
+	}
+}
+
+// turn asks some of those whose time has come, and says when to go on.
+func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
+	next := time.Hour
+	var due []*link
+	n.mu.Lock()
+	for _, l := range n.links {
+		if wait := l.next.Sub(now); wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		if len(due) == nameBatch {
+			next = 0
+			continue
+		}
+		l.next = now.Add(nameAgain[min(l.asked, len(nameAgain)-1)])
+		l.asked++
+		next = min(next, l.next.Sub(now))
+		due = append(due, l)
+	}
+	n.mu.Unlock()
+	for _, l := range due {
+		if ctx.Err() != nil {
+			return next
+		}
+		if !n.ask(l) {
+			n.mu.Lock()
+			n.drop(l) // it is gone, or said by itself who it is
+			n.mu.Unlock()
+			n.m.presence.changed()
+		}
+	}
+	return max(next, namePace)
+}
+
+// ask sends the question to one subscriber, and says whether it is there and unknown.
+func (n *namer) ask(l *link) bool {
+	select {
+	case <-l.server.bound:
+	default:
+		return true
+	}
+	m := n.m
+	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
+		"metadata": map[string]any{"brine": knockMark, linkMark: l.mark}}
+	m.secrets.mu.Lock()
+	defer m.secrets.mu.Unlock()
+	msg, err := m.sealJob(job)
+	if err != nil {
+		m.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
+		return true
+	}
+	return l.server.PublishTo(l.peer, msg)
+}

@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
+// name gets what is for everybody or for that name.
+type Roster struct {
+	mu      sync.Mutex // guards the fields below, and the ids of members
+	all     map[*Member]struct{}
+	unnamed map[*Member]struct{}
+	byID    map[string]map[*Member]struct{}
+	byPeer  map[string]*Member
+	closed  bool
+}
+
+// Member is one subscribed connection.
+type Member struct {
+	Box  *Outbox
+	peer string // remote address
+	id   string // "" while nobody knows; guarded by Roster.mu
+}
+
+// NewRoster makes an empty one.
+func NewRoster() *Roster {
+	return &Roster{all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string]map[*Member]struct{}),
+		byPeer: make(map[string]*Member)}
+}
+
+// Add takes in a connection from a remote address.
+func (r *Roster) Add(peer string, box *Outbox) *Member {
+	m := &Member{Box: box, peer: peer}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[m], r.unnamed[m], r.byPeer[peer] = struct{}{}, struct{}{}, m
+	return m
+}
+
+// Remove forgets a connection.
+func (r *Roster) Remove(m *Member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rename(m, "")
+	delete(r.unnamed, m)
+	delete(r.all, m)
+	if r.byPeer[m.peer] == m {
+		delete(r.byPeer, m.peer)
+	}
+}
+
+// Name says whose connection it is; "" says that nobody knows.
+func (r *Roster) Name(m *Member, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.all[m]; ok {
+		r.rename(m, id)
+	}
+}
+
+// NamePeer is Name for the connection from an address, and says whether there is one.
+func (r *Roster) NamePeer(peer, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.byPeer[peer]
+	if m != nil {
+		r.rename(m, id)
+	}
+	return m != nil
+}
+
+// rename is Name; callers hold mu.
+func (r *Roster) rename(m *Member, id string) {
+	if m.id != "" {
+		delete(r.byID[m.id], m)
+		if len(r.byID[m.id]) == 0 {
+			delete(r.byID, m.id)
+		}
+	}
+	if m.id = id; id == "" {
+		r.unnamed[m] = struct{}{}
+		return
+	}
+	delete(r.unnamed, m)
+	if r.byID[id] == nil {
+		r.byID[id] = make(map[*Member]struct{})
+	}
+	r.byID[id][m] = struct{}{}
+}
+
+// Count is the number of connections.
+func (r *Roster) Count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
+
+// Present lists the names, sorted.
+func (r *Roster) Present() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.byID))
+}
+
+// Close keeps Each and One from putting anything more.
+func (r *Roster) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// Each calls put for every connection that may belong to one of topics, which name each id once, all of them if topics is nil, and says
+// whether the roster is open. put must not wait: messages stay in one order for all.
+func (r *Roster) Each(topics []string, put func(m *Member)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	if topics == nil {
+		for m := range r.all {
+			put(m)
+		}
+		return true
+	}
+	for m := range r.unnamed {
+		put(m)
+	}
+	for _, id := range topics {
+		for m := range r.byID[id] {
+			put(m)
+		}
+	}
+	return true
+}
+
+// One calls put for the connection from an address while nobody knows whose it is, and says whether it did.
+func (r *Roster) One(peer string, put func(m *Member)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.byPeer[peer]
+	if r.closed || m == nil || m.id != "" {
+		return false
+	}
+	put(m)
+	return true
+}
