@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -444,6 +445,23 @@ func (b *bus) mark() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.events)
+}
+
+// since are the events after a mark.
+func (b *bus) since(mark int) []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.events[min(mark, len(b.events)):])
+}
+
+// last is the newest event with a tag, an empty one if there was none.
+func (b *bus) last(tag string) event {
+	for _, e := range slices.Backward(b.since(0)) {
+		if e.Tag == tag {
+			return e
+		}
+	}
+	return event{}
 }
 
 // wait gives the first event since mark whose tag matches the pattern (path.Match with * over slashes as one word).

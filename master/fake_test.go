@@ -121,8 +121,9 @@ type minion struct {
 	signed    protocol.SigninResult
 	requester protocol.Requester
 
-	mu   sync.Mutex // guards jobs
+	mu   sync.Mutex // guards jobs and read
 	jobs []protocol.Job
+	read []map[string]any // all that it could decrypt, for whomever it was
 
 	// run answers a job; nil returns true for everything. An errSilent keeps quiet.
 	run  func(j protocol.Job) (any, error)
@@ -320,6 +321,9 @@ func (m *minion) published(msg []byte) {
 		m.t.Errorf("%s: %v", m.id, err)
 		return
 	}
+	m.mu.Lock()
+	m.read = append(m.read, job)
+	m.mu.Unlock()
 	if ok, _ := target.Match(j.TgtType, j.Tgt, j.Delimiter, target.Subject{ID: m.id, Grains: func() map[string]any { return map[string]any{"os": "Debian"} }}); !ok {
 		return
 	}
@@ -336,7 +340,11 @@ func (m *minion) published(msg []byte) {
 			code = 1
 		}
 	}
-	if _, err := m.call(protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: code, Success: code == 0}.Load()); err != nil && !errors.Is(err, transport.ErrClosed) {
+	load := protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: code, Success: code == 0}.Load()
+	if meta, ok := job["metadata"]; ok {
+		load["metadata"] = meta
+	}
+	if _, err := m.call(load); err != nil && !errors.Is(err, transport.ErrClosed) {
 		m.t.Errorf("%s: return: %v", m.id, err)
 	}
 }

@@ -2,6 +2,7 @@ package master_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/brine-salt/brine/master"
@@ -9,6 +10,10 @@ import (
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/ws"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
 // TestIsolationOfMinions: what somebody with a minion's keys cannot do. It reads nobody else's pillar and files, publishes nothing that
@@ -90,4 +95,50 @@ func TestIsolationOfMinions(t *testing.T) {
 			t.Error(now, err)
 		}
 	})
+}
+
+// TestIsolationOfPublishes: what is published for one minion reaches no other one, on transports that do not know who is who as well, once
+// both have answered; and what they are asked for that is nobody else's answer.
+func TestIsolationOfPublishes(t *testing.T) {
+	for name, tr := range map[string]struct {
+		listen transport.Listen
+		dialer transport.Dialer
+	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+		t.Run(name, func(t *testing.T) {
+			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
+			r.dialer = tr.dialer
+			evil, victim := r.accepted("evil", 1).subscribe(), r.accepted("victim", 2).subscribe()
+			// A minion that guesses what another one is asked gains nothing.
+			forged := protocol.Return{JID: "20260101000000000001", ID: "evil", Fun: "test.ping", Return: true, Success: true}.Load()
+			forged["metadata"] = object{"brine": "knock", "link": "guessed"}
+			evil.must(forged)
+			eventually(t, "both subscribers are known", func() bool { return r.Named() == 2 })
+			for _, j := range []master.Job{
+				{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "victim"},
+				{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: []any{"victim"}, TgtType: "list"},
+			} {
+				if res, err := r.Run(within(t), j); err != nil || res["victim"].Status != master.Returned {
+					t.Fatal(res, err)
+				}
+			}
+			if res, err := r.Run(within(t), master.Job{Fun: "job.all", Tgt: "*"}); err != nil || len(res) != 2 {
+				t.Fatal(res, err)
+			}
+			if got := evil.got(); slices.Contains(got, "job.secret") || !slices.Contains(got, "job.all") {
+				t.Error(got)
+			}
+			evil.mu.Lock()
+			defer evil.mu.Unlock()
+			for _, job := range evil.read {
+				if job["fun"] == "job.secret" {
+					t.Errorf("read what was for another: %v", job)
+				}
+			}
+			victim.mu.Lock()
+			defer victim.mu.Unlock()
+			if n := len(victim.jobs); n < 3 {
+				t.Error("the victim was kept from its jobs:", n)
+			}
+		})
+	}
 }

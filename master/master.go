@@ -478,6 +478,18 @@ func (m *Master) Fingerprint() (string, error) {
 // PublicKey is the master's public key as PEM text, which minions can be given in advance as minion_master.pub.
 func (m *Master) PublicKey() string { return m.identity.Key.Public().Text() }
 
+// Named is how many minions the master knows the publish connections of: what is for them by id reaches no others. Connections become
+// known within a second.
+func (m *Master) Named() int {
+	ids := make(map[string]struct{})
+	for _, s := range m.servers {
+		for _, id := range s.Present() {
+			ids[id] = struct{}{}
+		}
+	}
+	return len(ids)
+}
+
 // Subscribers is how many publish connections are open.
 func (m *Master) Subscribers() int {
 	n := 0

@@ -3,6 +3,7 @@ package master_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,27 @@ func TestEqualMastersServeAnyMinion(t *testing.T) {
 		list, err := all[2].Masters(t.Context())
 		return err == nil && len(list) == 3
 	})
+}
+
+// TestEqualMastersSharePresence: any master knows who is connected to any of them, and that nobody is to one that is gone.
+func TestEqualMastersSharePresence(t *testing.T) {
+	all := equals(t, 3, master.Options{AutoAccept: true})
+	present := func(i int, want ...string) {
+		t.Helper()
+		eventually(t, "present are "+strings.Join(want, " and "), func() bool { return slices.Equal(all[i].Present(), want) })
+	}
+	one := all[0].accepted("one", 1).subscribe()
+	all[1].accepted("two", 2).subscribe()
+	for i := range all {
+		present(i, "one", "two")
+	}
+	one.sub.Close()
+	for i := range all {
+		present(i, "two")
+	}
+	all[1].end()
+	present(0)
+	present(2)
 }
 
 // TestEqualMastersShareJobs: a job ordered at one master reaches minions of another one, and its result comes back.

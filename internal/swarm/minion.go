@@ -350,8 +350,16 @@ func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup
 		m.s.count(&m.s.repeated, 1)
 		return
 	}
-	m.s.count(&m.s.jobs, 1)
+	if !asked(j) {
+		m.s.count(&m.s.jobs, 1)
+	}
 	jobs.Go(func() { m.do(ctx, j) })
+}
+
+// asked says whether a job is a master's question whether and where this minion listens, which is not counted.
+func asked(j protocol.Job) bool {
+	meta, _ := payload.Map(j.Metadata)
+	return meta["brine"] != nil
 }
 
 func (m *minion) meant(j protocol.Job) bool {
@@ -403,7 +411,9 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 	for ctx.Err() == nil {
 		_, err := m.call(ctx, load)
 		if err == nil {
-			m.s.count(&m.s.returns, 1)
+			if !asked(j) {
+				m.s.count(&m.s.returns, 1)
+			}
 			return
 		}
 		m.s.count(&m.s.retries, 1)

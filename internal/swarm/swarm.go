@@ -59,7 +59,7 @@ type Options struct {
 type Stats struct {
 	// Ready is how many minions are subscribed now; SignIns, Refused and Failed count sign-ins.
 	Ready, SignIns, Refused, Failed int64
-	// Jobs is how many were begun, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
+	// Jobs is how many were begun, questions of masters who is there apart, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
 	// many attempts to return failed.
 	Jobs, Repeated, Returns, Retries int64
 }

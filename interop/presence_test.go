@@ -1,0 +1,83 @@
+//go:build interop
+
+package interop
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPresence: the master says who is there, for stock minions and ours on every transport: also when their path is dead without a word,
+// which it notices within half a minute, and when it is healed.
+func TestPresence(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	type party struct {
+		*site
+		bus *bus
+		ids []string
+	}
+	var all []*party
+	for _, transport := range []string{"zeromq", "tcp", "ws"} {
+		p := &party{site: newSite(t, transport, "auto_accept: True\npresence_events: True")}
+		b, err := os.ReadFile(p.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, p.config(), strings.Replace(string(b), "interface: 127.0.0.1", "interface: "+oldAddress, 1))
+		start(t, "ip", n.in(n.master, ours("salt-master"), "-c", p.dir+"/etc")...)
+		await(t, "the master is there", func() bool { return exists(p.dir + "/run/master_event_pub.ipc") })
+		p.bus = listen(t, "3007", p.config())
+		for program, id := range map[string]string{stock(t, "3007", "salt-minion"): "stock-" + transport, ours("salt-minion"): "ours-" + transport} {
+			conf := p.minion(t, id, "")
+			write(t, conf+"/minion.d/far.conf", "master: "+oldAddress+"\ntcp_keepalive_idle: 3\ntcp_keepalive_cnt: 3\ntcp_keepalive_intvl: 2\n")
+			start(t, "ip", n.in(n.minion, program, "-c", conf)...)
+			p.ids = append(p.ids, id)
+		}
+		all = append(all, p)
+	}
+	// there is how many of a party's minions the last list names.
+	there := func(p *party) int {
+		list, _ := p.bus.last("salt/presence/present").Data["present"].([]any)
+		n := 0
+		for _, id := range p.ids {
+			if slices.Contains(list, any(id)) {
+				n++
+			}
+		}
+		return n
+	}
+	// told is whether changes since a mark named all of a party's minions.
+	told := func(p *party, mark int, kind string) bool {
+		var list []any
+		for _, e := range p.bus.since(mark) {
+			if ids, ok := e.Data[kind].([]any); ok && e.Tag == "salt/presence/change" {
+				list = append(list, ids...)
+			}
+		}
+		return !slices.ContainsFunc(p.ids, func(id string) bool { return !slices.Contains(list, any(id)) })
+	}
+	for _, p := range all {
+		await(t, "both are there over "+p.transport, func() bool { return there(p) == 2 })
+	}
+	// An address that nobody has swallows the packets: no end of a connection, no error.
+	cut, marks := time.Now(), make([]int, len(all))
+	for i, p := range all {
+		marks[i] = p.bus.mark()
+	}
+	n.ip("-n S neigh replace 10.213.7.1 lladdr 02:00:00:00:00:99 dev scable nud permanent")
+	n.ip("-n M neigh replace " + oldAddress + " lladdr 02:00:00:00:00:99 dev mcable nud permanent")
+	for i, p := range all {
+		await(t, "both are missed over "+p.transport, func() bool { return there(p) == 0 && told(p, marks[i], "lost") })
+		t.Logf("%s: noticed %v after the path died", p.transport, time.Since(cut).Round(time.Second))
+		marks[i] = p.bus.mark()
+	}
+	n.ip("-n S neigh del 10.213.7.1 dev scable")
+	n.ip("-n M neigh del " + oldAddress + " dev mcable")
+	for i, p := range all {
+		await(t, "both are back over "+p.transport, func() bool { return there(p) == 2 && told(p, marks[i], "new") })
+	}
+}
