@@ -7,6 +7,7 @@ package keys
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"path"
 	"slices"
@@ -121,8 +122,10 @@ type Store struct {
 	maxPending int
 	log        *slog.Logger
 
-	// change serialises edits, where no other master makes any.
-	change sync.Mutex
+	// change serialises edits of an id, where no other master makes any: ids share some locks, so that many keys wait for the disk
+	// together.
+	change  [64]sync.Mutex
+	pending room
 
 	mu     sync.Mutex // guards parsed and hooks
 	parsed map[string]parsedKey
@@ -158,9 +161,12 @@ func (s *Store) edit(id string, f func(v view) (*Change, error)) error {
 	if shared, ok := s.back.(*shared); ok {
 		change, err = shared.edit(id, f)
 	} else {
-		s.change.Lock()
+		h := fnv.New32a()
+		h.Write([]byte(id))
+		lock := &s.change[h.Sum32()%uint32(len(s.change))]
+		lock.Lock()
 		change, err = f(s.back)
-		s.change.Unlock()
+		lock.Unlock()
 	}
 	if change != nil {
 		s.forget(id)

@@ -3,6 +3,8 @@ package keys
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -127,13 +129,14 @@ func (a attempt) autoAccept(pending bool) (Verdict, *Change, error) {
 
 func (a attempt) pend() (Verdict, *Change, error) {
 	if a.s.maxPending > 0 {
-		waiting, err := a.s.back.count(Pending.Folder())
+		free, err := a.s.pending.enter(a.s)
 		if err != nil {
 			return Verdict{}, nil, err
 		}
-		if waiting >= a.s.maxPending {
+		if !free {
 			return Verdict{State: Pending}, nil, ErrPendingFull
 		}
+		defer a.s.pending.leave()
 	}
 	if err := put(a, a.id, Pending, a.pubText); err != nil {
 		return Verdict{}, nil, err
@@ -161,4 +164,41 @@ func (a attempt) text(st State) (string, error) {
 		return "", err
 	}
 	return crypt.CleanKey(string(b)), nil
+}
+
+// recount is how long the number of pending keys is believed, to which the new ones are added: to count ten thousand for each of ten
+// thousand would take minutes.
+const recount = time.Second
+
+// room holds the number of pending keys below a bound.
+type room struct {
+	mu      sync.Mutex // guards the fields below
+	n       int        // pending keys, with those being stored
+	storing int
+	counted time.Time
+}
+
+// enter says whether there is a place for one more key. After true it must be left when the key is stored.
+func (r *room) enter(s *Store) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n >= s.maxPending || time.Since(r.counted) > recount {
+		n, err := s.back.count(Pending.Folder())
+		if err != nil {
+			return false, err
+		}
+		r.n, r.counted = n+r.storing, time.Now()
+	}
+	if r.n >= s.maxPending {
+		return false, nil
+	}
+	r.n++
+	r.storing++
+	return true, nil
+}
+
+func (r *room) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.storing--
 }

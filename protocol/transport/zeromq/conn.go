@@ -1,7 +1,8 @@
 // Package zeromq speaks ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets do. It is the only importer of
-// go-zeromq/zmq4, of which it uses the handshake and the frame reading, never the sockets: those believe any frame length, panic
-// on malformed handshakes, block on slow peers and stop reconnecting. Between the library and the peer stands a
-// connection that follows the byte stream and refuses what is too big before anybody allocates for it.
+// go-zeromq/zmq4, of which it uses the handshake, never the sockets: those believe any frame length, panic on malformed
+// handshakes, block on slow peers and stop reconnecting. Between the library and the peer stands a connection that follows the
+// byte stream and refuses what is too big before anybody allocates for it. Frames are read here: a connection that waits for
+// one keeps neither the library's state nor a deep stack.
 //
 // We announce ZMTP 3.0, so peers of 3.1 subscribe by messages rather than by commands; both are understood.
 //
@@ -9,7 +10,6 @@
 package zeromq
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,22 +33,23 @@ const (
 	maxFrames = 8
 	// frameSlack is what the frames beside the envelope may hold: routing ids, the delimiter, a topic.
 	frameSlack = 4 << 10
-	// readBuffer is small since there are ten thousand of them; bodies are read past it.
-	readBuffer = 512
+	// readBuffer is small since there are ten thousand of them; bodies are read past it. The handshake has a larger one for a
+	// moment.
+	readBuffer, shakeBuffer = 64, 512
 )
 
 // conn is the guarded connection. One goroutine reads; writes are serialised.
 type conn struct {
 	net.Conn
-	z            *zmq4.Conn
-	buf          *bufio.Reader
+	buf          []byte // bytes that were read and not taken are buf[at:end]
+	at, end      int
 	follow       follower
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	deadline     bool // a read deadline is set
 
 	handshake []byte // what the library wrote and is not sent yet
-	open      bool   // the handshake is over: the library's own writes are dropped
+	open      bool   // the handshake is over
 
 	wmu sync.Mutex // guards the write side
 }
@@ -56,11 +57,14 @@ type conn struct {
 // newConn performs the handshake as typ; the caller has set deadlines and closes c on error. limit is the largest message
 // afterwards; grant, when not nil, is asked before a message grows beyond transport.SmallMessage, with its size so far.
 func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
-	k := &conn{Conn: c, buf: bufio.NewReaderSize(c, readBuffer), readTimeout: readTimeout, writeTimeout: writeTimeout}
+	k := &conn{Conn: c, buf: make([]byte, shakeBuffer), readTimeout: readTimeout, writeTimeout: writeTimeout}
 	k.follow = follower{skip: greetingSize, limit: maxHandshake, cmdLimit: maxHandshake}
 	if err := k.shake(typ, server); err != nil {
 		return nil, err
 	}
+	rest := k.buf[k.at:k.end]
+	k.buf = make([]byte, max(readBuffer, len(rest)))
+	k.at, k.end = 0, copy(k.buf, rest)
 	k.open, k.handshake = true, nil
 	k.follow.limit, k.follow.cmdLimit, k.follow.grant = limit, maxCommand, grant
 	return k, nil
@@ -73,8 +77,7 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) (err error) {
 			err = fmt.Errorf("zeromq: malformed handshake: %v: %w", p, transport.ErrProtocol)
 		}
 	}()
-	k.z, err = zmq4.Open(wire{k}, null.Security(), typ, nil, server, nil)
-	if err != nil {
+	if _, err = zmq4.Open(wire{k}, null.Security(), typ, nil, server, nil); err != nil {
 		return fmt.Errorf("zeromq: handshake failed: %w", err)
 	}
 	return nil
@@ -82,22 +85,60 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) (err error) {
 
 // recv returns the next message, or a command with its name and body.
 func (k *conn) recv() (frames [][]byte, cmd string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("zeromq: malformed message: %v: %w", p, transport.ErrProtocol)
-		}
-	}()
-	m, err := k.z.RecvMsg()
-	if err != nil {
-		if k.follow.err != nil {
+	for {
+		flags, body, err := k.frame()
+		switch {
+		case err == nil:
+		case k.follow.err != nil:
 			return nil, "", k.follow.err
+		default:
+			return nil, "", fmt.Errorf("zeromq: cannot receive: %w", err)
 		}
-		return nil, "", fmt.Errorf("zeromq: cannot receive: %w", err)
+		if flags&flagCommand != 0 {
+			if len(body) == 0 || int(body[0]) >= len(body) {
+				return nil, "", fmt.Errorf("zeromq: malformed command: %w", transport.ErrProtocol)
+			}
+			cmd, body = string(body[1:1+body[0]]), body[1+body[0]:]
+			if len(body) > 0 {
+				frames = [][]byte{body}
+			}
+			return frames, cmd, nil
+		}
+		if frames = append(frames, body); flags&flagMore == 0 {
+			return frames, "", nil
+		}
 	}
-	if m.Type == zmq4.CmdMsg {
-		return m.Frames, k.follow.command(), nil
+}
+
+// frame reads one frame. The follower judges its header before there is memory for its body.
+func (k *conn) frame() (flags byte, body []byte, err error) {
+	var hdr [9]byte
+	if err := k.full(hdr[:2]); err != nil {
+		return 0, nil, err
 	}
-	return m.Frames, "", nil
+	size := uint64(hdr[1])
+	if hdr[0]&flagLong != 0 {
+		if err := k.full(hdr[2:]); err != nil {
+			return 0, nil, err
+		}
+		size = binary.BigEndian.Uint64(hdr[1:])
+	}
+	body = make([]byte, size)
+	return hdr[0], body, k.full(body)
+}
+
+// full fills p.
+func (k *conn) full(p []byte) error {
+	for begun := false; len(p) > 0; begun = true {
+		n, err := k.Read(p)
+		if err == io.EOF && begun {
+			err = io.ErrUnexpectedEOF
+		}
+		if p = p[n:]; err != nil && len(p) > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 // write sends bufs at once.
@@ -119,29 +160,49 @@ func pong(ping [][]byte) []byte {
 	return append([]byte{flagCommand, byte(len(body))}, body...)
 }
 
+// Read reads through the limits. Callers ask for exactly the bytes they need, so a Read never crosses a frame.
+func (k *conn) Read(p []byte) (n int, err error) {
+	if k.at == k.end {
+		if k.open {
+			if err := k.setDeadline(); err != nil {
+				return 0, err
+			}
+		}
+		if len(p) >= len(k.buf) {
+			n, err = k.Conn.Read(p)
+			return k.followed(p[:n], err)
+		}
+		k.at = 0
+		if k.end, err = k.Conn.Read(k.buf); k.end == 0 {
+			return 0, err
+		}
+	}
+	n = copy(p, k.buf[k.at:k.end])
+	k.at += n
+	return k.followed(p[:n], nil)
+}
+
+// followed lets the follower judge bytes before anybody else sees them.
+func (k *conn) followed(b []byte, err error) (int, error) {
+	if ferr := k.follow.feed(b); ferr != nil {
+		return 0, ferr
+	}
+	return len(b), err
+}
+
 // wire is what the library sees of a conn.
 type wire struct{ *conn }
 
-// Read reads through the limits. The library asks for exactly the bytes it needs, so a Read never crosses a frame.
+// Read sends what the library has written before it waits for an answer.
 func (w wire) Read(p []byte) (int, error) {
-	k := w.conn
-	if len(k.handshake) > 0 {
+	if k := w.conn; len(k.handshake) > 0 {
 		err := k.write(k.handshake)
 		k.handshake = nil
 		if err != nil {
 			return 0, err
 		}
 	}
-	if k.open && k.buf.Buffered() == 0 {
-		if err := k.setDeadline(); err != nil {
-			return 0, err
-		}
-	}
-	n, err := k.buf.Read(p)
-	if ferr := k.follow.feed(p[:n]); ferr != nil {
-		return 0, ferr
-	}
-	return n, err
+	return w.conn.Read(p)
 }
 
 // setDeadline lets an idle connection wait for ever, and a message that has begun only so long without a byte.
@@ -157,12 +218,9 @@ func (k *conn) setDeadline() error {
 	return k.SetReadDeadline(time.Now().Add(k.readTimeout))
 }
 
-// Write collects the handshake into few packets. After it, all the library writes are its answers to PING, from the reading goroutine and
-// unsynchronised; they are dropped, and pong sends ours.
+// Write collects the handshake into few packets.
 func (w wire) Write(p []byte) (int, error) {
-	if !w.open {
-		w.handshake = append(w.handshake, p...)
-	}
+	w.handshake = append(w.handshake, p...)
 	return len(p), nil
 }
 
@@ -200,9 +258,6 @@ type follower struct {
 	more   bool
 	frames int // of the present message
 	total  int64
-	head   [16]byte // first bytes of the body of the present command
-	nhead  int
-	cmd    bool
 	err    error
 }
 
@@ -214,9 +269,6 @@ func (f *follower) feed(b []byte) error {
 	for len(b) > 0 && f.err == nil {
 		if f.skip > 0 {
 			k := min(uint64(len(b)), f.skip)
-			if f.cmd && f.nhead < len(f.head) {
-				f.nhead += copy(f.head[f.nhead:], b[:k])
-			}
 			f.skip -= k
 			b = b[k:]
 			continue
@@ -247,9 +299,8 @@ func (f *follower) frame() error {
 		f.frames, f.total = 0, 0
 	}
 	f.more = flags&flagMore != 0
-	f.cmd, f.nhead = flags&flagCommand != 0, 0
 	limit := f.limit
-	if f.cmd {
+	if flags&flagCommand != 0 {
 		if !first || f.more {
 			return fmt.Errorf("zeromq: command inside of a message: %w", transport.ErrProtocol)
 		}
@@ -269,14 +320,6 @@ func (f *follower) frame() error {
 	}
 	f.skip = size
 	return nil
-}
-
-// command is the name of the command that was read last.
-func (f *follower) command() string {
-	if f.nhead == 0 || int(f.head[0]) >= f.nhead {
-		return "?"
-	}
-	return string(f.head[1 : 1+f.head[0]])
 }
 
 // gone reports whether err only says that the peer went away.
