@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"syscall"
@@ -35,6 +36,10 @@ func measure(m *master.Master, line []string) string {
 	switch line[0] {
 	case "cpu":
 		return "cpu " + processor().String()
+	case "mem":
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return fmt.Sprintf("mem heap %d stacks %d (%d goroutines) other %d", s.HeapAlloc, s.StackInuse, runtime.NumGoroutine(), s.Sys-s.HeapSys-s.StackSys)
 	case "job":
 		args := make([]any, 0, 1)
 		for _, x := range line[2:] {
@@ -117,6 +122,7 @@ func TestCapacity(t *testing.T) {
 					float64(per)/took.Seconds(), each(master), each(mine), float64(per)/master.Seconds())
 			}
 			base := c.rss(t)
+			t.Log("no minions:", c.command(t, "mem", "mem"))
 			step("sign-in", n, func() {
 				go func() {
 					defer close(done)
@@ -126,7 +132,7 @@ func TestCapacity(t *testing.T) {
 			defer func() { cancel(); <-done }()
 			c.subscribers(t, n)
 			idle := (c.rss(t) - base) / n
-			t.Logf("%d bytes per idle minion", idle)
+			t.Logf("%d bytes per idle minion; %s", idle, c.command(t, "mem", "mem"))
 			for _, job := range []struct {
 				what, line string
 				times      int
