@@ -2,14 +2,19 @@ package modules
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // Template is a text for the renderers (package states/render, which programs put into [Env.Templates]).
 type Template struct {
-	// Text is what is rendered.
+	// Text is what is rendered. Data, if not nil, is given to the renderer that Pipe names instead: values to decrypt.
 	Text string
+	Data any
 	// Pipe are the renderers by which it goes, "jinja|yaml" if empty. With Shebang a first line "#!jinja|json" of the text wins.
 	Pipe    string
 	Shebang bool
@@ -60,6 +65,28 @@ func (c *Call) Render(ctx context.Context, engine, text string, vars map[string]
 	v, err := c.Template(ctx, Template{Text: text, Pipe: engine, Engine: true, SaltEnv: env, Vars: vars})
 	s, _ := v.(string)
 	return s, err
+}
+
+// Decrypt sends values through a renderer that decrypts: every text in them. Of the option decrypt_pillar_renderers the renderer must
+// be one. Ordered values are changed in place. With newlines, a backslash and an n in a text are the end of a line.
+func (c *Call) Decrypt(ctx context.Context, data any, renderer string, newlines bool) (any, error) {
+	if valid, _ := c.Opt("decrypt_pillar_renderers").([]any); len(valid) > 0 {
+		names := make([]string, len(valid))
+		for i, v := range valid {
+			names[i] = pytext.Str(v)
+		}
+		if !slices.Contains(names, renderer) {
+			return nil, Usagef("'%s' is not a valid decryption renderer. Valid choices are: %s", renderer, strings.Join(names, ", "))
+		}
+	}
+	if data == nil {
+		return nil, nil
+	}
+	v, err := c.Template(ctx, Template{Data: data, Pipe: renderer, Vars: map[string]any{"translate_newlines": newlines}})
+	if errors.Is(err, ErrEngine) {
+		return nil, Usagef("Decryption renderer '%s' is not available", renderer)
+	}
+	return v, err
 }
 
 // ExecOrdered is ExecKw for callers that have ordered values (package internal/pyobj), as templates do: arguments may be

@@ -49,7 +49,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: owned(createKey)},
+	}, Run: createKey},
 	{Name: "decrypt", Doc: `Decrypt a text or file.
 
 user
@@ -206,7 +206,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: get(false)},
+	}, Run: getKey},
 	{Name: "get_secret_key", Doc: `Tell about a secret key, False if there is none.
 
 keyid
@@ -229,7 +229,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: get(true)},
+	}, Run: getSecretKey},
 	{Name: "import_key", Doc: `Take keys into a keyring.
 
 text
@@ -252,7 +252,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: owned(importKey)},
+	}, Run: importKey},
 	{Name: "list_keys", Doc: `List the public keys of a keyring.
 
 user
@@ -269,7 +269,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: listing(false)},
+	}, Run: listKeys},
 	{Name: "list_secret_keys", Doc: `List the secret keys of a keyring.
 
 user
@@ -286,7 +286,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: listing(true)},
+	}, Run: listSecretKeys},
 	{Name: "receive_keys", Doc: `Take keys from a key server.
 
 keyserver
@@ -309,7 +309,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
-	}, Run: owned(receiveKeys)},
+	}, Run: receiveKeys},
 	{Name: "search_keys", Doc: `Search a key server, and list the keys it has.
 
 text

@@ -246,32 +246,30 @@ func needed(ctx context.Context, c *modules.Call, want bool) (*string, error) {
 }
 
 // owned runs work on a keyring of another user as the minion's own, and gives it back.
-func owned(work modules.Func) modules.Func {
-	return func(ctx context.Context, c *modules.Call) (any, error) {
-		dir, err := home(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		user, err := userInfo(ctx, c, c.Str("user"))
-		if err != nil {
-			return nil, err
-		}
-		own, err := userInfo(ctx, c, "")
-		if err != nil {
-			return nil, err
-		}
-		if pytext.Str(user["uid"]) == pytext.Str(own["uid"]) {
-			return work(ctx, c)
-		}
-		if err := give(ctx, c, dir, own["name"], own["gid"], false); err != nil {
-			return nil, err
-		}
-		v, err := work(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		return v, give(ctx, c, dir, c.Value("user"), user["gid"], true)
+func owned(ctx context.Context, c *modules.Call, work modules.Func) (any, error) {
+	dir, err := home(ctx, c)
+	if err != nil {
+		return nil, err
 	}
+	user, err := userInfo(ctx, c, c.Str("user"))
+	if err != nil {
+		return nil, err
+	}
+	own, err := userInfo(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
+	if pytext.Str(user["uid"]) == pytext.Str(own["uid"]) {
+		return work(ctx, c)
+	}
+	if err := give(ctx, c, dir, own["name"], own["gid"], false); err != nil {
+		return nil, err
+	}
+	v, err := work(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return v, give(ctx, c, dir, c.Value("user"), user["gid"], true)
 }
 
 // give makes the files of a keyring a user's.

@@ -153,37 +153,41 @@ func (k *key) show(m map[string]any) error {
 	return nil
 }
 
-func listing(secret bool) modules.Func {
-	return func(ctx context.Context, c *modules.Call) (any, error) {
-		g, err := open(ctx, c)
-		if err != nil {
+func listKeys(ctx context.Context, c *modules.Call) (any, error) { return list(ctx, c, false) }
+
+func listSecretKeys(ctx context.Context, c *modules.Call) (any, error) { return list(ctx, c, true) }
+
+func list(ctx context.Context, c *modules.Call, secret bool) (any, error) {
+	g, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := g.list(secret)
+	out := make([]any, 0, len(keys))
+	for _, k := range keys {
+		m := map[string]any{"fingerprint": k.fingerprint}
+		if err := k.show(m); err != nil {
 			return nil, err
 		}
-		keys, err := g.list(secret)
-		out := make([]any, 0, len(keys))
-		for _, k := range keys {
-			m := map[string]any{"fingerprint": k.fingerprint}
-			if err := k.show(m); err != nil {
-				return nil, err
-			}
-			out = append(out, m)
-		}
-		return out, err
+		out = append(out, m)
 	}
+	return out, err
 }
 
-func get(secret bool) modules.Func {
-	return func(ctx context.Context, c *modules.Call) (any, error) {
-		g, err := open(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		m, err := g.find(secret, c.Value("keyid"), c.Value("fingerprint"))
-		if err != nil || len(m) == 0 {
-			return false, err
-		}
-		return m, nil
+func getKey(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c, false) }
+
+func getSecretKey(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c, true) }
+
+func get(ctx context.Context, c *modules.Call, secret bool) (any, error) {
+	g, err := open(ctx, c)
+	if err != nil {
+		return nil, err
 	}
+	m, err := g.find(secret, c.Value("keyid"), c.Value("fingerprint"))
+	if err != nil || len(m) == 0 {
+		return false, err
+	}
+	return m, nil
 }
 
 // find is the key with that name, empty if there is none.
@@ -211,7 +215,9 @@ func result(ok bool, message string) map[string]any {
 	return map[string]any{"res": ok, "message": message}
 }
 
-func createKey(ctx context.Context, c *modules.Call) (any, error) {
+func createKey(ctx context.Context, c *modules.Call) (any, error) { return owned(ctx, c, create) }
+
+func create(ctx context.Context, c *modules.Call) (any, error) {
 	g, err := open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -384,7 +390,9 @@ func (g *ring) remove(fpr string, secret bool) (string, error) {
 	return out, nil
 }
 
-func importKey(ctx context.Context, c *modules.Call) (any, error) {
+func importKey(ctx context.Context, c *modules.Call) (any, error) { return owned(ctx, c, take) }
+
+func take(ctx context.Context, c *modules.Call) (any, error) {
 	if !c.Bool("text") && !c.Bool("filename") {
 		return nil, modules.Usagef("filename or text must be passed.")
 	}

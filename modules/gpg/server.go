@@ -16,7 +16,9 @@ func keyserver(c *modules.Call) string {
 	return "keys.openpgp.org"
 }
 
-func receiveKeys(ctx context.Context, c *modules.Call) (any, error) {
+func receiveKeys(ctx context.Context, c *modules.Call) (any, error) { return owned(ctx, c, receive) }
+
+func receive(ctx context.Context, c *modules.Call) (any, error) {
 	g, err := open(ctx, c)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ import (
 // Compatibility.
 //
 // pillar.ext is absent: a minion does not choose which external pillars its master runs (CVE-2025-22237).
-// pillar.items differs: pillar_enc is an error; there are no renderers that decrypt.
 // pillar.keys and pillar.ls differ: the keys are sorted.
 // pillar.* differ: there is no argument unmask (3008), since nothing is masked.
 
@@ -63,7 +62,11 @@ func fresh(ctx context.Context, c *modules.Call) (any, error) {
 	var override map[string]any
 	if v := c.Value("pillar"); pytext.Truth(v) {
 		if pytext.Truth(c.Value("pillar_enc")) {
-			return nil, modules.Errorf("Failed to decrypt pillar override: '%s' is not a valid decryption renderer.", pytext.Str(c.Value("pillar_enc")))
+			plain, err := c.Decrypt(ctx, pyobj.From(v), pytext.Str(c.Value("pillar_enc")), true)
+			if err != nil {
+				return nil, modules.Errorf("Failed to decrypt pillar override: %v", err)
+			}
+			v = pyobj.Plain(plain)
 		}
 		m, ok := v.(map[string]any)
 		if !ok { // Salt logs that it cannot use it and goes on

@@ -98,22 +98,36 @@ func localConfig(c *modules.Call, opts map[string]any, path string) error {
 	return nil
 }
 
-// override is the pillar that the caller gave.
-func override(c *modules.Call) (map[string]any, error) {
+// override is the pillar that the caller gave, decrypted. As in Salt one that cannot be decrypted counts as it is if it is a dict, and
+// not at all otherwise.
+func override(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	v, enc := pyobj.Plain(c.Keywords["pillar"]), c.Keywords["pillar_enc"]
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case map[string]any:
-		if enc != nil {
-			return nil, modules.Errorf("cannot decrypt pillar: this program has no renderer %s", pytext.Str(enc))
-		}
-		return v, nil
-	}
-	if enc == nil {
+	if _, ok := v.(map[string]any); !ok && enc == nil && v != nil {
 		return nil, modules.Usagef("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
 	}
-	return nil, modules.Errorf("cannot decrypt pillar: this program has no renderer %s", pytext.Str(enc))
+	if !pytext.Truth(v) {
+		return nil, nil
+	}
+	if name := strings.ToLower(pytext.Str(enc)); enc != nil && name != "" {
+		plain, err := c.Decrypt(ctx, pyobj.From(v), name, true)
+		if err != nil {
+			c.Logger().Error("Failed to decrypt pillar override", "err", err)
+		} else {
+			v = pyobj.Plain(plain)
+		}
+	}
+	if text, ok := v.(string); ok {
+		loaded, err := yaml.Parse([]byte(text), "pillar")
+		if err != nil {
+			c.Logger().Error("Failed to load CLI pillar override", "err", err)
+		}
+		v = loaded
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		c.Logger().Error("Pillar override was not passed as a dictionary")
+	}
+	return m, nil
 }
 
 // pillarErrors are the errors of the pillar, unless the caller wants to go on regardless.
@@ -147,7 +161,7 @@ type setup struct {
 
 // prepare makes options and pillar of a run. The pillar counts for everything that the job does until restore.
 func prepare(ctx context.Context, c *modules.Call, opts map[string]any) (*setup, error) {
-	over, err := override(c)
+	over, err := override(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,11 @@ package render
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -107,17 +110,32 @@ func (g *gpg) text(s string) (any, error) {
 // maxPlain bounds a decrypted message.
 const maxPlain = 16 << 20
 
+// keyDir is the directory of the keys: that of the configuration or of the pillar, or the one beside the configuration.
+//
+// Salt takes it also from the grains, which on a master a minion chooses.
+func (g *gpg) keyDir() string {
+	for _, v := range [...]any{g.c.Opt("gpg_keydir"), g.c.PillarData()["gpg_keydir"]} {
+		if dir, _ := v.(string); dir != "" {
+			return dir
+		}
+	}
+	conf, _ := g.c.Opt("config_dir").(string)
+	if conf == "" {
+		file, _ := g.c.Opt("conf_file").(string)
+		conf = filepath.Dir(file)
+	}
+	return filepath.Join(conf, "gpgkeys")
+}
+
 // decrypt gives the plain text; the message itself if gpg cannot read it, unless gpg_decrypt_must_succeed is set.
 func (g *gpg) decrypt(message string) ([]byte, error) {
 	message = strings.ReplaceAll(message, `\n`, "\n")
-	dir, _ := g.c.Opt("gpg_keydir").(string)
-	if dir == "" {
-		conf, _ := g.c.Opt("config_dir").(string)
-		if conf == "" {
-			file, _ := g.c.Opt("conf_file").(string)
-			conf = filepath.Dir(file)
+	dir := g.keyDir()
+	kept := pytext.Truth(g.c.Opt("gpg_cache"))
+	if kept {
+		if plain, ok := messages.get(dir, message, g.c.Now()); ok {
+			return plain, nil
 		}
-		dir = filepath.Join(conf, "gpgkeys")
 	}
 	res, err := g.c.Cmd(g.ctx, modules.Command{
 		Args:  []string{g.program, "--homedir", dir, "--status-fd", "2", "--no-tty", "-d"},
@@ -127,6 +145,10 @@ func (g *gpg) decrypt(message string) ([]byte, error) {
 		return nil, &modules.RenderError{Msg: "GPG unavailable", Text: "GPG unavailable", Err: err}
 	}
 	if len(res.Stdout) > 0 {
+		if kept {
+			ttl, _ := modules.ToInt(g.c.Opt("gpg_cache_ttl"))
+			messages.put(dir, message, res.Stdout, g.c.Now().Add(time.Duration(ttl)*time.Second))
+		}
 		return res.Stdout, nil
 	}
 	g.c.Logger().Warn("Could not decrypt cipher", "received", string(res.Stderr))
@@ -135,4 +157,47 @@ func (g *gpg) decrypt(message string) ([]byte, error) {
 		return nil, &modules.RenderError{Msg: msg, Text: msg}
 	}
 	return []byte(message), nil
+}
+
+// cache are messages that were decrypted (the option gpg_cache). They stay in memory whatever gpg_cache_backend says: Salt's "disk"
+// would leave plain text in a file.
+type cache struct {
+	mu sync.Mutex
+	// plain has what a message says and until when it counts, by the directory of keys and the message. Guarded by mu.
+	plain map[[sha256.Size]byte]decrypted
+	size  int // of all messages; guarded by mu
+}
+
+type decrypted struct {
+	text  []byte
+	until time.Time
+}
+
+// maxCache bounds the messages that are kept.
+const maxCache = 16 << 20
+
+var messages cache
+
+func cacheKey(dir, message string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(dir + "\x00" + message))
+}
+
+func (c *cache) get(dir, message string, now time.Time) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.plain[cacheKey(dir, message)]
+	return d.text, ok && now.Before(d.until)
+}
+
+func (c *cache) put(dir, message string, text []byte, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plain == nil || c.size+len(text) > maxCache {
+		c.plain, c.size = map[[sha256.Size]byte]decrypted{}, 0
+	}
+	if len(text) <= maxCache {
+		key := cacheKey(dir, message)
+		c.size += len(text) - len(c.plain[key].text)
+		c.plain[key] = decrypted{text, until}
+	}
 }

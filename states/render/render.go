@@ -59,6 +59,13 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 		}
 		return run(ctx, c, &t, t.Text, "")
 	}
+	if t.Data != nil {
+		run := named(t.Pipe)
+		if run == nil {
+			return nil, modules.ErrEngine
+		}
+		return run(ctx, c, &t, t.Data, "")
+	}
 	t.IsSLS = true // renderers, unlike engines, always have the name of a state file, if only an empty one
 	steps, err := pipe(c, &t)
 	if err != nil {

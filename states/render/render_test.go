@@ -173,6 +173,19 @@ func TestGPG(t *testing.T) {
 	if v, err := c.Template(t.Context(), modules.Template{Text: text, Shebang: true}); err != nil || !strings.Contains(pyobj.Repr(v), "secret") {
 		t.Errorf("a message that cannot be read: %v %v", v, err)
 	}
+	plain = "kept"
+	opts["gpg_cache"], opts["gpg_cache_ttl"] = true, int64(60)
+	for range 2 {
+		if v, err := c.Decrypt(t.Context(), message, "gpg", false); err != nil || v != "kept" {
+			t.Errorf("with a cache: %v %v", v, err)
+		}
+		plain = "it must not ask gpg"
+	}
+	plain = ""
+	opts["gpg_cache"], opts["decrypt_pillar_renderers"] = false, []any{"gpg"}
+	if _, err := c.Decrypt(t.Context(), message, "jinja", false); err == nil || err.Error() != "'jinja' is not a valid decryption renderer. Valid choices are: gpg" {
+		t.Errorf("a renderer that is not allowed: %v", err)
+	}
 	opts["gpg_decrypt_must_succeed"] = true
 	if _, err := c.Template(t.Context(), modules.Template{Text: text, Shebang: true}); err == nil {
 		t.Error("no error though it must succeed")

@@ -25,7 +25,8 @@ import (
 type Options struct {
 	// Opts is the configuration, with Salt's names: pillar_roots, state_top, renderer, ext_pillar, pillar_source_merging_strategy,
 	// pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error, pillarenv, pillarenv_from_saltenv, env_order,
-	// ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups, and those of the templates. Templates see all of it.
+	// ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups, decrypt_pillar and its companions, and those of the templates.
+	// Templates see all of it.
 	Opts map[string]any
 	// Roots are the directories of each environment, instead of the option pillar_roots.
 	Roots map[string][]string
@@ -114,9 +115,9 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) 
 		_ = out.Set("_errors", list)
 	}
 	if x.req.Override.Len() > 0 {
-		return x.merge(out, x.req.Override), nil
+		out = x.merge(out, x.req.Override)
 	}
-	return out, nil
+	return out, x.decrypt(out)
 }
 
 // sources merges files and external pillars.

@@ -35,6 +35,7 @@ var only = flag.String("stock", "", "run only the trees whose name matches this 
 //	id, grains, saltenv, pillarenv, override   # what is asked; there are defaults
 //	opts: {…}                   # options of the master
 //	asks: [{pillarenv: dev}, …] # several questions, each over the above
+//	keys: true                  # the keys in testdata/key.asc are those of @ROOT@/keys
 //	error: why                  # both fail, and the texts are not compared, because of this
 //	differs: why                # the sides must differ
 //
@@ -156,6 +157,9 @@ func (tr tree) questions(t *testing.T) []question {
 			t.Fatal(err)
 		}
 	}
+	if tr.head["keys"] == true {
+		keys(t, filepath.Join(dir, "keys"))
+	}
 	asks, _ := tr.head["asks"].([]any)
 	if asks == nil {
 		asks = []any{map[string]any{}}
@@ -168,7 +172,7 @@ func (tr tree) questions(t *testing.T) []question {
 				q[k] = v
 			}
 		}
-		for _, k := range []string{"about", "asks", "differs", "error"} {
+		for _, k := range []string{"about", "asks", "keys", "differs", "error"} {
 			delete(q, k)
 		}
 		b, err := json.Marshal(q)
@@ -188,6 +192,18 @@ func (tr tree) questions(t *testing.T) []question {
 		list = append(list, one)
 	}
 	return list
+}
+
+// keys makes a directory of GnuPG's.
+func keys(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", dir, "--kill", "all").Run() })
+	if out, err := exec.Command("gpg", "--homedir", dir, "--batch", "--import", "testdata/key.asc").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // numbers makes integers of JSON's numbers.
