@@ -8,7 +8,7 @@ BUILDFLAGS  := -trimpath -ldflags "-s -w"
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 
-.PHONY: all demo build cross vet lint test interop bench soak budgets sizes compat fuzz-short clean
+.PHONY: all demo build cross vet lint test interop saltgui bench soak budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -53,6 +53,11 @@ INTEROP := $(shell grep -rl "^//go:build interop" --include="*_test.go" . | xarg
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 60m -parallel 4 -tags interop $(INTEROP)
+
+# SaltGUI's pages in a headless Chromium against our master: make saltgui SALTGUI=directory, with a copy of SaltGUI's repository, which
+# no package index has. Needs chromium and chromedriver (Debian: chromium, chromium-driver).
+saltgui:
+	SALTGUI="$(abspath $(SALTGUI))" $(GO) test -count=1 -timeout 20m -tags interop,saltgui -run TestSaltGUI ./interop
 
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
 bench:

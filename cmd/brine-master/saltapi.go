@@ -35,8 +35,15 @@ func openAPI(s *services) (*api, error) {
 	if clients == nil {
 		clients = []string{} // as stock: none, until the administrator says which
 	}
+	for _, name := range []string{"enable_sessions", "log_access_file", "log_error_file", "root_prefix", "ssl_chain", "webhook_url"} {
+		if o.Opts[name] != nil {
+			p.Log.Warn("This master does not have an option of rest_cherrypy", "option", name)
+		}
+	}
 	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
+		OpenStats: o.Bool("stats_disable_auth"), Addresses: addresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
+			Static: o.String("static"), StaticPath: o.String("static_path"), Favicon: o.String("favicon")},
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {
 		return nil, err
@@ -48,6 +55,19 @@ func openAPI(s *services) (*api, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// addresses are the rules of who may come from where.
+func addresses(o *conf.Config) restapi.Addresses {
+	a := restapi.Addresses{Authorized: o.Strings("authorized_ips")}
+	if acl := o.Map("api_acl"); len(acl) > 0 {
+		users := &conf.Config{Opts: (&conf.Config{Opts: acl}).Map("users")}
+		a.Users = make(map[string][]string, len(users.Opts))
+		for name := range users.Opts {
+			a.Users[name] = users.Strings(name)
+		}
+	}
+	return a
 }
 
 // listenAPI opens the port or the socket.

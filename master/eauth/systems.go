@@ -95,7 +95,8 @@ func line(file, sep, name string) (string, bool, error) {
 }
 
 // PAM checks users of this host with the program that PAM's own module for /etc/shadow uses, unix_chkpwd, since a program without
-// cgo cannot load PAM's libraries: of a PAM configuration only pam_unix counts. The master must run as root.
+// cgo cannot load PAM's libraries: of a PAM configuration only pam_unix counts, for passwords and for accounts that have expired.
+// The master must run as root.
 type PAM struct{}
 
 // Authenticate implements System.
@@ -114,15 +115,20 @@ func (PAM) Authenticate(ctx context.Context, _ map[string]any, username, passwor
 	if program == "" {
 		return false, nil, errors.New("pam: unix_chkpwd is not installed")
 	}
-	cmd := exec.CommandContext(ctx, program, username, "nonull")
-	cmd.Stdin = strings.NewReader(password + "\x00")
-	err = cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return false, nil, fmt.Errorf("pam: %w", err)
-	}
-	if err != nil {
-		return false, nil, nil
+	// The password, then the account: one that has expired, or must change its password first, may know its password.
+	for _, what := range []string{"nonull", "chkexpiry"} {
+		cmd := exec.CommandContext(ctx, program, username, what)
+		if what == "nonull" {
+			cmd.Stdin = strings.NewReader(password + "\x00")
+		}
+		err = cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return false, nil, fmt.Errorf("pam: %w", err)
+		}
+		if err != nil {
+			return false, nil, nil
+		}
 	}
 	ids, err := u.GroupIds()
 	if err != nil {

@@ -60,6 +60,9 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eau
 	}
 	name, _ := chunk["username"].(string)
 	password := secret(chunk)
+	if !s.o.Addresses.mayLogin(name, r) {
+		return eauth.Token{}, errNoToken
+	}
 	t, err := s.o.Auth.Check(r.Context(), system, name, password)
 	if err != nil {
 		return eauth.Token{}, &statusError{http.StatusUnauthorized, fmt.Sprintf(`Authentication failure of type "eauth" occurred for user %s.`, name)}
@@ -104,6 +107,9 @@ func (s *Server) newToken(q *request, creds map[string]any) (eauth.Token, error)
 	}
 	system, _ := creds["eauth"].(string)
 	name, _ := creds["username"].(string)
+	if !s.o.Addresses.mayLogin(name, q.Request) {
+		return eauth.Token{}, errNoToken
+	}
 	return s.o.Auth.Login(q.Context(), system, name, secret(creds))
 }
 

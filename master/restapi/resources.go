@@ -225,8 +225,10 @@ func (s *stats) count(r *http.Request) {
 }
 
 func (s *Server) statistics(q *request) (any, error) {
-	if _, err := s.session(q.Request); err != nil {
-		return nil, err
+	if !s.o.OpenStats {
+		if _, err := s.session(q.Request); err != nil {
+			return nil, err
+		}
 	}
 	return map[string]any{"Salt REST API": map[string]any{"Uptime": time.Since(s.started).Seconds(), "Total Requests": s.stats.requests.Load(),
 		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(), "Connected Minions": int64(len(s.o.Master.Present()))}}, nil

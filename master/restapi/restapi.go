@@ -48,6 +48,11 @@ type Options struct {
 	History int
 	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
+	// OpenStats lets anybody see /stats (stats_disable_auth).
+	OpenStats bool
+	// Pages are files for browsers; Addresses says from where the interface may be used.
+	Pages     Pages
+	Addresses Addresses
 	// Metrics shows the master's counters to everybody under /metrics: numbers, no names.
 	Metrics bool
 	// Timeout is how long a job may keep a request waiting that names no timeout; 0 means 5 minutes (rest_timeout).
@@ -67,6 +72,7 @@ type Server struct {
 	logins  *ratelimit.Limiter
 	log     *events.Log
 	streams chan struct{}
+	pages   *pages
 	async   *background
 	started time.Time
 	stats   stats
@@ -85,6 +91,13 @@ func New(o Options) (*Server, error) {
 	if o.Clients == nil {
 		o.Clients = Clients()
 	}
+	if err := o.Addresses.check(); err != nil {
+		return nil, fmt.Errorf("restapi: %w", err)
+	}
+	pages, err := newPages(o.Pages)
+	if err != nil {
+		return nil, fmt.Errorf("restapi: %w", err)
+	}
 	setDefault(&o.MaxBody, 1<<20)
 	setDefault(&o.LoginRate, 1)
 	setDefault(&o.LoginBurst, 20)
@@ -95,7 +108,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), streams: make(chan struct{}, o.Streams),
-		log: events.NewLog(o.Master.Events(), events.LogLimits{Events: o.History}), async: newBackground(), started: time.Now()}
+		log: events.NewLog(o.Master.Events(), events.LogLimits{Events: o.History}), pages: pages, async: newBackground(), started: time.Now()}
 	s.routes()
 	return s, nil
 }
@@ -111,6 +124,7 @@ func setDefault[T comparable](v *T, other T) {
 func (s *Server) Close() {
 	s.log.Close()
 	s.async.close()
+	s.pages.close()
 }
 
 func (s *Server) routes() {
@@ -167,6 +181,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	s.stats.count(r)
+	if len(s.o.Addresses.Authorized) > 0 && !contains(s.o.Addresses.Authorized, r) {
+		fail(w, r, &statusError{http.StatusForbidden, "Bad IP"})
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -176,6 +194,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors(h, r)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if s.pages.serve(w, r) {
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {

@@ -32,14 +32,15 @@ import (
 const patience = 30 * time.Second
 
 type site struct {
-	t      *testing.T
-	master *master.Master
-	server *httptest.Server
-	token  string
+	t       testing.TB
+	master  *master.Master
+	options restapi.Options
+	server  *httptest.Server
+	token   string
 }
 
 // newSite is a master without minions and its HTTP interface; alice may do everything, bob runs jobs.*.
-func newSite(t *testing.T, change func(*restapi.Options)) *site {
+func newSite(t testing.TB, change func(*restapi.Options)) *site {
 	t.Helper()
 	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048})
 	if err != nil {
@@ -63,21 +64,30 @@ func newSite(t *testing.T, change func(*restapi.Options)) *site {
 	if change != nil {
 		change(&o)
 	}
-	rest, err := restapi.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &site{t: t, master: m, server: httptest.NewServer(rest)}
+	s := &site{t: t, master: m, options: o}
 	t.Cleanup(func() {
-		rest.Close()
-		s.server.Close()
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+	s.serve(o)
 	s.token = s.login("alice")
 	return s
+}
+
+// serve serves the interface with other options.
+func (s *site) serve(o restapi.Options) {
+	s.t.Helper()
+	rest, err := restapi.New(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.server = httptest.NewServer(rest)
+	s.t.Cleanup(func() {
+		rest.Close()
+		s.server.Close()
+	})
 }
 
 // do sends a request and gives status and body.

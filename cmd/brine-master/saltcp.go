@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/master/client"
+)
+
+// exitNoSource is how stock ends when a file to copy is not there.
+const exitNoSource = 42
+
+// maxPlainFile bounds a file that is sent whole.
+const maxPlainFile = 64 << 20
+
+// saltCp is the program salt-cp: it sends files of this host to minions, inside of jobs (salt/cli/cp.py).
+type saltCp struct {
+	saltCmd
+	src  []string
+	dest string
+}
+
+// runCp is salt-cp from command line to exit code.
+func runCp(ctx context.Context, c *saltcli.Console, args []string) int {
+	p, err := saltcli.Setup(c, cpParser(c), saltcli.Master, args)
+	if err == nil {
+		err = p.OpenLog("salt.client", false)
+	}
+	if err != nil {
+		return p.Exit(err)
+	}
+	defer p.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s := &saltCp{saltCmd: saltCmd{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}}
+	err = s.run(ctx)
+	if ctx.Err() != nil {
+		fmt.Fprint(c.Err, "\nExiting gracefully on Ctrl-c\n")
+		return 0
+	}
+	return p.Exit(err)
+}
+
+func (s *saltCp) run(ctx context.Context) error {
+	args := s.Values.Args
+	if len(args) <= 1 {
+		fmt.Fprint(s.Out, s.Parser.Help())
+		return s.Usage("Insufficient arguments")
+	}
+	var err error
+	if s.cmd.TgtType, err = targetType(s.Program); err != nil {
+		return err
+	}
+	s.cmd.Tgt = args[0]
+	if s.cmd.TgtType == "list" {
+		s.cmd.Tgt = splitList(args[0])
+	}
+	for _, name := range args[1 : len(args)-1] {
+		s.src = append(s.src, realPath(name))
+	}
+	s.dest = args[len(args)-1]
+	if s.client, err = newClient(s.Program); err != nil {
+		return err
+	}
+	defer s.client.Close()
+	if err = s.resolve(); err != nil {
+		return err
+	}
+	send := s.plain
+	if s.Values.Bool("chunked") {
+		send = s.chunked
+	}
+	ret, err := send(ctx)
+	if err != nil {
+		if text, ok := s.explain(err); ok {
+			err = errors.New(text)
+		}
+		return err
+	}
+	return s.print.Print(ret, "", 0)
+}
+
+// realPath is Python's os.path.realpath: what is not there stays as it is.
+func realPath(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
+}
+
+// job runs a function on the target and gives what each minion returned, false for those that kept silent. none says that the
+// target is nobody.
+func (s *saltCp) job(ctx context.Context, fun string, arg ...any) (ret map[string]any, none bool, err error) {
+	s.cmd.Fun, s.cmd.Arg = fun, arg
+	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
+	if errors.Is(err, client.ErrNoMatch) {
+		s.noMatch()
+		return map[string]any{}, true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.Close()
+	ret = map[string]any{}
+	for one := range r.Returns(ctx) {
+		switch {
+		case one.Status == client.Returned:
+			ret[one.ID] = one.Value
+		case !one.Unknown:
+			ret[one.ID] = false
+		}
+	}
+	return ret, len(ret) == 0, r.Err()
+}
+
+// plain sends whole text files in one job (cp.recv).
+func (s *saltCp) plain(ctx context.Context) (map[string]any, error) {
+	files := map[string]any{}
+	for _, name := range s.src {
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			continue // as stock, which then sends nothing
+		case info.IsDir():
+			return nil, &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: name + " is a directory, only files are supported in non-chunked " +
+				`mode. Use "--chunked" command line argument.` + "\n"}
+		case !info.Mode().IsRegular():
+			continue
+		case info.Size() > maxPlainFile:
+			return nil, fmt.Errorf(`cannot send %s: it has more than %d bytes; use "--chunked"`, name, maxPlainFile)
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot send file: %w", err)
+		}
+		if !utf8.Valid(b) {
+			return nil, fmt.Errorf(`cannot send %s: it is no text; use "--chunked"`, name)
+		}
+		// Python reads text so.
+		files[name] = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(b))
+	}
+	ret, _, err := s.job(ctx, "cp.recv", files, s.dest)
+	return ret, err
+}
+
+// tree is what is to be copied: files with their modes, and directories without anything in them.
+type tree struct {
+	files map[string]fs.FileMode
+	empty []string
+}
+
+// add adds a file or everything below a directory.
+func (t *tree) add(name string, depth int) error {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &saltcli.ExitError{Code: exitNoSource, Text: name + " does not exist\n"}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot copy: %w", err)
+	}
+	switch {
+	case depth > 255:
+		return fmt.Errorf("cannot copy %s: it is too deep", name)
+	case info.Mode().IsRegular():
+		t.files[name] = info.Mode()
+		return nil
+	case !info.IsDir():
+		return fmt.Errorf("cannot copy %s: it is neither a file nor a directory", name)
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return fmt.Errorf("cannot copy: %w", err)
+	}
+	if len(entries) == 0 {
+		t.empty = append(t.empty, name)
+	}
+	for _, e := range entries {
+		if err := t.add(filepath.Join(name, e.Name()), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remote is where a file or an empty directory goes.
+func (s *saltCp) remote(name string, intoDir bool) string {
+	if slices.Contains(s.src, name) {
+		if !intoDir {
+			return s.dest
+		}
+		return joinRemote(s.dest, filepath.Base(name))
+	}
+	for _, top := range s.src {
+		if rel, err := filepath.Rel(top, name); err == nil && filepath.IsLocal(rel) {
+			return joinRemote(s.dest, filepath.Base(top), filepath.ToSlash(rel))
+		}
+	}
+	return s.dest
+}
+
+// joinRemote is os.path.join for what only the minion knows: it cleans nothing.
+func joinRemote(dir string, names ...string) string {
+	if !strings.HasSuffix(dir, "/") && dir != "" {
+		dir += "/"
+	}
+	return dir + path.Join(names...)
+}
+
+// chunked sends files piece by piece, a job for each (cp.recv_chunked).
+func (s *saltCp) chunked(ctx context.Context) (map[string]any, error) {
+	t := &tree{files: map[string]fs.FileMode{}}
+	for _, name := range s.src {
+		if err := t.add(name, 0); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(t.empty)
+	intoDir := len(t.empty) > 0 || len(t.files) > 1 || strings.HasSuffix(s.dest, "/") || strings.HasSuffix(s.dest, `\`)
+	ret := map[string]any{}
+	note := func(id, file string, v any) {
+		if ret[id] == nil {
+			ret[id] = map[string]any{}
+		}
+		ret[id].(map[string]any)[file] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.files)) {
+		if err := s.file(ctx, name, s.remote(name, intoDir), t.files[name], note); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Compact(t.empty) {
+		to := s.remote(name, intoDir)
+		got, _, err := s.job(ctx, "cp.recv_chunked", to, nil)
+		if err != nil {
+			return nil, err
+		}
+		for id, v := range got {
+			note(id, to, v)
+		}
+	}
+	return ret, nil
+}
+
+// file sends one file and notes the first answer of each minion that is not true.
+func (s *saltCp) file(ctx context.Context, name, to string, mode fs.FileMode, note func(id, file string, v any)) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("cannot copy: %w", err)
+	}
+	defer f.Close()
+	size := s.Conf.Int("salt_cp_chunk_size")
+	if size <= 0 || size > maxPlainFile {
+		return fmt.Errorf("salt_cp_chunk_size: %d is out of range", size)
+	}
+	zip := s.Values.Bool("gzip")
+	failed := map[string]bool{}
+	buf := make([]byte, size)
+	for first := true; ; first = false {
+		n, err := io.ReadFull(f, buf)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return fmt.Errorf("cannot copy %s: %w", name, err)
+		}
+		if n == 0 && !zip {
+			return nil // stock sends nothing of an empty file then
+		}
+		piece, err := packPiece(buf[:n], zip)
+		if err != nil {
+			return err
+		}
+		got, none, err := s.job(ctx, "cp.recv_chunked", to, piece, !first, zip, int64(pythonMode(mode)))
+		if err != nil || none {
+			return err
+		}
+		for id, v := range got {
+			if !failed[id] {
+				note(id, to, v)
+			}
+			failed[id] = failed[id] || v != true
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// packPiece is a piece of a file as it travels.
+func packPiece(b []byte, zip bool) (string, error) {
+	if zip {
+		var out bytes.Buffer
+		w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+		if err != nil {
+			return "", err
+		}
+		w.ModTime = time.Now()
+		if _, err = w.Write(b); err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			return "", fmt.Errorf("cannot compress: %w", err)
+		}
+		b = out.Bytes()
+	}
+	return base64.StdEncoding.EncodeToString(b), nil
+}
+
+// pythonMode is a mode as st_mode's last four octal digits have it.
+func pythonMode(m fs.FileMode) fs.FileMode {
+	out := m.Perm()
+	for _, bit := range []struct{ is, has fs.FileMode }{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
+		if m&bit.is != 0 {
+			out |= bit.has
+		}
+	}
+	return out
+}

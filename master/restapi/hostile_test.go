@@ -1,0 +1,426 @@
+package restapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/restapi"
+	"github.com/brine-salt/brine/master/runner"
+)
+
+// logged is a log that many may write to.
+type logged struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// endpoints are the requests there are, by the served description.
+func (s *site) endpoints() [][2]string {
+	s.t.Helper()
+	_, doc := s.json("GET", "/openapi.json", nil)
+	var out [][2]string
+	for path, ops := range doc["paths"].(m) {
+		for method := range ops.(m) {
+			out = append(out, [2]string{strings.ToUpper(method), path})
+		}
+	}
+	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[1]+a[0], b[1]+b[0]) })
+	if len(out) < 15 {
+		s.t.Fatal("so few:", out)
+	}
+	return out
+}
+
+// filled puts values in the place of a path's parameters.
+func filled(path string) string {
+	return strings.NewReplacer("{mid}", "x", "{jid}", "20250102030405678901", "{token}", "x", "{path}", "x").Replace(path)
+}
+
+// TestCVE_2020_25592_EveryCommandNeedsACredential: nothing is run, read or changed for those who show no living credential,
+// whichever client they name and however they try to log in (also CVE-2019-17361, CVE-2020-16846, CVE-2021-3197 and, for
+// wheel_async, CVE-2021-25281).
+func TestCVE_2020_25592_EveryCommandNeedsACredential(t *testing.T) {
+	var log logged
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Log = -1, slog.New(slog.NewTextHandler(&log, nil)) })
+	open := []string{"GET /", "GET /login", "GET /openapi.json", "GET /healthz"}
+	s.token = ""
+	for _, e := range s.endpoints() {
+		for _, token := range []string{"", "x", strings.Repeat("0", 64), "../../etc/passwd", "None", "null"} {
+			body := ""
+			if e[0] == "POST" {
+				body = `{"client": "runner", "fun": "test.metasyntactic", "mid": "x"}`
+			}
+			code, text, _ := s.do(e[0], filled(e[1]), "application/json", body, "X-Auth-Token", token, "Cookie", "session_id="+token)
+			if slices.Contains(open, e[0]+" "+e[1]) {
+				if code != 200 {
+					t.Errorf("%s %s: %d %s", e[0], e[1], code, text)
+				}
+				continue
+			}
+			if code != 401 && (e[1] != "/token" || code != 400) {
+				t.Errorf("%s %s with token %q: %d %s", e[0], e[1], token, code, text)
+			}
+		}
+	}
+	for _, client := range append(restapi.Clients(), "ssh", "ssh_async", "wheel_sync", "__init__", "cmd") {
+		for name, creds := range map[string]m{
+			"nothing": {}, "a dead token": {"token": "x"}, "an empty token": {"token": ""}, "a list as token": {"token": []any{"x"}}, "true as token": {"token": true},
+			"no password": {"username": "alice", "eauth": "file"}, "a wrong one": {"username": "alice", "password": "x", "eauth": "file"},
+			"another system": {"username": "alice", "password": "secret", "eauth": "pam"}, "no system": {"username": "alice", "password": "secret"},
+			"a list": {"username": []any{"alice"}, "password": "secret", "eauth": "file"}, "auto": {"username": "alice", "password": "", "eauth": "auto"},
+			"the root key": {"key": "x", "user": "root"}, "a sudo user": {"username": "sudo_alice", "user": "root", "eauth": "file", "password": "secret"},
+		} {
+			low := m{"client": client, "fun": "key.accept_all", "tgt": "*", "match": "*"}
+			for k, v := range creds {
+				low[k] = v
+			}
+			want := 401
+			if !slices.Contains(restapi.Clients(), client) {
+				want = 400
+			}
+			if code, v := s.json("POST", "/run", low); code != want {
+				t.Errorf("%s with %s: %d %v", client, name, code, v)
+			}
+		}
+	}
+	if text := log.text(); strings.Contains(text, "password=") || strings.Contains(text, "secret") {
+		t.Errorf("the log has what was shown:\n%s", text)
+	}
+}
+
+// TestCVE_2021_3144_TokensExpire: a token is looked at before it is used, also for the first time after its end.
+func TestCVE_2021_3144_TokensExpire(t *testing.T) {
+	var mu sync.Mutex
+	now := time.Now()
+	s := newSite(t, nil)
+	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"sharedsecret": eauth.SharedSecret{Secret: "secret"}},
+		Config: m{"sharedsecret": m{"alice": []any{".*", "@runner", "@wheel"}}}, TokenLife: time.Hour,
+		Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth = auth
+	s.serve(o)
+	token := func() string {
+		s.token = ""
+		code, v := s.json("POST", "/login", m{"username": "alice", "password": "secret", "eauth": "sharedsecret"})
+		if code != 200 {
+			t.Fatal(code, v)
+		}
+		return v["return"].([]any)[0].(m)["token"].(string)
+	}
+	step := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
+	for _, e := range s.endpoints() {
+		if strings.HasPrefix(e[1], "/login") || e[1] == "/" && e[0] == "GET" || strings.HasPrefix(e[1], "/openapi") || e[1] == "/healthz" || e[1] == "/token" {
+			continue
+		}
+		s.token = token()
+		step(time.Hour)
+		path := strings.Replace(filled(e[1]), "/ws/x", "/ws/"+s.token, 1)
+		body := ""
+		if e[0] == "POST" {
+			body = `{"client": "wheel_async", "fun": "key.list_all", "mid": "x", "token": "` + s.token + `"}`
+		}
+		if code, text, _ := s.do(e[0], path, "application/json", body); code != 401 {
+			t.Errorf("%s %s: %d %s", e[0], e[1], code, text)
+		}
+	}
+	s.token = token()
+	if code, _ := s.json("POST", "/", m{"client": "runner", "fun": "test.metasyntactic"}); code != 200 {
+		t.Error("a living token:", code)
+	}
+	step(-2 * time.Hour) // the clock is set back: the token is no older for it
+	if code, _ := s.json("POST", "/", m{"client": "runner", "fun": "test.metasyntactic"}); code != 200 {
+		t.Error("a living token, with the clock set back:", code)
+	}
+}
+
+// TestCVE_2021_25283_NoTemplatesInRequests: what a request brings is data: it is not rendered (25283), and there are no wheel
+// functions that write or read files by their path (25282).
+func TestCVE_2021_25283_NoTemplatesInRequests(t *testing.T) {
+	s := newSite(t, nil)
+	for _, text := range []string{"{{ 7*7 }}", "{% for x in ().__class__.__base__.__subclasses__() %}{{ x }}{% endfor %}", "#!py\ndef run(): return 1", "${7*7}", "!!python/object/apply:os.system [id]"} {
+		code, v := s.json("POST", "/", m{"client": "runner", "fun": "test.arg", "arg": []any{text}, "kwarg": m{"b": text}})
+		if code != 200 {
+			t.Fatal(code, v)
+		}
+		out := v["return"].([]any)[0].(m)
+		args, _ := out["args"].([]any)
+		kwargs, _ := out["kwargs"].(m)
+		if len(args) != 1 || args[0] != text || kwargs["b"] != text {
+			t.Errorf("%q came back as %v", text, out)
+		}
+	}
+	for _, fun := range []string{"file_roots.write", "file_roots.read", "pillar_roots.write", "pillar_roots.read", "config.apply", "config.update_config"} {
+		code, v := s.json("POST", "/", m{"client": "wheel", "fun": fun, "kwarg": m{"data": "x", "path": "../../../tmp/x", "file_name": "../x", "yaml_contents": "x: 1"}})
+		if code != 200 {
+			continue // refused before it was looked for
+		}
+		data, _ := v["return"].([]any)[0].(m)["data"].(m)
+		if text, _ := data["return"].(string); data["success"] != false || !strings.Contains(text, "is not available") {
+			t.Errorf("%s: %v", fun, v)
+		}
+	}
+}
+
+// TestCVE_2024_38825_NoLoginByCertificateAlone: certificates are public, so none stands for the key that belongs to it.
+func TestCVE_2024_38825_NoLoginByCertificateAlone(t *testing.T) {
+	if _, ok := eauth.Systems()["pki"]; ok {
+		t.Fatal("there is a system pki: it must ask for a signature over a challenge")
+	}
+	s := newSite(t, nil)
+	if _, err := eauth.New(eauth.Options{Match: s.master.Match, Config: m{"pki": m{"ca_file": "/ca.crt", "your_user": []any{".*"}}}}); err == nil {
+		t.Error("pki can be configured")
+	}
+	s.token = ""
+	if code, v := s.json("POST", "/login", m{"username": "your_user", "password": "-----BEGIN CERTIFICATE-----\n", "eauth": "pki"}); code != 401 {
+		t.Error(code, v)
+	}
+}
+
+// TestCVE_2025_47287_BodiesAreBounded: what is too large, of many parts or of another kind is refused by its head, and does not
+// fill the log (also CVE-2025-13836 and CVE-2023-28370).
+func TestCVE_2025_47287_BodiesAreBounded(t *testing.T) {
+	var log logged
+	s := newSite(t, func(o *restapi.Options) { o.MaxBody, o.Log = 10_000, slog.New(slog.NewTextHandler(&log, nil)) })
+	parts := "multipart/form-data; boundary=x"
+	for _, c := range []struct {
+		name, kind, body string
+		code             int
+	}{
+		{"broken parts", parts, strings.Repeat("--x\r\nbroken\r\n", 700), 406},
+		{"nearly too large", "application/json", `{"client": "runner", "fun": "test.arg", "arg": "` + strings.Repeat("x", 9_900) + `"}`, 200},
+		{"too large", "application/json", `{"client": "runner", "fun": "test.arg", "arg": "` + strings.Repeat("x", 10_000) + `"}`, 413},
+		{"too large a form", "application/x-www-form-urlencoded", "client=runner&fun=test.arg&arg=" + strings.Repeat("x", 10_000), 413},
+		{"many fields", "application/x-www-form-urlencoded", "client=runner&fun=test.metasyntactic" + strings.Repeat("&a", 4_000), 200},
+		{"deep", "application/json", strings.Repeat("[", 9_999), 400},
+		{"deep YAML", "application/x-yaml", strings.Repeat("[", 9_999), 400},
+		{"many commands", "application/json", "[" + strings.Repeat("{},", 2_000) + "{}]", 400},
+		{"references", "application/x-yaml", "a: &a [x,x,x,x,x,x,x,x,x]\n" + refs(), 400},
+	} {
+		if code, text, _ := s.do("POST", "/", c.kind, c.body); code != c.code {
+			t.Errorf("%s: %d %.200s", c.name, code, text)
+		}
+	}
+	// One that says no length and never ends is cut off as well.
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.server.URL+"/", io.LimitReader(zeros{}, 1<<30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Auth-Token", s.token)
+	if resp, err := http.DefaultClient.Do(r); err == nil {
+		resp.Body.Close()
+		if resp.StatusCode != 413 {
+			t.Error("an endless body:", resp.StatusCode)
+		}
+	}
+	for range 300 {
+		s.do("POST", "/", parts, "--x\r\nbroken")
+	}
+	if n := strings.Count(log.text(), "\n"); n > 20 {
+		t.Errorf("%d lines in the log", n)
+	}
+	if code, text, h := s.do("GET", "//evil.example/..", "", ""); code/100 == 3 && strings.Contains(h.Get("Location"), "evil.example") {
+		t.Errorf("redirects to a stranger: %d %v %s", code, h, text)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// refs is a bomb: each line has nine times what the line before it has.
+func refs() string {
+	var b strings.Builder
+	for c := 'b'; c < 'k'; c++ {
+		fmt.Fprintf(&b, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), ","))
+	}
+	return b.String()
+}
+
+// hostileValues are what a field must bear.
+func hostileValues() []any {
+	deep := any("x")
+	for range 40 {
+		deep = []any{deep}
+	}
+	return []any{nil, true, 0, -1, 1.5, 1e308, "", " ", "*", "x\x00y", "../../etc/passwd", "a/b", "{{ 7*7 }}", "'; id #", strings.Repeat("A", 70_000), "\ufeff\u202e\U0001f600",
+		[]any{}, []any{nil}, []any{[]any{}}, []any{m{}}, m{}, m{"": nil}, m{"__kwarg__": true}, deep, "20250102030405678901", "999999999999999999999999", "1e400", "nan", "-inf"}
+}
+
+// TestHostileFields: whatever a field of a command or a part of a path is, the answer is a clear one, and the interface goes on.
+func TestHostileFields(t *testing.T) {
+	var log logged
+	s := newSite(t, func(o *restapi.Options) {
+		o.LoginRate, o.Timeout, o.Log = -1, 2*time.Second, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	bases := []m{
+		{"client": "local", "tgt": "x", "fun": "test.ping", "arg": []any{}, "kwarg": m{}, "tgt_type": "list", "timeout": 1, "ret": "", "jid": "", "full_return": false, "metadata": m{}},
+		{"client": "local_async", "tgt": "x", "fun": []any{"test.ping", "test.echo"}, "arg": []any{[]any{}, []any{"a"}}, "tgt_type": "list"},
+		{"client": "local_batch", "tgt": "x", "fun": "test.ping", "batch": "1", "batch_wait": 0, "failhard": false, "tgt_type": "list"},
+		{"client": "local_subset", "tgt": "x", "fun": "test.ping", "subset": 1, "sub": 1, "cli": false, "tgt_type": "list"},
+		{"client": "runner", "fun": "jobs.list_job", "jid": "20250102030405678901", "arg": []any{}, "kwarg": m{}, "full_return": false},
+		{"client": "runner", "fun": "cache.grains", "tgt": "*", "tgt_type": "glob"},
+		{"client": "wheel", "fun": "key.finger", "match": "*"},
+		{"client": "wheel", "fun": "key.accept", "match": "x", "include_rejected": false},
+	}
+	check := func(what string, code int, text string) {
+		t.Helper()
+		var v any
+		if code == 500 || code/100 == 5 && code != 503 || json.Unmarshal([]byte(text), &v) != nil {
+			t.Errorf("%s: %d %.300s", what, code, text)
+		}
+		for _, inside := range []string{"goroutine ", "runtime error", ".go:", "panic"} {
+			if strings.Contains(text, inside) {
+				t.Errorf("%s shows the inside: %.300s", what, text)
+			}
+		}
+	}
+	send := func(what string, body any) {
+		t.Helper()
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, text, _ := s.do("POST", "/", "application/json", string(b))
+		check(what, code, text)
+	}
+	for _, base := range bases {
+		for field := range base {
+			for i, v := range append(hostileValues(), missing{}) {
+				low := m{}
+				for k, v := range base {
+					low[k] = v
+				}
+				low[field] = v
+				if _, gone := v.(missing); gone {
+					delete(low, field)
+				}
+				send(fmt.Sprintf("%v %v with %s number %d", base["client"], base["fun"], field, i), low)
+			}
+		}
+	}
+	for i, v := range hostileValues() {
+		for _, e := range []string{"/", "/run", "/login", "/token", "/minions", "/keys", "/hook/x"} {
+			b, _ := json.Marshal(v)
+			code, text, _ := s.do("POST", e, "application/json", string(b))
+			check(fmt.Sprintf("%s with body %d", e, i), code, text)
+			b, _ = json.Marshal([]any{m{"username": v, "password": v, "eauth": v, "mid": v, "keysize": v, "force": v, "client": v}})
+			code, text, _ = s.do("POST", e, "application/json", string(b))
+			if e == "/keys" && code == 200 {
+				continue // a key pair for a good name
+			}
+			check(fmt.Sprintf("%s with fields %d", e, i), code, text)
+		}
+	}
+	for _, part := range []string{"*", "x%00", "..%2f..%2fetc%2fpasswd", "%2e%2e", "%ff%fe", strings.Repeat("a", 10_000), "a%0d%0aSet-Cookie:%20x=y", "%7b%7b7*7%7d%7d"} {
+		for _, e := range []string{"/minions/", "/jobs/", "/keys/", "/ws/", "/hook/"} {
+			code, text, h := s.do("GET", e+part, "", "")
+			if h.Get("Set-Cookie") != "" {
+				t.Errorf("%s%s sets a cookie", e, part)
+			}
+			check(e+part, code, text)
+		}
+	}
+	if text := log.text(); strings.Contains(text, "panic") {
+		t.Errorf("the log has a panic:\n%.3000s", text)
+	}
+	if code, v := s.json("POST", "/", m{"client": "runner", "fun": "test.metasyntactic"}); code != 200 {
+		t.Error("afterwards:", code, v)
+	}
+}
+
+type missing struct{}
+
+// TestOthersMinionsAreNotShown: who may command some minions learns nothing of the others, whichever way they ask.
+func TestOthersMinionsAreNotShown(t *testing.T) {
+	s := newSite(t, nil)
+	match := func(kind string, tgt any) ([]string, error) {
+		switch fmt.Sprint(tgt) {
+		case "web1", "web*", "[web1]":
+			return []string{"web1"}, nil
+		}
+		return []string{"db1", "web1"}, nil
+	}
+	auth, err := eauth.New(eauth.Options{Match: match, Systems: map[string]eauth.System{"sharedsecret": eauth.SharedSecret{Secret: "secret"}},
+		Config: m{"sharedsecret": m{"bob": []any{m{"web*": []any{"grains.items", "test.*"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth, o.LoginRate = auth, -1
+	o.Runner = runner.NewClient(runner.Embedded(s.master, "m_master", nil, t.TempDir(), nil))
+	s.serve(o)
+	s.token = ""
+	_, v := s.json("POST", "/login", m{"username": "bob", "password": "secret", "eauth": "sharedsecret"})
+	s.token = v["return"].([]any)[0].(m)["token"].(string)
+	for _, path := range []string{"/minions", "/minions/db1", "/minions/*", "/jobs", "/jobs/20250102030405678901", "/keys", "/keys/db1", "/keys/web1"} {
+		if code, v := s.json("GET", path, nil); code != 401 {
+			t.Errorf("%s: %d %v", path, code, v)
+		}
+	}
+	for _, low := range []m{
+		{"client": "local", "tgt": "db1", "fun": "grains.items"},
+		{"client": "local", "tgt": []any{"web1", "db1"}, "fun": "grains.items"},
+		{"client": "local", "tgt": "web1 or db1", "tgt_type": "compound", "fun": "grains.items"},
+		{"client": "local", "tgt": "os:Debian", "tgt_type": "grain", "fun": "grains.items"},
+		{"client": "local_async", "tgt": "*", "fun": "test.ping"},
+		{"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "1"},
+		{"client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 1},
+		{"client": "local", "tgt": "web1", "fun": "cmd.run", "arg": "id"},
+		{"client": "local", "tgt": "web1", "fun": []any{"test.ping", "cmd.run"}, "arg": []any{[]any{}, []any{"id"}}},
+		{"client": "runner", "fun": "cache.grains", "tgt": "web1"},
+		{"client": "runner", "fun": "cache.pillar", "tgt": "web1"},
+		{"client": "runner", "fun": "salt.execute", "arg": []any{"db1", "cmd.run", "id"}},
+		{"client": "wheel", "fun": "key.list_all"},
+	} {
+		if code, v := s.json("POST", "/", low); code != 401 {
+			t.Errorf("%v: %d %v", low, code, v)
+		}
+	}
+}
+
+// FuzzBodies: no body ends the interface or makes it say that it has failed.
+func FuzzBodies(f *testing.F) {
+	for _, body := range []string{
+		`{"client": "runner", "fun": "test.arg", "arg": [1], "kwarg": {"a": null}}`, `[{"client": "local_async", "tgt": ["x"], "fun": "test.ping"}]`,
+		"client: wheel\nfun: key.list_all\n", "client=local&tgt=x&tgt_type=list&fun=test.ping&arg=1&arg=%5Ba", `{"username": "alice", "password": 1, "eauth": "file"}`,
+	} {
+		for kind := range byte(4) {
+			f.Add(kind, kind, []byte(body))
+		}
+	}
+	s := newSite(f, func(o *restapi.Options) { o.LoginRate, o.Timeout = -1, time.Second })
+	f.Fuzz(func(t *testing.T, kind, path byte, body []byte) {
+		s.t = t
+		kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"}
+		paths := []string{"/", "/run", "/login", "/token", "/minions", "/hook/x"}
+		if code, text, _ := s.do("POST", paths[int(path)%len(paths)], kinds[int(kind)%len(kinds)], string(body)); code == 500 {
+			t.Fatal(text)
+		}
+	})
+}
