@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	}
 	for name, target := range map[string]string{
 		"salt-minion": "brine-minion", "salt-call": "brine-minion",
-		"salt-master": "brine-master", "salt": "brine-master", "salt-key": "brine-master", "salt-run": "brine-master",
+		"salt-master": "brine-master", "salt": "brine-master", "salt-key": "brine-master", "salt-run": "brine-master", "salt-cp": "brine-master",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)

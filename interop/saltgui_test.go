@@ -70,7 +70,7 @@ netapi_enable_clients: [local, local_async, runner, wheel]
 	b.until("the accepted key", `const e = panel("keys")?.querySelector(".status.accepted"); return !!e && e.innerText === "accepted"`)
 
 	b.run(`location.hash = "minions"`)
-	b.until("the minion", `return panel("minions")?.innerText.includes("web1") && panel("minions")?.innerText.includes("3007") || panel("minions")?.innerText.includes("web1")`)
+	b.until("the minion", `return panel("minions")?.innerText.includes("web1")`)
 	ping := b.command("*", "test.ping")
 	if !strings.Contains(ping, "web1") || !strings.Contains(ping, "true") {
 		t.Errorf("test.ping shows %q", ping)
@@ -169,7 +169,7 @@ func (b *browser) call(method, path string, body any) any {
 func (b *browser) open(url string) { b.call("POST", "/url", map[string]any{"url": url}) }
 
 // panels finds the shown panel of a name.
-const panels = `const panel = (id) => [...document.querySelectorAll(".panel")].find((e) => e.id === id + "-panel" && e.offsetParent !== null);
+const panels = `const panel = (id) => [...document.querySelectorAll(".panel")].find((e) => e.id === id + "-panel" && e.closest(".route.current"));
 `
 
 // run runs JavaScript in the page.
@@ -230,7 +230,10 @@ func (b *browser) complaints() []string {
 	for _, v := range list {
 		m := v.(map[string]any)
 		text, _ := m["message"].(string)
-		if m["level"] == "SEVERE" && !strings.Contains(text, "/login ") && !(strings.Contains(text, "404") && strings.Contains(text, "/static/")) {
+		switch {
+		case m["level"] != "SEVERE", strings.Contains(text, "/login "), strings.Contains(text, "404") && strings.Contains(text, "/static/"):
+		case strings.Contains(text, "localeCompare is not a function"): // SaltGUI 1.35 sorts two orchestrations as if pairs were texts
+		default:
 			out = append(out, text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestHelpLooksLikeStock(t *testing.T) {
 	c := &saltcli.Console{Env: func(string) string { return "" }}
 	for name, p := range map[string]*optparse.Parser{
-		"salt": saltParser(c), "salt-key": keyParser(c), "salt-master": masterParser(c), "salt-run": runParser(c),
+		"salt": saltParser(c), "salt-key": keyParser(c), "salt-master": masterParser(c), "salt-run": runParser(c), "salt-cp": cpParser(c),
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, err := os.ReadFile(filepath.Join("testdata", "help", name+".txt"))

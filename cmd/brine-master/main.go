@@ -1,5 +1,5 @@
-// Command brine-master is the Salt master and its command line: it answers to salt-master, salt, salt-key and salt-run, by
-// the name it is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
+// Command brine-master is the Salt master and its command line: it answers to salt-master, salt, salt-key, salt-run and
+// salt-cp, by the name it is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
 // "brine-master demo" shows a master with three minions at work.
 package main
 
@@ -17,8 +17,9 @@ const usage = `usage: brine-master master [options]                             
        brine-master salt   [options] '<target>' <function> [arguments]   run something on minions
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master
+       brine-master cp     [options] '<target>' <source> <destination>  copy files to minions
        brine-master demo   [--stay]                                   a master and three minions on this host, at work
-Called as salt-master, salt, salt-key or salt-run it is that program.
+Called as salt-master, salt, salt-key, salt-run or salt-cp it is that program.
 `
 
 func main() {
@@ -30,7 +31,7 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	args = args[1:]
 	switch name {
-	case "salt-master", "salt", "salt-key", "salt-run":
+	case "salt-master", "salt", "salt-key", "salt-run", "salt-cp":
 	default:
 		name = ""
 		if len(args) > 0 {
@@ -46,6 +47,8 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 		return runKey(ctx, c, args)
 	case "salt-run", "run":
 		return runRun(ctx, c, args)
+	case "salt-cp", "cp":
+		return runCp(ctx, c, args)
 	case "demo":
 		return runDemo(ctx, c, args)
 	}

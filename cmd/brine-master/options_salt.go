@@ -21,9 +21,7 @@ func saltParser(c *saltcli.Console) *optparse.Parser {
 		Options: options,
 		Groups: []optparse.Group{
 			targetGroup(),
-			{Title: "Additional Target Options", Description: "Additional options for minion targeting.",
-				Options: []optparse.Option{{Names: []string{"--delimiter"}, Default: ":",
-					Help: "Change the default delimiter for matching in multi-level data structures. Default: '%default'."}}},
+			delimiterGroup(),
 			saltcli.EAuthGroup(true),
 			saltcli.OutputGroup("salt"),
 			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning", File: "/var/log/salt/master"}),
@@ -99,6 +97,13 @@ func saltReturnOptions() []optparse.Option {
 		{Names: []string{"--preview-target"}, Kind: optparse.True,
 			Help: "Show the minions expected to match a target. Does not issue any command."},
 	}
+}
+
+// delimiterGroup is the group "Additional Target Options".
+func delimiterGroup() optparse.Group {
+	return optparse.Group{Title: "Additional Target Options", Description: "Additional options for minion targeting.",
+		Options: []optparse.Option{{Names: []string{"--delimiter"}, Default: ":",
+			Help: "Change the default delimiter for matching in multi-level data structures. Default: '%default'."}}}
 }
 
 // targetGroup is the group "Target Options"; the flags exclude each other.

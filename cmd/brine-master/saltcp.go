@@ -142,8 +142,8 @@ func (s *saltCp) plain(ctx context.Context) (map[string]any, error) {
 		case err != nil:
 			continue // as stock, which then sends nothing
 		case info.IsDir():
-			return nil, &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: name + " is a directory, only files are supported in non-chunked " +
-				`mode. Use "--chunked" command line argument.` + "\n"}
+			fmt.Fprintf(s.Out, "%s is a directory, only files are supported in non-chunked mode. Use \"--chunked\" command line argument.\n", name)
+			return nil, &saltcli.ExitError{Code: saltcli.ExitGeneric}
 		case !info.Mode().IsRegular():
 			continue
 		case info.Size() > maxPlainFile:
@@ -156,8 +156,7 @@ func (s *saltCp) plain(ctx context.Context) (map[string]any, error) {
 		if !utf8.Valid(b) {
 			return nil, fmt.Errorf(`cannot send %s: it is no text; use "--chunked"`, name)
 		}
-		// Python reads text so.
-		files[name] = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(b))
+		files[name] = string(b)
 	}
 	ret, _, err := s.job(ctx, "cp.recv", files, s.dest)
 	return ret, err

@@ -75,8 +75,8 @@ func TestPages(t *testing.T) {
 
 func TestPagesThatAreNotThere(t *testing.T) {
 	dir := t.TempDir()
+	s := newSite(t, nil)
 	for _, p := range []restapi.Pages{{App: dir}, {App: dir + "/none"}, {Static: dir + "/none"}, {Favicon: dir}} {
-		s := newSite(t, nil)
 		o := s.options
 		o.Pages = p
 		if r, err := restapi.New(o); err == nil {
@@ -88,6 +88,7 @@ func TestPagesThatAreNotThere(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	const login = `{"username": "alice", "password": "secret", "eauth": "file"}`
+	s := newSite(t, nil)
 	for _, c := range []struct {
 		name  string
 		rules restapi.Addresses
@@ -103,9 +104,8 @@ func TestAddresses(t *testing.T) {
 		{"nobody's rule", restapi.Addresses{Users: map[string][]string{"bob": {"*"}}}, 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSite(t, nil)
 			o := s.options
-			o.Addresses = c.rules
+			o.Addresses, o.LoginRate = c.rules, -1
 			s.serve(o)
 			s.token = ""
 			for _, path := range []string{"/login", "/token"} {
@@ -118,7 +118,6 @@ func TestAddresses(t *testing.T) {
 			}
 		})
 	}
-	s := newSite(t, nil)
 	for _, a := range []restapi.Addresses{{Authorized: []string{"*"}}, {Authorized: []string{"localhost"}}, {Users: map[string][]string{"x": {"10.0.0.0/8"}}}} {
 		o := s.options
 		o.Addresses = a
