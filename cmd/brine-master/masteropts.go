@@ -37,8 +37,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
 		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
 		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
-		KeepJobs:  c.Duration("keep_jobs_seconds", time.Second),
-		FileRoots: roots(c, "file_roots"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks"), FollowSymlinks: c.Bool("fileserver_followsymlinks"),
+		KeepJobs:        c.Duration("keep_jobs_seconds", time.Second),
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
 		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
@@ -178,7 +177,7 @@ func unsupported(c *conf.Config) []string {
 		}
 	}
 	for _, backend := range c.Strings("fileserver_backend") {
-		if !slices.Contains([]string{"roots", "file"}, backend) {
+		if !slices.Contains([]string{"roots", "file", "git", "gitfs"}, backend) {
 			out = append(out, "fileserver_backend: "+strings.TrimSpace(backend))
 		}
 	}

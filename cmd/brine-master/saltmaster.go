@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/daemon"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/fileserver/gitfs"
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
@@ -113,6 +114,10 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		defer jobs.Close()
 		options.Store = jobs
 	}
+	repos := (*gitfs.FS)(nil)
+	if options.FileBackends, repos, err = fileBackends(p.Conf, p.Log); err != nil {
+		return err
+	}
 	services, err := newServices(p)
 	if err != nil {
 		return err
@@ -141,6 +146,14 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		if err != nil {
 			m.Close()
 			return err
+		}
+		if repos != nil {
+			fetched := make(chan struct{})
+			go func() {
+				defer close(fetched)
+				repos.Run(ctx)
+			}()
+			defer func() { cancel(); <-fetched }()
 		}
 		served := make(chan error, 1)
 		if http != nil {

@@ -242,8 +242,9 @@ func (s *saltRun) open(h *runnerHost) error {
 	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
 		return err
 	}
-	o.Backends = []fileserver.Backend{fileserver.NewRoots(fileserver.RootsOptions{Roots: roots(c, "file_roots"),
-		FollowSymlinks: c.Bool("fileserver_followsymlinks"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks")})}
+	if o.Backends, _, err = fileBackends(c, s.Log); err != nil {
+		return err
+	}
 	if h.Files, err = fileserver.New(o); err != nil {
 		return err
 	}

@@ -45,6 +45,18 @@ type Backend interface {
 	List(ctx context.Context, env string) (Listing, error)
 }
 
+// Source is a backend that keeps copies of what is elsewhere.
+type Source interface {
+	Backend
+	// Update brings the copies of all remotes up to date, or of those that are named, and says whether something changed.
+	Update(ctx context.Context, remotes ...string) (bool, error)
+	// Clear deletes the copies.
+	Clear() error
+	// Lock keeps remotes whose address a glob means ("" is all) from being updated until Unlock. Both give a line for each, and errors.
+	Lock(glob string) (done, failed []string)
+	Unlock(glob string) (done, failed []string)
+}
+
 // Handle is an open file.
 type Handle interface {
 	io.ReaderAt
@@ -126,6 +138,21 @@ func New(o Options) (*Server, error) {
 // HashType is the name of the hash that Hash uses.
 func (s *Server) HashType() string { return s.opts.HashType }
 
+// Of is a server with the backends that pick wants, and no memory of listings.
+func (s *Server) Of(pick func(Backend) bool) *Server {
+	o := s.opts
+	o.Backends, o.ListCache = nil, -1
+	for _, b := range s.opts.Backends {
+		if pick(b) {
+			o.Backends = append(o.Backends, b)
+		}
+	}
+	return &Server{opts: o, lists: make(map[string]cachedList), hashes: make(map[hashKey]string)}
+}
+
+// Backends are the sources of files, in the order in which they are searched.
+func (s *Server) Backends() []Backend { return slices.Clone(s.opts.Backends) }
+
 // Envs lists the environments of all backends, sorted.
 func (s *Server) Envs() []string {
 	var out []string
@@ -164,9 +191,9 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 	return name, env, ValidEnv(env)
 }
 
-// ValidEnv says whether a text can be an environment: it may end up in a directory name (__env__), so it is one plain name.
+// ValidEnv says whether a text can be an environment: a plain name, or several with slashes between, as branches have.
 func ValidEnv(env string) bool {
-	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "/\\\x00:") && env != "." && env != ".."
+	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
 }
 
 // Find looks a file up. The path may carry a query; see Split. ErrNotFound.

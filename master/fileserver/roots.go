@@ -52,7 +52,7 @@ func (r *Roots) dirs(env string) []string {
 		return dirs
 	}
 	dirs, ok := r.opts.Roots[anyEnv]
-	if !ok || !ValidEnv(env) || strings.HasPrefix(env, ".") {
+	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") { // it is to be one directory's name
 		return nil
 	}
 	out := make([]string, len(dirs))

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/fileserver/gitfs"
+)
+
+// fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git repositories, nil
+// without.
+func fileBackends(c *conf.Config, log *slog.Logger) ([]fileserver.Backend, *gitfs.FS, error) {
+	var list []fileserver.Backend
+	var repos *gitfs.FS
+	for _, name := range c.Strings("fileserver_backend") {
+		switch name {
+		case "roots", "file":
+			list = append(list, fileserver.NewRoots(fileserver.RootsOptions{Roots: roots(c, "file_roots"),
+				FollowSymlinks: c.Bool("fileserver_followsymlinks"), IgnoreSymlinks: c.Bool("fileserver_ignoresymlinks")}))
+		case "git", "gitfs":
+			if repos != nil {
+				continue
+			}
+			o, err := gitfs.FromOpts(c.Opts)
+			if err != nil {
+				return nil, nil, err
+			}
+			o.CacheDir = filepath.Join(c.String("cachedir"), "gitfs")
+			o.Log = log
+			if repos, err = gitfs.New(o); err != nil {
+				return nil, nil, err
+			}
+			list = append(list, repos)
+		}
+	}
+	return list, repos, nil
+}

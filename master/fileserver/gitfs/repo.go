@@ -1,0 +1,550 @@
+package gitfs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/shlex"
+)
+
+const (
+	// readTimeout bounds reading one thing out of a copy.
+	readTimeout = time.Minute
+	// maxTrees bounds the trees that are kept in memory for each repository, maxOutput what git may answer.
+	maxTrees, maxOutput = 8, 256 << 20
+)
+
+// repo is one remote and its bare copy.
+type repo struct {
+	o      Remote
+	global Options
+	dir    string
+
+	fetching sync.Mutex // held while fetch runs
+
+	mu    sync.Mutex // guards the fields below
+	stamp time.Time  // of the state that refs are of
+	refs  map[string]string
+	trees map[string]*tree
+	order []string // of trees, the oldest first
+}
+
+func newRepo(o Options, r Remote) (*repo, error) {
+	if err := check(&r); err != nil {
+		return nil, err
+	}
+	name := r.Name
+	if name == "" {
+		sum := sha256.Sum256([]byte(r.URL))
+		name = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	p := &repo{o: r, global: o, dir: filepath.Join(o.CacheDir, "repos", name), trees: map[string]*tree{}}
+	return p, p.init()
+}
+
+// check says what a remote cannot be, and fills in what it need not say.
+func check(r *Remote) error {
+	r.URL = strings.TrimSpace(r.URL)
+	if err := checkURL(r.URL); err != nil {
+		return err
+	}
+	if n := r.Name; n != "" && (n != filepath.Base(n) || !filepath.IsLocal(n) || n == "." || strings.HasPrefix(n, "-") || len(n) > 200) {
+		return fmt.Errorf("%q cannot be the name of a directory", n)
+	}
+	if r.RefTypes == nil {
+		r.RefTypes = []string{"branch", "tag", "sha"}
+	}
+	for _, t := range r.RefTypes {
+		if t != "branch" && t != "tag" && t != "sha" {
+			return fmt.Errorf("ref_types: %q is none of branch, tag, sha", t)
+		}
+	}
+	if r.Refspecs == nil {
+		r.Refspecs = []string{"+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"}
+	}
+	for _, s := range r.Refspecs {
+		from, to, ok := strings.Cut(strings.TrimPrefix(s, "+"), ":")
+		if !ok || !strings.HasPrefix(from, "refs/") || !strings.HasPrefix(to, "refs/") {
+			return fmt.Errorf("refspecs: %q does not go from refs/… to refs/…", s)
+		}
+	}
+	r.Root, r.Mountpoint = strings.Trim(r.Root, "/"), mountpoint(r.Mountpoint)
+	if (r.User != "" || r.Password != "") && strings.HasPrefix(r.URL, "http://") && !r.Insecure {
+		return errors.New("a password is not sent over http unless insecure_auth is set")
+	}
+	return nil
+}
+
+// checkURL allows the transports that git has itself. Others would run programs (ext::).
+func checkURL(s string) error {
+	if s == "" || strings.HasPrefix(s, "-") || strings.ContainsAny(s, "\x00\n") {
+		return errors.New("this is no URL")
+	}
+	if u, err := url.Parse(s); err == nil && u.Scheme != "" {
+		if slices.Contains([]string{"file", "git", "http", "https", "ssh"}, u.Scheme) && !strings.Contains(s, "::") {
+			return nil
+		}
+		return fmt.Errorf("there is no transport %q", u.Scheme)
+	}
+	if filepath.IsAbs(s) {
+		return nil
+	}
+	if at, path, ok := strings.Cut(s, ":"); ok && strings.Contains(at, "@") && !strings.HasPrefix(path, ":") && !strings.Contains(at, "/") {
+		return nil // user@host:path
+	}
+	return errors.New("this is no URL")
+}
+
+// redacted is a URL for logs.
+func redacted(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	return s
+}
+
+func mountpoint(s string) string { return strings.Trim(strings.TrimPrefix(s, "salt://"), "/") }
+
+// git runs git on the copy. Nothing of the copy's or the host's configuration makes it run other programs.
+func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, r.global.Program, append([]string{"--git-dir", r.dir}, args...)...)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0")
+	config := [][2]string{{"core.hooksPath", os.DevNull}, {"gc.auto", "0"}, {"fetch.fsckObjects", "false"}, {"core.askPass", ""}}
+	if r.o.NoVerify {
+		config = append(config, [2]string{"http.sslVerify", "false"})
+	}
+	if r.o.User != "" || r.o.Password != "" { // in the environment, which others cannot read, unlike arguments
+		auth := base64.StdEncoding.EncodeToString([]byte(r.o.User + ":" + r.o.Password))
+		config = append(config, [2]string{"http.extraHeader", "Authorization: Basic " + auth})
+	}
+	cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)))
+	for i, c := range config {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, c[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, c[1]))
+	}
+	if r.o.PrivateKey != "" {
+		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -o BatchMode=yes -o IdentitiesOnly=yes -i "+shlex.Quote(r.o.PrivateKey))
+	}
+	var out, errs limited
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		text := strings.TrimSpace(errs.String())
+		if r.o.Password != "" {
+			text = strings.ReplaceAll(text, r.o.Password, "…")
+		}
+		if text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return nil, err
+	}
+	if out.over {
+		return nil, fmt.Errorf("git answers more than %d bytes", maxOutput)
+	}
+	return out.Bytes(), nil
+}
+
+// limited keeps what fits and drops the rest.
+type limited struct {
+	bytes.Buffer
+	over bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxOutput {
+		l.over = true
+		return len(p), nil
+	}
+	return l.Buffer.Write(p)
+}
+
+// init makes the copy when there is none.
+func (r *repo) init() error {
+	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(r.dir), 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	_, err := r.git(ctx, "init", "--quiet", "--bare", "--template=", r.dir)
+	return err
+}
+
+// fetch brings the copy up to date and says whether it changed.
+func (r *repo) fetch(ctx context.Context) (bool, error) {
+	r.fetching.Lock()
+	defer r.fetching.Unlock()
+	if err := r.hold(); err != nil {
+		return false, err
+	}
+	defer r.release()
+	if err := r.init(); err != nil {
+		return false, err
+	}
+	before, err := r.readRefs(ctx)
+	if err != nil {
+		return false, err
+	}
+	limit, cancel := context.WithTimeout(ctx, r.global.Timeout)
+	defer cancel()
+	args := append([]string{"fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", r.o.URL}, r.o.Refspecs...)
+	if _, err := r.git(limit, args...); err != nil {
+		return false, err
+	}
+	after, err := r.readRefs(ctx)
+	if err != nil || sameRefs(before, after) {
+		return false, err
+	}
+	r.dropBlobs()
+	return true, os.WriteFile(filepath.Join(r.dir, "changed"), nil, 0o600)
+}
+
+func sameRefs(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// readRefs lists the copy's branches and tags with their commits.
+func (r *repo) readRefs(ctx context.Context) (map[string]string, error) {
+	out, err := r.git(ctx, "for-each-ref", "--format=%(objecttype) %(objectname) %(*objecttype) %(*objectname) %(refname)")
+	if err != nil {
+		return nil, err
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 5)
+		if len(f) != 5 {
+			continue
+		}
+		switch {
+		case f[0] == "commit":
+			refs[f[4]] = f[1]
+		case f[2] == "commit":
+			refs[f[4]] = f[3]
+		}
+	}
+	return refs, nil
+}
+
+// known are the refs, read anew after a fetch, of this process or another.
+func (r *repo) known() map[string]string {
+	var stamp time.Time
+	if info, err := os.Stat(filepath.Join(r.dir, "changed")); err == nil {
+		stamp = info.ModTime()
+	}
+	r.mu.Lock()
+	refs := r.refs
+	fresh := refs != nil && stamp.Equal(r.stamp)
+	r.mu.Unlock()
+	if fresh {
+		return refs
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	now, err := r.readRefs(ctx)
+	if err != nil {
+		r.global.Log.Error("cannot read repository", "remote", redacted(r.o.URL), "err", err)
+		return refs
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refs, r.stamp = now, stamp
+	return now
+}
+
+// env is what the configuration says of an environment: the remote's word, else the one for all remotes.
+func (r *repo) env(name string, pick func(Env) *string) *string {
+	if v := pick(r.o.Envs[name]); v != nil {
+		return v
+	}
+	return pick(r.global.Envs[name])
+}
+
+func envRef(e Env) *string { return e.Ref }
+
+func (r *repo) root(env string) string {
+	if v := r.env(env, func(e Env) *string { return e.Root }); v != nil {
+		return strings.Trim(*v, "/")
+	}
+	return r.o.Root
+}
+
+func (r *repo) mountpoint(env string) string {
+	if v := r.env(env, func(e Env) *string { return e.Mountpoint }); v != nil {
+		return mountpoint(*v)
+	}
+	return r.o.Mountpoint
+}
+
+// base is what the environment base is.
+func (r *repo) base() string {
+	if v := r.o.Envs["base"].Ref; v != nil {
+		return *v
+	}
+	return r.o.Base
+}
+
+// ref is the branch, tag or commit that an environment is; "" is none.
+func (r *repo) ref(env string) string {
+	if r.o.All != "" {
+		return r.o.All
+	}
+	if env == "base" {
+		return r.base()
+	}
+	if v := r.env(env, envRef); v != nil {
+		return *v
+	}
+	if r.o.NoMapping {
+		return ""
+	}
+	return env
+}
+
+// mapped are the environments that the configuration makes of a ref; one that the remote itself maps is not mapped again.
+func (r *repo) mapped() map[string][]string {
+	out := map[string][]string{}
+	for env, e := range r.o.Envs {
+		if e.Ref != nil {
+			out[*e.Ref] = append(out[*e.Ref], env)
+		}
+	}
+	for env, e := range r.global.Envs {
+		if own := r.o.Envs[env].Ref; e.Ref != nil && own == nil {
+			out[*e.Ref] = append(out[*e.Ref], env)
+		}
+	}
+	return out
+}
+
+// envs lists the environments.
+func (r *repo) envs() []string {
+	var out []string
+	byRef := r.mapped()
+	if isHex(r.base()) {
+		out = append(out, "base")
+	}
+	for ref := range r.known() {
+		name, branch := strings.CutPrefix(ref, "refs/remotes/")
+		if branch {
+			if _, rest, ok := strings.Cut(name, "/"); ok && rest != "" {
+				name = rest
+			}
+		} else {
+			var tag bool
+			if name, tag = strings.CutPrefix(ref, "refs/tags/"); !tag || !slices.Contains(r.o.RefTypes, "tag") {
+				continue
+			}
+		}
+		if branch && !slices.Contains(r.o.RefTypes, "branch") {
+			continue
+		}
+		switch envs, ok := byRef[name]; {
+		case ok:
+			out = append(out, envs...)
+		case name == r.base():
+			out = append(out, "base")
+		case !r.o.NoMapping:
+			out = append(out, name)
+		}
+	}
+	for _, envs := range byRef {
+		out = append(out, envs...)
+	}
+	out = slices.DeleteFunc(out, func(env string) bool { return !r.exposed(env) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// exposed applies saltenv_whitelist and saltenv_blacklist.
+func (r *repo) exposed(env string) bool {
+	match := func(list []string) bool {
+		return slices.ContainsFunc(list, func(expr string) bool {
+			if fnmatch.Match(expr, env) {
+				return true
+			}
+			re, err := pyre.Compile(`\A`+expr+`\Z`, 0)
+			if err != nil {
+				return false
+			}
+			at, err := re.Match(env)
+			return err == nil && at != nil
+		})
+	}
+	return !match(r.o.Deny) && (len(r.o.Allow) == 0 || match(r.o.Allow))
+}
+
+// serves says whether an environment may be one though it is not listed.
+func (r *repo) serves(env string) bool { return isHex(env) || r.o.Fallback != "" }
+
+// isHex is what Python's int(x, 16) takes, as far as ids of commits go.
+func isHex(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}
+
+// inside is the path in the repository of a path in an environment.
+func (r *repo) inside(env, name string) (string, bool) {
+	if mount := r.mountpoint(env); mount != "" {
+		var below bool
+		if name, below = strings.CutPrefix(name, mount+"/"); !below {
+			return "", false
+		}
+	}
+	if root := r.root(env); root != "" {
+		name = root + "/" + name
+	}
+	return name, true
+}
+
+// commit finds the commit that a name is.
+func (r *repo) commit(ctx context.Context, name string) (string, error) {
+	refs := r.known()
+	for _, kind := range r.o.RefTypes {
+		switch kind {
+		case "branch":
+			if c, ok := refs["refs/remotes/origin/"+name]; ok {
+				return c, nil
+			}
+		case "tag":
+			if c, ok := refs["refs/tags/"+name]; ok {
+				return c, nil
+			}
+		case "sha":
+			if len(name) < 4 || !isHex(name) {
+				continue
+			}
+			out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				continue // there is none
+			}
+			return strings.TrimSpace(string(out)), err
+		}
+	}
+	return "", nil
+}
+
+// tree is the tree of an environment, nil when the repository does not have it.
+func (r *repo) tree(ctx context.Context, env string) (*tree, error) {
+	ref := r.ref(env)
+	if !r.exposed(env) || ref == "" {
+		return nil, nil
+	}
+	commit, err := r.commit(ctx, ref)
+	if err == nil && commit == "" && r.o.Fallback != "" {
+		commit, err = r.commit(ctx, r.o.Fallback)
+	}
+	if err != nil || commit == "" {
+		return nil, err
+	}
+	r.mu.Lock()
+	t := r.trees[commit]
+	r.mu.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	if t, err = r.readTree(ctx, commit); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trees[commit] == nil {
+		if len(r.order) >= maxTrees {
+			delete(r.trees, r.order[0])
+			r.order = r.order[1:]
+		}
+		r.trees[commit], r.order = t, append(r.order, commit)
+	}
+	return t, nil
+}
+
+// lockFile is where a lock is, as long as there is one, with the pid of who holds it.
+func (r *repo) lockFile() string { return r.dir + ".update.lk" }
+
+// hold takes the lock for a fetch. One that a dead process left is taken over.
+func (r *repo) hold() error {
+	_, err := r.lock()
+	if err == nil {
+		return nil
+	}
+	b, rerr := os.ReadFile(r.lockFile())
+	if pid, perr := strconv.Atoi(strings.TrimSpace(string(b))); rerr == nil && perr == nil && pid > 0 && !running(pid) {
+		if _, err := r.unlock(); err != nil {
+			return err
+		}
+		_, err = r.lock()
+	}
+	return err
+}
+
+func (r *repo) release() { _, _ = r.unlock() }
+
+func (r *repo) lock() (string, error) {
+	if err := os.MkdirAll(filepath.Dir(r.dir), 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(r.lockFile(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("the update lock of %s is held: %s exists", redacted(r.o.URL), r.lockFile())
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot lock %s: %w", redacted(r.o.URL), err)
+	}
+	_, err = f.WriteString(strconv.Itoa(os.Getpid()))
+	return "Set update lock for gitfs remote '" + redacted(r.o.URL) + "'", errors.Join(err, f.Close())
+}
+
+func (r *repo) unlock() (string, error) {
+	err := os.Remove(r.lockFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot unlock %s: %w", redacted(r.o.URL), err)
+	}
+	return "Removed update lock for gitfs remote '" + redacted(r.o.URL) + "'", nil
+}
+
+func (r *repo) clear() error {
+	r.fetching.Lock()
+	defer r.fetching.Unlock()
+	r.mu.Lock()
+	r.refs, r.trees, r.order = nil, map[string]*tree{}, nil
+	r.mu.Unlock()
+	return errors.Join(os.RemoveAll(r.dir), r.init())
+}
+
+// follow is where a link of a path leads, inside the repository.
+func follow(name, to string) (string, bool) {
+	if strings.HasPrefix(to, "/") {
+		return "", false
+	}
+	name = posixpath.Norm(posixpath.Join(posixpath.Dir(name), to))
+	return name, name != "." && name != ".." && !strings.HasPrefix(name, "../")
+}
