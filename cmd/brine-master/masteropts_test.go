@@ -44,20 +44,20 @@ keep_jobs_seconds: 60
 nodegroups: {g: 'L@a'}
 engines: [{x: {}}]
 ext_pillar: [{cmd_yaml: x}, {git: [x]}]
-fileserver_backend: [roots, git]
+fileserver_backend: [roots, s3fs]
 `), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRoots, o.FileRecvMaxSize,
+	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
 		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType}
-	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute, map[string][]string{"base": {"/srv/a", "/srv/b"}, "dev": {"/srv/dev"}},
+	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]string{"web.*": {"test.ping", "cmd.*"}}, map[string][]string{"fred": {"test.ping"}},
 		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: gitfs", "publisher_acl: @ops"} {
+	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: s3fs", "publisher_acl: @ops"} {
 		if !strings.Contains(log.String(), "The option "+name+" is not supported") {
 			t.Errorf("the log does not name %s:\n%s", name, log.String())
 		}
