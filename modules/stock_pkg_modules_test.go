@@ -22,11 +22,12 @@ import (
 	"github.com/brine-salt/brine/modules/systemdservice"
 	"github.com/brine-salt/brine/modules/virtualenvmod"
 	"github.com/brine-salt/brine/modules/yumpkg"
+	"github.com/brine-salt/brine/modules/zypperpkg"
 )
 
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module,
+		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
 	}
 }

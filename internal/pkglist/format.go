@@ -95,3 +95,11 @@ func attributes(attr any) ([]string, error) {
 		return key != "version" && key != "arch" && !slices.Contains(list, any(key))
 	}), nil
 }
+
+// Attribute are the wanted attributes: "all", a list, or nothing.
+func Attribute(v any) any {
+	if v == nil || v == "all" {
+		return v
+	}
+	return Anys(SplitInput(v))
+}

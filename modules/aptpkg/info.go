@@ -190,7 +190,7 @@ func listDownloaded(ctx context.Context, c *modules.Call) (any, error) {
 			return modules.OSError(err)
 		}
 		pkg, _ := v.(map[string]any)
-		name, when := pytext.Str(pkg["name"]), changed(info).Unix()
+		name, when := pytext.Str(pkg["name"]), pkglist.Changed(info).Unix()
 		versions, _ := ret[name].(map[string]any)
 		if versions == nil {
 			versions = map[string]any{}

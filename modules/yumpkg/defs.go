@@ -2,6 +2,7 @@ package yumpkg
 
 import (
 	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/rpm"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -39,8 +40,8 @@ CLI Example:
 
     salt '*' pkg.download httpd postfix
 `, Args: "packages", Kwargs: "kwargs", Run: download},
-	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: fileDict},
-	{Name: "file_list", Doc: pkglist.FileListDoc, Args: "packages", Kwargs: "kwargs", Run: fileList},
+	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: rpm.FileDict},
+	{Name: "file_list", Doc: pkglist.FileListDoc, Args: "packages", Kwargs: "kwargs", Run: rpm.FileList},
 	{Name: "get_locked_packages", Doc: `List packages that are kept from being changed; the same as list_holds.
 
 pattern
@@ -154,7 +155,7 @@ CLI Example:
 		{Name: "sources", Optional: true},
 		{Name: "normalize", Default: true, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: hold},
-	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: infoInstalled},
+	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: rpm.InfoInstalled},
 	{Name: "install", Doc: `Install packages, and return what changed.
 
 A version may be exact, a pattern, or a comparison such as '>=1.2'. Further keywords: version, fromrepo, enablerepo, disablerepo,
@@ -304,10 +305,10 @@ CLI Example:
 
     salt '*' pkg.modified httpd
     salt '*' pkg.modified httpd mode=True
-`, Args: "packages", Kwargs: "flags", Run: modified},
-	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: normalizeName},
-	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: owner},
-	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: parseArch},
+`, Args: "packages", Kwargs: "flags", Run: rpm.Modified},
+	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.NormalizeName},
+	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: rpm.Owner},
+	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.ParseArch},
 	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Fetch the indexes of the repositories again. True if there are updates, None if there are none, False if that failed.
 
@@ -399,7 +400,7 @@ CLI Example:
 
     salt '*' pkg.verify httpd
     salt '*' pkg.verify httpd ignore_types=config
-`, Args: "names", Kwargs: "kwargs", Run: verify},
+`, Args: "names", Kwargs: "kwargs", Run: rpm.Verify},
 	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: pkglist.VersionOf},
 	{Name: "version_cmp", Doc: pkglist.VersionCmpDoc, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
 }}

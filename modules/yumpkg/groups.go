@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/rpm"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/systemd"
 	"github.com/brine-salt/brine/modules"
@@ -268,26 +269,6 @@ func groupInstall(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "pkg.install", nil, kw)
 }
 
-func fileList(ctx context.Context, c *modules.Call) (any, error) {
-	return c.Exec(ctx, "lowpkg.file_list", c.Extra...)
-}
-
-func fileDict(ctx context.Context, c *modules.Call) (any, error) {
-	return c.Exec(ctx, "lowpkg.file_dict", c.Extra...)
-}
-
-func owner(ctx context.Context, c *modules.Call) (any, error) {
-	return c.Exec(ctx, "lowpkg.owner", c.Extra...)
-}
-
-func verify(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "lowpkg.verify", c.Extra, pkglist.WithoutJob(c.Keywords))
-}
-
-func modified(ctx context.Context, c *modules.Call) (any, error) {
-	return c.ExecKw(ctx, "lowpkg.modified", c.Extra, pkglist.WithoutJob(c.Keywords))
-}
-
 func download(ctx context.Context, c *modules.Call) (any, error) {
 	ret, err := downloadAll(ctx, c, pkglist.Names(c))
 	if err != nil {
@@ -361,46 +342,7 @@ func downloadAll(ctx context.Context, c *modules.Call, names []string) (map[stri
 }
 
 func diff(ctx context.Context, c *modules.Call) (any, error) {
-	ret, byPackage := map[string]any{}, map[string][]string{}
-	var names []string
-	for _, path := range pkglist.Names(c) {
-		v, err := c.Exec(ctx, "lowpkg.owner", path)
-		if err != nil {
-			return nil, err
-		}
-		pkg, _ := v.(string)
-		if pkg == "" {
-			ret[path] = "N/A"
-			if _, err := os.Stat(c.Path(path)); err == nil {
-				ret[path] = "Not managed"
-			}
-			continue
-		}
-		if byPackage[pkg] == nil {
-			names = append(names, pkg)
-		}
-		byPackage[pkg] = append(byPackage[pkg], path)
-	}
-	if len(names) == 0 {
-		return ret, nil
-	}
-	local, err := downloadAll(ctx, c, names)
-	if err != nil {
-		return nil, err
-	}
-	for pkg, paths := range byPackage {
-		for _, path := range paths {
-			v, err := c.Exec(ctx, "lowpkg.diff", local[pkg], path)
-			if err != nil {
-				return nil, err
-			}
-			if !pytext.Truth(v) {
-				v = "Unchanged"
-			}
-			ret[path] = v
-		}
-	}
-	return ret, nil
+	return rpm.Diff(ctx, c, func(names []string) (map[string]any, error) { return downloadAll(ctx, c, names) })
 }
 
 var patchLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([i|\s])? ?([^\s]+) +([^\s]+) +([^\s]+)`) })

@@ -72,7 +72,7 @@ func (p *plan) attributes(ctx context.Context, attr any) (map[string]any, error)
 	if err != nil {
 		return nil, err
 	}
-	v, err := pkglist.Format(ctx, p.c, have, false, attribute(attr))
+	v, err := pkglist.Format(ctx, p.c, have, false, pkglist.Attribute(attr))
 	m, _ := v.(map[string]any)
 	return m, err
 }
@@ -88,7 +88,7 @@ func (p *plan) run(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.old = have.versions()
+		p.old = have.Versions()
 	}
 	if err := p.sort(ctx, before); err != nil {
 		return nil, err
@@ -436,7 +436,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := have.versions()
+	before := have.Versions()
 	var names []string
 	for _, t := range pkglist.Wildcards(before, targets.Packages) {
 		versions, ok := before[t.Name]
@@ -471,7 +471,7 @@ func remove(ctx context.Context, c *modules.Call) (any, error) {
 	if have, err = listing(ctx, c); err != nil {
 		return nil, err
 	}
-	ret := pkglist.Compare(before, have.versions())
+	ret := pkglist.Compare(before, have.Versions())
 	if out.Retcode != 0 && out.Stderr != "" {
 		return nil, saltcmd.Problem("Error occurred removing package(s)", map[string]any{"errors": []any{out.Stderr}, "changes": ret})
 	}

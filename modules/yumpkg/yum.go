@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pkglist"
@@ -151,23 +150,6 @@ func extraOptions(kw map[string]any) []string {
 	return ret
 }
 
-func normalizeName(_ context.Context, c *modules.Call) (any, error) {
-	name := c.Str("name")
-	bare, arch := rpm.Split(name)
-	if arch != "" && rpm.Resolve(bare, arch, osarch(c)) == bare {
-		return bare, nil
-	}
-	return name, nil
-}
-
-func parseArch(_ context.Context, c *modules.Call) (any, error) {
-	bare, arch := rpm.Split(c.Str("name"))
-	if arch == "" {
-		return map[string]any{"name": bare, "arch": nil}, nil
-	}
-	return map[string]any{"name": bare, "arch": arch}, nil
-}
-
 func latestVersion(ctx context.Context, c *modules.Call) (any, error) {
 	return latest(ctx, c, pkglist.Names(c), c.Keywords)
 }
@@ -217,8 +199,8 @@ func latest(ctx context.Context, c *modules.Call, names []string, kw map[string]
 }
 
 // newer tells whether a package is newer than every installed version of it.
-func newer(have installed, p rpm.Package) bool {
-	return !slices.ContainsFunc(have.versions()[p.Name], func(v string) bool {
+func newer(have rpm.Installed, p rpm.Package) bool {
+	return !slices.ContainsFunc(have.Versions()[p.Name], func(v string) bool {
 		return pkgversion.Holds(v, ">=", p.Version, rpm.Compare)
 	})
 }
@@ -232,60 +214,9 @@ func versionCmp(ctx context.Context, c *modules.Call) (any, error) {
 	return c.ExecKw(ctx, "lowpkg.version_cmp", []any{c.Value("pkg1"), c.Value("pkg2")}, map[string]any{"ignore_epoch": c.Value("ignore_epoch")})
 }
 
-// installed are the installed packages, each with a list of what is known about its versions.
-type installed map[string]any
-
-func (i installed) versions() pkglist.List {
-	list := pkglist.List{}
-	for name, v := range i {
-		for _, x := range v.([]any) {
-			m := x.(map[string]any)
-			text := func(k string) string { s, _ := m[k].(string); return s }
-			list.Add(name, pkglist.Full(text("epoch"), text("version"), text("release")))
-		}
-	}
-	return list
-}
-
 // listing asks rpm once in a job.
-func listing(ctx context.Context, c *modules.Call) (installed, error) {
-	return pkglist.Kept(c, "pkg.list_pkgs", func() (installed, error) { return read(ctx, c) })
-}
-
-func read(ctx context.Context, c *modules.Call) (installed, error) {
-	out, err := saltcmd.Run(ctx, c, saltcmd.Command{
-		Args: []string{"rpm", "-qa", "--nodigest", "--nosignature", "--queryformat", rpm.Format("(none)") + "\n"}, Merge: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	ret := installed{}
-	for _, line := range out.Lines() {
-		p := rpm.Parse(line, osarch(c))
-		if p == nil {
-			continue
-		}
-		one := map[string]any{"epoch": nil, "release": nil, "arch": p.Arch, "install_date": nil, "install_date_time_t": nil}
-		if p.Date != "" {
-			one["install_date"], one["install_date_time_t"] = p.Date, p.Time
-		}
-		ver := p.Version
-		if epoch, rest, ok := strings.Cut(ver, ":"); ok {
-			one["epoch"], ver = epoch, rest
-		}
-		if v, release, ok := strings.Cut(ver, "-"); ok {
-			ver, one["release"] = v, release
-		}
-		one["version"] = ver
-		list, _ := ret[p.Name].([]any)
-		ret[p.Name] = append(list, one)
-	}
-	for _, v := range ret {
-		slices.SortStableFunc(v.([]any), func(a, b any) int {
-			return strings.Compare(a.(map[string]any)["version"].(string), b.(map[string]any)["version"].(string))
-		})
-	}
-	return ret, nil
+func listing(ctx context.Context, c *modules.Call) (rpm.Installed, error) {
+	return pkglist.Kept(c, "pkg.list_pkgs", func() (rpm.Installed, error) { return rpm.List(ctx, c, "", "--nodigest", "--nosignature") })
 }
 
 func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
@@ -299,15 +230,7 @@ func listPkgs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pkglist.Format(ctx, c, have, pytext.IsTrue(c.Value("versions_as_list")), attribute(c.Keywords["attr"]))
-}
-
-// attribute are the wanted attributes: "all", a list, or nothing.
-func attribute(v any) any {
-	if v == nil || v == "all" {
-		return v
-	}
-	return pkglist.Anys(pkglist.SplitInput(v))
+	return pkglist.Format(ctx, c, have, pytext.IsTrue(c.Value("versions_as_list")), pkglist.Attribute(c.Keywords["attr"]))
 }
 
 func listRepoPkgs(ctx context.Context, c *modules.Call) (any, error) {
@@ -415,7 +338,7 @@ func listDownloaded(ctx context.Context, c *modules.Call) (map[string]any, error
 			return modules.OSError(err)
 		}
 		pkg, _ := v.(map[string]any)
-		name, when := pytext.Str(pkg["name"]), changed(info)
+		name, when := pytext.Str(pkg["name"]), pkglist.Changed(info)
 		versions, _ := ret[name].(map[string]any)
 		if versions == nil {
 			versions = map[string]any{}
@@ -428,34 +351,6 @@ func listDownloaded(ctx context.Context, c *modules.Call) (map[string]any, error
 		return nil
 	})
 	return ret, err
-}
-
-func infoInstalled(ctx context.Context, c *modules.Call) (any, error) {
-	v, err := c.ExecKw(ctx, "lowpkg.info", c.Extra, pkglist.WithoutJob(c.Keywords))
-	if err != nil {
-		return nil, err
-	}
-	rename := func(x any) any {
-		m, _ := x.(map[string]any)
-		if source, ok := m["source_rpm"]; ok {
-			m["source"] = source
-			delete(m, "source_rpm")
-		}
-		return m
-	}
-	ret := map[string]any{}
-	all, _ := v.(map[string]any)
-	for name, x := range all {
-		if list, ok := x.([]any); ok {
-			for i := range list {
-				list[i] = rename(list[i])
-			}
-			ret[name] = list
-			continue
-		}
-		ret[name] = rename(x)
-	}
-	return ret, nil
 }
 
 func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
@@ -489,6 +384,3 @@ func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool
 	}
 	return false, nil
 }
-
-// changed is when a file was changed, in local time.
-func changed(info os.FileInfo) time.Time { return info.ModTime() }

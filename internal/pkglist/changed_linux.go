@@ -1,4 +1,4 @@
-package aptpkg
+package pkglist
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// changed is when a file's status was changed last.
-func changed(info os.FileInfo) time.Time {
+// Changed is when a file's status was changed last.
+func Changed(info os.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(int64(st.Ctim.Sec), int64(st.Ctim.Nsec))
 	}

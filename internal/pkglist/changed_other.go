@@ -1,0 +1,11 @@
+//go:build !linux
+
+package pkglist
+
+import (
+	"os"
+	"time"
+)
+
+// Changed is when a file was changed last.
+func Changed(info os.FileInfo) time.Time { return info.ModTime() }

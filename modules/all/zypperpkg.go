@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.zypperpkg || modules.pkg
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/zypperpkg" // execution module pkg

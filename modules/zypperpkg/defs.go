@@ -1,0 +1,477 @@
+package zypperpkg
+
+import (
+	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/rpm"
+	"github.com/brine-salt/brine/modules"
+)
+
+func init() { modules.Register(Module) }
+
+// Module is Salt's "pkg": packages and repositories of SUSE's systems, through zypper.
+var Module = &modules.Module{Name: "zypperpkg", Virtual: "pkg", Doc: `Packages and repositories of SUSE's systems, through zypper.`, Available: available, Funcs: []modules.Def{
+	{Name: "available_version", Doc: pkglist.AvailableVersionDoc, Args: "names", Kwargs: "kwargs", Run: latestVersion},
+	{Name: "clean_locks", Doc: `Remove locks that nothing needs, and tell how many there were.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.clean_locks
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: cleanLocks},
+	{Name: "del_repo", Doc: `Remove a repository.
+
+repo
+    The name of the repository.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.del_repo myrepo
+`, Params: []modules.Param{{Name: "repo"}, {Name: "root", Optional: true}}, Run: delRepo},
+	{Name: "diff", Doc: `Return what differs between installed files and those in their packages.
+
+CLI Example:
+
+    salt '*' pkg.diff apache2 /etc/apache2/httpd.conf
+`, Args: "paths", Kwargs: "kwargs", Run: diff},
+	{Name: "download", Doc: `Download packages without installing them, and return where they are. Keywords: refresh, root.
+
+CLI Example:
+
+    salt '*' pkg.download httpd postfix
+`, Args: "packages", Kwargs: "kwargs", Run: download},
+	{Name: "file_dict", Doc: pkglist.FileDictDoc, Args: "packages", Kwargs: "kwargs", Run: rpm.FileDict},
+	{Name: "file_list", Doc: pkglist.FileListDoc, Args: "packages", Kwargs: "kwargs", Run: rpm.FileList},
+	{Name: "get_repo", Doc: `Return what is known about a repository, or an empty map.
+
+repo
+    The name of the repository.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.get_repo myrepo
+`, Params: []modules.Param{{Name: "repo"}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: getRepo},
+	{Name: "hold", Doc: `Keep packages from being changed.
+
+name
+    The name.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.hold pkgs='[foo, bar]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: hold},
+	{Name: "info_available", Doc: `Return what the repositories know about packages. Keywords: refresh, root.
+
+CLI Example:
+
+    salt '*' pkg.info_available <package>
+`, Args: "names", Kwargs: "kwargs", Run: infoAvailable},
+	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: rpm.InfoInstalled},
+	{Name: "install", Doc: `Install packages, and return what changed.
+
+Further keywords: advisory_ids, diff_attr, normalize, resolve_capabilities.
+
+name
+    The name.
+refresh
+    Bring the indexes of the repositories up to date first.
+fromrepo
+    The repositories to take packages from.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+sources
+    Package files: a list of maps from a name to a path or URL.
+downloadonly
+    Only download.
+skip_verify
+    Do not check signatures.
+version
+    A version, a pattern or a comparison.
+ignore_repo_failure
+    Go on where a repository fails.
+no_recommends
+    Do not install recommended packages.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.install pkgs='[foo, {bar: 1.2.3-4}]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "fromrepo", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "sources", Optional: true},
+		{Name: "downloadonly", Optional: true},
+		{Name: "skip_verify", Default: false, Type: modules.Bool},
+		{Name: "version", Optional: true},
+		{Name: "ignore_repo_failure", Default: false, Type: modules.Bool},
+		{Name: "no_recommends", Default: false, Type: modules.Bool},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: install},
+	{Name: "latest_version", Doc: `Return the version that an installation or upgrade of packages would bring, empty for those that are up to date or unknown.
+
+Keywords: refresh, root.
+
+CLI Example:
+
+    salt '*' pkg.latest_version <package1> <package2>
+`, Args: "names", Kwargs: "kwargs", Run: latestVersion},
+	{Name: "list_downloaded", Doc: `List the package files in zypper's cache.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_downloaded
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listDownloadedRun},
+	{Name: "list_holds", Doc: `List installed packages that are locked.
+
+pattern
+    A regular expression for names of packages.
+full
+    Give versions as well.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_holds
+`, Params: []modules.Param{
+		{Name: "pattern", Optional: true},
+		{Name: "full", Default: true, Type: modules.Bool},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: listHolds},
+	{Name: "list_installed_patches", Doc: `List installed patches.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_installed_patches
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listInstalledPatches},
+	{Name: "list_installed_patterns", Doc: `List installed patterns.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_installed_patterns
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: listInstalledPatterns},
+	{Name: "list_locks", Doc: `List the locks, by what they are on.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_locks
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: listLocks},
+	{Name: "list_patches", Doc: `List patches, and whether they are installed.
+
+refresh
+    Bring the indexes of the repositories up to date first.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_patches
+`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listPatches},
+	{Name: "list_patterns", Doc: `List patterns, and whether they are installed.
+
+refresh
+    Bring the indexes of the repositories up to date first.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_patterns
+`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, {Name: "root", Optional: true}}, Run: listPatterns},
+	{Name: "list_pkgs", Doc: `List installed packages with their versions. The keyword attr asks for attributes instead.
+
+versions_as_list
+    Give the versions of each package as a list instead of text.
+root
+    Work in the system below this directory.
+includes
+    Also list product, pattern or patch.
+
+CLI Example:
+
+    salt '*' pkg.list_pkgs attr=version,arch
+`, Params: []modules.Param{
+		{Name: "versions_as_list", Default: false, Type: modules.Bool},
+		{Name: "root", Optional: true},
+		{Name: "includes", Optional: true},
+	}, Kwargs: "kwargs", Run: listPkgs},
+	{Name: "list_products", Doc: `List products.
+
+all
+    Also those that are not installed.
+refresh
+    Bring the indexes of the repositories up to date first.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_products all=True
+`, Params: []modules.Param{
+		{Name: "all", Default: false, Type: modules.Bool},
+		{Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "root", Optional: true},
+	}, Run: listProducts},
+	{Name: "list_provides", Doc: `List what packages provide, each with the packages.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_provides
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listProvides},
+	{Name: "list_repo_pkgs", Doc: `List the versions of packages that the repositories have; of all packages if none is named.
+
+Keywords: byrepo, fromrepo, root.
+
+CLI Example:
+
+    salt '*' pkg.list_repo_pkgs 'python2-*' byrepo=True
+`, Args: "args", Kwargs: "kwargs", Run: listRepoPkgs},
+	{Name: "list_repos", Doc: `List the repositories, by name.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_repos
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listRepos},
+	{Name: "list_updates", Doc: `List packages that can be upgraded; the same as list_upgrades.
+
+refresh
+    Bring the indexes of the repositories up to date first.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.list_updates
+`, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listUpgrades},
+	{Name: "list_upgrades", Doc: pkglist.ListUpgradesDoc, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listUpgrades},
+	{Name: "mod_repo", Doc: `Add a repository, or change one, and return what it is now.
+
+Keywords: baseurl, mirrorlist or url, enabled, refresh, cache, gpgcheck, priority, name, humanname, gpgautoimport, root.
+
+repo
+    The name of the repository.
+
+CLI Example:
+
+    salt '*' pkg.mod_repo myrepo baseurl=http://example.org/repo enabled=True
+`, Params: []modules.Param{{Name: "repo"}}, Kwargs: "kwargs", Run: modRepo},
+	{Name: "modified", Doc: `List files that were changed since their packages were installed.
+
+CLI Example:
+
+    salt '*' pkg.modified httpd
+`, Args: "packages", Kwargs: "flags", Run: rpm.Modified},
+	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.NormalizeName},
+	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: rpm.Owner},
+	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.ParseArch},
+	{Name: "purge", Doc: `Remove packages, and return what changed; the same as remove.
+
+name
+    The name.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.purge pkgs='[foo, bar]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: purge},
+	{Name: "refresh_db", Doc: `Bring the indexes of the repositories up to date. For each one: True if it is new, False if it is as before. The keyword repos chooses some.
+
+force
+    Fetch indexes that are up to date as well; the default is zypper:refreshdb_force of the pillar, or True.
+root
+    Work in the system below this directory.
+gpgautoimport
+    Trust new keys.
+
+CLI Example:
+
+    salt '*' pkg.refresh_db force=False
+`, Params: []modules.Param{
+		{Name: "force", Optional: true},
+		{Name: "root", Optional: true},
+		{Name: "gpgautoimport", Default: false, Type: modules.Bool},
+	}, Kwargs: "kwargs", Run: refreshDB},
+	{Name: "remove", Doc: `Remove packages, and return what changed.
+
+name
+    The name.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.remove pkgs='[foo, bar]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: remove},
+	{Name: "resolve_capabilities", Doc: `Put packages in the place of the capabilities that only they provide. The keyword resolve_capabilities must be True for that.
+
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+refresh
+    Bring the indexes of the repositories up to date first.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.resolve_capabilities resolve_capabilities=True w3m_ssl
+`, Params: []modules.Param{
+		{Name: "pkgs"},
+		{Name: "refresh", Default: false, Type: modules.Bool},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: resolveCapabilities},
+	{Name: "search", Doc: `Search packages.
+
+Keywords: match (words, exact or substrings), provides, recommends, requires, suggests, conflicts, obsoletes, file_list,
+search_descriptions, case_sensitive, installed_only, not_installed_only, details, root.
+
+criteria
+    What to look for.
+refresh
+    Bring the indexes of the repositories up to date first.
+
+CLI Example:
+
+    salt '*' pkg.search <criteria> match=exact
+`, Params: []modules.Param{{Name: "criteria"}, {Name: "refresh", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: searchRun},
+	{Name: "services_need_restart", Doc: `List services that still use files of packages that were upgraded.
+
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.services_need_restart
+`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: servicesNeedRestart},
+	{Name: "unhold", Doc: `Let packages be changed again.
+
+name
+    The name.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+root
+    Work in the system below this directory.
+
+CLI Example:
+
+    salt '*' pkg.unhold pkgs='[foo, bar]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "root", Optional: true},
+	}, Kwargs: "kwargs", Run: unhold},
+	{Name: "upgrade", Doc: `Upgrade all packages or the named ones, and return what changed.
+
+name
+    The name.
+pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+refresh
+    Bring the indexes of the repositories up to date first.
+dryrun
+    Only tell what would be done.
+dist_upgrade
+    Upgrade the distribution.
+fromrepo
+    The repositories to take packages from.
+novendorchange
+    Keep to the vendors of packages.
+skip_verify
+    Do not check signatures.
+no_recommends
+    Do not install recommended packages.
+root
+    Work in the system below this directory.
+diff_attr
+    Attributes to compare: epoch, version, release, arch, install_date, install_date_time_t.
+
+CLI Example:
+
+    salt '*' pkg.upgrade dist_upgrade=True fromrepo='["MyRepo"]'
+`, Params: []modules.Param{
+		{Name: "name", Optional: true},
+		{Name: "pkgs", Optional: true},
+		{Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "dryrun", Default: false, Type: modules.Bool},
+		{Name: "dist_upgrade", Default: false, Type: modules.Bool},
+		{Name: "fromrepo", Optional: true},
+		{Name: "novendorchange", Default: false, Type: modules.Bool},
+		{Name: "skip_verify", Default: false, Type: modules.Bool},
+		{Name: "no_recommends", Default: false, Type: modules.Bool},
+		{Name: "root", Optional: true},
+		{Name: "diff_attr", Optional: true},
+	}, Kwargs: "kwargs", Run: upgrade},
+	{Name: "upgrade_available", Doc: pkglist.UpgradeAvailableDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
+	{Name: "verify", Doc: `Return what differs between installed files and what their packages say about them.
+
+The keyword ignore_types leaves kinds of files out.
+
+CLI Example:
+
+    salt '*' pkg.verify httpd ignore_types=[config,doc]
+`, Args: "names", Kwargs: "kwargs", Run: rpm.Verify},
+	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: version},
+	{Name: "version_cmp", Doc: `Compare two versions: -1 if the first is older, 0 if they are the same, 1 if it is newer, None if they cannot be compared.
+
+ver1
+    A version.
+ver2
+    Another version.
+ignore_epoch
+    Leave the epoch out of the comparison.
+
+CLI Example:
+
+    salt '*' pkg.version_cmp '0.2-001' '0.2.0.1-002'
+`, Params: []modules.Param{
+		{Name: "ver1"},
+		{Name: "ver2"},
+		{Name: "ignore_epoch", Default: false, Type: modules.Bool},
+	}, Kwargs: "kwargs", Run: versionCmp},
+}}
