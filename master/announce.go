@@ -195,14 +195,11 @@ func (m *Master) pairFor(x *store.Minion) (public, private string, err error) {
 	return key.Public().Text() + "\n", string(key.PEM()), nil
 }
 
-// joins judges the proof of a minion that was announced with a token, and accepts its key if it is good. A token is good for one key:
-// the first that shows it, at any of the masters that share the store.
-func (m *Master) joins(ctx context.Context, r protocol.AuthRequest) error {
+// joins judges the token of a minion that was announced with one, and accepts its key if it is good. A token is good for one key: the
+// first that shows it, at any of the masters that share the store.
+func (m *Master) joins(ctx context.Context, peer string, r protocol.AuthRequest) (bool, error) {
 	if m.minions == nil || len(r.JoinMAC) == 0 {
-		return nil
-	}
-	if st := m.keys.State(r.ID); st == keys.Accepted || st == keys.Rejected {
-		return nil
+		return false, nil
 	}
 	sum := sha256.Sum256([]byte(r.PubText))
 	owner := hex.EncodeToString(sum[:])
@@ -227,14 +224,14 @@ func (m *Master) joins(ctx context.Context, r protocol.AuthRequest) error {
 		return false
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if refused != "" {
-		m.log.Warn("proof of a minion that wants to join is refused", "minion", r.ID, "err", refused)
-		return nil
+		m.judged(r, peer, "token", Verdict{Reject, refused})
+		return false, nil
 	}
-	m.log.Info("minion joined with its token", "minion", r.ID)
-	return m.keys.Preseed(r.ID, r.PubText)
+	m.judged(r, peer, "token", Verdict{Accept, "it was announced with this token"})
+	return true, m.keys.Preseed(r.ID, r.PubText)
 }
 
 // joined forgets the private key that was made for a minion, once it came with it.

@@ -64,10 +64,19 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		m.authEvent(r, "full", false)
 		return r.Refuse(m.identity, "full")
 	}
-	if err := m.joins(ctx, r); err != nil {
+	decision, err := m.judge(ctx, peer, r)
+	if err != nil {
 		return nil, err
 	}
-	v, err := m.keys.SignIn(r.ID, r.PubText, m.opts.Keys, r.AutosignGrains)
+	policy := m.opts.Keys
+	switch decision {
+	case Reject:
+		m.authEvent(r, "reject", false)
+		return r.Refuse(m.identity, false)
+	case Accept:
+		policy.Proven = true
+	}
+	v, err := m.keys.SignIn(r.ID, r.PubText, policy, r.AutosignGrains)
 	if errors.Is(err, keys.ErrPendingFull) {
 		log.Warn("key was not stored: too many keys wait for acceptance")
 	} else if err != nil {

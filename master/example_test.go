@@ -2,12 +2,14 @@ package master_test
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log"
 	"testing/fstest"
 	"time"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/join"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/events"
@@ -154,4 +156,26 @@ func ExampleMaster_Follow() {
 		fmt.Println(e.Tag, e.Data)
 		cursor = e.Cursor
 	}
+}
+
+// Minions that prove who they are need no operator.
+func ExampleAcceptor() {
+	var ca, amazon *x509.Certificate // of the own authority, and the provider's for the region
+	roots := x509.NewCertPool()
+	roots.AddCert(ca)
+	o := master.Options{Acceptors: []master.Acceptor{
+		join.X509{Roots: roots}.Acceptor(),
+		join.Document{Name: "ec2", Open: join.EC2(amazon), Claim: "instanceId", Issued: "pendingTime", MaxAge: time.Hour}.Acceptor(),
+		{Name: "ours", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
+			if a.Announced {
+				return master.Verdict{Decision: master.Accept, Reason: "it was announced"}, nil
+			}
+			return master.Verdict{}, nil // no opinion
+		}},
+	}}
+	m, err := master.New(o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
 }

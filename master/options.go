@@ -70,6 +70,9 @@ type Options struct {
 	AutoAccept bool
 	// Keys says which new keys are accepted or rejected without an operator.
 	Keys keys.Policy
+	// Acceptors are asked, in order, about keys that are neither accepted nor rejected, after a join token and before what Keys says. The
+	// first opinion counts. See package join.
+	Acceptors []Acceptor
 	// MaxPending bounds the keys that wait; 0 means 10000, below 0 no bound.
 	MaxPending int
 	// MaxMinions is Salt's max_minions: a new id is turned away when more are connected; 0 is no bound.
@@ -248,6 +251,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MinimumVersion < 2 || o.MinimumVersion > protocol.Version {
 		return o, fmt.Errorf("minimum version %d is not 2 or %d", o.MinimumVersion, protocol.Version)
+	}
+	for i, a := range o.Acceptors {
+		if a.Judge == nil {
+			return o, fmt.Errorf("acceptor %d has no Judge", i+1)
+		}
 	}
 	for i, h := range o.Hooks {
 		if h.Func == nil {

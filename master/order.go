@@ -263,7 +263,7 @@ func overdue(d store.Delivery) time.Time {
 // authorized asks the program's policy and the tenant's border.
 func (m *Master) authorized(ctx context.Context, o Order, id string) error {
 	if o.Tenant != "" {
-		if tenant, err := m.tenantOf(ctx, id); err != nil || tenant != o.Tenant {
+		if tenant, _, err := m.tenantOf(ctx, id); err != nil || tenant != o.Tenant {
 			return errors.New("the minion is not of this tenant")
 		}
 	}
@@ -321,7 +321,7 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	if o.Tenant != "" {
 		// A pattern means the tenant's own minions; others are not refused but not meant.
 		ids = slices.DeleteFunc(ids, func(id string) bool {
-			tenant, err := m.tenantOf(ctx, id)
+			tenant, _, err := m.tenantOf(ctx, id)
 			return err != nil || tenant != o.Tenant
 		})
 	}
@@ -453,18 +453,6 @@ func (m *Master) announcedGrains(x store.Minion) map[string]any {
 	}
 	grains["id"] = x.ID
 	return grains
-}
-
-// tenantOf says whose a minion is; empty is nobody's.
-func (m *Master) tenantOf(ctx context.Context, id string) (string, error) {
-	if m.minions == nil {
-		return "", nil
-	}
-	x, err := m.minions.Minion(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	return x.Tenant, err
 }
 
 // accepted says whether a minion has an accepted key.

@@ -349,6 +349,9 @@ func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
 		s.MinimumVersion = 2
 	}
 	var err error
+	if s.Proof, err = joinProof(set.text("join_certificate", ""), set.text("join_certificate_key", ""), set.text("join_document", "")); err != nil {
+		l.log.Warn("Proof for the master cannot be read", "err", err)
+	}
 	if s.VerifyPubkeySign {
 		name := set.text("master_sign_key_name", "master_sign")
 		if s.VerifyKey, err = l.m.store.Signing(name); err != nil {

@@ -29,6 +29,11 @@ type AuthRequest struct {
 	AutosignGrains map[string]any
 	JoinMAC        []byte // see [JoinMAC]; nil when there is none
 	Version        int
+
+	// Proofs beside the token, as they came: see Certificates and Document.
+	certs       [][]byte
+	certSig     []byte
+	doc, docKey []byte
 }
 
 // ParseAuthRequest reads a sign-in request. Errors match [ErrBadLoad], or [ErrAlgorithm] for an unknown algorithm: the
@@ -62,9 +67,7 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 		}
 	}
 	r.AutosignGrains, _ = payload.Map(m["autosign_grains"])
-	if mac, ok := payload.Bytes(m[joinField]); ok && len(mac) <= maxJoin {
-		r.JoinMAC = mac
-	}
+	r.readProof(m)
 	text, ok := payload.Text(m["pub"])
 	if !ok || len(text) > maxPubText {
 		r.PubErr = malformed("public key: it is no text of at most %d bytes", maxPubText)

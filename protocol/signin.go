@@ -32,6 +32,8 @@ type Signin struct {
 
 	// JoinToken was given to the minion by its master for the first sign-in (option join_token). Only a MAC of it is sent.
 	JoinToken string
+	// Proof is shown beside it.
+	Proof JoinProof
 
 	OpenMode              bool             // option open_mode: accept whatever key the master shows
 	VerifyKey             *crypt.PublicKey // master_sign.pub
@@ -132,6 +134,10 @@ func (s *Signin) Request() (Envelope, error) {
 	pub := s.Key.Public().Text()
 	if s.JoinToken != "" {
 		load = append(load, payload.Pair{Key: joinField, Value: JoinMAC(s.JoinToken, s.ID, pub, s.nonce)})
+	}
+	load, err := s.Proof.add(load, s, pub, enc)
+	if err != nil {
+		return Envelope{}, fmt.Errorf("cannot sign in: %w", err)
 	}
 	load = append(load, payload.Pair{Key: "pub", Value: pub})
 	return Envelope{Enc: EncClear, Load: load, Version: Version}, nil

@@ -42,6 +42,8 @@ type Policy struct {
 	AutosignTimeout time.Duration
 	// PermissivePKIAccess lets the lists above be writable by their group.
 	PermissivePKIAccess bool
+	// Proven says that the minion has proved who it is: its key is accepted, and takes the place of another one that waits.
+	Proven bool
 	// Decide, when set, is asked after all lists about ids that they do not know. It returns true to accept.
 	Decide func(id, pubText string, autosignGrains map[string]any) bool
 	// Log gets ignored files; nil is silent.
@@ -54,12 +56,12 @@ func (p *Policy) warn(msg string, args ...any) {
 	}
 }
 
-// rejects says whether the policy rejects an id at first sight.
-func (p *Policy) rejects(id string) bool { return p.listed(id, p.AutorejectFile) }
+// Rejects says whether the policy rejects an id at first sight.
+func (p *Policy) Rejects(id string) bool { return p.listed(id, p.AutorejectFile) }
 
 // accepts says whether the policy accepts an id at first sight; stub is the stub file look-up of the store.
 func (p *Policy) accepts(id, pubText string, grains map[string]any, stub func(id string, timeout time.Duration) bool) bool {
-	if p.AutoAccept || p.listed(id, p.AutosignFile) {
+	if p.AutoAccept || p.Proven || p.listed(id, p.AutosignFile) {
 		return true
 	}
 	timeout := p.AutosignTimeout

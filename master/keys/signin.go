@@ -32,7 +32,7 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 		return Verdict{}, fmt.Errorf("cannot sign in %q: %d bytes are no key", id, n)
 	}
 	pubText = crypt.CleanKey(pubText)
-	reject := p.rejects(id)
+	reject := p.Rejects(id)
 	auto := p.accepts(id, pubText, autosignGrains, s.useStub)
 	var verdict Verdict
 	err := s.edit(id, func(v view) (change *Change, err error) {
@@ -40,7 +40,7 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 		if p.OpenMode {
 			verdict, change, err = at.signInOpen()
 		} else {
-			verdict, change, err = at.signIn(reject, auto)
+			verdict, change, err = at.signIn(reject, auto, p.Proven)
 		}
 		return change, err
 	})
@@ -54,7 +54,7 @@ type attempt struct {
 	id, pubText string
 }
 
-func (a attempt) signIn(reject, auto bool) (Verdict, *Change, error) {
+func (a attempt) signIn(reject, auto, proven bool) (Verdict, *Change, error) {
 	id, pubText := a.id, a.pubText
 	if _, err := a.stat(Rejected.Folder(), id); err == nil {
 		return Verdict{State: Rejected}, nil, nil
@@ -80,7 +80,7 @@ func (a attempt) signIn(reject, auto bool) (Verdict, *Change, error) {
 		}
 		err := a.remove(Pending.Folder(), id)
 		return Verdict{State: Rejected, Stored: true, Auto: true}, &Change{Act: "reject", ID: id, From: Pending, To: Rejected}, err
-	case pending && known != pubText:
+	case pending && known != pubText && !proven:
 		return a.deny(Pending)
 	case reject:
 		err := put(a, id, Rejected, pubText)

@@ -1,0 +1,112 @@
+// Package join has acceptors: rules by which a master accepts minions that prove who they are. They are asked in the order of
+// master.Options.Acceptors.
+package join
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+)
+
+// Fingerprints accepts keys by their SHA-256 fingerprint, as `salt-call --local key.finger` shows it. want gives that of an id, "" for one
+// that it does not know; a key with another one is refused.
+func Fingerprints(want func(ctx context.Context, id string) (string, error)) master.Acceptor {
+	return master.Acceptor{Name: "fingerprint", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
+		print, err := want(ctx, a.ID)
+		switch {
+		case err != nil || print == "":
+			return master.Verdict{}, err
+		case print != a.Fingerprint:
+			return reject("its key has another fingerprint"), nil
+		}
+		return accept("its fingerprint is known"), nil
+	}}
+}
+
+func accept(why string) master.Verdict {
+	return master.Verdict{Decision: master.Accept, Reason: why}
+}
+
+func reject(why string) master.Verdict {
+	return master.Verdict{Decision: master.Reject, Reason: why}
+}
+
+// X509 accepts minions with a certificate that leads to Roots and names them. A minion without one is left to others, one with a bad one is
+// refused.
+type X509 struct {
+	Roots *x509.CertPool
+	// KeyUsages are those of which the certificate must have one; none means client authentication.
+	KeyUsages []x509.ExtKeyUsage
+	// Names says whether a certificate is that of an id. nil means that the id is its common name or one of its DNS names.
+	Names func(c *x509.Certificate, id string) bool
+	// Revoked says whether a certificate of a verified chain is not valid any more; nil means that none is.
+	Revoked func(ctx context.Context, c *x509.Certificate) (bool, error)
+	// Now is the time; nil means time.Now.
+	Now func() time.Time
+}
+
+// Acceptor makes it one.
+func (x X509) Acceptor() master.Acceptor {
+	return master.Acceptor{Name: "x509", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
+		if len(a.Certificates) == 0 {
+			return master.Verdict{}, nil
+		}
+		if err := x.check(ctx, a); err != nil {
+			return reject(err.Error()), nil
+		}
+		own := a.Certificates[0]
+		return accept("certificate " + own.SerialNumber.Text(16) + " of " + own.Issuer.String()), nil
+	}}
+}
+
+func (x X509) check(ctx context.Context, a master.Applicant) error {
+	if x.Roots == nil {
+		return errors.New("no certificate is trusted")
+	}
+	opts := x509.VerifyOptions{Roots: x.Roots, Intermediates: x509.NewCertPool(), KeyUsages: x.KeyUsages, CurrentTime: now(x.Now)}
+	if len(opts.KeyUsages) == 0 {
+		opts.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	}
+	for _, c := range a.Certificates[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	own := a.Certificates[0]
+	chains, err := own.Verify(opts)
+	if err != nil {
+		return err
+	}
+	names := x.Names
+	if names == nil {
+		names = func(c *x509.Certificate, id string) bool {
+			return c.Subject.CommonName == id || slices.Contains(c.DNSNames, id)
+		}
+	}
+	if !names(own, a.ID) {
+		return errors.New("the certificate is another one's")
+	}
+	if x.Revoked == nil {
+		return nil
+	}
+	for _, c := range chains[0] {
+		revoked, err := x.Revoked(ctx, c)
+		if err != nil {
+			return fmt.Errorf("cannot find out whether the certificate is revoked: %w", err)
+		}
+		if revoked {
+			return errors.New("the certificate is revoked")
+		}
+	}
+	return nil
+}
+
+func now(f func() time.Time) time.Time {
+	if f == nil {
+		return time.Now()
+	}
+	return f()
+}

@@ -1,0 +1,100 @@
+package minion
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/brine-salt/brine/protocol"
+)
+
+// maxProofFile bounds the files that prove who a minion is.
+const maxProofFile = 64 << 10
+
+// joinProof reads what the minion shows to a master that does not know its key: a certificate with its key (join_certificate,
+// join_certificate_key) and what the provider of the machine says about it (join_document).
+func joinProof(certificate, key, document string) (protocol.JoinProof, error) {
+	var p protocol.JoinProof
+	var errs []error
+	if certificate != "" {
+		if err := readPair(&p, certificate, key); err != nil {
+			p = protocol.JoinProof{}
+			errs = append(errs, fmt.Errorf("join_certificate: %w", err))
+		}
+	}
+	if document != "" {
+		var err error
+		if p.Document, err = readProof(document); err != nil {
+			errs = append(errs, fmt.Errorf("join_document: %w", err))
+		}
+	}
+	return p, errors.Join(errs...)
+}
+
+func readPair(p *protocol.JoinProof, certificate, key string) error {
+	chain, err := readProof(certificate)
+	if err != nil {
+		return err
+	}
+	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return err
+		}
+		p.Certificates = append(p.Certificates, c)
+	}
+	if len(p.Certificates) == 0 {
+		return fmt.Errorf("%s has no certificate", certificate)
+	}
+	text, err := readProof(key)
+	if err != nil {
+		return err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return fmt.Errorf("%s has no key", key)
+	}
+	k, err := parseKey(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	signer, ok := k.(crypto.Signer)
+	if !ok {
+		return fmt.Errorf("%s: a key of type %T does not sign", key, k)
+	}
+	if pub, ok := signer.Public().(interface{ Equal(x crypto.PublicKey) bool }); !ok || !pub.Equal(p.Certificates[0].PublicKey) {
+		return fmt.Errorf("%s is not the key of the certificate", key)
+	}
+	p.Signer = signer
+	return nil
+}
+
+func parseKey(der []byte) (any, error) {
+	if k, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		return k, nil
+	}
+	if k, err := x509.ParseECPrivateKey(der); err == nil {
+		return k, nil
+	}
+	return x509.ParsePKCS8PrivateKey(der)
+}
+
+func readProof(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxProofFile+1))
+	if err == nil && len(b) > maxProofFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxProofFile)
+	}
+	return b, err
+}
