@@ -52,9 +52,27 @@ func Needs(c *modules.Call, program string) error {
 
 // Line is cmd.run_all of a text, which is split into words as a shell does it.
 func Line(ctx context.Context, c *modules.Call, line string) (Result, error) {
-	words, err := shlex.Split(line)
+	words, err := split(line)
 	if err != nil {
-		return Result{}, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
+		return Result{}, err
 	}
 	return Run(ctx, c, Command{Args: words})
+}
+
+// LineText is cmd.run of a text, which is split into words as a shell does it.
+func LineText(ctx context.Context, c *modules.Call, line string) (string, error) {
+	words, err := split(line)
+	if err != nil {
+		return "", err
+	}
+	r, err := Run(ctx, c, Command{Args: words, Merge: true})
+	return r.Stdout, err
+}
+
+func split(line string) ([]string, error) {
+	words, err := shlex.Split(line)
+	if err != nil {
+		return nil, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
+	}
+	return words, nil
 }
