@@ -298,7 +298,7 @@ func setPolicy(ctx context.Context, c *states.Call) (*states.Result, error) {
 	have, _ := now.(string)
 	what := "nftables default policy for chain " + pytext.Str(chain) + " on table " + c.Str("table") + " for " + c.Str("family")
 	switch {
-	case strings.ToLower(have) == strings.ToLower(policy):
+	case strings.EqualFold(have, policy):
 		return ret.As(states.True, what+" already set to "+policy)
 	case c.Test():
 		return ret.As(states.None, what+" needs to be set to "+policy)
