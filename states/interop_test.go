@@ -49,7 +49,7 @@ import (
 //     ignore: {comment: why}      # parts of the states' answers not to compare (changes:x reaches down), with the reason
 //     differs: why                # the sides must differ, for this reason; then ours must have "want" if given, the last pass's result and comment
 //
-// In all texts, @DIR@ is the scratch directory (@DIR@/../x509 has the keys and certificates of the oracle of the execution modules), and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
+// In all texts, @DIR@ is the scratch directory (@DIR@/../x509 and @DIR@/../gpg have the keys and certificates of the oracle of the execution modules), and @REDIS@, @MYSQL@, … are real servers (testserver.Servers). Cases that change the host (users, files below /etc, addresses …) are in
 // testdata/stock/host: they run as root in namespaces of their own with fresh layers over the host's directories for each side
 // (internal/privatehost), and each pass is a job of its own. TestStockTrees compiles and runs whole trees, see trees_test.go.
 
@@ -77,8 +77,10 @@ func startStock(t *testing.T) *stock {
 	oracle.Configure(t, scratch, "testdata/stock/minion.conf")
 	oracle.Write(t, filepath.Join(scratch, "pillar", "top.sls"), "base: {'*': [data]}\n")
 	oracle.Write(t, filepath.Join(scratch, "pillar", "data.sls"), "port: 80\nlist: [a, b]\nnested: {on: true, name: x}\ntext: hello\n")
-	if err := os.CopyFS(filepath.Join(scratch, "x509"), os.DirFS("../modules/testdata/stock/root/x509")); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"gpg", "x509"} {
+		if err := os.CopyFS(filepath.Join(scratch, dir), os.DirFS("../modules/testdata/stock/root/"+dir)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return &stock{Process: oracle.Start(t, "states.py", scratch)}
 }

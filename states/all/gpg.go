@@ -1,0 +1,5 @@
+//go:build !custom || states || states.gpg
+
+package all
+
+import _ "github.com/brine-salt/brine/states/gpg" // state module gpg
