@@ -20,30 +20,11 @@ const (
 	orderPoll = 2 * time.Second
 	// orderResume is how often all that waits is looked at.
 	orderResume = 30 * time.Second
-	// proofLife is how long an answer proves that a minion hears what is published. The connection may break any time; but then a
-	// job is lost to sight only, never run twice.
-	proofLife = 30 * time.Second
-	// knockFirst and knockLast bound the pause between questions to a minion that does not answer.
-	knockFirst, knockLast = 250 * time.Millisecond, 5 * time.Minute
-	// maxKnock is how many minions one question is for.
-	maxKnock = 500
 	// sendWorkers is how many minions' queues are looked at in parallel.
 	sendWorkers = 32
 	// maxDeliveries bounds the minions of one order.
 	maxDeliveries = 1 << 20
-	// maxProofs bounds the remembered proofs, at 60 bytes each.
-	maxProofs = 100_000
 )
-
-// knockMark is the metadata of a question whether somebody listens. Minions send it back, which tells masters that share a store that
-// there may be something to deliver.
-const knockMark = "knock"
-
-// isKnock says whether a return answers such a question, which may be another master's, or that of a master that died.
-func isKnock(load map[string]any) bool {
-	meta, _ := payload.Map(load["metadata"])
-	return meta["brine"] == knockMark
-}
 
 // dispatcher delivers orders. A delivery is sent only when its minion has just proved, by an answer to something published, that it
 // hears: what is published to nobody would be gone.
@@ -58,7 +39,9 @@ type dispatcher struct {
 	targets  map[string]*knock
 	ready    map[string]struct{}
 	proofs   map[string]time.Time
+	paths    map[string]time.Time       // of several masters: minions that hear what this one alone sends
 	asked    map[string]struct{}        // minions whose queue is to be looked up
+	came     map[string]struct{}        // those of them that signed in: what was sent to them before may be lost
 	silent   map[string]struct{}        // minions that did not answer when asked after a job
 	watchers map[string][]chan struct{} // by job id
 	roused   time.Time                  // when all targets were last asked anew
@@ -66,15 +49,10 @@ type dispatcher struct {
 	draining bool
 }
 
-// knock is a minion for which something waits.
-type knock struct {
-	next time.Time
-	wait time.Duration
-}
-
 func newDispatcher(m *Master, q store.Queue) *dispatcher {
 	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), targets: make(map[string]*knock),
-		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), asked: make(map[string]struct{}), silent: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
+		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time), asked: make(map[string]struct{}),
+		came: make(map[string]struct{}), silent: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
 }
 
 func (d *dispatcher) signal() {
@@ -116,97 +94,6 @@ func (d *dispatcher) due(at time.Time) {
 	if at.Before(d.look) {
 		d.look = at
 		d.signal()
-	}
-}
-
-// expect notes that something waits for minions.
-func (d *dispatcher) expect(ids ...string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	for _, id := range ids {
-		d.expectOne(id, now)
-	}
-	d.signal()
-}
-
-// expectOne is expect for one; callers hold mu.
-func (d *dispatcher) expectOne(id string, now time.Time) {
-	if now.Sub(d.proofs[id]) < proofLife {
-		d.ready[id] = struct{}{}
-		return
-	}
-	d.targets[id] = &knock{next: now, wait: knockFirst}
-}
-
-// contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is not known yet.
-func (d *dispatcher) contact(id string) {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.proofs, id)
-	d.asked[id] = struct{}{}
-	d.signal()
-}
-
-// heard notes an answer to something that was published.
-func (d *dispatcher) heard(id string, load map[string]any) {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.proofs) >= maxProofs {
-		clear(d.proofs)
-	}
-	d.proofs[id] = time.Now()
-	if _, was := d.silent[id]; was {
-		d.asked[id] = struct{}{}
-		d.signal()
-	}
-	_, waits := d.targets[id]
-	if waits || isKnock(load) {
-		delete(d.targets, id)
-		d.ready[id] = struct{}{}
-		d.signal()
-	}
-}
-
-// pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so no proof holds any longer, and
-// whoever is awaited may be there now.
-func (d *dispatcher) pathChanged(up bool) {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	if !up {
-		clear(d.proofs)
-		return
-	}
-	if now.Sub(d.roused) < time.Second {
-		return
-	}
-	d.roused = now
-	for _, k := range d.targets {
-		k.next, k.wait = now.Add(knockFirst), knockFirst
-	}
-	d.signal()
-}
-
-// heardElsewhere notes an answer that another master of the same store got. That one looks what waits; here it proves nothing, for
-// this master does not see when the connection breaks.
-func (d *dispatcher) heardElsewhere(id string) {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if k := d.targets[id]; k != nil {
-		k.next, k.wait = time.Now().Add(orderPoll), orderPoll
 	}
 }
 
@@ -257,6 +144,8 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	asked := slices.Collect(maps.Keys(d.asked))
 	clear(d.asked)
+	came := d.came
+	d.came = make(map[string]struct{})
 	look := !now.Before(d.look)
 	if look {
 		d.look = now.Add(orderPoll)
@@ -274,6 +163,11 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 		d.mu.Lock()
 		_, was := d.silent[id]
 		delete(d.silent, id)
+		if _, new := came[id]; new && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
+			// It left whom it listened to. When it answers again, ask what became of what it was sent.
+			d.silent[id] = struct{}{}
+			d.targets[id] = &knock{next: now.Add(knockFirst), wait: knockFirst}
+		}
 		d.mu.Unlock()
 		for i := range list {
 			if was && list[i].State == store.Sent {
@@ -320,41 +214,6 @@ func (d *dispatcher) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// knock asks those for whom something waits whether they listen.
-func (d *dispatcher) knock(ctx context.Context, now time.Time) time.Duration {
-	next := time.Hour
-	var ids []string
-	d.mu.Lock()
-	for id, k := range d.targets {
-		if !d.m.accepted(id) {
-			delete(d.targets, id) // it cannot hear; its sign-in brings it back
-			continue
-		}
-		if wait := k.next.Sub(now); wait > 0 {
-			next = min(next, wait)
-			continue
-		}
-		if len(ids) == maxKnock {
-			next = 0
-			continue
-		}
-		ids = append(ids, id)
-		k.next, k.wait = now.Add(k.wait), min(2*k.wait, knockLast)
-		next = min(next, k.next.Sub(now))
-	}
-	d.mu.Unlock()
-	if len(ids) == 0 {
-		return next
-	}
-	slices.Sort(ids)
-	_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true,
-		extra: map[string]any{"metadata": map[string]any{"brine": knockMark}}})
-	if err != nil && !isNoMinions(err) && !errors.Is(err, ErrNotServing) {
-		d.failed(ctx, "cannot ask minions that are awaited", err)
-	}
-	return max(next, 10*time.Millisecond)
-}
-
 // send takes what may be sent to minions that listen, and publishes each job once for all of them.
 func (d *dispatcher) send(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
@@ -370,7 +229,7 @@ func (d *dispatcher) send(ctx context.Context, ids []string) {
 		}
 	})
 	for _, jid := range slices.Sorted(maps.Keys(byJob)) {
-		d.failed(ctx, "cannot send order", d.publish(ctx, jid, byJob[jid]))
+		d.failed(ctx, "cannot send order", d.publish(ctx, jid, byJob[jid], false))
 		d.changed(jid)
 	}
 }
@@ -440,8 +299,9 @@ func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	return job
 }
 
-// publish sends a job to the minions of deliveries that were taken.
-func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Delivery) error {
+// publish sends a job to the minions of deliveries that were taken: of several masters only this one, when all of them listen to it
+// and it is not sent again because it may have been lost.
+func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Delivery, again bool) error {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
 		return err
@@ -454,6 +314,9 @@ func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Deliver
 	job := d.load(rec, ids)
 	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
+	if !again && d.hears(ids) {
+		return d.m.send(job, ids)
+	}
 	return d.m.broadcast(job, ids)
 }
 

@@ -141,7 +141,7 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 		for i := range list {
 			list[i].JID = rec.JID
 		}
-		err = m.orders.q.SaveOrder(ctx, rec, list)
+		err = m.saveOrder(ctx, rec, list, ids)
 		if err == nil {
 			return m.placed(ctx, rec, ids)
 		}

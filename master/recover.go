@@ -142,7 +142,7 @@ func (d *dispatcher) recoverIdle(ctx context.Context, rec store.Order, ds []stor
 	}
 	if len(again) > 0 {
 		d.m.log.Info("order is sent again", "jid", rec.JID, "minions", len(again))
-		d.failed(ctx, "cannot send order again", d.publish(ctx, rec.JID, again))
+		d.failed(ctx, "cannot send order again", d.publish(ctx, rec.JID, again, true))
 	}
 }
 

@@ -92,6 +92,8 @@ func (m *Master) send(job map[string]any, topics []string) error {
 func (m *Master) sealJob(job map[string]any) ([]byte, error) {
 	if m.shared == nil {
 		job["serial"] = m.secrets.next(time.Now())
+	} else if isKnock(job) {
+		job = knockedBy(job, m.shared.name)
 	}
 	return protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
 }

@@ -59,6 +59,7 @@ const (
 	tellEvent   = "event"   // something happened
 	tellSecret  = "secret"  // a secret has a new version
 	tellListen  = "listen"  // somebody listens to events, or no more
+	tellExpect  = "expect"  // an order waits for minions
 	tellPresent = "present" // minions came and went, or, if it is full, these are there
 	tellWho     = "who"     // which minions are there?
 )
@@ -316,6 +317,8 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 		case tellEvent:
 			data, _ := payload.Map(body["data"])
 			s.m.events.Relay(text(body, "tag"), data)
+		case tellExpect:
+			s.m.orders.expectElsewhere(textList(body["ids"]))
 		case tellSecret:
 			s.reload(ctx)
 		case tellListen:
@@ -359,16 +362,35 @@ func (s *shared) publishHere(body map[string]any) {
 	}
 	var topics []string
 	if list, ok := payload.List(body["topics"]); ok {
-		topics = make([]string, 0, len(list))
-		for _, x := range list {
-			if id, ok := payload.Text(x); ok {
-				topics = append(topics, id)
-			}
-		}
+		topics = textList(list)
 	}
 	if err := s.m.send(job, topics); err != nil {
 		s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
 	}
+}
+
+// textList are the texts of a list, which is not nil.
+func textList(v any) []string {
+	list, _ := payload.List(v)
+	out := make([]string, 0, len(list))
+	for _, x := range list {
+		if s, ok := payload.Text(x); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// saveOrder stores an order and tells the others that it waits: whoever dies now, one of them delivers it.
+func (m *Master) saveOrder(ctx context.Context, rec store.Order, list []store.Delivery, ids []string) error {
+	if m.shared == nil {
+		return m.orders.q.SaveOrder(ctx, rec, list)
+	}
+	b, err := payload.MarshalBin(map[string]any{"ids": ids})
+	if err != nil {
+		return err
+	}
+	return m.shared.db.SaveOrderTell(ctx, rec, list, store.Message{From: m.shared.name, Kind: tellExpect, Body: b})
 }
 
 // returnMessage tells that a minion returned; a large return is left in the store.

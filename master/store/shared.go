@@ -13,6 +13,8 @@ type Shared interface {
 
 	// SaveReturnTell is SaveReturn, and tells the other masters a message if the return was the first: both or neither.
 	SaveReturnTell(ctx context.Context, r Return, m Message) (first bool, err error)
+	// SaveOrderTell is Queue.SaveOrder, and tells the other masters a message: both or neither.
+	SaveOrderTell(ctx context.Context, o Order, deliveries []Delivery, m Message) error
 	// Return returns one minion's answer to a job. ErrNotFound.
 	Return(ctx context.Context, jid, id string) (Return, error)
 

@@ -45,6 +45,15 @@ func (s *Store) insert(tx *txn, into string, args ...any) error {
 
 // SaveOrder implements store.Queue.
 func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery) error {
+	return s.saveOrder(ctx, o, deliveries, nil)
+}
+
+// SaveOrderTell implements store.Shared.
+func (s *Store) SaveOrderTell(ctx context.Context, o store.Order, deliveries []store.Delivery, m store.Message) error {
+	return s.saveOrder(ctx, o, deliveries, []store.Message{m})
+}
+
+func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery, tell []store.Message) error {
 	body, err := payload.MarshalBin(map[string]any{"tenant": o.Tenant, "spec": o.Spec})
 	bodies := make([][]byte, len(deliveries))
 	for i, d := range deliveries {
@@ -58,6 +67,9 @@ func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store
 	if err == nil {
 		err = s.update(ctx, func(tx *txn) error {
 			if err := s.insert(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.text(o.ID), s.d.text(o.JID), micros(o.Created), body); err != nil {
+				if errors.Is(err, store.ErrExists) && s.ours(tx, "SELECT created, body FROM orders WHERE id = ?", o.Created, body, o.ID) {
+					err = nil // with its deliveries
+				}
 				return err
 			}
 			for i, d := range deliveries {
@@ -66,6 +78,7 @@ func (s *Store) SaveOrder(ctx context.Context, o store.Order, deliveries []store
 					return err
 				}
 			}
+			tx.tell = append(tx.tell, tell...)
 			return nil
 		})
 	}
