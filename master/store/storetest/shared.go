@@ -35,6 +35,8 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with("MessagesOfMany", messagesOfMany)
 	with("MessagesAreMissed", messagesAreMissed)
 	with("ReturnsTell", returnsTell)
+	with("OrdersTell", ordersTell)
+	with("Batches", batches)
 	with("Keys", keysAreSwapped)
 	with("KeysAmongMany", keysAmongMany)
 	with("Secrets", secrets)
@@ -241,6 +243,89 @@ func returnsTell(t *testing.T, a, b store.Shared) {
 	}
 	if r, err := a.Return(ctx, job(0).JID, "web1"); err != nil || r.Load["return"] != int64(0) || r.ID != "web1" {
 		t.Error(r, err)
+	}
+}
+
+func ordersTell(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	q, ok := store.QueueOf(b)
+	if !ok {
+		t.Skip("keeps no orders")
+	}
+	at := listen(t, a, b, "a")
+	o := store.Order{ID: "o1", JID: job(0).JID, Spec: map[string]any{"fun": "test.ping"}, Created: Made}
+	for i, want := range []error{nil, store.ErrExists} {
+		err := b.SaveOrderTell(ctx, o, []store.Delivery{{JID: o.JID, Minion: "web1", State: store.Waiting, Version: 1}},
+			store.Message{From: "b", Kind: "expect", Body: []byte{byte(i)}})
+		if !errors.Is(err, want) {
+			t.Fatal(i, err)
+		}
+	}
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: "end"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 2 {
+		m := at.next(t)
+		got = append(got, fmt.Sprint(m.Kind, m.Body))
+	}
+	if d := cmp.Diff([]string{"expect[0]", "end[]"}, got); d != "" {
+		t.Error(d)
+	}
+	if list, err := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID}); err != nil || len(list) != 1 || list[0].Minion != "web1" {
+		t.Error(list, err)
+	}
+}
+
+// batches: changes of one transaction do not fail each other, whether they fail before they have changed anything or half-way; and more
+// messages than one statement writes arrive in order.
+func batches(t *testing.T, a, b store.Shared) {
+	ctx := t.Context()
+	q, ok := store.QueueOf(b)
+	if !ok {
+		t.Skip("keeps no orders")
+	}
+	at := listen(t, a, b, "a")
+	const n = 100
+	var wg sync.WaitGroup
+	var made, there atomic.Int64
+	for i := range n {
+		wg.Go(func() {
+			o := store.Order{ID: fmt.Sprint("order", i/2), JID: fmt.Sprint("jid", i/2), Created: Made}
+			ds := []store.Delivery{{Minion: "web1", State: store.Waiting, Version: 1}}
+			if i%10 == 0 {
+				// Its second delivery is in the way of its first one, after the order is written.
+				o.ID, o.JID = fmt.Sprint("broken", i), fmt.Sprint("broken", i)
+				ds = append(ds, ds[0])
+			}
+			switch err := q.SaveOrder(ctx, o, ds); {
+			case err == nil:
+				made.Add(1)
+			case errors.Is(err, store.ErrExists):
+				there.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != n/2 || there.Load() != n/2 {
+		t.Errorf("%d orders were stored, %d were not; want %d", made.Load(), there.Load(), n/2)
+	}
+	if _, err := q.Order(ctx, "broken0"); !errors.Is(err, store.ErrNotFound) {
+		t.Error("half an order was stored:", err)
+	}
+	list := make([]store.Message, n)
+	for i := range list {
+		list[i] = store.Message{From: "b", Kind: "many", Body: []byte{byte(i)}}
+	}
+	if err := b.Tell(ctx, list...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if m := at.next(t); m.Kind != "many" || m.Body[0] != byte(i) {
+			t.Fatalf("message %d is %v", i, m)
+		}
 	}
 }
 
