@@ -23,6 +23,7 @@ func TestMeasure(t *testing.T) {
 	sizes(t, row)
 	local(t, row)
 	templates(t, row)
+	stateSpeed(t, row)
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True")
 	confs := map[string]string{"ours": m.minion(t, "ours", ""), "stock": m.minion(t, "stock", "")}
 	programs := map[string]string{"ours": ours("salt-minion"), "stock": stock(t, "3007", "salt-minion")}

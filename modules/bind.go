@@ -2,7 +2,6 @@ package modules
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,15 +28,19 @@ func (d *Def) bind(args []any, kwargs map[string]any) (values map[string]any, ex
 		return nil, nil, nil, d.tooMany(len(args))
 	}
 	extraKw = map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+	twice := ""
+	for name, v := range kwargs {
 		if _, ok := d.param(name); !ok {
-			extraKw[name] = kwargs[name]
+			extraKw[name] = v
 			continue
 		}
-		if _, twice := values[name]; twice {
-			return nil, nil, nil, &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), name)}
+		if _, have := values[name]; have && (twice == "" || name < twice) {
+			twice = name
 		}
-		values[name] = kwargs[name]
+		values[name] = v
+	}
+	if twice != "" {
+		return nil, nil, nil, &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), twice)}
 	}
 	return values, append([]any{}, args[used:]...), extraKw, d.fill(values)
 }
@@ -64,16 +67,26 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 	if d.Kwargs != "" {
 		return nil
 	}
-	var bad []string
-	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
-		if _, ok := d.param(name); !ok {
-			bad = append(bad, name+"="+pytext.Str(kwargs[name]))
-		}
-	}
+	bad := d.unknown(kwargs)
 	if bad == nil {
 		return nil
 	}
+	for i, name := range bad {
+		bad[i] = name + "=" + pytext.Str(kwargs[name])
+	}
 	return Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
+}
+
+// unknown are the keywords that are no parameters, sorted.
+func (d *Def) unknown(kwargs map[string]any) []string {
+	var names []string
+	for name := range kwargs {
+		if _, ok := d.param(name); !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (d *Def) fill(values map[string]any) error {

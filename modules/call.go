@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -202,10 +201,8 @@ func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
 	args, kwargs = d.border(args, kwargs)
 	if c.depth > 0 && d.Kwargs == "" {
 		// Python itself refuses what one function gives another; only callers from outside have a kinder text.
-		for _, name := range slices.Sorted(maps.Keys(kwargs)) {
-			if _, ok := d.param(name); !ok {
-				return &TypeError{d.python() + "() got an unexpected keyword argument '" + name + "'"}
-			}
+		if unknown := d.unknown(kwargs); unknown != nil {
+			return &TypeError{d.python() + "() got an unexpected keyword argument '" + unknown[0] + "'"}
 		}
 	}
 	values, extra, extraKw, err := d.bind(args, kwargs)

@@ -133,9 +133,9 @@ func (d *Def) python() string {
 }
 
 func (d *Def) param(name string) (Param, bool) {
-	for _, p := range d.Params {
-		if p.Name == name {
-			return p, true
+	for i := range d.Params {
+		if d.Params[i].Name == name {
+			return d.Params[i], true
 		}
 	}
 	return Param{}, false

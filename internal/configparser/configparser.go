@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // Option is an option of a section.
@@ -106,11 +108,11 @@ func (p *parser) line(n int, line string) error {
 		return p.section(n, value[1:end])
 	}
 	if p.now == nil {
-		return &Error{"MissingSectionHeaderError", fmt.Sprintf("File contains no section headers.\nfile: '%s', line: %d\n%q", p.file, n, line+"\n")}
+		return &Error{"MissingSectionHeaderError", fmt.Sprintf("File contains no section headers.\nfile: '%s', line: %d\n%s", p.file, n, pytext.Repr(line+"\n"))}
 	}
 	i := strings.IndexAny(value, "=:")
 	if i <= 0 {
-		return &Error{"ParsingError", fmt.Sprintf("Source contains parsing errors: '%s'\n\t[line %2d]: %q", p.file, n, line+"\n")}
+		return &Error{"ParsingError", fmt.Sprintf("Source contains parsing errors: '%s'\n\t[line %2d]: %s", p.file, n, pytext.Repr(line+"\n"))}
 	}
 	name := strings.ToLower(strings.TrimSpace(value[:i]))
 	for at := range p.now.Options {

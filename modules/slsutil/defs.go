@@ -48,14 +48,14 @@ CLI Example:
 	{Name: "deserialize", Doc: `Read data from its text.
 
 serializer
-    The format: json, yaml or keyvalue.
+    The format: configparser, json, keyvalue, msgpack, plist or yaml.
 stream_or_string
     The text. Further keyword arguments are options of the format.
 
 CLI Example:
 
     salt '*' slsutil.deserialize 'json' '{"foo": "Foo!"}'
-`, Params: []modules.Param{{Name: "serializer"}, {Name: "stream_or_string"}}, Kwargs: "mod_kwargs", Run: deserialize},
+`, Params: []modules.Param{{Name: "serializer"}, {Name: "stream_or_string"}}, Kwargs: "mod_kwargs", Ordered: true, Run: deserialize},
 	{Name: "dir_exists", Doc: `Tell whether the file server has a directory.
 
 path
@@ -156,14 +156,14 @@ CLI Example:
 	{Name: "serialize", Doc: `Write data as text.
 
 serializer
-    The format: json, yaml, python or keyvalue.
+    The format: configparser, json, keyvalue, msgpack, plist, python or yaml.
 obj
     The data. Further keyword arguments are options of the format.
 
 CLI Example:
 
     salt '*' slsutil.serialize 'json' obj="{'foo': 'Foo!'}"
-`, Params: []modules.Param{{Name: "serializer"}, {Name: "obj"}}, Kwargs: "mod_kwargs", Run: serialize},
+`, Params: []modules.Param{{Name: "serializer"}, {Name: "obj"}}, Kwargs: "mod_kwargs", Ordered: true, Run: serialize},
 	{Name: "update", Doc: `Put one map over another.
 
 dest

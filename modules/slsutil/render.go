@@ -9,12 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/output"
-	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/shlex"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/internal/serializers"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -86,166 +82,52 @@ func source(ctx context.Context, c *modules.Call, file string, env any) (text, n
 	return string(b), name, strings.TrimSpace(string(b)) != "", nil
 }
 
-// options are a serializer's options; an unknown one is an error.
-func options(c *modules.Call, known ...string) (map[string]any, error) {
-	opts := map[string]any{}
+// options are those of a serializer.
+func options(c *modules.Call) *pyobj.Dict {
+	opts := &pyobj.Dict{}
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
-		if strings.HasPrefix(k, "__") {
-			continue
+		if !strings.HasPrefix(k, "__") {
+			_ = opts.Set(k, pyobj.From(c.Keywords[k]))
 		}
-		if !slices.Contains(known, k) {
-			return nil, modules.Usagef("the serializer %s does not know the option %s", c.Str("serializer"), k)
-		}
-		opts[k] = c.Keywords[k]
 	}
-	return opts, nil
+	return opts
 }
 
 func serialize(_ context.Context, c *modules.Call) (any, error) {
-	obj := c.Value("obj")
-	switch name := c.Str("serializer"); name {
-	case "json":
-		opts, err := options(c, "indent", "sort_keys", "ensure_ascii")
-		if err != nil {
-			return nil, err
-		}
-		indent := -1
-		if n, ok := opts["indent"].(int64); ok {
-			indent = int(min(n, 100))
-		}
-		return failing(output.Render("json", obj, output.Options{Indent: &indent}))
-	case "yaml":
-		opts, err := options(c, "indent", "default_flow_style", "sort_keys", "allow_unicode")
-		if err != nil {
-			return nil, err
-		}
-		style := yaml.Style{Flow: yaml.FlowLeafs}
-		if v, ok := opts["default_flow_style"]; ok && v != nil {
-			if style.Flow = yaml.FlowNever; pytext.Truth(v) {
-				style.Flow = yaml.FlowAll
-			}
-		}
-		if n, ok := opts["indent"].(int64); ok {
-			style.Indent = int(min(max(n, 0), 100))
-		}
-		text, err := yaml.MarshalStyle(obj, style)
-		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n...\n"), "\n")
-		return failing(text, err)
-	case "python":
-		if _, err := options(c); err != nil {
-			return nil, err
-		}
-		return pytext.Pretty(obj, 1), nil
-	case "keyvalue":
-		return keyValue(c, obj)
-	default:
+	name := c.Str("serializer")
+	if writes, _ := serializers.Known(name); !writes {
 		return nil, modules.Errorf("Serializer '%s' not found.", name)
 	}
-}
-
-func failing(text string, err error) (any, error) {
+	v, err := serializers.Serialize(name, c.Value("obj"), options(c))
 	if err != nil {
 		return nil, &modules.PythonError{Type: "SerializationError", Msg: err.Error()}
 	}
-	return text, nil
-}
-
-// keyValue writes lines of keys and values.
-func keyValue(c *modules.Call, obj any) (any, error) {
-	opts, err := options(c, "line_ending", "quoting", "separator")
-	if err != nil {
-		return nil, err
-	}
-	end, separator := "\n", "="
-	if s, ok := opts["line_ending"].(string); ok && s != "" {
-		end = s
-	}
-	if s, ok := opts["separator"].(string); ok {
-		separator = s
-	}
-	var lines []string
-	add := func(k, v any) {
-		text := pytext.Str(v)
-		if pytext.Truth(opts["quoting"]) {
-			text = shlex.Quote(text)
-		}
-		lines = append(lines, pytext.Str(k)+separator+text)
-	}
-	switch obj := obj.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(obj)) {
-			add(k, obj[k])
-		}
-	case []any:
-		for _, x := range obj {
-			pair, ok := x.([]any)
-			if !ok || len(pair) != 2 {
-				return nil, &modules.PythonError{Type: "SerializationError", Msg: "each item must be a pair of key and value"}
-			}
-			add(pair[0], pair[1])
-		}
-	default:
-		return nil, &modules.PythonError{Type: "SerializationError", Msg: "Input validation failed. Iterable required."}
-	}
-	return strings.Join(lines, end), nil
+	return v, nil
 }
 
 func deserialize(_ context.Context, c *modules.Call) (any, error) {
-	text, ok := c.Value("stream_or_string").(string)
-	if b, isBytes := c.Value("stream_or_string").([]byte); isBytes && utf8.Valid(b) {
-		text, ok = string(b), true
-	}
 	name := c.Str("serializer")
-	if !ok {
-		return nil, &modules.PythonError{Type: "DeserializationError", Msg: "'" + modules.TypeName(c.Value("stream_or_string")) + "' object has no attribute 'read'"}
+	writes, reads := serializers.Known(name)
+	switch {
+	case !writes:
+		return nil, modules.Errorf("Serializer '%s' not found.", name)
+	case !reads:
+		return nil, modules.Errorf("Serializer '%s' does not implement deserialize.", name)
 	}
 	var (
 		v   any
 		err error
 	)
-	switch name {
-	case "json":
-		if _, err := options(c); err != nil {
-			return nil, err
-		}
-		v, err = pyjson.Parse([]byte(text))
-	case "yaml":
-		if _, err := options(c); err != nil {
-			return nil, err
-		}
-		v, err = yaml.Parse([]byte(text), "<string>")
-	case "keyvalue":
-		return readKeyValue(c, text)
-	case "python":
-		return nil, modules.Errorf("Serializer '%s' does not implement deserialize.", name)
+	switch in := c.Value("stream_or_string").(type) {
+	case string:
+		v, err = serializers.Deserialize(name, []byte(in), options(c))
+	case []byte:
+		v, err = serializers.Deserialize(name, in, options(c))
 	default:
-		return nil, modules.Errorf("Serializer '%s' not found.", name)
+		err = errors.New("'" + modules.TypeName(in) + "' object has no attribute 'read'")
 	}
 	if err != nil {
 		return nil, &modules.PythonError{Type: "DeserializationError", Msg: err.Error()}
 	}
 	return v, nil
-}
-
-func readKeyValue(c *modules.Call, text string) (any, error) {
-	opts, err := options(c, "quoting", "separator")
-	if err != nil {
-		return nil, err
-	}
-	separator := "="
-	if s, ok := opts["separator"].(string); ok && s != "" {
-		separator = s
-	}
-	ret := map[string]any{}
-	for _, line := range pytext.SplitLines(text, false) {
-		key, val, ok := strings.Cut(line, separator)
-		if !ok {
-			return nil, &modules.PythonError{Type: "DeserializationError", Msg: "not enough values to unpack (expected 2, got 1)"}
-		}
-		if opts["quoting"] == any(false) && len(val) > 1 && val[0] == val[len(val)-1] && (val[0] == '"' || val[0] == '\'') {
-			val = val[1 : len(val)-1]
-		}
-		ret[key] = val
-	}
-	return ret, nil
 }

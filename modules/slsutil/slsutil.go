@@ -17,8 +17,9 @@ import (
 // Compatibility.
 //
 // slsutil.renderer differs: it knows the renderers jinja, yaml, json and gpg.
-// slsutil.serialize differs: it knows json, yaml, python and keyvalue, and of their options the ones that matter there.
-// slsutil.deserialize differs: it knows json, yaml and keyvalue.
+// slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist (XML), python and yaml, and of their options the ones
+// that matter there.
+// slsutil.deserialize differs: it knows these but python.
 
 func update(_ context.Context, c *modules.Call) (any, error) {
 	dest, ok1 := c.Value("dest").(*pyobj.Dict)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pycodec"
-	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/serializers"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -19,8 +19,8 @@ import (
 
 // Compatibility.
 //
-// file.serialize differs: it knows the serializers yaml, json and python, with the options indent, default_flow_style, allow_unicode,
-// sort_keys and ensure_ascii. Files of YAML that it merges with are read by the rules of SLS files.
+// file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist (XML), python and yaml, with the
+// options that matter in files. Files of YAML that it merges with are read by the rules of SLS files.
 
 var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
 	{Name: "dataset_pillar", Optional: true}, {Name: "user", Optional: true}, {Name: "group", Optional: true}, {Name: "mode", Optional: true},
@@ -51,7 +51,7 @@ merge_if_exists
     merge the data into what is in the file
 ` + encodingDoc + `
 serializer
-    the format: yaml, json or python; formatter is another name of this argument
+    the format: configparser, json, keyvalue, msgpack, plist, python or yaml; formatter is another name of this argument
 serializer_opts, deserializer_opts
     options of the format for writing and reading
 check_cmd
@@ -75,80 +75,21 @@ func repacked(v any) *pyobj.Dict {
 	return out
 }
 
-// written is the data in the format.
-func written(format string, data any, opts *pyobj.Dict) (string, error) {
-	refuse := func(known ...string) error {
-		for k := range opts.All() {
-			found := false
-			for _, name := range known {
-				found = found || k == any(name)
-			}
-			if !found {
-				return raise("salt.serializers.SerializationError", "the serializer "+format+" does not know the option "+pyobj.Str(k))
-			}
-		}
-		return nil
-	}
-	switch format {
-	case "json":
-		if err := refuse("indent", "sort_keys", "ensure_ascii", "separators"); err != nil {
-			return "", err
-		}
-		o := pyjson.Options{Indent: -1, Sort: pyobj.Truth(opts.Value("sort_keys")), ASCII: pyobj.Truth(opts.Value("ensure_ascii"))}
-		switch n := opts.Value("indent").(type) {
-		case int64:
-			o.Indent = int(min(max(n, 0), 100))
-		case string:
-			o.Indent, o.IndentText = 0, n
-		}
-		if l, ok := opts.Value("separators").(*pyobj.List); ok && len(l.Items) == 2 {
-			o.Comma, o.Colon = pyobj.Str(l.Items[0]), pyobj.Str(l.Items[1])
-		}
-		return pyjson.Format(data, o)
-	case "python":
-		if err := refuse("indent"); err != nil {
-			return "", err
-		}
-		text, err := pyjson.Format(data, pyjson.Options{Indent: -1})
-		if err != nil {
-			return "", err
-		}
-		plain, err := pyjson.Parse([]byte(text))
-		indent := 1
-		if n, ok := opts.Value("indent").(int64); ok {
-			indent = int(min(max(n, 0), 100))
-		}
-		return pytext.Pretty(plain, indent), err
-	}
-	if err := refuse("indent", "default_flow_style", "allow_unicode"); err != nil {
-		return "", err
-	}
-	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true}
-	if v := opts.Value("default_flow_style"); v != nil {
-		if style.Flow = yaml.FlowNever; pyobj.Truth(v) {
-			style.Flow = yaml.FlowAll
-		}
-	}
-	if n, ok := opts.Value("indent").(int64); ok {
-		style.Indent = int(min(max(n, 0), 100))
-	}
-	text, err := yaml.MarshalStyle(data, style)
-	return strings.TrimSuffix(strings.TrimSuffix(text, "...\n"), "\n"), err
-}
-
 // existing is what is in the file.
-func (j *job) existing(format, name string) (any, error) {
+func (j *job) existing(format, name string, opts *pyobj.Dict) (any, error) {
 	b, err := os.ReadFile(j.Path(name))
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
-	if _, err := pycodec.UTF8(b); err != nil {
-		return nil, err
+	if format != "plist" {
+		if _, err := pycodec.UTF8(b); err != nil {
+			return nil, err
+		}
 	}
-	if format == "json" {
-		return pyjson.ParseObject(b)
+	if format == "yaml" {
+		return yaml.ParseObject(b, name, false)
 	}
-	return yaml.ParseObject(b, name, false)
+	return serializers.Deserialize(format, b, opts)
 }
 
 func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {
@@ -193,16 +134,18 @@ func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {
 		}
 	case "json":
 		opts = pyobj.NewDict("indent", int64(2), "separators", pyobj.NewList(",", ": "), "sort_keys", true)
-	case "python":
 	default:
+		if writes, _ := serializers.Known(kind); writes {
+			break
+		}
 		return fail(ret, "The "+kind+" serializer could not be found. It either does not exist or its prerequisites are not installed.")
 	}
 	opts.Update(repacked(j.ordered("serializer_opts")))
 	if c.Bool("merge_if_exists") && j.isFile(name) {
-		if kind == "python" {
-			return fail(ret, "merge_if_exists is not supported for the python serializer")
+		if _, reads := serializers.Known(kind); !reads {
+			return fail(ret, "merge_if_exists is not supported for the "+kind+" serializer")
 		}
-		have, err := j.existing(kind, name)
+		have, err := j.existing(kind, name, repacked(j.ordered("deserializer_opts")))
 		if err != nil {
 			return fail(ret, "Failed to deserialize existing data: "+states.ErrorText(err))
 		}
@@ -252,16 +195,18 @@ func differences(before, after *pyobj.Dict) map[string]any {
 
 // store writes the data.
 func (j *job) store(ret *states.Result, name, format string, data any, opts *pyobj.Dict) (*states.Result, error) {
-	text, err := written(format, data, opts)
+	contents, err := serializers.Serialize(format, data, opts)
 	if err != nil {
 		return nil, raise("salt.serializers.SerializationError", err.Error())
 	}
-	text += "\n"
+	if text, ok := contents.(string); ok {
+		contents = text + "\n" // not so for bytes, which are binary or end as they should
+	}
 	mode := normalMode(j.Value("mode"))
 	if j.Test() {
 		v, err := j.execKw("file.check_managed_changes", nil, map[string]any{"name": name, "source": nil, "source_hash": map[string]any{},
 			"source_hash_name": nil, "user": j.Value("user"), "group": j.Value("group"), "mode": mode, "attrs": nil, "template": nil, "context": nil,
-			"defaults": nil, "saltenv": j.Saltenv(), "contents": text, "skip_verify": false})
+			"defaults": nil, "saltenv": j.Saltenv(), "contents": contents, "skip_verify": false})
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +223,7 @@ func (j *job) store(ret *states.Result, name, format string, data any, opts *pyo
 		v, err := j.execKw("file.manage_file", nil, map[string]any{"name": path, "sfn": "", "ret": map[string]any{"name": name, "changes": map[string]any{},
 			"result": true, "comment": ""}, "source": nil, "source_sum": map[string]any{}, "user": j.Value("user"), "group": j.Value("group"), "mode": mode,
 			"attrs": nil, "saltenv": j.Saltenv(), "backup": j.Value("backup"), "makedirs": j.Value("makedirs"), "template": nil,
-			"show_changes": j.Value("show_changes"), "encoding": j.Value("encoding"), "encoding_errors": j.Value("encoding_errors"), "contents": text})
+			"show_changes": j.Value("show_changes"), "encoding": j.Value("encoding"), "encoding_errors": j.Value("encoding_errors"), "contents": contents})
 		return resultOf(v), err
 	}
 	if check := j.Value("check_cmd"); pytext.Truth(check) {

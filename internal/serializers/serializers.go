@@ -1,0 +1,168 @@
+// Package serializers writes and reads data in the formats of Salt's serializers: configparser, json, keyvalue, msgpack, plist,
+// python and yaml. Values are those of package pyobj. Salt's sources: salt/serializers/*.py.
+package serializers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Known tells which directions a format has. Salt's toml needs a Python package that Salt does not bring along; like there, it is
+// not available.
+func Known(format string) (writes, reads bool) {
+	switch format {
+	case "configparser", "json", "keyvalue", "msgpack", "plist", "yaml":
+		return true, true
+	case "python":
+		return true, false
+	}
+	return false, false
+}
+
+// Serialize writes data, as text or bytes. Options are keyword arguments of Salt's function; one that is not known is an error.
+// The error has the text of Salt's SerializationError.
+func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
+	switch format {
+	case "configparser":
+		return writeConfig(v, opts)
+	case "json":
+		return writeJSON(v, opts)
+	case "keyvalue":
+		return writeKeyValue(v, opts)
+	case "msgpack":
+		if err := refuse(format, opts, "use_bin_type"); err != nil {
+			return nil, err
+		}
+		p := packer{bin: !opts.Has("use_bin_type") || pyobj.Truth(opts.Value("use_bin_type"))}
+		if err := p.value(v, 0); err != nil {
+			return nil, err
+		}
+		return p.out, nil
+	case "plist":
+		return writePlist(v, opts)
+	case "python":
+		return writePython(v, opts)
+	case "yaml":
+		return writeYAML(v, opts)
+	}
+	return nil, fmt.Errorf("the serializer %s is not available", format)
+}
+
+// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError.
+func Deserialize(format string, in []byte, opts *pyobj.Dict) (any, error) {
+	switch format {
+	case "configparser":
+		return readConfig(string(in), opts)
+	case "json":
+		if err := refuse(format, opts); err != nil {
+			return nil, err
+		}
+		return pyjson.ParseObject(in)
+	case "keyvalue":
+		return readKeyValue(string(in), opts)
+	case "msgpack":
+		if err := refuse(format, opts); err != nil {
+			return nil, err
+		}
+		return unpack(in)
+	case "plist":
+		if err := refuse(format, opts); err != nil {
+			return nil, err
+		}
+		return readPlist(in)
+	case "yaml":
+		if err := refuse(format, opts); err != nil {
+			return nil, err
+		}
+		return yaml.ParseObject(in, "<string>", false)
+	}
+	return nil, fmt.Errorf("the serializer %s is not available", format)
+}
+
+func refuse(format string, opts *pyobj.Dict, known ...string) error {
+	for k := range opts.All() {
+		found := false
+		for _, name := range known {
+			found = found || k == any(name)
+		}
+		if !found {
+			return fmt.Errorf("the serializer %s does not know the option %s", format, pyobj.Str(k))
+		}
+	}
+	return nil
+}
+
+// indentOf is an option indent, bounded.
+func indentOf(opts *pyobj.Dict, none int) int {
+	if n, ok := opts.Value("indent").(int64); ok {
+		return int(min(max(n, 0), 100))
+	}
+	return none
+}
+
+func writeJSON(v any, opts *pyobj.Dict) (any, error) {
+	if err := refuse("json", opts, "indent", "sort_keys", "ensure_ascii", "separators"); err != nil {
+		return nil, err
+	}
+	o := pyjson.Options{Indent: indentOf(opts, -1), Sort: pyobj.Truth(opts.Value("sort_keys")), ASCII: pyobj.Truth(opts.Value("ensure_ascii"))}
+	if s, ok := opts.Value("indent").(string); ok {
+		o.Indent, o.IndentText = 0, s
+	}
+	if l, ok := opts.Value("separators").(*pyobj.List); ok && len(l.Items) == 2 {
+		o.Comma, o.Colon = pyobj.Str(l.Items[0]), pyobj.Str(l.Items[1])
+	}
+	return pyjson.Format(v, o)
+}
+
+func writePython(v any, opts *pyobj.Dict) (any, error) {
+	if err := refuse("python", opts, "indent"); err != nil {
+		return nil, err
+	}
+	text, err := pyjson.Format(v, pyjson.Options{Indent: -1})
+	if err != nil {
+		return nil, err
+	}
+	plain, err := pyjson.Parse([]byte(text))
+	return pytext.Pretty(plain, indentOf(opts, 1)), err
+}
+
+func writeYAML(v any, opts *pyobj.Dict) (any, error) {
+	if err := refuse("yaml", opts, "indent", "default_flow_style", "allow_unicode"); err != nil {
+		return nil, err
+	}
+	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true, Indent: indentOf(opts, 0)}
+	if v := opts.Value("default_flow_style"); v != nil {
+		if style.Flow = yaml.FlowNever; pyobj.Truth(v) {
+			style.Flow = yaml.FlowAll
+		}
+	}
+	text, err := yaml.MarshalStyle(v, style)
+	if short, ok := strings.CutSuffix(text, "\n...\n"); ok {
+		return short, err
+	}
+	return strings.TrimSuffix(text, "\n"), err
+}
+
+// iterate is Python's iteration, with the error that unpacking a value which has none gives.
+func iterate(v any) ([]any, error) {
+	switch v := v.(type) {
+	case *pyobj.List:
+		return v.Items, nil
+	case pyobj.Tuple:
+		return v, nil
+	case *pyobj.Dict:
+		return v.Keys(), nil
+	case string:
+		var list []any
+		for _, r := range v {
+			list = append(list, string(r))
+		}
+		return list, nil
+	}
+	return nil, fmt.Errorf("cannot unpack non-iterable %s object", pyobj.TypeName(v))
+}

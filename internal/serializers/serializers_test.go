@@ -1,0 +1,63 @@
+package serializers
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// What is written is read again. The differential tests of slsutil and file.serialize hold the texts.
+func TestRoundTrip(t *testing.T) {
+	data := pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "50%%\nmore"), "t", &pyobj.Dict{})
+	all := pyobj.NewDict("d", data, "n", pyobj.NewList(int64(-1), int64(1<<40), int64(-1<<40), 1.5, true, false, []byte("\x00\xff"), "ü<&>"))
+	for _, c := range []struct {
+		format string
+		v      any
+	}{
+		{"configparser", pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "one\ntwo"), "t", &pyobj.Dict{})},
+		{"keyvalue", pyobj.NewDict("a", "1", "b", "x=y")},
+		{"json", data}, {"yaml", data}, {"plist", all}, {"msgpack", all}, {"msgpack", pyobj.NewList(nil, int64(1)<<62, "")},
+	} {
+		out, err := Serialize(c.format, c.v, &pyobj.Dict{})
+		if err != nil {
+			t.Errorf("%s: %v", c.format, err)
+			continue
+		}
+		b, ok := out.([]byte)
+		if !ok {
+			b = []byte(out.(string))
+		}
+		back, err := Deserialize(c.format, b, &pyobj.Dict{})
+		if err != nil || pyobj.Repr(back) != pyobj.Repr(c.v) {
+			t.Errorf("%s: %q gives %s, %v; want %s", c.format, b, pyobj.Repr(back), err, pyobj.Repr(c.v))
+		}
+	}
+}
+
+// Lengths in foreign bytes must not decide how much is allocated, nor nesting how deep we go.
+func TestHostileInput(t *testing.T) {
+	for _, c := range []struct{ format, in string }{
+		{"msgpack", "\xdd\xff\xff\xff\xff"}, {"msgpack", "\xdf\xff\xff\xff\xff"}, {"msgpack", "\xdb\xff\xff\xff\xff"}, {"msgpack", "\xc6\xff\xff\xff\xff"},
+		{"msgpack", string(bytes.Repeat([]byte{0x91}, 100_000))}, {"msgpack", "\xd9\x01"}, {"msgpack", ""}, {"msgpack", "\xc1"}, {"msgpack", "\x01\x01"},
+		{"msgpack", "\x81\x01\x01"}, {"msgpack", "\xa1\xff"},
+		{"plist", string(bytes.Repeat([]byte("<array>"), 10_000))}, {"plist", "<plist><nothing/></plist>"}, {"plist", "<plist><data>*</data></plist>"},
+		{"configparser", "[s]\na=%(a)s\n"},
+	} {
+		if v, err := Deserialize(c.format, []byte(c.in), &pyobj.Dict{}); err == nil {
+			t.Errorf("%s: %.20q gives %v", c.format, c.in, v)
+		}
+	}
+	if _, err := Serialize("json", "x", pyobj.NewDict("object_hook", int64(1))); err == nil {
+		t.Error("an unknown option is taken")
+	}
+}
+
+func FuzzDeserialize(f *testing.F) {
+	f.Add("msgpack", []byte{0x82, 0xa1, 'a', 0x91, 0xcb})
+	f.Add("plist", []byte("<plist><dict><key>a</key><array><true/></array></dict></plist>"))
+	f.Add("configparser", []byte("[s]\na = %(b)s\nb: 1\n"))
+	f.Fuzz(func(t *testing.T, format string, in []byte) {
+		_, _ = Deserialize(format, in, &pyobj.Dict{})
+	})
+}
