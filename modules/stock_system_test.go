@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/modules/linux_sysctl"
 	"github.com/brine-salt/brine/modules/localemod"
 	"github.com/brine-salt/brine/modules/locate"
+	"github.com/brine-salt/brine/modules/logrotate"
 	"github.com/brine-salt/brine/modules/mdadm_raid"
 	"github.com/brine-salt/brine/modules/mount"
 	"github.com/brine-salt/brine/modules/network"
@@ -38,6 +39,6 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.logrotate
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/logrotate" // execution module logrotate

@@ -1,0 +1,5 @@
+//go:build !custom || states || states.logrotate
+
+package all
+
+import _ "github.com/brine-salt/brine/states/logrotate" // state module logrotate
