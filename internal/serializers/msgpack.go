@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"unicode/utf8"
 
-	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
@@ -254,7 +254,10 @@ func (u *unpacker) text(n int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pycodec.UTF8(b)
+	if !utf8.Valid(b) {
+		return nil, errors.New("cannot read msgpack: a text is not UTF-8")
+	}
+	return string(b), nil
 }
 
 func (u *unpacker) list(n, depth int) (any, error) {
