@@ -87,11 +87,11 @@ func (k *saltKey) run(ctx context.Context) error {
 	if cmd == "gen_signature" {
 		return k.genSignature()
 	}
-	store, err := keys.Open(keys.Options{Dir: k.dir})
+	store, _, closer, err := openKeys(k.Conf, "salt-key")
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer closer()
 	k.store = store
 	switch cmd {
 	case "list":

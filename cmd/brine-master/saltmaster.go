@@ -106,7 +106,17 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 	if err != nil {
 		return err
 	}
-	if p.Conf.Bool("job_cache") {
+	db, err := openDatabase(p.Conf)
+	if err != nil {
+		return err
+	}
+	if db != nil {
+		defer db.Close()
+		options.Store = db
+		if options.Shared, err = sharedOptions(p.Conf); err != nil {
+			return err
+		}
+	} else if p.Conf.Bool("job_cache") {
 		jobs, err := sqlite.Open(filepath.Join(p.Conf.String("cachedir"), "jobs.sqlite"))
 		if err != nil {
 			return err

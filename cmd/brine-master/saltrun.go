@@ -20,7 +20,6 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/fileserver"
-	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol"
@@ -223,21 +222,17 @@ func (s *saltRun) host() (*runnerHost, error) {
 // open opens the parts of the host that are directories.
 func (s *saltRun) open(h *runnerHost) error {
 	c := s.Conf
-	var err error
-	if h.Keys, err = keys.Open(keys.Options{Dir: c.String("pki_dir")}); err != nil {
-		return err
-	}
-	h.closers = append(h.closers, h.Keys.Close)
-	if h.Cache, err = cache.Open(h.CacheDir); err != nil {
-		return err
-	}
-	h.closers = append(h.closers, h.Cache.Close)
-	jobs, err := jobcache.Open(filepath.Join(h.CacheDir, "jobs"), c.String("hash_type"))
+	k, db, closer, err := openKeys(c, "salt-run")
 	if err != nil {
 		return err
 	}
-	h.Jobs = jobs
-	h.closers = append(h.closers, jobs.Close)
+	h.Keys = k
+	h.closers = append(h.closers, closer)
+	if db != nil {
+		h.Cache, h.Jobs = cache.OpenShared(db), db
+	} else if err := s.openDirs(h); err != nil {
+		return err
+	}
 	o := fileserver.Options{HashType: c.String("hash_type")}
 	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
 		return err
@@ -253,6 +248,22 @@ func (s *saltRun) open(h *runnerHost) error {
 	h.Print = func(line string) { fmt.Fprintln(s.Out, line) }
 	h.Progress = s.progress
 	orchestrate(&h.Host, c, pillars, s.Log)
+	return nil
+}
+
+// openDirs opens what a master alone has in directories.
+func (s *saltRun) openDirs(h *runnerHost) error {
+	var err error
+	if h.Cache, err = cache.Open(h.CacheDir); err != nil {
+		return err
+	}
+	h.closers = append(h.closers, h.Cache.Close)
+	jobs, err := jobcache.Open(filepath.Join(h.CacheDir, "jobs"), s.Conf.String("hash_type"))
+	if err != nil {
+		return err
+	}
+	h.Jobs = jobs
+	h.closers = append(h.closers, jobs.Close)
 	return nil
 }
 

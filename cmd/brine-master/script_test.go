@@ -45,7 +45,7 @@ func testMinion() {
 	}
 }
 
-// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB and $RET are free ports.
+// TestScripts runs the programs as programs. A script's directory is its root_dir; $PUB, $RET, $PUB2 and $RET2 are free ports.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Defer(func() { os.RemoveAll(dir) })
 			e.Setenv("D", dir)
-			for _, name := range []string{"PUB", "RET"} {
+			for _, name := range []string{"PUB", "RET", "PUB2", "RET2"} {
 				port, err := freePort()
 				if err != nil {
 					return err

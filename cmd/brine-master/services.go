@@ -76,7 +76,7 @@ func (s *services) join(m *master.Master) {
 // shownOptions are the options that functions and templates may show: without secrets.
 func shownOptions(c *conf.Config) map[string]any {
 	shown := maps.Clone(c.Opts)
-	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass"} {
+	for _, secret := range []string{"sharedsecret", "signing_key_pass", "key_pass", "shared_database"} {
 		delete(shown, secret)
 	}
 	return shown
