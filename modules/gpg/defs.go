@@ -4,6 +4,15 @@ import "github.com/brine-salt/brine/modules"
 
 func init() { modules.Register(Module) }
 
+// keyrings documents the parameters that say which keyring it is.
+const keyrings = `user
+    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
+gnupghome
+    GnuPG's directory, instead of the user's.
+keyring
+    A file that is the only keyring to work on.
+`
+
 // Module is Salt's "gpg": keys of GnuPG, signatures and encryption.
 var Module = &modules.Module{Name: "gpg", Doc: `Keys of GnuPG, signatures and encryption.`, Available: available, Funcs: []modules.Def{
 	{Name: "create_key", Doc: `Make a key pair.
@@ -26,13 +35,7 @@ expire_date
     When the key expires: a day, or a number with d, w, m or y.
 use_passphrase
     Protect the key with the pillar's gpg_passphrase.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.create_key name_email=ada@example.com
@@ -190,13 +193,7 @@ keyid
     The key's id, long or short.
 fingerprint
     The key's fingerprint.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.get_key keyid=3FAD9F1E
@@ -213,13 +210,7 @@ keyid
     The key's id, long or short.
 fingerprint
     The key's fingerprint.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.get_secret_key keyid=3FAD9F1E
@@ -236,13 +227,7 @@ text
     The keys.
 filename
     The file, if there is no text.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.import_key filename=/path/to/key
@@ -255,13 +240,7 @@ CLI Example:
 	}, Run: importKey},
 	{Name: "list_keys", Doc: `List the public keys of a keyring.
 
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.list_keys
@@ -272,13 +251,7 @@ CLI Example:
 	}, Run: listKeys},
 	{Name: "list_secret_keys", Doc: `List the secret keys of a keyring.
 
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.list_secret_keys
@@ -293,13 +266,7 @@ keyserver
     The key server, keys.openpgp.org by default.
 keys
     The keys: a list, or text with commas between them.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.receive_keys keys=3FAD9F1E
@@ -370,13 +337,7 @@ fingerprint
     The key's fingerprint.
 trust_level
     expired, unknown, not_trusted, marginally, fully or ultimately.
-user
-    The user whose keyring it is, the minion's own by default; salt is the directory gpgkeys beside the minion's configuration.
-gnupghome
-    GnuPG's directory, instead of the user's.
-keyring
-    A file that is the only keyring to work on.
-
+` + keyrings + `
 CLI Example:
 
     salt '*' gpg.trust_key keyid=3FAD9F1E trust_level=marginally
