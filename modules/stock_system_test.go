@@ -7,6 +7,7 @@ import (
 	"github.com/brine-salt/brine/modules/aliases"
 	"github.com/brine-salt/brine/modules/at"
 	"github.com/brine-salt/brine/modules/cron"
+	"github.com/brine-salt/brine/modules/debian_ip"
 	"github.com/brine-salt/brine/modules/dig"
 	"github.com/brine-salt/brine/modules/disk"
 	"github.com/brine-salt/brine/modules/dnsutil"
@@ -40,5 +41,6 @@ import (
 func systemModules() []*modules.Module {
 	return []*modules.Module{
 		dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		debian_ip.Module,
 	}
 }

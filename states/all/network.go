@@ -1,0 +1,5 @@
+//go:build !custom || states || states.network
+
+package all
+
+import _ "github.com/brine-salt/brine/states/network" // state module network
