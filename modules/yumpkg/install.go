@@ -62,7 +62,7 @@ func installing(ctx context.Context, c *modules.Call, kw map[string]any) (any, e
 // state is what is compared before and after: the installed packages, or the downloaded ones.
 func (p *plan) state(ctx context.Context) (map[string]any, error) {
 	if p.c.Bool("downloadonly") {
-		return listDownloaded(ctx, p.c)
+		return downloaded(ctx, p.c)
 	}
 	return p.attributes(ctx, p.kw["diff_attr"])
 }

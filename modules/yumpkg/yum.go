@@ -4,13 +4,12 @@ package yumpkg
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -319,38 +318,7 @@ func listUpgrades(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func listDownloadedRun(ctx context.Context, c *modules.Call) (any, error) {
-	return listDownloaded(ctx, c)
-}
-
-func listDownloaded(ctx context.Context, c *modules.Call) (map[string]any, error) {
-	dir, ret := filepath.Join("/var/cache", manager(c)), map[string]any{}
-	err := filepath.WalkDir(c.Path(dir), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !fnmatch.Match("*.rpm", d.Name()) {
-			return nil //nolint:nilerr // what cannot be read is passed over
-		}
-		path = filepath.Join(dir, strings.TrimPrefix(path, c.Path(dir)))
-		v, err := c.Exec(ctx, "lowpkg.bin_pkg_info", path)
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(c.Path(path))
-		if err != nil {
-			return modules.OSError(err)
-		}
-		pkg, _ := v.(map[string]any)
-		name, when := pytext.Str(pkg["name"]), pkglist.Changed(info)
-		versions, _ := ret[name].(map[string]any)
-		if versions == nil {
-			versions = map[string]any{}
-			ret[name] = versions
-		}
-		versions[pytext.Str(pkg["version"])] = map[string]any{
-			"path": path, "size": info.Size(), "creation_date_time_t": when.Unix(),
-			"creation_date_time": when.Format("2006-01-02T15:04:05"),
-		}
-		return nil
-	})
-	return ret, err
+	return downloaded(ctx, c)
 }
 
 func refreshDB(ctx context.Context, c *modules.Call) (any, error) {
@@ -383,4 +351,9 @@ func refresh(ctx context.Context, c *modules.Call, kw map[string]any, check bool
 		return nil, nil
 	}
 	return false, nil
+}
+
+// downloaded are the package files in the cache.
+func downloaded(ctx context.Context, c *modules.Call) (map[string]any, error) {
+	return rpm.Downloaded(ctx, c, filepath.Join("/var/cache", manager(c)), time.Local)
 }

@@ -2,12 +2,11 @@ package zypperpkg
 
 import (
 	"context"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pkglist"
@@ -279,37 +278,6 @@ func listDownloadedRun(ctx context.Context, c *modules.Call) (any, error) {
 	return downloaded(ctx, c, rootOf(c.Value("root")))
 }
 
-// downloaded are the package files in the cache.
-func downloaded(ctx context.Context, c *modules.Call, root string) (map[string]any, error) {
-	dir, ret := filepath.Join("/", root, "/var/cache/zypp/packages"), map[string]any{}
-	err := filepath.WalkDir(c.Path(dir), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(d.Name(), ".rpm") {
-			return nil //nolint:nilerr // what cannot be read is passed over
-		}
-		path = filepath.Join(dir, strings.TrimPrefix(path, c.Path(dir)))
-		v, err := c.Exec(ctx, "lowpkg.bin_pkg_info", path)
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(c.Path(path))
-		if err != nil {
-			return modules.OSError(err)
-		}
-		pkg, _ := v.(map[string]any)
-		name, when := pytext.Str(pkg["name"]), pkglist.Changed(info)
-		versions, _ := ret[name].(map[string]any)
-		if versions == nil {
-			versions = map[string]any{}
-			ret[name] = versions
-		}
-		versions[pytext.Str(pkg["version"])] = map[string]any{
-			"path": path, "size": info.Size(), "creation_date_time_t": when.Unix(), "creation_date_time": when.UTC().Format("2006-01-02T15:04:05"),
-		}
-		return nil
-	})
-	return ret, err
-}
-
 func listProvides(ctx context.Context, c *modules.Call) (any, error) {
 	return pkglist.Kept(c, "pkg.list_provides", func() (map[string]any, error) {
 		cmd := []string{"rpm"}
@@ -348,4 +316,9 @@ func servicesNeedRestart(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	return pkglist.Anys(strings.Fields(out.Stdout)), nil
+}
+
+// downloaded are the package files in the cache.
+func downloaded(ctx context.Context, c *modules.Call, root string) (map[string]any, error) {
+	return rpm.Downloaded(ctx, c, filepath.Join("/", root, "/var/cache/zypp/packages"), time.UTC)
 }
