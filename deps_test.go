@@ -131,7 +131,7 @@ func TestFences(t *testing.T) {
 		{"github.com/coder/websocket", "protocol/transport/ws master/restapi"},
 		{"github.com/spf13/viper", "cmd"},
 		{"github.com/spf13/pflag", "cmd"},
-		{"modernc.org/sqlite", "master modules/returners/sqlite3"},
+		{"modernc.org/sqlite", "master modules/returners/sqlite3 modules/sqlite3"},
 		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
 		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/mysql modules/returners/mysql"},
 	}
