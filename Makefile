@@ -63,6 +63,7 @@ saltgui:
 bench:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestMeasure|TestSwarm' -v ./interop
+	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # Five masters over one database, 500 minions and 10,000 jobs while masters are killed; with PostgreSQL and with MariaDB.
 soak:
