@@ -162,7 +162,7 @@ func unsupported(c *conf.Config) []string {
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
 		"master_tops", "ext_job_cache", "event_return", "publisher_acl_blacklist", "token_driver", "eauth_acl_module", "schedule",
-		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
+		"minionfs_whitelist", "signing_key_pass", "pillar_cache", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
 		}
