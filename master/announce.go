@@ -116,6 +116,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		}
 		return failure == nil
 	})
+	m.tenancy.forget()
 	if err == nil {
 		err = failure
 	}
@@ -259,6 +260,7 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 		return ErrNoMinionRecords
 	}
 	err := m.minions.DeleteMinion(ctx, id)
+	m.tenancy.forget()
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}

@@ -68,6 +68,8 @@ type Job struct {
 
 	// Timeout and GatherTimeout are those of Options, for this job.
 	Timeout, GatherTimeout time.Duration
+
+	border *border // nil for the master's own jobs
 }
 
 // Published is a job on its way.
@@ -123,6 +125,7 @@ type publication struct {
 	internal  bool // find_job: no events, not stored
 	again     bool // a given job id may be published once more, as salt --batch does
 	wait      *Run // to be registered before anything is sent
+	border    *border
 }
 
 // Publish sends a job and does not wait. The error is a *NoMinionsError when the target means nobody, or wraps
@@ -141,7 +144,7 @@ func (j Job) publication() (publication, error) {
 		return publication{}, err
 	}
 	p := publication{fun: fun, arg: arg, tgt: j.Tgt, tgtType: j.TgtType, delimiter: j.Delimiter, ret: j.Ret, user: j.User,
-		jid: j.JID, extra: maps.Clone(j.Extra), noCache: j.NoCache}
+		jid: j.JID, extra: maps.Clone(j.Extra), noCache: j.NoCache, border: j.border}
 	if p.extra == nil {
 		p.extra = make(map[string]any)
 	}
@@ -167,6 +170,11 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	ids, missing, err := m.expected(tgtType, tgt, p.delimiter)
 	if err != nil {
 		return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
+	}
+	if p.border != nil {
+		if tgtType, tgt, ids, missing, err = m.bounded(ctx, p, tgtType, tgt, ids, missing); err != nil {
+			return Published{}, fmt.Errorf("cannot publish to %v: %w", p.tgt, err)
+		}
 	}
 	if len(ids) == 0 {
 		return Published{}, &NoMinionsError{p.tgt, missing}

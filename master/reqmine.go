@@ -66,7 +66,7 @@ func (m *Master) reqMineFlush(_ context.Context, v protocol.Verified) (any, erro
 
 // reqMineGet gathers mine values of other minions. A target on pillar matches exactly, so that nobody finds out
 // pillar values by patterns.
-func (m *Master) reqMineGet(_ context.Context, v protocol.Verified) (any, error) {
+func (m *Master) reqMineGet(ctx context.Context, v protocol.Verified) (any, error) {
 	load := v.Load()
 	funs, many := mineFunctions(load["fun"])
 	if m.mineGet != nil {
@@ -92,6 +92,9 @@ func (m *Master) reqMineGet(_ context.Context, v protocol.Verified) (any, error)
 	if err != nil {
 		m.log.Debug("mine target refused", "minion", v.ID(), "err", err)
 		return map[string]any{}, nil
+	}
+	if ids, _, err = m.neighbours(ctx, v.ID(), ids); err != nil {
+		return map[string]any{}, err
 	}
 	out := make(map[string]any)
 	for _, id := range ids {

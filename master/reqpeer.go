@@ -64,6 +64,11 @@ func (m *Master) reqMinionPub(ctx context.Context, v protocol.Verified) (any, er
 	if !ok {
 		return map[string]any{}, nil
 	}
+	own, _, err := m.tenantOf(ctx, v.ID())
+	if err != nil {
+		return map[string]any{}, err
+	}
+	j.border = &border{tenant: own}
 	p, err := m.Publish(ctx, j)
 	if isNoMinions(err) {
 		return map[string]any{"jid": nil, "minions": []any{}}, nil
@@ -80,6 +85,11 @@ func (m *Master) reqMinionPublish(ctx context.Context, v protocol.Verified) (any
 	if !ok {
 		return map[string]any{}, nil
 	}
+	own, _, err := m.tenantOf(ctx, v.ID())
+	if err != nil {
+		return map[string]any{}, err
+	}
+	j.border = &border{tenant: own}
 	for _, key := range []string{"tmo", "timeout"} {
 		if n, ok := payload.Int(v.Load()[key]); ok && n > 0 {
 			j.Timeout = min(time.Duration(n)*time.Second, peerTimeout)

@@ -61,6 +61,9 @@ func (m *Master) callPillar(ctx context.Context, r pillar.Request) (data payload
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if r.Tenant, _, err = m.tenantOf(ctx, r.ID); err != nil {
+		return nil, err
+	}
 	data = payload.OrderedMap{}
 	if m.roots != nil {
 		if data, err = m.roots.Ordered(ctx, r); err != nil {

@@ -2,10 +2,62 @@ package master
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
+
+// tenantsFor is how long what the store says about all minions is used, where this master has not changed it.
+const tenantsFor = 2 * time.Second
+
+// tenancy is which minions are whose.
+type tenancy struct {
+	mu   sync.Mutex        // guards the fields below; held while the store is read
+	of   map[string]string // tenants by minion, of those that have one
+	read time.Time
+}
+
+func (t *tenancy) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.read = time.Time{}
+}
+
+// tenants are the tenants of all minions that have one. The map is not to be changed.
+func (m *Master) tenants(ctx context.Context) (map[string]string, error) {
+	if m.minions == nil {
+		return nil, nil
+	}
+	t := &m.tenancy
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.read) < tenantsFor {
+		return t.of, nil
+	}
+	list, err := m.minions.Minions(ctx, store.MinionFilter{})
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[string]string)
+	for _, x := range list {
+		if x.Tenant != "" {
+			of[x.ID] = x.Tenant
+		}
+	}
+	t.of, t.read = of, time.Now()
+	return of, nil
+}
 
 // tenantOf says whose a minion is, "" for nobody's, and whether it was announced.
 func (m *Master) tenantOf(ctx context.Context, id string) (tenant string, announced bool, err error) {
@@ -17,4 +69,208 @@ func (m *Master) tenantOf(ctx context.Context, id string) (tenant string, announ
 		return "", false, nil
 	}
 	return x.Tenant, err == nil, err
+}
+
+// neighbours leaves those of ids that a minion may know of: the minions of its own tenant, or those of nobody for one of nobody's. bounded
+// says that there are borders at all.
+func (m *Master) neighbours(ctx context.Context, id string, ids []string) (same []string, bounded bool, err error) {
+	of, err := m.tenants(ctx)
+	if err != nil || len(of) == 0 {
+		return ids, false, err
+	}
+	own, _, err := m.tenantOf(ctx, id)
+	if err != nil {
+		return nil, true, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(other string) bool { return of[other] != own }), true, nil
+}
+
+// bound keeps a job within a border: it is published to the ids that are inside, and names no others.
+func (m *Master) bound(ctx context.Context, b border, ids, missing []string) (in, out []string, bounded bool, err error) {
+	of, err := m.tenants(ctx)
+	if err != nil {
+		return nil, nil, true, err
+	}
+	if len(of) == 0 && b.tenant == "" {
+		return ids, missing, false, nil
+	}
+	for _, id := range ids {
+		if of[id] == b.tenant {
+			in = append(in, id)
+		} else if b.listed {
+			missing = append(missing, id) // as one that nobody knows
+		}
+	}
+	return in, missing, true, nil
+}
+
+// border is that of a tenant, "" of those who have none.
+type border struct {
+	tenant string
+	listed bool // the target is a list of ids
+}
+
+// Tenant is a master as one of its tenants sees it: there are no minions, jobs and events but this tenant's. A minion is a tenant's when it was
+// announced for it (EnsureMinion).
+type Tenant struct {
+	m    *Master
+	name string
+}
+
+// Tenant gives a tenant's view. The name must not be empty nor have a "/" in it.
+func (m *Master) Tenant(name string) (*Tenant, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%.80q is no name of a tenant", name)
+	}
+	if m.minions == nil {
+		return nil, ErrNoMinionRecords
+	}
+	return &Tenant{m, name}, nil
+}
+
+// EnsureMinion is Master.EnsureMinion, for this tenant.
+func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
+	if s.Tenant != "" && s.Tenant != t.name {
+		return bootstrap.Bootstrap{}, errors.New("cannot announce minion: it is of another tenant")
+	}
+	s.Tenant = t.name
+	return t.m.EnsureMinion(ctx, s)
+}
+
+// RevokeMinion is Master.RevokeMinion; store.ErrNotFound says that the tenant has no such minion.
+func (t *Tenant) RevokeMinion(ctx context.Context, id string) error {
+	tenant, _, err := t.m.tenantOf(ctx, id)
+	if err == nil && tenant != t.name {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("cannot revoke minion %.80q: %w", id, err)
+	}
+	return t.m.RevokeMinion(ctx, id)
+}
+
+// Announced lists the tenant's minions.
+func (t *Tenant) Announced(ctx context.Context) ([]Announced, error) {
+	return t.m.Announced(ctx, t.name)
+}
+
+// own leaves the tenant's minions.
+func (t *Tenant) own(ctx context.Context, ids []string) ([]string, error) {
+	of, err := t.m.tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return of[id] != t.name }), nil
+}
+
+// Present lists those of the tenant's minions that are connected.
+func (t *Tenant) Present(ctx context.Context) ([]string, error) { return t.own(ctx, t.m.Present()) }
+
+// Match is Master.Match among the tenant's minions.
+func (t *Tenant) Match(ctx context.Context, tgtType string, tgt any) ([]string, error) {
+	ids, err := t.m.Match(tgtType, tgt)
+	if err != nil {
+		return nil, err
+	}
+	return t.own(ctx, ids)
+}
+
+// within bounds a job.
+func (t *Tenant) within(j Job) Job {
+	j.border = &border{tenant: t.name}
+	return j
+}
+
+// Publish is Master.Publish to the tenant's minions. Ids of others count as unknown.
+func (t *Tenant) Publish(ctx context.Context, j Job) (Published, error) {
+	return t.m.Publish(ctx, t.within(j))
+}
+
+// Submit is Master.Submit, as Publish is.
+func (t *Tenant) Submit(ctx context.Context, j Job) (*Run, error) {
+	return t.m.Submit(ctx, t.within(j))
+}
+
+// Run is Master.Run, as Publish is.
+func (t *Tenant) Run(ctx context.Context, j Job) (map[string]Result, error) {
+	return t.m.Run(ctx, t.within(j))
+}
+
+// Cast is Master.Cast for the tenant. Its ids are its own: those of other tenants are other orders.
+func (t *Tenant) Cast(ctx context.Context, o Order) (Outcome, error) {
+	if o.Tenant != "" && o.Tenant != t.name {
+		return Outcome{}, errors.New("cannot place order: it is of another tenant")
+	}
+	if o.ID == "" {
+		o.ID = rand.Text()
+	}
+	o.Tenant, o.ID = t.name, t.name+"/"+o.ID
+	return t.outcome(t.m.Cast(ctx, o))
+}
+
+// Call is Cast and Wait.
+func (t *Tenant) Call(ctx context.Context, o Order) (Outcome, error) {
+	out, err := t.Cast(ctx, o)
+	if err != nil {
+		return out, err
+	}
+	return t.Wait(ctx, out.ID)
+}
+
+// Wait is Master.Wait for an order of the tenant's.
+func (t *Tenant) Wait(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(t.m.Wait(ctx, t.name+"/"+id))
+}
+
+// Result is Master.Result for an order of the tenant's.
+func (t *Tenant) Result(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(t.m.Result(ctx, t.name+"/"+id))
+}
+
+// Cancel is Master.Cancel for an order of the tenant's.
+func (t *Tenant) Cancel(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(t.m.Cancel(ctx, t.name+"/"+id))
+}
+
+func (t *Tenant) outcome(out Outcome, err error) (Outcome, error) {
+	out.ID = strings.TrimPrefix(out.ID, t.name+"/")
+	return out, err
+}
+
+// Follow is Master.Follow over the events that are of one of the tenant's minions, or of several and of nobody else's.
+func (t *Tenant) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
+	return func(yield func(events.Logged) bool) {
+		for e := range t.m.Follow(ctx, cursor, tags...) {
+			if (e.Missed > 0 || t.concerns(ctx, e.Data)) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// concerns says whether an event is about the tenant's minions only. What names no minion is not.
+func (t *Tenant) concerns(ctx context.Context, data map[string]any) bool {
+	of, err := t.m.tenants(ctx)
+	if err != nil {
+		return false
+	}
+	if id, ok := payload.Text(data["id"]); ok {
+		return of[id] == t.name
+	}
+	list, _ := payload.List(data["minions"])
+	return len(list) > 0 && !slices.ContainsFunc(list, func(x any) bool {
+		id, ok := payload.Text(x)
+		return !ok || of[id] != t.name
+	})
+}
+
+// bounded applies the border of a publication: the target becomes the list of those inside.
+func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt any, ids, missing []string) (string, any, []string, []string, error) {
+	b := *p.border
+	b.listed = tgtType == target.TypeList
+	ids, missing, bounded, err := m.bound(ctx, b, ids, missing)
+	if err != nil || !bounded {
+		return tgtType, tgt, ids, missing, err
+	}
+	return target.TypeList, anyList(ids), ids, missing, nil
 }

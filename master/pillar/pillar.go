@@ -13,6 +13,8 @@ import (
 type Request struct {
 	// ID is the verified id.
 	ID string
+	// Tenant is whose the minion is, "" for nobody's, where it was announced.
+	Tenant string
 	// Grains as the minion sent them, with "id" set to the verified one.
 	Grains map[string]any
 	// Saltenv and Pillarenv choose environments; empty means not chosen.
