@@ -142,3 +142,49 @@ func TestIsolationOfPublishes(t *testing.T) {
 		})
 	}
 }
+
+// TestIsolate: with Isolate, a minion that keeps silent about who it is reads nothing, and a target of any kind is told to those only whom it
+// means.
+func TestIsolate(t *testing.T) {
+	for name, tr := range map[string]struct {
+		listen transport.Listen
+		dialer transport.Dialer
+	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+		t.Run(name, func(t *testing.T) {
+			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Isolate: true})
+			r.dialer = tr.dialer
+			silent := r.accepted("silent", 1)
+			silent.run = func(protocol.Job) (any, error) { return nil, errSilent }
+			silent.subscribe()
+			victim, other := r.accepted("victim", 2).subscribe(), r.accepted("other", 3).subscribe()
+			if _, err := victim.pillar(nil); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "two of three subscribers are known", func() bool { return r.Named() == 2 })
+			for _, j := range []master.Job{
+				{Fun: "job.id", Args: []any{"hunter2"}, Tgt: "victim"},
+				{Fun: "job.grain", Args: []any{"hunter2"}, Tgt: "os:Debian", TgtType: "grain"},
+				{Fun: "job.compound", Args: []any{"hunter2"}, Tgt: "G@os:Debian and v*", TgtType: "compound"},
+			} {
+				if res, err := r.Run(within(t), j); err != nil || res["victim"].Status != master.Returned {
+					t.Fatal(res, err)
+				}
+			}
+			if _, err := r.Publish(within(t), master.Job{Fun: "job.all", Tgt: "*"}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the others got it", func() bool {
+				return slices.Contains(victim.got(), "job.all") && slices.Contains(other.got(), "job.all")
+			})
+			for _, m := range []*minion{silent, other} {
+				m.mu.Lock()
+				for _, job := range m.read {
+					if fun := job["fun"]; fun != "test.ping" && (m == silent || fun != "job.all") {
+						t.Errorf("%s read %v", m.id, job)
+					}
+				}
+				m.mu.Unlock()
+			}
+		})
+	}
+}

@@ -210,7 +210,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
-	if err := m.broadcast(job, topics(tgtType, ids, missing)); err != nil {
+	if err := m.broadcast(job, m.topics(tgtType, ids, missing)); err != nil {
 		if p.wait != nil {
 			p.wait.Close()
 		}

@@ -296,7 +296,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 	s, err := l.Listen(transport.ServerOptions{
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
-		Filter: l.Filter, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
+		Filter: l.Filter, Isolate: m.opts.Isolate, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
 		Subscriber: func(peer string, up bool) {
 			m.orders.pathChanged(up)
 			m.names.subscribed(late, peer, up)

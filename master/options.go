@@ -49,6 +49,10 @@ type Options struct {
 	More []Listener
 	// Filter is Salt's zmq_filtering; minions must agree.
 	Filter bool
+	// Isolate has nobody see jobs that are not for him: a minion gets nothing before its connection is known by name, which takes a
+	// second, and then only jobs that the master means it with, whatever the kind of target. Without it connections that nobody knows get
+	// everything, also from a minion that keeps silent on purpose, and targets other than by id go to everybody, as with Salt.
+	Isolate bool
 	// MaxMessage is the largest request in bytes; 0 means the transport's default.
 	MaxMessage int64
 

@@ -135,8 +135,11 @@ func (m *Master) onWire(tgtType string, tgt any) (string, any, error) {
 }
 
 // topics are the ids to send a publish to, where a transport can choose: for targets by id only, as Salt does
-// (salt/channel/server.py, wrap_payload). nil is everybody.
-func topics(tgtType string, ids, missing []string) []string {
+// (salt/channel/server.py, wrap_payload), unless Isolate wants it for all. nil is everybody.
+func (m *Master) topics(tgtType string, ids, missing []string) []string {
+	if m.opts.Isolate {
+		return slices.Concat(ids, missing)
+	}
 	switch tgtType {
 	case target.TypeGlob, target.TypePCRE, target.TypeList:
 		if all := slices.Concat(ids, missing); len(all) > 0 {

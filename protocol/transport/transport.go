@@ -118,6 +118,8 @@ type ServerOptions struct {
 	Subscriber func(peer string, up bool)
 	// Filter is Salt's zmq_filtering: topic frames before envelopes. Both sides must agree.
 	Filter bool
+	// Isolate keeps publishes from subscribers that have no name: these get what PublishTo sends them only.
+	Isolate bool
 	// PubHWM and PubBytes bound what may wait for one subscriber, in messages and bytes. Over the limit it is cut off.
 	PubHWM   int
 	PubBytes int64

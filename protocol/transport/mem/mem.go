@@ -144,7 +144,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		return transport.ErrClosed
 	}
 	for x := range s.sessions {
-		if topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
+		if x.id == "" && s.o.Isolate || topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
 			continue
 		}
 		if !x.put(msg, s.o.PubHWM, s.o.PubBytes) {

@@ -42,7 +42,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		roster: serve.NewRoster()}
+		roster: serve.NewRoster(o.Isolate)}
 	s.g.Accept(pub, s.acceptSubscriber)
 	s.g.Accept(req, s.acceptRequests)
 	return s, nil

@@ -76,7 +76,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		index: make(map[string]map[*subscriber]struct{}), roster: serve.NewRoster(), members: make(map[*serve.Member]*subscriber)}
+		index: make(map[string]map[*subscriber]struct{}), roster: serve.NewRoster(o.Isolate), members: make(map[*serve.Member]*subscriber)}
 	s.g.Accept(pub, s.acceptSubscriber)
 	s.g.Accept(req, s.acceptRequests)
 	return s, nil
@@ -131,10 +131,10 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		return transport.ErrClosed
 	}
 	switch {
-	case !s.o.Filter:
-		head := appendHeader(nil, 0, len(msg))
+	case !s.o.Filter || s.o.Isolate:
+		head, key := s.frame(msg)
 		s.roster.Each(topics, func(m *serve.Member) {
-			if s.members[m].takes(msg) {
+			if s.members[m].takes(key) {
 				m.Box.Put(head, msg)
 			}
 		})
@@ -150,11 +150,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 
 // PublishTo implements transport.Publisher. With Filter it goes out as what is for everybody.
 func (s *server) PublishTo(peer string, msg []byte) bool {
-	head, key := appendHeader(nil, 0, len(msg)), msg
-	if s.o.Filter {
-		key = []byte(broadcast)
-		head = appendHeader(appendFrame(nil, flagMore, key), 0, len(msg))
-	}
+	head, key := s.frame(msg)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sent := false
@@ -164,6 +160,15 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 		}
 	})
 	return sent
+}
+
+// frame is what goes before a message to a subscriber that the roster chose, and what its subscriptions must match.
+func (s *server) frame(msg []byte) (head, key []byte) {
+	if !s.o.Filter {
+		return appendHeader(nil, 0, len(msg)), msg
+	}
+	key = []byte(broadcast)
+	return appendHeader(appendFrame(nil, flagMore, key), 0, len(msg)), key
 }
 
 // takes says whether a message is subscribed to. The caller holds server.mu.

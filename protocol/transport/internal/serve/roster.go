@@ -9,6 +9,8 @@ import (
 // Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
 // name gets what is for everybody or for that name.
 type Roster struct {
+	strict bool // a connection without a name gets nothing
+
 	mu      sync.Mutex // guards the fields below, and the ids of members
 	all     map[*Member]struct{}
 	unnamed map[*Member]struct{}
@@ -24,9 +26,9 @@ type Member struct {
 	id   string // "" while nobody knows; guarded by Roster.mu
 }
 
-// NewRoster makes an empty one.
-func NewRoster() *Roster {
-	return &Roster{all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string]map[*Member]struct{}),
+// NewRoster makes an empty one. In a strict one connections without a name get nothing but what One puts.
+func NewRoster(strict bool) *Roster {
+	return &Roster{strict: strict, all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string]map[*Member]struct{}),
 		byPeer: make(map[string]*Member)}
 }
 
@@ -119,14 +121,18 @@ func (r *Roster) Each(topics []string, put func(m *Member)) bool {
 	if r.closed {
 		return false
 	}
-	if topics == nil {
-		for m := range r.all {
+	if !r.strict {
+		for m := range r.unnamed {
 			put(m)
 		}
-		return true
 	}
-	for m := range r.unnamed {
-		put(m)
+	if topics == nil {
+		for _, of := range r.byID {
+			for m := range of {
+				put(m)
+			}
+		}
+		return true
 	}
 	for _, id := range topics {
 		for m := range r.byID[id] {
