@@ -8,6 +8,10 @@ BUILDFLAGS  := -trimpath -ldflags "-s -w"
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 
+# Everything but the race detector builds as the release does, so that all targets share what is compiled.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
+
 .PHONY: all demo build cross vet lint test interop saltgui bench soak budgets sizes compat fuzz-short clean
 
 all: build
@@ -20,7 +24,7 @@ build:
 	@mkdir -p $(BIN)
 	@set -e; for p in $(PROGRAMS); do \
 		echo "$(BIN)/$$p"; \
-		CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -o $(BIN)/$$p ./cmd/$$p; \
+		$(GO) build $(BUILDFLAGS) -o $(BIN)/$$p ./cmd/$$p; \
 	done
 
 # Both programs for every platform of the release.
@@ -30,12 +34,18 @@ cross:
 		if [ $$os = windows ]; then ext=.exe; fi; \
 		for p in $(PROGRAMS); do \
 			out=$(BIN)/$$os-$$arch/$$p$$ext; echo "$$out"; \
-			CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$out ./cmd/$$p; \
+			GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$out ./cmd/$$p; \
 		done; \
 	done
 
+# Every package that has tests against stock Salt or real servers; those that take longest come first.
+INTEROP := $(shell grep -rl "^//go:build interop" --include="*_test.go" . | xargs -n 1 dirname | sort -u)
+LONGEST := ./interop ./modules ./states
+INTEROP := $(LONGEST) $(filter-out $(LONGEST),$(INTEROP))
+
 vet:
 	$(GO) vet ./...
+	$(GO) vet -tags interop $(INTEROP)
 
 lint: vet
 	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "not formatted:"; echo "$$fmt"; exit 1; fi
@@ -45,14 +55,12 @@ lint: vet
 RACE := $(if $(shell command -v $(shell $(GO) env CC) 2>/dev/null),-race)
 test: vet
 	@test -n "$(RACE)" || echo "no C compiler: the race detector is off"
-	$(GO) test $(RACE) -timeout 20m ./...
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -p 3 -timeout 20m ./...
 
-# Every package that has tests against stock Salt or real servers.
-INTEROP := $(shell grep -rl "^//go:build interop" --include="*_test.go" . | xargs -n 1 dirname | sort -u)
 # Real Salt of three lines against ours. The first run downloads Salt from the Python package index (needs python3 with venv).
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	$(GO) test -count=1 -timeout 60m -parallel 4 -tags interop $(INTEROP)
+	$(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
 
 # SaltGUI's pages in a headless Chromium against our master: make saltgui SALTGUI=directory, with a copy of SaltGUI's repository, which
 # no package index has. Needs chromium and chromedriver (Debian: chromium, chromium-driver).
@@ -80,7 +88,7 @@ CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil
 sizes:
 	@mkdir -p $(BIN)
 	@set -e; one() { \
-		(cd $$2 && CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -tags "$$3" -o $(abspath $(BIN))/size.tmp $$4); \
+		(cd $$2 && $(GO) build $(BUILDFLAGS) -tags "$$3" -o $(abspath $(BIN))/size.tmp $$4); \
 		printf '%-28s %6.2f MB\n' "$$1" $$(wc -c <$(BIN)/size.tmp | awk '{print $$1 / 1048576}'); rm -f $(BIN)/size.tmp; \
 	}; \
 	one "brine-minion, full" . "" ./cmd/brine-minion; \

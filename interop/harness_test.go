@@ -277,7 +277,8 @@ func (s *site) sleep(seconds int) string { return fmt.Sprintf("sleep %d.%06d", s
 
 func (s *site) config() string { return s.dir + "/etc/master" }
 
-// minion writes a minion's configuration and gives its directory.
+// minion writes a minion's configuration and gives its directory. A stock minion that has lost its master once looks after it
+// every master_alive_interval seconds from then on, each time with a process of its own; the default is 0.
 func (s *site) minion(t *testing.T, id, extra string) string {
 	t.Helper()
 	dir := s.dir + "/" + id
@@ -301,6 +302,7 @@ recon_default: 100
 recon_max: 1000
 tcp_reconnect_backoff: 0.2
 mine_interval: 60
+master_alive_interval: 3600
 max_event_size: 20000000
 enable_fqdns_grains: false
 grains: {role: tester, nest: {deep: [one, two]}}
@@ -510,7 +512,9 @@ func (m *stockMaster) up() {
 	await(m.t, "the master listens", func() bool {
 		return listening(m.ret) && listening(m.pub) && exists(m.dir+"/run/master_event_pub.ipc")
 	})
-	m.driver = pythonDriver(m.root, m.line, "calls", m.config())
+	if m.driver == nil {
+		m.driver = pythonDriver(m.root, m.line, "calls", m.config()) // it connects anew for every call
+	}
 	m.bus = listen(m.root, m.line, m.config())
 	m.driver.t, m.bus.t = m.t, m.t
 }
@@ -523,7 +527,6 @@ func (m *stockMaster) down(kill bool) {
 	} else {
 		m.proc.kill()
 	}
-	m.driver.close()
 	m.bus.driver.close()
 	await(m.t, "the master's ports are free", func() bool { return !listening(m.ret) && !listening(m.pub) })
 }

@@ -33,6 +33,7 @@ func TestEmbeddingProgram(t *testing.T) {
 	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("CGO_ENABLED", "0") // as everything else that is built
 	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), file)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -61,6 +62,7 @@ func TestEqualMastersProgram(t *testing.T) {
 	if err := os.WriteFile(file, []byte(part("go ha/main.go")), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("CGO_ENABLED", "0")
 	if out, err := exec.Command("go", "build", "-o", program, file).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -262,7 +262,7 @@ func (c stockCase) pose(e *modules.Env) *modules.Env {
 func kind(v any) string { return modules.TypeName(v) }
 
 func call(r *modules.Registry, e *modules.Env, c stockCase, pub map[string]any, job *modules.Context) outcome {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	res := r.Run(ctx, e, modules.Request{Fun: c.fun, Args: c.args, Kwargs: c.kwargs, Pub: pub, Context: job})
 	o := outcome{Value: oracle.Plain(res.Return), Retcode: job.Retcode()}

@@ -50,16 +50,21 @@ def main():
                 funcs[fun] = code
 
     real = dict(funcs.pack["__grains__"])
+    managing = False  # a job of its own has begun to manage schedule and beacons
     for q in talk.asked():
-        managed = q["fun"].split(".")[0] in ("schedule", "beacons")
         if q.get("first"):  # of a job
             funcs.pack["__context__"].clear()
             # A job has a process of its own; what modules put into the environment while they are loaded is gone with it.
             os.environ.clear()
             os.environ.update(environ)
-            daemon.start(caller.opts, funcs)
+            managing = False
             pose(q.get("providers") or {}, q.get("grains") or {})
-        talk.answer(talk.call(funcs, q, daemon.Connected() if managed else contextlib.nullcontext()))
+        connected = contextlib.nullcontext()
+        if q["fun"].split(".")[0] in ("schedule", "beacons"):
+            if not managing:
+                daemon.start(caller.opts, funcs)
+            managing, connected = True, daemon.Connected()
+        talk.answer(talk.call(funcs, q, connected))
 
 
 if __name__ == "__main__":

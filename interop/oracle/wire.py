@@ -30,6 +30,32 @@ def wrap(v, depth=0):
     return {"__py__": type(v).__name__, "text": str(v)}
 
 
+def remember_files():
+    """
+    Salt lists its directories twice for every loader, and a state run has half a dozen of them: most of the time of a call. What
+    Salt itself has does not change, so that it is listed once for each kind of loader.
+    """
+    import salt
+    from salt.loader.lazy import LazyLoader
+
+    inside = os.path.dirname(salt.__file__) + os.sep
+    known = {}
+
+    def refresh(self, _list=LazyLoader._refresh_file_mapping):
+        dirs = [d for d in self.module_dirs if d.startswith(inside) or os.path.isdir(d)]
+        if not all(d.startswith(inside) for d in dirs):
+            return _list(self)
+        options = [repr(self.opts.get(k)) for k in ("cython_enable", "enable_zip_modules", "optimization_order")]
+        key = (*dirs, *options, *sorted(self.disabled), *self.static_modules)
+        if key not in known:
+            _list(self)
+            known[key] = dict(self.suffix_map), list(self.suffix_order), dict(self.file_mapping)
+        suffixes, order, files = known[key]
+        self.suffix_map, self.suffix_order, self.file_mapping = dict(suffixes), list(order), dict(files)
+
+    LazyLoader._refresh_file_mapping = refresh
+
+
 class Wire:
     def __init__(self):
         self.out = os.fdopen(os.dup(1), "w")
@@ -41,6 +67,7 @@ class Wire:
         """The minion without master that is configured below scratch."""
         import salt.config
 
+        remember_files()
         opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
         opts["file_client"] = "local"
         return opts

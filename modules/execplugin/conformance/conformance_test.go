@@ -19,6 +19,7 @@ func TestExamples(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { Run(t, examples+"deploy.py") })
 	t.Run("Go", func(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "counter")
+		t.Setenv("CGO_ENABLED", "0") // as everything else that is built
 		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, examples+"counter").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
