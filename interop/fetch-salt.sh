@@ -18,6 +18,10 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check 'PyMySQL<1.2' psycopg2-binary pyinotify redis sqlparse >&2
 		touch "$venv/libraries"
 	fi
+	if [ ! -e "$venv/gitfs" ]; then
+		"$venv/bin/pip" install --quiet --disable-pip-version-check GitPython >&2
+		touch "$venv/gitfs"
+	fi
 	echo "using $(cat "$venv/complete")" >&2
 	echo "export BRINE_SALT_$line=$venv"
 done

@@ -61,6 +61,7 @@ type ourMaster struct {
 	t, root  *testing.T
 	line, id string
 	conf     string
+	events   int // port of the event bus; 0 is a socket
 	proc     *process
 	stock    *process
 	bus      *bus
@@ -70,7 +71,7 @@ func (m *ourMaster) up() {
 	m.t.Helper()
 	m.proc = start(m.root, ours("salt-master"), "-c", filepath.Dir(m.config()))
 	await(m.t, "the master listens", func() bool {
-		return listening(m.ret) && listening(m.pub) && exists(m.dir+"/run/master_event_pub.ipc")
+		return listening(m.ret) && listening(m.pub) && (exists(m.dir+"/run/master_event_pub.ipc") || m.events != 0 && listening(m.events))
 	})
 	m.bus = listen(m.root, m.line, m.config())
 	m.bus.t = m.t

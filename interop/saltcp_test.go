@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,11 +16,12 @@ import (
 )
 
 // TestCopy runs stock's salt-cp and ours on our master, with our minion, and compares what they print, how they end and the files
-// that the minion has afterwards.
+// that the minion has afterwards. The master's event bus is on ports (ipc_mode: tcp).
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "zeromq", "auto_accept: true\nsalt_cp_chunk_size: 1000\n")
-	m := &ourMaster{site: s, t: t, root: t, line: "3007", id: "web1"}
+	p := ports(t, 2)
+	s := newSite(t, "zeromq", fmt.Sprintf("auto_accept: true\nsalt_cp_chunk_size: 1000\nipc_mode: tcp\ntcp_master_pub_port: %d\ntcp_master_pull_port: %d\n", p[0], p[1]))
+	m := &ourMaster{site: s, t: t, root: t, line: "3007", id: "web1", events: p[0]}
 	m.up()
 	mark := m.bus.mark()
 	start(t, ours("salt-minion"), "-c", s.minion(t, "web1", ""))

@@ -31,6 +31,8 @@ import (
 type Local struct {
 	// SockDir is Salt's sock_dir.
 	SockDir string
+	// Events are the addresses of the event bus; none means sockets below SockDir. See [ipc.Ports] for Salt's ipc_mode: tcp.
+	Events ipc.Sockets
 	// WriteBuffer is Salt's ipc_write_buffer: how many bytes of events may wait for a client; 0 means 32 MiB.
 	WriteBuffer int
 	// User is the user that the master runs as; empty means root.
@@ -174,7 +176,10 @@ func (l *local) userKey(dir *confined.Dir, name string) error {
 }
 
 func (l *local) listen() error {
-	o := ipc.Options{Sockets: ipc.Master(l.opts.SockDir), Buffer: l.opts.WriteBuffer, Log: l.m.log}
+	o := ipc.Options{Sockets: l.opts.Events, Buffer: l.opts.WriteBuffer, Log: l.m.log}
+	if o.Sockets.Pub == "" {
+		o.Sockets = ipc.Master(l.opts.SockDir)
+	}
 	s, err := ipc.Listen(l.m.events, o)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
@@ -28,11 +29,23 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	return client.New(client.Options{
 		Dialer: dialer, Client: options,
 		Addr:    transport.JoinHostPort(reachable(p.Conf.String("interface")), p.Conf.Int("ret_port")),
-		SockDir: p.Conf.String("sock_dir"), CacheDir: p.Conf.String("cachedir"), PKIDir: p.Conf.String("pki_dir"),
+		SockDir: p.Conf.String("sock_dir"), Events: eventSockets(p.Conf, ""), CacheDir: p.Conf.String("cachedir"), PKIDir: p.Conf.String("pki_dir"),
 		User: name, KeyFile: filepath.Join(p.Conf.String("cachedir"), "."+keyUser+"_key"),
 		HashType: p.Conf.String("hash_type"), PublishPort: publishPort(p.Conf),
 		OrderMasters: p.Conf.Bool("order_masters"), Log: p.Log,
 	})
+}
+
+// eventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports with
+// ipc_mode: tcp.
+func eventSockets(c *conf.Config, dir string) ipc.Sockets {
+	if c.String("ipc_mode") == "tcp" {
+		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"), c.Int("tcp_master_pull_port"))
+	}
+	if dir == "" {
+		dir = c.String("sock_dir")
+	}
+	return ipc.Master(dir)
 }
 
 // publishPort is where to look for connected minions, 0 when the master remembers none.

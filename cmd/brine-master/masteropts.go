@@ -48,7 +48,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: eventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
 			NoJobCache: !c.Bool("job_cache")},
 	}
 	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {

@@ -54,13 +54,10 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 		return m
 	}
 	h.Listen = func(ctx context.Context, node, sockDir string) (modules.EventStream, error) {
-		if sockDir == "" {
-			sockDir = c.String("sock_dir")
-		}
 		if node != "master" {
 			return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
 		}
-		client, err := ipc.Dial(ctx, ipc.Master(sockDir))
+		client, err := ipc.Dial(ctx, eventSockets(c, sockDir))
 		if err != nil {
 			return nil, err
 		}

@@ -389,7 +389,7 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 func (k *saltKey) fire(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	err := ipc.Fire(ctx, ipc.Master(k.Conf.String("sock_dir")), "salt/key", map[string]any{"result": true, "act": act, "id": id})
+	err := ipc.Fire(ctx, eventSockets(k.Conf, ""), "salt/key", map[string]any{"result": true, "act": act, "id": id})
 	if err != nil {
 		k.Log.Debug("cannot tell the master", "err", err)
 	}

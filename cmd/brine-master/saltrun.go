@@ -210,7 +210,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 	}
 	h.Connected = func() (map[string]string, error) { return cl.Connected(), nil }
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
-		return ipc.Fire(ctx, ipc.Master(c.String("sock_dir")), tag, data)
+		return ipc.Fire(ctx, eventSockets(c, ""), tag, data)
 	}
 	if err := s.open(h); err != nil {
 		h.close()

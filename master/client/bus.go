@@ -16,7 +16,7 @@ const jobPrefix = "salt/job/"
 // bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when the
 // master goes away and comes back; what happened meanwhile is in the job cache.
 type bus struct {
-	dir string
+	at  ipc.Sockets
 	log *slog.Logger
 
 	ctx    context.Context // life of the bus
@@ -28,8 +28,8 @@ type bus struct {
 	watches map[*watch]struct{}
 }
 
-func newBus(dir string, log *slog.Logger) *bus {
-	b := &bus{dir: dir, log: log, watches: make(map[*watch]struct{})}
+func newBus(at ipc.Sockets, log *slog.Logger) *bus {
+	b := &bus{at: at, log: log, watches: make(map[*watch]struct{})}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
@@ -44,7 +44,7 @@ func (b *bus) watch(ctx context.Context) (*watch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.started {
-		conn, err := ipc.Dial(ctx, ipc.Master(b.dir))
+		conn, err := ipc.Dial(ctx, b.at)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (b *bus) read(conn *ipc.Client) {
 		}
 		pause = min(2*pause, time.Second)
 		var err error
-		if conn, err = ipc.Dial(b.ctx, ipc.Master(b.dir)); err != nil {
+		if conn, err = ipc.Dial(b.ctx, b.at); err != nil {
 			b.log.Debug("cannot connect to the master's event socket", "err", err)
 			conn = nil
 		}

@@ -49,6 +49,8 @@ type Options struct {
 	Client transport.ClientOptions
 	// Addr is the master's request port, "host:port".
 	Addr string
+	// Events are the addresses of the master's event bus; none means sockets below SockDir.
+	Events ipc.Sockets
 	// SockDir is the master's sock_dir, CacheDir its cachedir, PKIDir its pki_dir.
 	SockDir, CacheDir, PKIDir string
 	// User is the name under which commands are recorded ("root", "sudo_alice"); KeyFile holds the key that proves it.
@@ -95,13 +97,16 @@ func New(o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Events.Pub == "" {
+		o.Events = ipc.Master(o.SockDir)
+	}
 	o.Client.RequestAddr = o.Addr
 	o.Client.Log = o.Log
 	req, err := o.Dialer.Requester(o.Client)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the master: %w", err)
 	}
-	c := &Client{o: o, log: o.Log, req: req, bus: newBus(o.SockDir, o.Log)}
+	c := &Client{o: o, log: o.Log, req: req, bus: newBus(o.Events, o.Log)}
 	c.readKey()
 	return c, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // cache.cloud absent: it reads the cache of salt-cloud, which brine does not have.
-// cache.clear_git_lock absent: this master has no git caches to lock.
+// cache.clear_git_lock absent: fileserver.clear_lock removes the locks of git repositories.
 
 func (f funcs) cache() *modules.Module {
 	tgt := []modules.Param{{Name: "tgt", Optional: true}, {Name: "tgt_type", Default: "glob"}}
