@@ -104,7 +104,7 @@ func TestCallUsesTheNextMaster(t *testing.T) {
 	})
 }
 
-// A signed pillar or none: salt-call does not go on with a forged one.
+// A signed pillar or none: salt-call does not go on with a forged one, nor with a part of one (CVE-2024-37088).
 func TestT25CallWithoutPillar(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")

@@ -135,7 +135,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	defer m.signing.Unlock()
 	m.mu.Lock()
 	fresh := bad != nil && m.session != nil && !m.session.Equal(bad)
-	in := protocol.Signin{ID: m.id, Key: m.s.o.Key, MasterKey: m.master}
+	in := protocol.Signin{ID: m.id, Key: m.s.o.Key, MasterKey: m.master, VerifyPubkeySign: m.s.o.SignKey != nil, VerifyKey: m.s.o.SignKey}
 	m.mu.Unlock()
 	if fresh {
 		return nil

@@ -37,6 +37,8 @@ type Options struct {
 	Prefix  string
 	// Key is the key of all of them; nil makes one.
 	Key *crypt.PrivateKey
+	// SignKey vouches for the master's key (verify_master_pubkey_sign); nil trusts the first key for good.
+	SignKey *crypt.PublicKey
 	// Parallel is how many sign in at the same time; 0 is all at once.
 	Parallel int
 	// Spread gives each minion a source address of its own in 127.0.0.0/8, for masters on loopback.

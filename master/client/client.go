@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -155,8 +154,10 @@ type Published struct {
 
 // Publish sends a job and does not wait for returns. ErrNoMatch if nobody is meant.
 func (c *Client) Publish(ctx context.Context, cmd Command) (Published, error) {
-	if _, err := os.Stat(filepath.Join(c.o.SockDir, ipc.MarkerName)); err != nil {
-		return Published{}, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	if marker := c.o.Events.Marker; marker != "" {
+		if _, err := os.Stat(marker); err != nil {
+			return Published{}, fmt.Errorf("%w: %w", ErrNotRunning, err)
+		}
 	}
 	reply, err := c.publish(ctx, cmd)
 	if err == nil && empty(reply) && c.readKey() {
