@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -25,6 +26,9 @@ const (
 	newAddress = "10.213.7.3"
 )
 
+// networks counts those of this process.
+var networks atomic.Int64
+
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -33,7 +37,8 @@ func newNetwork(t *testing.T) *network {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Fatal("network namespaces need the program ip (iproute2)")
 	}
-	n := &network{t: t, minion: fmt.Sprintf("brine%dm", os.Getpid()), master: fmt.Sprintf("brine%ds", os.Getpid())}
+	name := fmt.Sprintf("brine%d-%d", os.Getpid(), networks.Add(1))
+	n := &network{t: t, minion: name + "m", master: name + "s"}
 	n.hosts = "/etc/netns/" + n.minion + "/hosts"
 	t.Cleanup(func() {
 		_ = exec.Command("ip", "netns", "del", n.minion).Run()
