@@ -16,6 +16,9 @@ const (
 	nameDelay = 500 * time.Millisecond
 	// namePace and nameBatch bound how fast subscribers are asked, each under a signature of its own.
 	namePace, nameBatch = 100 * time.Millisecond, 25
+	// stormRate is how many sign-ins a second go before questions, each of which costs a signature as well; a subscriber that has waited
+	// for stormPatience is asked all the same.
+	stormRate, stormPatience = 50, time.Minute
 	// linkMark is the part of a question's metadata that only the subscriber that was asked knows.
 	linkMark = "link"
 )
@@ -31,6 +34,11 @@ type namer struct {
 	m    *Master
 	wake chan struct{}
 
+	// Of the goroutine that asks: how many sign-ins there were when, and whether they were many.
+	signIns int64
+	looked  time.Time
+	busy    bool
+
 	mu    sync.Mutex // guards the fields below
 	links map[linkKey]*link
 	marks map[string]*link
@@ -45,6 +53,7 @@ type linkKey struct {
 type link struct {
 	linkKey
 	mark  string // proves that an answer comes from there
+	since time.Time
 	next  time.Time
 	asked int
 }
@@ -67,7 +76,8 @@ func (n *namer) subscribed(s *lateServer, peer string, up bool) {
 		n.drop(old)
 	}
 	if up {
-		l := &link{linkKey: k, mark: rand.Text(), next: time.Now().Add(nameDelay)}
+		now := time.Now()
+		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay)}
 		n.links[k], n.marks[l.mark] = l, l
 	}
 	n.mu.Unlock()
@@ -129,12 +139,16 @@ func (n *namer) run(ctx context.Context) {
 
 // turn asks some of those whose time has come, and says when to go on.
 func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
-	next := time.Hour
+	next, storm := time.Hour, n.storm(now)
 	var due []*link
 	n.mu.Lock()
 	for _, l := range n.links {
 		if wait := l.next.Sub(now); wait > 0 {
 			next = min(next, wait)
+			continue
+		}
+		if storm && now.Sub(l.since) < stormPatience {
+			next = min(next, time.Second)
 			continue
 		}
 		if len(due) == nameBatch {
@@ -159,6 +173,16 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 		}
 	}
 	return max(next, namePace)
+}
+
+// storm tells whether many minions sign in, as counted about once a second.
+func (n *namer) storm(now time.Time) bool {
+	if passed := now.Sub(n.looked); passed >= time.Second {
+		count := n.m.counts.allSignIns()
+		n.busy = float64(count-n.signIns) > stormRate*passed.Seconds()
+		n.signIns, n.looked = count, now
+	}
+	return n.busy
 }
 
 // ask sends the question to one subscriber, and says whether it is there and unknown.

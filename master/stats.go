@@ -76,6 +76,16 @@ func (c *counters) signIn(act string) {
 	c.signIns[act]++
 }
 
+// allSignIns is the number of sign-ins, whatever became of them.
+func (c *counters) allSignIns() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range c.signIns {
+		n += of
+	}
+	return n
+}
+
 func (c *counters) add(n *int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
