@@ -284,7 +284,7 @@ func (c *minionUnderStock) rejected() {
 	c.startMinion(c.t)
 	begin := time.Now()
 	c.equal(77, c.proc.wait())
-	if d := time.Since(begin); d < 10*time.Second || d > 90*time.Second {
+	if d := time.Since(begin); d < 10*time.Second || d > 25*time.Second {
 		c.t.Errorf("the minion left after %s, stock waits 10 to 20 s", d)
 	}
 	if !strings.Contains(tail(c.proc.log), "The Salt Master has rejected this minion's public key!") {
