@@ -26,16 +26,20 @@ func message(c *modules.Call) (io.ReadCloser, error) {
 	return nil, modules.Usagef("filename or text must be passed.")
 }
 
+// prepare opens the keyring and the message of a call, and asks for the passphrase if one is wanted. Close the message.
+func prepare(ctx context.Context, c *modules.Call, secretWanted bool) (g *ring, secret *string, in io.ReadCloser, err error) {
+	if secret, err = needed(ctx, c, secretWanted); err != nil {
+		return nil, nil, nil, err
+	}
+	if g, err = open(ctx, c); err != nil {
+		return nil, nil, nil, err
+	}
+	in, err = message(c)
+	return g, secret, in, err
+}
+
 func sign(ctx context.Context, c *modules.Call) (any, error) {
-	secret, err := needed(ctx, c, c.Bool("use_passphrase"))
-	if err != nil {
-		return nil, err
-	}
-	g, err := open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	in, err := message(c)
+	g, secret, in, err := prepare(ctx, c, c.Bool("use_passphrase"))
 	if err != nil {
 		return nil, err
 	}
@@ -171,15 +175,7 @@ func many(v any) []any {
 }
 
 func encrypt(ctx context.Context, c *modules.Call) (any, error) {
-	secret, err := needed(ctx, c, c.Bool("sign") && c.Bool("use_passphrase"))
-	if err != nil {
-		return nil, err
-	}
-	g, err := open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	in, err := message(c)
+	g, secret, in, err := prepare(ctx, c, c.Bool("sign") && c.Bool("use_passphrase"))
 	if err != nil {
 		return nil, err
 	}
@@ -220,15 +216,7 @@ func into(c *modules.Call) []string {
 }
 
 func decrypt(ctx context.Context, c *modules.Call) (any, error) {
-	secret, err := needed(ctx, c, c.Bool("use_passphrase"))
-	if err != nil {
-		return nil, err
-	}
-	g, err := open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	in, err := message(c)
+	g, secret, in, err := prepare(ctx, c, c.Bool("use_passphrase"))
 	if err != nil {
 		return nil, err
 	}
