@@ -74,8 +74,6 @@ type client struct {
 	user, password string
 }
 
-func (e *client) close() { e.http.CloseIdleConnections() }
-
 // settings are the configuration of etcd: that of the profile, or what minion, pillar and the master's options in it say.
 func settings(c *modules.Call) (func(name string) any, error) {
 	pillar := c.PillarData()
@@ -131,7 +129,7 @@ func connect(c *modules.Call) (*client, error) {
 	if user, password := pick("username", nil), pick("password", nil); pytext.Truth(user) && pytext.Truth(password) {
 		e.user, e.password = pytext.Str(user), pytext.Str(password)
 	}
-	transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20}
+	transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20, DisableKeepAlives: true}
 	ca, cert, key := pick("ca", nil), pick("client_cert", nil), pick("client_key", nil)
 	if pytext.Truth(ca) && pytext.Truth(cert) == pytext.Truth(key) {
 		e.base.Scheme = "https"

@@ -9,13 +9,6 @@ import "github.com/brine-salt/brine/modules"
 
 func init() { modules.Register(Module) }
 
-// connection documents how a server is named.
-const connection = `profile
-    The name of the part of the configuration or the pillar with etcd.host, etcd.port, etcd.username, etcd.password, etcd.ca,
-    etcd.client_cert and etcd.client_key. Without it these stand in the configuration itself. The arguments host, port,
-    username, password, ca, client_cert and client_key go before them.
-`
-
 // Module is Salt's "etcd".
 var Module = &modules.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an etcd server.", Funcs: []modules.Def{
 	{Name: "get", Doc: `Return the value of a key, None if there is none.
@@ -24,7 +17,10 @@ key
     The key.
 recurse
     Return all that is below the key.
-` + connection + `
+profile
+    The part of the configuration or the pillar with etcd.host, etcd.port, etcd.username, etcd.password, etcd.ca, etcd.client_cert
+    and etcd.client_key. Without it these stand in the configuration itself. Arguments named host, port and so on go first.
+
 CLI Example:
 
     salt '*' etcd.get /path/to/key
@@ -33,7 +29,9 @@ CLI Example:
 
 path
     The directory.
-` + connection + `
+profile, kwargs
+    The server, as for etcd.get.
+
 CLI Example:
 
     salt '*' etcd.ls /path/to/dir
@@ -44,7 +42,9 @@ key
     The key.
 recurse
     Remove a directory with all that is in it.
-` + connection + `
+profile, kwargs
+    The server, as for etcd.get.
+
 CLI Example:
 
     salt '*' etcd.rm /path/to/key
@@ -55,7 +55,9 @@ key
     The key.
 value
     The value.
-` + connection + `ttl
+profile, kwargs
+    The server, as for etcd.get.
+ttl
     After how many seconds the key expires.
 directory
     Make a directory, which has no value.
@@ -71,7 +73,9 @@ CLI Example:
 
 path
     The directory.
-` + connection + `
+profile, kwargs
+    The server, as for etcd.get.
+
 CLI Example:
 
     salt '*' etcd.tree /path/to/keys
@@ -82,7 +86,9 @@ fields
     A map from keys to values, or to maps of the same kind; an empty map makes a directory.
 path
     Where the keys stand.
-` + connection + `
+profile, kwargs
+    The server, as for etcd.get.
+
 CLI Example:
 
     salt '*' etcd.update '{"/path/to/key": "baz", "another": {"key": "bar"}}'
@@ -93,7 +99,9 @@ key
     The key.
 recurse
     Wait for changes of what is below the key, too.
-` + connection + `timeout
+profile, kwargs
+    The server, as for etcd.get.
+timeout
     For how many seconds to wait; 0 has no end.
 index
     From which change on.

@@ -31,7 +31,6 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	if c.Bool("recurse") {
 		return e.tree(ctx, c.Value("key"), 0)
 	}
@@ -44,7 +43,6 @@ func set(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	return e.set(ctx, c.Value("key"), c.Value("value"), c.Value("ttl"), c.Bool("directory"))
 }
 
@@ -66,7 +64,6 @@ func update(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	fields, ok := c.Value("fields").(map[string]any)
 	if !ok {
 		return nil, nil
@@ -108,7 +105,6 @@ func watch(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	n, err := e.read(ctx, c.Value("key"), c.Bool("recurse"), &waiting{timeout: c.Value("timeout"), index: c.Value("index")})
 	switch {
 	case failedWith(err, valueError):
@@ -128,7 +124,6 @@ func ls(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	n, err := e.read(ctx, c.Value("path"), false, nil)
 	if failedWith(err, keyNotFound, valueError) {
 		return map[string]any{}, nil
@@ -153,7 +148,6 @@ func rm(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	err = e.remove(ctx, c.Value("key"), c.Bool("recurse"))
 	return none(true, err, notFile, rootReadOnly, keyNotFound, connectionFailed, valueError)
 }
@@ -163,7 +157,6 @@ func tree(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	return e.tree(ctx, c.Value("path"), 0)
 }
 

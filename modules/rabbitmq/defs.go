@@ -13,11 +13,11 @@ name
 password
     The password.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.add_user rabbit_user password
+    salt '*' rabbitmq.add_user ada secret
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "password", Optional: true, Secret: true},
@@ -28,11 +28,11 @@ CLI Example:
 vhost
     The virtual host.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.add_vhost rabbit_host
+    salt '*' rabbitmq.add_vhost /app
 `, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: addVhost},
 	{Name: "change_password", Doc: `Give a user another password.
 
@@ -41,11 +41,11 @@ name
 password
     The password.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.change_password rabbit_user password
+    salt '*' rabbitmq.change_password ada secret
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "password", Secret: true},
@@ -58,11 +58,11 @@ name
 password
     The password.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.check_password rabbit_user password
+    salt '*' rabbitmq.check_password ada secret
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "password", Secret: true},
@@ -73,16 +73,16 @@ CLI Example:
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.clear_password rabbit_user
+    salt '*' rabbitmq.clear_password ada
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: clearPassword},
 	{Name: "cluster_status", Doc: `Return the status of the cluster.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -95,7 +95,7 @@ vhost
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -110,60 +110,60 @@ CLI Example:
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.delete_upstream upstream_name
+    salt '*' rabbitmq.delete_upstream up
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: deleteUpstream},
 	{Name: "delete_user", Doc: `Remove a user.
 
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.delete_user rabbit_user
+    salt '*' rabbitmq.delete_user ada
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: deleteUser},
 	{Name: "delete_vhost", Doc: `Remove a virtual host.
 
 vhost
     The virtual host.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.delete_vhost rabbit_host
+    salt '*' rabbitmq.delete_vhost /app
 `, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: deleteVhost},
 	{Name: "disable_plugin", Doc: `Disable a plugin.
 
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.disable_plugin rabbitmq_management
+    salt '*' rabbitmq.disable_plugin rabbitmq_top
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: disablePlugin},
 	{Name: "enable_plugin", Doc: `Enable a plugin.
 
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.enable_plugin rabbitmq_management
+    salt '*' rabbitmq.enable_plugin rabbitmq_top
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: enablePlugin},
-	{Name: "force_reset", Doc: `Bring the node back to its first state, whatever the cluster does.
+	{Name: "force_reset", Doc: `Reset the node, whatever the cluster does.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -178,7 +178,7 @@ user
 ram_node
     Keep the data in memory only.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -192,7 +192,7 @@ CLI Example:
 	{Name: "list_available_plugins", Doc: `List all plugins.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -201,7 +201,7 @@ CLI Example:
 	{Name: "list_enabled_plugins", Doc: `List enabled plugins.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -212,47 +212,47 @@ CLI Example:
 vhost
     The virtual host.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.list_permissions /my_host
+    salt '*' rabbitmq.list_permissions /app
 `, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: listPermissions},
 	{Name: "list_policies", Doc: `List the policies of a virtual host.
 
 vhost
     The virtual host.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
     salt '*' rabbitmq.list_policies
 `, Params: []modules.Param{{Name: "vhost", Default: "/", Type: modules.String}, {Name: "runas", Optional: true}}, Run: listPolicies},
-	{Name: "list_queues", Doc: `List queues, with the columns that are named.
+	{Name: "list_queues", Doc: `List queues, with these columns.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.list_queues root messages consumers
+    salt '*' rabbitmq.list_queues root messages
 `, Params: []modules.Param{{Name: "runas", Optional: true}}, Args: "args", Run: listQueues},
-	{Name: "list_queues_vhost", Doc: `List the queues of a virtual host, with the columns that are named.
+	{Name: "list_queues_vhost", Doc: `List the queues of a virtual host, with these columns.
 
 vhost
     The virtual host.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.list_queues_vhost my_host root messages consumers
+    salt '*' rabbitmq.list_queues_vhost /app root messages
 `, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Args: "args", Run: listQueuesVhost},
 	{Name: "list_upstreams", Doc: `List upstreams with their definitions.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -263,7 +263,7 @@ CLI Example:
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -272,7 +272,7 @@ CLI Example:
 	{Name: "list_users", Doc: `List users with their tags.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -281,7 +281,7 @@ CLI Example:
 	{Name: "list_vhosts", Doc: `List virtual hosts.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -292,11 +292,11 @@ CLI Example:
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.plugin_is_enabled rabbitmq_management
+    salt '*' rabbitmq.plugin_is_enabled rabbitmq_top
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginIsEnabled},
 	{Name: "policy_exists", Doc: `Tell whether there is a policy.
 
@@ -305,7 +305,7 @@ vhost
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -315,10 +315,10 @@ CLI Example:
 		{Name: "name"},
 		{Name: "runas", Optional: true},
 	}, Run: policyExists},
-	{Name: "reset", Doc: `Bring the node back to its first state.
+	{Name: "reset", Doc: `Reset the node.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -331,17 +331,17 @@ vhost
 user
     The user.
 conf
-    A regular expression for what may be configured.
+    A pattern for what may be configured.
 write
-    A regular expression for what may be written to.
+    A pattern for what may be written to.
 read
-    A regular expression for what may be read.
+    A pattern for what may be read.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.set_permissions my_host my_user
+    salt '*' rabbitmq.set_permissions /app ada
 `, Params: []modules.Param{
 		{Name: "vhost"},
 		{Name: "user"},
@@ -357,13 +357,13 @@ vhost
 name
     The name.
 pattern
-    A regular expression for names of queues and exchanges.
+    A pattern for names of queues and exchanges.
 definition
     The definition: a map, or JSON.
 priority
     The priority.
 runas
-    The user who runs the program.
+    Who runs it.
 apply_to
     queues, exchanges or all.
 
@@ -388,7 +388,7 @@ uri
 prefetch_count
     How many messages may be under way.
 reconnect_delay
-    How many seconds to wait before connecting again.
+    Seconds before it connects again.
 ack_mode
     on-confirm, on-publish or no-ack.
 trust_user_id
@@ -398,19 +398,19 @@ exchange
 max_hops
     Over how many links a message may go.
 expires
-    After how many milliseconds an unused queue expires.
+    Milliseconds until an unused queue expires.
 message_ttl
-    After how many milliseconds a message expires.
+    Milliseconds until a message expires.
 ha_policy
-    The policy of the queue for high availability.
+    The queue's policy for high availability.
 queue
     The queue of the upstream.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.set_upstream upstream_name uri=amqp://host
+    salt '*' rabbitmq.set_upstream up uri=amqp://host
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "uri"},
@@ -433,11 +433,11 @@ name
 tags
     A tag, or a list of them.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.set_user_tags my_user administrator
+    salt '*' rabbitmq.set_user_tags ada administrator
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "tags"},
@@ -446,7 +446,7 @@ CLI Example:
 	{Name: "start_app", Doc: `Start the RabbitMQ application.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -455,7 +455,7 @@ CLI Example:
 	{Name: "status", Doc: `Return the status of the server.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -464,7 +464,7 @@ CLI Example:
 	{Name: "stop_app", Doc: `Stop the RabbitMQ application, not Erlang.
 
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
@@ -475,32 +475,32 @@ CLI Example:
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.upstream_exists rabbit_upstream
+    salt '*' rabbitmq.upstream_exists up
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: upstreamExists},
 	{Name: "user_exists", Doc: `Tell whether there is a user.
 
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.user_exists rabbit_user
+    salt '*' rabbitmq.user_exists ada
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: userExists},
 	{Name: "vhost_exists", Doc: `Tell whether there is a virtual host.
 
 name
     The name.
 runas
-    The user who runs the program.
+    Who runs it.
 
 CLI Example:
 
-    salt '*' rabbitmq.vhost_exists rabbit_host
+    salt '*' rabbitmq.vhost_exists /app
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: vhostExists},
 }}

@@ -21,7 +21,7 @@ var User = &states.Module{Name: "rabbitmq_user", Doc: "Users of a RabbitMQ serve
 name
     the user
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: userAbsent},
 	{Name: "present", Doc: `Have a user.
 
@@ -36,7 +36,7 @@ tags
 perms
     permissions: a list of maps from a virtual host to three patterns, of what may be configured, written to and read
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "password", Optional: true, Secret: true},
@@ -70,7 +70,7 @@ name
 vhost
     the virtual host
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "vhost", Default: "/", Type: modules.String},
@@ -89,7 +89,7 @@ priority
 vhost
     the virtual host
 runas
-    who runs rabbitmqctl
+    who runs it
 apply_to
     queues, exchanges or all
 `, Params: []modules.Param{
@@ -110,14 +110,14 @@ var Plugin = &states.Module{Name: "rabbitmq_plugin", Doc: "Plugins of a RabbitMQ
 name
     the plugin
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginDisabled},
 	{Name: "enabled", Doc: `Have a plugin enabled.
 
 name
     the plugin
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginEnabled},
 }}
 
@@ -128,7 +128,7 @@ var Upstream = &states.Module{Name: "rabbitmq_upstream", Doc: "Upstreams of the 
 name
     the upstream
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: upstreamAbsent},
 	{Name: "present", Doc: `Have an upstream.
 
@@ -139,7 +139,7 @@ uri
 prefetch_count
     how many messages may be under way
 reconnect_delay
-    how many seconds to wait before connecting again
+    seconds before it connects again
 ack_mode
     on-confirm, on-publish or no-ack
 trust_user_id
@@ -147,17 +147,17 @@ trust_user_id
 exchange
     the exchange of the upstream
 max_hops
-    over how many links a message may go
+    links that a message may go over
 expires
-    after how many milliseconds an unused queue expires
+    milliseconds until an unused queue expires
 message_ttl
-    after how many milliseconds a message expires
+    milliseconds until a message expires
 ha_policy
-    the policy of the queue for high availability
+    the queue's policy for high availability
 queue
     the queue of the upstream
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "uri"},
@@ -177,7 +177,7 @@ runas
 
 // Cluster is "rabbitmq_cluster".
 var Cluster = &states.Module{Name: "rabbitmq_cluster", Doc: "Nodes of a cluster of RabbitMQ servers.", Available: available, Funcs: []states.Def{
-	{Name: "join", Doc: `Have the node in a cluster; the same as joined.
+	{Name: "join", Doc: `Have the node in a cluster.
 
 name
     the name of the state
@@ -188,7 +188,7 @@ user
 ram_node
     keep the data in memory only
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "host"},
@@ -207,7 +207,7 @@ user
 ram_node
     keep the data in memory only
 runas
-    who runs rabbitmqctl
+    who runs it
 `, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "host"},
