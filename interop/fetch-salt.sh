@@ -22,6 +22,11 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check GitPython >&2
 		touch "$venv/gitfs"
 	fi
+	if [ ! -e "$venv/etcd" ]; then
+		# Not what it depends on: with dnspython Salt looks up names in another way.
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps python-etcd >&2
+		touch "$venv/etcd"
+	fi
 	echo "using $(cat "$venv/complete")" >&2
 	echo "export BRINE_SALT_$line=$venv"
 done

@@ -103,6 +103,8 @@ type Files interface {
 	Send(ctx context.Context, path, name string) (bool, error)
 	// Clear forgets everything cached.
 	Clear() error
+	// Local is a client with the same cache of which the files are in directories of this host, by environment.
+	Local(roots map[string][]string) Files
 }
 
 // Agent is the running minion as its own functions see it (saltutil, event, status).

@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/modules/pacmanpkg"
 	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
+	"github.com/brine-salt/brine/modules/rabbitmq"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
 	"github.com/brine-salt/brine/modules/supervisord"
 	"github.com/brine-salt/brine/modules/systemdservice"
@@ -28,6 +29,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
+		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
 	}
 }

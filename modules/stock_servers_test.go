@@ -5,6 +5,7 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/etcdmod"
 	"github.com/brine-salt/brine/modules/mysql"
 	"github.com/brine-salt/brine/modules/postgres"
 	"github.com/brine-salt/brine/modules/redismod"
@@ -14,7 +15,7 @@ import (
 
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
-	return []*modules.Module{mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, x509_v2.Module}
+	return []*modules.Module{etcdmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, x509_v2.Module}
 }
 
 // fill puts the servers that a case asks for into it.

@@ -96,7 +96,7 @@ func firstTrue(list ...any) any {
 
 // environments lists the environments of the master (_get_envs).
 func (h *HighState) environments(ctx context.Context) ([]string, error) {
-	client, err := h.parent.Files.Envs(ctx)
+	client, err := h.env.Files.Envs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (h *HighState) states(ctx context.Context, env string) ([]string, error) {
 	if list, ok := h.avail[env]; ok {
 		return list, nil
 	}
-	files, err := h.parent.Files.List(ctx, env, "")
+	files, err := h.env.Files.List(ctx, env, "")
 	if err != nil {
 		return nil, err
 	}
@@ -399,15 +399,10 @@ func (r *Run) CallHigh(ctx context.Context, high *pyobj.Dict, orchestration any)
 	return r.CallLow(ctx, r.compileHigh(high, orchestration))
 }
 
-// CallLow runs chunks, then those that listen.
+// CallLow runs chunks, then those that listen, then what the beacons of states do.
 func (r *Run) CallLow(ctx context.Context, chunks []*Low) (any, error) {
-	r.chunks = chunks
-	running, err := r.callChunks(ctx, chunks)
+	running, err := r.chunksAndListeners(ctx, chunks)
 	if err != nil {
-		return nil, err
-	}
-	r.running = running
-	if err := r.callListen(ctx, chunks, running); err != nil {
 		return nil, err
 	}
 	if err := r.callBeacons(ctx, chunks, running); err != nil {
@@ -415,6 +410,25 @@ func (r *Run) CallLow(ctx context.Context, chunks []*Low) (any, error) {
 	}
 	r.endPause()
 	return running.plain(), nil
+}
+
+// CallPacked runs chunks as they come, then those that listen. Beacons of states are not looked at, as in Salt's state.pkg.
+func (r *Run) CallPacked(ctx context.Context, chunks []*Low) (any, error) {
+	running, err := r.chunksAndListeners(ctx, chunks)
+	if err != nil {
+		return nil, err
+	}
+	return running.plain(), nil
+}
+
+func (r *Run) chunksAndListeners(ctx context.Context, chunks []*Low) (*results, error) {
+	r.chunks = chunks
+	running, err := r.callChunks(ctx, chunks)
+	if err != nil {
+		return nil, err
+	}
+	r.running = running
+	return running, r.callListen(ctx, chunks, running)
 }
 
 // CompileHigh is the low state of high data as it is (show_low_sls); requisites stay where they are declared.

@@ -23,6 +23,9 @@ type Options struct {
 	// Opts are __opts__ of the run, test among them. Pillar is its pillar; nil is the minion's.
 	Opts   map[string]any
 	Pillar map[string]any
+	// Grains and Files are those of the run; nil are the minion's.
+	Grains map[string]any
+	Files  modules.Files
 	// JID is the job, "" for runs that cannot be paused or followed.
 	JID string
 	// Mocked runs everything but the state functions.
@@ -78,6 +81,12 @@ func New(c *modules.Call, o Options) *Run {
 	env.Opts = func() map[string]any { return r.opts }
 	if o.Pillar != nil {
 		env.Pillar = func() map[string]any { return o.Pillar }
+	}
+	if o.Grains != nil {
+		env.Grains = func() map[string]any { return o.Grains }
+	}
+	if o.Files != nil {
+		env.Files = o.Files
 	}
 	env.Runner = masked{r, c.Runner}
 	r.env = &env

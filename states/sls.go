@@ -24,7 +24,7 @@ type source struct{ url, path string }
 func (h *HighState) get(ctx context.Context, sls, env string) (source, error) {
 	path := strings.ReplaceAll(sls, ".", "/")
 	for _, url := range [...]string{"salt://" + path + ".sls", "salt://" + path + "/init.sls"} {
-		dest, err := h.parent.Files.Cache(ctx, url, env)
+		dest, err := h.env.Files.Cache(ctx, url, env)
 		if err != nil {
 			return source{}, err
 		}

@@ -75,7 +75,7 @@ func (h *HighState) tops(ctx context.Context) (*tops, error) {
 		}
 	}
 	for _, env := range envs {
-		path, err := h.parent.Files.Cache(ctx, text(h.opts["state_top"]), env)
+		path, err := h.env.Files.Cache(ctx, text(h.opts["state_top"]), env)
 		if err != nil {
 			return nil, err
 		}

@@ -1,10 +1,18 @@
 package testserver
 
-// Value puts the servers into the texts of a value. Collections are changed in place.
+import "strconv"
+
+// Value puts the servers into the texts of a value; @HTTP@ and @ETCD@ by themselves are numbers. Collections are changed in place.
 func (v *Servers) Value(x any) any {
 	switch x := x.(type) {
 	case string:
-		return v.Text(x)
+		text := v.Text(x)
+		if x == "@HTTP@" || x == "@ETCD@" {
+			if port, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return port
+			}
+		}
+		return text
 	case []any:
 		for i := range x {
 			x[i] = v.Value(x[i])

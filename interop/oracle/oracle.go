@@ -16,6 +16,9 @@ import (
 // here is this directory, from that of a test in ./modules or ./states.
 const here = "../interop/oracle"
 
+// programs is the directory of programs that stand in for those that need a server; both sides find them before others.
+const programs = "bin"
+
 // Process is a running stock minion.
 type Process struct {
 	// Scratch is the directory that has everything of the minion.
@@ -50,6 +53,7 @@ func Start(t testing.TB, script, scratch string) *Process {
 		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
 	}
 	path, err1 := filepath.Abs(filepath.Join(here, script))
+	t.Setenv("PATH", filepath.Join(filepath.Dir(path), programs)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", path, scratch)
 	cmd.Dir, cmd.Stderr = "/", logFile

@@ -54,6 +54,13 @@ func New(o Options) *Client {
 	return c
 }
 
+// Local implements modules.Files.
+func (c *Client) Local(roots map[string][]string) modules.Files {
+	o := c.o
+	o.Request, o.Roots = nil, roots
+	return New(o)
+}
+
 // place is a salt:// address.
 type place struct{ path, env string }
 

@@ -80,7 +80,7 @@ func modfacl(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if r.Retcode != 0 && pytext.Truth(c.Keywords["raise_err"]) {
-		return nil, modules.Errorf("Command 'setfacl' failed with return code: %d\noutput: %s", r.Retcode, r.Stdout)
+		return nil, modules.Errorf("%s", r.Stdout)
 	}
 	return true, nil
 }

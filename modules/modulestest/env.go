@@ -104,6 +104,9 @@ func (NoFiles) Send(context.Context, string, string) (bool, error) { return fals
 // Clear has nothing to do.
 func (NoFiles) Clear() error { return nil }
 
+// Local implements modules.Files.
+func (f NoFiles) Local(map[string][]string) modules.Files { return f }
+
 // Agent is a minion whose parts a test sets and looks at.
 type Agent struct {
 	// Jobs are the running jobs, Kept the returns of finished ones by job id.

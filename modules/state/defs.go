@@ -9,8 +9,8 @@ import (
 func init() { modules.Register(Module) }
 
 // state.orchestrate is absent: orchestration runs on a master, through salt-run.
+// state.pkg differs: links of the archive that lead out of it are not followed, and devices are an error.
 // state.event is absent: salt-run state.event shows a master's events, and a job that never ends has no place in a minion.
-// state.pkg is absent: it runs what salt-ssh packs, and brine is installed where it runs.
 
 // Module is "state".
 var Module = &modules.Module{Name: "state", Doc: "Apply states, and look at what would be applied.", Funcs: []modules.Def{
@@ -27,6 +27,7 @@ var Module = &modules.Module{Name: "state", Doc: "Apply states, and look at what
 	{Name: "list_disabled", Doc: listDisabledDoc, Run: listDisabled},
 	{Name: "low", Doc: lowDoc, Params: []modules.Param{{Name: "data"}, queueParam}, Kwargs: "kwargs", Ordered: true, Run: low},
 	{Name: "pause", Doc: pauseDoc, Params: []modules.Param{{Name: "jid"}, {Name: "state_id", Optional: true}, {Name: "duration", Optional: true}}, Run: pause},
+	{Name: "pkg", Doc: pkgDoc, Params: []modules.Param{{Name: "pkg_path"}, {Name: "pkg_sum"}, {Name: "hash_type"}, testParam}, Kwargs: "kwargs", Out: highstateOut, Run: pkg},
 	{Name: "request", Doc: requestDoc, Params: []modules.Param{{Name: "mods", Optional: true}}, Kwargs: "kwargs", Out: highstateOut, Run: request},
 	{Name: "resume", Doc: resumeDoc, Params: []modules.Param{{Name: "jid"}, {Name: "state_id", Optional: true}}, Run: resume},
 	{Name: "run_request", Doc: runRequestDoc, Params: []modules.Param{{Name: "name", Default: "default"}}, Kwargs: "kwargs", Out: highstateOut, Run: runRequest},

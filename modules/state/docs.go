@@ -255,6 +255,21 @@ CLI Example:
 
     salt '*' state.list_disabled
 `
+	pkgDoc = `Run the states of a packed run, as salt-ssh makes them: an archive (tar, gzip) with lowstate.json, and with pillar.json,
+roster_grains.json and a directory of files for each environment as needed. The answer is an empty map if there is no such
+archive, it has another hash, or it has names that lead out of it. The files of the archive are used where file_client is local.
+
+pkg_path
+    the archive, on this host
+pkg_sum, hash_type
+    its hash, and of which kind that is
+test
+    change nothing, only tell what would be done
+
+CLI Example:
+
+    salt '*' state.pkg /tmp/salt_state.tgz 760a9353810e36f6d81416366fc426dc md5
+`
 	requestDoc = `Ask the administrator of this host to apply states: they run in test mode, and state.run_request applies them.
 
 mods

@@ -1,0 +1,5 @@
+//go:build !custom || modules || modules.rabbitmq
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/rabbitmq" // execution module rabbitmq

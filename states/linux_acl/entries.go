@@ -1,0 +1,144 @@
+package linux_acl
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
+)
+
+// lists are access control lists, by file, and what a state looks for in them.
+type lists struct {
+	all       map[string]any
+	file      map[string]any // of the state's own file
+	current   map[string]any // the entries of the file, or its defaults
+	kind      string         // user, group …
+	isDefault bool
+}
+
+// look reads the lists; ok is false if there is no such file, which is then the result.
+func look(ctx context.Context, c *states.Call, ret *states.Result, kw map[string]any) (l *lists, ok bool, err error) {
+	name := c.Str("name")
+	if _, err := os.Stat(c.Path(name)); err != nil {
+		ret.Comment = name + " does not exist"
+		return nil, false, nil
+	}
+	v, err := c.ExecKw(ctx, "acl.getfacl", []any{c.Value("name")}, kw)
+	if err != nil {
+		return nil, false, err
+	}
+	kind, text := c.Value("acl_type").(string)
+	if !text {
+		return nil, false, &modules.PythonError{Type: "AttributeError", Msg: "'" + modules.TypeName(c.Value("acl_type")) + "' object has no attribute 'startswith'"}
+	}
+	l = &lists{kind: kind}
+	l.all, _ = v.(map[string]any)
+	if l.file, ok = l.all[name].(map[string]any); !ok {
+		return nil, false, keyError(name)
+	}
+	l.current = l.file
+	if strings.HasPrefix(kind, "d:") || strings.HasPrefix(kind, "default:") {
+		l.isDefault = true
+		_, l.kind, _ = strings.Cut(kind, ":")
+		l.current, _ = l.file["defaults"].(map[string]any)
+	}
+	return l, true, nil
+}
+
+func keyError(key string) error { return &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(key)} }
+
+// known tells whether there can be entries of the kind.
+func (l *lists) known() bool { return l.isDefault || pytext.Truth(l.current[l.kind]) }
+
+// owner is the user or group of the file where Salt finds one: only for groups, since a user is called owner there.
+func (l *lists) owner() string {
+	comment, _ := l.file["comment"].(map[string]any)
+	s, _ := comment[l.kind].(string)
+	return s
+}
+
+// find is the last entry of a name, nil if there is none.
+func find(entries any, name string) map[string]any {
+	list, _ := entries.([]any)
+	for i := len(list) - 1; i >= 0; i-- {
+		if e, ok := list[i].(map[string]any)[name].(map[string]any); ok {
+			return e
+		}
+	}
+	return nil
+}
+
+// octal is the sum of permissions, as Salt adds them up; letters are those that count, and how much.
+func octal(perms any, letters string) (int64, error) {
+	sum := int64(0)
+	list, err := iterate(perms)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range list {
+		switch p := p.(type) {
+		case int64:
+			sum += p
+			continue
+		case string:
+			if i := strings.Index(letters, p); len(p) == 1 && i >= 0 {
+				sum += [...]int64{4, 2, 1, 0, 1}[i]
+				continue
+			}
+		}
+		return 0, &modules.TypeError{Msg: "unsupported operand type(s) for +: 'int' and '" + modules.TypeName(p) + "'"}
+	}
+	return sum, nil
+}
+
+// The letters of permissions that functions know.
+const (
+	letters     = "rwx-"
+	lettersAndX = "rwx-X"
+)
+
+// iterate are the members of a list, or the letters of a text.
+func iterate(v any) ([]any, error) {
+	switch v := v.(type) {
+	case []any:
+		return v, nil
+	case string:
+		var list []any
+		for _, r := range v {
+			list = append(list, string(r))
+		}
+		return list, nil
+	}
+	return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not iterable"}
+}
+
+// text are permissions as Salt shows those that were there before: with r and x exchanged, until 3008.
+func text(octal int64) string {
+	b := []byte("---")
+	for i, c := range []byte("rwx") {
+		if octal&(1<<i) != 0 {
+			b[i] = c
+		}
+	}
+	return string(b)
+}
+
+// set sets an entry for each of the names.
+func set(ctx context.Context, c *states.Call, names []any) error {
+	if pytext.Truth(c.Value("force")) {
+		if _, err := c.ExecKw(ctx, "acl.wipefacls", []any{c.Value("name")}, map[string]any{"recursive": c.Value("recurse"), "raise_err": true}); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		_, err := c.ExecKw(ctx, "acl.modfacl", []any{c.Value("acl_type"), name, c.Value("perms"), c.Value("name")},
+			map[string]any{"recursive": c.Value("recurse"), "raise_err": true})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
