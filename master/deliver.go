@@ -315,9 +315,9 @@ func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Deliver
 	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
 	if !again && d.hears(ids) {
-		return d.m.send(job, ids)
+		return d.m.send(job, audience{ids, ids})
 	}
-	return d.m.broadcast(job, ids)
+	return d.m.broadcast(job, audience{ids, ids})
 }
 
 // giveUp ends a delivery that waited too long.

@@ -10,11 +10,11 @@ import (
 )
 
 // minionStarted notes that the process of a minion is a new one, which knows nothing of jobs of before unless it keeps a journal, and
-// that its queue can be looked at.
-func (m *Master) minionStarted(ctx context.Context, id string, journal bool) {
+// that its queue can be looked at. fetch says that it asks for jobs that are only announced.
+func (m *Master) minionStarted(ctx context.Context, id string, journal, fetch bool) {
 	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
 		x.Joined = true
-		x.Spec["started"], x.Spec["journal"] = time.Now().UnixMicro(), journal
+		x.Spec["started"], x.Spec["journal"], x.Spec["fetch"] = time.Now().UnixMicro(), journal, fetch
 		return true
 	})
 	if err != nil && ctx.Err() == nil {

@@ -324,8 +324,19 @@ func (m *minion) published(msg []byte) {
 	m.mu.Lock()
 	m.read = append(m.read, job)
 	m.mu.Unlock()
-	if ok, _ := target.Match(j.TgtType, j.Tgt, j.Delimiter, target.Subject{ID: m.id, Grains: func() map[string]any { return map[string]any{"os": "Debian"} }}); !ok {
+	if ok, _ := target.Match(j.TgtType, j.Tgt, j.Delimiter, target.Subject{ID: m.id, Grains: func() map[string]any { return map[string]any{"os": "Debian", "kind": m.id} }}); !ok {
 		return
+	}
+	if j.Announced() {
+		got, err := m.call(map[string]any{"cmd": protocol.FetchCmd, "jid": string(j.JID)})
+		load, _ := payload.Map(got)
+		if err == nil {
+			j, err = protocol.ParseJob(load)
+		}
+		if err != nil {
+			m.t.Errorf("%s: fetch: %v %v", m.id, got, err)
+			return
+		}
 	}
 	m.mu.Lock()
 	m.jobs = append(m.jobs, j)

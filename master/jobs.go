@@ -210,7 +210,11 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
-	if err := m.broadcast(job, m.topics(tgtType, ids, missing)); err != nil {
+	to := audience{ids: ids, topics: m.topics(tgtType, ids, missing)}
+	if p.internal {
+		to.ids = nil // it is not stored
+	}
+	if err := m.broadcast(job, to); err != nil {
 		if p.wait != nil {
 			p.wait.Close()
 		}

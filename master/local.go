@@ -21,6 +21,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/jobcache"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -223,11 +224,7 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	p := publication{fun: load["fun"], arg: args, tgt: load["tgt"], tgtType: text(load, "tgt_type"), delimiter: text(kwargs, "delimiter"),
 		ret: text(load, "ret"), user: name, jid: text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
 	p.noCache = pytext.Truth(kwargs["nocache"])
-	for _, k := range []string{"ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs", "id", "master_id"} {
-		if v, ok := kwargs[k]; ok {
-			p.extra[k] = v
-		}
-	}
+	protocol.PublishedKwargs(p.extra, kwargs)
 	if to, ok := load["to"]; ok {
 		p.extra["to"] = to
 	}

@@ -54,6 +54,7 @@ type Master struct {
 	sessions *sessions
 	presence *presence
 	names    *namer
+	fetched  fetchCache
 	tenancy  tenancy
 	counts   *counters
 	known    knownJobs

@@ -89,6 +89,13 @@ func (n *namer) subscribed(s *lateServer, peer string, up bool) {
 	}
 }
 
+// anybody tells whether there are subscribers that nobody knows.
+func (n *namer) anybody() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.links) > 0
+}
+
 // drop forgets a link; callers hold mu.
 func (n *namer) drop(l *link) {
 	delete(n.links, l.linkKey)

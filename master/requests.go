@@ -29,8 +29,8 @@ type noReply struct{}
 // leads here around its checks. An error is logged, and answered as Salt answers an exception: with "".
 type encryptedFunc func(m *Master, ctx context.Context, v protocol.Verified) (any, error)
 
-// encrypted finds the function that a minion asks for. The list is Salt's AESFuncs.expose_methods; what is not here does not
-// exist. It is a switch so that nothing can add to it while the program runs (CVE-2020-11651).
+// encrypted finds the function that a minion asks for. The list is Salt's AESFuncs.expose_methods, and one of ours; what is not here
+// does not exist. It is a switch so that nothing can add to it while the program runs (CVE-2020-11651).
 func encrypted(cmd string) encryptedFunc {
 	switch cmd {
 	case "_return":
@@ -79,6 +79,8 @@ func encrypted(cmd string) encryptedFunc {
 		return (*Master).reqMinionRunner
 	case "revoke_auth":
 		return (*Master).reqRevokeAuth
+	case protocol.FetchCmd:
+		return (*Master).reqJob
 	case "_register_resources", "_syndic_return", "verify_minion":
 		return (*Master).reqAbsent
 	}

@@ -61,18 +61,18 @@ func (m *Master) replaceKey(ctx context.Context) error {
 }
 
 // broadcast hands a job map to the minions of this master, and of the others if there are any: these are told first, so that a job that
-// left here is on its way to all. topics are ids, nil for everybody.
-func (m *Master) broadcast(job map[string]any, topics []string) error {
+// left here is on its way to all.
+func (m *Master) broadcast(job map[string]any, to audience) error {
 	if m.shared != nil {
-		if err := m.shared.publishOthers(job, topics); err != nil {
+		if err := m.shared.publishOthers(job, to); err != nil {
 			return err
 		}
 	}
-	return m.send(job, topics)
+	return m.send(job, to)
 }
 
-// send seals a job map and hands it to every transport.
-func (m *Master) send(job map[string]any, topics []string) error {
+// transmit seals a job map and hands it to every transport. topics are ids, nil for everybody.
+func (m *Master) transmit(job map[string]any, topics []string) error {
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
 	msg, err := m.sealJob(job)

@@ -338,12 +338,19 @@ func (s *shared) reload(ctx context.Context) {
 }
 
 // publishOthers hands a job to the minions of the other masters.
-func (s *shared) publishOthers(job map[string]any, topics []string) error {
+func (s *shared) publishOthers(job map[string]any, to audience) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	body := map[string]any{"job": job}
-	if topics != nil {
-		body["topics"] = topics
+	if to.topics != nil {
+		body["topics"] = to.topics
+	}
+	switch {
+	case to.ids == nil:
+	case slices.Equal(to.ids, to.topics):
+		body["ids"] = true
+	default:
+		body["ids"] = to.ids
 	}
 	if s.m.noCache(text(job, "jid")) {
 		body["nocache"] = true
@@ -360,11 +367,16 @@ func (s *shared) publishHere(body map[string]any) {
 	if body["nocache"] == true {
 		s.m.skipCache(text(job, "jid"))
 	}
-	var topics []string
+	var to audience
 	if list, ok := payload.List(body["topics"]); ok {
-		topics = textList(list)
+		to.topics = textList(list)
 	}
-	if err := s.m.send(job, topics); err != nil {
+	if list, ok := payload.List(body["ids"]); ok {
+		to.ids = textList(list)
+	} else if body["ids"] == true {
+		to.ids = to.topics
+	}
+	if err := s.m.send(job, to); err != nil {
 		s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
 	}
 }

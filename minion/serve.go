@@ -367,6 +367,39 @@ func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
 	if !ok {
 		return
 	}
+	if job.Announced() {
+		l.m.wg.Go(func() { l.fetch(ctx, s, job.JID) })
+		return
+	}
+	l.begin(s, job)
+}
+
+// fetch asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
+func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
+	if l.m.journal.Seen(string(jid)) {
+		return
+	}
+	v, err := l.request(ctx, map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
+	var job protocol.Job
+	if err == nil {
+		load, _ := payload.Map(v)
+		if len(load) == 0 {
+			err = errors.New("the master has none for this minion")
+		} else if job, err = protocol.ParseJob(load); err == nil && (job.JID != jid || job.Announced()) {
+			err = fmt.Errorf("the answer is job %s", job.JID)
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			l.log.Error("Cannot fetch a job", "jid", string(jid), "master", s.name, "err", err)
+		}
+		return
+	}
+	l.begin(s, job)
+}
+
+// begin takes a job on.
+func (l *link) begin(s *session, job protocol.Job) {
 	if job.User != "" {
 		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID), "jid", string(job.JID))
 	} else {

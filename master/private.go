@@ -1,0 +1,176 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// audience is for whom a job is.
+type audience struct {
+	// ids may fetch the job, which is stored; nil for what is always sent whole.
+	ids []string
+	// topics are whose connections get it; nil is all.
+	topics []string
+}
+
+// fetchedJobs is how many jobs are at hand for minions that fetch them, and fetchedFor how long; after that the store is asked.
+const (
+	fetchedJobs = 8
+	fetchedFor  = time.Minute
+)
+
+// fetchCache keeps the jobs that are being fetched.
+type fetchCache struct {
+	mu   sync.Mutex
+	jobs []fetchedJob // guarded by mu; the newest first
+}
+
+type fetchedJob struct {
+	jid  string
+	at   time.Time
+	load map[string]any // not changed
+	ids  map[string]struct{}
+}
+
+// announces is who of a job's minions gets an announcement in place of the job itself: those that fetch, when the job has arguments, and
+// others than its minions would get it too.
+func (m *Master) announces(job map[string]any, to audience) []string {
+	if len(to.ids) == 0 || m.minions == nil || m.opts.Isolate || !hasArguments(job) || !m.overheard(to) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	ids, err := m.fetchers(ctx, to.ids)
+	if err != nil {
+		m.log.Error("cannot find out which minions fetch their jobs", "jid", job["jid"], "err", err)
+		return nil
+	}
+	return ids
+}
+
+// hasArguments tells whether a job has something to hide.
+func hasArguments(job map[string]any) bool {
+	args, _ := payload.List(job["arg"])
+	if _, compound := payload.List(job["fun"]); compound {
+		return slices.ContainsFunc(args, func(a any) bool { l, _ := payload.List(a); return len(l) > 0 })
+	}
+	return len(args) > 0 || job["ret_kwargs"] != nil
+}
+
+// overheard tells whether somebody else than those a job is for would get it: it goes to all connections, or to some that nobody knows.
+func (m *Master) overheard(to audience) bool {
+	accepted, err := m.keys.List(keys.Accepted)
+	if err == nil && len(to.ids) >= len(accepted) {
+		return false // it is for everybody who can read it
+	}
+	return to.topics == nil || m.names.anybody()
+}
+
+// fetchers is which of some minions said at their start that they fetch jobs.
+func (m *Master) fetchers(ctx context.Context, ids []string) ([]string, error) {
+	const few = 50
+	var out []string
+	if len(ids) <= few {
+		for _, id := range ids {
+			x, err := m.minions.Minion(ctx, id)
+			if err == nil && x.Spec["fetch"] == true {
+				out = append(out, id)
+			} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	list, err := m.minions.Minions(ctx, store.MinionFilter{})
+	if err != nil {
+		return nil, err
+	}
+	fetch := make(map[string]struct{})
+	for _, x := range list {
+		if x.Spec["fetch"] == true {
+			fetch[x.ID] = struct{}{}
+		}
+	}
+	for _, id := range ids {
+		if _, ok := fetch[id]; ok {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// send hands a job to the connections of this master: whole, or to minions that fetch it as an announcement where others would read it.
+func (m *Master) send(job map[string]any, to audience) error {
+	ours := m.announces(job, to)
+	if len(ours) == 0 {
+		return m.transmit(job, to.topics)
+	}
+	if len(ours) == len(to.ids) {
+		return m.transmit(protocol.Announce(job, nil), to.topics)
+	}
+	if err := m.transmit(protocol.Announce(job, anyList(ours)), ours); err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(to.ids), func(id string) bool { return slices.Contains(ours, id) })
+	return m.transmit(job, rest)
+}
+
+// reqJob gives a minion a job that was announced to it. What is for others does not exist for it.
+func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
+	jid := text(v.Load(), "jid")
+	if !protocol.ValidJID(jid) {
+		return map[string]any{}, nil
+	}
+	now := time.Now()
+	if load := m.fetched.get(jid, v.ID(), now); load != nil {
+		return load, nil
+	}
+	rec, err := m.store.Job(ctx, jid)
+	if errors.Is(err, store.ErrNotFound) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := fetchedJob{jid: jid, at: now, load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), ids: make(map[string]struct{}, len(rec.Minions))}
+	for _, id := range rec.Minions {
+		x.ids[id] = struct{}{}
+	}
+	m.fetched.put(x)
+	if _, meant := x.ids[v.ID()]; !meant {
+		m.log.Warn("minion asks for a job of others", "minion", v.ID(), "jid", jid)
+		return map[string]any{}, nil
+	}
+	return x.load, nil
+}
+
+// get is a job that is at hand and for a minion. A batch may have added the minion since; then the store knows.
+func (c *fetchCache) get(jid, id string, now time.Time) map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.jobs {
+		if _, meant := x.ids[id]; x.jid == jid && meant && now.Sub(x.at) < fetchedFor {
+			return maps.Clone(x.load)
+		}
+	}
+	return nil
+}
+
+func (c *fetchCache) put(x fetchedJob) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jobs = slices.DeleteFunc(c.jobs, func(old fetchedJob) bool { return old.jid == x.jid || x.at.Sub(old.at) >= fetchedFor })
+	c.jobs = slices.Insert(c.jobs, 0, x)
+	if len(c.jobs) > fetchedJobs {
+		c.jobs = slices.Delete(c.jobs, fetchedJobs, len(c.jobs))
+	}
+}

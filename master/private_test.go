@@ -1,0 +1,206 @@
+package master_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/ws"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// starts says to the master that the minion is one of ours, which fetches jobs.
+func (m *minion) starts(fetch bool) {
+	m.t.Helper()
+	load := object{"cmd": "_minion_event", "id": m.id, "tag": "salt/minion/" + m.id + "/start", "data": "started", "pretag": nil}
+	if fetch {
+		load["journal"], load["fetch"] = true, true
+	}
+	m.must(load)
+}
+
+// wire is all that a minion could read on the publish channel.
+func (m *minion) wire() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprint(m.read)
+}
+
+// TestArgumentsAreFetched: no other minion reads the arguments of a job for one of ours, on no transport, for no kind of target, and
+// though it keeps silent about who it is, which has everything sent to it.
+func TestArgumentsAreFetched(t *testing.T) {
+	for name, tr := range map[string]struct {
+		listen transport.Listen
+		dialer transport.Dialer
+	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+		t.Run(name, func(t *testing.T) {
+			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Nodegroups: object{"ours": "L@own"}})
+			r.dialer = tr.dialer
+			evil := r.accepted("evil", 1)
+			evil.run = func(protocol.Job) (any, error) { return nil, errSilent }
+			evil.subscribe()
+			own, stock := r.accepted("own", 2), r.accepted("stock", 3).subscribe()
+			own.run = func(j protocol.Job) (any, error) { return fmt.Sprint(j.FunValue(), j.ArgValue(), j.Metadata), nil }
+			own.subscribe()
+			own.starts(true)
+			stock.starts(false)
+			for id, m := range map[string]*minion{"own": own, "stock": stock, "evil": evil} {
+				if _, err := m.pillar(object{"grains": object{"os": "Debian", "kind": id}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "two of three subscribers are known", func() bool { return r.Named() == 2 })
+			for i, tgt := range []master.Job{
+				{Tgt: "own"}, {Tgt: []any{"own"}, TgtType: "list"}, {Tgt: "o*"}, {Tgt: "ow.", TgtType: "pcre"},
+				{Tgt: "kind:own", TgtType: "grain"}, {Tgt: "G@os:Debian and o*", TgtType: "compound"}, {Tgt: "ours", TgtType: "nodegroup"},
+			} {
+				fun := fmt.Sprintf("job.number%d", i)
+				tgt.Fun, tgt.Args, tgt.Kwargs = fun, []any{"hunter2"}, object{"secret": "hunter3"}
+				tgt.Metadata = object{"k": "v"}
+				res, err := r.Run(within(t), tgt)
+				want := fmt.Sprint(fun, []any{"hunter2", object{"secret": "hunter3", "__kwarg__": true}}, object{"k": "v"})
+				if got := res["own"]; err != nil || len(res) != 1 || got.Return != want {
+					t.Fatalf("%v: %v %v", tgt.Tgt, res, err)
+				}
+			}
+			// Without arguments there is nothing to hide but the name, and no question.
+			if res, err := r.Run(within(t), master.Job{Fun: "job.plain", Tgt: "own"}); err != nil || res["own"].Status != master.Returned {
+				t.Fatal(res, err)
+			}
+			// The last of all went to everybody, so what came before has arrived.
+			eventually(t, "the silent one reads on", func() bool { return strings.Contains(evil.wire(), "job.plain") })
+			for who, m := range map[string]*minion{"evil": evil, "stock": stock} {
+				if got := m.wire(); strings.Contains(got, "hunter") || strings.Contains(got, "job.number") {
+					t.Errorf("%s read %s", who, got)
+				}
+			}
+			if got := own.wire(); strings.Contains(got, "hunter") || !strings.Contains(got, protocol.FetchFun) {
+				t.Error("was not announced:", got)
+			}
+			// Nor does asking for it help.
+			jids := []string{"20200101000000000000", "../x", ""}
+			jobs, err := r.Store().Jobs(within(t), store.Filter{})
+			if err != nil || len(jobs) < 8 {
+				t.Fatal(jobs, err)
+			}
+			for _, j := range jobs {
+				jids = append(jids, j.JID)
+			}
+			for _, jid := range jids {
+				if got, ok := evil.must(object{"cmd": protocol.FetchCmd, "jid": jid}).(object); !ok || len(got) != 0 {
+					t.Errorf("was given job %q of others: %v", jid, got)
+				}
+			}
+		})
+	}
+}
+
+// TestArgumentsOfMixedTargets: a job for ours and stock ones reaches these whole, each once, and nobody else when all are known.
+func TestArgumentsOfMixedTargets(t *testing.T) {
+	for name, tr := range map[string]struct {
+		listen transport.Listen
+		dialer transport.Dialer
+	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+		t.Run(name, func(t *testing.T) {
+			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
+			r.dialer = tr.dialer
+			all := map[string]*minion{}
+			for i, id := range []string{"own", "stock", "evil"} {
+				m := r.accepted(id, i+1).subscribe()
+				m.starts(id == "own")
+				if _, err := m.pillar(nil); err != nil {
+					t.Fatal(err)
+				}
+				all[id] = m
+			}
+			eventually(t, "all subscribers are known", func() bool { return r.Named() == 3 })
+			for _, j := range []master.Job{
+				{Tgt: "stock,own", TgtType: "list"}, {Tgt: "[so]*"}, {Tgt: "G@os:Debian and not evil", TgtType: "compound"},
+			} {
+				j.Fun, j.Args = "job.secret", []any{"hunter2"}
+				res, err := r.Run(within(t), j)
+				if err != nil || res["own"].Status != master.Returned || res["stock"].Status != master.Returned || len(res) != 2 {
+					t.Fatal(j.Tgt, res, err)
+				}
+			}
+			if _, err := r.Run(within(t), master.Job{Fun: "job.all", Args: []any{"public"}, Tgt: "*"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := all["evil"].wire(); strings.Contains(got, "hunter2") || !strings.Contains(got, "public") {
+				t.Error("the third one read", got)
+			}
+			for _, id := range []string{"own", "stock"} {
+				if n := len(slices.DeleteFunc(all[id].got(), func(fun string) bool { return fun != "job.secret" })); n != 3 {
+					t.Errorf("%s ran %d of 3 jobs", id, n)
+				}
+			}
+		})
+	}
+}
+
+// TestOrdersAreFetched: what waits in the store is fetched as well, also after another process of the minion, which does not fetch, took
+// the place of one that does.
+func TestOrdersAreFetched(t *testing.T) {
+	o := orderOptions()
+	o.Listen = zeromq.Listen
+	r := serve(t, o)
+	quiet := r.accepted("quiet", 1)
+	quiet.run = func(protocol.Job) (any, error) { return nil, errSilent }
+	quiet.subscribe()
+	own := r.accepted("own", 2).subscribe()
+	for _, fetch := range []bool{true, false} {
+		own.starts(fetch)
+		before := strings.Count(own.wire(), protocol.FetchFun)
+		out, err := r.Call(within(t), master.Order{Job: master.Job{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "own", TgtType: "list"}})
+		if err != nil || out.Results["own"].Status != master.Returned {
+			t.Fatal(out, err)
+		}
+		if announced := strings.Count(own.wire(), protocol.FetchFun) > before; announced != fetch {
+			t.Errorf("fetches %v: announced %v: %s", fetch, announced, own.wire())
+		}
+		if fetch && strings.Contains(quiet.wire(), "hunter2") {
+			t.Error("another minion read", quiet.wire())
+		}
+	}
+}
+
+// TestEqualMastersAnnounceJobs: a job that one of several masters is given is announced by the one that its minion listens to, and any of
+// them lets it be fetched.
+func TestEqualMastersAnnounceJobs(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	evil := all[1].accepted("evil", 1)
+	evil.run = func(protocol.Job) (any, error) { return nil, errSilent }
+	evil.subscribe()
+	own := all[1].accepted("own", 2).subscribe()
+	own.starts(true)
+	for i, r := range all {
+		if res, err := r.Run(within(t), master.Job{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "o*", Timeout: time.Minute}); err != nil || res["own"].Status != master.Returned {
+			t.Fatal(i, res, err)
+		}
+	}
+	jobs, err := all[0].Store().Jobs(within(t), store.Filter{})
+	if err != nil || len(jobs) != 2 {
+		t.Fatal(jobs, err)
+	}
+	for _, j := range jobs {
+		for i, r := range all {
+			got, _ := own.at(r).must(object{"cmd": protocol.FetchCmd, "jid": j.JID}).(object)
+			if d := cmp.Diff([]any{"hunter2"}, got["arg"]); d != "" {
+				t.Errorf("from master %d: %s", i, d)
+			}
+		}
+	}
+	eventually(t, "the other one hears of it", func() bool { return strings.Contains(evil.wire(), protocol.FetchFun) })
+	if got := evil.wire(); strings.Contains(got, "hunter2") {
+		t.Error("another minion read", got)
+	}
+}

@@ -1,0 +1,65 @@
+package minion
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/transport/mem"
+)
+
+// TestAnnouncedJobs: a job that is only announced is fetched and then is as any other: it runs once, the minion's own policy counts, and
+// what cannot be fetched has not been.
+func TestAnnouncedJobs(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		jobs := map[string]any{
+			jidAt(1): jobMap(jidAt(1), "test.echo", map[string]any{"arg": []any{"hunter2"}, "metadata": map[string]any{"k": "v"}}),
+			jidAt(2): jobMap(jidAt(2), "test.fail", nil),
+			jidAt(3): map[string]any{},
+			jidAt(4): jobMap(jidAt(1), "test.ping", nil), // another job
+			jidAt(5): jobMap(jidAt(5), protocol.FetchFun, nil),
+			jidAt(6): "rubbish",
+			jidAt(7): jobMap(jidAt(7), "test.ping", nil),
+		}
+		f.identity.PromptReturns = true
+		f.answer = func(v protocol.Verified) (any, bool) {
+			if v.Cmd() != protocol.FetchCmd {
+				return nil, false
+			}
+			return jobs[v.Load()["jid"].(string)], true
+		}
+		r := connectedRig(t, n, f, map[string]any{"minion_deny_functions": []any{"test.fail"}})
+		announce := func(jid, tgt string) {
+			f.publish(protocol.Announce(jobMap(jid, "test.nothing", map[string]any{"tgt": tgt}), nil))
+		}
+		announce(jidAt(1), "*")
+		ret := f.await("return", isReturn(jidAt(1)))
+		if d := cmp.Diff([]any{"hunter2", "test.echo", map[string]any{"k": "v"}}, []any{ret["return"], ret["fun"], ret["metadata"]}); d != "" {
+			t.Error(d)
+		}
+		announce(jidAt(2), "alpha")
+		if ret := f.await("return", isReturn(jidAt(2))); ret["return"] != "ERROR executing 'test.fail': the policy of this minion does not allow test.fail" || ret["retcode"] != int64(1) {
+			t.Error(ret)
+		}
+		for _, jid := range []string{jidAt(1), jidAt(3), jidAt(4), jidAt(5), jidAt(6)} {
+			announce(jid, "*")
+		}
+		announce(jidAt(7), "beta") // is for another one
+		wantNoRun(t, f, jidAt(8), jidAt(3), jidAt(4), jidAt(5), jidAt(6), jidAt(7))
+		isFetch := func(jid string) func(map[string]any) bool {
+			return func(m map[string]any) bool { return m["cmd"] == protocol.FetchCmd && m["jid"] == jid }
+		}
+		if f.count(isReturn(jidAt(1))) != 1 || f.count(isFetch(jidAt(1))) != 1 || f.count(isFetch(jidAt(7))) != 0 {
+			t.Error("fetched or ran twice, or another's job")
+		}
+		if n := r.log.times("Cannot fetch a job"); n != 4 {
+			t.Errorf("%d failures in the log, want 4", n)
+		}
+		// The start event said that this minion fetches: the master is one of ours.
+		if e := f.await("start event", isEvent("salt/minion/alpha/start")); e["fetch"] != true || e["journal"] != true {
+			t.Error(e)
+		}
+	})
+}
