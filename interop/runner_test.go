@@ -15,7 +15,7 @@ import (
 // end.
 func TestRunners(t *testing.T) {
 	t.Parallel()
-	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\nmine_functions:\n  test.ping: []\n")
+	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\npillar_cache: True\nmine_functions:\n  test.ping: []\n")
 	write(t, m.dir+"/srv/sub/file.txt", "text\n")
 	conf := m.minion(t, "web1", "mine_functions:\n  test.arg: [1]\n")
 	mark := m.bus.mark()
@@ -38,7 +38,8 @@ func TestRunners(t *testing.T) {
 		{"cache.fetch", "bank/sub", "other"}, {"cache.flush", "bank/none", "key"},
 		{"fileserver.envs"}, {"fileserver.file_list"}, {"fileserver.dir_list"}, {"fileserver.empty_dir_list"}, {"fileserver.symlink_list"},
 		{"fileserver.update"}, {"fileserver.clear_cache", "backend=git"}, {"fileserver.lock"}, {"fileserver.clear_lock"}, {"fileserver.file_list", "saltenv=none"},
-		{"pillar.show_pillar", "web1"}, {"pillar.show_pillar", "nobody", "os=Debian"}, {"pillar.show_pillar_cache"}, {"pillar.clear_pillar_cache"},
+		{"pillar.show_pillar", "web1"}, {"pillar.show_pillar", "nobody", "os=Debian"}, {"pillar.show_pillar_cache"}, {"pillar.show_pillar_cache", "web1", "pillarenv=dev"}, {"pillar.show_pillar_cache", "nobody"},
+		{"pillar.clear_pillar_cache", "nobody"}, {"pillar.show_pillar_cache", "web*"}, {"pillar.clear_pillar_cache"}, {"pillar.show_pillar_cache"},
 		{"mine.get", "*", "test.arg"}, {"mine.get", "*", "no.fun"}, {"mine.update", "*"}, {"salt.execute", "web1", "test.echo", `arg=["hi"]`},
 		{"event.send", "my/tag", `{"a": 1}`}, {"config.get", "file_roots"}, {"config.get", "file_roots:base:0"}, {"config.get", "no_such", "default=x"},
 		{"test.arg", "a", "b=2"}, {"test.metasyntactic", "uk"}, {"test.metasyntactic", "xx"}, {"test.arg", "a=1", "a=2"},

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,8 @@ type Master struct {
 	uncached map[string]time.Time
 
 	purged time.Time // of maintain only
+
+	pillars *pillar.Cache // nil without Options.PillarTTL
 
 	started atomic.Bool
 	serving atomic.Bool
@@ -161,6 +164,15 @@ func (m *Master) open() error {
 	}
 	if m.roots = o.PillarFiles; m.roots == nil && o.PillarRoots != nil {
 		m.roots = pillar.NewRoots(pillar.RootsOptions{Roots: o.PillarRoots, Nodegroups: o.Nodegroups, Log: o.Log})
+	}
+	if o.PillarTTL > 0 {
+		dir := ""
+		if o.CacheDir != "" && !o.PillarInMemory {
+			dir = filepath.Join(o.CacheDir, "pillar_cache")
+		}
+		if m.pillars, err = pillar.OpenCache(dir, o.PillarTTL, o.Log); err != nil {
+			return err
+		}
 	}
 	if o.Local != nil {
 		m.local, err = openLocal(m, *o.Local)
@@ -410,6 +422,9 @@ func (m *Master) closeRooms() {
 	if m.cache != nil {
 		m.cache.Close()
 	}
+	if m.pillars != nil {
+		m.pillars.Close()
+	}
 	if m.keys != nil {
 		m.keys.Close()
 	}
@@ -458,6 +473,9 @@ func (m *Master) Pillar(ctx context.Context, r pillar.Request) (map[string]any, 
 	}
 	return plainPillar(p), nil
 }
+
+// KeptPillars are the pillars that are given again for a time, nil without Options.PillarTTL.
+func (m *Master) KeptPillars() *pillar.Cache { return m.pillars }
 
 // Minion returns the grains and pillar that the master last saw of a minion.
 func (m *Master) Minion(id string) (cache.Data, bool) { return m.cache.Data(id) }

@@ -149,6 +149,11 @@ type Options struct {
 	// PillarRoots is Salt's pillar_roots: environments and directories with a top file. PillarFiles is the same with more options.
 	PillarRoots map[string][]string
 	PillarFiles *pillar.Roots
+	// PillarTTL is how long a minion's pillar is given again instead of being made anew (Salt's pillar_cache and
+	// pillar_cache_ttl), 0 not at all. They are kept in CacheDir/pillar_cache in Salt's layout, PillarInMemory or without a CacheDir in
+	// memory.
+	PillarTTL      time.Duration
+	PillarInMemory bool
 	// NoPillarCache keeps pillars out of the cache. Pillar targets then match nobody here.
 	NoPillarCache bool
 

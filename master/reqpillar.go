@@ -41,7 +41,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
 	r.Override, _ = payload.Map(load["pillar_override"])
 	r.Extra, _ = payload.Map(load["extra_minion_data"])
-	data, err := m.callPillar(ctx, r)
+	data, err := m.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
 		m.log.Error("cannot make pillar", "minion", v.ID(), "err", err)
 		data = payload.OrderedMap{{Key: "_errors", Value: []any{"Pillar could not be made. Please see master log for details."}}}
@@ -51,6 +51,21 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	}
 	m.remember(v.ID(), grains, data)
 	return data
+}
+
+// keptPillar is the pillar that is kept for the minion if one is; what came with a command is no part of that, as in Salt. clean
+// forgets what is kept first.
+func (m *Master) keptPillar(ctx context.Context, r pillar.Request, clean bool) (payload.OrderedMap, error) {
+	if m.pillars == nil {
+		return m.callPillar(ctx, r)
+	}
+	if clean {
+		if err := m.pillars.Clear(r.ID); err != nil {
+			m.log.Warn("cannot forget a kept pillar", "minion", r.ID, "err", err)
+		}
+	}
+	r.Override = nil
+	return m.pillars.Fetch(r.ID, r.Pillarenv, func() (payload.OrderedMap, error) { return m.callPillar(ctx, r) })
 }
 
 // callPillar makes a pillar of files, then of the embedding program's function.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -205,6 +206,31 @@ func TestPillar(t *testing.T) {
 	}
 	if got, err := a.pillar(object{"grains": nil}); err != nil || len(got) != 0 {
 		t.Fatal("pillar without grains:", got, err)
+	}
+}
+
+// TestKeptPillar: a pillar is given again until a minion asks for a clean one; what came with a command is no part of it.
+func TestKeptPillar(t *testing.T) {
+	made := int64(0)
+	r := serve(t, master.Options{AutoAccept: true, PillarTTL: time.Hour, Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
+		made++
+		return object{"n": made, "given": len(q.Override)}, nil
+	}})
+	a := r.accepted("a", 1)
+	for i, c := range []struct {
+		extra object
+		n     int64
+	}{{nil, 1}, {object{"grains": object{"os": "Debian"}}, 1}, {object{"pillar_override": object{"n": int64(9)}}, 9}, {object{"clean_cache": false}, 1}, {object{"clean_cache": true}, 2},
+		{nil, 2}, {object{"pillarenv": "dev"}, 3}, {nil, 2}, {object{"pillarenv": "dev"}, 3}} {
+		if got, err := a.pillar(c.extra); err != nil || !cmp.Equal(got, object{"n": c.n, "given": int64(0)}) {
+			t.Errorf("%d: %v %v, want %d", i, got, err, c.n)
+		}
+	}
+	if got, err := r.Pillar(t.Context(), pillar.Request{ID: "a"}); err != nil || got["n"] != int64(4) {
+		t.Error("a program's question was answered with what is kept:", got, err)
+	}
+	if p, ok := r.KeptPillars().Shown("a", "dev"); !ok || !cmp.Equal(p, any(object{"n": int64(3), "given": int64(0)})) {
+		t.Error(p, ok)
 	}
 }
 

@@ -125,14 +125,14 @@ func (a agent) signalForeign(jid string) string {
 func (a agent) RefreshGrains(ctx context.Context) error { return a.m.refreshGrains(ctx) }
 
 // RefreshPillar implements modules.Agent: the pillar of the master that asked.
-func (a agent) RefreshPillar(ctx context.Context) error {
+func (a agent) RefreshPillar(ctx context.Context, clean bool) error {
 	if a.link == nil {
 		return nil
 	}
 	if a.link.local {
 		return a.link.localPillar(ctx)
 	}
-	return a.link.refreshPillar(ctx)
+	return a.link.refreshPillar(ctx, clean)
 }
 
 // Reload implements modules.Agent.

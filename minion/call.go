@@ -32,7 +32,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 			return modules.Result{}, err
 		}
 		defer l.close()
-		if err := l.refreshPillar(ctx); err != nil {
+		if err := l.refreshPillar(ctx, false); err != nil {
 			return modules.Result{}, &ExitError{Code: 1, Err: err}
 		}
 	}

@@ -187,7 +187,7 @@ func (p *pillarCache) inOrder() *pyobj.Dict {
 func (l *link) loadPillar(ctx context.Context) {
 	retry := backoff.Backoff{Base: 5 * time.Second, Max: 5 * time.Minute}
 	for {
-		err := l.refreshPillar(ctx)
+		err := l.refreshPillar(ctx, false)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -198,12 +198,12 @@ func (l *link) loadPillar(ctx context.Context) {
 	}
 }
 
-// refreshPillar fetches the pillar and stores it.
-func (l *link) refreshPillar(ctx context.Context) error {
+// refreshPillar fetches the pillar and stores it. clean asks for one that is made now.
+func (l *link) refreshPillar(ctx context.Context, clean bool) error {
 	l.pillar.busy.Lock()
 	defer l.pillar.busy.Unlock()
 	set := l.m.settings()
-	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil)
+	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil, clean)
 	if err == nil {
 		if errs, bad := data.Get("_errors"); bad {
 			l.log.Error("Pillar render error: " + pyobj.Str(errs))
@@ -234,18 +234,21 @@ func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, overr
 	if pillarenv == "" {
 		penv = pillarEnv(set)
 	}
-	return l.fetchPillar(ctx, env, penv, override)
+	return l.fetchPillar(ctx, env, penv, override, false)
 }
 
 // fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
 // by the master for this question; anything else is refused (CVE-2022-22934).
-func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any) (*pyobj.Dict, error) {
+func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any, clean bool) (*pyobj.Dict, error) {
 	if override == nil {
 		override = map[string]any{}
 	}
 	set := l.m.settings()
 	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.get(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
 		"pillar_override": override, "extra_minion_data": map[string]any{}, "ver": "2"}
+	if clean {
+		load["clean_cache"] = true
+	}
 	c := l.plainCall()
 	c.unsealed = func(v any, s *session, nonce string) (any, error) {
 		m, err := protocol.OpenPillarOrdered(v, l.m.key, s.key, set.encAlgo, set.sigAlgo, nonce)

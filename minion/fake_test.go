@@ -573,7 +573,7 @@ var utilModule = &modules.Module{Name: "saltutil", Funcs: []modules.Def{
 		return c.Agent.Signal(c.Str("jid"), 15), nil
 	}},
 	{Name: "refresh_pillar", Run: func(ctx context.Context, c *modules.Call) (any, error) {
-		return true, c.Agent.RefreshPillar(ctx)
+		return true, c.Agent.RefreshPillar(ctx, true)
 	}},
 }}
 

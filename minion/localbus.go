@@ -142,7 +142,7 @@ func (m *Minion) refreshForBus(tag string, o options) {
 	}
 	for _, l := range m.eachLink() {
 		if l.session() != nil {
-			m.logFailed("refresh pillar", l.refreshPillar(m.ctx))
+			m.logFailed("refresh pillar", l.refreshPillar(m.ctx, o.truth("clean_cache", false)))
 		}
 	}
 	m.bus.bus.Publish(pillarRefreshed, map[string]any{"complete": true})

@@ -321,7 +321,7 @@ func (m *Minion) refreshAll(ctx context.Context) error {
 	var errs []error
 	for _, l := range m.eachLink() {
 		if l.session() != nil {
-			errs = append(errs, l.refreshPillar(ctx))
+			errs = append(errs, l.refreshPillar(ctx, false))
 		}
 	}
 	return errors.Join(errs...)

@@ -117,9 +117,10 @@ type Agent interface {
 	// Signal sends a signal to every process of a job; a job without processes is cancelled. It answers as
 	// saltutil.signal_job does, "" when there is no such job.
 	Signal(jid string, sig int) string
-	// RefreshGrains and RefreshPillar read them anew. Reload re-reads what SIGHUP re-reads.
+	// RefreshGrains and RefreshPillar read them anew; clean has the master forget a pillar that it keeps (pillar_cache). Reload
+	// re-reads what SIGHUP re-reads.
 	RefreshGrains(ctx context.Context) error
-	RefreshPillar(ctx context.Context) error
+	RefreshPillar(ctx context.Context, clean bool) error
 	Reload(ctx context.Context) error
 	// FireLocal puts an event on the minion's own bus. The result tells whether the minion has one.
 	FireLocal(tag string, data any) bool

@@ -16,7 +16,7 @@ func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override 
 		if c.Agent == nil || c.Opt("__cli") == "salt-call" {
 			return nil, nil
 		}
-		return nil, c.Agent.RefreshPillar(ctx)
+		return nil, c.Agent.RefreshPillar(ctx, false)
 	}
 	var pillar *pyobj.Dict
 	if c.FreshPillar != nil {

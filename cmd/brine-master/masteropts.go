@@ -60,10 +60,29 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	if c.Int("autosign_timeout") <= 0 {
 		o.Keys.AutosignTimeout = -1
 	}
+	var err error
+	if o.PillarTTL, o.PillarInMemory, err = pillarCache(c); err != nil {
+		return o, err
+	}
 	for _, name := range append(unknown, unsupported(c)...) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
 	return o, listenWith(c, &o)
+}
+
+// pillarCache reads pillar_cache, pillar_cache_ttl and pillar_cache_backend. Without the first there is no time.
+func pillarCache(c *conf.Config) (ttl time.Duration, inMemory bool, err error) {
+	if !c.Bool("pillar_cache") {
+		return 0, false, nil
+	}
+	switch backend := c.String("pillar_cache_backend"); backend {
+	case "disk", "":
+	case "memory":
+		inMemory = true
+	default:
+		return 0, false, fmt.Errorf("pillar_cache_backend %q is neither disk nor memory", backend)
+	}
+	return c.Duration("pillar_cache_ttl", time.Second), inMemory, nil
 }
 
 // minimumVersion reads minimum_auth_version. Dialects before 2 know no nonce, and are not spoken.
@@ -162,7 +181,7 @@ func unsupported(c *conf.Config) []string {
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
 		"master_tops", "ext_job_cache", "event_return", "publisher_acl_blacklist", "token_driver", "eauth_acl_module", "schedule",
-		"minionfs_whitelist", "signing_key_pass", "pillar_cache", "key_cache", "ext_processes", "publish_whitelist"} {
+		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
 		}

@@ -143,7 +143,7 @@ func (a *masterAgent) pillar() *pyobj.Dict {
 }
 
 // RefreshPillar implements modules.Agent.
-func (a *masterAgent) RefreshPillar(ctx context.Context) error {
+func (a *masterAgent) RefreshPillar(ctx context.Context, _ bool) error {
 	d, err := a.compile(ctx)
 	if err != nil {
 		return err

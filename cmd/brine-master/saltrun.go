@@ -20,6 +20,7 @@ import (
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol"
@@ -245,6 +246,18 @@ func (s *saltRun) open(h *runnerHost) error {
 	}
 	pillars := pillarFiles(c, s.Log)
 	h.Pillar = pillars.Pillar
+	if ttl, inMemory, err := pillarCache(c); err != nil {
+		return err
+	} else if ttl > 0 {
+		dir := ""
+		if !inMemory {
+			dir = filepath.Join(h.CacheDir, "pillar_cache")
+		}
+		if h.KeptPillars, err = pillar.OpenCache(dir, ttl, s.Log); err != nil {
+			return err
+		}
+		h.closers = append(h.closers, h.KeptPillars.Close)
+	}
 	h.Print = func(line string) { fmt.Fprintln(s.Out, line) }
 	h.Progress = s.progress
 	orchestrate(&h.Host, c, pillars, s.Log)

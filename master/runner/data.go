@@ -283,11 +283,7 @@ func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
 }
 
 // pillar.show_top absent: the top files of pillars are not shown apart.
-// pillar.clear_pillar_cache differs: this master has no pillar_cache; it answers False, as Salt does without one.
-// pillar.show_pillar_cache differs: as pillar.clear_pillar_cache.
-
 func (f funcs) pillar() *modules.Module {
-	none := func(context.Context, *modules.Call) (any, error) { return false, nil }
 	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.", Funcs: []modules.Def{
 		{Name: "show_pillar", Doc: `The pillar of a minion, compiled now.
 
@@ -296,13 +292,65 @@ minion
 
     salt-run pillar.show_pillar web1
     salt-run pillar.show_pillar web1 pillarenv=dev os=Debian`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.showPillar},
-		{Name: "clear_pillar_cache", Doc: `Forget cached pillars. This master has no pillar_cache.
+		{Name: "clear_pillar_cache", Doc: `Forget the pillars that the master keeps for a time (pillar_cache). The answer is what is left of them: nothing, or False if the
+master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not reach them.
 
-    salt-run pillar.clear_pillar_cache`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: none},
-		{Name: "show_pillar_cache", Doc: `The cached pillars. This master has no pillar_cache.
+minion
+    Which minions, as a glob.
 
-    salt-run pillar.show_pillar_cache`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: none},
+    salt-run pillar.clear_pillar_cache 'web*'`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.clearPillars},
+		{Name: "show_pillar_cache", Doc: `The pillars that the master keeps for a time (pillar_cache), by minion, and those that are too old to be given as well; False if the
+master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not see them.
+
+minion
+    Which minions, as a glob. A keyword argument pillarenv names the environment.
+
+    salt-run pillar.show_pillar_cache web1`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.keptPillars},
 	}}
+}
+
+// kept lists the minions that are meant, and the environment.
+func (f funcs) kept(c *modules.Call) (ids []string, pillarenv string, err error) {
+	if f.Match != nil {
+		ids, err = f.Match("glob", c.Str("minion"))
+	}
+	if env := c.Keywords["pillarenv"]; env != nil {
+		pillarenv = pytext.Str(env)
+	}
+	return ids, pillarenv, err
+}
+
+func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
+	if f.KeptPillars == nil {
+		return false, nil
+	}
+	ids, pillarenv, err := f.kept(c)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for _, id := range ids {
+		if p, ok := f.KeptPillars.Shown(id, pillarenv); ok {
+			out[id] = p
+		}
+	}
+	return out, nil
+}
+
+func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
+	if f.KeptPillars == nil {
+		return false, nil
+	}
+	ids, _, err := f.kept(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := f.KeptPillars.Clear(id); err != nil {
+			return nil, modules.Errorf("cannot forget the pillar of %s: %s", id, err)
+		}
+	}
+	return map[string]any{}, nil
 }
 
 func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {

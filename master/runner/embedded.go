@@ -14,7 +14,7 @@ import (
 // them; cacheDir is where cache.store and its like keep data, "" for nowhere.
 func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *Host {
 	return &Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
-		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, Match: m.Match,
+		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, KeptPillars: m.KeptPillars(), Match: m.Match,
 		Connected: func() (map[string]string, error) {
 			out := map[string]string{}
 			for _, id := range m.Present() {

@@ -51,6 +51,8 @@ type Host struct {
 	Key string
 	// Pillar compiles a pillar.
 	Pillar pillar.Func
+	// KeptPillars are those that the master gives again for a time (pillar_cache), nil if it makes each anew.
+	KeptPillars *pillar.Cache
 	// PublicKey is the master's public key as PEM text.
 	PublicKey string
 	Keys      *keys.Store

@@ -149,7 +149,12 @@ func (a *Agent) Signal(jid string, sig int) string {
 func (a *Agent) RefreshGrains(context.Context) error { return a.did("grains") }
 
 // RefreshPillar implements modules.Agent.
-func (a *Agent) RefreshPillar(context.Context) error { return a.did("pillar") }
+func (a *Agent) RefreshPillar(_ context.Context, clean bool) error {
+	if clean {
+		return a.did("pillar clean")
+	}
+	return a.did("pillar")
+}
 
 // Reload implements modules.Agent.
 func (a *Agent) Reload(context.Context) error { return a.did("reload") }

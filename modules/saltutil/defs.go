@@ -75,7 +75,7 @@ wait
 timeout
     The longest time to wait, in seconds.
 clean_cache
-    Taken for compatibility.
+    Have the master make it even if it keeps one (pillar_cache).
 
 CLI Example:
 
@@ -123,7 +123,7 @@ wait
 timeout
     The longest time to wait, in seconds.
 clean_cache
-    Taken for compatibility.
+    Have the master make it even if it keeps one (pillar_cache).
 
 CLI Example:
 
@@ -166,8 +166,10 @@ CLI Example:
 `, Params: []modules.Param{{Name: "jid"}, {Name: "sig"}}, Run: signalJob},
 	{Name: "sync_all", Doc: `Bring code of all kinds from the master. There is no Python here to run it, so that nothing is brought and the lists are empty.
 
-saltenv, extmod_whitelist, extmod_blacklist, clean_pillar_cache
+saltenv, extmod_whitelist, extmod_blacklist
     Taken for compatibility.
+clean_pillar_cache
+    Have the master make the pillar even if it keeps one (pillar_cache).
 refresh
     Refresh grains and pillar.
 

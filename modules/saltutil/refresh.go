@@ -20,16 +20,16 @@ func refreshPillar(ctx context.Context, c *modules.Call) (any, error) {
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	return pillar(ctx, c)
+	return pillar(ctx, c, c.Bool("clean_cache"))
 }
 
-// pillar gets the pillar anew and tells whether that was possible.
-func pillar(ctx context.Context, c *modules.Call) (any, error) {
+// pillar gets the pillar anew, clean one that its master has not kept, and tells whether that was possible.
+func pillar(ctx context.Context, c *modules.Call, clean bool) (any, error) {
 	a, err := agent(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.RefreshPillar(ctx); err != nil {
+	if err := a.RefreshPillar(ctx, clean); err != nil {
 		c.Logger().Error("cannot refresh pillar", "err", err)
 		return false, nil
 	}
@@ -67,7 +67,7 @@ func refreshGrains(ctx context.Context, c *modules.Call) (any, error) {
 		return ok, err
 	}
 	if with, given := c.Keywords["refresh_pillar"]; !given || pytext.Truth(with) {
-		return pillar(ctx, c)
+		return pillar(ctx, c, pytext.Truth(c.Keywords["clean_pillar_cache"]))
 	}
 	return true, nil
 }
@@ -115,7 +115,12 @@ func both(ctx context.Context, c *modules.Call) (any, error) {
 	if _, err := grains(ctx, c); err != nil {
 		return nil, err
 	}
-	return pillar(ctx, c)
+	return pillarAfter(ctx, c)
+}
+
+// pillarAfter gets the pillar anew after something was brought.
+func pillarAfter(ctx context.Context, c *modules.Call) (any, error) {
+	return pillar(ctx, c, c.Bool("clean_pillar_cache"))
 }
 
 // masterless refuses what only a minion without master can do.
@@ -130,7 +135,7 @@ func syncPillar(ctx context.Context, c *modules.Call) (any, error) {
 	if err := masterless(c, "Pillar"); err != nil {
 		return nil, err
 	}
-	return synced(ctx, c, pillar)
+	return synced(ctx, c, pillarAfter)
 }
 
 func syncTops(ctx context.Context, c *modules.Call) (any, error) {

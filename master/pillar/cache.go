@@ -1,0 +1,215 @@
+package pillar
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Cache keeps compiled pillars for a time: Salt's pillar_cache, in the files that Salt's own master and salt-run have
+// (salt/utils/cache.py: CacheDisk), one of each minion below cachedir/pillar_cache, or in memory. A minion's pillars are kept by
+// pillarenv; the time counts from the one that came last. Methods may be called from many goroutines.
+type Cache struct {
+	ttl  time.Duration
+	dir  *confined.Dir // nil in memory
+	log  *slog.Logger
+	seed maphash.Seed
+	busy [64]sync.Mutex // by hash of id: one use of a minion's entry at a time
+
+	mu     sync.Mutex // guards memory
+	memory map[string][]byte
+}
+
+// maxCached is the most that is kept of one minion, in bytes. More is made anew each time.
+const maxCached = 64 << 20
+
+// OpenCache opens the cache in a directory, which it makes for the master alone, or one in memory when dir is empty.
+func OpenCache(dir string, ttl time.Duration, log *slog.Logger) (*Cache, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &Cache{ttl: ttl, log: log, seed: maphash.MakeSeed()}
+	if dir == "" {
+		c.memory = make(map[string][]byte)
+		return c, nil
+	}
+	var err error
+	if c.dir, err = confined.Open(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot open pillar cache: %w", err)
+	}
+	return c, nil
+}
+
+// Close gives the directory back.
+func (c *Cache) Close() error {
+	if c.dir == nil {
+		return nil
+	}
+	return c.dir.Close()
+}
+
+// Fetch gives a minion's pillar of an environment ("" is none chosen), made by compile unless it is there and young enough. One
+// with _errors is given but not kept, so that it is right as soon as its files are.
+func (c *Cache) Fetch(id, pillarenv string, compile func() (payload.OrderedMap, error)) (payload.OrderedMap, error) {
+	if err := protocol.ValidID(id); err != nil {
+		return nil, err
+	}
+	lock := c.lock(id)
+	lock.Lock()
+	envs, at := c.read(id)
+	lock.Unlock()
+	if c.old(at) {
+		envs = nil
+	}
+	if have, ok := of(envs, pillarenv).(payload.OrderedMap); ok {
+		return have, nil
+	}
+	made, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	if _, bad := made.Get("_errors"); bad {
+		return made, nil
+	}
+	lock.Lock()
+	defer lock.Unlock()
+	if envs, at = c.read(id); c.old(at) {
+		envs = nil
+	}
+	if err := c.write(id, put(envs, pillarenv, made)); err != nil {
+		c.log.Warn("cannot keep a pillar", "minion", id, "err", err)
+	}
+	return made, nil
+}
+
+// Shown is what is kept of a minion's environment, however old, nil where only others are, and whether there is anything.
+func (c *Cache) Shown(id, pillarenv string) (any, bool) {
+	if protocol.ValidID(id) != nil {
+		return nil, false
+	}
+	lock := c.lock(id)
+	lock.Lock()
+	defer lock.Unlock()
+	envs, _ := c.read(id)
+	return payload.Plain(of(envs, pillarenv)), len(envs) > 0
+}
+
+// Clear forgets a minion's pillars.
+func (c *Cache) Clear(id string) error {
+	if err := protocol.ValidID(id); err != nil {
+		return err
+	}
+	lock := c.lock(id)
+	lock.Lock()
+	defer lock.Unlock()
+	if c.dir != nil {
+		return c.dir.Remove(id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.memory, id)
+	return nil
+}
+
+func (c *Cache) lock(id string) *sync.Mutex {
+	return &c.busy[maphash.String(c.seed, id)%uint64(len(c.busy))]
+}
+
+// old reports whether what was kept at a time counts no more.
+func (c *Cache) old(at time.Time) bool { return time.Since(at) > c.ttl }
+
+// key is how an environment is named in the file: none chosen is None.
+func key(pillarenv string) any {
+	if pillarenv == "" {
+		return nil
+	}
+	return pillarenv
+}
+
+// of is the pillar of an environment, nil without one.
+func of(envs payload.OrderedMap, pillarenv string) any {
+	for _, p := range envs {
+		if p.Key == key(pillarenv) {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// put sets an environment's pillar.
+func put(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) payload.OrderedMap {
+	for i := range envs {
+		if envs[i].Key == key(pillarenv) {
+			envs[i].Value = data
+			return envs
+		}
+	}
+	return append(envs, payload.Pair{Key: key(pillarenv), Value: data})
+}
+
+// The two parts of a file.
+const (
+	dataKey = "CacheDisk_data"
+	timeKey = "CacheDisk_cachetime"
+)
+
+// read gives the pillars of a minion and the time of the last one. What cannot be read is not there.
+func (c *Cache) read(id string) (payload.OrderedMap, time.Time) {
+	var b []byte
+	if c.dir == nil {
+		c.mu.Lock()
+		b = c.memory[id]
+		c.mu.Unlock()
+	} else {
+		var err error
+		if b, _, err = c.dir.Read(id, maxCached); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.log.Warn("cannot read kept pillars", "minion", id, "err", err)
+		}
+	}
+	if len(b) == 0 {
+		return nil, time.Time{}
+	}
+	v, err := payload.UnmarshalOrdered(b, payload.Limits{Bytes: maxCached})
+	if err != nil {
+		c.log.Debug("kept pillars are unreadable", "minion", id, "err", err)
+		return nil, time.Time{}
+	}
+	m, _ := v.(payload.OrderedMap)
+	part := func(name string) any {
+		v, _ := m.Get(name)
+		m, _ := v.(payload.OrderedMap)
+		v, _ = m.Get(id)
+		return v
+	}
+	envs, _ := part(dataKey).(payload.OrderedMap)
+	sec, _ := part(timeKey).(float64)
+	return envs, time.UnixMicro(int64(sec * 1e6))
+}
+
+func (c *Cache) write(id string, envs payload.OrderedMap) error {
+	sec := float64(time.Now().UnixMicro()) / 1e6
+	b, err := payload.MarshalBin(payload.OrderedMap{
+		{Key: dataKey, Value: payload.OrderedMap{{Key: id, Value: envs}}}, {Key: timeKey, Value: payload.OrderedMap{{Key: id, Value: sec}}},
+	})
+	if err != nil {
+		return err
+	}
+	if len(b) > maxCached {
+		return fmt.Errorf("%d bytes are more than %d", len(b), maxCached)
+	}
+	if c.dir != nil {
+		return c.dir.Write(id, b, 0o600, false)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory[id] = b
+	return nil
+}
