@@ -73,9 +73,11 @@ func TestRefresh(t *testing.T) {
 		want   any
 		done   []string
 	}{
-		{"saltutil.refresh_pillar", nil, true, []string{"pillar"}},
-		{"saltutil.pillar_refresh", map[string]any{"wait": true, "timeout": int64(5)}, true, []string{"pillar"}},
+		{"saltutil.refresh_pillar", nil, true, []string{"pillar clean"}},
+		{"saltutil.refresh_pillar", map[string]any{"clean_cache": false}, true, []string{"pillar"}},
+		{"saltutil.pillar_refresh", map[string]any{"wait": true, "timeout": int64(5)}, true, []string{"pillar clean"}},
 		{"saltutil.refresh_grains", nil, true, []string{"grains", "pillar"}},
+		{"saltutil.refresh_grains", map[string]any{"clean_pillar_cache": true}, true, []string{"grains", "pillar clean"}},
 		{"saltutil.refresh_grains", map[string]any{"refresh_pillar": false}, true, []string{"grains"}},
 		{"saltutil.refresh_modules", map[string]any{"async": false}, true, []string{"grains"}},
 		{"saltutil.refresh_matchers", nil, true, nil},
@@ -83,6 +85,7 @@ func TestRefresh(t *testing.T) {
 		{"saltutil.sync_modules", nil, []any{}, []string{"grains"}},
 		{"saltutil.sync_modules", map[string]any{"refresh": false}, []any{}, nil},
 		{"saltutil.sync_grains", nil, []any{}, []string{"grains", "pillar"}},
+		{"saltutil.sync_grains", map[string]any{"clean_pillar_cache": true}, []any{}, []string{"grains", "pillar clean"}},
 		{"saltutil.sync_sdb", nil, []any{}, nil},
 	}
 	for _, c := range cases {
