@@ -27,6 +27,12 @@ for line in 3006 3007 3008; do
 		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps python-etcd >&2
 		touch "$venv/etcd"
 	fi
+	if [ "$line" = 3007 ] && [ ! -e "$venv/tls/complete" ]; then
+		# Beside those that Salt demands: its module tls refuses a newer pyOpenSSL.
+		rm -rf "$venv/tls"
+		"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$venv/tls" 'pyOpenSSL<23.3' 'cryptography<42' >&2
+		touch "$venv/tls/complete"
+	fi
 	echo "using $(cat "$venv/complete")" >&2
 	echo "export BRINE_SALT_$line=$venv"
 done

@@ -10,12 +10,13 @@ import (
 	"github.com/brine-salt/brine/modules/postgres"
 	"github.com/brine-salt/brine/modules/redismod"
 	"github.com/brine-salt/brine/modules/sqlite3"
+	"github.com/brine-salt/brine/modules/tls"
 	"github.com/brine-salt/brine/modules/x509_v2"
 )
 
 // serverModules are the modules of servers.
 func serverModules() []*modules.Module {
-	return []*modules.Module{etcdmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, x509_v2.Module}
+	return []*modules.Module{etcdmod.Module, mysql.Module, postgres.Module, redismod.Module, sqlite3.Module, tls.Module, x509_v2.Module}
 }
 
 // fill puts the servers that a case asks for into it.

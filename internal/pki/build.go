@@ -209,18 +209,11 @@ func load(b []byte, what string, kinds ...string) ([]byte, error) {
 
 // Cert reads a certificate, the first of several.
 func Cert(b []byte) (*x509.Certificate, error) {
-	raw, err := load(b, "certificate", "CERTIFICATE", "X509 CERTIFICATE")
+	loaded, err := LoadCert(b, nil)
 	if err != nil {
 		return nil, err
 	}
-	c, err := x509.ParseCertificate(raw)
-	switch {
-	case err == nil:
-		return c, nil
-	case IsPEM(b):
-		return nil, usage("Could not load PEM-encoded certificate.")
-	}
-	return nil, usage("Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12.")
+	return loaded.Cert, nil
 }
 
 // CSR reads a certificate request.

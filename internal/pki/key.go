@@ -119,32 +119,58 @@ func mustOID(text string) []byte {
 	return b
 }
 
+// errNoPassphrase is what Python's package cryptography says of an empty passphrase.
+var errNoPassphrase = &Error{"ValueError", "Password must be 1 or more bytes."}
+
 func encrypt(key, passphrase []byte) ([]byte, error) {
+	algorithm, data, err := encryptWith(key, passphrase)
+	if err != nil {
+		return nil, err
+	}
+	return der(tagSequence, algorithm, der(tagOctets, data)), nil
+}
+
+// encryptWith encrypts with a key that is made of a passphrase, and says how.
+func encryptWith(key, passphrase []byte) (algorithm, data []byte, err error) {
 	if len(passphrase) == 0 {
-		return nil, value("Password must be 1 or more bytes.")
+		return nil, nil, errNoPassphrase
 	}
 	salt, iv := make([]byte, 16), make([]byte, aes.BlockSize)
 	rand.Read(salt)
 	rand.Read(iv)
 	secret, err := pbkdf2.Key(sha256.New, string(passphrase), salt, iterations, 32)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	block, err := aes.NewCipher(secret)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	pad := aes.BlockSize - len(key)%aes.BlockSize
-	text := append(bytes.Clone(key), bytes.Repeat([]byte{byte(pad)}, pad)...)
+	text := padded(key, aes.BlockSize)
 	cipher.NewCBCEncrypter(block, iv).CryptBlocks(text, text)
 	count, err := asn1.Marshal(iterations)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prf := der(tagSequence, mustOID("1.2.840.113549.2.9"), der(tagNull))
 	kdf := der(tagSequence, mustOID(oidPBKDF2), der(tagSequence, der(tagOctets, salt), count, prf))
 	enc := der(tagSequence, mustOID(oidAES256), der(tagOctets, iv))
-	return der(tagSequence, der(tagSequence, mustOID(oidPBES2), der(tagSequence, kdf, enc)), der(tagOctets, text)), nil
+	return der(tagSequence, mustOID(oidPBES2), der(tagSequence, kdf, enc)), text, nil
+}
+
+// padded fills a text up to whole blocks.
+func padded(text []byte, block int) []byte {
+	pad := block - len(text)%block
+	return append(bytes.Clone(text), bytes.Repeat([]byte{byte(pad)}, pad)...)
+}
+
+// unpadded takes off what filled a text up; if nothing did, the passphrase was a wrong one.
+func unpadded(text []byte, block int) ([]byte, error) {
+	pad := int(text[len(text)-1])
+	if pad == 0 || pad > block || pad > len(text) || !bytes.Equal(text[len(text)-pad:], bytes.Repeat([]byte{byte(pad)}, pad)) {
+		return nil, errPassword
+	}
+	return text[:len(text)-pad], nil
 }
 
 var (
@@ -211,11 +237,8 @@ func decrypt(b, passphrase []byte) (key []byte, ok bool, err error) {
 	}
 	text := bytes.Clone(e.Data)
 	cipher.NewCBCDecrypter(block, c.IV).CryptBlocks(text, text)
-	pad := int(text[len(text)-1])
-	if pad == 0 || pad > aes.BlockSize || pad > len(text) || !bytes.Equal(text[len(text)-pad:], bytes.Repeat([]byte{byte(pad)}, pad)) {
-		return nil, true, errPassword
-	}
-	return text[:len(text)-pad], true, nil
+	text, err = unpadded(text, aes.BlockSize)
+	return text, true, err
 }
 
 // Bytes is a source that is no file: PEM, text in hex or base64, or bytes as they are.
@@ -238,6 +261,18 @@ func Bytes(v any) ([]byte, error) {
 		}
 	}
 	return nil, usage("Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or raw bytes.")
+}
+
+// KeyEncoding is how a private key that could be read is written: pem, der or pkcs12.
+func KeyEncoding(b []byte) string {
+	if IsPEM(b) {
+		return "pem"
+	}
+	var p pfx
+	if _, err := asn1.Unmarshal(b, &p); err == nil && p.Auth.ID.String() == oidData {
+		return "pkcs12"
+	}
+	return "der"
 }
 
 // IsPEM tells whether a source is PEM.
@@ -280,6 +315,13 @@ func PrivateKey(b, passphrase []byte) (crypto.Signer, error) {
 			block.Bytes, passphrase = text, nil
 		}
 		b = block.Bytes
+	} else if bundle, err := ParsePKCS12(b, passphrase); err == errPassword || err == errEncrypted {
+		return nil, errPassword
+	} else if err == nil {
+		if bundle.Key == nil {
+			return nil, failed("PKCS12-encoded blob does not contain a private key.")
+		}
+		return bundle.Key, nil
 	}
 	if text, ok, err := decrypt(b, passphrase); err != nil {
 		return nil, err

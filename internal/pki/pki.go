@@ -1,7 +1,7 @@
 // Package pki reads and makes certificates, requests, revocation lists and keys as Salt's module x509 describes them. What can be
 // wrong is said in Salt's words. Salt's source: salt/utils/x509.py.
 //
-// Not there are PKCS#7, PKCS#12 and keys of the kind Ed448.
+// Not there are keys of the kind Ed448.
 package pki
 
 import (
@@ -35,7 +35,7 @@ func value(format string, args ...any) error {
 // Tags of ASN.1.
 const (
 	tagBool, tagInt, tagBits, tagOctets, tagNull, tagOID, tagEnum = 1, 2, 3, 4, 5, 6, 10
-	tagUTF8, tagPrintable, tagIA5, tagUTCTime, tagTime            = 12, 19, 22, 23, 24
+	tagUTF8, tagPrintable, tagIA5, tagUTCTime, tagTime, tagBMP    = 12, 19, 22, 23, 24, 30
 	tagSequence, tagSet                                           = 0x30, 0x31
 	context                                                       = 0x80 // the number of the tag is added
 	constructed                                                   = 0x20

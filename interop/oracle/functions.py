@@ -35,6 +35,49 @@ def etcd():
         del sys.modules[name]
 
 
+class OldSSL:
+    """
+    Lends stock's module tls the pyOpenSSL that it needs, and the cryptography that goes with it, while it is loaded and called; what
+    Salt demands has neither. They are in a directory of their own (fetch-salt.sh).
+    """
+
+    path = os.path.join(sys.prefix, "tls")
+    names = ("OpenSSL", "cryptography")
+
+    def __init__(self):
+        self.old = {}
+
+    def swap(self, lent):
+        taken = {n: m for n, m in sys.modules.items() if n.split(".")[0] in self.names}
+        for n in taken:
+            del sys.modules[n]
+        sys.modules.update(lent)
+        return taken
+
+    @staticmethod
+    def take_lists():
+        """tls.validate gives pyOpenSSL a list that cryptography made, which only those take that the module refuses."""
+        from OpenSSL import crypto
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        add = crypto.X509Store.add_crl
+
+        def add_crl(self, crl):
+            if not isinstance(crl, crypto.CRL):
+                crl = crypto.load_crl(crypto.FILETYPE_PEM, crl.public_bytes(Encoding.PEM))
+            add(self, crl)
+
+        crypto.X509Store.add_crl = add_crl
+
+    def __enter__(self):
+        self.new = self.swap(self.old)
+        sys.path.insert(0, self.path)
+
+    def __exit__(self, *_):
+        sys.path.remove(self.path)
+        self.old = self.swap(self.new)
+
+
 def main():
     talk = wire.Wire()
     etcd()
@@ -46,6 +89,11 @@ def main():
     caller = salt.client.Caller(mopts=talk.minion(sys.argv[1]))
     funcs = caller.sminion.functions
     environ = dict(os.environ)
+    old_ssl = OldSSL()
+    with old_ssl:
+        for loader in (funcs, funcs.pack["__salt__"]):  # through the other one modules see one another
+            loader.get("tls.ca_exists")
+        old_ssl.take_lists()
     # All modules are loaded now: a module that is loaded while a case has other grains would stay for the cases behind it.
     list(funcs)
     talk.hello(caller)
@@ -88,6 +136,8 @@ def main():
             if not managing:
                 daemon.start(caller.opts, funcs)
             managing, connected = True, daemon.Connected()
+        if q["fun"].startswith("tls."):
+            connected = old_ssl
         talk.answer(talk.call(funcs, q, connected))
 
 

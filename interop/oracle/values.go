@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/hex"
 	"errors"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,8 @@ func Plain(v any) any {
 	switch v := v.(type) {
 	case uint64:
 		return strconv.FormatUint(v, 10)
+	case *big.Int:
+		return v.String()
 	case time.Time:
 		return v.Format("<datetime> 2006-01-02 15:04:05")
 	case []any:
