@@ -138,10 +138,15 @@ type MasterCall struct {
 	Kind, Fun string
 	Args      []any
 	Kwargs    map[string]any
+	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
+	Saltenv any
 	// User is who asks. Wait is set for wheel functions: the tool wants their result; a runner's comes as an event.
 	User string
 	Wait bool
 }
+
+// ErrNoFunction is what Local.Call says of a function that it does not have.
+var ErrNoFunction = errors.New("there is no such function")
 
 // MasterResult is where the events of a call are found, and its result if it was waited for.
 type MasterResult struct {
@@ -162,16 +167,15 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 		}
 	}
 	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
-	fun := text(load, "fun")
-	args, kwargs := callArgs(kind, load)
+	q := callOf(kind, load)
 	switch {
 	case err != nil:
-	case who.external && l.opts.Auth.MayRun(who.rules, kind, fun, args, kwargs), who.trusted:
+	case who.external && l.opts.Auth.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs), who.trusted:
 	default:
 		err = errors.New("not allowed")
 	}
 	if err != nil {
-		l.m.log.Warn(kind+" function refused", "user", brief(who.name), "fun", brief(fun), "peer", peer, "err", err)
+		l.m.log.Warn(kind+" function refused", "user", brief(who.name), "fun", brief(q.Fun), "peer", peer, "err", err)
 		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+brief(who.name)+".")
 	}
 	if l.opts.Call == nil {
@@ -180,41 +184,55 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	if strings.HasPrefix(who.name, "sudo_") {
 		who.name = l.opts.User
 	}
-	res, err := l.opts.Call(ctx, MasterCall{Kind: kind, Fun: fun, Args: args, Kwargs: kwargs, User: who.name, Wait: kind == "wheel"})
+	q.User = who.name
+	if !who.trusted {
+		q.Saltenv = nil // rules look at arguments, of which this would be one
+	}
+	if s := l.ipc.Load(); s != nil && !q.Wait {
+		s.Admit() // the program listens already, and must not miss the end
+	}
+	res, err := l.opts.Call(ctx, q)
+	if errors.Is(err, ErrNoFunction) {
+		return refused("KeyError", "'"+q.Fun+"' is not available.")
+	}
 	if err != nil {
 		return refused("SaltInvocationError", err.Error())
 	}
-	l.m.log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+fun, "jid", res.JID)
+	l.m.log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun, "jid", res.JID)
 	if kind == "wheel" {
 		return map[string]any{"tag": res.Tag, "data": res.Data}
 	}
 	return map[string]any{"tag": res.Tag, "jid": res.JID}
 }
 
-// callArgs reads the arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request itself.
-func callArgs(kind string, load map[string]any) ([]any, map[string]any) {
+// callOf reads a request's function and arguments: a runner's are {"arg": …, "kwarg": …} under "kwarg", a wheel's stand in the request
+// itself, as "arg" and "kwarg" or by their names.
+func callOf(kind string, load map[string]any) MasterCall {
+	c := MasterCall{Kind: kind, Fun: text(load, "fun"), Wait: kind == "wheel"}
+	inner, hasInner := payload.Map(load["kwarg"])
+	_, hasArg := load["arg"]
+	named := kind == "wheel" && !(hasArg && hasInner)
 	from := load
-	if m, ok := payload.Map(load["kwarg"]); ok {
-		from = m
+	if hasInner && (named || kind != "wheel") {
+		from = inner
 	}
 	list, _ := payload.List(from["arg"])
-	args, kwargs := cliargs.Values(list, []any{"*"})
-	if kwargs == nil {
-		kwargs = map[string]any{}
-	}
+	c.Args, c.Kwargs = cliargs.Values(list, []any{"*"})
 	if inner, ok := payload.Map(from["kwarg"]); ok {
-		maps.Copy(kwargs, inner)
+		maps.Copy(c.Kwargs, inner)
 	}
-	if kind == "wheel" {
-		for k, v := range load {
-			switch k {
-			case "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
-			default:
-				kwargs[k] = v
-			}
+	if !named {
+		c.Saltenv = load["saltenv"]
+		return c
+	}
+	for k, v := range load {
+		switch k {
+		case "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
+		default:
+			c.Kwargs[k] = v
 		}
 	}
-	return args, kwargs
+	return c
 }
 
 // makeToken answers mk_token with a token, or "" when name and password do not fit.

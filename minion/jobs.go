@@ -393,8 +393,9 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
-		Opts:   func() map[string]any { return m.settings().options },
-		Grains: func() map[string]any { return m.grains.get(ctx) },
+		MasterHost: m.o.MasterHost,
+		Opts:       func() map[string]any { return m.settings().options },
+		Grains:     func() map[string]any { return m.grains.get(ctx) },
 	}
 	a := agent{m: m, link: l, job: j}
 	e.Agent = a

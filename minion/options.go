@@ -41,6 +41,8 @@ type Options struct {
 	Templates func(ctx context.Context, c *modules.Call, t modules.Template) (any, error)
 	// Beacons are the kinds of beacons that there are, beacon.Kinds() for all; nil is none.
 	Beacons []*beacon.Kind
+	// MasterHost is the master on this host, for saltutil.runner and saltutil.wheel; nil is none.
+	MasterHost modules.MasterHost
 	// Others lists what the program has besides execution modules, see [modules.Env]; nil is nothing.
 	Others func(kind string) []*modules.Module
 	// Version is what log lines call this program's version.

@@ -253,6 +253,8 @@ type Env struct {
 	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
 	// "returners", "runners". Nil, like an empty list, means none.
 	Others func(kind string) []*Module
+	// MasterHost is the master on this host; nil is a program that cannot reach one.
+	MasterHost MasterHost
 	// Master, Files and Agent are nil where the program has no such thing.
 	Master Master
 	Files  Files

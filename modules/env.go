@@ -2,6 +2,7 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -71,6 +72,31 @@ type Master interface {
 	Request(ctx context.Context, load map[string]any) (any, error)
 	// Fire sends an event to the master. The data is what listeners find under "data".
 	Fire(ctx context.Context, tag string, data any) error
+}
+
+// MasterHost is the Salt master that runs on this host, for functions that only its host may call.
+type MasterHost interface {
+	// Call runs a runner or wheel function there and waits for its end. The map is what Salt's clients give with full_return: "fun",
+	// "jid", "user", "fun_args", "return" and "success"; without success, "return" is the text of what went wrong. A function that the
+	// master does not have is a [*NotAvailableError], no master on this host [ErrNoMasterHere].
+	Call(ctx context.Context, q MasterCall) (map[string]any, error)
+	// Fire puts an event on the bus of that master.
+	Fire(ctx context.Context, tag string, data map[string]any) error
+}
+
+// ErrNoMasterHere says that no Salt master runs on this host.
+var ErrNoMasterHere = errors.New("no master runs on this host")
+
+// MasterCall is a runner or wheel function of the master on this host.
+type MasterCall struct {
+	// Kind is "runner" or "wheel", Fun the function's name.
+	Kind, Fun string
+	Args      []any
+	Kwargs    map[string]any
+	// Saltenv is the value of a parameter saltenv, if the function has one.
+	Saltenv any
+	// User is who asked, where the master cannot tell by itself.
+	User string
 }
 
 // EventStream are the events of a bus from some moment on.

@@ -2,15 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os/user"
-	"path/filepath"
-	"runtime"
 	"strings"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master/client"
-	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
@@ -25,46 +22,7 @@ func newClient(p *saltcli.Program) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, keyUser := userNames(p)
-	return client.New(client.Options{
-		Dialer: dialer, Client: options,
-		Addr:    transport.JoinHostPort(reachable(p.Conf.String("interface")), p.Conf.Int("ret_port")),
-		SockDir: p.Conf.String("sock_dir"), Events: eventSockets(p.Conf, ""), CacheDir: p.Conf.String("cachedir"), PKIDir: p.Conf.String("pki_dir"),
-		User: name, KeyFile: filepath.Join(p.Conf.String("cachedir"), "."+keyUser+"_key"),
-		HashType: p.Conf.String("hash_type"), PublishPort: publishPort(p.Conf),
-		OrderMasters: p.Conf.Bool("order_masters"), Log: p.Log,
-	})
-}
-
-// eventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports with
-// ipc_mode: tcp.
-func eventSockets(c *conf.Config, dir string) ipc.Sockets {
-	if c.String("ipc_mode") == "tcp" {
-		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"), c.Int("tcp_master_pull_port"))
-	}
-	if dir == "" {
-		dir = c.String("sock_dir")
-	}
-	return ipc.Master(dir)
-}
-
-// publishPort is where to look for connected minions, 0 when the master remembers none.
-func publishPort(c *conf.Config) int {
-	if !c.Bool("minion_data_cache") {
-		return 0
-	}
-	return c.Int("publish_port")
-}
-
-// reachable turns the address that a master listens on into one that can be connected to.
-func reachable(addr string) string {
-	switch strings.Trim(addr, "[]") {
-	case "", "0.0.0.0":
-		return "127.0.0.1"
-	case "::":
-		return "::1"
-	}
-	return addr
+	return localmaster.Connect(p.Conf, localmaster.Way{Dialer: dialer, Options: options}, p.Env, p.Log)
 }
 
 // dialerFor is the transport of a master's configuration.
@@ -92,35 +50,6 @@ func dialerFor(c *conf.Config) (transport.Dialer, transport.ClientOptions, error
 		return ws.New(), o, nil
 	}
 	return nil, o, fmt.Errorf("transport %q is unknown", name)
-}
-
-// masterUser is the user that the master runs as.
-func masterUser(c *conf.Config) string {
-	if u := c.String("user"); u != "" {
-		return u
-	}
-	return "root"
-}
-
-// userNames are the name under which jobs are recorded, and the user whose key file proves it (salt/utils/user.py:
-// get_specific_user, salt/client/__init__.py).
-func userNames(p *saltcli.Program) (name, key string) {
-	name = "root"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	runAs := masterUser(p.Conf)
-	if sudo := p.Env("SUDO_USER"); sudo != "" && name == "root" {
-		return "sudo_" + sudo, runAs
-	}
-	key = name
-	if name == "root" {
-		key = runAs
-	}
-	if runtime.GOOS == "windows" {
-		key = strings.ReplaceAll(key, `\`, "_")
-	}
-	return name, key
 }
 
 // groupError is a node group that the configuration does not have.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master"
@@ -48,7 +49,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), Events: eventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
 			NoJobCache: !c.Bool("job_cache")},
 	}
 	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {

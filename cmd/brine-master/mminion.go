@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
@@ -45,7 +46,7 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 	m.registry = sync.OnceValue(func() *modules.Registry {
 		r := modules.Default().Without("saltutil")
 		own := *saltutil.Module
-		own.Funcs = append(slices.Clone(own.Funcs), runner.MasterFunctions(h, runner.NewClient(h), runner.NewWheel(h))...)
+		own.Funcs = append(slices.Clone(own.Funcs), runner.MasterFunctions(h, runner.NewClient(h))...)
 		r.Add(&own)
 		return r
 	})
@@ -57,7 +58,7 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 		if node != "master" {
 			return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
 		}
-		client, err := ipc.Dial(ctx, eventSockets(c, sockDir))
+		client, err := ipc.Dial(ctx, localmaster.EventSockets(c, sockDir))
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +97,7 @@ func (m *masterMinion) env() *modules.Env {
 	env := &modules.Env{ID: m.host.ID, Log: m.log, Runner: &runcmd.Runner{}, Files: localFiles(m.conf, m.log), Templates: render.Render,
 		Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return data },
 		Pillar: func() map[string]any { return pyobj.PlainMap(agent.pillar()) }, OrderedPillar: agent.pillar, Others: stateFunctions,
-		Listen: m.host.Listen, Agent: agent}
+		Listen: m.host.Listen, Agent: agent, MasterHost: runner.Here(m.host, runner.NewClient(m.host), runner.NewWheel(m.host))}
 	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
 		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: override})
 	}

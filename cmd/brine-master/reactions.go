@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/master/reactor"
 )
 
@@ -10,7 +11,7 @@ import (
 // run here, as this program's user.
 func (s *services) react(ctx context.Context) error {
 	c, log := s.p.Conf, s.p.Log
-	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(masterUser(c)), Renderer: c.String("renderer"),
+	o := reactor.Options{Master: s.master, ID: c.String("id"), Key: s.master.LocalKey(localmaster.User(c)), Renderer: c.String("renderer"),
 		Runner: s.runner, Wheel: s.wheel, Workers: c.Int("reactor_worker_threads"), Queue: c.Int("reactor_worker_hwm"), Log: log}
 	if path, ok := c.Opts["reactor"].(string); ok {
 		if path == "" {

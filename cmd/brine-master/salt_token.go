@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/master/client"
 )
@@ -31,7 +32,7 @@ func (s *saltCmd) tokenFile() string {
 
 // storedToken is the token of an earlier command, for users without a key file of their own.
 func (s *saltCmd) storedToken() string {
-	_, keyUser := userNames(s.Program)
+	_, keyUser := localmaster.UserNames(s.Conf, s.Env)
 	if f, err := os.Open(s.Conf.String("cachedir") + "/." + keyUser + "_key"); err == nil {
 		f.Close()
 		return ""

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -389,7 +390,7 @@ func (k *saltKey) confirm(cmd string) (bool, error) {
 func (k *saltKey) fire(ctx context.Context, act, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	err := ipc.Fire(ctx, eventSockets(k.Conf, ""), "salt/key", map[string]any{"result": true, "act": act, "id": id})
+	err := ipc.Fire(ctx, localmaster.EventSockets(k.Conf, ""), "salt/key", map[string]any{"result": true, "act": act, "id": id})
 	if err != nil {
 		k.Log.Debug("cannot tell the master", "err", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/daemon"
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -88,7 +89,7 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 		}
 		q.Kwargs["orchestration_jid"] = q.JID
 	}
-	q.User, _ = userNames(s.Program)
+	q.User, _ = localmaster.UserNames(s.Conf, s.Env)
 	if v.Bool("async") {
 		return 0, s.async(q)
 	}
@@ -203,7 +204,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 	h.ID, h.Opts, h.Log, h.CacheDir = c.String("id"), c.Opts, s.Log, c.String("cachedir")
 	h.Timeout, h.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
 	h.Run = h.run
-	if key, err := os.ReadFile(filepath.Join(h.CacheDir, "."+masterUser(c)+"_key")); err == nil {
+	if key, err := os.ReadFile(filepath.Join(h.CacheDir, "."+localmaster.User(c)+"_key")); err == nil {
 		h.Key = string(key)
 	}
 	h.Match = func(tgtType string, tgt any) ([]string, error) {
@@ -211,7 +212,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 	}
 	h.Connected = func() (map[string]string, error) { return cl.Connected(), nil }
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
-		return ipc.Fire(ctx, eventSockets(c, ""), tag, data)
+		return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
 	}
 	if err := s.open(h); err != nil {
 		h.close()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master"
@@ -68,7 +69,7 @@ func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
-	host.Key = m.LocalKey(masterUser(c))
+	host.Key = m.LocalKey(localmaster.User(c))
 	s.minion = orchestrate(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
 }
@@ -90,14 +91,14 @@ func (s *services) close() {
 
 // call runs a function for a tool. A runner goes on by itself: its result is an event.
 func (s *services) call(ctx context.Context, c master.MasterCall) (master.MasterResult, error) {
-	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, User: c.User, JID: string(protocol.NewJID(time.Now()))}
+	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}
 	client, tag := s.runner, "salt/run/"+q.JID
 	if c.Kind == "wheel" {
 		client, tag = s.wheel, "salt/wheel/"+q.JID
 	}
 	out := master.MasterResult{JID: q.JID, Tag: tag}
 	if client.Argspec(c.Fun) == nil {
-		return out, errors.New("'" + c.Fun + "' is not available.")
+		return out, master.ErrNoFunction
 	}
 	if c.Wait {
 		out.Data = client.Call(ctx, q).Data

@@ -145,5 +145,6 @@ func minionOptions(p *saltcli.Program) (minion.Options, error) {
 		},
 		Log: p.Log, Dialers: dialers(), Wrap: wrap, Grains: gatherGrains(p.Log), Files: fileClient(p.Log),
 		Runner: commandRunner(), Version: version.Brine(), Templates: templates(), Others: others, Beacons: beacons(),
+		MasterHost: masterHere{p},
 	}, nil
 }

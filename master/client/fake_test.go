@@ -22,6 +22,7 @@ import (
 type fake struct {
 	t    *testing.T
 	bus  *events.Bus
+	ipc  *ipc.Server
 	dir  string
 	jids protocol.JIDClock
 	wg   sync.WaitGroup
@@ -59,6 +60,7 @@ func newFake(t *testing.T, minions map[string]minion) *fake {
 			t.Error(err)
 		}
 	})
+	f.ipc = s
 	f.writeKey("secret")
 	return f
 }
@@ -99,7 +101,14 @@ func (r requester) Request(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	load, _ := payload.Map(e.Load)
-	if e.Enc != protocol.EncClear || e.Version != 3 || load["cmd"] != "publish" || load["user"] != "root" {
+	if e.Enc != protocol.EncClear || e.Version != 3 || load["user"] != "root" {
+		return nil, fmt.Errorf("unexpected request %v", e)
+	}
+	switch load["cmd"] {
+	case "runner", "wheel":
+		return payload.Marshal(r.f.function(load))
+	case "publish":
+	default:
 		return nil, fmt.Errorf("unexpected request %v", e)
 	}
 	return payload.Marshal(r.f.publish(load))

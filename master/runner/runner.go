@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,8 @@ type Request struct {
 	Kwargs map[string]any
 	// JID is the id of the run; empty makes one. User is who asked.
 	JID, User string
+	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
+	Saltenv any
 }
 
 // Result is what became of a call, as the event of its end has it.
@@ -156,9 +159,16 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 		q.JID = string(protocol.NewJID(time.Now()))
 	}
 	res := Result{JID: q.JID, Tag: c.tag + q.JID}
-	if _, err := c.registry.Lookup(q.Fun, c.env); err != nil {
+	def, err := c.registry.Lookup(q.Fun, c.env)
+	if err != nil {
 		res.Return, res.Missing = "'"+q.Fun+"' is not available.", true
 		return res
+	}
+	if q.Saltenv != nil && slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == "saltenv" }) {
+		if q.Kwargs = maps.Clone(q.Kwargs); q.Kwargs == nil {
+			q.Kwargs = map[string]any{}
+		}
+		q.Kwargs["saltenv"] = q.Saltenv
 	}
 	funArgs := slices.Clone(q.Args)
 	if funArgs == nil {
@@ -183,11 +193,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	var usage *modules.UsageError
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
-		doc := ""
-		if def, err := c.registry.Lookup(q.Fun, c.env); err == nil {
-			doc = def.Doc
-		}
-		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + doc
+		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Success, res.Retcode = false, 1

@@ -11,11 +11,12 @@ import (
 
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // MasterFunctions are the functions of the execution module "saltutil" that only a program with a master has. They are what the
 // state module "salt" is made of (salt/modules/saltutil.py).
-func MasterFunctions(h *Host, runners, wheels *Client) []modules.Def {
+func MasterFunctions(h *Host, runners *Client) []modules.Def {
 	f := funcs{Host: h, client: runners}
 	opt := func(name string) modules.Param { return modules.Param{Name: name, Optional: true} }
 	return []modules.Def{
@@ -27,19 +28,6 @@ batch, subset, expect_minions, failhard
     As for the states of the module "salt".
 `, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, opt("timeout"), {Name: "tgt_type", Default: "glob"},
 			{Name: "ret", Default: ""}, opt("kwarg"), {Name: "ssh", Default: false}}, Kwargs: "kwargs", Run: f.cmd},
-		{Name: "runner", Doc: `Run a runner function of this master.
-
-name
-    The function.
-arg, kwarg
-    Its arguments; further keyword arguments are such too.
-`, Params: []modules.Param{{Name: "name"}, opt("arg"), opt("kwarg"), {Name: "full_return", Default: false}, {Name: "saltenv", Default: "base"}, opt("jid")},
-			Kwargs: "kwargs", Run: f.onMaster(runners, "runner")},
-		{Name: "wheel", Doc: `Run a wheel function of this master.
-
-name
-    The function. Further arguments are its own.
-`, Params: []modules.Param{{Name: "name"}}, Args: "args", Kwargs: "kwargs", Run: f.onMaster(wheels, "wheel")},
 	}
 }
 
@@ -174,64 +162,35 @@ func (f funcs) batch(ctx context.Context, j Job, size string, stop bool) (any, e
 	return out, nil
 }
 
-// onMaster is saltutil.runner or saltutil.wheel.
-func (f funcs) onMaster(client *Client, kind string) modules.Func {
-	return func(ctx context.Context, c *modules.Call) (any, error) {
-		q := Request{Fun: c.Str("name"), User: "UNKNOWN", Kwargs: map[string]any{}}
-		jid, env := c.Keywords["__orchestration_jid__"], any("base")
-		full := true
-		if kind == "runner" {
-			full = c.Bool("full_return")
-			env = c.Value("saltenv")
-			if v, ok := c.Value("arg").([]any); ok {
-				q.Args = v
-			}
-			if v, ok := c.Value("kwarg").(map[string]any); ok {
-				maps.Copy(q.Kwargs, v)
-			}
-			if jid == nil {
-				jid = c.Value("jid")
-			}
-		} else {
-			q.Args = c.Extra
-		}
-		if v, ok := c.Keywords["__env__"]; ok {
-			env = v
-		}
-		for k, v := range c.Keywords {
-			if !strings.HasPrefix(k, "__") {
-				q.Kwargs[k] = v
-			}
-		}
-		if v, ok := c.Keywords["__pub_user"]; ok {
-			q.User = pytext.Str(v)
-		}
-		if def := client.Argspec(q.Fun); def != nil && slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == "saltenv" }) {
-			q.Kwargs["saltenv"] = env
-		}
-		if kind == "runner" && slices.Contains([]string{"state.orchestrate", "state.orch", "state.sls"}, q.Fun) {
-			q.Kwargs["orchestration_jid"] = jid
-		}
-		if jid != nil && f.Fire != nil {
-			data := map[string]any{"type": kind, "name": q.Fun, "args": any(q.Args), "kwargs": q.Kwargs}
-			if kind == "wheel" {
-				data = map[string]any{"type": kind, "name": q.Fun, "args": q.Kwargs}
-			}
-			if err := f.Fire(ctx, "salt/run/"+pytext.Str(jid)+"/args", data); err != nil {
-				f.Log.Warn("Failed to fire args event", "err", err)
-			}
-		}
-		res := client.Call(ctx, q)
-		if !full {
-			return res.Return, nil
-		}
-		if res.Missing {
-			return map[string]any{"fun": kind + "." + q.Fun, "jid": res.JID, "user": q.User, "return": res.Return, "success": false}, nil
-		}
-		out := maps.Clone(res.Data)
-		if _, ok := out["_stamp"]; !ok {
-			out["_stamp"] = time.Now().UTC().Format("2006-01-02T15:04:05.000000")
-		}
-		return out, nil
+// Here is the host as its own functions reach it: saltutil.runner and saltutil.wheel on the master are calls in this process.
+func Here(h *Host, runners, wheels *Client) modules.MasterHost {
+	return here{h, map[string]*Client{"runner": runners, "wheel": wheels}}
+}
+
+type here struct {
+	host    *Host
+	clients map[string]*Client
+}
+
+func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
+	if h.host.Fire == nil {
+		return errNeeds("event bus")
 	}
+	return h.host.Fire(ctx, tag, data)
+}
+
+func (h here) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
+	client := h.clients[q.Kind]
+	if client == nil {
+		return nil, errNeeds(q.Kind + " functions")
+	}
+	res := client.Call(ctx, Request{Fun: q.Fun, Args: q.Args, Kwargs: q.Kwargs, Saltenv: q.Saltenv, User: q.User})
+	if res.Missing {
+		return nil, &modules.NotAvailableError{Fun: q.Fun}
+	}
+	out := maps.Clone(res.Data)
+	if _, ok := out["_stamp"]; !ok {
+		out["_stamp"] = protocol.Stamp(time.Now())
+	}
+	return out, nil
 }

@@ -147,6 +147,32 @@ CLI Example:
 
     salt '*' saltutil.revoke_auth
 `, Params: []modules.Param{{Name: "preserve_minion_cache", Default: false, Type: modules.Bool}}, Run: revokeAuth},
+	{Name: "runner", Doc: `Run a function of the runners on the master, which must run on the host of this minion.
+
+name
+    The function, such as jobs.list_jobs.
+
+arg
+    A list of its arguments. Further keyword arguments of this function are keyword arguments of the runner, too.
+
+kwarg
+    A map of its keyword arguments.
+
+full_return
+    Return what is known of the run: job id, arguments, whether it succeeded.
+
+saltenv
+    The environment, for functions that have such an argument.
+
+jid
+    The job id of the orchestration that the run is part of.
+
+CLI Example:
+
+    salt master_minion saltutil.runner jobs.list_jobs
+    salt master_minion saltutil.runner test.arg arg="['baz']" kwarg="{'foo': 'bar'}"
+`, Params: []modules.Param{{Name: "name"}, {Name: "arg", Optional: true}, {Name: "kwarg", Optional: true}, {Name: "full_return", Default: false},
+		{Name: "saltenv", Default: "base"}, {Name: "jid", Optional: true}}, Kwargs: "kwargs", Run: runner},
 	{Name: "running", Doc: `List the jobs that the minion runs, apart from the one that asks.
 
 CLI Example:
@@ -491,4 +517,15 @@ CLI Example:
 
     salt '*' saltutil.update
 `, Params: []modules.Param{{Name: "version", Optional: true}}, Run: update},
+	{Name: "wheel", Doc: `Run a wheel function of the master, which must run on the host of this minion. What is known of the run is returned: job id,
+arguments, whether it succeeded, and under "return" what the function gave.
+
+name
+    The function, such as key.list_all. Further arguments are its own.
+
+CLI Example:
+
+    salt master_minion saltutil.wheel key.accept jerry
+    salt master_minion saltutil.wheel minions.connected
+`, Params: []modules.Param{{Name: "name"}}, Args: "args", Kwargs: "kwargs", Run: wheel},
 }}

@@ -22,8 +22,8 @@ import (
 //
 // saltutil.cmd is absent: a minion has no way to the master's publisher other than the master's peer option.
 // saltutil.cmd_iter is absent: a minion has no way to the master's publisher other than the master's peer option.
-// saltutil.runner is absent: a minion has no runners; salt-run on the master's host runs them.
-// saltutil.wheel is absent: a minion has no wheel functions; the API of the master has them, and salt-key those of keys.
+// saltutil.runner differs: the master on this host runs it, which must be running; it knows the call as one of the user that the minion runs as.
+// saltutil.wheel differs: as saltutil.runner.
 // saltutil.sync_* differ: Python code is not brought to the minion, there is nothing there to run it; the list is empty always.
 // saltutil.refresh_* differ: the answer comes when the data is there, and is False if it could not be had.
 // saltutil.refresh_beacons differs: there are no beacons; the answer tells whether the minion has an event bus.

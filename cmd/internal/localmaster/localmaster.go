@@ -1,0 +1,97 @@
+// Package localmaster is the way from a program to the Salt master on its host, ours or stock: where the master's configuration says
+// that it listens, with the key file that it leaves for local users.
+package localmaster
+
+import (
+	"log/slog"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Way is how connections are made: the transport of the master's configuration, and how long an answer may take, 0 for the usual time.
+type Way struct {
+	Dialer  transport.Dialer
+	Options transport.ClientOptions
+	Timeout time.Duration
+}
+
+// Connect makes a client of the master whose configuration is c.
+func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (*client.Client, error) {
+	name, keyUser := UserNames(c, env)
+	return client.New(client.Options{
+		Dialer: w.Dialer, Client: w.Options,
+		Addr:    transport.JoinHostPort(reachable(c.String("interface")), c.Int("ret_port")),
+		SockDir: c.String("sock_dir"), Events: EventSockets(c, ""), CacheDir: c.String("cachedir"), PKIDir: c.String("pki_dir"),
+		User: name, KeyFile: filepath.Join(c.String("cachedir"), "."+keyUser+"_key"),
+		HashType: c.String("hash_type"), PublishPort: publishPort(c),
+		PublishTimeout: w.Timeout, OrderMasters: c.Bool("order_masters"), Log: log,
+	})
+}
+
+// EventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports with
+// ipc_mode: tcp.
+func EventSockets(c *conf.Config, dir string) ipc.Sockets {
+	if c.String("ipc_mode") == "tcp" {
+		return ipc.Ports(c.Bool("ipv6"), c.Int("tcp_master_pub_port"), c.Int("tcp_master_pull_port"))
+	}
+	if dir == "" {
+		dir = c.String("sock_dir")
+	}
+	return ipc.Master(dir)
+}
+
+// publishPort is where to look for connected minions, 0 when the master remembers none.
+func publishPort(c *conf.Config) int {
+	if !c.Bool("minion_data_cache") {
+		return 0
+	}
+	return c.Int("publish_port")
+}
+
+// reachable turns the address that a master listens on into one that can be connected to.
+func reachable(addr string) string {
+	switch strings.Trim(addr, "[]") {
+	case "", "0.0.0.0":
+		return "127.0.0.1"
+	case "::":
+		return "::1"
+	}
+	return addr
+}
+
+// User is the user that the master runs as.
+func User(c *conf.Config) string {
+	if u := c.String("user"); u != "" {
+		return u
+	}
+	return "root"
+}
+
+// UserNames are the name under which jobs are recorded, and the user whose key file proves it (salt/utils/user.py:
+// get_specific_user, salt/client/__init__.py).
+func UserNames(c *conf.Config, env func(string) string) (name, key string) {
+	name = "root"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	runAs := User(c)
+	if sudo := env("SUDO_USER"); sudo != "" && name == "root" {
+		return "sudo_" + sudo, runAs
+	}
+	key = name
+	if name == "root" {
+		key = runAs
+	}
+	if runtime.GOOS == "windows" {
+		key = strings.ReplaceAll(key, `\`, "_")
+	}
+	return name, key
+}

@@ -1,0 +1,145 @@
+//go:build interop
+
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMasterOnThisHost calls saltutil.runner and saltutil.wheel on a minion that shares its host with a master, ours or stock. Stock's
+// functions load the master's code and work on its directories, ours ask the master; both must have the same to say.
+func TestMasterOnThisHost(t *testing.T) {
+	for _, which := range []string{"ours", "stock"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			var dir string
+			var oracle *driver
+			if which == "stock" {
+				m := startStockMaster(t, "3007", "zeromq", "")
+				dir, oracle = m.dir, m.driver
+			} else {
+				s := newSite(t, "tcp", "")
+				start(t, ours("salt-master"), "-c", filepath.Dir(s.config()))
+				await(t, "the master listens", func() bool { return listening(s.ret) && exists(s.dir+"/run/master_event_pub.ipc") })
+				dir, oracle = s.dir, pythonDriver(t, "3007", "calls", s.config())
+			}
+			write(t, dir+"/etc/minion", "id: here\nroot_dir: "+dir+"\nfile_client: local\nenable_fqdns_grains: false\nlog_file: minion.log\nuser: root\n")
+			for _, c := range []struct {
+				fun  string
+				arg  []any
+				kw   map[string]any
+				only string // with which master; "" is both
+			}{
+				{fun: "runner", arg: []any{"test.arg"}, kw: map[string]any{"arg": []any{"1", "x=2", "word"}, "kwarg": map[string]any{"foo": "bar"}, "more": "3"}},
+				{fun: "runner", arg: []any{"test.metasyntactic"}, kw: map[string]any{"kwarg": map[string]any{"locality": "uk"}, "full_return": true}},
+				{fun: "runner", arg: []any{"fileserver.file_list"}, kw: map[string]any{"saltenv": "base"}, only: "ours"},
+				{fun: "runner", arg: []any{"fileserver.envs"}, kw: map[string]any{"arg": []any{1, 2, 3, 4, 5, 6}}, only: "ours"},
+				{fun: "runner", arg: []any{"error.error"}, kw: map[string]any{"arg": []any{"ValueError", "broken"}, "full_return": true}},
+				{fun: "runner", arg: []any{"no.such"}, only: "ours"},
+				{fun: "runner", arg: []any{"test.arg", "text"}, only: "ours"},
+				{fun: "runner", arg: []any{"test.arg"}, kw: map[string]any{"kwarg": "text"}, only: "ours"},
+				{fun: "wheel", arg: []any{"key.list_all"}, only: "ours"},
+				{fun: "wheel", arg: []any{"key.name_match", "x*"}},
+				{fun: "wheel", arg: []any{"key.name_match"}, kw: map[string]any{"match": "x*"}, only: "ours"},
+				{fun: "wheel", arg: []any{"key.name_match"}, only: "ours"},
+				{fun: "wheel", arg: []any{"no.such"}, only: "ours"},
+			} {
+				if c.only != "" && c.only != which {
+					continue
+				}
+				fun := "saltutil." + c.fun
+				want, failed := oracle.call("caller", query{"fun": fun, "arg": c.arg, "kwarg": c.kw})
+				got, failure := callHere(t, dir+"/etc", fun, c.arg, c.kw)
+				if failed != "" || failure != "" {
+					// Python's name of the exception is before the text, or is not shown.
+					if _, text, _ := strings.Cut(failed, ": "); failed == "" || failure == "" || !strings.HasSuffix(failure, text) {
+						t.Errorf("%s %v %v: stock fails with %q, ours with %q", fun, c.arg, c.kw, failed, failure)
+					}
+					continue
+				}
+				if diff := cmp.Diff(plainCall(want), plainCall(got)); diff != "" {
+					t.Errorf("%s %v %v (-stock +ours):\n%s", fun, c.arg, c.kw, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestNoMasterOnThisHost: without a master the functions say so.
+func TestNoMasterOnThisHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "zeromq", "")
+	write(t, s.dir+"/etc/minion", "id: here\nroot_dir: "+s.dir+"\nfile_client: local\nlog_file: minion.log\nuser: root\n")
+	for _, fun := range []string{"saltutil.runner", "saltutil.wheel"} {
+		_, failure := callHere(t, s.dir+"/etc", fun, []any{"test.arg"}, nil)
+		if want := "Error running '" + fun + "': This command can only be executed on a minion that is located on the master."; failure != want {
+			t.Errorf("%s fails with %q", fun, failure)
+		}
+	}
+}
+
+// callHere is a call of our salt-call, with what it returned or the last line of its error.
+func callHere(t *testing.T, conf, fun string, args []any, kwargs map[string]any) (value any, failure string) {
+	t.Helper()
+	words := []string{"--local", "-c", conf, "--out", "json", "-l", "quiet", fun}
+	shown := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, a := range args {
+		words = append(words, shown(a))
+	}
+	for k, v := range kwargs {
+		words = append(words, k+"="+shown(v))
+	}
+	cmd := exec.CommandContext(t.Context(), ours("salt-call"), words...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var ret struct{ Local any }
+	if json.Unmarshal(out, &ret) == nil { // with a return code of 1 where the run was no success
+		return ret.Local, ""
+	}
+	text := strings.TrimSpace(stderr.String())
+	if text == "" {
+		t.Fatalf("%q failed without a word: %v", words, err)
+	}
+	return nil, text[strings.LastIndex(text, "\n")+1:]
+}
+
+// plainCall leaves out what no two runs share: job id, time, traceback and our words of documentation. And who called: stock does not
+// know, a master does.
+func plainCall(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, run := v["jid"]; run {
+			delete(v, "jid")
+			delete(v, "_stamp")
+			delete(v, "user")
+			// Stock counts the job's own fields among the arguments of a function that takes any.
+			delete(v, "fun_args")
+		}
+		for k, x := range v {
+			v[k] = plainCall(x)
+		}
+	case string:
+		if at := regexp.MustCompile(`(?s)^(\nPassed invalid arguments: [^\n]*\n).*`).FindStringSubmatch(v); at != nil {
+			return at[1]
+		}
+		if at := regexp.MustCompile(`(?s)^(Exception occurred in [^:]*): .*?(\w+: [^\n]*)\n*$`).FindStringSubmatch(v); at != nil {
+			return at[1] + ": " + at[2]
+		}
+	}
+	return v
+}
