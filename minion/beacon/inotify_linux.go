@@ -18,7 +18,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-func platformKinds() []*Kind { return []*Kind{&inotify} }
+func platformKinds() []*Kind { return []*Kind{&inotify, &shell} }
 
 var inotify = Kind{Name: "inotify", Validate: validateInotify, Look: lookInotify, Close: closeInotify}
 

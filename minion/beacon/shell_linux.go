@@ -1,0 +1,196 @@
+package beacon
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+)
+
+// The limits of the beacon sh: shells that are traced at once, programs kept of each between two looks, and the length of a line.
+const (
+	maxTraces     = 64
+	maxTraceCalls = 1000
+	maxTraceLine  = 16 << 10
+)
+
+// traces is where the beacon sh keeps what it has started.
+const traces = "sh.traces"
+
+// shell tells of every program that shells start (salt/beacons/sh.py): each shell is traced, by strace, for as long as it lives and the
+// beacon is on.
+var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("strace") != "" }, Validate: func(_ *Host, config any) (bool, string) {
+	if _, bad := mustList("sh", config); bad != "" {
+		return false, bad
+	}
+	return true, valid
+}, Look: lookShells, Close: func(h *Host, _ []any) {
+	running, _ := h.Memory[traces].(map[string]*trace)
+	for _, t := range running {
+		t.end()
+	}
+	for _, t := range running {
+		<-t.done
+	}
+	delete(h.Memory, traces)
+}}
+
+func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error) {
+	running, _ := h.Memory[traces].(map[string]*trace)
+	if running == nil {
+		running = map[string]*trace{}
+		h.Memory[traces] = running
+	}
+	users, err := shellsOf(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	full := false
+	for _, pid := range slices.Sorted(maps.Keys(users)) {
+		switch {
+		case running[pid] != nil:
+		case len(running) == maxTraces:
+			full = true
+		default:
+			running[pid] = startTrace(ctx, h, pid, users[pid])
+		}
+	}
+	if full {
+		h.Logger().Warn("There are more shells than the beacon sh traces", "limit", maxTraces)
+	}
+	var found []map[string]any
+	for _, pid := range slices.Sorted(maps.Keys(running)) {
+		t := running[pid]
+		over := false
+		select {
+		case <-t.done:
+			over = true
+		default:
+		}
+		calls, lost := t.take()
+		if lost > 0 {
+			h.Logger().Warn("A shell starts programs faster than the beacon sh tells of them", "pid", pid, "lost", lost)
+		}
+		for _, c := range calls {
+			c["tag"], c["user"] = pid, t.user
+			found = append(found, c)
+		}
+		if _, alive := users[pid]; over && !alive { // a shell that cannot be traced is not tried again
+			delete(running, pid)
+		}
+	}
+	return found, nil
+}
+
+// shellsOf are the processes that are shells, with their users.
+func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
+	list, err := h.Exec(ctx, "cmd.shells", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.Exec(ctx, "status.procs", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	shells, _ := list.([]any)
+	procs, _ := all.(map[string]any)
+	users := map[string]any{}
+	for pid, v := range procs {
+		proc, _ := v.(map[string]any)
+		cmd := strings.TrimLeft(pytext.Str(proc["cmd"]), "-")
+		if cmd != "" && slices.ContainsFunc(shells, func(s any) bool { return strings.Contains(pytext.Str(s), cmd) }) {
+			users[pid] = proc["user"]
+		}
+	}
+	return users, nil
+}
+
+// trace is a strace at work.
+type trace struct {
+	user any
+	end  context.CancelFunc
+	done chan struct{} // closed when it has ended
+
+	mu    sync.Mutex // guards the fields below
+	rest  []byte     // of a line that has not ended
+	skip  bool       // the line is too long
+	calls []map[string]any
+	lost  int
+}
+
+func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
+	t := &trace{user: user, done: make(chan struct{})}
+	ctx, t.end = context.WithCancel(ctx)
+	log := h.Logger().With("pid", pid)
+	go func() {
+		defer close(t.done)
+		defer t.end()
+		// The grace lets strace leave the shell alone before it goes.
+		res, err := h.Cmd(ctx, modules.Command{Args: []string{"strace", "-f", "-e", "execve", "-p", pid}, Stderr: t, Grace: 5 * time.Second})
+		if ctx.Err() == nil && (err != nil || res.ExitCode != 0) {
+			log.Warn("cannot trace a shell", "err", err, "exit", res.ExitCode)
+		}
+	}()
+	return t
+}
+
+// Write takes what strace prints.
+func (t *trace) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for rest := b; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		if t.skip = t.skip || len(t.rest)+len(line) > maxTraceLine; t.skip {
+			t.rest = nil
+		} else {
+			t.rest = append(t.rest, line...)
+		}
+		if !whole {
+			break
+		}
+		if call := execve(string(t.rest)); call != nil {
+			if len(t.calls) == maxTraceCalls {
+				t.lost++
+			} else {
+				t.calls = append(t.calls, call)
+			}
+		}
+		t.rest, t.skip = t.rest[:0], false
+	}
+	return len(b), nil
+}
+
+func (t *trace) take() ([]map[string]any, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	calls, lost := t.calls, t.lost
+	t.calls, t.lost = nil, 0
+	return calls, lost
+}
+
+// execve reads a line of strace as Salt does: what stands in quotes is the program, and then its arguments. It is nil for other lines.
+func execve(line string) map[string]any {
+	_, after, ok := strings.Cut(line, "execve")
+	if !ok {
+		return nil
+	}
+	after, _, _ = strings.Cut(after, "execve")
+	call, args := map[string]any{}, []any{}
+	for i, field := range strings.Split(after, `"`) {
+		switch {
+		case i == 1:
+			call["cmd"] = field
+		case i%2 != 0:
+			args = append(args, field)
+		}
+	}
+	call["args"] = args
+	return call
+}
