@@ -65,7 +65,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
 		{Name: "ordered", Default: true, Type: modules.Bool},
-	}, Run: fetch},
+	}, Ordered: true, Run: fetch},
 	{Name: "filter_by", Doc: `Pick an entry of a table by the value of a grain.
 
 lookup_dict
@@ -103,7 +103,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Default: "", Type: modules.String}, {Name: "delimiter", Default: ":", Type: modules.String},
 		{Name: "ordered", Default: true, Type: modules.Bool},
-	}, Run: get},
+	}, Ordered: true, Run: get},
 	{Name: "has_value", Doc: `Tell whether there is a grain; "a:b" reaches into nested maps.
 
 CLI Example:

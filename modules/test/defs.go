@@ -76,7 +76,7 @@ CLI Example:
 CLI Example:
 
     salt '*' test.echo 'foo bar'
-`, Params: []modules.Param{{Name: "text"}}, Run: echo},
+`, Ordered: true, Params: []modules.Param{{Name: "text"}}, Run: echo},
 	{Name: "exception", Doc: `Fail with an exception that carries the message.
 
 CLI Example:

@@ -34,6 +34,8 @@ usergroup
     Make a group of the same name as the primary one; False: make none; None: as the system does by default.
 local : False
     Use luseradd, which leaves network directories alone.
+selinux_user
+    The SELinux user to map the login to (useradd -Z). Not in Salt.
 
 CLI Example:
 
@@ -44,7 +46,7 @@ CLI Example:
 		{Name: "fullname", Default: ""}, {Name: "roomnumber", Default: ""}, {Name: "workphone", Default: ""},
 		{Name: "homephone", Default: ""}, {Name: "other", Default: ""}, {Name: "createhome", Default: true},
 		{Name: "loginclass", Optional: true}, {Name: "nologinit", Default: false}, {Name: "root", Optional: true},
-		{Name: "usergroup", Optional: true}, {Name: "local", Default: false},
+		{Name: "usergroup", Optional: true}, {Name: "local", Default: false}, {Name: "selinux_user", Optional: true},
 	}, Run: add},
 	{Name: "chfullname", Doc: `Change the user's full name.
 

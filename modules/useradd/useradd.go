@@ -154,6 +154,9 @@ func flags(c *modules.Call, local bool) []any {
 	if c.Bool("nologinit") {
 		cmd = append(cmd, "-l")
 	}
+	if c.Bool("selinux_user") && !local {
+		cmd = append(cmd, "-Z", c.Value("selinux_user"))
+	}
 	if v := c.Value("home"); v != nil {
 		cmd = append(cmd, "-d", v)
 	}

@@ -76,13 +76,20 @@ func (o *saltObject) function(fun string) *jinja.Func {
 	return &jinja.Func{Name: fun, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
 		var kwargs map[string]any
 		for _, kw := range a.Kw {
+			if err := undefinedArg(fun, kw.Name, kw.Value); err != nil {
+				return nil, err
+			}
 			if kwargs == nil {
 				kwargs = map[string]any{}
 			}
 			kwargs[kw.Name] = kw.Value
 		}
-		for _, v := range a.Pos {
-			if err := refuse(v); err != nil {
+		for i, v := range a.Pos {
+			name := ""
+			if i == 1 {
+				name = "default"
+			}
+			if err := undefinedArg(fun, name, v); err != nil {
 				return nil, err
 			}
 		}
@@ -94,13 +101,27 @@ func (o *saltObject) function(fun string) *jinja.Func {
 	}}
 }
 
-// refuse fails for an argument that is undefined, which no function can look at.
-func refuse(v any) error {
-	if u, ok := v.(*jinja.Undefined); ok {
-		_, err := jinja.Truth(u)
-		return err
+// undefinedArg is the error of a function that is given an undefined argument, which nearly all look at. Salt's have it for a default
+// that they only give back, and some fail because it is no text or dictionary.
+func undefinedArg(fun, name string, v any) error {
+	u, ok := v.(*jinja.Undefined)
+	if !ok {
+		return nil
 	}
-	return nil
+	switch fun {
+	case "test.echo", "slsutil.merge", "defaults.merge":
+		return nil
+	case "config.get", "grains.get":
+		if name == "default" {
+			return nil
+		}
+	case "file.join":
+		return &jinja.Error{Kind: "TypeError", Msg: "join() argument must be str, bytes, or os.PathLike object, not '" + u.TypeName() + "'"}
+	case "file.dirname", "file.basename", "file.file_exists", "file.directory_exists":
+		return &jinja.Error{Kind: "TypeError", Msg: "expected str, bytes or os.PathLike object, not " + u.TypeName()}
+	}
+	_, err := jinja.Truth(u)
+	return err
 }
 
 // exception is the error of a function as an exception in a template.

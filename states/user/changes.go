@@ -65,6 +65,9 @@ func (a *account) changes(ctx context.Context, gid any, uidMay, gidMay bool) (*p
 	if err := a.gecosChanges(ctx, d, have); err != nil {
 		return nil, err
 	}
+	if err := a.selinuxChange(ctx, d); err != nil {
+		return nil, err
+	}
 	var errs []string
 	refuse := func(what string, may bool, from, to any) {
 		if !may && d.Has(what) {
@@ -295,6 +298,7 @@ func (a *account) update(ctx context.Context, ret *states.Result, changes *pyobj
 			return nil, err
 		}
 	}
+	remapped := changes.Has("selinux_user")
 	pre, err := a.ask(ctx, "user.info", a.name)
 	if err != nil {
 		return nil, err
@@ -334,12 +338,15 @@ func (a *account) update(ctx context.Context, ret *states.Result, changes *pyobj
 			ret.Changes["loginclass"] = now
 		}
 	}
-	if len(ret.Changes) > 0 {
-		ret.Comment = "Updated user " + a.name
-	}
 	left, err := a.changes(ctx, a.Value("gid"), true, true)
 	if err != nil {
 		return nil, err
+	}
+	if remapped && (left == nil || !left.Has("selinux_user")) {
+		ret.Changes["selinux_user"] = a.selinuxUser()
+	}
+	if len(ret.Changes) > 0 {
+		ret.Comment = "Updated user " + a.name
 	}
 	if left != nil && left.Len() > 0 {
 		return ret.As(states.False, "These values could not be changed: "+pyobj.Str(left))
@@ -374,6 +381,11 @@ func (a *account) apply(ctx context.Context, changes *pyobj.Dict, pre map[string
 	}
 	if _, ok := changes.Delete("date"); ok {
 		if err := run("shadow.set_date", a.Value("date")); err != nil {
+			return err
+		}
+	}
+	if _, ok := changes.Delete("selinux_user"); ok {
+		if err := a.remap(ctx); err != nil {
 			return err
 		}
 	}

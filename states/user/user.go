@@ -31,7 +31,8 @@ var Module = &states.Module{Name: "user", Doc: "Accounts.", Funcs: []states.Def{
 		{Name: "maxdays", Optional: true}, {Name: "inactdays", Optional: true}, {Name: "warndays", Optional: true}, {Name: "expire", Optional: true},
 		{Name: "win_homedrive", Optional: true}, {Name: "win_profile", Optional: true}, {Name: "win_logonscript", Optional: true},
 		{Name: "win_description", Optional: true}, {Name: "nologinit", Default: false}, {Name: "allow_uid_change", Default: false},
-		{Name: "allow_gid_change", Default: false}, {Name: "password_lock", Optional: true, Secret: true}, {Name: "local", Default: false}}, Run: present},
+		{Name: "allow_gid_change", Default: false}, {Name: "password_lock", Optional: true, Secret: true}, {Name: "local", Default: false},
+		{Name: "selinux_user", Optional: true}}, Run: present},
 }}
 
 const (
@@ -67,7 +68,9 @@ shell, unique, system, fullname, roomnumber, workphone, homephone, other, nologi
 date, mindays, maxdays, inactdays, warndays, expire
     how long password and account last, in days
 local
-    look at and change local accounts only`
+    look at and change local accounts only
+selinux_user
+    the SELinux user that the login is mapped to; not in Salt`
 	redacted = "XXX-REDACTED-XXX"
 )
 
@@ -295,6 +298,10 @@ func (a *account) add(ctx context.Context, ret *states.Result, missing []any) (*
 	if a.Grain("kernel") == "Windows" {
 		params["createhome"] = false
 	}
+	want := a.selinuxUser()
+	if want != "" {
+		params["selinux_user"] = want
+	}
 	ok, err := a.ExecKw(ctx, "user.add", nil, params)
 	if err != nil {
 		return nil, err
@@ -316,6 +323,16 @@ func (a *account) add(ctx context.Context, ret *states.Result, missing []any) (*
 	}
 	if params["createhome"] != true && !pytext.Truth(params["createhome"]) {
 		ret.Changes["home"] = ""
+	}
+	if want != "" {
+		have, err := a.mapped(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ret.Changes["selinux_user"] = have
+		if have != want {
+			ret.Result, ret.Comment = states.False, "User "+a.name+" created but failed to map it to the SELinux user "+want
+		}
 	}
 	if a.shadow {
 		err = a.newShadow(ctx, ret)
