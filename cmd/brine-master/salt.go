@@ -320,9 +320,7 @@ func lostText(ret client.Return) string {
 	if ret.Status == client.NotConnected {
 		return "Minion did not return. [Not connected]"
 	}
-	return "Minion did not return. [No response]\nThe minions may not have all finished running and any remaining minions will " +
-		"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
-		"salt-run jobs.lookup_jid " + ret.JID
+	return client.LostText(ret.JID)
 }
 
 // docs shows the documentation that any minion has, once for each function.

@@ -44,9 +44,16 @@ func newServices(p *saltcli.Program) (*services, error) {
 	if secret := c.String("sharedsecret"); secret != "" {
 		systems["sharedsecret"] = eauth.SharedSecret{Secret: secret}
 	}
+	rules := maps.Clone(c.Map("external_auth"))
+	for name := range rules {
+		if systems[name] == nil { // as in stock, whose modules miss a library or a setting: nobody comes in by it
+			p.Log.Error("external_auth: nobody can log in with this system, which this master does not have", "eauth", name)
+			delete(rules, name)
+		}
+	}
 	match := func(tgtType string, tgt any) ([]string, error) { return s.master.Match(tgtType, tgt) }
 	var err error
-	s.auth, err = eauth.New(eauth.Options{Config: c.Map("external_auth"), Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
+	s.auth, err = eauth.New(eauth.Options{Config: rules, Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
 		Match: match, Permissive: c.Bool("permissive_acl"), Log: p.Log})
 	if err != nil {
 		return nil, err

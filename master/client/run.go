@@ -381,3 +381,10 @@ func (r *Run) ask(ctx context.Context, now time.Time) {
 		p.result <- pub
 	})
 }
+
+// LostText is what Salt shows in place of the return of a minion that nobody has heard of.
+func LostText(jid string) string {
+	return "Minion did not return. [No response]\nThe minions may not have all finished running and any remaining minions will " +
+		"return upon completion. To look up the return data for this job later, run the following command:\n\n" +
+		"salt-run jobs.lookup_jid " + jid
+}

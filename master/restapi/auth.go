@@ -1,7 +1,7 @@
 package restapi
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -41,13 +41,15 @@ func (s *Server) session(r *http.Request) (eauth.Token, error) {
 // who finds out on whose behalf a command is given: by its own token, by the credentials in it, or by the session's token.
 func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eauth.Token, error) {
 	id := session
-	if t, ok := chunk["token"].(string); ok && session == "" {
-		id = t
+	if v, ok := chunk["token"]; ok && session == "" {
+		if id, ok = v.(string); !ok || strings.Trim(id, "0123456789abcdefABCDEF") != "" || id == "" {
+			return eauth.Token{}, &statusError{http.StatusUnauthorized, "Invalid token"}
+		}
 	}
 	if id != "" {
 		t, ok := s.o.Auth.Token(id)
 		if !ok {
-			return eauth.Token{}, &statusError{http.StatusUnauthorized, `Authentication failure of type "token" occurred.`}
+			return eauth.Token{}, denied(chunk, "token", "")
 		}
 		return t, nil
 	}
@@ -65,9 +67,21 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eau
 	}
 	t, err := s.o.Auth.Check(r.Context(), system, name, password)
 	if err != nil {
-		return eauth.Token{}, &statusError{http.StatusUnauthorized, fmt.Sprintf(`Authentication failure of type "eauth" occurred for user %s.`, name)}
+		return eauth.Token{}, denied(chunk, "eauth", name)
 	}
 	return t, nil
+}
+
+// denied is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
+func denied(chunk map[string]any, kind, user string) error {
+	if client, _ := chunk["client"].(string); strings.HasPrefix(client, "local") {
+		return &statusError{http.StatusUnauthorized, "Authentication error occurred."}
+	}
+	text := `Authentication failure of type "` + kind + `" occurred`
+	if user != "" {
+		text += " for user " + user
+	}
+	return &statusError{http.StatusUnauthorized, text + "."}
 }
 
 // secret is the password of a request; sharedsecret calls it by its own name.
@@ -162,6 +176,10 @@ func (s *Server) token(q *request) (any, error) {
 			}
 		}
 		t, err := s.newToken(q, c)
+		if errors.Is(err, eauth.ErrDenied) {
+			name, _ := c["username"].(string)
+			err = denied(nil, "eauth", name)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (q *request) form() error {
 // chunks are the commands of a body: one map, or a list of maps.
 func (q *request) chunks() ([]map[string]any, error) {
 	list, ok := q.body.([]any)
-	if m, one := q.body.(map[string]any); one {
+	if m, one := q.body.(map[string]any); one && len(m) > 0 {
 		list, ok = []any{m}, true
 	}
 	if !ok {

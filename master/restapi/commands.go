@@ -3,6 +3,7 @@ package restapi
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -112,15 +113,25 @@ func (s *Server) command(r *http.Request, session string, c map[string]any) (any
 	fun, ok := c["fun"].(string)
 	if list, isList := c["fun"].([]any); isList && strings.HasPrefix(name, "local") && len(list) > 0 {
 		ok = true
+	} else if c["fun"] == nil && !strings.HasPrefix(name, "local") {
+		return nil, &statusError{http.StatusBadRequest, name + " takes at least 1 argument (0 given)"}
 	} else if !ok || fun == "" {
 		return nil, &statusError{http.StatusBadRequest, "fun must be the name of a function"}
+	}
+	tenant := s.tenant(t)
+	if tenant != "" && !forTenants(name, fun) {
+		return nil, errAuthZ
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
 	defer cancel()
 	if strings.HasPrefix(name, "local") {
 		return s.local(ctx, t, name, c)
 	}
-	return s.onMaster(ctx, t, name, fun, c)
+	v, err := s.onMaster(ctx, t, name, fun, c)
+	if err == nil && tenant != "" {
+		return s.ownJobs(ctx, t, fun, v)
+	}
+	return v, err
 }
 
 // onMaster runs a runner or wheel function.
@@ -156,7 +167,11 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	}
 	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, q.Args, q.Kwargs) {
 		s.o.Log.Warn("function refused", "user", t.Name, "eauth", t.EAuth, "fun", kind+"."+fun)
-		return nil, errAuthZ
+		shown := "eauth"
+		if t.ID != "" {
+			shown = "token"
+		}
+		return nil, denied(c, shown, t.Name)
 	}
 	if async {
 		tag := map[string]string{"runner": "salt/run/", "wheel": "salt/wheel/"}[kind] + q.JID
@@ -167,14 +182,22 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	}
 	res := cl.Call(ctx, q)
 	if res.Missing {
+		if kind == "runner" {
+			return nil, &statusError{http.StatusBadRequest, pytext.Str(res.Return)}
+		}
 		res.Data = map[string]any{"fun": kind + "." + fun, "jid": q.JID, "user": t.Name, "return": res.Return, "success": false}
 	}
-	if kind == "wheel" || pytext.Truth(c["full_return"]) {
-		data := maps.Clone(res.Data)
-		data["tag"] = res.Tag
-		return map[string]any{"tag": res.Tag, "data": data}, nil
+	if kind == "runner" && !pytext.Truth(c["full_return"]) {
+		return res.Return, nil
 	}
-	return res.Return, nil
+	data := maps.Clone(res.Data)
+	data["_stamp"] = protocol.Stamp(time.Now())
+	if kind == "runner" { // Salt waits for the event of the end, and gives it
+		return map[string]any{"tag": res.Tag + "/ret", "data": data}, nil
+	}
+	data["tag"] = res.Tag
+	delete(data, "fun_args")
+	return map[string]any{"tag": res.Tag, "data": data}, nil
 }
 
 // listOf reads an argument that may be one value or a list.
@@ -204,10 +227,8 @@ func job(c map[string]any) (master.Job, error) {
 	default:
 		return bad("tgt must be text or a list of names")
 	}
-	for _, key := range []string{"expr_form", "tgt_type"} {
-		if s, ok := c[key].(string); ok && s != "" {
-			j.TgtType = s
-		}
+	if s, ok := c["tgt_type"].(string); ok && s != "" {
+		j.TgtType = s
 	}
 	if jid, ok := c["jid"].(string); ok && jid != "" {
 		if !protocol.ValidJID(jid) {
@@ -233,22 +254,15 @@ func job(c map[string]any) (master.Job, error) {
 			}
 			call := master.Call{Fun: name}
 			if i < len(args) {
-				list, _ := listOf(args[i])
-				call.Args, call.Kwargs = cliargs.Values(list, nil)
+				call.Args, _ = listOf(args[i])
 			}
 			j.Calls = append(j.Calls, call)
 		}
 		return j, nil
 	}
 	j.Fun = c["fun"].(string)
-	args, _ := listOf(c["arg"])
-	j.Args, j.Kwargs = cliargs.Values(args, nil)
-	if len(kw) > 0 {
-		if j.Kwargs == nil {
-			j.Kwargs = map[string]any{}
-		}
-		maps.Copy(j.Kwargs, kw)
-	}
+	j.Args, _ = listOf(c["arg"]) // as they are: minions read "name=value"
+	j.Kwargs = kw
 	return j, nil
 }
 
@@ -292,31 +306,31 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 		if call.Fun == "" {
 			continue
 		}
-		a := slices.Clone(call.Args)
-		if len(call.Kwargs) > 0 {
-			a = append(a, map[string]any(protocol.Kwargs(call.Kwargs)))
-		}
-		funs, args = append(funs, call.Fun), append(args, a)
+		funs, args = append(funs, call.Fun), append(args, withKwargs(call.Args, call.Kwargs))
 	}
 	if !s.o.Auth.MayPublish(s.o.Auth.Rules(t), funs, args, j.TgtType, j.Tgt) {
 		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
 		return nil, errAuthZ
 	}
+	v, err := s.view(t)
+	if err != nil {
+		return nil, err
+	}
 	switch name {
 	case "local_async":
-		return s.publish(ctx, j)
+		return s.publish(ctx, v, j)
 	case "local_batch":
-		return s.batch(ctx, j, pytext.Str(c["batch"]), c)
+		return s.batch(ctx, v, j, pytext.Str(c["batch"]), c)
 	case "local_subset":
-		return s.subset(ctx, j, c)
+		return s.subset(ctx, v, j, c)
 	}
-	return s.wait(ctx, j, pytext.Truth(c["full_return"]))
+	return s.wait(ctx, v, j, pytext.Truth(c["full_return"]))
 }
 
 // publish answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the same answer:
 // so a client that heard nothing may ask again.
-func (s *Server) publish(ctx context.Context, j master.Job) (any, error) {
-	p, err := s.o.Master.Publish(ctx, j)
+func (s *Server) publish(ctx context.Context, v view, j master.Job) (any, error) {
+	p, err := v.Publish(ctx, j)
 	var none *master.NoMinionsError
 	switch {
 	case errors.As(err, &none):
@@ -345,27 +359,36 @@ func badTarget(err error) error {
 }
 
 // wait answers with what the minions returned.
-func (s *Server) wait(ctx context.Context, j master.Job, full bool) (any, error) {
-	res, err := s.o.Master.Run(ctx, j)
+func (s *Server) wait(ctx context.Context, v view, j master.Job, full bool) (any, error) {
+	run, err := v.Submit(ctx, j)
 	var none *master.NoMinionsError
 	switch {
 	case errors.As(err, &none):
 		return map[string]any{}, nil
-	case errors.Is(err, context.DeadlineExceeded): // what came until then
 	case err != nil:
 		return nil, badTarget(err)
 	}
+	defer run.Close()
 	out := map[string]any{}
-	for id, r := range res {
-		if r.Status != master.Returned {
-			if !full {
-				out[id] = false // as LocalClient.cmd has it
-			}
-			continue
-		}
-		out[id] = returned(r, full)
+	for _, id := range run.Minions {
+		out[id] = false // as LocalClient.cmd has those that did not return
 	}
-	return out, nil
+	for {
+		r, err := run.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded): // what came until then
+			return out, nil
+		case err != nil:
+			return nil, badTarget(err)
+		case r.Status == master.Returned:
+			out[r.ID] = returned(r, full)
+		case r.Status == master.Missing:
+			text := client.LostText(run.JID)
+			if out[r.ID] = text; full {
+				out[r.ID] = map[string]any{"out": "no_return", "ret": text, "retcode": int64(1)}
+			}
+		}
+	}
 }
 
 func returned(r master.Result, full bool) any {
@@ -383,8 +406,8 @@ func returned(r master.Result, full bool) any {
 }
 
 // batch runs a job on some minions at a time.
-func (s *Server) batch(ctx context.Context, j master.Job, size string, c map[string]any) (any, error) {
-	ids, err := s.o.Master.Match(j.TgtType, j.Tgt)
+func (s *Server) batch(ctx context.Context, v view, j master.Job, size string, c map[string]any) (any, error) {
+	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
 		return nil, badTarget(err)
 	}
@@ -410,7 +433,7 @@ func (s *Server) batch(ctx context.Context, j master.Job, size string, c map[str
 		}
 		one := j
 		one.Tgt, one.TgtType, one.JID = part, "list", ""
-		res, err := s.o.Master.Run(ctx, one)
+		res, err := v.Run(ctx, one)
 		var none *master.NoMinionsError
 		if err != nil && !errors.As(err, &none) && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, badTarget(err)
@@ -432,7 +455,7 @@ func (s *Server) batch(ctx context.Context, j master.Job, size string, c map[str
 }
 
 // subset runs a job on some minions, chosen by chance.
-func (s *Server) subset(ctx context.Context, j master.Job, c map[string]any) (any, error) {
+func (s *Server) subset(ctx context.Context, v view, j master.Job, c map[string]any) (any, error) {
 	n := 3
 	for _, key := range []string{"sub", "subset"} {
 		if v, ok := c[key]; ok {
@@ -443,14 +466,14 @@ func (s *Server) subset(ctx context.Context, j master.Job, c map[string]any) (an
 			n = int(d / time.Second)
 		}
 	}
-	ids, err := s.o.Master.Match(j.TgtType, j.Tgt)
+	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
 		return nil, badTarget(err)
 	}
 	rand.Shuffle(len(ids), func(i, k int) { ids[i], ids[k] = ids[k], ids[i] })
 	j.Tgt, j.TgtType = ids[:min(n, len(ids))], "list"
 	if pytext.Truth(c["cli"]) {
-		return s.publish(ctx, j)
+		return s.publish(ctx, v, j)
 	}
-	return s.wait(ctx, j, pytext.Truth(c["full_return"]))
+	return s.wait(ctx, v, j, pytext.Truth(c["full_return"]))
 }

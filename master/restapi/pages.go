@@ -100,7 +100,7 @@ func (p *pages) isApp(r *http.Request) bool {
 	if r.URL.Path == p.AppPath || strings.HasPrefix(r.URL.Path, p.AppPath+"/") {
 		return true
 	}
-	return accepts(r.Header.Get("Accept"), "text/html", false) && !slices.Contains(plainPaths, r.URL.Path)
+	return accepts(r.Header.Get("Accept"), "text/html") && !slices.Contains(plainPaths, r.URL.Path)
 }
 
 // openStatic opens a file of the static directory. A pipe or a device is never waited for.

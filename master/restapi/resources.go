@@ -3,8 +3,8 @@ package restapi
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -26,7 +26,10 @@ func (s *Server) minions(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tgt := q.PathValue("mid")
+	tgt, err := q.named("mid")
+	if err != nil {
+		return nil, err
+	}
 	if tgt == "" {
 		tgt = "*"
 	}
@@ -68,7 +71,24 @@ func (s *Server) asked(q *request, c map[string]any) (any, error) {
 	return s.command(q.Request, t.ID, c)
 }
 
+// named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of the kind.
+func (q *request) named(key string) (string, error) {
+	values := q.URL.Query()
+	for name := range values {
+		if name != key {
+			return "", &statusError{http.StatusNotFound, "Unexpected query string parameters: " + name}
+		}
+	}
+	if v := q.PathValue(key); v != "" {
+		return v, nil
+	}
+	return values.Get(key), nil
+}
+
 func (s *Server) jobs(q *request) (any, error) {
+	if jid, err := q.named("jid"); err != nil || jid != "" {
+		return s.job(q)
+	}
 	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_jobs"})
 	if err != nil {
 		return nil, err
@@ -77,7 +97,10 @@ func (s *Server) jobs(q *request) (any, error) {
 }
 
 func (s *Server) job(q *request) (any, error) {
-	jid := q.PathValue("jid")
+	jid, err := q.named("jid")
+	if err != nil {
+		return nil, err
+	}
 	if !protocol.ValidJID(jid) {
 		return nil, &statusError{http.StatusBadRequest, "jid must be a job id"}
 	}
@@ -113,11 +136,19 @@ func wheelReturn(v any, err error) (any, error) {
 }
 
 func (s *Server) keys(q *request) (any, error) {
-	return wheelReturn(s.asked(q, map[string]any{"client": "wheel", "fun": "key.list_all"}))
-}
-
-func (s *Server) key(q *request) (any, error) {
-	return wheelReturn(s.asked(q, map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": q.PathValue("mid")}}))
+	mid, err := q.named("mid")
+	if err != nil {
+		return nil, err
+	}
+	c := map[string]any{"client": "wheel", "fun": "key.list_all"}
+	if mid != "" {
+		c = map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": mid}}
+	}
+	v, err := s.asked(q, c)
+	if errors.Is(err, errNoToken) {
+		err = errNoCreds // as in Salt, where this is a command like others
+	}
+	return wheelReturn(v, err)
 }
 
 // keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials with the
@@ -130,7 +161,7 @@ func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "saltkeys-" + id + ".tar"}))
+	h.Set("Content-Disposition", `attachment; filename="saltkeys-`+strings.ReplaceAll(id, `"`, `\"`)+`.tar"`)
 	h.Set("Content-Type", "application/x-tar")
 	h.Set("Content-Length", fmt.Sprint(len(tarball)))
 	h.Set("Cache-Control", "no-cache")
@@ -187,7 +218,7 @@ func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
 // hook fires an event with what came.
 func (s *Server) hook(q *request) (any, error) {
 	if !s.o.OpenHooks {
-		if _, err := s.session(q.Request); err != nil {
+		if _, err := s.operator(q.Request); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +257,7 @@ func (s *stats) count(r *http.Request) {
 
 func (s *Server) statistics(q *request) (any, error) {
 	if !s.o.OpenStats {
-		if _, err := s.session(q.Request); err != nil {
+		if _, err := s.operator(q.Request); err != nil {
 			return nil, err
 		}
 	}

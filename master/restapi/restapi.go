@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ import (
 type Options struct {
 	Master *master.Master
 	Auth   *eauth.Auth
+	// Tenant says whose somebody is; "" is nobody's, who sees everything, as all do when it is nil. Those who are of a tenant have that part of
+	// the master which [master.Tenant] shows: its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
+	Tenant func(t eauth.Token) string
 	// Runner and Wheel run runner and wheel functions; nil means there are none.
 	Runner, Wheel *runner.Client
 	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by default.
@@ -67,15 +71,16 @@ func Clients() []string {
 
 // Server answers HTTP requests. Close it when the HTTP server has ended.
 type Server struct {
-	o       Options
-	mux     *http.ServeMux
-	logins  *ratelimit.Limiter
-	log     *events.Log
-	streams chan struct{}
-	pages   *pages
-	async   *background
-	started time.Time
-	stats   stats
+	o        Options
+	mux      *http.ServeMux
+	patterns []string // that mux has
+	logins   *ratelimit.Limiter
+	log      *events.Log
+	streams  chan struct{}
+	pages    *pages
+	async    *background
+	started  time.Time
+	stats    stats
 }
 
 // New makes a server; use it as an http.Handler.
@@ -128,10 +133,10 @@ func (s *Server) Close() {
 }
 
 func (s *Server) routes() {
-	json := func(pattern string, f func(*request) (any, error)) { s.mux.HandleFunc(pattern, s.answer(f)) }
-	json("GET /{$}", func(*request) (any, error) {
-		return map[string]any{"return": "Welcome", "clients": anyList(s.o.Clients)}, nil
-	})
+	json := func(pattern string, f func(*request) (any, error)) { s.handle(pattern, s.answer(f)) }
+	for _, path := range []string{"/{$}", "/run", "/token"} {
+		json("GET "+path, s.welcome)
+	}
 	json("POST /{$}", s.lowstate)
 	json("POST /run", s.run)
 	json("GET /login", s.loginHint)
@@ -144,19 +149,40 @@ func (s *Server) routes() {
 	json("GET /jobs", s.jobs)
 	json("GET /jobs/{jid}", s.job)
 	json("GET /keys", s.keys)
-	json("GET /keys/{mid}", s.key)
+	json("GET /keys/{mid}", s.keys)
 	json("GET /stats", s.statistics)
 	json("POST /hook", s.hook)
 	json("POST /hook/{path...}", s.hook)
-	s.mux.HandleFunc("POST /keys", s.keyPair)
-	s.mux.HandleFunc("GET /events", s.events)
-	s.mux.HandleFunc("GET /ws", s.websocket)
-	s.mux.HandleFunc("GET /ws/{token}", s.websocket)
-	s.mux.HandleFunc("GET /openapi.json", openAPI)
-	s.mux.HandleFunc("GET /healthz", s.health)
-	if s.o.Metrics {
-		s.mux.Handle("GET /metrics", metrics.Handler(s.o.Master))
+	json("POST /v1/minions", s.ensureMinion)
+	json("GET /v1/minions", s.announced)
+	json("GET /v1/minions/{mid}", s.announced)
+	json("DELETE /v1/minions/{mid}", s.revokeMinion)
+	json("POST /v1/jobs", s.castOrder)
+	for _, path := range []string{"/v1/jobs", "/v1/jobs/{id...}"} { // the former is none of them
+		json("GET "+path, s.order)
+		json("DELETE "+path, s.cancelOrder)
 	}
+	s.handle("GET /v1/events", s.nativeEvents)
+	s.handle("POST /keys", s.keyPair)
+	s.handle("GET /events", s.events)
+	s.handle("GET /ws", s.websocket)
+	s.handle("GET /ws/{token}", s.websocket)
+	s.handle("GET /openapi.json", openAPI)
+	s.handle("GET /healthz", s.health)
+	if s.o.Metrics {
+		s.handle("GET /metrics", metrics.Handler(s.o.Master).ServeHTTP)
+	}
+}
+
+// handle serves a pattern.
+func (s *Server) handle(pattern string, f http.HandlerFunc) {
+	s.mux.HandleFunc(pattern, f)
+	s.patterns = append(s.patterns, pattern)
+}
+
+// welcome answers whoever looks where commands are posted to.
+func (s *Server) welcome(*request) (any, error) {
+	return map[string]any{"return": "Welcome", "clients": anyList(s.o.Clients)}, nil
 }
 
 // health answers whether the master serves and its store answers. The reason is in the log: it is not for everybody.
@@ -193,6 +219,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	cors(h, r)
 	if r.Method == http.MethodOptions {
+		h.Set("Content-Type", "text/html;charset=utf-8")
 		w.WriteHeader(http.StatusOK)
 		return
 	}
@@ -201,11 +228,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {
 		status := &statusError{http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path)}
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, p := s.mux.Handler(other); p != "" {
-				status = &statusError{http.StatusMethodNotAllowed, "Specified method is invalid for this resource."}
+				status = &statusError{http.StatusMethodNotAllowed, "Specified method is invalid for this resource"}
+				h.Add("Allow", method)
 			}
 		}
 		fail(w, r, status)
@@ -247,7 +275,7 @@ var (
 
 // fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
 func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
-	if accepts(r.Header.Get("Accept"), "application/json", false) {
+	if accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.code)
 		b, _ := json.Marshal(map[string]any{"status": e.code, "return": e.text}) // plain text packs always
@@ -261,19 +289,45 @@ func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 		title, title, html.EscapeString(e.text))
 }
 
-// accepts says whether a client takes a type; wild says whether */* counts.
-func accepts(header, want string, wild bool) bool {
+// accepts says whether a client names a type among those that it takes.
+func accepts(header, want string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-		if err != nil || params["q"] == "0" {
-			continue
-		}
-		major, _, _ := strings.Cut(want, "/")
-		if t == want || wild && (t == "*/*" || t == major+"/*") {
+		if err == nil && t == want && params["q"] != "0" {
 			return true
 		}
 	}
 	return false
+}
+
+// formats are the types of answers, the usual one first.
+var formats = [...]string{"application/json", "application/x-yaml"}
+
+// negotiate gives the type that a client likes best, as CherryPy's accept: by q, then by the order in the header. "" is none.
+func negotiate(header string) string {
+	best, liked := "", 0.0
+	for part := range strings.SplitSeq(header, ",") {
+		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+		if err != nil {
+			continue
+		}
+		q := 1.0
+		if text, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				continue
+			}
+		}
+		for _, f := range formats {
+			major, _, _ := strings.Cut(f, "/")
+			if q > liked && (t == f || t == "*/*" || t == major+"/*") {
+				best, liked = f, q
+			}
+		}
+	}
+	if header == "" {
+		return formats[0]
+	}
+	return best
 }
 
 // request is one request with its body read.
@@ -288,14 +342,12 @@ type request struct {
 // answer wraps a function that answers with a value in the format that the client wants.
 func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		format := "application/json"
-		if header := r.Header.Get("Accept"); header != "" && !accepts(header, format, true) {
-			format = "application/x-yaml"
-			if !accepts(header, format, true) {
-				fail(w, r, &statusError{http.StatusNotAcceptable, "Your client sent this Accept header: " + header +
-					". But this resource only emits these media types: application/json, application/x-yaml."})
-				return
-			}
+		header := r.Header.Get("Accept")
+		format := negotiate(header)
+		if format == "" {
+			fail(w, r, &statusError{http.StatusNotAcceptable, "Your client sent this Accept header: " + header +
+				". But this resource only emits these media types: " + strings.Join(formats[:], ", ") + "."})
+			return
 		}
 		q := &request{Request: r, w: w, code: http.StatusOK}
 		err := q.read()
@@ -308,7 +360,7 @@ func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
 			return
 		}
 		var out []byte
-		if format == "application/json" {
+		if format == formats[0] {
 			out, err = marshal(v)
 		} else {
 			var text string

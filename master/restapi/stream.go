@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,11 +20,11 @@ import (
 const idle = 15 * time.Second
 
 // follow calls each with every event behind a cursor until ctx ends, the token dies, or each fails. It calls quiet from time to time.
-func (s *Server) follow(ctx context.Context, t eauth.Token, cursor string, each func(e events.Logged) error, quiet func() error) error {
+func (s *Server) follow(ctx context.Context, t eauth.Token, source func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string, each func(e events.Logged) error, quiet func() error) error {
 	for {
 		window, cancel := context.WithTimeout(ctx, idle)
 		var err error
-		for e := range s.log.Follow(window, cursor, nil) {
+		for e := range source(window, cursor) {
 			if !s.alive(t) {
 				err = errNoToken
 			} else {
@@ -78,8 +79,9 @@ const writeTimeout = 30 * time.Second
 // that some of it is gone.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		fail(w, r, &statusError{http.StatusBadRequest, "The /events endpoint takes no query parameters. Show the token in the header X-Auth-Token " +
-			"or in the cookie that /login sets: what is in a query ends up in logs."})
+		fail(w, r, &statusError{http.StatusBadRequest, "The /events endpoint takes no query parameters; in particular, tokens must not be passed via " +
+			"the query string -- they end up in access logs and the Referer header. Use the 'X-Auth-Token' header (for non-browser clients) or the " +
+			"session cookie set by /login (for browser EventSource clients) instead."})
 		return
 	}
 	t, err := s.session(r)
@@ -87,16 +89,56 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
+	source, cursor, err := s.stream(t)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		cursor = last
+	}
+	s.sse(w, r, t, source, cursor)
+}
+
+// nativeEvents is events with a cursor and tags in the query: those of /v1.
+func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
+	t, err := s.session(r)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	v, err := s.view(t)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	query := r.URL.Query()
+	for key := range query {
+		if key != "cursor" && key != "tag" {
+			fail(w, r, &statusError{http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are cursor, tag", key)})
+			return
+		}
+	}
+	cursor := s.o.Master.FollowCursor()
+	if c := query.Get("cursor"); c != "" {
+		cursor = c
+	}
+	if c := r.Header.Get("Last-Event-ID"); c != "" { // a browser that comes back
+		cursor = c
+	}
+	s.sse(w, r, t, func(ctx context.Context, cursor string) iter.Seq[events.Logged] {
+		return v.Follow(ctx, cursor, query["tag"]...)
+	}, cursor)
+}
+
+// sse streams events to somebody.
+func (s *Server) sse(w http.ResponseWriter, r *http.Request, t eauth.Token, source func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string) {
 	leave, err := s.enter()
 	if err != nil {
 		s.failed(w, r, err)
 		return
 	}
 	defer leave()
-	cursor := r.Header.Get("Last-Event-ID")
-	if cursor == "" {
-		cursor = s.log.Cursor()
-	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream;charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
@@ -115,7 +157,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if send("retry: 400\n") != nil {
 		return
 	}
-	err = s.follow(r.Context(), t, cursor, func(e events.Logged) error {
+	err = s.follow(r.Context(), t, source, cursor, func(e events.Logged) error {
 		if e.Missed > 0 {
 			return send(": events before this one are lost\n")
 		}
@@ -165,14 +207,17 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	if _, _, err := c.Read(ready); err != nil {
 		return
 	}
-	cursor := s.log.Cursor()
+	source, cursor, err := s.stream(t)
+	if err != nil {
+		return
+	}
 	ctx := c.CloseRead(r.Context())
 	send := func(text string) error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, []byte(text))
 	}
-	err = s.follow(ctx, t, cursor, func(e events.Logged) error {
+	err = s.follow(ctx, t, source, cursor, func(e events.Logged) error {
 		if e.Missed > 0 {
 			return nil // salt-api's clients know no sign for it
 		}

@@ -194,6 +194,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
+		res.Success = c.kind != "wheel" // stock shows this text for runners, and an exception for wheels
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Success, res.Retcode = false, 1

@@ -1,0 +1,358 @@
+package restapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// What is below /v1 is not Salt's: minions that do not exist yet, jobs that wait for them, and events from a cursor on.
+
+// maxWait bounds how long a request may wait for the end of an order.
+const maxWait = 5 * time.Minute
+
+// fields is the one map that a request of /v1 has, with no other fields than those that are named.
+func (q *request) fields(names ...string) (map[string]any, error) {
+	m, ok := q.body.(map[string]any)
+	if !ok {
+		return nil, &statusError{http.StatusBadRequest, "The body must be a map"}
+	}
+	for key := range m {
+		if !slices.Contains(names, key) {
+			return nil, &statusError{http.StatusBadRequest, fmt.Sprintf("There is no field %.80q; there are %s", key, strings.Join(names, ", "))}
+		}
+	}
+	return m, nil
+}
+
+// reader reads fields and keeps the first mistake.
+type reader struct {
+	m   map[string]any
+	err error
+}
+
+func (r *reader) bad(key, want string) {
+	if r.err == nil {
+		r.err = &statusError{http.StatusBadRequest, key + " must be " + want}
+	}
+}
+
+// field reads a field of a kind. A field that is not there, or null, is the zero value.
+func field[T any](r *reader, key, want string) T {
+	var zero T
+	v, ok := r.m[key]
+	if !ok || v == nil {
+		return zero
+	}
+	t, ok := v.(T)
+	if !ok {
+		r.bad(key, want)
+	}
+	return t
+}
+
+func (r *reader) text(key string) string           { return field[string](r, key, "text") }
+func (r *reader) flag(key string) bool             { return field[bool](r, key, "true or false") }
+func (r *reader) object(key string) map[string]any { return field[map[string]any](r, key, "a map") }
+func (r *reader) list(key string) []any            { return field[[]any](r, key, "a list") }
+func (r *reader) number(key string) int64          { return field[int64](r, key, "a whole number") }
+func (r *reader) seconds(key string) (d time.Duration) {
+	d, err := seconds(r.m[key])
+	if err != nil {
+		r.bad(key, "a number of seconds")
+	}
+	return d
+}
+
+func (r *reader) texts(key string) (out []string) {
+	for _, v := range r.list(key) {
+		s, ok := v.(string)
+		if !ok {
+			r.bad(key, "a list of texts")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// time reads a time of RFC 3339, or seconds since 1970.
+func (r *reader) time(key string) time.Time {
+	switch v := r.m[key].(type) {
+	case nil:
+		return time.Time{}
+	case string:
+		if t, err := time.Parse(time.RFC3339, v); err == nil {
+			return t
+		}
+	case int64:
+		if v > 0 && v < 1<<40 {
+			return time.Unix(v, 0)
+		}
+	case float64:
+		if v > 0 && v < 1<<40 {
+			return time.UnixMicro(int64(v * 1e6))
+		}
+	}
+	r.bad(key, "a time (2006-01-02T15:04:05Z, or seconds since 1970)")
+	return time.Time{}
+}
+
+// refused maps the errors of the master to answers.
+func refused(err error) error {
+	var none *master.NoMinionsError
+	answer := func(code int, text string) error { return &statusError{code, text} }
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return answer(http.StatusNotFound, "There is none of this name")
+	case errors.Is(err, master.ErrOrderDiffers):
+		return answer(http.StatusConflict, "Another job has this id")
+	case errors.Is(err, master.ErrDraining):
+		return answer(http.StatusServiceUnavailable, "The master takes no more jobs")
+	case errors.Is(err, master.ErrNoOrders), errors.Is(err, master.ErrNoMinionRecords):
+		return answer(http.StatusNotImplemented, err.Error())
+	case errors.As(err, &none):
+		return answer(http.StatusBadRequest, "No minions matched the target")
+	}
+	return badTarget(err)
+}
+
+// mayKeys says whether somebody may do what a function of the wheel key does, to the minions that they see.
+func (s *Server) mayKeys(q *request, fun string) (eauth.Token, view, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return t, nil, err
+	}
+	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), "wheel", fun, nil, nil) {
+		return t, nil, errAuthZ
+	}
+	v, err := s.view(t)
+	return t, v, err
+}
+
+// ensureMinion announces a minion and answers with what its machine must be told, in all forms.
+func (s *Server) ensureMinion(q *request) (any, error) {
+	_, v, err := s.mayKeys(q, "key.gen_accept")
+	if err != nil {
+		return nil, err
+	}
+	m, err := q.fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config")
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{m: m}
+	spec := master.MinionSpec{ID: r.text("id"), Tenant: r.text("tenant"), Grains: r.object("grains"), PublicKey: r.text("public_key"), KeyPair: r.flag("key_pair"),
+		TokenTTL: r.seconds("token_ttl"), Masters: r.texts("masters"), Config: r.object("config")}
+	if protocol.ValidID(spec.ID) != nil {
+		r.bad("id", "a minion id")
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	b, err := v.EnsureMinion(q.Context(), spec)
+	if err != nil {
+		return nil, refused(err)
+	}
+	out := map[string]any{"id": b.ID, "tenant": b.Tenant}
+	for name, render := range map[string]func() ([]byte, error){"cloud_config": b.CloudConfig, "cloud_config_files": b.CloudConfigFiles,
+		"powershell": b.PowerShell, "json": b.JSON, "env": b.Env} {
+		text, err := render()
+		if err != nil {
+			return nil, &statusError{http.StatusBadRequest, err.Error()}
+		}
+		out[name] = string(text)
+	}
+	return out, nil
+}
+
+// announced lists the minions that were announced.
+func (s *Server) announced(q *request) (any, error) {
+	_, v, err := s.mayKeys(q, "key.list_all")
+	if err != nil {
+		return nil, err
+	}
+	list, err := v.Announced(q.Context())
+	if err != nil {
+		return nil, refused(err)
+	}
+	present, err := v.Present(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	id := q.PathValue("mid")
+	out := []any{}
+	for _, x := range list {
+		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": slices.Contains(present, x.ID), "grains": x.Grains}
+		if x.ID == id {
+			return m, nil
+		}
+		out = append(out, m)
+	}
+	if id != "" {
+		return nil, refused(store.ErrNotFound)
+	}
+	return map[string]any{"minions": out}, nil
+}
+
+func (s *Server) revokeMinion(q *request) (any, error) {
+	_, v, err := s.mayKeys(q, "key.delete")
+	if err != nil {
+		return nil, err
+	}
+	id := q.PathValue("mid")
+	if protocol.ValidID(id) != nil {
+		return nil, refused(store.ErrNotFound)
+	}
+	if err := v.RevokeMinion(q.Context(), id); err != nil {
+		return nil, refused(err)
+	}
+	return map[string]any{"id": id}, nil
+}
+
+// everywhere leaves the rules that hold on all minions: whom an order means is not known before its minions come.
+func everywhere(rules []any) []any {
+	return slices.DeleteFunc(slices.Clone(rules), func(r any) bool { _, ok := r.(string); return !ok })
+}
+
+// castOrder places an order. The same id and the same job again give the same order.
+func (s *Server) castOrder(q *request) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	m, err := q.fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent")
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := m["fun"].(string); !ok || f == "" {
+		return nil, &statusError{http.StatusBadRequest, "fun must be the name of a function"}
+	}
+	r := &reader{m: m}
+	r.object("kwarg")
+	for _, key := range []string{"jid", "tgt_type", "ret"} {
+		r.text(key)
+	}
+	j, err := job(m)
+	if err != nil {
+		return nil, err
+	}
+	j.User = t.Name
+	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.time("deadline"), Priority: int(r.number("priority")),
+		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent")}
+	if len(o.ID) > store.MaxOrderID {
+		r.bad("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
+	}
+	if o.Priority > 1<<30 || o.Priority < -1<<30 {
+		r.bad("priority", "between -2^30 and 2^30")
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	if !s.o.Auth.MayPublish(everywhere(s.o.Auth.Rules(t)), []string{j.Fun}, [][]any{withKwargs(j.Args, j.Kwargs)}, j.TgtType, j.Tgt) {
+		s.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
+		return nil, errAuthZ
+	}
+	v, err := s.view(t)
+	if err != nil {
+		return nil, err
+	}
+	out, err := v.Cast(q.Context(), o)
+	if err != nil {
+		return nil, refused(err)
+	}
+	q.code = http.StatusAccepted
+	return outcome(out), nil
+}
+
+// withKwargs is what a rule about arguments sees.
+func withKwargs(args []any, kwargs map[string]any) []any {
+	if len(kwargs) == 0 {
+		return args
+	}
+	return append(slices.Clone(args), map[string]any(protocol.Kwargs(kwargs)))
+}
+
+// order answers with what has become of an order; with a wait in the query, when it is done or the wait over.
+func (s *Server) order(q *request) (any, error) {
+	v, id, err := s.ordersOf(q)
+	if err != nil {
+		return nil, err
+	}
+	patience, err := seconds(q.URL.Query().Get("wait"))
+	if err != nil {
+		return nil, &statusError{http.StatusBadRequest, "wait must be a number of seconds"}
+	}
+	if patience == 0 {
+		out, err := v.Result(q.Context(), id)
+		if err != nil {
+			return nil, refused(err)
+		}
+		return outcome(out), nil
+	}
+	ctx, cancel := context.WithTimeout(q.Context(), min(patience, maxWait))
+	defer cancel()
+	out, err := v.Wait(ctx, id)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, refused(err)
+	}
+	return outcome(out), nil
+}
+
+func (s *Server) cancelOrder(q *request) (any, error) {
+	v, id, err := s.ordersOf(q)
+	if err != nil {
+		return nil, err
+	}
+	out, err := v.Cancel(q.Context(), id)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return outcome(out), nil
+}
+
+// ordersOf gives the view of those who may place orders of any kind, which is what looking at them and ending them asks for.
+func (s *Server) ordersOf(q *request) (view, string, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, "", err
+	}
+	id := q.PathValue("id")
+	if id == "" || len(id) > store.MaxOrderID {
+		return nil, "", refused(store.ErrNotFound)
+	}
+	v, err := s.view(t)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(everywhere(s.o.Auth.Rules(t))) == 0 {
+		return nil, "", errAuthZ
+	}
+	return v, id, nil
+}
+
+// outcome is an outcome as clients see it.
+func outcome(o master.Outcome) map[string]any {
+	minions := make(map[string]any, len(o.Results))
+	for id, r := range o.Results {
+		x := map[string]any{"status": r.Status.String()}
+		if r.Status == master.Returned {
+			x["return"], x["retcode"], x["success"] = r.Return, int64(r.Retcode), r.Success
+		}
+		if r.StillRunning {
+			x["still_running"] = true
+		}
+		if r.Reason != "" {
+			x["reason"] = r.Reason
+		}
+		minions[id] = x
+	}
+	return map[string]any{"id": o.ID, "jid": o.JID, "created": o.Created.UTC().Format(time.RFC3339Nano), "done": o.Done, "success": o.Success(), "minions": minions}
+}

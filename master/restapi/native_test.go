@@ -1,0 +1,349 @@
+package restapi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/eauth"
+)
+
+// TestNativeMinions: a minion is announced twice, listed, looked at and revoked.
+func TestNativeMinions(t *testing.T) {
+	s := newSite(t, nil)
+	spec := m{"id": "db-7", "tenant": "blue", "grains": m{"role": "db"}, "token_ttl": 600}
+	code, first := s.json("POST", "/v1/minions", spec)
+	if code != 200 || first["id"] != "db-7" || first["tenant"] != "blue" {
+		t.Fatal(code, first)
+	}
+	for form, part := range map[string]string{"cloud_config": "#cloud-config\n", "cloud_config_files": "#cloud-config\n", "powershell": "#ps1", "json": `"join_token"`, "env": "SALT"} {
+		if text, _ := first[form].(string); !strings.Contains(text, part) || !strings.Contains(text, "salt.example") && form != "powershell" && form != "cloud_config_files" {
+			t.Errorf("%s: %s", form, text)
+		}
+	}
+	if code, again := s.json("POST", "/v1/minions", spec); code != 200 || again["json"] != first["json"] {
+		t.Errorf("announced again: %d %s", code, cmp.Diff(first, again))
+	}
+	want := m{"id": "db-7", "tenant": "blue", "joined": false, "present": false, "grains": m{"role": "db"}}
+	if code, v := s.json("GET", "/v1/minions", nil); code != 200 || cmp.Diff(m{"minions": []any{want}}, v) != "" {
+		t.Error(code, v)
+	}
+	if code, v := s.json("GET", "/v1/minions/db-7", nil); code != 200 || cmp.Diff(want, v) != "" {
+		t.Error(code, v)
+	}
+	for _, id := range []string{"db-8", "..%2fx", "%00"} {
+		if code, v := s.json("GET", "/v1/minions/"+id, nil); code != 404 {
+			t.Error(id, code, v)
+		}
+	}
+	if code, v := s.json("DELETE", "/v1/minions/db-7", nil); code != 200 {
+		t.Error(code, v)
+	}
+	if code, v := s.json("GET", "/v1/minions/db-7", nil); code != 404 {
+		t.Error(code, v)
+	}
+}
+
+// TestNativeJobs: a job for a minion that is not there waits, is the same when it is placed again, and can be ended.
+func TestNativeJobs(t *testing.T) {
+	s := newSite(t, nil)
+	job := m{"id": "release/7", "tgt": []any{"db-7"}, "fun": "state.apply", "arg": []any{"database"}, "kwarg": m{"test": true}, "ttl": 3600, "priority": 5,
+		"deadline": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
+	code, first := s.json("POST", "/v1/jobs", job)
+	if code != 202 || first["id"] != "release/7" || first["done"] != false || cmp.Diff(m{"db-7": m{"status": "queued"}}, first["minions"]) != "" {
+		t.Fatal(code, first)
+	}
+	if code, v := s.json("POST", "/v1/jobs", job); code != 202 || cmp.Diff(first, v) != "" {
+		t.Errorf("placed again: %d %s", code, cmp.Diff(first, v))
+	}
+	job["arg"] = []any{"other"}
+	if code, v := s.json("POST", "/v1/jobs", job); code != 409 || v["return"] != "Another job has this id" {
+		t.Error(code, v)
+	}
+	if code, v := s.json("GET", "/v1/jobs/release/7?wait=0.05", nil); code != 200 || cmp.Diff(first, v) != "" {
+		t.Error(code, v)
+	}
+	ended := make(chan m)
+	go func() {
+		_, v := s.json("GET", "/v1/jobs/release/7?wait=300", nil)
+		ended <- v
+	}()
+	if code, v := s.json("DELETE", "/v1/jobs/release%2f7", nil); code != 200 || v["done"] != true {
+		t.Error(code, v)
+	}
+	v := <-ended
+	if x, _ := v["minions"].(m)["db-7"].(m); v["done"] != true || v["success"] != false || x["status"] != "cancelled" {
+		t.Error(v)
+	}
+	if code, v := s.json("POST", "/v1/jobs", m{"id": "late", "tgt": []any{"db-7"}, "fun": "test.ping", "deadline": 1000}); code != 202 {
+		t.Error(code, v)
+	}
+	if code, v := s.json("GET", "/v1/jobs/late?wait=300", nil); code != 200 || v["minions"].(m)["db-7"].(m)["status"] != "undeliverable" {
+		t.Error(code, v)
+	}
+	for _, path := range []string{"/v1/jobs/none", "/v1/jobs/", "/v1/jobs/..%2f..%2fetc", "/v1/jobs/" + strings.Repeat("x", 5000)} {
+		if code, v := s.json("GET", path, nil); code != 404 {
+			t.Errorf("%.40s: %d %v", path, code, v)
+		}
+	}
+	if code, v := s.json("GET", "/v1/jobs/late?wait=long", nil); code != 400 {
+		t.Error(code, v)
+	}
+}
+
+// TestNativeRefusals: what is wrong with a body is said, and nothing is placed.
+func TestNativeRefusals(t *testing.T) {
+	s := newSite(t, nil)
+	good := func(change m) m {
+		v := m{"tgt": []any{"db-7"}, "fun": "test.ping"}
+		for k, x := range change {
+			v[k] = x
+		}
+		return v
+	}
+	for _, c := range []struct {
+		path string
+		body any
+		text string
+	}{
+		{"/v1/jobs", []any{good(nil)}, "The body must be a map"},
+		{"/v1/jobs", nil, "The body must be a map"},
+		{"/v1/jobs", good(m{"functoin": "x"}), `There is no field "functoin"`},
+		{"/v1/jobs", good(m{"fun": nil}), "fun must be"},
+		{"/v1/jobs", good(m{"fun": []any{"test.ping"}}), "fun must be"},
+		{"/v1/jobs", good(m{"tgt": 5}), "tgt must be"},
+		{"/v1/jobs", good(m{"tgt": "*"}), "No minions matched"},
+		{"/v1/jobs", good(m{"tgt_type": "nonsense"}), "nonsense"},
+		{"/v1/jobs", good(m{"tgt_type": 5}), "tgt_type must be text"},
+		{"/v1/jobs", good(m{"id": 5}), "id must be text"},
+		{"/v1/jobs", good(m{"id": strings.Repeat("x", 5000)}), "id must be of at most"},
+		{"/v1/jobs", good(m{"jid": "x"}), "jid must be"},
+		{"/v1/jobs", good(m{"ttl": "long"}), "ttl must be"},
+		{"/v1/jobs", good(m{"ttl": -1}), "ttl must be"},
+		{"/v1/jobs", good(m{"deadline": "soon"}), "deadline must be"},
+		{"/v1/jobs", good(m{"deadline": -5}), "deadline must be"},
+		{"/v1/jobs", good(m{"priority": 1.5}), "priority must be"},
+		{"/v1/jobs", good(m{"priority": 1 << 40}), "priority must be"},
+		{"/v1/jobs", good(m{"parallel": "yes"}), "parallel must be"},
+		{"/v1/jobs", good(m{"kwarg": []any{}}), "kwarg must be"},
+		{"/v1/minions", m{}, "id must be a minion id"},
+		{"/v1/minions", m{"id": "../x"}, "id must be a minion id"},
+		{"/v1/minions", m{"id": "x", "grains": []any{}}, "grains must be a map"},
+		{"/v1/minions", m{"id": "x", "masters": []any{1}}, "masters must be a list of texts"},
+		{"/v1/minions", m{"id": "x", "public_key": "none"}, "cannot announce"},
+		{"/v1/minions", m{"id": "x", "key_pair": true, "public_key": "x"}, "both KeyPair and PublicKey"},
+	} {
+		if code, v := s.json("POST", c.path, c.body); code != 400 || !strings.Contains(v["return"].(string), c.text) {
+			t.Errorf("%s %v: %d %v", c.path, c.body, code, v)
+		}
+	}
+	if code, v := s.json("GET", "/v1/minions", nil); code != 200 || cmp.Diff(m{"minions": []any{}}, v) != "" {
+		t.Error(code, v)
+	}
+	s.token = s.login("bob") // who may do nothing of the kind
+	for _, c := range [][2]string{{"POST", "/v1/minions"}, {"GET", "/v1/minions"}, {"DELETE", "/v1/minions/x"}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs/x"}, {"DELETE", "/v1/jobs/x"}} {
+		if code, v := s.json(c[0], c[1], good(nil)); code != 401 {
+			t.Error(c, code, v)
+		}
+	}
+}
+
+// tenants is a site where alice sees everything, blue is the user of tenant blue and red that of tenant red.
+func tenants(t *testing.T) *site {
+	s := newSite(t, nil)
+	rules := []any{".*", "@runner", "@wheel"}
+	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}},
+		Config: m{"file": m{"alice": rules, "blue": rules, "red": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth, o.LoginRate = auth, -1
+	o.Tenant = func(k eauth.Token) string {
+		if k.Name == "alice" {
+			return ""
+		}
+		return k.Name
+	}
+	s.serve(o)
+	return s
+}
+
+// TestTenantsOverHTTP: who is of a tenant sees that tenant's minions, jobs and events, in both interfaces, and may do nothing else.
+func TestTenantsOverHTTP(t *testing.T) {
+	s := tenants(t)
+	as := func(user, method, path string, body any) (int, m) {
+		t.Helper()
+		s.token = ""
+		s.token = s.login(user)
+		return s.json(method, path, body)
+	}
+	for _, id := range []string{"blue-1", "red-1"} {
+		user, _, _ := strings.Cut(id, "-")
+		if code, v := as(user, "POST", "/v1/minions", m{"id": id}); code != 200 || v["tenant"] != user {
+			t.Fatal(code, v)
+		}
+		if err := s.master.Keys().Preseed(id, s.master.PublicKey()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, v := as("red", "POST", "/v1/minions", m{"id": "blue-1"}); code != 400 {
+		t.Error("another tenant's minion is announced:", code, v)
+	}
+	if code, v := as("red", "POST", "/v1/minions", m{"id": "red-2", "tenant": "blue"}); code != 400 {
+		t.Error("a minion is announced for another tenant:", code, v)
+	}
+	for user, want := range map[string]int{"red": 1, "blue": 1, "alice": 2} {
+		if code, v := as(user, "GET", "/v1/minions", nil); code != 200 || len(v["minions"].([]any)) != want {
+			t.Error(user, code, v)
+		}
+	}
+	for _, c := range [][2]string{{"GET", "/v1/minions/blue-1"}, {"DELETE", "/v1/minions/blue-1"}} {
+		if code, v := as("red", c[0], c[1], nil); code != 404 {
+			t.Error(c, code, v)
+		}
+	}
+	// Jobs of the interface like Salt's.
+	code, v := as("red", "POST", "/", m{"client": "local_async", "tgt": "*", "fun": "test.ping"})
+	job, _ := v["return"].([]any)[0].(m)
+	if code != 200 || cmp.Diff([]any{"red-1"}, job["minions"]) != "" {
+		t.Fatal(code, v)
+	}
+	jid := job["jid"].(string)
+	for _, low := range []m{{"client": "local_async", "tgt": "blue-1", "fun": "test.ping"}, {"client": "local", "tgt": "blue*", "fun": "test.ping"},
+		{"client": "local_batch", "tgt": "blue-1", "fun": "test.ping", "batch": "1"}, {"client": "local_async", "tgt": []any{"blue-1"}, "fun": "test.ping"}} {
+		if code, v := as("red", "POST", "/", low); code != 200 || strings.Contains(jsonText(t, v), "jid") {
+			t.Error(low, code, v)
+		}
+	}
+	for user, mine := range map[string]bool{"red": true, "blue": false, "alice": true} {
+		code, v := as(user, "GET", "/jobs", nil)
+		if _, ok := v["return"].([]any)[0].(m)[jid]; code != 200 || ok != mine {
+			t.Errorf("%s: the job is listed: %v (%d)", user, ok, code)
+		}
+		code, v = as(user, "GET", "/jobs/"+jid, nil)
+		if _, ok := v["info"].([]any)[0].(m)["Function"]; code != 200 || ok != mine {
+			t.Errorf("%s: the job is shown: %v (%d %v)", user, ok, code, v)
+		}
+	}
+	for _, c := range [][2]string{{"GET", "/keys"}, {"GET", "/keys/red-1"}, {"POST", "/keys"}, {"GET", "/stats"}, {"POST", "/hook/x"}} {
+		if code, v := as("red", c[0], c[1], m{"mid": "red-9", "token": s.token}); code != 401 {
+			t.Error(c, code, v)
+		}
+	}
+	for _, client := range []string{"runner", "runner_async", "wheel", "wheel_async"} {
+		for _, fun := range []string{"test.arg", "jobs.active", "cache.grains", "key.list_all", "salt.execute"} {
+			if code, v := as("red", "POST", "/", m{"client": client, "fun": fun}); code != 401 && code != 400 {
+				t.Error(client, fun, code, v)
+			}
+		}
+	}
+	// Orders.
+	for _, user := range []string{"red", "blue"} {
+		if code, v := as(user, "POST", "/v1/jobs", m{"id": "x", "tgt": "*", "fun": "test.ping", "arg": []any{user}}); code != 202 || v["id"] != "x" ||
+			len(v["minions"].(m)) != 1 || v["minions"].(m)[user+"-1"] == nil {
+			t.Error(user, code, v)
+		}
+	}
+	if code, v := as("red", "POST", "/v1/jobs", m{"id": "y", "tgt": []any{"blue-1", "nobody"}, "fun": "test.ping"}); code != 202 ||
+		v["minions"].(m)["blue-1"].(m)["status"] != "refused" || v["minions"].(m)["nobody"].(m)["status"] != "refused" {
+		t.Error(code, v)
+	}
+	for _, id := range []string{"y", "red/x", "../red/x"} {
+		if code, v := as("blue", "GET", "/v1/jobs/"+url.PathEscape(id), nil); code != 404 {
+			t.Error(id, code, v)
+		}
+	}
+	// Events: both tenants' minions do something; a tenant hears of its own.
+	for _, path := range []string{"/events", "/v1/events?tag=about/*"} {
+		s.token = ""
+		s.token = s.login("red")
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		r, err := http.NewRequestWithContext(ctx, "GET", s.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Auth-Token", s.token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		if !lines.Scan() || resp.StatusCode != 200 { // "retry: 400": it follows
+			t.Fatal(path, resp.StatusCode)
+		}
+		s.master.Events().Publish("about/blue", m{"id": "blue-1"})
+		s.master.Events().Publish("about/all", m{"n": int64(1)})
+		s.master.Events().Publish("about/red", m{"id": "red-1"})
+		for lines.Scan() {
+			if tag, ok := strings.CutPrefix(lines.Text(), "tag: "); ok {
+				if tag != "about/red" {
+					t.Errorf("%s: red hears of %s", path, tag)
+				}
+				break
+			}
+		}
+		if lines.Err() != nil {
+			t.Error(path, lines.Err())
+		}
+		resp.Body.Close()
+		cancel()
+	}
+}
+
+// TestNativeEventsGoOn: who comes back with a cursor misses nothing.
+func TestNativeEventsGoOn(t *testing.T) {
+	s := newSite(t, nil)
+	cursor := s.master.FollowCursor()
+	s.master.Events().Publish("a/1", m{"n": int64(1)})
+	s.master.Events().Publish("b/1", m{"n": int64(2)})
+	s.master.Events().Publish("a/2", m{"n": int64(3)})
+	var got []string
+	for range 2 { // one event for each connection
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		r, err := http.NewRequestWithContext(ctx, "GET", s.server.URL+"/v1/events?tag=a/*&tag=c/*&cursor="+url.QueryEscape(cursor), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Auth-Token", s.token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				cursor = id
+			}
+			if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				got = append(got, text)
+				break
+			}
+		}
+		resp.Body.Close()
+		cancel()
+	}
+	for i, tag := range []string{"a/1", "a/2"} {
+		if i >= len(got) || !strings.Contains(got[i], `"tag":"`+tag+`"`) {
+			t.Fatal(got)
+		}
+	}
+	if code, v := s.json("GET", "/v1/events?since=1", nil); code != 400 {
+		t.Error(code, v)
+	}
+}
+
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
