@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -122,6 +123,18 @@ func (c *Call) Map(name string) (map[string]any, error) {
 
 // SetRetcode sets the job's return code, as a Python function does through __context__["retcode"].
 func (c *Call) SetRetcode(code int) { c.job.setRetcode(code) }
+
+// Uncache removes a file that turned out to be bad, if it is one of the minion's cache; a user's own file it leaves alone.
+func (c *Call) Uncache(path string) {
+	dir, _ := c.Opt("cachedir").(string)
+	rel, err := filepath.Rel(dir, path)
+	if dir == "" || err != nil || !filepath.IsLocal(rel) {
+		return
+	}
+	if err := os.Remove(c.Path(path)); err != nil {
+		c.Logger().Warn("cannot take a file out of the cache", "path", path, "error", err)
+	}
+}
 
 // Context is what all calls of the job share.
 func (c *Call) Context() *Context { return c.job }

@@ -170,3 +170,25 @@ func TestAModuleMayAskTheRegistryWhetherItIsAvailable(t *testing.T) {
 		t.Errorf("asked %d times after a reset", asked)
 	}
 }
+
+// What is wrong is taken out of the cache; a file of the user is not.
+func TestUncache(t *testing.T) {
+	dir := t.TempDir()
+	e := &Env{Opts: func() map[string]any { return map[string]any{"cachedir": "/cache"} }, Root: dir}
+	c := &Call{Env: e}
+	for _, f := range []string{"cache/files/a", "cache2/b", "own"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/" + f, "/cache/../" + f} {
+			c.Uncache(path)
+		}
+		if _, err := os.Stat(filepath.Join(dir, f)); (err == nil) != (f != "cache/files/a") {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	c.Uncache("")
+}

@@ -275,7 +275,7 @@ func isHex(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// checkSig verifies a file's signature through the gpg module; a file that fails is taken out of the cache.
+// checkSig verifies a file's signature through the gpg module. What fails does not stay in the cache.
 func (h *host) checkSig(file string, signature any, s signing) error {
 	backend := "gpg" // Salt 3008 takes another
 	if v, ok := h.Keywords["sig_backend"]; ok {
@@ -306,10 +306,10 @@ func (h *host) checkSig(file string, signature any, s signing) error {
 	if res["res"] == any(true) {
 		return nil
 	}
-	if sig != "" {
-		os.Remove(h.Path(sig))
-	}
-	os.Remove(h.Path(file))
+	// Stock removes them wherever they are, the user's own file too that a source without a scheme names.
+	h.cleanTemp(file)
+	h.Uncache(file)
+	h.Uncache(sig)
 	return modules.Errorf("The file's signature could not be verified: %s", str(res["message"]))
 }
 

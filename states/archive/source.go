@@ -91,7 +91,7 @@ func (j *job) fetch() error {
 	return nil
 }
 
-// signed checks the signature of the archive. One that is wrong does not stay in the cache.
+// signed checks the signature of the archive. What is wrong does not stay in the cache; stock removes it wherever it is.
 func (j *job) signed() error {
 	const wrong = "Failed verifying the source file's signature: "
 	signature, err := j.exec("cp.cache_file", j.Value("signature"), j.Saltenv())
@@ -112,9 +112,9 @@ func (j *job) signed() error {
 		return nil
 	}
 	if path, ok := signature.(string); ok {
-		_ = os.Remove(j.Path(path))
+		j.Uncache(path)
 	}
-	_ = os.Remove(j.Path(j.cached))
+	j.Uncache(j.cached)
 	return j.fail(wrong + "The file's signature could not be verified: " + pytext.Str(res["message"]))
 }
 
