@@ -132,6 +132,7 @@ func TestFences(t *testing.T) {
 		{"github.com/spf13/viper", "cmd"},
 		{"github.com/spf13/pflag", "cmd"},
 		{"modernc.org/sqlite", "master modules/returners/sqlite3 modules/sqlite3"},
+		{"github.com/twmb/franz-go", "modules/returners/kafka"},
 		{"github.com/lib/pq", "master/store/postgres modules/returners/postgres"},
 		{"github.com/go-sql-driver/mysql", "master/store/mysql modules/mysql modules/returners/mysql"},
 	}

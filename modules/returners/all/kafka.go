@@ -1,0 +1,5 @@
+//go:build returners.kafka
+
+package all
+
+import _ "github.com/brine-salt/brine/modules/returners/kafka" // returner kafka
