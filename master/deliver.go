@@ -26,6 +26,20 @@ const (
 	maxDeliveries = 1 << 20
 )
 
+// inParallel calls f for 0 to n-1, some at a time.
+func inParallel(n, slots int, f func(i int)) {
+	var wg sync.WaitGroup
+	free := make(chan struct{}, slots)
+	for i := range n {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
+
 // dispatcher delivers orders. A delivery is sent only when its minion has just proved, by an answer to something published, that it
 // hears: what is published to nobody would be gone.
 type dispatcher struct {
@@ -44,6 +58,8 @@ type dispatcher struct {
 	came     map[string]struct{}        // those of them that signed in: what was sent to them before may be lost
 	silent   map[string]struct{}        // minions that did not answer when asked after a job
 	watchers map[string][]chan struct{} // by job id
+	broken   time.Time                  // when a subscription last ended
+	asking   int                        // deliveries that are asked after now
 	roused   time.Time                  // when all targets were last asked anew
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
@@ -133,7 +149,7 @@ func (d *dispatcher) resume(ctx context.Context) error {
 	for _, x := range list {
 		_, known := d.targets[x.Minion]
 		if _, waits := busy[x.Minion]; x.State == store.Waiting && !known && (!waits || x.Parallel) {
-			d.expectOne(x.Minion, time.Now())
+			d.expectOne(x.Minion, time.Now(), false)
 		}
 	}
 	return err
@@ -154,19 +170,27 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	if look {
 		d.scan(ctx)
 	}
-	d.each(asked, func(id string) {
+	inParallel(len(asked), sendWorkers, func(i int) {
+		id := asked[i]
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true})
 		d.failed(ctx, "cannot look for orders", err)
 		if slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Waiting }) {
-			d.expect(id)
+			d.mu.Lock()
+			d.expectOne(id, time.Now(), true)
+			d.signal()
+			d.mu.Unlock()
 		}
 		d.mu.Lock()
 		_, was := d.silent[id]
 		delete(d.silent, id)
-		if _, new := came[id]; new && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
+		_, arrived := came[id]
+		if arrived && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
 			// It left whom it listened to. When it answers again, ask what became of what it was sent.
 			d.silent[id] = struct{}{}
 			d.targets[id] = &knock{next: now.Add(knockFirst), wait: knockFirst}
+		}
+		if k := d.targets[id]; arrived && k != nil {
+			k.near = true // whom it signs in with it will listen to
 		}
 		d.mu.Unlock()
 		for i := range list {
@@ -194,20 +218,6 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	return max(0, min(next, d.look.Sub(now)))
 }
 
-// each runs f for every id, some at a time.
-func (d *dispatcher) each(ids []string, f func(id string)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, sendWorkers)
-	for _, id := range ids {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			f(id)
-		})
-	}
-	wg.Wait()
-}
-
 func (d *dispatcher) failed(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		d.m.log.Error(what, "err", err)
@@ -221,8 +231,8 @@ func (d *dispatcher) send(ctx context.Context, ids []string) {
 	}
 	var mu sync.Mutex
 	byJob := make(map[string][]store.Delivery)
-	d.each(ids, func(id string) {
-		for _, x := range d.take(ctx, id) {
+	inParallel(len(ids), sendWorkers, func(i int) {
+		for _, x := range d.take(ctx, ids[i]) {
 			mu.Lock()
 			byJob[x.JID] = append(byJob[x.JID], x)
 			mu.Unlock()
@@ -314,7 +324,7 @@ func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Deliver
 	job := d.load(rec, ids)
 	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
-	if !again && d.hears(ids) {
+	if d.m.shared != nil && d.m.allHere(ids) || !again && d.hears(ids) {
 		return d.m.send(job, audience{ids, ids})
 	}
 	return d.m.broadcast(job, audience{ids, ids})
@@ -377,7 +387,7 @@ func (d *dispatcher) finish(ctx context.Context, x store.Delivery, change func(x
 func (d *dispatcher) next(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if time.Since(d.proofs[id]) < proofLife {
+	if now := time.Now(); d.holds(id, d.proofs[id], now) {
 		d.ready[id] = struct{}{}
 	} else {
 		d.asked[id] = struct{}{}

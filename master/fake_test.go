@@ -344,7 +344,7 @@ func (m *minion) published(msg []byte) {
 	var ret any = true
 	code := m.code
 	if m.run != nil {
-		if ret, err = m.run(j); errors.Is(err, errSilent) {
+		if ret, err = m.runAll(j); errors.Is(err, errSilent) {
 			return
 		}
 		if errors.Is(err, errFailed) {
@@ -358,6 +358,23 @@ func (m *minion) published(msg []byte) {
 	if _, err := m.call(load); err != nil && !errors.Is(err, transport.ErrClosed) {
 		m.t.Errorf("%s: return: %v", m.id, err)
 	}
+}
+
+// runAll runs a job; the questions of a compound one are given to run one by one.
+func (m *minion) runAll(j protocol.Job) (any, error) {
+	if !j.Compound || !strings.HasPrefix(j.Fun[0], "saltutil.") {
+		return m.run(j)
+	}
+	all := make(map[string]any)
+	for i, fun := range j.Fun {
+		one := j
+		one.Compound, one.Fun, one.Args = false, j.Fun[i:i+1], j.Args[i:i+1]
+		var err error
+		if all[fun], err = m.run(one); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // got are the functions that the minion was asked for.

@@ -123,6 +123,7 @@ type publication struct {
 	extra     map[string]any // further fields of the job map
 	noCache   bool
 	internal  bool // find_job: no events, not stored
+	here      bool // for subscribers of this one of several masters
 	again     bool // a given job id may be published once more, as salt --batch does
 	wait      *Run // to be registered before anything is sent
 	border    *border
@@ -214,7 +215,11 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	if p.internal {
 		to.ids = nil // it is not stored
 	}
-	if err := m.broadcast(job, to); err != nil {
+	send := m.broadcast
+	if p.here {
+		send = m.send
+	}
+	if err := send(job, to); err != nil {
 		if p.wait != nil {
 			p.wait.Close()
 		}

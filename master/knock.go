@@ -39,7 +39,10 @@ func isKnock(load map[string]any) bool {
 // the minion listens to.
 func knockedBy(job map[string]any, name string) map[string]any {
 	job = maps.Clone(job)
-	job["metadata"] = map[string]any{"brine": knockMark, "of": name}
+	meta, _ := payload.Map(job["metadata"])
+	meta = maps.Clone(meta)
+	meta["of"] = name
+	job["metadata"] = meta
 	return job
 }
 
@@ -49,6 +52,8 @@ type knock struct {
 	wait time.Duration
 	// look says that another master may have sent it meanwhile: look it up before asking.
 	look bool
+	// near says that the next question is for those who listen to this one of several masters.
+	near bool
 }
 
 // expect notes that something waits for minions.
@@ -57,16 +62,20 @@ func (d *dispatcher) expect(ids ...string) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	for _, id := range ids {
-		d.expectOne(id, now)
+		d.expectOne(id, now, false)
 	}
 	d.signal()
 }
 
-// expectOne is expect for one; callers hold mu.
-func (d *dispatcher) expectOne(id string, now time.Time) {
+// expectOne is expect for one; callers hold mu. looked says that another master that has the minion was given time to send, and has not.
+func (d *dispatcher) expectOne(id string, now time.Time, looked bool) {
 	switch {
-	case d.m.shared == nil && now.Sub(d.proofs[id]) < proofLife, now.Sub(d.paths[id]) < proofLife:
+	case d.m.shared == nil && d.holds(id, d.proofs[id], now), d.holds(id, d.paths[id], now):
 		d.ready[id] = struct{}{}
+	case d.m.shared != nil && d.m.here(id):
+		d.targets[id] = &knock{next: now, wait: knockFirst}
+	case d.m.shared != nil && !looked && d.m.presence.elsewhere(id):
+		d.targets[id] = &knock{next: now.Add(orderPoll + mathrand.N(orderPoll)), wait: knockFirst, look: true}
 	case d.m.shared != nil:
 		d.targets[id] = &knock{next: now.Add(knockFirst), wait: knockFirst}
 	default:
@@ -84,8 +93,8 @@ func (d *dispatcher) expectElsewhere(ids []string) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	for _, id := range ids {
-		if now.Sub(d.paths[id]) < proofLife {
-			d.ready[id] = struct{}{}
+		if d.holds(id, d.paths[id], now) || d.m.here(id) {
+			d.expectOne(id, now, true)
 		} else if d.targets[id] == nil {
 			d.targets[id] = &knock{next: now.Add(orderPoll + mathrand.N(orderPoll)), wait: knockFirst, look: true}
 		}
@@ -100,7 +109,13 @@ func (d *dispatcher) hears(ids []string) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !slices.ContainsFunc(ids, func(id string) bool { return time.Since(d.paths[id]) >= proofLife })
+	now := time.Now()
+	return !slices.ContainsFunc(ids, func(id string) bool { return !d.holds(id, d.paths[id], now) })
+}
+
+// holds says whether what a minion proved at a time is true still: no connection has broken since, or its own is there. Callers hold mu.
+func (d *dispatcher) holds(id string, at, now time.Time) bool {
+	return now.Sub(at) < proofLife && (at.After(d.broken) || d.m.here(id))
 }
 
 // contact notes a sign of life other than an answer: a sign-in, a start. Whether the minion listens is not known yet.
@@ -151,8 +166,8 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	}
 }
 
-// pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so no proof holds any longer, and
-// whoever is awaited may be there now.
+// pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so proofs hold only of minions whose own
+// is known, and whoever is awaited may be there now.
 func (d *dispatcher) pathChanged(up bool) {
 	if d == nil {
 		return
@@ -161,8 +176,7 @@ func (d *dispatcher) pathChanged(up bool) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	if !up {
-		clear(d.proofs)
-		clear(d.paths)
+		d.broken = now
 		return
 	}
 	if now.Sub(d.roused) < time.Second {
@@ -192,30 +206,32 @@ func (d *dispatcher) heardElsewhere(id string) {
 
 // knock asks those for whom something waits whether they listen.
 func (d *dispatcher) knock(ctx context.Context, now time.Time) time.Duration {
-	ids, next := d.knocks(now)
-	ids = slices.DeleteFunc(ids, func(id string) bool {
-		if d.m.accepted(id) {
-			return false
+	near, others, next := d.knocks(now)
+	for here, ids := range map[bool][]string{true: near, false: others} {
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			if d.m.accepted(id) {
+				return false
+			}
+			d.mu.Lock()
+			delete(d.targets, id) // it cannot hear; its sign-in brings it back
+			d.mu.Unlock()
+			return true
+		})
+		if len(ids) == 0 {
+			continue
 		}
-		d.mu.Lock()
-		delete(d.targets, id) // it cannot hear; its sign-in brings it back
-		d.mu.Unlock()
-		return true
-	})
-	if len(ids) == 0 {
-		return next
-	}
-	slices.Sort(ids)
-	_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true,
-		extra: map[string]any{"metadata": map[string]any{"brine": knockMark}}})
-	if err != nil && !isNoMinions(err) && !errors.Is(err, ErrNotServing) {
-		d.failed(ctx, "cannot ask minions that are awaited", err)
+		slices.Sort(ids)
+		_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: here,
+			extra: map[string]any{"metadata": map[string]any{"brine": knockMark}}})
+		if err != nil && !isNoMinions(err) && !errors.Is(err, ErrNotServing) {
+			d.failed(ctx, "cannot ask minions that are awaited", err)
+		}
 	}
 	return max(next, 10*time.Millisecond)
 }
 
-// knocks lists those to be asked now, and says when the next are.
-func (d *dispatcher) knocks(now time.Time) (ids []string, next time.Duration) {
+// knocks lists those to be asked now, by this one of several masters alone and by all of them, and says when the next are.
+func (d *dispatcher) knocks(now time.Time) (near, others []string, next time.Duration) {
 	next = time.Hour
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,13 +246,18 @@ func (d *dispatcher) knocks(now time.Time) (ids []string, next time.Duration) {
 			d.signal()
 			continue
 		}
-		if len(ids) == maxKnock {
+		if len(near)+len(others) == maxKnock {
 			next = 0
 			continue
 		}
-		ids = append(ids, id)
+		if d.m.shared != nil && (k.near || d.m.here(id)) {
+			near = append(near, id)
+		} else {
+			others = append(others, id)
+		}
+		k.near = false
 		k.next, k.wait = now.Add(k.wait), min(2*k.wait, knockLast)
 		next = min(next, k.next.Sub(now))
 	}
-	return ids, next
+	return near, others, next
 }

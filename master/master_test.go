@@ -40,15 +40,15 @@ func TestWhole(t *testing.T) {
 			if v := a.must(map[string]any{"cmd": "_serve_file", "path": "top.sls", "saltenv": "base", "loc": 0}); !cmp.Equal(v, any(map[string]any{"data": "base: {}\n", "dest": "top.sls"})) {
 				t.Fatal(v)
 			}
-			res, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "web*"})
+			res, err := r.Run(t.Context(), master.Job{Fun: "job.ping", Tgt: "web*"})
 			if err != nil || len(res) != 2 || res["web1"].Return != true || !res["web2"].Success || res["web2"].Status != master.Returned {
 				t.Fatal(res, err)
 			}
-			if res, err = r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: []string{"web2", "gone"}, TgtType: "list"}); err != nil || len(res) != 2 || res["gone"].Status != master.Missing {
+			if res, err = r.Run(t.Context(), master.Job{Fun: "job.ping", Tgt: []string{"web2", "gone"}, TgtType: "list"}); err != nil || len(res) != 2 || res["gone"].Status != master.Missing {
 				t.Fatal(res, err)
 			}
-			if len(a.got()) != 1 || len(b.got()) != 2 {
-				t.Fatal(a.got(), b.got())
+			if len(a.ran()) != 1 || len(b.ran()) != 2 {
+				t.Fatal(a.ran(), b.ran())
 			}
 			if err := r.Rotate(t.Context()); err != nil {
 				t.Fatal(err)

@@ -92,6 +92,18 @@ func (p *presence) present(servers []transport.Server, now time.Time) []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
+// elsewhere says whether another master has a minion.
+func (p *presence) elsewhere(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, ids := range p.others {
+		if has(ids, id) {
+			return true
+		}
+	}
+	return false
+}
+
 // count is how many ids are connected, and whether one of them is id.
 func (p *presence) count(id string, servers []transport.Server, now time.Time) (int, bool) {
 	ids := p.present(servers, now)

@@ -110,6 +110,9 @@ func (m *Master) fetchers(ctx context.Context, ids []string) ([]string, error) {
 
 // send hands a job to the connections of this master: whole, or to minions that fetch it as an announcement where others would read it.
 func (m *Master) send(job map[string]any, to audience) error {
+	if !m.reaches(to.topics) {
+		return nil
+	}
 	ours := m.announces(job, to)
 	if len(ours) == 0 {
 		return m.transmit(job, to.topics)

@@ -3,7 +3,9 @@ package master
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -18,7 +20,12 @@ const (
 	// journalLife is how long our minion surely knows a job id again, queueLife a stock one: it remembers the last hundred.
 	journalLife, queueLife = 12 * time.Hour, 2 * time.Minute
 	// scanBatch is how many overdue deliveries are read at once.
-	scanBatch = 500
+	scanBatch = 2000
+	// maxAsking is how many deliveries are asked after at one time, and askSlots how many questions after single jobs are on their way.
+	// The others wait until there is room: most of them return meanwhile.
+	maxAsking, askSlots = 500, 16
+	// leave is how long the master that a minion listens to has before others ask after what was sent to it.
+	leave = 15 * time.Second
 )
 
 // scan looks at what is due: waited too long, or was sent and not heard of.
@@ -27,123 +34,223 @@ func (d *dispatcher) scan(ctx context.Context) {
 		now := time.Now().UTC()
 		list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Due: now, Limit: scanBatch})
 		d.failed(ctx, "cannot look for orders", err)
-		d.review(ctx, list)
-		if len(list) < scanBatch || err != nil || ctx.Err() != nil || d.isDraining() {
+		ended := d.review(ctx, list)
+		if len(list) < scanBatch || ended == 0 || err != nil || ctx.Err() != nil || d.isDraining() {
 			return
 		}
 	}
 }
 
-// review takes those of the deliveries that are due and looks after them.
-func (d *dispatcher) review(ctx context.Context, list []store.Delivery) {
+// review takes those of the deliveries that are due and looks after them. It returns how many were given up.
+func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended int) {
 	now := time.Now().UTC()
-	byJob := make(map[string][]store.Delivery)
+	var sent []store.Delivery
 	for _, x := range list {
 		switch {
 		case x.Due.After(now) || !x.State.Open():
 		case x.State == store.Waiting:
+			ended++
 			d.giveUp(ctx, x, now)
-		case !d.isDraining():
-			// Longer than asking twice takes: nobody else asks meanwhile, unless this master dies.
-			x.Owner, x.Due = d.owner, now.Add(3*d.m.opts.GatherTimeout+10*time.Second)
-			if err := d.q.SwapDelivery(ctx, &x); err == nil {
-				byJob[x.JID] = append(byJob[x.JID], x)
-			} else if !errors.Is(err, store.ErrChanged) {
-				d.failed(ctx, "cannot take order", err)
+		case !d.isDraining() && !d.leaves(x, now):
+			sent = append(sent, x)
+		}
+	}
+	d.mu.Lock()
+	n := min(len(sent), maxAsking-d.asking)
+	d.asking += n
+	d.mu.Unlock()
+	if n > 0 {
+		d.jobs.Go(func() {
+			defer func() {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.asking -= n
+			}()
+			d.recover(ctx, sent[:n])
+		})
+	}
+	return ended
+}
+
+// leaves says whether another of several masters is to ask after a delivery: the one that its minion listens to.
+func (d *dispatcher) leaves(x store.Delivery, now time.Time) bool {
+	if d.m.shared == nil || now.Sub(x.Due) >= leave || d.hears([]string{x.Minion}) {
+		return false
+	}
+	return !d.m.here(x.Minion) && d.m.presence.elsewhere(x.Minion)
+}
+
+// claim takes deliveries for longer than asking takes: nobody else asks meanwhile, unless this master dies.
+func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery) []store.Delivery {
+	due := time.Now().UTC().Add(3*d.m.opts.GatherTimeout + 10*time.Second)
+	errs := make([]error, len(ds))
+	inParallel(len(ds), sendWorkers, func(i int) {
+		ds[i].Owner, ds[i].Due = d.owner, due
+		errs[i] = d.q.SwapDelivery(ctx, &ds[i])
+	})
+	var mine []store.Delivery
+	for i, err := range errs {
+		if err == nil {
+			mine = append(mine, ds[i])
+		} else if !errors.Is(err, store.ErrChanged) {
+			d.failed(ctx, "cannot take order", err)
+		}
+	}
+	return mine
+}
+
+// recover finds out what became of jobs on minions that were silent. Each minion is asked once for all that it runs; after what it does
+// not run it is asked by job.
+func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
+	byJob := make(map[string][]store.Delivery)
+	for _, x := range d.claim(ctx, ds) {
+		byJob[x.JID] = append(byJob[x.JID], x)
+	}
+	jids := slices.Collect(maps.Keys(byJob))
+	left := make([][]store.Delivery, len(jids))
+	inParallel(len(jids), sendWorkers, func(i int) {
+		var err error
+		if left[i], err = d.haveReturned(ctx, jids[i], byJob[jids[i]]); err != nil {
+			d.failed(ctx, "cannot look after order", err)
+			left[i] = nil // it is due again when the claim ends
+		}
+	})
+	if len(jids) > 1 {
+		d.askRunning(ctx, left)
+	}
+	inParallel(len(jids), askSlots, func(i int) {
+		if len(left[i]) > 0 {
+			d.recoverJob(ctx, jids[i], left[i])
+		}
+	})
+}
+
+// askRunning asks minions for all jobs that they run, and leaves those deliveries, by job, that nothing is known of yet.
+func (d *dispatcher) askRunning(ctx context.Context, byJob [][]store.Delivery) {
+	all := slices.Concat(byJob...)
+	begun := time.Now()
+	answers := d.ask(ctx, "saltutil.running", nil, all)
+	running := make(map[string]map[string]any, len(all)) // by minion and job id
+	for id, answer := range answers {
+		list, _ := payload.List(answer)
+		for _, v := range list {
+			if job, ok := payload.Map(v); ok {
+				running[id+" "+text(job, "jid")] = job
 			}
 		}
 	}
-	for jid, ds := range byJob {
-		d.jobs.Go(func() { d.recover(ctx, jid, ds) })
+	for i, ds := range byJob {
+		byJob[i] = slices.DeleteFunc(ds, func(x store.Delivery) bool {
+			_, said := answers[x.Minion]
+			job := running[x.Minion+" "+x.JID]
+			switch {
+			case job != nil:
+				d.stillRuns(ctx, x)
+			case !said:
+				d.saysNothing(ctx, x, begun)
+			default:
+				return false
+			}
+			return true
+		})
 	}
 }
 
-// recover finds out what became of a job on minions that were silent.
-func (d *dispatcher) recover(ctx context.Context, jid string, ds []store.Delivery) {
-	rec, err := d.q.OrderOf(ctx, jid)
-	if err == nil {
-		ds, err = d.haveReturned(ctx, jid, ds)
+// stillRuns is for a job that its minion runs.
+func (d *dispatcher) stillRuns(ctx context.Context, x store.Delivery) {
+	now := time.Now().UTC()
+	switch {
+	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
+		d.settle(ctx, x, store.TimedOut, true, "its deadline passed while it ran")
+		d.ask(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
+	case x.Reason == cancelling:
+		d.ask(ctx, "saltutil.term_job", []any{x.JID}, []store.Delivery{x})
+		d.checkAgain(ctx, x, now, now)
+	default:
+		d.checkAgain(ctx, x, x.Sent, now)
 	}
+}
+
+// saysNothing is for a job whose minion did not answer a question that was asked at a time.
+func (d *dispatcher) saysNothing(ctx context.Context, x store.Delivery, asked time.Time) {
+	now := time.Now().UTC()
+	switch {
+	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
+		d.settle(ctx, x, store.TimedOut, false, "its deadline passed, and the minion does not answer")
+	case now.Sub(x.Sent) > d.m.opts.LostAfter:
+		d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
+	default:
+		d.mu.Lock()
+		came := d.proofs[x.Minion].After(asked) // just now, after the question
+		if !came {
+			d.silent[x.Minion] = struct{}{}
+		}
+		d.mu.Unlock()
+		since := x.Sent
+		if came {
+			since = now
+		}
+		d.checkAgain(ctx, x, since, now)
+	}
+}
+
+// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned.
+func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Delivery) {
+	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
 		d.failed(ctx, "cannot look after order", err)
 		return
 	}
 	begun := time.Now()
-	answers := d.ask(ctx, "saltutil.find_job", jid, ds)
-	var idle []store.Delivery
-	for _, x := range ds {
-		now := time.Now().UTC()
-		late := !x.Deadline.IsZero() && !now.Before(x.Deadline)
-		job, said := payload.Map(answers[x.Minion])
-		running := said && len(job) > 0
-		switch {
-		case running && late:
-			d.settle(ctx, x, store.TimedOut, true, "its deadline passed while it ran")
-			d.ask(ctx, "saltutil.term_job", jid, []store.Delivery{x})
-		case running && x.Reason == cancelling:
-			d.ask(ctx, "saltutil.term_job", jid, []store.Delivery{x})
-			d.checkAgain(ctx, x, now, now)
-		case running:
-			d.checkAgain(ctx, x, x.Sent, now)
-		case said:
-			idle = append(idle, x)
-		case late:
-			d.settle(ctx, x, store.TimedOut, false, "its deadline passed, and the minion does not answer")
-		case now.Sub(x.Sent) > d.m.opts.LostAfter:
-			d.settle(ctx, x, store.Lost, false, "the minion does not answer since it was sent")
-		default:
-			d.mu.Lock()
-			came := d.proofs[x.Minion].After(begun) // just now, after the question
-			if !came {
-				d.silent[x.Minion] = struct{}{}
-			}
-			d.mu.Unlock()
-			since := x.Sent
-			if came {
-				since = now
-			}
-			d.checkAgain(ctx, x, since, now)
-		}
-	}
-	if len(idle) > 0 {
-		d.recoverIdle(ctx, rec, idle)
-	}
-}
-
-// recoverIdle is for minions that say that the job does not run there: they have run it, or never got it.
-func (d *dispatcher) recoverIdle(ctx context.Context, rec store.Order, ds []store.Delivery) {
-	cached := d.ask(ctx, "saltutil.find_cached_job", rec.JID, ds)
-	ds, err := d.haveReturned(ctx, rec.JID, ds) // the return may have been on its way
-	if err != nil {
+	answers := d.ask(ctx, []any{findJob, findCachedJob}, []any{[]any{jid}, []any{jid}}, ds)
+	if ds, err = d.haveReturned(ctx, jid, ds); err != nil { // it may have been on its way
 		d.failed(ctx, "cannot look after order", err)
 		return
 	}
 	var again []store.Delivery
 	for _, x := range ds {
-		now := time.Now().UTC()
-		load, found := payload.Map(cached[x.Minion])
-		if _, has := load["return"]; found && has && d.adopt(ctx, x, load) {
-			continue
-		}
+		value, said := answers[x.Minion]
+		answer, _ := payload.Map(value)
+		job, _ := payload.Map(answer[findJob])
 		switch {
-		case x.Reason == cancelling:
-			d.settle(ctx, x, store.Cancelled, false, "cancelled while it ran")
-		case !x.Deadline.IsZero() && !now.Before(x.Deadline):
-			d.settle(ctx, x, store.TimedOut, false, "its deadline passed")
-		case d.mayRepeat(ctx, rec, x, now) && x.Tries < maxTries:
-			x.Tries++
-			x.Due = d.nextCheck(x, now, now)
-			if err := d.q.SwapDelivery(ctx, &x); err == nil {
-				again = append(again, x)
-			}
-		default:
-			d.settle(ctx, x, store.Lost, false, "the minion knows nothing of it: it has run there and its return is gone, or it never came")
+		case !said:
+			d.saysNothing(ctx, x, begun)
+		case len(job) > 0:
+			d.stillRuns(ctx, x)
+		case d.isOver(ctx, rec, &x, answer[findCachedJob]):
+			again = append(again, x)
 		}
 	}
 	if len(again) > 0 {
-		d.m.log.Info("order is sent again", "jid", rec.JID, "minions", len(again))
-		d.failed(ctx, "cannot send order again", d.publish(ctx, rec.JID, again, true))
+		d.m.log.Info("order is sent again", "jid", jid, "minions", len(again))
+		d.failed(ctx, "cannot send order again", d.publish(ctx, jid, again, true))
 	}
+}
+
+// The questions after a job that nobody returned.
+const findJob, findCachedJob = "saltutil.find_job", "saltutil.find_cached_job"
+
+// isOver is for a job that its minion does not run: it has run it, or never got it. It says whether the job is to be sent again. cached
+// is what the minion kept of it.
+func (d *dispatcher) isOver(ctx context.Context, rec store.Order, x *store.Delivery, cached any) (again bool) {
+	now := time.Now().UTC()
+	load, found := payload.Map(cached)
+	if _, has := load["return"]; found && has && d.adopt(ctx, *x, load) {
+		return false
+	}
+	switch {
+	case x.Reason == cancelling:
+		d.settle(ctx, *x, store.Cancelled, false, "cancelled while it ran")
+	case !x.Deadline.IsZero() && !now.Before(x.Deadline):
+		d.settle(ctx, *x, store.TimedOut, false, "its deadline passed")
+	case x.Tries < maxTries && d.mayRepeat(ctx, rec, *x, cached, now):
+		x.Tries++
+		x.Due = d.nextCheck(*x, now, now)
+		return d.q.SwapDelivery(ctx, x) == nil
+	default:
+		d.settle(ctx, *x, store.Lost, false, "the minion knows nothing of it: it has run there and its return is gone, or it never came")
+	}
+	return false
 }
 
 // haveReturned ends deliveries whose return is in the store and gives the rest.
@@ -187,8 +294,9 @@ func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[strin
 	return true
 }
 
-// mayRepeat says whether sending a job again cannot make it run twice: it may, or the minion surely knows it again.
-func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, now time.Time) bool {
+// mayRepeat says whether sending a job again cannot make it run twice: it may, or the minion surely knows it again, or says that it keeps
+// returns (cache_jobs) and has none of it.
+func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Delivery, cached any, now time.Time) bool {
 	if ok, _ := rec.Spec["idempotent"].(bool); ok {
 		return true
 	}
@@ -204,7 +312,9 @@ func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Del
 	if known.Spec["journal"] == true {
 		return age < journalLife
 	}
-	return age < queueLife && time.UnixMicro(started).Before(x.Sent)
+	said, _ := payload.Text(cached)
+	never := strings.HasPrefix(said, "Local jobs cache directory ") && strings.HasSuffix(said, x.JID+" not found")
+	return (never || age < queueLife) && time.UnixMicro(started).Before(x.Sent)
 }
 
 // settle ends a delivery that was sent.
@@ -223,8 +333,8 @@ func (d *dispatcher) checkAgain(ctx context.Context, x store.Delivery, since, no
 	})
 }
 
-// ask calls a function with a job id on the minions of deliveries and gives the answers that come in GatherTimeout.
-func (d *dispatcher) ask(ctx context.Context, fun, jid string, ds []store.Delivery) map[string]any {
+// ask calls a function on the minions of deliveries and gives the answers that come in GatherTimeout.
+func (d *dispatcher) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]any {
 	out := make(map[string]any)
 	if len(ds) == 0 {
 		return out
@@ -233,10 +343,13 @@ func (d *dispatcher) ask(ctx context.Context, fun, jid string, ds []store.Delive
 	for i, x := range ds {
 		ids[i] = x.Minion
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	ctx, cancel := context.WithTimeout(ctx, d.m.opts.GatherTimeout)
 	defer cancel()
 	run := d.m.newRun(d.m.opts.GatherTimeout, d.m.opts.GatherTimeout)
-	if _, err := d.m.publish(ctx, publication{fun: fun, arg: []any{jid}, tgt: ids, tgtType: target.TypeList, internal: true, wait: run}); err != nil {
+	if _, err := d.m.publish(ctx, publication{fun: fun, arg: arg, tgt: ids, tgtType: target.TypeList, internal: true,
+		here: d.m.shared != nil && d.m.allHere(ids), wait: run}); err != nil {
 		if !isNoMinions(err) {
 			d.failed(ctx, "cannot ask after order", err)
 		}
@@ -254,7 +367,7 @@ func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.De
 	limit := time.NewTimer(d.m.opts.GatherTimeout)
 	defer limit.Stop()
 	for {
-		answers := d.ask(ctx, "saltutil.find_job", jid, ds)
+		answers := d.ask(ctx, findJob, []any{jid}, ds)
 		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion]); return len(job) > 0 }) {
 			return answers
 		}
@@ -295,7 +408,7 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	d.ask(ctx, "saltutil.term_job", rec.JID, sent)
+	d.ask(ctx, "saltutil.term_job", []any{rec.JID}, sent)
 	answers := d.askUntilIdle(ctx, rec.JID, sent)
 	if err := ctx.Err(); err != nil {
 		return err

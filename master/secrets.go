@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +70,38 @@ func (m *Master) broadcast(job map[string]any, to audience) error {
 		}
 	}
 	return m.send(job, to)
+}
+
+// reaches says whether a subscriber of this master may be one of some minions, or anybody is there if topics is nil. Signing what nobody
+// gets would be most of the work of several masters.
+func (m *Master) reaches(topics []string) bool {
+	for _, s := range m.servers {
+		if topics == nil && s.Subscribers() > 0 {
+			return true
+		}
+		if named, nameless := s.Reach(topics...); named+nameless > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// here says whether one of this master's subscribers is known to be a minion.
+func (m *Master) here(id string) bool {
+	if !m.serving.Load() {
+		return false
+	}
+	for _, s := range m.servers {
+		if named, _ := s.Reach(id); named > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// allHere is here for several.
+func (m *Master) allHere(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return !m.here(id) })
 }
 
 // transmit seals a job map and hands it to every transport. topics are ids, nil for everybody.

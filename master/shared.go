@@ -443,6 +443,7 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	s.m.orders.heardElsewhere(id)
 	load, ok := payload.Map(body["load"])
 	if ok && isKnock(load) && s.m.names.answered(id, load) {
+		s.m.orders.heard(id, load)
 		return
 	}
 	if !ok {

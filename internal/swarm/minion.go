@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ type minion struct {
 	begun   bool // the start event is fired
 	seen    []protocol.JID
 	running map[protocol.JID]map[string]any
-	done    map[protocol.JID]map[string]any // loads of the last jobs, for find_cached_job
+	done    map[protocol.JID]map[string]any // loads of all jobs, for find_cached_job
 }
 
 // live keeps the minion connected until ctx ends.
@@ -381,12 +382,14 @@ func (m *minion) take(j protocol.Job) bool {
 		return false
 	}
 	if m.seen = append(m.seen, j.JID); len(m.seen) > rememberJobs {
-		delete(m.done, m.seen[0])
 		m.seen = m.seen[1:]
 	}
 	if m.running == nil {
 		m.running = make(map[protocol.JID]map[string]any)
 		m.done = make(map[protocol.JID]map[string]any)
+	}
+	if strings.HasPrefix(j.Fun[0], "saltutil.") {
+		return true // no question is of interest to another one
 	}
 	m.running[j.JID] = map[string]any{"jid": string(j.JID), "fun": j.FunValue(), "arg": j.ArgValue(), "tgt": j.Tgt, "tgt_type": j.TgtType, "pid": int64(1)}
 	return true
@@ -394,11 +397,18 @@ func (m *minion) take(j protocol.Job) bool {
 
 // do answers a job and returns the answer until a master has acknowledged it.
 func (m *minion) do(ctx context.Context, j protocol.Job) {
-	internal := j.Fun[0] == "saltutil.find_job" || j.Fun[0] == "saltutil.find_cached_job"
+	internal := strings.HasPrefix(j.Fun[0], "saltutil.")
 	var ret any
-	if internal {
-		ret = m.find(j)
-	} else {
+	switch {
+	case internal && j.Compound:
+		all := make(map[string]any)
+		for i, fun := range j.Fun {
+			all[fun] = m.find(fun, j.Args[i])
+		}
+		ret = all
+	case internal:
+		ret = m.find(j.Fun[0], j.Args[0])
+	default:
 		ret = m.s.o.Do(ctx, m.id, j)
 	}
 	load := protocol.Return{JID: j.JID, ID: m.id, Fun: j.FunValue(), FunArgs: j.ArgValue(), Return: ret, Retcode: int64(0), Success: true, Metadata: j.Metadata}.Load()
@@ -428,23 +438,32 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 	}
 }
 
-// find answers saltutil.find_job and find_cached_job.
-func (m *minion) find(j protocol.Job) any {
+// find answers a question after jobs, as a minion with cache_jobs does.
+func (m *minion) find(fun string, args []any) any {
 	var jid protocol.JID
-	if len(j.Args) > 0 && len(j.Args[0]) > 0 {
-		s, _ := payload.Text(j.Args[0][0])
+	if len(args) > 0 {
+		s, _ := payload.Text(args[0])
 		jid = protocol.JID(s)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if j.Fun[0] == "saltutil.find_job" {
+	switch fun {
+	case "saltutil.running":
+		list := []any{}
+		for _, job := range m.running {
+			list = append(list, job)
+		}
+		return list
+	case "saltutil.find_job":
 		if job := m.running[jid]; job != nil {
 			return job
 		}
 		return map[string]any{}
-	}
-	if load := m.done[jid]; load != nil {
-		return load
+	case "saltutil.find_cached_job":
+		if load := m.done[jid]; load != nil {
+			return load
+		}
+		return "Local jobs cache directory /var/cache/salt/minion/minion_jobs/" + string(jid) + " not found"
 	}
 	return nil
 }

@@ -82,6 +82,8 @@ type Publisher interface {
 	Name(peer, id string) bool
 	// Subscribers is the number of subscribed connections.
 	Subscribers() int
+	// Reach says how many of some ids are names of subscribers, and how many subscribers may be anybody.
+	Reach(ids ...string) (named, nameless int)
 	// Present lists the names of subscribers, sorted, each once.
 	Present() []string
 	// Dropped is how many subscribers were cut off because they did not take their messages in time.

@@ -131,6 +131,24 @@ func (s *server) Present() []string {
 	return slices.Compact(ids)
 }
 
+// Reach implements transport.Publisher.
+func (s *server) Reach(ids ...string) (named, nameless int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make(map[string]struct{})
+	for x := range s.sessions {
+		if names[x.id] = struct{}{}; x.id == "" {
+			nameless++
+		}
+	}
+	for _, id := range ids {
+		if _, ok := names[id]; ok {
+			named++
+		}
+	}
+	return named, nameless
+}
+
 // Name implements transport.Publisher: subscribers have no addresses to tell them apart by.
 func (s *server) Name(string, string) bool { return false }
 

@@ -158,6 +158,9 @@ func names(t *testing.T, i Impl) {
 	if got := strings.Join(s.Present(), ","); got != "a,b" {
 		t.Errorf("present %q", got)
 	}
+	if named, nameless := s.Reach("a", "c", "b"); named != 2 || nameless != 1 {
+		t.Errorf("reaches %d by name, %d without", named, nameless)
+	}
 	MustPublish(t, s, "for a", []string{"a"})
 	MustPublish(t, s, "for b", []string{"nobody", "b"})
 	MustPublish(t, s, "for all", nil)
@@ -202,6 +205,9 @@ func presence(t *testing.T, i Impl) {
 		WaitSubscribers(t, s, 4)
 		if p := s.Present(); len(p) != 0 {
 			t.Errorf("present %q, want none: nobody said who is who", p)
+		}
+		if named, nameless := s.Reach("a", "b"); named != 0 || nameless != 4 {
+			t.Errorf("reaches %d by name, %d without", named, nameless)
 		}
 		return
 	}

@@ -59,6 +59,9 @@ func (s *server) Subscribers() int { return s.roster.Count() }
 // Present implements transport.Publisher.
 func (s *server) Present() []string { return s.roster.Present() }
 
+// Reach implements transport.Publisher.
+func (s *server) Reach(ids ...string) (named, nameless int) { return s.roster.Reach(ids...) }
+
 // Name implements transport.Publisher.
 func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
 

@@ -98,6 +98,15 @@ func (s *server) Subscribers() int {
 // Present implements transport.Publisher.
 func (s *server) Present() []string { return s.roster.Present() }
 
+// Reach implements transport.Publisher. With Filter, where subscribers choose topics, each of them may have chosen any.
+func (s *server) Reach(ids ...string) (named, nameless int) {
+	named, nameless = s.roster.Reach(ids...)
+	if s.o.Filter && !s.o.Isolate {
+		nameless = s.Subscribers()
+	}
+	return named, nameless
+}
+
 // Name implements transport.Publisher.
 func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
 

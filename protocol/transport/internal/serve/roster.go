@@ -99,6 +99,18 @@ func (r *Roster) Count() int {
 	return len(r.all)
 }
 
+// Reach says how many of some ids are names of connections, and how many connections have none.
+func (r *Roster) Reach(ids ...string) (named, nameless int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		if len(r.byID[id]) > 0 {
+			named++
+		}
+	}
+	return named, len(r.unnamed)
+}
+
 // Present lists the names, sorted.
 func (r *Roster) Present() []string {
 	r.mu.Lock()
