@@ -20,12 +20,15 @@ const plistHead = `<?xml version="1.0" encoding="UTF-8"?>
 <plist version="1.0">
 `
 
-// writePlist writes a property list of XML.
+// writePlist writes a property list, of XML unless the option fmt says FMT_BINARY.
 func writePlist(v any, opts *pyobj.Dict) (any, error) {
-	if err := refuse("plist", opts, "sort_keys", "skipkeys"); err != nil {
+	if err := refuse("plist", opts, "sort_keys", "skipkeys", "fmt"); err != nil {
 		return nil, err
 	}
 	w := plistWriter{sort: !opts.Has("sort_keys") || pyobj.Truth(opts.Value("sort_keys")), skip: pyobj.Truth(opts.Value("skipkeys"))}
+	if opts.Value("fmt") == "FMT_BINARY" {
+		return writeBinaryPlist(v, w)
+	}
 	w.b.WriteString(plistHead)
 	if err := w.value(v, 0); err != nil {
 		return nil, err
@@ -123,18 +126,9 @@ func (w *plistWriter) dict(d *pyobj.Dict, level int) error {
 		return nil
 	}
 	w.line(level, "<dict>")
-	var keys []string
-	for k := range d.All() {
-		s, ok := k.(string)
-		if !ok && !w.skip {
-			return errors.New("keys must be strings")
-		}
-		if ok {
-			keys = append(keys, s)
-		}
-	}
-	if w.sort {
-		slices.Sort(keys)
+	keys, err := w.keys(d)
+	if err != nil {
+		return err
 	}
 	for _, k := range keys {
 		if err := w.element(level+1, "key", k); err != nil {
@@ -148,8 +142,29 @@ func (w *plistWriter) dict(d *pyobj.Dict, level int) error {
 	return nil
 }
 
-// readPlist reads a property list of XML.
+// keys are the keys of a dictionary as they are written.
+func (w *plistWriter) keys(d *pyobj.Dict) ([]string, error) {
+	var keys []string
+	for k := range d.All() {
+		s, ok := k.(string)
+		if !ok && !w.skip {
+			return nil, errors.New("keys must be strings")
+		}
+		if ok {
+			keys = append(keys, s)
+		}
+	}
+	if w.sort {
+		slices.Sort(keys)
+	}
+	return keys, nil
+}
+
+// readPlist reads a property list, of XML or binary.
 func readPlist(b []byte) (any, error) {
+	if bytes.HasPrefix(b, []byte(bplistHead)) {
+		return readBinaryPlist(b)
+	}
 	r := plistReader{xml.NewDecoder(bytes.NewReader(b))}
 	var (
 		value any

@@ -2,6 +2,7 @@ package serializers
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -11,15 +12,25 @@ import (
 func TestRoundTrip(t *testing.T) {
 	data := pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "50%%\nmore"), "t", &pyobj.Dict{})
 	all := pyobj.NewDict("d", data, "n", pyobj.NewList(int64(-1), int64(1<<40), int64(-1<<40), 1.5, true, false, []byte("\x00\xff"), "ü<&>"))
+	binary := pyobj.NewDict("fmt", "FMT_BINARY")
+	long := pyobj.NewList()
+	for i := range 300 {
+		long.Items = append(long.Items, pyobj.Str(int64(i)), int64(i)<<(i%60))
+	}
 	for _, c := range []struct {
 		format string
 		v      any
+		opts   *pyobj.Dict
 	}{
-		{"configparser", pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "one\ntwo"), "t", &pyobj.Dict{})},
-		{"keyvalue", pyobj.NewDict("a", "1", "b", "x=y")},
-		{"json", data}, {"yaml", data}, {"plist", all}, {"msgpack", all}, {"msgpack", pyobj.NewList(nil, int64(1)<<62, "")},
+		{"configparser", pyobj.NewDict("s", pyobj.NewDict("a", "x y", "b", "one\ntwo"), "t", &pyobj.Dict{}), nil},
+		{"keyvalue", pyobj.NewDict("a", "1", "b", "x=y"), nil},
+		{"json", data, nil}, {"yaml", data, nil}, {"plist", all, nil}, {"msgpack", all, nil}, {"msgpack", pyobj.NewList(nil, int64(1)<<62, ""), nil},
+		{"plist", all, binary}, {"plist", long, binary}, {"plist", pyobj.NewList(all, all, nil, ""), binary},
 	} {
-		out, err := Serialize(c.format, c.v, &pyobj.Dict{})
+		if c.opts == nil {
+			c.opts = &pyobj.Dict{}
+		}
+		out, err := Serialize(c.format, c.v, c.opts)
 		if err != nil {
 			t.Errorf("%s: %v", c.format, err)
 			continue
@@ -42,7 +53,8 @@ func TestHostileInput(t *testing.T) {
 		{"msgpack", string(bytes.Repeat([]byte{0x91}, 100_000))}, {"msgpack", "\xd9\x01"}, {"msgpack", ""}, {"msgpack", "\xc1"}, {"msgpack", "\x01\x01"},
 		{"msgpack", "\x81\x01\x01"}, {"msgpack", "\xa1\xff"},
 		{"plist", string(bytes.Repeat([]byte("<array>"), 10_000))}, {"plist", "<plist><nothing/></plist>"}, {"plist", "<plist><data>*</data></plist>"},
-		{"configparser", "[s]\na=%(a)s\n"},
+		{"configparser", "[s]\na=%(a)s\n"}, {"plist", "bplist00"}, {"plist", binaryOf("\xa1\x00", 1)}, {"plist", binaryOf("\xa1\x01", 1)}, {"plist", binaryOf("\x5f\x13\xff\xff\xff\xff\xff\xff\xff\xff", 1)},
+		{"plist", binaryOf("\xaf\x13\x7f\xff\xff\xff\xff\xff\xff\xff", 1)}, {"plist", binaryOf("\x08", 255)}, {"plist", binaryOf("\x33", 1)}, {"plist", binaryOf("\x51\xff", 1)}, {"plist", binaryOf("\xff", 1)},
 	} {
 		if v, err := Deserialize(c.format, []byte(c.in), &pyobj.Dict{}); err == nil {
 			t.Errorf("%s: %.20q gives %v", c.format, c.in, v)
@@ -53,8 +65,14 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
+// binaryOf is a binary property list of one object that says it has some.
+func binaryOf(object string, objects byte) string {
+	return "bplist00" + object + "\x08" + "\x00\x00\x00\x00\x00\x00\x01\x01" + "\x00\x00\x00\x00\x00\x00\x00" + string([]byte{objects}) + strings.Repeat("\x00", 15) + string(rune(8+len(object)))
+}
+
 func FuzzDeserialize(f *testing.F) {
 	f.Add("msgpack", []byte{0x82, 0xa1, 'a', 0x91, 0xcb})
+	f.Add("plist", []byte("bplist00\xd1\x01\x02Qa\xa1\x00\x08\x0b\x0d\x00\x00\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0f"))
 	f.Add("plist", []byte("<plist><dict><key>a</key><array><true/></array></dict></plist>"))
 	f.Add("configparser", []byte("[s]\na = %(b)s\nb: 1\n"))
 	f.Fuzz(func(t *testing.T, format string, in []byte) {

@@ -19,7 +19,7 @@ import (
 
 // Compatibility.
 //
-// file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist (XML), python and yaml, with the
+// file.serialize differs: it knows the serializers configparser, json, keyvalue, msgpack, plist, python and yaml, with the
 // options that matter in files. Files of YAML that it merges with are read by the rules of SLS files.
 
 var serializeDef = states.Def{Name: "serialize", Doc: serializeDoc, Params: []modules.Param{nameParam, {Name: "dataset", Optional: true},
