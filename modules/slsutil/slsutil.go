@@ -17,7 +17,7 @@ import (
 // Compatibility.
 //
 // slsutil.renderer differs: it knows the renderers jinja, yaml, json and gpg.
-// slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist (XML), python and yaml, and of their options the ones
+// slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist, python and yaml, and of their options the ones
 // that matter there.
 // slsutil.deserialize differs: it knows these but python.
 
