@@ -123,7 +123,11 @@ func (m *Master) send(job map[string]any, to audience) error {
 	if err := m.transmit(protocol.Announce(job, anyList(ours)), ours); err != nil {
 		return err
 	}
-	rest := slices.DeleteFunc(slices.Clone(to.ids), func(id string) bool { return slices.Contains(ours, id) })
+	fetch := make(map[string]struct{}, len(ours))
+	for _, id := range ours {
+		fetch[id] = struct{}{}
+	}
+	rest := slices.DeleteFunc(slices.Clone(to.ids), func(id string) bool { _, ok := fetch[id]; return ok })
 	return m.transmit(job, rest)
 }
 
