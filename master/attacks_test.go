@@ -381,8 +381,8 @@ func TestAnUnknownIDMakesNoFiles(t *testing.T) {
 // TestFileAccess: what a minion may not see is not there for it, in listings neither.
 func TestFileAccess(t *testing.T) {
 	r := serve(t, master.Options{AutoAccept: true, Files: fstest.MapFS{"a/f": {Data: []byte("A")}, "b/f": {Data: []byte("B")}},
-		FileAccess: func(id, env, path string) bool {
-			return env == "base" && (path == id || strings.HasPrefix(path, id+"/"))
+		FileAccess: func(f master.FileRequest) bool {
+			return f.Env == "base" && (f.Path == f.ID || strings.HasPrefix(f.Path, f.ID+"/"))
 		}})
 	a := r.accepted("a", 1)
 	if v := a.must(map[string]any{"cmd": "_file_list", "saltenv": "base", "prefix": ""}); !cmp.Equal(v, any([]any{"a/f"})) {
@@ -392,6 +392,22 @@ func TestFileAccess(t *testing.T) {
 		v, _ := a.must(map[string]any{"cmd": "_serve_file", "path": path, "saltenv": "base", "loc": 0}).(map[string]any)
 		if v["data"] != want {
 			t.Errorf("%s: %v", path, v)
+		}
+	}
+}
+
+// TestFileAccessOfTenants: a minion's tenant is known to those who decide about files.
+func TestFileAccessOfTenants(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, Advertise: []string{"salt.example"}, Files: fstest.MapFS{"blue/f": {Data: []byte("B")}, "red/f": {Data: []byte("R")}},
+		FileAccess: func(f master.FileRequest) bool { return f.Tenant != "" && strings.HasPrefix(f.Path, f.Tenant+"/") }})
+	for id, tenant := range map[string]string{"b": "blue", "r": "red"} {
+		if _, err := r.EnsureMinion(t.Context(), master.MinionSpec{ID: id, Tenant: tenant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]any{"b": []any{"blue/f"}, "r": []any{"red/f"}, "n": []any{}} {
+		if v := r.accepted(id, 1).must(map[string]any{"cmd": "_file_list", "saltenv": "base", "prefix": ""}); !cmp.Equal(v, want) {
+			t.Errorf("%s: %v", id, v)
 		}
 	}
 }
@@ -437,6 +453,12 @@ func (l *lockedBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // TestT7NoSecretsInLogs: the most talkative log shows no key, pillar, argument or result (CVE-2015-6918, CVE-2021-25284).

@@ -67,7 +67,7 @@ func ExampleNew() {
 		Pillar: func(ctx context.Context, r pillar.Request) (map[string]any, error) {
 			return map[string]any{"name": r.ID}, nil
 		},
-		FileAccess: func(id, saltenv, path string) bool { return path != "private" || id == "web1" },
+		FileAccess: func(f master.FileRequest) bool { return f.Path != "private" || f.ID == "web1" },
 		Store:      store.NewMemory(),
 	})
 	if err != nil {

@@ -29,6 +29,15 @@ const (
 	AnyPort            = -1
 )
 
+// FileRequest is a minion that wants to see a path.
+type FileRequest struct {
+	ID string
+	// Tenant is whose the minion is, "" for nobody's.
+	Tenant string
+	// Env is the environment, Path a path in it without ".." and a slash at its beginning.
+	Env, Path string
+}
+
 // Options of a Master. The zero value is a master on Salt's ports, on all addresses, that keeps everything in memory, accepts
 // no key by itself and serves no files and no pillar.
 type Options struct {
@@ -134,7 +143,7 @@ type Options struct {
 	// FileIgnoreRegex and FileIgnoreGlob hide files.
 	FileIgnoreRegex, FileIgnoreGlob []string
 	// FileAccess, when set, says whether a minion may see a path of an environment. Listings are filtered by it.
-	FileAccess func(id, saltenv, path string) bool
+	FileAccess func(f FileRequest) bool
 	// HashType is Salt's hash_type; empty means sha256.
 	HashType string
 	// FileBufferSize is how many bytes of a file one reply carries; 0 means 1 MiB.

@@ -14,14 +14,14 @@ import (
 )
 
 // where reads path and saltenv of a file request. ok is false when a part is missing or the minion may not see the file.
-func (m *Master) where(v protocol.Verified) (name, env string, ok bool) {
+func (m *Master) where(ctx context.Context, v protocol.Verified) (name, env string, ok bool) {
 	load := v.Load()
 	name, a := payload.Text(load["path"])
 	env, b := saltenv(load)
 	if !a || !b {
 		return "", "", false
 	}
-	return name, env, m.mayRead(v.ID(), name, env)
+	return name, env, m.mayRead(ctx, v.ID(), name, env)
 }
 
 // saltenv reads the environment of a request; as in Salt, numbers are taken for their text.
@@ -35,12 +35,17 @@ func saltenv(load map[string]any) (string, bool) {
 	return "", false
 }
 
-func (m *Master) mayRead(id, name, env string) bool {
+func (m *Master) mayRead(ctx context.Context, id, name, env string) bool {
 	if m.opts.FileAccess == nil {
 		return true
 	}
+	of, err := m.tenants(ctx)
+	if err != nil {
+		m.log.Error("cannot find out whose a minion is", "minion", id, "err", err)
+		return false
+	}
 	clean, env, ok := fileserver.Split(name, env)
-	return ok && m.opts.FileAccess(id, env, clean)
+	return ok && m.opts.FileAccess(FileRequest{ID: id, Tenant: of[id], Env: env, Path: clean})
 }
 
 // notFound turns "no such file" into Salt's answer for it; other errors stay.
@@ -54,8 +59,8 @@ func notFound(err error, answer any) (any, error) {
 // emptyFound is Salt's answer for a file that is not there. It differs from a missing one by nothing.
 func emptyFound() map[string]any { return map[string]any{"path": "", "rel": ""} }
 
-func (m *Master) reqFileFind(_ context.Context, v protocol.Verified) (any, error) {
-	name, env, ok := m.where(v)
+func (m *Master) reqFileFind(ctx context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(ctx, v)
 	if !ok {
 		return emptyFound(), nil
 	}
@@ -66,8 +71,8 @@ func (m *Master) reqFileFind(_ context.Context, v protocol.Verified) (any, error
 	return map[string]any{"path": f.Path, "rel": f.Rel, "back": f.Back, "stat": f.Stat()}, nil
 }
 
-func (m *Master) reqFileHash(_ context.Context, v protocol.Verified) (any, error) {
-	name, env, ok := m.where(v)
+func (m *Master) reqFileHash(ctx context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(ctx, v)
 	if !ok {
 		return "", nil
 	}
@@ -78,8 +83,8 @@ func (m *Master) reqFileHash(_ context.Context, v protocol.Verified) (any, error
 	return map[string]any{"hash_type": m.files.HashType(), "hsum": sum}, nil
 }
 
-func (m *Master) reqFileHashAndStat(_ context.Context, v protocol.Verified) (any, error) {
-	name, env, ok := m.where(v)
+func (m *Master) reqFileHashAndStat(ctx context.Context, v protocol.Verified) (any, error) {
+	name, env, ok := m.where(ctx, v)
 	if !ok {
 		return []any{"", nil}, nil
 	}
@@ -90,9 +95,9 @@ func (m *Master) reqFileHashAndStat(_ context.Context, v protocol.Verified) (any
 	return []any{map[string]any{"hash_type": m.files.HashType(), "hsum": sum}, f.Stat()}, nil
 }
 
-func (m *Master) reqServeFile(_ context.Context, v protocol.Verified) (any, error) {
+func (m *Master) reqServeFile(ctx context.Context, v protocol.Verified) (any, error) {
 	none := map[string]any{"data": "", "dest": ""}
-	name, env, ok := m.where(v)
+	name, env, ok := m.where(ctx, v)
 	offset, isInt := payload.Int(v.Load()["loc"])
 	if !ok || !isInt {
 		return none, nil
@@ -118,7 +123,7 @@ func (m *Master) listing(ctx context.Context, v protocol.Verified) (fileserver.L
 	prefix := strings.Trim(text(v.Load(), "prefix"), "/")
 	l, err := m.files.List(ctx, env)
 	return l, env, func(name string) bool {
-		return strings.HasPrefix(name, prefix) && m.mayRead(v.ID(), "|"+name, env)
+		return strings.HasPrefix(name, prefix) && m.mayRead(ctx, v.ID(), "|"+name, env)
 	}, err
 }
 

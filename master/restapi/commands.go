@@ -173,6 +173,9 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 		}
 		return nil, denied(c, shown, t.Name)
 	}
+	if def == nil && kind == "runner" {
+		return nil, &statusError{http.StatusBadRequest, "'" + fun + "' is not available."}
+	}
 	if async {
 		tag := map[string]string{"runner": "salt/run/", "wheel": "salt/wheel/"}[kind] + q.JID
 		if err := s.async.start(func(ctx context.Context) { cl.Call(ctx, q) }); err != nil {
@@ -182,9 +185,6 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	}
 	res := cl.Call(ctx, q)
 	if res.Missing {
-		if kind == "runner" {
-			return nil, &statusError{http.StatusBadRequest, pytext.Str(res.Return)}
-		}
 		res.Data = map[string]any{"fun": kind + "." + fun, "jid": q.JID, "user": t.Name, "return": res.Return, "success": false}
 	}
 	if kind == "runner" && !pytext.Truth(c["full_return"]) {

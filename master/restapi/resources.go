@@ -76,7 +76,7 @@ func (q *request) named(key string) (string, error) {
 	values := q.URL.Query()
 	for name := range values {
 		if name != key {
-			return "", &statusError{http.StatusNotFound, "Unexpected query string parameters: " + name}
+			return "", &statusError{http.StatusNotFound, "Nothing matches the given URI"}
 		}
 	}
 	if v := q.PathValue(key); v != "" {

@@ -1,0 +1,222 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
+)
+
+// hostile are what a field of a request must bear. The last of them is for a field that is left out.
+func hostile(more ...any) []any {
+	deep := any("x")
+	for range 20 {
+		deep = []any{deep}
+	}
+	return append(more, nil, true, int64(-1), int64(math.MaxInt64), math.NaN(), "", "*", "victim", "../victim", "/etc/passwd", "a\x00b", "{{ 7*7 }}", "(((((", strings.Repeat("A", 1<<17),
+		[]byte{0xff, 0xfe}, []any{}, []any{nil, []any{"victim"}}, map[string]any{}, map[string]any{"victim": map[string]any{"": nil}}, deep, leftOut{})
+}
+
+type leftOut struct{}
+
+// TestHostileRequests: every function that minions and tools may ask for, with every field missing, of another kind, too large and
+// hostile. The master goes on, says nothing of another minion, and changes nothing but what is the asker's own.
+func TestHostileRequests(t *testing.T) {
+	var log lockedBuffer
+	base := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Listen: zeromq.Listen, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRecv: true, NoKeyRevoke: true,
+		Files:      fstest.MapFS{"all/f": {Data: []byte("x")}, "victim/f": {Data: []byte("canary-file")}},
+		FileAccess: func(f master.FileRequest) bool { return f.ID == "victim" || !strings.HasPrefix(f.Path, "victim") },
+		Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
+			return map[string]any{"secret": map[string]string{"victim": "canary-pillar"}[q.ID]}, nil
+		},
+		MineGet: map[string][]string{"victim": {".*"}}, Peer: map[string][]string{"asker": {"test\\..*"}}, PeerRun: map[string][]string{"asker": {"ours\\..*"}},
+		Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
+			return []any{id, fun, args, kw}, nil
+		},
+		Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	victim, asker := r.accepted("victim", 1), r.accepted("asker", 2)
+	victim.run = func(protocol.Job) (any, error) { return "canary-return", nil }
+	victim.subscribe()
+	victim.must(object{"cmd": "_mine", "data": object{"f": "canary-mine"}})
+	victim.must(object{"cmd": "_minion_event", "tag": "salt/minion/victim/start", "data": "started", "grains": object{"serial": "canary-grain"}})
+	if _, err := r.Run(t.Context(), master.Job{JID: "20260101000000000000", Fun: "test.ping", Tgt: "victim"}); err != nil {
+		t.Fatal(err)
+	}
+	const jid = "20260101000000000000"
+	file := object{"path": "all/f", "saltenv": "base", "loc": int64(0), "gzip": int64(1), "prefix": "", "hash_type": "md5"}
+	pub := object{"fun": "test.ping", "arg": []any{}, "tgt": "nobody", "tgt_type": "list", "ret": "", "tmo": int64(1), "form": "full", "no_parse": []any{}, "delimiter": ":", "id_": "victim"}
+	tool := object{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "", "key": "x", "user": "root", "kwargs": object{}, "token": "x", "eauth": "auto",
+		"username": "root", "password": "x", "kwarg": object{}}
+	loads := map[string]object{
+		"_return":       {"jid": "20260101000000000001", "return": true, "retcode": int64(0), "success": true, "fun": "test.ping", "fun_args": []any{}, "out": "nested", "load": object{}, "user": "root"},
+		"_minion_event": {"tag": "custom", "pretag": nil, "data": object{"a": int64(1)}, "events": []any{object{"tag": "custom", "data": object{}}}, "grains": object{}, "id_": "victim"},
+		"_pillar": {"grains": object{"id": "victim"}, "saltenv": "base", "pillarenv": "base", "ver": "2", "ext": object{}, "pillar_override": object{}, "extra_minion_data": object{},
+			"clean_cache": true},
+		"_mine": {"data": object{"f": int64(1)}, "clear": false}, "_mine_get": {"tgt": "*", "fun": "f", "tgt_type": "glob", "expr_form": "glob", "regexp": false},
+		"_mine_delete": {"fun": "f"}, "_mine_flush": {}, "_file_hash": file, "_file_hash_and_stat": file, "_file_find": file, "_serve_file": file, "_file_list": file,
+		"_file_list_emptydirs": file, "_dir_list": file, "_symlink_list": file, "_file_envs": {}, "_master_opts": {"env_only": true}, "_master_tops": {"grains": object{}, "opts": object{}},
+		"_file_recv": {"path": []any{"a"}, "loc": int64(0), "data": "x", "size": int64(1)}, "minion_pub": pub, "minion_publish": pub,
+		"minion_runner": {"fun": "ours.do", "arg": []any{"x"}, "kwarg": object{}}, "pub_ret": {"jid": jid}, "revoke_auth": {}, "verify_minion": {"token": "x", "id_": "victim"},
+		"_syndic_return":      {"load": []any{object{"jid": jid, "return": object{"victim": int64(1)}}}, "jid": jid, "return": object{"victim": int64(1)}, "fun": "f"},
+		"_register_resources": {"resources": object{"victim": object{}}},
+	}
+	for _, cmd := range saltFuncs {
+		if loads[cmd] == nil {
+			t.Errorf("%s is not tried", cmd)
+		}
+	}
+	before := r.state(t, base)
+	requests := 0
+	check := func(what string, v any, err error) {
+		t.Helper()
+		requests++
+		if err != nil && !errors.Is(err, transport.ErrNoReply) && !strings.Contains(err.Error(), "reply") && !errors.Is(err, protocol.ErrReauth) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if text := fmt.Sprintf("%s", v); strings.Contains(text, "canary") {
+			t.Errorf("%s answers with another minion's: %.300s", what, text)
+		}
+	}
+	for _, cmd := range slices.Sorted(maps.Keys(loads)) {
+		fields := append(slices.Sorted(maps.Keys(loads[cmd])), "nonce")
+		for _, field := range fields {
+			for i, x := range hostile(jid, []any{"victim"}) {
+				if (cmd == "minion_publish" || cmd == "minion_pub") && field == "tgt" && slices.Contains([]string{"*", "victim", "[victim]"}, fmt.Sprint(x)) {
+					continue // allowed: its answers are the asker's
+				}
+				load := maps.Clone(loads[cmd])
+				load["cmd"], load[field] = cmd, x
+				if _, out := x.(leftOut); out {
+					delete(load, field)
+				}
+				what := fmt.Sprintf("%s with %s number %d", cmd, field, i)
+				if field == "nonce" { // the envelope's own
+					if _, out := x.(leftOut); out {
+						continue
+					}
+					v, err := asker.sendValue(forge(t, asker, "asker", "both", load))
+					check(what, v, err)
+					continue
+				}
+				if cmd == "_pillar" {
+					p, err := asker.pillar(load)
+					if err != nil {
+						err = fmt.Errorf("no reply: %w", err) // a refusal is no pillar
+					}
+					check(what, p, err)
+					continue
+				}
+				v, err := asker.call(load)
+				check(what, v, err)
+			}
+		}
+	}
+	for _, cmd := range []string{"publish", "runner", "wheel", "mk_token", "get_token", "ping", "_auth", "_send_pub", "__init__"} {
+		for field := range tool {
+			for i, x := range hostile() {
+				load := maps.Clone(tool)
+				load["cmd"], load[field] = cmd, x
+				if _, out := x.(leftOut); out {
+					delete(load, field)
+				}
+				v, err := asker.sendValue(object{"enc": "clear", "load": load, "version": int64(3)})
+				what := fmt.Sprintf("%s in clear with %s number %d", cmd, field, i)
+				check(what, v, err)
+				if m, _ := v.(map[string]any); cmd != "ping" && m["load"] != nil {
+					t.Errorf("%s did it: %v", what, v)
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(before, r.state(t, base)); d != "" {
+		t.Errorf("what is not the asker's has changed:\n%s", d)
+	}
+	if text := log.text(); strings.Contains(text, "panic") || strings.Contains(text, "canary") {
+		t.Errorf("the log:\n%.5000s", text)
+	}
+	asker.must(object{"cmd": "_file_envs"})
+	if res, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "victim"}); err != nil || res["victim"].Return != "canary-return" {
+		t.Error(res, err)
+	}
+	t.Logf("%d requests", requests)
+}
+
+// state are the files that requests of the minion asker must not change, and what the master knows of the minion victim.
+func (r *rig) state(t *testing.T, base string) map[string]string {
+	t.Helper()
+	out := tree(t, base)
+	maps.DeleteFunc(out, func(p, sum string) bool {
+		return sum == "" || strings.Contains(p, "asker") || strings.Contains(p, "/cache/jobs/") || strings.Contains(p, "sessions") || strings.HasSuffix(p, ".lock")
+	})
+	res, err := r.Store().Returns(t.Context(), "20260101000000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range res {
+		if x.ID == "victim" {
+			out["return of victim"] = fmt.Sprint(x.Load["return"])
+		}
+	}
+	return out
+}
+
+// TestCVE_2025_22241_NoVirtKeys: pillar on demand cannot write keys into the PKI directory; nor is a file there an authorization.
+func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
+	base := t.TempDir()
+	pki := filepath.Join(base, "pki")
+	r := serve(t, master.Options{AutoAccept: false, PKIDir: pki, CacheDir: filepath.Join(base, "cache")})
+	if err := r.Keys().Preseed("m", testKey(t, 1).Public().Text()); err != nil {
+		t.Fatal(err)
+	}
+	m := r.accepted("m", 1)
+	before := tree(t, pki)
+	for _, name := range []string{"other", "../minions/other", "../../../pki/minions/other", "/etc/passwd", "", "a\x00b"} {
+		for _, ext := range []any{object{"virtkey": object{"name": name, "key": testKey(t, 2).Public().Text()}}, object{"virtkey": []any{name, testKey(t, 2).Public().Text()}},
+			object{"virtkey": object{"hyper": name, "id_": name, "pub": "x"}}} {
+			if p, err := m.pillar(object{"ext": ext, "grains": object{"id": name, "virtkey": name}}); err != nil || len(p) != 0 {
+				t.Errorf("%v: %v %v", ext, p, err)
+			}
+		}
+	}
+	if d := cmp.Diff(before, tree(t, pki)); d != "" {
+		t.Errorf("files changed:\n%s", d)
+	}
+}
+
+// TestCVE_2025_22240_NamesOfEnvironments: the name of an environment, from a request, makes and removes no directory.
+func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
+	base, dir := t.TempDir(), t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRoots: map[string][]string{"base": {dir}, "__env__": {dir + "/__env__"}}})
+	m := r.accepted("m", 1)
+	if _, err := m.pillar(nil); err != nil { // its grains are kept
+		t.Fatal(err)
+	}
+	before := tree(t, base, dir)
+	for _, env := range []string{"../../x", "..", "/tmp", "x/../../y", "a\x00b", "refs/heads/../../x", strings.Repeat("x", 5000), ".git", "-x"} {
+		for _, cmd := range []string{"_file_find", "_file_hash", "_file_hash_and_stat", "_serve_file", "_file_list", "_dir_list", "_symlink_list", "_file_list_emptydirs"} {
+			m.must(object{"cmd": cmd, "saltenv": env, "path": "f", "loc": int64(0), "prefix": ""})
+		}
+		if _, err := m.pillar(object{"saltenv": env, "pillarenv": env}); err != nil {
+			t.Error(env, err)
+		}
+	}
+	if d := cmp.Diff(before, tree(t, base, dir)); d != "" {
+		t.Errorf("files changed:\n%s", d)
+	}
+}
