@@ -4,6 +4,7 @@ pillar first, then an answer to each line of standard input. What JSON cannot sa
 {"__py__": "map", "items": [[key, value], ...]}.
 """
 
+import gc
 import json
 import os
 
@@ -56,6 +57,33 @@ def remember_files():
     LazyLoader._refresh_file_mapping = refresh
 
 
+def load_what_matters():
+    """
+    For a function that no module has, Salt loads all its modules, as any may go by the name that is looked for; every run with a
+    state of packages asks for such a function. A module whose text does not have the name cannot go by it.
+    """
+    import salt
+    from salt.loader.lazy import LazyLoader
+
+    inside = os.path.dirname(salt.__file__) + os.sep
+    texts = {}
+
+    def names(path, name):
+        if not path.startswith(inside) or not path.endswith(".py"):
+            return True
+        if path not in texts:
+            with open(path, "rb") as file:
+                texts[path] = file.read()
+        return f'"{name}"'.encode() in texts[path] or f"'{name}'".encode() in texts[path]
+
+    def candidates(self, name, _all=LazyLoader._iter_files):
+        for file in _all(self, name):
+            if name in file or names(self.file_mapping[file][0], name):
+                yield file
+
+    LazyLoader._iter_files = candidates
+
+
 class Wire:
     def __init__(self):
         self.out = os.fdopen(os.dup(1), "w")
@@ -67,7 +95,9 @@ class Wire:
         """The minion without master that is configured below scratch."""
         import salt.config
 
+        gc.set_threshold(100_000, 50, 100)  # modules that are loaded and dropped by the thousand are no garbage of ours
         remember_files()
+        load_what_matters()
         opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
         opts["file_client"] = "local"
         return opts
