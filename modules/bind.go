@@ -11,55 +11,51 @@ import (
 
 // bind fits the arguments of a call to the parameters by Python's rules. The texts of the errors are Python's, since users
 // read them: Salt answers with the TypeError's text.
-func (d *Def) bind(args []any, kwargs map[string]any) (values map[string]any, extra []any, extraKw map[string]any, err error) {
+func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	if err := d.checkKeywords(kwargs); err != nil {
-		return nil, nil, nil, err
+		return err
 	}
-	values = make(map[string]any, len(d.Params))
+	c.def, c.values, c.given = d, make([]any, len(d.Params)), make([]bool, len(d.Params))
 	used := 0
-	for _, p := range d.Params {
-		if p.KeywordOnly || used == len(args) {
+	for i := range d.Params {
+		if d.Params[i].KeywordOnly || used == len(args) {
 			continue
 		}
-		values[p.Name] = args[used]
+		c.values[i], c.given[i] = d.border(args[used]), true
 		used++
 	}
 	if used < len(args) && d.Args == "" {
-		return nil, nil, nil, d.tooMany(len(args))
+		return d.tooMany(len(args))
 	}
-	extraKw = map[string]any{}
+	c.Extra = make([]any, len(args)-used)
+	for i, v := range args[used:] {
+		c.Extra[i] = d.border(v)
+	}
+	c.Keywords = map[string]any{}
 	twice := ""
 	for name, v := range kwargs {
-		if _, ok := d.param(name); !ok {
-			extraKw[name] = v
+		i := d.index(name)
+		if i < 0 {
+			c.Keywords[name] = d.border(v)
 			continue
 		}
-		if _, have := values[name]; have && (twice == "" || name < twice) {
+		if c.given[i] && (twice == "" || name < twice) {
 			twice = name
 		}
-		values[name] = v
+		c.values[i], c.given[i] = d.border(v), true
 	}
 	if twice != "" {
-		return nil, nil, nil, &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), twice)}
+		return &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), twice)}
 	}
-	return values, append([]any{}, args[used:]...), extraKw, d.fill(values)
+	return c.fill()
 }
 
-// border turns the arguments of a call into the kind of values that the function works with.
-func (d *Def) border(args []any, kwargs map[string]any) ([]any, map[string]any) {
-	convert := pyobj.Plain
+// border turns an argument into the kind of value that the function works with.
+func (d *Def) border(v any) any {
 	if d.Ordered {
-		convert = pyobj.From
+		return pyobj.From(v)
 	}
-	list := make([]any, len(args))
-	for i, v := range args {
-		list[i] = convert(v)
-	}
-	named := make(map[string]any, len(kwargs))
-	for k, v := range kwargs {
-		named[k] = convert(v)
-	}
-	return list, named
+	return pyobj.Plain(v)
 }
 
 // checkKeywords refuses keywords the function does not take (salt/utils/args.py invalid_kwargs).
@@ -72,7 +68,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 		return nil
 	}
 	for i, name := range bad {
-		bad[i] = name + "=" + pytext.Str(kwargs[name])
+		bad[i] = name + "=" + pytext.Str(d.border(kwargs[name]))
 	}
 	return Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
 }
@@ -81,7 +77,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 func (d *Def) unknown(kwargs map[string]any) []string {
 	var names []string
 	for name := range kwargs {
-		if _, ok := d.param(name); !ok {
+		if d.index(name) < 0 {
 			names = append(names, name)
 		}
 	}
@@ -89,16 +85,19 @@ func (d *Def) unknown(kwargs map[string]any) []string {
 	return names
 }
 
-func (d *Def) fill(values map[string]any) error {
+// fill gives the parameters that the caller left out their defaults.
+func (c *Call) fill() error {
+	d := c.def
 	var missing, missingKw []string
-	for _, p := range d.Params {
-		if _, ok := values[p.Name]; ok {
+	for i := range d.Params {
+		if c.given[i] {
 			continue
 		}
+		p := &d.Params[i]
 		switch {
 		case !p.Required():
-			if values[p.Name] = p.Default; d.Ordered {
-				values[p.Name] = pyobj.From(p.Default)
+			if c.values[i] = p.Default; d.Ordered {
+				c.values[i] = pyobj.From(p.Default)
 			}
 		case p.KeywordOnly:
 			missingKw = append(missingKw, "'"+p.Name+"'")

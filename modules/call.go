@@ -29,36 +29,45 @@ type Call struct {
 	Keywords map[string]any
 
 	registry *Registry
-	values   map[string]any
-	given    map[string]bool
+	def      *Def   // nil for a call that has no arguments
+	values   []any  // by parameter of def
+	given    []bool // the same
 	job      *Context
 	progress func(item any)
 	depth    int
 }
 
 // Value is the argument as it came.
-func (c *Call) Value(name string) any { return c.values[name] }
+func (c *Call) Value(name string) any {
+	if i := c.def.index(name); i >= 0 {
+		return c.values[i]
+	}
+	return nil
+}
 
 // Given tells whether the caller named or placed the argument, rather than leaving its default.
-func (c *Call) Given(name string) bool { return c.given[name] }
+func (c *Call) Given(name string) bool {
+	i := c.def.index(name)
+	return i >= 0 && c.given[i]
+}
 
 // Str is the argument as Python's str() shows it; "" for None.
 func (c *Call) Str(name string) string {
-	if v := c.values[name]; v != nil {
+	if v := c.Value(name); v != nil {
 		return pytext.Str(v)
 	}
 	return ""
 }
 
 // Bool is the argument's truth by Python's rules.
-func (c *Call) Bool(name string) bool { return pytext.Truth(c.values[name]) }
+func (c *Call) Bool(name string) bool { return pytext.Truth(c.Value(name)) }
 
 // Int is the argument as an integer, by the rules and with the errors of Python's int().
-func (c *Call) Int(name string) (int64, error) { return ToInt(c.values[name]) }
+func (c *Call) Int(name string) (int64, error) { return ToInt(c.Value(name)) }
 
 // Float is the argument as a float; integers and text that holds a number are taken too.
 func (c *Call) Float(name string) (float64, error) {
-	switch v := c.values[name].(type) {
+	switch v := c.Value(name).(type) {
 	case float64:
 		return v, nil
 	case string:
@@ -70,12 +79,12 @@ func (c *Call) Float(name string) (float64, error) {
 			return float64(n), nil
 		}
 	}
-	return 0, Usagef("%s must be a number, not %s", name, pytext.Repr(c.values[name]))
+	return 0, Usagef("%s must be a number, not %s", name, pytext.Repr(c.Value(name)))
 }
 
 // Seconds is the argument as a duration in seconds; None and 0 give 0, which means no limit.
 func (c *Call) Seconds(name string) (time.Duration, error) {
-	if c.values[name] == nil {
+	if c.Value(name) == nil {
 		return 0, nil
 	}
 	f, err := c.Float(name)
@@ -84,7 +93,7 @@ func (c *Call) Seconds(name string) (time.Duration, error) {
 
 // Strings is the argument as a list of texts: a list as it is, text split at commas, None empty.
 func (c *Call) Strings(name string) []string {
-	switch v := c.values[name].(type) {
+	switch v := c.Value(name).(type) {
 	case nil:
 		return nil
 	case []any:
@@ -106,7 +115,7 @@ func (c *Call) Strings(name string) []string {
 
 // Map is the argument as a map; None gives an empty one.
 func (c *Call) Map(name string) (map[string]any, error) {
-	switch v := c.values[name].(type) {
+	switch v := c.Value(name).(type) {
 	case nil:
 		return map[string]any{}, nil
 	case map[string]any:
@@ -118,7 +127,7 @@ func (c *Call) Map(name string) (map[string]any, error) {
 		}
 		return m, nil
 	}
-	return nil, Usagef("%s must be a dictionary, not %s", name, pytext.Repr(c.values[name]))
+	return nil, Usagef("%s must be a dictionary, not %s", name, pytext.Repr(c.Value(name)))
 }
 
 // SetRetcode sets the job's return code, as a Python function does through __context__["retcode"].
@@ -211,25 +220,13 @@ func (c *Call) Foreign(e *Env, r *Registry, d *Def, fun string, args []any, kwar
 
 // fit puts the arguments in their places.
 func (c *Call) fit(d *Def, args []any, kwargs map[string]any) error {
-	args, kwargs = d.border(args, kwargs)
 	if c.depth > 0 && d.Kwargs == "" {
 		// Python itself refuses what one function gives another; only callers from outside have a kinder text.
 		if unknown := d.unknown(kwargs); unknown != nil {
 			return &TypeError{d.python() + "() got an unexpected keyword argument '" + unknown[0] + "'"}
 		}
 	}
-	values, extra, extraKw, err := d.bind(args, kwargs)
-	if err != nil {
-		return err
-	}
-	c.values, c.Extra, c.Keywords = values, extra, extraKw
-	c.given = make(map[string]bool, len(args)+len(kwargs))
-	for i, p := range d.Params {
-		if _, named := kwargs[p.Name]; named || (i < len(args) && !p.KeywordOnly) {
-			c.given[p.Name] = true
-		}
-	}
-	return nil
+	return c.bind(d, args, kwargs)
 }
 
 // Registry is the set of functions the call can reach.

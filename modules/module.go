@@ -132,13 +132,17 @@ func (d *Def) python() string {
 	return d.Name
 }
 
-func (d *Def) param(name string) (Param, bool) {
+// index is the place of a parameter, -1 if there is none of that name, as in no function at all.
+func (d *Def) index(name string) int {
+	if d == nil {
+		return -1
+	}
 	for i := range d.Params {
 		if d.Params[i].Name == name {
-			return d.Params[i], true
+			return i
 		}
 	}
-	return Param{}, false
+	return -1
 }
 
 // Schema is the JSON Schema of the function's keyword arguments.

@@ -204,11 +204,11 @@ func globs(name, pattern string) bool {
 // arguments picks from a chunk what the function takes (salt/utils/args.py: format_call). The error is the one that ends the run.
 func (t *target) arguments(low *Low) (kwargs map[string]any, extra []string, err error) {
 	d := t.decl
-	kwargs = make(map[string]any, len(d.Params))
+	kwargs = make(map[string]any, low.d.Len())
 	var missing, required, used int
 	for i := range d.Params {
 		p := &d.Params[i]
-		v, ok := low.d.Get(p.Name)
+		v, ok := low.d.Text(p.Name)
 		if ok {
 			kwargs[p.Name] = v
 		}

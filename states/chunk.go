@@ -40,6 +40,9 @@ func (r *Run) callChunks(ctx context.Context, chunks []*Low) (*results, error) {
 		clear(r.active)
 	}
 	r.awaitAll(ctx, running)
+	if len(disabled.tags) == 0 {
+		return running, nil
+	}
 	disabled.update(running)
 	return disabled, nil
 }

@@ -71,16 +71,22 @@ func (l *Low) SLS() string { return l.sls }
 func (l *Low) Tag() string { return l.state + "_|-" + l.id + "_|-" + l.name + "_|-" + l.fun }
 
 // Has tells whether the chunk has a key.
-func (l *Low) Has(key string) bool { return l.d.Has(key) }
+func (l *Low) Has(key string) bool {
+	_, ok := l.d.Text(key)
+	return ok
+}
 
 // Value is a plain value, nil if there is none.
-func (l *Low) Value(key string) any { return pyobj.Plain(l.d.Value(key)) }
+func (l *Low) Value(key string) any { return pyobj.Plain(l.Ordered(key)) }
 
 // Ordered is a value that keeps its order: collections are those of package pyobj.
-func (l *Low) Ordered(key string) any { return l.d.Value(key) }
+func (l *Low) Ordered(key string) any {
+	v, _ := l.d.Text(key)
+	return v
+}
 
 // Truth is a value's truth, by Python's rules.
-func (l *Low) Truth(key string) bool { return pyobj.Truth(l.d.Value(key)) }
+func (l *Low) Truth(key string) bool { return pyobj.Truth(l.Ordered(key)) }
 
 // Set sets a value, plain or ordered.
 func (l *Low) Set(key string, v any) {

@@ -3,6 +3,7 @@ package states
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"runtime/debug"
@@ -207,7 +208,9 @@ func (r *Run) Call(ctx context.Context, low *Low) (record, error) {
 
 func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error) {
 	s := r.begin()
-	r.env.Logger().Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.start(), "jid", r.jid)
+	if log := r.env.Logger(); log.Enabled(ctx, slog.LevelInfo) {
+		log.Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.start(), "jid", r.jid)
+	}
 	if errs := r.verify(low); errs != nil {
 		rec := record{"result": false, "name": low.Value("name"), "changes": map[string]any{}, "comment": strings.Join(errs, "\n") + "\n", "__run_num__": r.num}
 		r.num++
@@ -244,7 +247,7 @@ func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error)
 	}
 	rec["__sls__"], rec["__run_num__"] = low.Value("__sls__"), r.num
 	r.num++
-	r.logResult(rec)
+	r.logResult(ctx, rec)
 	r.refresh(ctx, low, rec)
 	rec["start_time"], rec["duration"], rec["__id__"] = s.start(), r.since(s), low.Value("__id__")
 	if low.Has("retry") && !low.Has("parallel") {
@@ -329,11 +332,7 @@ func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[str
 	if err != nil {
 		return nil, err
 	}
-	plain := make(map[string]any, len(args))
-	for k, v := range args {
-		plain[k] = pyobj.Plain(v)
-	}
-	mc, err := r.parent.Foreign(r.env, r.exec, t.decl, low.state+"."+low.fun, nil, plain)
+	mc, err := r.parent.Foreign(r.env, r.exec, t.decl, low.state+"."+low.fun, nil, args)
 	if err != nil {
 		return nil, err
 	}
@@ -433,8 +432,14 @@ func malformed(rec record) string {
 }
 
 // logResult tells the log what a state did, as salt/state.py: format_log does.
-func (r *Run) logResult(rec record) {
-	log := r.env.Logger()
+func (r *Run) logResult(ctx context.Context, rec record) {
+	log, level := r.env.Logger(), slog.LevelInfo
+	if rec["result"] == false {
+		level = slog.LevelError
+	}
+	if !log.Enabled(ctx, level) {
+		return
+	}
 	text := pytext.Str(rec["comment"])
 	if changes, _ := rec["changes"].(map[string]any); len(changes) > 0 {
 		text = pytext.Str(changes)
@@ -444,11 +449,7 @@ func (r *Run) logResult(rec record) {
 	} else if text == "" {
 		text = "No changes made for " + pytext.Str(rec["name"])
 	}
-	if rec["result"] == false {
-		log.Error(text, "jid", r.jid)
-	} else {
-		log.Info(text, "jid", r.jid)
-	}
+	log.Log(ctx, level, text, "jid", r.jid)
 }
 
 // refresh makes changes of the host visible to later states (State.check_refresh).

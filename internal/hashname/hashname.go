@@ -9,7 +9,10 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/hex"
 	"hash"
+	"io"
+	"sync"
 )
 
 // Func gives the function that makes the hash of a name: md5, sha1, sha224, sha256, sha384 or sha512. It is nil for other
@@ -38,4 +41,17 @@ func New(name string) hash.Hash {
 		return f()
 	}
 	return nil
+}
+
+// buffers are what [Digest] reads into: a state run hashes thousands of small files.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Digest is the hash of all that a reader has, in hex digits.
+func Digest(h hash.Hash, r io.Reader) (string, error) {
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:]); err != nil { // a file's own WriteTo would make a buffer
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -2,7 +2,10 @@ package hashname
 
 import (
 	"encoding/hex"
+	"errors"
+	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestNew(t *testing.T) {
@@ -28,5 +31,18 @@ func TestUnknown(t *testing.T) {
 		if New(name) != nil || Func(name) != nil {
 			t.Errorf("%q is known", name)
 		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	const million = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" // of a million times the letter a
+	for range 2 {
+		if got, err := Digest(New("sha256"), strings.NewReader(strings.Repeat("a", 1_000_000))); got != million || err != nil {
+			t.Errorf("the digest is %s, %v", got, err)
+		}
+	}
+	broken := errors.New("broken")
+	if got, err := Digest(New("md5"), iotest.ErrReader(broken)); got != "" || err != broken {
+		t.Errorf("a broken reader gives %q, %v", got, err)
 	}
 }

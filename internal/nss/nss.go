@@ -105,6 +105,9 @@ func one[T any](ctx context.Context, c *modules.Call, database, key string, read
 	// Most look-ups end in the first lines, and state runs make thousands of them: the rest is not taken apart.
 	text, _ := os.ReadFile(c.Path("/etc/" + database)) // without it the other sources count
 	for line := range strings.SplitSeq(string(text), "\n") {
+		if !strings.Contains(line, key) {
+			continue
+		}
 		for _, entry := range parse([]string{line}, read) {
 			if is(entry) {
 				return entry, true

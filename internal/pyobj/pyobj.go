@@ -62,7 +62,7 @@ type Dict struct {
 }
 
 // small is the size up to which a dict is searched rather than indexed.
-const small = 8
+const small = 16
 
 // NewDict makes a dict of keys and values in turn. It panics on an odd number of them or a key that cannot be one, which is a
 // programming error.

@@ -212,8 +212,5 @@ func hashFile(name, kind string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hashname.Digest(h, f)
 }

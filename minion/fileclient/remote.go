@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"encoding/hex"
-
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -74,11 +72,9 @@ func (c *Client) attempt(ctx context.Context, p place, name, kind, sum string) (
 	if _, err := w.file.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	h := hashname.New(kind)
-	if _, err := io.Copy(h, w.file); err != nil {
+	if got, err := hashname.Digest(hashname.New(kind), w.file); err != nil {
 		return "", err
-	}
-	if hex.EncodeToString(h.Sum(nil)) != sum {
+	} else if got != sum {
 		return "", errBroken
 	}
 	return w.commit()

@@ -6,7 +6,6 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -165,8 +165,8 @@ func hashMatches(name, sum string) bool {
 		return false
 	}
 	defer f.Close()
-	_, err = io.Copy(h, f)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == sum
+	got, err := hashname.Digest(h, f)
+	return err == nil && got == sum
 }
 
 // decode makes text of bytes, with Python's error for what is not UTF-8.

@@ -4,7 +4,6 @@ package file
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -78,10 +77,8 @@ func (h *host) hash(path string, form any) (string, error) {
 		return "", h.named(err, path)
 	}
 	defer f.Close()
-	if _, err := io.Copy(sum, endingWith{h.ctx, f}); err != nil {
-		return "", h.named(err, path)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	digits, err := hashname.Digest(sum, endingWith{h.ctx, f})
+	return digits, h.named(err, path)
 }
 
 func newHash(name string) hash.Hash {

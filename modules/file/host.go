@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -90,16 +91,23 @@ func (s *stat) isLink() bool { return s.kind() == unix.S_IFLNK }
 // perm is the mode without the type.
 func (s *stat) perm() uint32 { return s.mode & 0o7777 }
 
-func (h *host) stat(path string) (*stat, error) { return h.statWith(unix.Stat, path) }
+// digits is the mode as Salt shows it.
+func (s *stat) digits() any { return normalMode(strconv.FormatUint(uint64(s.perm()), 8)) }
 
-func (h *host) lstat(path string) (*stat, error) { return h.statWith(unix.Lstat, path) }
+func (h *host) stat(path string) (*stat, error) { return h.statAt(path, 0) }
 
-func (h *host) statWith(call func(string, *unix.Stat_t) error, path string) (*stat, error) {
+func (h *host) lstat(path string) (*stat, error) { return h.statAt(path, unix.AT_SYMLINK_NOFOLLOW) }
+
+func (h *host) statAt(path string, flags int) (*stat, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return nil, &modules.PythonError{Type: "ValueError", Msg: "embedded null byte"}
 	}
 	var st unix.Stat_t
-	if err := ignoringEINTR(func() error { return call(h.Path(path), &st) }); err != nil {
+	var err error = unix.EINTR
+	for err == unix.EINTR {
+		err = unix.Fstatat(unix.AT_FDCWD, h.Path(path), &st, flags)
+	}
+	if err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return &stat{

@@ -15,24 +15,31 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// found is what file.stats looks at.
+func (h *host) found(path string, follow bool) (*stat, error) {
+	if follow {
+		if st, err := h.stat(path); err == nil {
+			return st, nil
+		}
+	}
+	st, err := h.lstat(path) // a link that leads nowhere has an owner, too
+	if err != nil {
+		return nil, modules.Errorf("Path not found: %s", path)
+	}
+	return st, nil
+}
+
 // stats is file.stats.
 func (h *host) stats(path string, hashType any, follow bool) (map[string]any, error) {
-	var st *stat
-	err := error(unix.ENOENT)
-	if follow {
-		st, err = h.stat(path)
-	}
+	st, err := h.found(path, follow)
 	if err != nil {
-		// A link that leads nowhere has an owner, too.
-		if st, err = h.lstat(path); err != nil {
-			return nil, modules.Errorf("Path not found: %s", path)
-		}
+		return nil, err
 	}
 	s := map[string]any{
 		"inode": int64(st.ino), "uid": int64(st.uid), "gid": int64(st.gid),
 		"group": h.gidToGroup(int64(st.gid)), "user": h.uidToUser(int64(st.uid)),
 		"atime": st.atime, "mtime": st.mtime, "ctime": st.ctime, "size": st.size,
-		"mode": normalMode(fmt.Sprintf("0o%o", st.perm())), "type": kindName(st.kind()),
+		"mode": st.digits(), "type": kindName(st.kind()),
 	}
 	if hashType != nil && hashType != "" {
 		sum, err := h.hash(path, hashType)

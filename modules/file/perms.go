@@ -4,6 +4,7 @@ package file
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -49,10 +50,23 @@ func checkPerms(h *host) (any, error) {
 			return nil, err
 		}
 	}
-	ret, was, err := h.checkPerms(name, ret, h.permsArgs())
+	want := h.permsArgs()
+	before, err := h.stats(name, nil, want.follow)
+	if err != nil {
+		return nil, err
+	}
+	was := map[string]any{"luser": before["user"], "lgroup": before["group"], "lmode": before["mode"]}
+	if isNumber(want.user) {
+		was["luser"] = before["uid"]
+	}
+	if isNumber(want.group) {
+		was["lgroup"] = before["gid"]
+	}
+	ret, changed, err := h.checkPerms(name, ret, want)
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
+	maps.Copy(was, changed)
 	return []any{ret, was}, nil
 }
 
@@ -69,7 +83,7 @@ func isNumber(v any) bool {
 }
 
 // checkPerms is file.check_perms: it makes a file have owner, group, mode, attributes and context, and puts what it changed into
-// ret, which it may be given and changes. The second map is what there was before.
+// ret, which it may be given and changes. The second map is what it set: "cuser", "cgroup", "cmode".
 func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[string]any, map[string]any, error) {
 	mode := normalMode(want.mode)
 	given := any("")
@@ -83,7 +97,7 @@ func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[stri
 		changes = map[string]any{}
 		ret["changes"] = changes
 	}
-	p := &permsCheck{host: h, name: name, ret: ret, changes: changes, want: want, mode: mode}
+	p := &permsCheck{host: h, name: name, ret: ret, changes: changes, want: want, mode: mode, set: map[string]any{}}
 	if err := p.run(); err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +112,7 @@ func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[stri
 	if h.testOnly() && len(changes) > 0 {
 		ret["result"] = nil
 	}
-	return ret, p.was, nil
+	return ret, p.set, nil
 }
 
 // permsCheck is one run of checkPerms.
@@ -106,13 +120,13 @@ type permsCheck struct {
 	*host
 	name         string
 	ret, changes map[string]any
-	was          map[string]any
+	set          map[string]any
 	want         perms
 	mode         any // normal, or nil
 	comments     []string
 	// replaced tells that the comment was set as it is.
 	replaced bool
-	cur      map[string]any
+	cur      *stat
 	// ignoreLink tells that the file is a link whose target is of no concern.
 	ignoreLink bool
 }
@@ -124,22 +138,15 @@ func (p *permsCheck) fail(format string, args ...any) {
 
 func (p *permsCheck) run() error {
 	var err error
-	if p.cur, err = p.stats(p.name, nil, p.want.follow); err != nil {
+	if p.cur, err = p.found(p.name, p.want.follow); err != nil {
 		return err
-	}
-	p.was = map[string]any{"luser": p.cur["user"], "lgroup": p.cur["group"], "lmode": p.cur["mode"]}
-	if isNumber(p.want.user) {
-		p.was["luser"] = p.cur["uid"]
-	}
-	if isNumber(p.want.group) {
-		p.was["lgroup"] = p.cur["gid"]
 	}
 	p.ignoreLink = p.isLink(p.name) && !p.want.follow
 	if err := p.owners(); err != nil {
 		return err
 	}
-	if p.mode != nil && !p.testOnly() && !p.ignoreLink && p.mode != p.cur["mode"] {
-		p.was["cmode"] = p.mode
+	if p.mode != nil && !p.testOnly() && !p.ignoreLink && p.mode != p.cur.digits() {
+		p.set["cmode"] = p.mode
 		if _, err := p.setMode(p.name, p.mode); err != nil {
 			return err
 		}
@@ -158,27 +165,27 @@ func (p *permsCheck) run() error {
 	return nil
 }
 
-// isUser tells whether a wish is none, or is what a file has by name or number.
-func fits(want, name, number any) bool {
-	return !pytext.Truth(want) || same(want, name) || same(want, number)
+// has tells whether a wish for an owner or group is none, or is what the file has: by its number, or by the name that it is known under.
+func has(want any, id uint32, name func(id int64) any) bool {
+	return !pytext.Truth(want) || same(want, int64(id)) || same(want, name(int64(id)))
 }
 
 func (p *permsCheck) owners() error {
-	if !fits(p.want.user, p.cur["user"], p.cur["uid"]) {
-		p.was["cuser"] = p.want.user
+	if !has(p.want.user, p.cur.uid, p.uidToUser) {
+		p.set["cuser"] = p.want.user
 	}
-	if !fits(p.want.group, p.cur["group"], p.cur["gid"]) {
-		p.was["cgroup"] = p.want.group
+	if !has(p.want.group, p.cur.gid, p.gidToGroup) {
+		p.set["cgroup"] = p.want.group
 	}
-	if p.was["cuser"] == nil && p.was["cgroup"] == nil || p.testing() {
+	if p.set["cuser"] == nil && p.set["cgroup"] == nil || p.testing() {
 		return nil
 	}
 	user, group := p.want.user, p.want.group
 	if user == nil {
-		user = p.cur["user"]
+		user = int64(p.cur.uid)
 	}
 	if group == nil {
-		group = p.cur["group"]
+		group = int64(p.cur.gid)
 	}
 	change := p.chown
 	if p.ignoreLink {
@@ -194,7 +201,7 @@ func (p *permsCheck) owners() error {
 		p.fail("%s", pytext.Str(complaint))
 	case !p.isLink(p.name):
 		// The system takes the set-uid bits away.
-		_, err = p.setMode(p.name, p.cur["mode"])
+		_, err = p.setMode(p.name, p.cur.digits())
 		return err
 	}
 	return nil
@@ -203,25 +210,24 @@ func (p *permsCheck) owners() error {
 // verify looks at what has become of the file.
 func (p *permsCheck) verify() error {
 	post := p.cur
-	if p.was["cuser"] != nil || p.was["cgroup"] != nil || p.was["cmode"] != nil {
+	if p.set["cuser"] != nil || p.set["cgroup"] != nil || p.set["cmode"] != nil {
 		var err error
-		if post, err = p.stats(p.name, nil, p.want.follow); err != nil {
+		if post, err = p.found(p.name, p.want.follow); err != nil {
 			return err
 		}
 	}
 	for _, o := range [...]struct {
 		what        string
 		want        any
-		name, id    any
+		id          uint32
+		name        func(id int64) any
 		alreadyDone string
-	}{{"user", p.want.user, post["user"], post["uid"], "cuser"}, {"group", p.want.group, post["group"], post["gid"], "cgroup"}} {
-		_, changed := p.was[o.alreadyDone]
+	}{{"user", p.want.user, post.uid, p.uidToUser, "cuser"}, {"group", p.want.group, post.gid, p.gidToGroup, "cgroup"}} {
+		_, changed := p.set[o.alreadyDone]
 		switch {
-		case !pytext.Truth(o.want):
-		case fits(o.want, o.name, o.id):
-			if changed {
-				p.changes[o.what] = o.want
-			}
+		case !changed:
+		case has(o.want, o.id, o.name):
+			p.changes[o.what] = o.want
 		case p.testOnly():
 			p.changes[o.what] = o.want
 		default:
@@ -231,9 +237,9 @@ func (p *permsCheck) verify() error {
 	if p.mode == nil || p.ignoreLink {
 		return nil
 	}
-	_, changed := p.was["cmode"]
+	_, changed := p.set["cmode"]
 	switch {
-	case p.mode == post["mode"]:
+	case p.mode == post.digits():
 		if changed {
 			p.changes["mode"] = p.mode
 		}

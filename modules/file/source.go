@@ -92,24 +92,25 @@ func sourceList(h *host) (any, error) {
 	return []any{source, sum}, nil
 }
 
-// found is what sourceList remembers for the rest of the job.
-type found struct{ source, sum any }
+// chosen is what sourceList remembers for the rest of the job.
+type chosen struct{ source, sum any }
 
 // sourceList is file.source_list: of a list of sources the first that is there, with its hash.
 func (h *host) sourceList(source, sum, saltenv any) (any, any, error) {
+	all, ok := source.([]any)
+	if !ok {
+		return source, sum, nil
+	}
 	key := pytext.Str(source) + "_|-" + pytext.Str(sum) + "_|-" + pytext.Str(saltenv)
 	if v, ok := h.Context().Get(key); ok {
-		if f, ok := v.(found); ok {
+		if f, ok := v.(chosen); ok {
 			return f.source, f.sum, nil
 		}
 	}
-	f := found{source, sum}
-	if all, ok := source.([]any); ok {
-		s := sources{host: h, env: str(saltenv), files: map[[2]string]bool{}, listed: map[string]bool{}}
-		var err error
-		if f, err = s.first(all, sum); err != nil {
-			return nil, nil, err
-		}
+	s := sources{host: h, env: str(saltenv), files: map[[2]string]bool{}, listed: map[string]bool{}}
+	f, err := s.first(all, sum)
+	if err != nil {
+		return nil, nil, err
 	}
 	h.Context().Set(key, f)
 	return f.source, f.sum, nil
@@ -142,7 +143,7 @@ func (s *sources) has(path, env string) (bool, error) {
 	return s.files[[2]string{path, env}], nil
 }
 
-func (s *sources) first(all []any, sum any) (found, error) {
+func (s *sources) first(all []any, sum any) (chosen, error) {
 	for _, one := range all {
 		switch one := one.(type) {
 		case map[string]any:
@@ -155,9 +156,9 @@ func (s *sources) first(all []any, sum any) (found, error) {
 				}
 				// Salt looks for a path of another environment in the one of the call here.
 				if ok, err := s.there(url, s.env); err != nil {
-					return found{}, err
+					return chosen{}, err
 				} else if ok {
-					return found{url, own}, nil
+					return chosen{url, own}, nil
 				}
 			}
 		case string:
@@ -166,13 +167,13 @@ func (s *sources) first(all []any, sum any) (found, error) {
 				env = s.env
 			}
 			if ok, err := s.there(one, env); err != nil {
-				return found{}, err
+				return chosen{}, err
 			} else if ok {
-				return found{one, sum}, nil
+				return chosen{one, sum}, nil
 			}
 		}
 	}
-	return found{}, modules.Errorf("none of the specified sources were found")
+	return chosen{}, modules.Errorf("none of the specified sources were found")
 }
 
 // there tells whether a source can be had.

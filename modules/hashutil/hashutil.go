@@ -100,10 +100,11 @@ func digestFile(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	defer f.Close()
-	if _, err := io.Copy(h, stoppable{ctx, f}); err != nil {
+	digits, err := hashname.Digest(h, stoppable{ctx, f})
+	if err != nil {
 		return nil, modules.OSError(err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return digits, nil
 }
 
 // stoppable is a reader that ends with its context.

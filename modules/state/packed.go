@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -108,10 +107,9 @@ func unpack(ctx context.Context, name, sum, hashType, dir string) (bool, error) 
 	if h == nil {
 		return false, &modules.PythonError{Type: "ValueError", Msg: "Invalid hash type: " + hashType}
 	}
-	if _, err := io.Copy(h, f); err != nil {
+	if got, err := hashname.Digest(h, f); err != nil {
 		return false, modules.OSError(err)
-	}
-	if hex.EncodeToString(h.Sum(nil)) != sum {
+	} else if got != sum {
 		return false, nil
 	}
 	root, err := os.OpenRoot(dir)

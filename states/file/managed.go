@@ -369,7 +369,7 @@ func (m *management) first() error {
 
 // picked are arguments of the state as keyword arguments of an execution function.
 func (j *job) picked(names ...string) map[string]any {
-	kw := make(map[string]any, len(names)+5)
+	kw := map[string]any{}
 	for _, name := range names {
 		if v := j.Value(name); v != nil {
 			kw[name] = v
