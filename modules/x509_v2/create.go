@@ -81,11 +81,11 @@ func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) 
 	return from, to, nil
 }
 
-// local makes a certificate of the arguments.
-func local(c *modules.Call, args map[string]any) ([]byte, error) {
+// local makes a certificate of the arguments, and gives the private key that it is about, nil if that is not known.
+func local(c *modules.Call, args map[string]any) ([]byte, crypto.Signer, error) {
 	d, err := DraftCertificate(c, args, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	digest := args["digest"]
 	if digest == nil {
@@ -93,9 +93,9 @@ func local(c *modules.Call, args map[string]any) ([]byte, error) {
 	}
 	b, err := d.Sign(d.Key, pytext.Str(digest))
 	if err != nil {
-		return nil, Wrap(err)
+		return nil, nil, Wrap(err)
 	}
-	return b, copyTo(c, args, b)
+	return b, d.Own, copyTo(c, args, b)
 }
 
 // copyTo puts a copy of a certificate into the directory of a CA.
@@ -155,26 +155,45 @@ func createCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	if _, there := isFile(c, c.Value("path")); there && !c.Bool("overwrite") {
 		return "The file at " + c.Str("path") + " exists and overwrite was set to false", nil
 	}
-	if how != "der" && how != "pem" {
-		return nil, modules.Errorf("The encoding %s is not supported here", how)
-	}
-	var b []byte
-	if c.Bool("ca_server") {
-		b, err = remote(ctx, c, args)
-	} else {
-		var policy map[string]any
-		if policy, err = ownPolicy(ctx, c, c.Value("signing_policy")); err == nil {
-			b, err = local(c, Merge(policy, args))
-		}
-	}
+	b, key, err := make509(ctx, c, args, how)
 	if err != nil {
 		return nil, err
 	}
-	chain, err := further(c)
+	cert, err := pki.Cert(b)
+	if err != nil {
+		return nil, Wrap(err)
+	}
+	b, chain, err := encodeCert(c, how, cert, key)
 	if err != nil {
 		return nil, err
 	}
 	return deliver(c, how, "CERTIFICATE", "Certificate", b, chain...)
+}
+
+// errNoKey says that PKCS#12 wants the key of the certificate too.
+func errNoKey() error {
+	return modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
+}
+
+// make509 has the certificate made, here or by another minion, and gives the private key that it is about, nil if that is not known.
+func make509(ctx context.Context, c *modules.Call, args map[string]any, how string) (b []byte, key crypto.Signer, err error) {
+	remotely := c.Bool("ca_server")
+	if !remotely {
+		policy, err := ownPolicy(ctx, c, c.Value("signing_policy"))
+		if err != nil {
+			return nil, nil, err
+		}
+		args = Merge(policy, args)
+	}
+	if _, own := args["private_key"]; how == "pkcs12" && !remotely && !own {
+		if _, by := args["signing_cert"]; by {
+			return nil, nil, errNoKey()
+		}
+	}
+	if remotely {
+		return remote(ctx, c, args)
+	}
+	return local(c, args)
 }
 
 func createCsr(_ context.Context, c *modules.Call) (any, error) {
@@ -437,16 +456,14 @@ func ask(ctx context.Context, c *modules.Call, server, policy any, args map[stri
 	return data, nil
 }
 
-// remote has another minion make the certificate.
-func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, error) {
+// remote has another minion make the certificate, and gives the private key that it is about, nil if that is not known.
+func remote(ctx context.Context, c *modules.Call, args map[string]any) (b []byte, key crypto.Signer, err error) {
 	if c.Value("signing_policy") == nil {
-		return nil, modules.Usagef("signing_policy must be specified to request a certificate from a remote ca_server")
+		return nil, nil, modules.Usagef("signing_policy must be specified to request a certificate from a remote ca_server")
 	}
 	var pub any
-	var err error
 	switch {
 	case pytext.Truth(args["private_key"]):
-		var key crypto.Signer
 		if key, err = PrivateKey(c, args["private_key"], args["private_key_passphrase"]); err == nil {
 			pub = key.Public()
 		}
@@ -454,7 +471,7 @@ func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, 
 		pub, err = publicKey(c, args["public_key"])
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// Private keys stay here.
 	delete(args, "private_key")
@@ -462,26 +479,26 @@ func remote(ctx context.Context, c *modules.Call, args map[string]any) ([]byte, 
 	if pub != nil {
 		b, err := x509.MarshalPKIXPublicKey(pub)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		args["public_key"] = b
 	}
 	if pytext.Truth(args["csr"]) {
 		csr, err := request(c, args["csr"])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		args["csr"] = csr.Raw
 	}
 	v, err := ask(ctx, c, c.Value("ca_server"), c.Value("signing_policy"), args, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cert, err := Certificate(c, v)
 	if err != nil {
-		return nil, modules.Errorf("ca_server did not return a certificate: %s", pytext.Str(v))
+		return nil, nil, modules.Errorf("ca_server did not return a certificate: %s", pytext.Str(v))
 	}
-	return cert.Raw, nil
+	return cert.Raw, key, nil
 }
 
 func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
@@ -526,7 +543,7 @@ func signRemoteCertificate(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	args = Merge(policy, args)
 	delete(args, "ca_server")
-	b, err := local(c, args)
+	b, _, err := local(c, args)
 	if err != nil {
 		var python *modules.PythonError
 		if errors.As(err, &python) {

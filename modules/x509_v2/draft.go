@@ -15,6 +15,8 @@ type Draft struct {
 	pki.Certificate
 	// Key signs; it is nil where another minion does.
 	Key crypto.Signer
+	// Own is the private key that the certificate is about, nil if that is not known.
+	Own crypto.Signer
 	// CA is the certificate of that key, nil for a certificate that signs itself.
 	CA *x509.Certificate
 }
@@ -44,7 +46,7 @@ func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft
 	} else if remote {
 		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'NoneType' object has no attribute 'public_key'"}
 	}
-	if d.PublicKey, err = subjectKey(c, args, csr, d.Key, d.CA); err != nil {
+	if d.PublicKey, err = d.subjectKey(c, args, csr); err != nil {
 		return nil, err
 	}
 	ca := pki.Issuer{Cert: d.CA, Subject: d.PublicKey}
@@ -73,15 +75,17 @@ func DraftCertificate(c *modules.Call, args map[string]any, remote bool) (*Draft
 }
 
 // subjectKey is the public key that the certificate is about.
-func subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest, key crypto.Signer, ca *x509.Certificate) (any, error) {
+func (d *Draft) subjectKey(c *modules.Call, args map[string]any, csr *x509.CertificateRequest) (any, error) {
 	switch {
-	case ca == nil:
-		return key.Public(), nil
+	case d.CA == nil:
+		d.Own = d.Key
+		return d.Key.Public(), nil
 	case pytext.Truth(args["private_key"]):
 		own, err := PrivateKey(c, args["private_key"], args["private_key_passphrase"])
 		if err != nil {
 			return nil, err
 		}
+		d.Own = own
 		return own.Public(), nil
 	case pytext.Truth(args["public_key"]):
 		return publicKey(c, args["public_key"])

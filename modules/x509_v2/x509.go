@@ -21,9 +21,8 @@ import (
 
 // Compatibility.
 //
-// x509.create_private_key differs: there are no keys of the kind ed448, and no PKCS#12.
-// x509.create_certificate differs: certificates are not encoded as PKCS#7 and PKCS#12, and the digests of SHA-3 are not supported.
-// x509.encode_certificate, x509.encode_private_key differ: there are no PKCS#7 and PKCS#12.
+// x509.create_private_key differs: there are no keys of the kind ed448.
+// x509.create_certificate differs: the digests of SHA-3 are not supported.
 // x509.get_public_key differs: keys of the kind ed448 are not read.
 
 // Wrap gives an error of package pki the type that it has for callers.
@@ -134,18 +133,22 @@ func anyPublic(c *modules.Call, v, passphrase any) (any, error) {
 	if key, err := publicKey(c, v); err == nil {
 		return key, nil
 	}
-	if cert, err := Certificate(c, v); err == nil {
-		return cert.PublicKey, nil
-	}
 	b, err := Source(c, v)
 	if err != nil {
 		return nil, modules.Errorf("Could not load key as certificate, public key, private key or CSR")
+	}
+	var e *pki.Error
+	cert, err := pki.LoadCert(b, secret(passphrase))
+	if err == nil {
+		return cert.Cert.PublicKey, nil
+	}
+	if errors.As(err, &e) && strings.HasSuffix(e.Kind, "Password") {
+		return nil, modules.Errorf("%s", e.Text)
 	}
 	key, err := pki.PrivateKey(b, secret(passphrase))
 	if err == nil {
 		return key.Public(), nil
 	}
-	var e *pki.Error
 	if errors.As(err, &e) && strings.HasSuffix(e.Kind, "Password") {
 		return nil, modules.Errorf("%s", e.Text)
 	}
@@ -199,6 +202,9 @@ func checkDigest(v any) (string, error) {
 
 // give encodes DER as the caller wants it; chain comes behind it, in PEM only.
 func give(how string, raw bool, kind string, b []byte, chain ...[]byte) any {
+	if how == "pkcs7_pem" {
+		how, kind = "pem", "PKCS7"
+	}
 	if how == "pem" {
 		b = pki.PEM(kind, b)
 		for _, x := range chain {
@@ -262,18 +268,20 @@ func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, Wrap(err)
 	}
-	b, kind, err := encodeKey(how, key, c.Value("passphrase"))
+	b, kind, err := encodeKey(c, how, key)
 	if err != nil {
 		return nil, err
 	}
 	return deliver(c, how, kind, "File", b)
 }
 
-func encodeKey(how string, key crypto.Signer, passphrase any) ([]byte, string, error) {
+func encodeKey(c *modules.Call, how string, key crypto.Signer) (b []byte, kind string, err error) {
+	passphrase := secret(c.Value("passphrase"))
 	if how == "pkcs12" {
-		return nil, "", modules.Errorf("The encoding pkcs12 is not supported here")
+		b, err = pki.Bundle{Key: key}.PKCS12(passphrase, c.Bool("pkcs12_encryption_compat"))
+		return b, "", Wrap(err)
 	}
-	b, kind, err := pki.EncodeKey(key, secret(passphrase))
+	b, kind, err = pki.EncodeKey(key, passphrase)
 	return b, kind, Wrap(err)
 }
 
@@ -286,7 +294,7 @@ func encodePrivateKey(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, kind, err := encodeKey(how, key, c.Value("passphrase"))
+	b, kind, err := encodeKey(c, how, key)
 	if err != nil {
 		return nil, err
 	}
@@ -318,20 +326,49 @@ func encodeCrl(_ context.Context, c *modules.Call) (any, error) {
 }
 
 // further are the certificates that shall come behind another.
-func further(c *modules.Call) ([][]byte, error) {
+func further(c *modules.Call) ([]*x509.Certificate, error) {
 	list, ok := c.Value("append_certs").([]any)
 	if !ok && c.Bool("append_certs") {
 		list = []any{c.Value("append_certs")}
 	}
-	var out [][]byte
+	var out []*x509.Certificate
 	for _, x := range list {
 		cert, err := Certificate(c, x)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, cert.Raw)
+		out = append(out, cert)
 	}
 	return out, nil
+}
+
+// encodeCert encodes a certificate with those behind it, in PEM and DER each for itself.
+func encodeCert(c *modules.Call, how string, cert *x509.Certificate, key crypto.Signer) (b []byte, chain [][]byte, err error) {
+	behind, err := further(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range behind {
+		chain = append(chain, x.Raw)
+	}
+	switch how {
+	case "pkcs7_der", "pkcs7_pem":
+		return pki.PKCS7(append([][]byte{cert.Raw}, chain...)), nil, nil
+	case "pkcs12":
+		if key == nil {
+			return nil, nil, errNoKey()
+		}
+		bundle := pki.Bundle{Key: key, Cert: cert, Chain: behind}
+		if v := c.Value("pkcs12_friendlyname"); pytext.Truth(v) {
+			bundle.Name = pytext.Str(v)
+		}
+		if !pki.SamePublic(cert.PublicKey, key.Public()) {
+			return nil, nil, modules.Usagef("The private key does not match the certificate's public key")
+		}
+		b, err := bundle.PKCS12(secret(c.Value("pkcs12_passphrase")), c.Bool("pkcs12_encryption_compat"))
+		return b, nil, Wrap(err)
+	}
+	return cert.Raw, chain, nil
 }
 
 func certEncoding(c *modules.Call) (string, error) {
@@ -350,20 +387,23 @@ func encodeCertificate(_ context.Context, c *modules.Call) (any, error) {
 	case how != "pkcs12" && c.Bool("private_key"):
 		return nil, modules.Usagef("Embedding private keys is only supported for pkcs12 encoding")
 	case how == "pkcs12" && !c.Bool("private_key"):
-		return nil, modules.Usagef("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
+		return nil, errNoKey()
 	}
 	cert, err := Certificate(c, c.Value("certificate"))
 	if err != nil {
 		return nil, err
 	}
-	chain, err := further(c)
+	var key crypto.Signer
+	if how == "pkcs12" {
+		if key, err = PrivateKey(c, c.Value("private_key"), c.Value("private_key_passphrase")); err != nil {
+			return nil, err
+		}
+	}
+	b, chain, err := encodeCert(c, how, cert, key)
 	if err != nil {
 		return nil, err
 	}
-	if how != "der" && how != "pem" {
-		return nil, modules.Errorf("The encoding %s is not supported here", how)
-	}
-	return give(how, c.Bool("raw"), "CERTIFICATE", cert.Raw, chain...), nil
+	return give(how, c.Bool("raw"), "CERTIFICATE", b, chain...), nil
 }
 
 // ends tells whether a certificate will have ended in some days.

@@ -3,9 +3,10 @@ package x509_v2
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
+	"errors"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/brine-salt/brine/internal/pki"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -59,9 +60,9 @@ func (m *certificate) run() error {
 			return m.ExecKw(m.ctx, "x509.create_certificate", nil, kw)
 		}
 		if encoding == "pkcs12" {
-			m.take(kw, "private_key", "pkcs12_passphrase", "pkcs12_encryption_compat", "pkcs12_friendlyname")
+			m.take(kw, "private_key", "private_key_passphrase", "pkcs12_passphrase", "pkcs12_encryption_compat", "pkcs12_friendlyname")
 			if !m.Bool("signing_cert") {
-				kw["private_key"] = m.Value("signing_private_key")
+				kw["private_key"], kw["private_key_passphrase"] = m.Value("signing_private_key"), m.Value("signing_private_key_passphrase")
 			}
 		}
 		return m.ExecKw(m.ctx, "x509.encode_certificate", []any{m.raw}, kw)
@@ -74,14 +75,30 @@ func (m *certificate) look() error {
 	if err != nil {
 		return err
 	}
-	cert, err := pki.Cert(b)
+	var passphrase []byte
+	if v := m.Value("pkcs12_passphrase"); v != nil {
+		passphrase = []byte(pytext.Str(v))
+	}
+	loaded, err := pki.LoadCert(b, passphrase)
+	var bad *pki.Error
+	if errors.As(err, &bad) && bad.Kind == "InvalidPassword" {
+		m.changes["pkcs12_passphrase"] = true
+		return nil
+	}
 	if err != nil {
 		m.replace = true
 		return nil
 	}
+	cert := loaded.Cert
 	m.current, m.raw = true, cert.Raw
-	if v := m.Value("encoding"); v != encodingOf(b) {
+	name := ""
+	if v := m.Value("pkcs12_friendlyname"); pytext.Truth(v) {
+		name = pytext.Str(v)
+	}
+	if v := m.Value("encoding"); v != loaded.Encoding {
 		m.changes["encoding"] = v
+	} else if v == "pkcs12" && name != loaded.Name {
+		m.changes["pkcs12_friendlyname"] = m.Value("pkcs12_friendlyname")
 	}
 	days := m.Value("days_remaining")
 	if days == nil {
@@ -90,7 +107,7 @@ func (m *certificate) look() error {
 	if err := m.expires(func(n int) bool { return cert.NotAfter.Before(m.Now().AddDate(0, 0, n)) }, days); err != nil {
 		return err
 	}
-	if err := m.compareChain(b); err != nil {
+	if err := m.compareChain(loaded); err != nil {
 		return err
 	}
 	draft, args, err := m.draft()
@@ -127,38 +144,27 @@ func (m *certificate) draft() (*x509mod.Draft, map[string]any, error) {
 	return d, args, err
 }
 
-// compareChain compares the certificates behind the one in the file.
-func (m *certificate) compareChain(b []byte) error {
-	have := chain(b)
-	want := make([][]byte, len(m.further))
-	for i, x := range m.further {
+// compareChain compares the certificates behind the one in the file; PKCS#7 keeps them in no order.
+func (m *certificate) compareChain(loaded *pki.Loaded) error {
+	order := func(list [][]byte) [][]byte {
+		if strings.Contains(loaded.Encoding, "pkcs7") {
+			slices.SortFunc(list, bytes.Compare)
+		}
+		return list
+	}
+	var have, want [][]byte
+	for _, cert := range loaded.Chain {
+		have = append(have, cert.Raw)
+	}
+	for _, x := range m.further {
 		cert, err := x509mod.Certificate(m.Call.Call, x)
 		if err != nil {
 			return err
 		}
-		want[i] = cert.Raw
+		want = append(want, cert.Raw)
 	}
-	equal := len(have) == len(want)
-	for i := 0; equal && i < len(want); i++ {
-		equal = bytes.Equal(have[i], want[i])
-	}
-	if !equal {
+	if !slices.EqualFunc(order(have), order(want), bytes.Equal) {
 		m.changes["additional_certs"] = true
 	}
 	return nil
-}
-
-// chain are the certificates in PEM behind the first one.
-func chain(b []byte) [][]byte {
-	var out [][]byte
-	_, rest := pem.Decode(b)
-	for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" && block.Type != "X509 CERTIFICATE" {
-			continue
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err == nil {
-			out = append(out, block.Bytes)
-		}
-	}
-	return out
 }

@@ -72,7 +72,7 @@ func (k *key) run() error {
 			return nil, err
 		}
 		kw := map[string]any{}
-		k.take(kw, "passphrase", "encoding")
+		k.take(kw, "passphrase", "encoding", "pkcs12_encryption_compat")
 		return k.ExecKw(k.ctx, "x509.encode_private_key", []any{b}, kw)
 	})
 }
@@ -125,7 +125,7 @@ func (k *key) load() error {
 }
 
 func (k *key) compareEncoding(b []byte) {
-	if v := k.Value("encoding"); v != encodingOf(b) {
+	if v := k.Value("encoding"); v != pki.KeyEncoding(b) {
 		k.changes["encoding"] = v
 	}
 }

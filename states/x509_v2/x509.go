@@ -16,10 +16,9 @@ import (
 
 // Compatibility.
 //
-// x509.certificate_managed differs: certificates are not written as PKCS#7 and PKCS#12, and what is there in these forms is replaced;
-// the digests of SHA-3 are not supported.
+// x509.certificate_managed differs: the digests of SHA-3 are not supported.
 // x509.crl_managed differs: extensions are in the order of their names, not in that of the SLS.
-// x509.private_key_managed differs: there are no keys of the kind ed448, and no PKCS#12.
+// x509.private_key_managed differs: there are no keys of the kind ed448.
 
 // job is one run of a state that keeps something in a file.
 type job struct {
