@@ -6,33 +6,10 @@ begins a job, with modules behind other names and other grains if it says so.
 """
 
 import contextlib
-import importlib
 import os
 import sys
 
 import wire
-
-
-def etcd():
-    """
-    Loads python-etcd for stock's module. It imports dnspython, with which Salt would look up names in another way if it were
-    there, and asks urllib3 for two methods that 2.6 has no more.
-    """
-    import types
-
-    import urllib3
-
-    if not hasattr(urllib3.HTTPResponse, "getheader"):
-        urllib3.HTTPResponse.getheader = lambda self, name, default=None: self.headers.get(name, default)
-        urllib3.HTTPResponse.getheaders = lambda self: self.headers
-    names = ("dns", "dns.resolver")
-    for name in names:
-        sys.modules[name] = types.ModuleType(name)
-    sys.modules["dns"].resolver = sys.modules["dns.resolver"]
-    with contextlib.suppress(ImportError):
-        importlib.import_module("etcd")
-    for name in names:
-        del sys.modules[name]
 
 
 class OldSSL:
@@ -80,7 +57,7 @@ class OldSSL:
 
 def main():
     talk = wire.Wire()
-    etcd()
+    wire.etcd()
 
     import daemon
     import salt.client

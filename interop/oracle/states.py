@@ -33,6 +33,7 @@ def quicken():
 
 def main():
     talk = wire.Wire()
+    wire.etcd()
 
     import daemon
     import salt.client

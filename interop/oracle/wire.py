@@ -4,9 +4,12 @@ pillar first, then an answer to each line of standard input. What JSON cannot sa
 {"__py__": "map", "items": [[key, value], ...]}.
 """
 
+import contextlib
 import gc
+import importlib
 import json
 import os
+import sys
 
 
 def wrap(v, depth=0):
@@ -82,6 +85,28 @@ def load_what_matters():
                 yield file
 
     LazyLoader._iter_files = candidates
+
+
+def etcd():
+    """
+    Loads python-etcd for stock's module. It imports dnspython, with which Salt would look up names in another way if it were
+    there, and asks urllib3 for two methods that 2.6 has no more.
+    """
+    import types
+
+    import urllib3
+
+    if not hasattr(urllib3.HTTPResponse, "getheader"):
+        urllib3.HTTPResponse.getheader = lambda self, name, default=None: self.headers.get(name, default)
+        urllib3.HTTPResponse.getheaders = lambda self: self.headers
+    names = ("dns", "dns.resolver")
+    for name in names:
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["dns"].resolver = sys.modules["dns.resolver"]
+    with contextlib.suppress(ImportError):
+        importlib.import_module("etcd")
+    for name in names:
+        del sys.modules[name]
 
 
 class Wire:
