@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store"
 )
 
 // dropFile asks a master for a new shared key; salt-key makes it after a deletion (salt/crypt.py, dropfile).
@@ -89,8 +90,16 @@ func (m *Master) takeDropFile() bool {
 }
 
 func (m *Master) housekeep(ctx context.Context, now time.Time) {
-	if m.shared != nil && !m.shared.maintain(ctx, now) {
-		m.purged = now // another master's duty
+	duty := m.shared == nil || m.shared.maintain(ctx, now)
+	if !duty {
+		m.purged = now // another master's
+	}
+	if b, ok := m.store.(store.Bounded); ok && duty && m.opts.MaxJobs > 0 {
+		if n, err := b.PurgeBeyond(ctx, m.opts.MaxJobs); err != nil && ctx.Err() == nil {
+			m.log.Warn("cannot forget the oldest jobs", "err", err)
+		} else if n > 0 {
+			m.log.Debug("oldest jobs forgotten", "jobs", n)
+		}
 	}
 	if m.opts.KeepJobs > 0 && now.Sub(m.purged) > min(m.opts.KeepJobs, 10*time.Minute) {
 		m.purged = now

@@ -116,6 +116,9 @@ type Options struct {
 	Store store.Store
 	// KeepJobs is how long jobs are kept; 0 means a day, below 0 for ever.
 	KeepJobs time.Duration
+	// MaxJobs is how many jobs are kept, the newest, looked after every LoopInterval; 0 means as many as KeepJobs leaves. A store in memory has its own
+	// bound. Jobs of orders that are open stay.
+	MaxJobs int
 
 	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
 	Shared *Shared

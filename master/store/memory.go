@@ -136,6 +136,15 @@ func (m *memory) Jobs(_ context.Context, f Filter) ([]Job, error) {
 	return out[:min(len(out), f.Limit)], nil
 }
 
+// PurgeBeyond implements Bounded.
+func (m *memory) PurgeBeyond(ctx context.Context, keep int) (int, error) {
+	jobs, err := m.Jobs(ctx, Filter{Limit: keep + 1})
+	if err != nil || len(jobs) <= keep {
+		return 0, err
+	}
+	return m.Purge(ctx, jobs[keep].Created.Add(time.Nanosecond))
+}
+
 func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -76,3 +76,9 @@ type Store interface {
 	// Close gives resources back.
 	Close() error
 }
+
+// Bounded is a Store that can be kept to a number of jobs.
+type Bounded interface {
+	// PurgeBeyond forgets jobs as Purge does, so that the newest keep jobs stay, and says how many went.
+	PurgeBeyond(ctx context.Context, keep int) (int, error)
+}

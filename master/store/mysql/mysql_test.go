@@ -56,6 +56,26 @@ func TestServer(t *testing.T) {
 			return out
 		})
 	})
+	t.Run("migration", func(t *testing.T) {
+		name := fresh(t)
+		own, err := sql.Open("mysql", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Close()
+		open := func(t *testing.T) store.Shared {
+			s, err := mysql.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		exec := func(statement string) error {
+			_, err := own.ExecContext(t.Context(), statement)
+			return err
+		}
+		storetest.RunMigration(t, open, exec, "DELETE FROM brine_schema WHERE version > 1")
+	})
 	t.Run("several masters", func(t *testing.T) { storetest.Shared(t, several(t, fresh(t))) })
 }
 

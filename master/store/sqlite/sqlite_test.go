@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,6 +98,28 @@ func TestShared(t *testing.T) {
 		}
 		return out
 	})
+}
+
+// TestMigration: a file of the version before is brought up to date, and one of a later version is left alone.
+func TestMigration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs")
+	exec := func(statement string) error {
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		_, err = db.Exec(statement)
+		return err
+	}
+	storetest.RunMigration(t, func(t *testing.T) store.Shared { return open(t, path) }, exec, "PRAGMA user_version = 1")
+	if err := exec(fmt.Sprintf("PRAGMA user_version = %d", sqlstore.Version+1)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := sqlite.Open(path); err == nil {
+		s.Close()
+		t.Error("a later version was opened")
+	}
 }
 
 func BenchmarkKeys(b *testing.B) {

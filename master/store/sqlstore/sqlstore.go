@@ -467,6 +467,19 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	return out, nil
 }
 
+// PurgeBeyond implements store.Bounded.
+func (s *Store) PurgeBeyond(ctx context.Context, keep int) (int, error) {
+	var us int64
+	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"), keep).Scan(&us)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot count jobs: %w", err)
+	}
+	return s.Purge(ctx, time.UnixMicro(us+1))
+}
+
 // Purge implements store.Store.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	var n int64

@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	with("AddMinions", addMinions)
 	with("NewestFirst", newestFirst)
 	with("Purge", purge)
+	with("PurgeBeyond", purgeBeyond)
 	with("BadNames", badNames)
 	t.Run("Queue", func(t *testing.T) {
 		s := open(t)
@@ -283,6 +284,78 @@ func purge(t *testing.T, s store.Store) {
 	if got, _ := s.Returns(ctx, job(3).JID); len(got) != 1 {
 		t.Fatalf("returns of a kept job: %v", got)
 	}
+}
+
+func purgeBeyond(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	b, ok := s.(store.Bounded)
+	if !ok {
+		return // it is bounded by time only
+	}
+	for n := range 5 {
+		if err := s.SaveJob(ctx, job(n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for keep, gone := range map[int]int{100: 0, 5: 0} {
+		if n, err := b.PurgeBeyond(ctx, keep); n != gone || err != nil {
+			t.Fatal(keep, n, err)
+		}
+	}
+	if n, err := b.PurgeBeyond(ctx, 2); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil || got[0].JID != job(4).JID || got[1].JID != job(3).JID {
+		t.Fatal(got, err)
+	}
+	if got, _ := s.Returns(ctx, job(2).JID); len(got) != 0 {
+		t.Fatalf("returns of a forgotten job: %v", got)
+	}
+}
+
+// RunMigration opens a database as the version before left it: without the tables that came since. version is the statement that gives
+// it the number 1.
+func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(statement string) error, version string) {
+	s := open(t)
+	if err := s.SaveJob(t.Context(), job(0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SaveReturn(t.Context(), ret(job(0), "web1", "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	statements := []string{version}
+	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter", "brine_relay", "brine_seen", "brine_data"} {
+		statements = append(statements, "DROP TABLE "+table)
+	}
+	for _, x := range statements {
+		if err := exec(x); err != nil {
+			t.Fatalf("%s: %v", x, err)
+		}
+	}
+	for range 2 { // the second finds it done
+		s = open(t)
+		if j, err := s.Job(t.Context(), job(0).JID); err != nil || cmp.Diff(job(0), j) != "" {
+			t.Error(j, err)
+		}
+		if r, err := s.Returns(t.Context(), job(0).JID); err != nil || len(r) != 1 || r[0].Load["return"] != "kept" {
+			t.Error(r, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("then", func(t *testing.T) { // what was added works
+		a, b := open(t), open(t)
+		defer a.Close()
+		defer b.Close()
+		leases(t, a, b)
+	})
 }
 
 // badNames: a store may refuse odd ids or keep them, but must not leave its place or fall over.
