@@ -54,6 +54,7 @@ func Start(t testing.TB, script, scratch string) *Process {
 	}
 	path, err1 := filepath.Abs(filepath.Join(here, script))
 	t.Setenv("PATH", filepath.Join(filepath.Dir(path), programs)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("PYTHONHASHSEED", "0") // tools in Python (firewalld's) list what they keep in sets in the same order to both sides
 	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", path, scratch)
 	cmd.Dir, cmd.Stderr = "/", logFile
