@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +289,29 @@ var argspecExempt = map[string]string{
 	"user.add":     "selinux_user is not in Salt",
 }
 
+// laterArgs are arguments of functions that Salt 3008 has and 3007 has not.
+var laterArgs = [...]string{"pillar unmask", "file nostat"}
+
+// withoutLater is a declaration without the arguments that came later.
+func withoutLater(module string, spec map[string]any) map[string]any {
+	args, _ := spec["args"].([]any)
+	defaults, _ := spec["defaults"].([]any)
+	for _, later := range laterArgs {
+		of, name, _ := strings.Cut(later, " ")
+		i := slices.Index(args, any(name))
+		if of != module || i < 0 {
+			continue
+		}
+		d := i - (len(args) - len(defaults))
+		args, defaults = slices.Delete(slices.Clone(args), i, i+1), slices.Delete(slices.Clone(defaults), d, d+1)
+		spec["args"], spec["defaults"] = args, defaults
+		if len(defaults) == 0 {
+			spec["defaults"] = nil
+		}
+	}
+	return spec
+}
+
 // TestStockFunctions compares the declarations: each module has all functions of the stock module, except those that its
 // comment on compatibility calls absent, and each takes the same arguments.
 func TestStockFunctions(t *testing.T) {
@@ -309,7 +333,7 @@ func TestStockFunctions(t *testing.T) {
 			if !ok && !absent[fun] {
 				t.Errorf("stock Salt has no function %s", fun)
 			}
-			if diff := cmp.Diff(spec, replaceShell(m.Funcs[i].Argspec(), shells)); diff != "" && argspecExempt[fun] == "" && ok {
+			if diff := cmp.Diff(spec, withoutLater(m.Called(), replaceShell(m.Funcs[i].Argspec(), shells))); diff != "" && argspecExempt[fun] == "" && ok {
 				t.Errorf("%s: stock (-) and ours (+):\n%s", fun, diff)
 			}
 		}
@@ -322,7 +346,7 @@ func TestStockFunctions(t *testing.T) {
 }
 
 // replaceShell puts the shell of stock Salt's environment where ours declares /bin/sh.
-func replaceShell(v any, shell string) any {
+func replaceShell(v any, shell string) map[string]any {
 	m := oracle.Plain(v).(map[string]any)
 	list, _ := m["defaults"].([]any)
 	for i, x := range list {

@@ -232,7 +232,7 @@ var Module = &modules.Module{Name: "file", Doc: "Looking at files, changing and 
 	{Name: "is_hardlink", Doc: isHardlinkDoc, Params: []modules.Param{{Name: "path"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return isHardlink(on(ctx, c))
 	}},
-	{Name: "is_link", Doc: isLinkDoc, Params: []modules.Param{{Name: "path"}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
+	{Name: "is_link", Doc: isLinkDoc, Params: []modules.Param{{Name: "path"}, {Name: "nostat", Default: false}}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return isLink(on(ctx, c))
 	}},
 	{Name: "join", Doc: joinDoc, Args: "args", Run: func(ctx context.Context, c *modules.Call) (any, error) {

@@ -185,6 +185,10 @@ CLI Example:
 
 const isLinkDoc = `Tell whether a path is a symbolic link.
 
+nostat
+    Ask the directory rather than the path itself, which may be on a file server that does not answer. This takes longer where the directory has
+    many entries.
+
 CLI Example:
 
     salt '*' file.is_link /path/to/link

@@ -5,6 +5,8 @@ package file
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyglob"
+	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -125,11 +128,42 @@ func isHardlink(h *host) (any, error) {
 }
 
 func isLink(h *host) (any, error) {
+	if pytext.Truth(h.Value("nostat")) {
+		return isLinkByParent(h)
+	}
 	path, err := h.path("path")
 	if err != nil {
 		return nil, err
 	}
 	return h.isLink(path), nil
+}
+
+// isLinkByParent asks the directory what the entry is, and never the entry itself, which may be on a server that does not answer.
+func isLinkByParent(h *host) (any, error) {
+	path := h.Str("path")
+	dir := posixpath.Dir(path)
+	if dir == "" {
+		return nil, modules.OSError(&fs.PathError{Op: "open", Path: dir, Err: unix.ENOENT})
+	}
+	d, err := os.Open(h.Path(dir))
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	defer d.Close()
+	for {
+		list, err := d.ReadDir(256)
+		for _, e := range list {
+			if posixpath.Join(dir, e.Name()) == path {
+				return e.Type()&fs.ModeSymlink != 0, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return nil, modules.OSError(err)
+		}
+	}
 }
 
 func access(h *host) (any, error) {

@@ -260,6 +260,30 @@ CLI Example:
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
 	}, Run: listSecretKeys},
+	{Name: "read_key", Doc: `Show the keys in a file or a text, without taking them into a keyring.
+
+path
+    The file.
+text
+    The keys as text, instead of a file.
+fingerprint, keyid
+    Only keys with one of these.
+user
+    The user whose keyring it is, the minion's own by default.
+gnupghome
+    GnuPG's directory, instead of the user's.
+
+CLI Example:
+
+    salt '*' gpg.read_key /tmp/my-shiny-key.asc
+`, Params: []modules.Param{
+		{Name: "path", Optional: true},
+		{Name: "text", Optional: true},
+		{Name: "fingerprint", Optional: true},
+		{Name: "keyid", Optional: true},
+		{Name: "user", Optional: true},
+		{Name: "gnupghome", Optional: true},
+	}, Run: readKey},
 	{Name: "receive_keys", Doc: `Take keys from a key server.
 
 keyserver

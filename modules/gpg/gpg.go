@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// gpg.read_key is added: Salt 3008 has it.
 // gpg.create_key differs: values with line breaks, which would be further directives to gpg, are refused.
 // gpg.decrypt differs: output is also written if text is decrypted; Salt says that it was, and writes nothing.
 // gpg.* differ: names that begin with a dash are never taken for options of gpg.

@@ -1,6 +1,7 @@
 package gpg
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -38,6 +39,7 @@ func trustLetter(s string) string {
 type key struct {
 	id, fingerprint, date, expires, length, ownerTrust, trust string
 	uids                                                      []any
+	subs                                                      []*key // without uids and fingerprints
 }
 
 // unescape undoes how gpg writes characters in lists.
@@ -83,25 +85,35 @@ func (g *ring) list(secret bool) ([]*key, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseKeys(a.stdout), nil
+}
+
+// parseKeys reads a list of keys.
+func parseKeys(stdout []byte) []*key {
 	var (
 		keys []*key
 		k    *key
 		sub  bool
 	)
-	for _, line := range pytext.SplitLines(fromLatin1(a.stdout), false) {
+	entry := func(f []string) *key {
+		return &key{id: field(f, 4), date: field(f, 5), expires: field(f, 6), length: field(f, 2), ownerTrust: field(f, 8), trust: field(f, 1), uids: []any{}}
+	}
+	for _, line := range pytext.SplitLines(fromLatin1(stdout), false) {
 		if line == "" {
 			break
 		}
 		f := strings.Split(pytext.Strip(line), ":")
 		switch f[0] {
 		case "pub", "sec":
-			k = &key{id: field(f, 4), date: field(f, 5), expires: field(f, 6), length: field(f, 2), ownerTrust: field(f, 8), trust: field(f, 1), uids: []any{}}
+			k = entry(f)
 			if uid := field(f, 9); uid != "" {
 				k.uids = append(k.uids, uid)
 			}
 			keys, sub = append(keys, k), false
 		case "sub", "ssb":
-			sub = true
+			if sub = true; k != nil {
+				k.subs = append(k.subs, entry(f))
+			}
 		case "fpr":
 			if k != nil && !sub {
 				k.fingerprint = field(f, 9)
@@ -112,7 +124,7 @@ func (g *ring) list(secret bool) ([]*key, error) {
 			}
 		}
 	}
-	return keys, nil
+	return keys
 }
 
 // day is a time of gpg's as a day here.
@@ -174,6 +186,82 @@ func list(ctx context.Context, c *modules.Call, secret bool) (any, error) {
 	return out, err
 }
 
+// readKey shows the keys of a file or text, which need not be in the ring.
+func readKey(ctx context.Context, c *modules.Call) (any, error) {
+	path, text := c.Value("path"), c.Value("text")
+	if !pytext.Truth(path) && !pytext.Truth(text) {
+		return nil, modules.Usagef("Either `path` or `text` is required.")
+	}
+	if pytext.Truth(path) && pytext.Truth(text) {
+		return nil, modules.Usagef("`path` and `text` are mutually exclusive.")
+	}
+	g, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r := request{args: []string{"--dry-run", "--import-options", "import-show", "--import"}}
+	if pytext.Truth(path) {
+		r.names = []string{c.Path(pytext.Str(path))}
+	} else {
+		b, err := latin1(pytext.Str(text))
+		if err != nil {
+			return nil, err
+		}
+		r.stdin = bytes.NewReader(b)
+	}
+	a, err := g.run(r)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	id, fingerprint := c.Value("keyid"), c.Value("fingerprint")
+	for _, k := range parseKeys(a.stdout) {
+		if (pytext.Truth(id) || pytext.Truth(fingerprint)) && any(k.fingerprint) != fingerprint && any(k.id) != id && any(k.short()) != id {
+			continue
+		}
+		m, err := k.whole(c.Now())
+		if err != nil {
+			return nil, err
+		}
+		m["fingerprint"] = k.fingerprint
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// whole is a key with whether it has expired, and with its subkeys.
+func (k *key) whole(now time.Time) (map[string]any, error) {
+	m := map[string]any{}
+	if err := k.show(m); err != nil {
+		return nil, err
+	}
+	if k.expires != "" {
+		at, err := strconv.ParseFloat(k.expires, 64)
+		m["expired"] = err == nil && float64(now.Unix()) >= at
+	}
+	var subs []any
+	for _, s := range k.subs {
+		sub, err := s.whole(now)
+		if err != nil {
+			return nil, err
+		}
+		delete(sub, "uids")
+		subs = append(subs, sub)
+	}
+	if subs != nil {
+		m["subkeys"] = subs
+	}
+	return m, nil
+}
+
+// short is the end of a key's id, by which keys are asked for.
+func (k *key) short() string {
+	if len(k.id) > 8 {
+		return k.id[8:]
+	}
+	return ""
+}
+
 func getKey(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c, false) }
 
 func getSecretKey(ctx context.Context, c *modules.Call) (any, error) { return get(ctx, c, true) }
@@ -195,11 +283,7 @@ func (g *ring) find(secret bool, id, fingerprint any) (map[string]any, error) {
 	keys, err := g.list(secret)
 	m := map[string]any{}
 	for _, k := range keys {
-		short := ""
-		if len(k.id) > 8 {
-			short = k.id[8:]
-		}
-		if any(k.fingerprint) != fingerprint && any(k.id) != id && any(short) != id {
+		if any(k.fingerprint) != fingerprint && any(k.id) != id && any(k.short()) != id {
 			continue
 		}
 		m["fingerprint"] = k.fingerprint

@@ -14,6 +14,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "pillar", Optional: true, KeywordOnly: true}, {Name: "pillar_enc", Optional: true, KeywordOnly: true},
 		{Name: "pillarenv", Optional: true, KeywordOnly: true}, {Name: "saltenv", Optional: true, KeywordOnly: true},
+		{Name: "unmask", Optional: true, KeywordOnly: true},
 	}, Args: "args", Run: data},
 	{Name: "fetch", Python: "get", Doc: `The same as pillar.get.
 
@@ -23,7 +24,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Optional: true}, {Name: "merge", Default: false, Type: modules.Bool},
 		{Name: "merge_nested_lists", Optional: true}, {Name: "delimiter", Default: ":", Type: modules.String},
-		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true},
+		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true}, {Name: "unmask", Optional: true},
 	}, Ordered: true, Run: fetch},
 	{Name: "file_exists", Doc: `Tell whether a file exists below one of the minion's own pillar_roots.
 
@@ -70,6 +71,8 @@ delimiter
     What separates the parts of the key.
 pillarenv, saltenv
     Compile the pillar of this environment anew.
+unmask
+    Taken for compatibility: nothing is masked.
 
 CLI Example:
 
@@ -78,7 +81,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "key"}, {Name: "default", Optional: true}, {Name: "merge", Default: false, Type: modules.Bool},
 		{Name: "merge_nested_lists", Optional: true}, {Name: "delimiter", Default: ":", Type: modules.String},
-		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true},
+		{Name: "pillarenv", Optional: true}, {Name: "saltenv", Optional: true}, {Name: "unmask", Optional: true},
 	}, Ordered: true, Run: get},
 	{Name: "item", Doc: `Return some values of the pillar that the minion has in memory.
 
@@ -98,6 +101,7 @@ CLI Example:
 		{Name: "default", Optional: true, KeywordOnly: true},
 		{Name: "delimiter", Optional: true, KeywordOnly: true},
 		{Name: "pillarenv", Optional: true, KeywordOnly: true}, {Name: "saltenv", Optional: true, KeywordOnly: true},
+		{Name: "unmask", Optional: true, KeywordOnly: true},
 	}, Args: "args", Run: item},
 	{Name: "items", Doc: `Compile the pillar anew and return it, or some values of the one in memory.
 
@@ -114,6 +118,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "pillar", Optional: true, KeywordOnly: true}, {Name: "pillar_enc", Optional: true, KeywordOnly: true},
 		{Name: "pillarenv", Optional: true, KeywordOnly: true}, {Name: "saltenv", Optional: true, KeywordOnly: true},
+		{Name: "unmask", Optional: true, KeywordOnly: true},
 	}, Args: "args", Run: items},
 	{Name: "keys", Doc: `List the keys of a map in the pillar.
 
@@ -125,7 +130,7 @@ delimiter
 CLI Example:
 
     salt '*' pillar.keys web:sites
-`, Params: []modules.Param{{Name: "key"}, {Name: "delimiter", Default: ":", Type: modules.String}}, Run: keys},
+`, Params: []modules.Param{{Name: "key"}, {Name: "delimiter", Default: ":", Type: modules.String}, {Name: "unmask", Optional: true}}, Run: keys},
 	{Name: "ls", Doc: `Compile the pillar anew and list its keys. The arguments are those of pillar.items.
 
 CLI Example:
@@ -134,6 +139,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "pillar", Optional: true, KeywordOnly: true}, {Name: "pillar_enc", Optional: true, KeywordOnly: true},
 		{Name: "pillarenv", Optional: true, KeywordOnly: true}, {Name: "saltenv", Optional: true, KeywordOnly: true},
+		{Name: "unmask", Optional: true, KeywordOnly: true},
 	}, Args: "args", Run: ls},
 	{Name: "obfuscate", Doc: `Compile the pillar anew and return it with types in place of values. The arguments are those of pillar.items.
 
@@ -143,6 +149,7 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "pillar", Optional: true, KeywordOnly: true}, {Name: "pillar_enc", Optional: true, KeywordOnly: true},
 		{Name: "pillarenv", Optional: true, KeywordOnly: true}, {Name: "saltenv", Optional: true, KeywordOnly: true},
+		{Name: "unmask", Optional: true, KeywordOnly: true},
 	}, Args: "args", Run: obfuscate},
 	{Name: "raw", Doc: `Return the pillar that the minion has in memory, or one of its keys.
 
@@ -150,5 +157,5 @@ CLI Example:
 
     salt '*' pillar.raw
     salt '*' pillar.raw key='roles'
-`, Params: []modules.Param{{Name: "key", Optional: true}}, Run: raw},
+`, Params: []modules.Param{{Name: "key", Optional: true}, {Name: "unmask", Optional: true}}, Run: raw},
 }}

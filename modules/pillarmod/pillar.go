@@ -21,7 +21,7 @@ import (
 //
 // pillar.ext is absent: a minion does not choose which external pillars its master runs (CVE-2025-22237).
 // pillar.keys and pillar.ls differ: the keys are sorted.
-// pillar.* differ: there is no argument unmask (3008), since nothing is masked.
+// pillar.* differ: the argument unmask (3008) changes nothing, since nothing is masked.
 
 // compile compiles the pillar. A program that cannot has the one in memory.
 func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {

@@ -132,6 +132,12 @@ CLI Example:
 		{Name: "wait", Default: false, Type: modules.Bool}, {Name: "timeout", Default: int64(30), Type: modules.Int},
 		{Name: "clean_cache", Default: true, Type: modules.Bool},
 	}, Run: refreshPillar},
+	{Name: "refresh_resources", Doc: `Fire the event resource_refresh on the minion's bus. The minion itself has no resources to look for.
+
+CLI Example:
+
+    salt '*' saltutil.refresh_resources
+`, Run: refreshResources},
 	{Name: "regen_keys", Doc: `Remove the minion's keys and restart it, so that it makes new ones. The master must accept them.
 
 CLI Example:
@@ -391,6 +397,20 @@ CLI Example:
 		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
 		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
 	}, Run: syncCode},
+	{Name: "sync_resources", Doc: `Bring kinds of resources from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+
+saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+refresh
+    Fire the event resource_refresh.
+
+CLI Example:
+
+    salt '*' saltutil.sync_resources
+`, Params: []modules.Param{
+		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+	}, Run: syncResources},
 	{Name: "sync_returners", Doc: `Bring returners from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
 saltenv, extmod_whitelist, extmod_blacklist

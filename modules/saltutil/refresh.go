@@ -80,6 +80,15 @@ func refreshBeacons(_ context.Context, c *modules.Call) (any, error) {
 	return a.FireLocal("beacons_refresh", map[string]any{}), nil
 }
 
+// refreshResources fires the event that stock 3008 has for it. Programs on the bus may look after resources; the minion has none.
+func refreshResources(_ context.Context, c *modules.Call) (any, error) {
+	a, err := agent(c)
+	if err != nil {
+		return nil, err
+	}
+	return a.FireLocal("resource_refresh", map[string]any{}), nil
+}
+
 // refreshMatchers has nothing to do: matchers are part of the program.
 func refreshMatchers(_ context.Context, c *modules.Call) (any, error) {
 	if _, err := agent(c); err != nil {
@@ -103,6 +112,9 @@ func synced(ctx context.Context, c *modules.Call, after refresh) (any, error) {
 
 func syncBeacons(ctx context.Context, c *modules.Call) (any, error) {
 	return synced(ctx, c, refreshBeacons)
+}
+func syncResources(ctx context.Context, c *modules.Call) (any, error) {
+	return synced(ctx, c, refreshResources)
 }
 func syncSdb(ctx context.Context, c *modules.Call) (any, error)    { return synced(ctx, c, nil) }
 func syncGrains(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, both) }
