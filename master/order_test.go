@@ -297,6 +297,59 @@ func TestEndsOfOrders(t *testing.T) {
 	}
 }
 
+// TestManyJobsAreAskedAfterAtOnce: a minion that comes back is asked for all that it runs, not for one job after the other.
+func TestManyJobsAreAskedAfterAtOnce(t *testing.T) {
+	const jobs = 40
+	o := orderOptions()
+	o.Timeout = time.Hour // nobody asks before it comes back
+	r := serve(t, o)
+	m := r.accepted("m", 1)
+	begun := make(chan protocol.Job, jobs)
+	var running, single atomic.Int32
+	m.run = func(j protocol.Job) (any, error) {
+		switch j.Fun[0] {
+		case "job.long":
+			begun <- j
+			return nil, errSilent
+		case "saltutil.running":
+			running.Add(1)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			list := []any{}
+			for _, x := range m.jobs {
+				if x.Fun[0] == "job.long" {
+					list = append(list, object{"jid": string(x.JID), "fun": "job.long"})
+				}
+			}
+			return list, nil
+		case "saltutil.find_job":
+			single.Add(1)
+		}
+		return true, nil
+	}
+	m.subscribe()
+	for i := range jobs {
+		long := order(fmt.Sprint("o", i), "job.long", "m")
+		long.Parallel = true
+		cast(t, r, long)
+	}
+	var all []protocol.Job
+	for range jobs {
+		all = append(all, <-begun)
+	}
+	m.started()
+	eventually(t, "it is asked", func() bool { return running.Load() > 0 })
+	for i, j := range all {
+		m.must(protocol.Return{JID: j.JID, ID: "m", Fun: "job.long", Return: "done", Retcode: 0, Success: true}.Load())
+		if res := waitFor(t, r, fmt.Sprint("o", i), "m"); res.Status != master.Returned {
+			t.Errorf("%+v", res)
+		}
+	}
+	if running.Load() > 3 || single.Load() > 0 {
+		t.Errorf("asked %d times for all, %d times for one", running.Load(), single.Load())
+	}
+}
+
 // TestRefusedByTheMinion: its own policy is another end than a failure.
 func TestRefusedByTheMinion(t *testing.T) {
 	r := serve(t, orderOptions())

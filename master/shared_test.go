@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
 const sealing = "a sealing key for tests"
@@ -127,6 +128,36 @@ func TestEqualMastersSharePresence(t *testing.T) {
 	all[1].end()
 	present(0)
 	present(2)
+}
+
+// TestEqualMastersKnowTheirSubscribers: over zeromq, where a connection says nothing of itself, each finds out who is behind it, so that a
+// job for one minion goes to its connection alone.
+func TestEqualMastersKnowTheirSubscribers(t *testing.T) {
+	all := equals(t, 2, master.Options{AutoAccept: true, Listen: zeromq.Listen})
+	one := all[0].accepted("one", 1).subscribe()
+	two := all[0].accepted("two", 2).subscribe()
+	got := func(m *minion, jid string) bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return slices.ContainsFunc(m.read, func(job map[string]any) bool { return job["jid"] == jid })
+	}
+	eventually(t, "what is for one is sent to nobody else", func() bool {
+		run := func(r *rig, id string) string {
+			t.Helper()
+			p, err := r.Submit(t.Context(), master.Job{Fun: "job.x", Tgt: []string{id}, TgtType: "list", Timeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			if res, err := p.Next(within(t)); err != nil || res.ID != id || res.Status != master.Returned {
+				t.Fatal(res, err)
+			}
+			return p.JID
+		}
+		first := run(all[1], "one")
+		run(all[1], "two") // what was sent before it has arrived
+		return got(one, first) && !got(two, first)
+	})
 }
 
 // TestEqualMastersShareJobs: a job ordered at one master reaches minions of another one, and its result comes back.

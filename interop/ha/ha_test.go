@@ -39,24 +39,27 @@ import (
 // size is how large a run is. In CI it is small; BRINE_HA=full is the one whose numbers are published.
 type size struct {
 	minions, jobs int
-	killEvery     time.Duration
-	patience      time.Duration
+	// Every realEvery-th job is for one of real, which are whole minions. The small run has none.
+	real      []real
+	realEvery int
+	killEvery time.Duration
+	patience  time.Duration
 }
 
 func sizeOf() size {
-	var s size
-	switch text := os.Getenv("BRINE_HA"); text {
-	case "":
-	case "full":
-		return size{500, 10_000, 5 * time.Second, 30 * time.Minute}
-	default: // minions and jobs
+	s := size{minions: 40, jobs: 200, realEvery: 20, killEvery: 2 * time.Second, patience: 10 * time.Minute}
+	text := os.Getenv("BRINE_HA")
+	if text == "" {
+		return s
+	}
+	s = size{minions: 500, jobs: 10_000, realEvery: 40, killEvery: 5 * time.Second, patience: 30 * time.Minute,
+		real: []real{{"stock-3006", one}, {"stock-3007", one}, {"stock-3008", one}, {"ours-one", one}, {"ours-list", list}}}
+	if text != "full" { // minions and jobs
 		if _, err := fmt.Sscan(text, &s.minions, &s.jobs); err != nil {
 			panic(err)
 		}
-		s.killEvery, s.patience = 5*time.Second, 30*time.Minute
-		return s
 	}
-	return size{40, 200, 2 * time.Second, 10 * time.Minute}
+	return s
 }
 
 const masters = 5
@@ -64,17 +67,23 @@ const masters = 5
 // Environment of a master's process.
 const (
 	envStore = "BRINE_HA_STORE" // "postgres " or "mysql " and the database
-	envPorts = "BRINE_HA_PORTS"
+	envBind  = "BRINE_HA_BIND"  // address and ports
 )
 
 const sealing = "a sealing key for tests"
 
-// TestMain makes the test binary a master when a test asks for one.
+// TestMain makes the test binary a master or a minion when a test asks for one.
 func TestMain(m *testing.M) {
-	if os.Getenv(envStore) == "" {
+	var err error
+	switch {
+	case os.Getenv(envStore) != "":
+		err = childMaster()
+	case os.Getenv(envMinion) != "":
+		err = childMinion(os.Getenv(envMinion))
+	default:
 		os.Exit(m.Run())
 	}
-	if err := childMaster(); err != nil {
+	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
 	}
@@ -88,7 +97,7 @@ func openStore(text string) (store.Store, error) {
 	return postgres.Open(dsn)
 }
 
-// childMaster is one of the masters. It takes orders from its input: "cast ID MINION N" is answered with "ok ID" or "err ID why".
+// childMaster is one of the masters. It takes orders from its input: "cast ID MINION N FILE" is answered with "ok ID" or "err ID why".
 // SIGTERM lets it drain.
 func childMaster() error {
 	db, err := openStore(os.Getenv(envStore))
@@ -96,9 +105,9 @@ func childMaster() error {
 		return err
 	}
 	defer db.Close()
-	o := master.Options{Interface: "127.0.0.1", AutoAccept: true, AuthRate: -1, Store: db, Shared: &master.Shared{Key: []byte(sealing)},
-		Timeout: 3 * time.Second, GatherTimeout: 3 * time.Second, NoAuthEvents: true}
-	if _, err := fmt.Sscan(os.Getenv(envPorts), &o.PublishPort, &o.RetPort); err != nil {
+	o := master.Options{AutoAccept: true, AuthRate: -1, Store: db, Shared: &master.Shared{Key: []byte(sealing)},
+		Timeout: 5 * time.Second, GatherTimeout: 10 * time.Second, NoAuthEvents: true}
+	if _, err := fmt.Sscan(os.Getenv(envBind), &o.Interface, &o.PublishPort, &o.RetPort); err != nil {
 		return err
 	}
 	m, err := master.New(o)
@@ -120,8 +129,12 @@ func childMaster() error {
 		for in.Scan() {
 			f := strings.Fields(in.Text())
 			go func() {
-				_, err := m.Cast(context.Background(), master.Order{ID: f[1], TTL: time.Hour, Parallel: true, Idempotent: true,
-					Job: master.Job{Fun: "swarm.count", Args: []any{f[3]}, Tgt: []string{f[2]}, TgtType: "list"}})
+				// A minion of ours keeps a journal: it needs no leave to be sent an order twice. The others may, and know it again.
+				o := master.Order{ID: f[1], TTL: time.Hour, Parallel: true, Idempotent: !strings.HasPrefix(f[2], "ours-"), Job: master.Job{Fun: "swarm.count", Args: []any{f[3]}, Tgt: []string{f[2]}, TgtType: "list"}}
+				if len(f) > 4 {
+					o.Fun, o.Args = "cmd.run", []any{"echo " + f[3] + " >> " + f[4]}
+				}
+				_, err := m.Cast(context.Background(), o)
 				if err != nil {
 					say("err %s %v", f[1], err)
 					return
@@ -154,9 +167,9 @@ type proc struct {
 
 // cluster is all masters.
 type cluster struct {
-	t     *testing.T
-	env   string
-	ports [masters]string
+	t        *testing.T
+	env      string
+	pub, ret int
 
 	slots [masters]sync.Mutex // held while a master is replaced
 	mu    sync.Mutex          // guards procs
@@ -170,7 +183,7 @@ func (c *cluster) start(i int) *proc {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), envStore+"="+c.env, envPorts+"="+c.ports[i])
+	cmd.Env = append(os.Environ(), envStore+"="+c.env, fmt.Sprintf("%s=%s %d %d", envBind, addr(i), c.pub, c.ret))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -230,12 +243,12 @@ func (c *cluster) await(p *proc) {
 }
 
 // cast has a master place an order and gives why it did not; then it is to be tried again elsewhere.
-func (p *proc) cast(id, minion string, n int) string {
+func (p *proc) cast(id, minion string, n int, file string) string {
 	c := make(chan string, 1)
 	p.mu.Lock()
 	p.waiting[id] = c
 	p.mu.Unlock()
-	if _, err := fmt.Fprintf(p.in, "cast %s %s %d\n", id, minion, n); err != nil {
+	if _, err := fmt.Fprintf(p.in, "cast %s %s %d %s\n", id, minion, n, file); err != nil {
 		return "the master is gone"
 	}
 	select {
@@ -299,12 +312,13 @@ func run(t *testing.T, env string, server *testserver.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), sz.patience)
 	defer cancel()
 	c := &cluster{t: t, env: env}
+	c.pub, c.ret = freePorts(t)
 	var addrs []swarm.Addr
 	for i := range masters {
-		ret := testserver.Port(t)
-		c.ports[i] = testserver.Port(t) + " " + ret
-		addrs = append(addrs, swarm.Addr{Request: "127.0.0.1:" + ret})
+		addrs = append(addrs, swarm.Addr{Request: fmt.Sprintf("%s:%d", addr(i), c.ret)})
 	}
+	balance(t, c.pub)
+	balance(t, c.ret)
 	t.Cleanup(func() {
 		for _, p := range c.procs {
 			if p != nil {
@@ -342,8 +356,24 @@ func run(t *testing.T, env string, server *testserver.Server) {
 		s.Run(sctx)
 	}()
 	t.Cleanup(func() { stop(); <-gone })
+	for i := range sz.real {
+		sz.real[i].start(t, c)
+	}
 	if err := s.Wait(ctx, func(st swarm.Stats) bool { return st.Ready == int64(sz.minions) }); err != nil {
 		t.Fatal(err)
+	}
+	db := reopen(ctx, t, env)
+	defer db.Close()
+	for _, r := range sz.real {
+		r.await(ctx, t, db)
+	}
+	// whom is the minion that a job is for, and the file that it counts in.
+	whom := func(n int) (id, file string) {
+		if k := n / sz.realEvery; n%sz.realEvery == 0 && len(sz.real) > 0 {
+			r := sz.real[k%len(sz.real)]
+			return r.name, r.ledger()
+		}
+		return s.ID(n % sz.minions), ""
 	}
 
 	begin := time.Now()
@@ -364,7 +394,8 @@ func run(t *testing.T, env string, server *testserver.Server) {
 				}
 				id := fmt.Sprintf("job-%05d", n)
 				for {
-					why := c.random().cast(id, s.ID(n%sz.minions), n)
+					to, file := whom(n)
+					why := c.random().cast(id, to, n, file)
 					if why == "" {
 						break
 					}
@@ -394,8 +425,6 @@ func run(t *testing.T, env string, server *testserver.Server) {
 	close(quiet)
 	killed := <-kills
 
-	db := reopen(ctx, t, env)
-	defer db.Close()
 	q, _ := store.QueueOf(db)
 	for {
 		open, err := q.Deliveries(ctx, store.DeliveryFilter{Open: true})
@@ -427,15 +456,23 @@ func run(t *testing.T, env string, server *testserver.Server) {
 			t.Errorf("%s: %+v", rec.ID, list[0])
 		}
 	}
+	for _, r := range sz.real {
+		for _, n := range strings.Fields(readFile(t, r.ledger())) {
+			book.note(n + "@" + r.name)
+		}
+	}
 	book.mu.Lock()
 	defer book.mu.Unlock()
 	lost, twice := 0, 0
 	var delays []time.Duration
 	for n := range sz.jobs {
-		name := fmt.Sprintf("%d@%s", n, s.ID(n%sz.minions))
+		to, file := whom(n)
+		name := fmt.Sprintf("%d@%s", n, to)
 		switch book.times[name] {
 		case 1:
-			delays = append(delays, book.first[name].Sub(placed[n]))
+			if file == "" {
+				delays = append(delays, book.first[name].Sub(placed[n]))
+			}
 		case 0:
 			lost++
 		default:
@@ -449,8 +486,8 @@ func run(t *testing.T, env string, server *testserver.Server) {
 		}
 		return delays[int(x*float64(len(delays)-1))].Round(time.Millisecond)
 	}
-	t.Logf("%d jobs, %d minions, %d masters killed: submitted after %v (again because %v), all ended after %v: %v; lost %d, twice %d; delay median %v, 99 %% %v, last %v; %+v",
-		sz.jobs, sz.minions, killed, submitted.Round(time.Millisecond), retried.times, took.Round(time.Millisecond), ends, lost, twice, p(0.5), p(0.99), p(1), s.Stats())
+	t.Logf("%d jobs, %d minions of the swarm and %v, %d masters killed: submitted after %v (again because %v), all ended after %v: %v; lost %d, twice %d; delay median %v, 99 %% %v, last %v; %+v",
+		sz.jobs, sz.minions, sz.real, killed, submitted.Round(time.Millisecond), retried.times, took.Round(time.Millisecond), ends, lost, twice, p(0.5), p(0.99), p(1), s.Stats())
 	if lost > 0 || twice > 0 || len(book.times) != sz.jobs {
 		t.Errorf("lost %d, done twice %d, %d kinds of jobs", lost, twice, len(book.times))
 	}
