@@ -131,6 +131,8 @@ auto_accept: true
 rest_cherrypy: {port: %d, host: 127.0.0.1, disable_ssl: true, debug: false, thread_pool: 10, collect_stats: true}
 netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async, wheel]
 sharedsecret: between us
+timeout: 60
+gather_job_timeout: 60
 nodegroups: {ours: 'web1'}
 external_auth:
   file:
