@@ -223,7 +223,7 @@ func TestPresence(t *testing.T) {
 
 func TestPublishFromTheCommandLine(t *testing.T) {
 	cache := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Local: &master.Local{SockDir: shortDir(t), ACL: map[string][]string{"fred": {"test.*"}}}})
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Local: &master.Local{SockDir: shortDir(t), ACL: map[string][]any{"fred": {"test.*"}}}})
 	m := r.accepted("m", 1).subscribe()
 	key := func(user string) string {
 		b, err := os.ReadFile(filepath.Join(cache, "."+user+"_key"))

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +39,14 @@ type Local struct {
 	WriteBuffer int
 	// User is the user that the master runs as; empty means root.
 	User string
-	// ACL is Salt's publisher_acl: users other than root and User, and the functions (regular expressions, in full) that
-	// they may publish, to any minion.
-	ACL map[string][]string
+	// ACL is Salt's publisher_acl: users other than root and User (names, globs or regular expressions), and rules for what they may
+	// publish, in the form of external_auth: functions (regular expressions, in full) for any minion, or maps of minions to functions, with
+	// conditions for arguments. Users that a pattern means have a key file when they are in this host's list of users at the start.
+	ACL map[string][]any
+	// SudoACL is Salt's sudo_acl: the rules of ACL also bind users who come through sudo.
+	SudoACL bool
+	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist, which counts for everybody.
+	DeniedUsers, DeniedFunctions []string
 	// Auth checks names and passwords, and tokens, for tools that show them in place of a key file (external_auth); nil refuses
 	// such tools.
 	Auth *eauth.Auth
@@ -54,8 +60,8 @@ type Local struct {
 type local struct {
 	m     *Master
 	opts  Local
-	keys  map[string]string // by user; never changed
-	acl   access
+	keys  map[string]string          // by user; never changed
+	rules *eauth.Auth                // judges rules
 	ipc   atomic.Pointer[ipc.Server] // requests may come before the sockets are open
 	cache *jobcache.Store
 	tries *ratelimit.Limiter // of names and passwords
@@ -103,7 +109,7 @@ func openLocal(m *Master, o Local) (*local, error) {
 	setDefault(&o.User, "root")
 	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.New(1, 20)}
 	var err error
-	if l.acl, err = compileAccess("Local.ACL", o.ACL); err != nil {
+	if l.rules, err = eauth.New(eauth.Options{Match: m.Match}); err != nil {
 		return nil, err
 	}
 	dir, err := confined.Open(m.opts.CacheDir, 0o750)
@@ -114,7 +120,7 @@ func openLocal(m *Master, o Local) (*local, error) {
 	if err := dir.Mkdir("proc", 0o750); err != nil { // salt-run 3008 writes there
 		return nil, fmt.Errorf("cannot create directory of running jobs: %w", err)
 	}
-	for u := range o.ACL {
+	for _, u := range aclUsers(o.ACL) {
 		if err := l.userKey(dir, u); err != nil {
 			return nil, err
 		}
@@ -132,6 +138,38 @@ func openLocal(m *Master, o Local) (*local, error) {
 	}
 	m.store = store.Multi(m.store, l.cache)
 	return l, nil
+}
+
+// aclUsers are those that get a key file: the names of rules, and the users of this host that patterns mean.
+func aclUsers(acl map[string][]any) []string {
+	var out []string
+	for name := range acl {
+		if regexp.QuoteMeta(name) == strings.ReplaceAll(name, ".", `\.`) && !strings.Contains(name, "/") {
+			out = append(out, name)
+		}
+	}
+	passwd, err := os.ReadFile("/etc/passwd")
+	if err != nil || len(out) == len(acl) {
+		return out
+	}
+	for line := range strings.Lines(string(passwd)) {
+		name, _, _ := strings.Cut(line, ":")
+		if !slices.Contains(out, name) && len(rulesOf(acl, name)) > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// rulesOf are the rules for a user.
+func rulesOf(acl map[string][]any, user string) []any {
+	var out []any
+	for _, name := range slices.Sorted(maps.Keys(acl)) {
+		if eauth.MatchName(name, user) {
+			out = append(out, acl[name]...)
+		}
+	}
+	return out
 }
 
 // userKey reads a user's key file, or makes it (salt/daemons/masterapi.py, mk_key): "." + name + "_key", with a
@@ -212,7 +250,7 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 		l.m.log.Warn("publish refused", "user", brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
-	if !l.mayPublish(who, load, args) {
+	if l.denied(who, load) || !l.mayPublish(who, load, args) {
 		l.m.log.Warn("publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
 		return clearError("AuthorizationError")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -18,9 +19,9 @@ type asker struct {
 	name string
 	// trusted askers may do everything: they showed the key of root or of the master's user.
 	trusted bool
-	// external askers are bound by rules, the others by Local.ACL.
+	// external askers came with a token or a password, the others with a key.
 	external bool
-	rules    []any
+	rules    []any // of external_auth, or of Local.ACL
 }
 
 // errCredentials says that neither key nor token nor name and password fit.
@@ -73,13 +74,42 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 		return subtle.ConstantTimeCompare([]byte(want), []byte(shown)) == 1 && known && shown != ""
 	}
 	who.trusted = fits("root") || fits(l.opts.User)
+	if name, sudo := strings.CutPrefix(who.name, "sudo_"); who.trusted && sudo && l.opts.SudoACL && len(l.opts.ACL) > 0 {
+		who.trusted, who.rules = false, rulesOf(l.opts.ACL, name)
+		if len(who.rules) == 0 {
+			return who, errCredentials
+		}
+		return who, nil
+	}
 	if who.trusted {
 		return who, nil
 	}
 	if who.name == "root" || who.name == l.opts.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
 		return who, errCredentials
 	}
+	who.rules = rulesOf(l.opts.ACL, who.name)
 	return who, nil
+}
+
+// denied is Salt's publisher_acl_blacklist.
+func (l *local) denied(who asker, load map[string]any) bool {
+	for _, x := range l.opts.DeniedUsers {
+		if eauth.MatchName(x, who.name) || eauth.MatchName(x, text(load, "user")) {
+			return true
+		}
+	}
+	funs, many := payload.List(load["fun"])
+	if !many {
+		funs = []any{load["fun"]}
+	}
+	for _, x := range l.opts.DeniedFunctions {
+		for _, f := range funs {
+			if fun, _ := payload.Text(f); eauth.MatchName(x, fun) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435).
@@ -108,19 +138,11 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) bool {
 		}
 		funs, each = append(funs, fun), append(each, arg)
 	}
-	if who.external {
-		tgtType := text(load, "tgt_type")
-		if tgtType == "" {
-			tgtType = "glob"
-		}
-		return l.opts.Auth.MayPublish(who.rules, funs, each, tgtType, load["tgt"])
+	tgtType := text(load, "tgt_type")
+	if tgtType == "" {
+		tgtType = "glob"
 	}
-	for _, fun := range funs {
-		if fun != "saltutil.find_job" && !l.acl.allows(who.name, fun) {
-			return false
-		}
-	}
-	return len(funs) > 0
+	return l.rules.MayPublish(who.rules, funs, each, tgtType, load["tgt"])
 }
 
 // withoutSecrets is what may be kept of a request's kwargs.
@@ -170,7 +192,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	q := callOf(kind, load)
 	switch {
 	case err != nil:
-	case who.external && l.opts.Auth.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs), who.trusted:
+	case who.trusted, l.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
 	default:
 		err = errors.New("not allowed")
 	}

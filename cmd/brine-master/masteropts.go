@@ -22,7 +22,7 @@ import (
 
 // masterOptions translates Salt's master configuration. Options that this master does not have are named in the log.
 func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
-	users, unknown := acl(c)
+	blacklist := &conf.Config{Opts: c.Map("publisher_acl_blacklist")}
 	o := master.Options{
 		ID: c.String("id"), Log: log,
 		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"), Isolate: c.Bool("isolate_minions"),
@@ -49,7 +49,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: users,
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: acl(c), SudoACL: c.Bool("sudo_acl"),
+			DeniedUsers: blacklist.Strings("users"), DeniedFunctions: blacklist.Strings("modules"),
 			NoJobCache: !c.Bool("job_cache")},
 	}
 	if o.FIPS && o.SigningAlgorithm == crypt.PKCS1v15SHA1 {
@@ -65,7 +66,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	if o.PillarTTL, o.PillarInMemory, err = pillarCache(c); err != nil {
 		return o, err
 	}
-	for _, name := range append(unknown, unsupported(c)...) {
+	for _, name := range unsupported(c) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
 	return o, listenWith(c, &o)
@@ -138,29 +139,17 @@ func rules(c *conf.Config, name string) map[string][]string {
 	return roots(c, name)
 }
 
-// acl reads publisher_acl: users and lists of functions. Rules with targets in them, and rules for groups, are not
-// understood; they allow nothing, and are named.
-func acl(c *conf.Config) (users map[string][]string, unknown []string) {
-	users = map[string][]string{}
+// acl reads publisher_acl: users, or patterns of them, and what they may do.
+func acl(c *conf.Config) map[string][]any {
+	out := map[string][]any{}
 	for name, v := range c.Map("publisher_acl") {
-		list, ok := v.([]any)
-		for _, f := range list {
-			s, text := f.(string)
-			if !text {
-				ok = false
-				continue
-			}
-			users[name] = append(users[name], s)
+		rules, ok := v.([]any)
+		if !ok && v != nil {
+			rules = []any{v}
 		}
-		if !ok || strings.ContainsAny(name, "*?[@%") {
-			unknown = append(unknown, "publisher_acl: "+name)
-		}
-		if strings.ContainsAny(name, "*?[@%") {
-			delete(users, name)
-		}
+		out[name] = rules
 	}
-	slices.Sort(unknown)
-	return users, unknown
+	return out
 }
 
 // minionVisible are the options that minions ask the master for (_master_opts).
@@ -181,7 +170,7 @@ func unsupported(c *conf.Config) []string {
 	defaults := conf.MasterDefaults()
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
-		"master_tops", "ext_job_cache", "event_return", "publisher_acl_blacklist", "token_driver", "eauth_acl_module", "schedule",
+		"master_tops", "ext_job_cache", "event_return", "token_driver", "eauth_acl_module", "schedule",
 		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)

@@ -38,11 +38,12 @@ file_roots: {base: [/srv/a, /srv/b], dev: [/srv/dev]}
 file_recv_max_size: 2
 rotate_aes_key: False
 peer: {web.*: [test.ping, 'cmd.*']}
-publisher_acl: {fred: [test.ping], '@ops': [{'*': [test.*]}]}
+publisher_acl: {fred: [test.ping], 'web.*': {'web*': [test.*]}}
 timeout: 7
 keep_jobs_seconds: 60
 nodegroups: {g: 'L@a'}
 engines: [{x: {}}]
+master_tops: {reclass: {}}
 ext_pillar: [{cmd_yaml: x}, {git: [x]}]
 fileserver_backend: [roots, s3fs]
 `), slog.New(slog.NewTextHandler(&log, nil)))
@@ -52,12 +53,12 @@ fileserver_backend: [roots, s3fs]
 	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
 		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
-		int64(2 << 20), true, map[string][]string{"web.*": {"test.ping", "cmd.*"}}, map[string][]string{"fred": {"test.ping"}},
+		int64(2 << 20), true, map[string][]string{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
 		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: s3fs", "publisher_acl: @ops"} {
+	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: s3fs", "master_tops"} {
 		if !strings.Contains(log.String(), "The option "+name+" is not supported") {
 			t.Errorf("the log does not name %s:\n%s", name, log.String())
 		}

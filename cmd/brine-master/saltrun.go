@@ -210,7 +210,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 	h.Match = func(tgtType string, tgt any) ([]string, error) {
 		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
 	}
-	h.Connected = func() (map[string]string, error) { return cl.Connected(), nil }
+	h.Connected = func(ctx context.Context) (map[string]string, error) { return cl.Present(ctx), nil }
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
 		return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
 	}

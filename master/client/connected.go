@@ -2,8 +2,10 @@ package client
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -36,6 +38,57 @@ func (c *Client) disconnected(id string) bool {
 	}
 	_, there := c.connected[id]
 	return len(c.connected) > 0 && !there
+}
+
+// presentTime is how long the master may take to say who is there.
+const presentTime = 10 * time.Second
+
+// Present asks the master who is connected, and gives an address of each where one is known. A master of ours knows it to the connection; a
+// stock one looks where Connected does, and so does this where no master answers.
+func (c *Client) Present(ctx context.Context) map[string]string {
+	here := c.Connected()
+	ids, err := c.askPresent(ctx)
+	if err != nil {
+		c.log.Debug("the master does not say who is connected", "err", err)
+		return here
+	}
+	out := make(map[string]string, len(ids))
+	for _, id := range ids {
+		out[id] = here[id]
+		if out[id] != "" {
+			continue
+		}
+		for _, a := range c.addresses(id) {
+			if !a.IsLoopback() {
+				out[id] = a.String()
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (c *Client) askPresent(ctx context.Context) ([]string, error) {
+	if marker := c.o.Events.Marker; marker != "" {
+		if _, err := os.Stat(marker); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	key := c.key
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, presentTime)
+	defer cancel()
+	v, err := c.Request(ctx, map[string]any{"cmd": "wheel", "fun": "minions.connected", "key": key, "user": c.o.User})
+	if err != nil {
+		return nil, err
+	}
+	reply, _ := payload.Map(v)
+	data, _ := payload.Map(reply["data"])
+	if data["success"] != true {
+		return nil, fmt.Errorf("refused: %.200v", v)
+	}
+	return texts(data["return"]), nil
 }
 
 // Connected lists the minions that the master remembers and that have a connection to its publish port on this host, with the

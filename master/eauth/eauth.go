@@ -207,7 +207,7 @@ func (a *Auth) Rules(t Token) []any {
 			if slices.Contains(t.Groups, strings.TrimSuffix(key, "%")) {
 				add(key)
 			}
-		case matchName(key, t.Name):
+		case MatchName(key, t.Name):
 			named = true
 			add(key)
 		}
@@ -218,8 +218,8 @@ func (a *Auth) Rules(t Token) []any {
 	return rules
 }
 
-// matchName matches a name with a pattern as salt.utils.stringutils.expr_match does: exactly, as a glob, as a regular expression.
-func matchName(pattern, name string) bool {
+// MatchName matches a name with a pattern as salt.utils.stringutils.expr_match does: exactly, as a glob, as a regular expression.
+func MatchName(pattern, name string) bool {
 	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
 }
 

@@ -15,7 +15,7 @@ import (
 func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *Host {
 	return &Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
 		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, KeptPillars: m.KeptPillars(), Match: m.Match,
-		Connected: func() (map[string]string, error) {
+		Connected: func(context.Context) (map[string]string, error) {
 			out := map[string]string{}
 			for _, id := range m.Present() {
 				out[id] = address(m, id)

@@ -148,11 +148,11 @@ func wanted(c *modules.Call) func(string) bool {
 	return func(id string) bool { return slices.Contains(ids, id) }
 }
 
-func (f funcs) connected(_ context.Context, c *modules.Call) (any, error) {
+func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil {
 		return nil, errNeeds("list of connections")
 	}
-	all, err := f.Connected()
+	all, err := f.Connected(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +168,11 @@ func (f funcs) connected(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-func (f funcs) notConnected(_ context.Context, c *modules.Call) (any, error) {
+func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil || f.Keys == nil {
 		return nil, errNeeds("list of connections")
 	}
-	there, err := f.Connected()
+	there, err := f.Connected(ctx)
 	if err != nil {
 		return nil, err
 	}

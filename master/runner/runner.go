@@ -36,7 +36,7 @@ type Host struct {
 	// Match lists the accepted minions that a target means, as far as the master knows them.
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Connected lists the minions that are connected, with an address for each where it is known.
-	Connected func() (map[string]string, error)
+	Connected func(ctx context.Context) (map[string]string, error)
 	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made of. nil is a
 	// program without states.
 	Exec func(ctx context.Context, q modules.Request) (any, error)

@@ -265,11 +265,11 @@ func (f funcs) genAccept(c *modules.Call) (any, error) {
 
 func (f funcs) minions() *modules.Module {
 	return &modules.Module{Name: "minions", Doc: "Minions and their connections.", Funcs: []modules.Def{
-		{Name: "connected", Doc: "The minions that are connected to the master.", Run: func(context.Context, *modules.Call) (any, error) {
+		{Name: "connected", Doc: "The minions that are connected to the master.", Run: func(ctx context.Context, _ *modules.Call) (any, error) {
 			if f.Connected == nil {
 				return nil, errNeeds("list of connections")
 			}
-			there, err := f.Connected()
+			there, err := f.Connected(ctx)
 			if err != nil {
 				return nil, err
 			}
