@@ -10,8 +10,8 @@ import (
 )
 
 // fileBackends are the sources of files that fileserver_backend names, in its order. The second is the one of git repositories, nil
-// without.
-func fileBackends(c *conf.Config, log *slog.Logger) ([]fileserver.Backend, *gitfs.FS, error) {
+// without. changed is called when one of these brought something; nil is nobody.
+func fileBackends(c *conf.Config, log *slog.Logger, changed func()) ([]fileserver.Backend, *gitfs.FS, error) {
 	var list []fileserver.Backend
 	var repos *gitfs.FS
 	for _, name := range c.Strings("fileserver_backend") {
@@ -28,7 +28,7 @@ func fileBackends(c *conf.Config, log *slog.Logger) ([]fileserver.Backend, *gitf
 				return nil, nil, err
 			}
 			o.CacheDir = filepath.Join(c.String("cachedir"), "gitfs")
-			o.Log = log
+			o.Log, o.Changed = log, changed
 			if repos, err = gitfs.New(o); err != nil {
 				return nil, nil, err
 			}

@@ -170,17 +170,22 @@ func unsupported(c *conf.Config) []string {
 	defaults := conf.MasterDefaults()
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
-		"master_tops", "ext_job_cache", "event_return", "token_driver", "eauth_acl_module", "schedule",
+		"ext_job_cache", "event_return", "token_driver", "eauth_acl_module", "schedule",
 		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
+		}
+	}
+	for name := range c.Map("master_tops") {
+		if name != "ext_nodes" {
+			out = append(out, "master_tops: "+name)
 		}
 	}
 	runs, _ := c.Opts["ext_pillar"].([]any)
 	for _, run := range runs {
 		m, _ := run.(map[string]any)
 		for name := range m {
-			if name != "cmd_json" && name != "cmd_yaml" {
+			if !slices.Contains([]string{"cmd_json", "cmd_yaml", "http_json", "http_yaml"}, name) {
 				out = append(out, "ext_pillar: "+name)
 			}
 		}

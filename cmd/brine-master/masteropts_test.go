@@ -58,7 +58,7 @@ fileserver_backend: [roots, s3fs]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: s3fs", "master_tops"} {
+	for _, name := range []string{"engines", "ext_pillar: git", "fileserver_backend: s3fs", "master_tops: reclass"} {
 		if !strings.Contains(log.String(), "The option "+name+" is not supported") {
 			t.Errorf("the log does not name %s:\n%s", name, log.String())
 		}

@@ -124,15 +124,18 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		defer jobs.Close()
 		options.Store = jobs
 	}
-	repos := (*gitfs.FS)(nil)
-	if options.FileBackends, repos, err = fileBackends(p.Conf, p.Log); err != nil {
-		return err
-	}
 	services, err := newServices(p)
 	if err != nil {
 		return err
 	}
+	repos := (*gitfs.FS)(nil)
+	if options.FileBackends, repos, err = fileBackends(p.Conf, p.Log, services.filesChanged); err != nil {
+		return err
+	}
 	services.options(&options)
+	if options.MasterTops, err = masterTops(p.Conf, p.Log); err != nil {
+		return err
+	}
 	o := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log,
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },

@@ -239,14 +239,14 @@ func (s *saltRun) open(h *runnerHost) error {
 	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
 		return err
 	}
-	if o.Backends, _, err = fileBackends(c, s.Log); err != nil {
+	if o.Backends, _, err = fileBackends(c, s.Log, nil); err != nil {
 		return err
 	}
 	if h.Files, err = fileserver.New(o); err != nil {
 		return err
 	}
 	pillars := pillarFiles(c, s.Log)
-	h.Pillar = pillars.Pillar
+	h.Pillar, h.PillarTop = pillars.Pillar, pillars.Top
 	if ttl, inMemory, err := pillarCache(c); err != nil {
 		return err
 	} else if ttl > 0 {

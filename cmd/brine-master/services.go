@@ -76,9 +76,19 @@ func (s *services) join(m *master.Master) {
 	c := s.p.Conf
 	host := runner.Embedded(m, c.String("id"), shownOptions(c), c.String("cachedir"), s.p.Log)
 	host.Timeout, host.Gather = c.Duration("timeout", time.Second), c.Duration("gather_job_timeout", time.Second)
+	host.PillarTop = s.pillars.Top
 	host.Key = m.LocalKey(localmaster.User(c))
 	s.minion = orchestrate(host, c, s.pillars, s.p.Log)
 	s.master, s.runner, s.wheel = m, runner.NewClient(host), runner.NewWheel(host)
+}
+
+// filesChanged is called when a fetch of git repositories brought something, which it may after join only. With fileserver_events it is an
+// event; stock's also tells of fetches that brought nothing.
+func (s *services) filesChanged() {
+	if s.p.Conf.Bool("fileserver_events") {
+		s.master.Events().Publish("salt/fileserver/gitfs/update", map[string]any{"changed": true, "backend": "gitfs"})
+	}
+	s.master.Files().Forget()
 }
 
 // shownOptions are the options that functions and templates may show: without secrets.

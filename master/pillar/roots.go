@@ -33,7 +33,7 @@ type RootsOptions struct {
 	// Env is what these functions may use: programs, the file server. ID, options, grains and pillar are set for each minion.
 	// Without a Runner no function runs a program.
 	Env modules.Env
-	// Ext are external pillars by name, besides cmd_json and cmd_yaml.
+	// Ext are external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
 	// Version is the version of Salt that pillar_opts shows.
 	Version string
@@ -89,6 +89,15 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 		in.Override = pyobj.FromMap(q.Override)
 	}
 	return r.compiler.Compile(ctx, in)
+}
+
+// Top is the top files for a minion, merged: environments, targets, and what each is given; and what is wrong with them.
+func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, error) {
+	top, errs, err := r.compiler.Top(ctx, pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	return pyobj.PlainMap(top), errs, nil
 }
 
 // ordered gives dicts the form in which their order is sent.

@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -20,7 +21,7 @@ import (
 )
 
 // cache.cloud absent: it reads the cache of salt-cloud, which brine does not have.
-// cache.clear_git_lock absent: fileserver.clear_lock removes the locks of git repositories.
+// cache.clear_git_lock differs: there are locks of the file server's repositories only, each of one kind.
 
 func (f funcs) cache() *modules.Module {
 	tgt := []modules.Param{{Name: "tgt", Optional: true}, {Name: "tgt_type", Default: "glob"}}
@@ -59,6 +60,18 @@ cachedir
 		m.Funcs = append(m.Funcs, modules.Def{Name: name, Doc: "Forget the cached " + what + " of minions.\n\n    salt-run cache." + name + " '*'",
 			Params: tgt, Run: f.clear(name)})
 	}
+	m.Funcs = append(m.Funcs, modules.Def{Name: "clear_git_lock", Doc: `Remove locks that keep git repositories from being updated.
+
+role
+    Whose they are: gitfs. Repositories of pillars (git_pillar) and of packages (winrepo) have none here.
+remote
+    A glob of addresses; all without it.
+type
+    Kinds of locks, of which there is one here: update.
+
+    salt-run cache.clear_git_lock gitfs
+    salt-run cache.clear_git_lock gitfs remote='*states*'`,
+		Params: []modules.Param{{Name: "role"}, {Name: "remote", Optional: true}}, Kwargs: "kwargs", Run: f.clearGitLock})
 	m.Funcs = append(m.Funcs, modules.Def{Name: "clear_mine_func", Doc: `Forget one function of the mine of minions.
 
     salt-run cache.clear_mine_func '*' clear_mine_func_flag='network.interfaces'`,
@@ -109,9 +122,11 @@ func (f funcs) cachedMine(_ context.Context, c *modules.Call) (any, error) {
 	}
 	out := make(map[string]any, len(ids))
 	for _, id := range ids {
-		if m := f.Cache.Mine(id); len(m) > 0 {
-			out[id] = m
+		m := f.Cache.Mine(id)
+		if m == nil {
+			m = map[string]any{}
 		}
+		out[id] = m
 	}
 	return out, nil
 }
@@ -132,6 +147,47 @@ func (f funcs) clear(name string) modules.Func {
 		}
 		return len(ids) > 0, nil
 	}
+}
+
+func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Keywords)) {
+		if name != "type" && !strings.HasPrefix(name, "__") {
+			return nil, modules.Usagef("The following keyword arguments are not valid: %s=%s", name, pytext.Str(c.Keywords[name]))
+		}
+	}
+	switch role := c.Str("role"); role {
+	case "gitfs", "git_pillar", "winrepo":
+		out := map[string]any{}
+		for _, b := range f.backendsOf(role) {
+			done, failed := b.Unlock(text(c, "remote"))
+			if len(done) > 0 {
+				out["cleared"] = list(done)
+			}
+			if len(failed) > 0 {
+				out["errors"] = list(failed)
+			}
+		}
+		if len(out) > 0 {
+			return out, nil
+		}
+		return "No locks were removed", nil
+	default:
+		return nil, modules.Usagef("Invalid role '%s'", role)
+	}
+}
+
+// backendsOf are the file server's repositories, for the role gitfs.
+func (f funcs) backendsOf(role string) []fileserver.Source {
+	var out []fileserver.Source
+	if f.Files == nil || role != "gitfs" {
+		return nil
+	}
+	for _, b := range f.Files.Backends() {
+		if s, ok := b.(fileserver.Source); ok && b.Name() == "git" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (f funcs) forget(name, id, fun string) error {
@@ -282,7 +338,6 @@ func (f funcs) bankFlush(_ context.Context, c *modules.Call) (any, error) {
 	return true, nil
 }
 
-// pillar.show_top absent: the top files of pillars are not shown apart.
 func (f funcs) pillar() *modules.Module {
 	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.", Funcs: []modules.Def{
 		{Name: "show_pillar", Doc: `The pillar of a minion, compiled now.
@@ -292,6 +347,13 @@ minion
 
     salt-run pillar.show_pillar web1
     salt-run pillar.show_pillar web1 pillarenv=dev os=Debian`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.showPillar},
+		{Name: "show_top", Doc: `The top files of the pillar, merged, or what is wrong with them.
+
+minion
+    A minion's id, whose grains templates see.
+
+    salt-run pillar.show_top
+    salt-run pillar.show_top web1 saltenv=dev`, Params: []modules.Param{{Name: "minion", Optional: true}, {Name: "saltenv", Default: "base"}}, Run: f.showTop},
 		{Name: "clear_pillar_cache", Doc: `Forget the pillars that the master keeps for a time (pillar_cache). The answer is what is left of them: nothing, or False if the
 master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not reach them.
 
@@ -351,6 +413,24 @@ func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	return map[string]any{}, nil
+}
+
+func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
+	if f.PillarTop == nil {
+		return map[string]any{}, nil
+	}
+	r := pillar.Request{ID: text(c, "minion"), Saltenv: c.Str("saltenv"), Grains: map[string]any{}}
+	if f.Cache != nil && r.ID != "" {
+		if d, ok := f.Cache.Data(r.ID); ok && d.Grains != nil {
+			r.Grains = maps.Clone(d.Grains)
+		}
+	}
+	top, errs, err := f.PillarTop(ctx, r)
+	if err != nil || len(errs) == 0 {
+		return top, err
+	}
+	c.Progress(map[string]any{"data": list(errs), "outputter": "nested"})
+	return list(errs), nil
 }
 
 func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {

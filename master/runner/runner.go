@@ -52,6 +52,8 @@ type Host struct {
 	Key string
 	// Pillar compiles a pillar.
 	Pillar pillar.Func
+	// PillarTop gives the merged top files of pillars, and what is wrong with them; nil is a master without.
+	PillarTop func(ctx context.Context, r pillar.Request) (map[string]any, []string, error)
 	// KeptPillars are those that the master gives again for a time (pillar_cache), nil if it makes each anew.
 	KeptPillars *pillar.Cache
 	// PublicKey is the master's public key as PEM text.

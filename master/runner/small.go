@@ -190,8 +190,6 @@ func (f funcs) errorModule() *modules.Module {
 	}}
 }
 
-// doc.wheel absent: this master's wheel functions are the program salt-key and the methods of the Go package.
-
 func (f funcs) doc() *modules.Module {
 	return &modules.Module{Name: "doc", Doc: "Documentation.", Funcs: []modules.Def{
 		{Name: "runner", Doc: `The documentation of all runners.
@@ -199,6 +197,15 @@ func (f funcs) doc() *modules.Module {
     salt-run doc.runner`, Run: func(context.Context, *modules.Call) (any, error) {
 			out := map[string]any{}
 			for k, v := range f.client.Docs("") {
+				out[k] = v
+			}
+			return out, nil
+		}},
+		{Name: "wheel", Doc: `The documentation of all wheel functions.
+
+    salt-run doc.wheel`, Run: func(context.Context, *modules.Call) (any, error) {
+			out := map[string]any{}
+			for k, v := range NewWheel(f.Host).Docs("") {
 				out[k] = v
 			}
 			return out, nil

@@ -94,6 +94,8 @@ func (c *compilation) named(name string) ExtFunc {
 		return cmdJSON
 	case "cmd_yaml":
 		return cmdYAML
+	case "http_json", "http_yaml":
+		return httpPillar(strings.TrimPrefix(name, "http_"))
 	}
 	return nil
 }
@@ -173,4 +175,112 @@ func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// httpArgs are the arguments of http_json and http_yaml, in order.
+func httpArgs(r ExtRequest, names []string) (map[string]any, error) {
+	if n := len(r.Args); n > len(names) {
+		return nil, fmt.Errorf("ext_pillar() takes from 3 to %d positional arguments but %d were given", len(names)+2, n+2)
+	}
+	out := make(map[string]any, len(names))
+	for i, v := range r.Args {
+		out[names[i]] = v
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Kwargs)) {
+		if !slices.Contains(names, k) {
+			return nil, fmt.Errorf("ext_pillar() got an unexpected keyword argument '%s'", k)
+		}
+		out[k] = r.Kwargs[k]
+	}
+	if _, ok := out["url"]; !ok {
+		return nil, errors.New("ext_pillar() missing 1 required positional argument: 'url'")
+	}
+	return out, nil
+}
+
+// httpPillar is the external pillars http_json and http_yaml: what a server answers for a minion, whose id and, where that is wanted, grains
+// are in the address. An answer that is none is logged and counts as nothing.
+func httpPillar(kind string) ExtFunc {
+	names := []string{"url", "with_grains", "header_dict", "auth", "username", "password"}
+	if kind == "json" {
+		names = append(names, "namespace")
+	}
+	return func(ctx context.Context, r ExtRequest) (any, error) {
+		args, err := httpArgs(r, names)
+		if err != nil {
+			return nil, err
+		}
+		url, ok := args["url"].(string)
+		if !ok {
+			return nil, fmt.Errorf("'%s' object has no attribute 'replace'", pyobj.TypeName(args["url"]))
+		}
+		url = strings.ReplaceAll(url, "%s", quoted(r.ID))
+		if pytext.Truth(args["with_grains"]) {
+			if url, err = withGrains(ctx, r, url); err != nil || url == "" {
+				return nil, err
+			}
+		}
+		v, err := r.Call.ExecKw(ctx, "http.query", nil, map[string]any{"url": url, "text": true,
+			"header_dict": args["header_dict"], "auth": args["auth"], "username": args["username"], "password": args["password"]})
+		if err != nil {
+			return nil, err
+		}
+		data, _ := v.(map[string]any)
+		text, ok := data["text"]
+		if !ok || data["error"] != nil {
+			r.Call.Logger().Error("Error on minion '"+r.ID+"' http query: "+url, "err", data["error"])
+			return nil, nil
+		}
+		// Read here, and not by http.query, for the order of what it says.
+		var got any
+		if b := []byte(pytext.Str(text)); kind == "json" {
+			got, err = pyjson.ParseObject(b)
+		} else {
+			got, err = yaml.ParseObject(b, url, false)
+		}
+		if err == nil && pytext.Truth(args["namespace"]) {
+			out := pyobj.NewDict()
+			return out, out.Set(pytext.Str(args["namespace"]), pyobj.From(got))
+		}
+		return got, err
+	}
+}
+
+// withGrains puts grains into an address, for names in angle brackets; "" when the minion lacks one.
+func withGrains(ctx context.Context, r ExtRequest, url string) (string, error) {
+	for from := 0; ; {
+		i := strings.IndexByte(url[from:], '<')
+		if i < 0 {
+			return url, nil
+		}
+		i += from
+		name, _, ok := strings.Cut(url[i+1:], ">")
+		if !ok {
+			return url, nil
+		}
+		v, err := r.Call.Exec(ctx, "grains.get", name, nil)
+		if err != nil {
+			return "", err
+		}
+		if !pytext.Truth(v) {
+			r.Call.Logger().Error("Unable to get minion '" + r.ID + "' grain: " + name)
+			return "", nil
+		}
+		value := quoted(pytext.Str(v))
+		url = strings.ReplaceAll(url, "<"+name+">", value)
+		from = i + len(value)
+	}
+}
+
+// quoted is urllib.parse.quote.
+func quoted(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c == '/' || c == '-' || c == '.' || c == '_' || c == '~' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Registry *modules.Registry
 	// Env is what these functions may use. Its ID, Opts, Grains and Pillar are those of the request.
 	Env modules.Env
-	// Ext are external pillars by name, besides cmd_json and cmd_yaml.
+	// Ext are external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
 	// Version is what pillar_opts shows as saltversion.
 	Version string
@@ -118,6 +118,38 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) 
 		out = x.merge(out, x.req.Override)
 	}
 	return out, x.decrypt(out)
+}
+
+// Top is the top files for a minion, merged: environments, targets, and what each is given. What is wrong with them is in the second
+// result.
+func (c *Compiler) Top(ctx context.Context, r Request) (*pyobj.Dict, []string, error) {
+	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
+	if x.req.Override == nil {
+		x.req.Override = pyobj.NewDict()
+	}
+	x.prepare()
+	top, errs, err := x.top()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := pyobj.NewDict()
+	for _, env := range top.envs {
+		targets := pyobj.NewDict()
+		for _, e := range top.entries[env] {
+			list := pyobj.NewList()
+			list.Items = append(list.Items, e.match...)
+			for _, sls := range e.sls {
+				list.Items = append(list.Items, sls)
+			}
+			if err := targets.Set(e.tgt, list); err != nil {
+				return nil, nil, err
+			}
+		}
+		if err := out.Set(env, targets); err != nil {
+			return nil, nil, err
+		}
+	}
+	return out, errs, nil
 }
 
 // sources merges files and external pillars.

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +42,8 @@ var only = flag.String("stock", "", "run only the trees whose name matches this 
 //	error: why                  # both fail, and the texts are not compared, because of this
 //	differs: why                # the sides must differ
 //
-// Then come files after lines "-- base/top.sls --", below the root of an environment. @ROOT@ in a text is the directory of all of them.
+// Then come files after lines "-- base/top.sls --", below the root of an environment. @ROOT@ in a text is the directory of all of them, @HTTP@ in a
+// head the address of a server (answerHTTP).
 type tree struct {
 	name  string
 	head  map[string]any
@@ -111,6 +115,8 @@ func TestStockTrees(t *testing.T) {
 		_ = cmd.Wait()
 		logFile.Close()
 	})
+	web := httptest.NewServer(http.HandlerFunc(answerHTTP))
+	t.Cleanup(web.Close)
 	lines := bufio.NewReaderSize(out, 1<<20)
 	which := regexp.MustCompile(*only)
 	equal, excused := 0, 0
@@ -119,7 +125,7 @@ func TestStockTrees(t *testing.T) {
 			continue
 		}
 		t.Run(tr.name, func(t *testing.T) {
-			for _, q := range tr.questions(t) {
+			for _, q := range tr.questions(t, web.URL) {
 				theirs := ask(t, in, lines, q)
 				ours := compile(t, q)
 				why, _ := tr.head["differs"].(string)
@@ -143,7 +149,23 @@ func TestStockTrees(t *testing.T) {
 	t.Logf("%d pillars equal, %d excused", equal, excused)
 }
 
-func (tr tree) questions(t *testing.T) []question {
+// answerHTTP says what was asked for, in the form that the path begins with.
+func answerHTTP(w http.ResponseWriter, r *http.Request) {
+	user, password, _ := r.BasicAuth()
+	said := fmt.Sprintf("%s %s %s:%s", r.URL.EscapedPath(), r.Header.Get("X-Asks"), user, password)
+	switch kind, _, _ := strings.Cut(r.URL.Path[1:], "/"); kind {
+	case "json":
+		fmt.Fprintf(w, `{"asked": %q, "a": {"ext": [1, 2.5, null]}}`, said)
+	case "yaml":
+		fmt.Fprintf(w, "asked: %q\na: {ext: [1, 2.5, ~]}\n", said)
+	case "list":
+		fmt.Fprint(w, "[1]")
+	default:
+		http.Error(w, "no such thing", http.StatusNotFound)
+	}
+}
+
+func (tr tree) questions(t *testing.T, web string) []question {
 	t.Helper()
 	dir := t.TempDir()
 	base := map[string]any{"id": "stock-minion", "roots": map[string]any{}, "grains": map[string]any{"os": "Debian", "role": "web",
@@ -180,7 +202,7 @@ func (tr tree) questions(t *testing.T) []question {
 			t.Fatal(err)
 		}
 		var one question
-		dec := json.NewDecoder(strings.NewReader(strings.ReplaceAll(string(b), "@ROOT@", dir)))
+		dec := json.NewDecoder(strings.NewReader(strings.NewReplacer("@ROOT@", dir, "@HTTP@", web).Replace(string(b))))
 		dec.DisallowUnknownFields()
 		dec.UseNumber()
 		if err := dec.Decode(&one); err != nil {

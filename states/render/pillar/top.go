@@ -19,6 +19,7 @@ type entry struct {
 	kind  string
 	order int64
 	sls   []string
+	match []any // the dicts that say how to match, as they are written
 }
 
 // tops are the top files, merged: targets of each environment, in order.
@@ -203,6 +204,7 @@ func (c *compilation) read(e *entry, env string, v any) error {
 		case *pyobj.Dict:
 			if m, ok := x.Get("match"); ok {
 				e.kind = pyobj.Str(m)
+				e.match = append(e.match, x)
 			}
 			if o, ok := x.Get("order"); ok {
 				if e.order, err = order(o); err != nil {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"time"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// topsTime is how long the program of ext_nodes may take.
+const topsTime = time.Minute
+
+// masterTops is the option master_tops with ext_nodes: a program that prints, as YAML, which states a minion has (salt/tops/ext_nodes.py).
+// nil without one.
+func masterTops(c *conf.Config, log *slog.Logger) (func(ctx context.Context, id string, opts map[string]any) (map[string]any, error), error) {
+	command := (&conf.Config{Opts: c.Map("master_tops")}).String("ext_nodes")
+	if command == "" {
+		return nil, nil
+	}
+	words, err := shlex.Split(command)
+	if err != nil || len(words) == 0 {
+		return nil, fmt.Errorf("master_tops: ext_nodes is no command: %q: %w", command, err)
+	}
+	return func(ctx context.Context, id string, _ map[string]any) (map[string]any, error) {
+		ctx, cancel := context.WithTimeout(ctx, topsTime)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, words[0], append(words[1:len(words):len(words)], id)...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("cannot run ext_nodes %q: %w", words[0], err)
+		}
+		v, err := yaml.ParseObject(out, "<ext_nodes>", false)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read what ext_nodes printed for %s: %w", id, err)
+		}
+		return nodeTops(v, id, log), nil
+	}, nil
+}
+
+// nodeTops is what a description of a node says: classes, a list or the keys of a dict, for one environment.
+func nodeTops(v any, id string, log *slog.Logger) map[string]any {
+	node, _ := v.(*pyobj.Dict)
+	if node == nil {
+		node = pyobj.NewDict()
+	}
+	classes, ok := node.Get("classes")
+	if !ok {
+		log.Info("master_tops ext_nodes call did not have a dictionary with a \"classes\" key.", "minion", id)
+		return map[string]any{}
+	}
+	env := any("base")
+	if e, ok := node.Get("environment"); ok {
+		env = e
+	}
+	name, ok := env.(string)
+	if !ok {
+		return map[string]any{}
+	}
+	switch x := classes.(type) {
+	case *pyobj.Dict:
+		keys := []any{}
+		for k := range x.All() {
+			keys = append(keys, pyobj.Plain(k))
+		}
+		return map[string]any{name: keys}
+	case *pyobj.List:
+		return map[string]any{name: pyobj.Plain(x)}
+	}
+	return map[string]any{}
+}
