@@ -35,6 +35,8 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 		}
 	}
 	// Everything below costs an RSA signature: as many at once as there are processors.
+	m.signingIn.Add(1)
+	defer m.signingIn.Add(-1)
 	select {
 	case m.authSlots <- struct{}{}:
 		defer func() { <-m.authSlots }()

@@ -79,7 +79,7 @@ func TestCapacity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	profiles := os.Getenv("BRINE_PROFILE") // a directory for profiles of the master
+	profiles := os.Getenv("BRINE_PROFILE") // a directory for profiles of the master and of the swarm
 	for _, kind := range []string{"memory", "sqlite", "salt-master"} {
 		t.Run(kind, func(t *testing.T) {
 			c := startChildWith(t, kind)
@@ -104,6 +104,13 @@ func TestCapacity(t *testing.T) {
 				file := profiles + "/" + strings.ReplaceAll(kind+"-"+what, " ", "-")
 				if profiles != "" {
 					c.command(t, "profile "+file+".cpu", "profiling")
+					own, err := os.Create(file + ".swarm.cpu")
+					if err == nil {
+						err = pprof.StartCPUProfile(own)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
 				}
 				begin, used, own := time.Now(), cpu(), processor()
 				do()
@@ -114,6 +121,7 @@ func TestCapacity(t *testing.T) {
 				}
 				took, master, mine := time.Since(begin), cpu()-used, processor()-own
 				if profiles != "" {
+					pprof.StopCPUProfile()
 					c.command(t, "stop", "stopped")
 					c.command(t, "heap "+file+".heap", "heap")
 				}

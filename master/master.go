@@ -68,6 +68,7 @@ type Master struct {
 
 	authLimit *ratelimit.Limiter
 	authSlots chan struct{} // one element per sign-in being signed
+	signingIn atomic.Int64  // those that wait for a slot as well
 	rotate    chan struct{} // asks maintain for a new shared key
 
 	skewMu sync.Mutex // guards skewed

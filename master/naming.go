@@ -182,8 +182,11 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 	return max(next, namePace)
 }
 
-// storm tells whether many minions sign in, as counted about once a second.
+// storm tells whether many minions sign in, as counted about once a second, or some wait for their turn.
 func (n *namer) storm(now time.Time) bool {
+	if n.m.signingIn.Load() > int64(cap(n.m.authSlots)) {
+		return true
+	}
 	if passed := now.Sub(n.looked); passed >= time.Second {
 		count := n.m.counts.allSignIns()
 		n.busy = float64(count-n.signIns) > stormRate*passed.Seconds()

@@ -25,6 +25,9 @@ type Signin struct {
 	// MasterKey is the cached key of this master, nil at first contact. When it is set the master has to show the same
 	// one, and every reply must be signed with it.
 	MasterKey *crypt.PublicKey
+	// AES is the shared key as far as it is known, nil if it is not. When the master proves that it chose this one, the copy in its reply is
+	// not decrypted, which is half of what a sign-in costs a minion.
+	AES *crypt.Key
 	// ClearToken is a secret that a master with the cached key has to return. Empty: one is made. See [NewToken].
 	ClearToken []byte
 	// AutosignGrains is sent when it is not nil (option autosign_grains).
@@ -263,11 +266,7 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 		return res, err
 	}
 	enc := orDefault(s.EncAlgo, crypt.OAEPSHA1)
-	aesText, err := s.decrypt(enc, m, "aes")
-	if err != nil {
-		return res, err
-	}
-	if err := s.proof(m, res.MasterKey, aesText); err != nil {
+	if err := s.sharedKey(enc, m, &res); err != nil {
 		return res, err
 	}
 	if len(s.token) > 0 && !res.MasterKeyChanged {
@@ -275,9 +274,6 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 		if err != nil || subtle.ConstantTimeCompare(token, s.token) != 1 {
 			return res, badReply("the master failed to decrypt the random minion token")
 		}
-	}
-	if res.AES, err = crypt.ParseKey(string(aesText)); err != nil {
-		return res, badReply("shared key: %w", err)
 	}
 	if err := s.session(enc, m, &res); err != nil {
 		return res, err
@@ -289,6 +285,25 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 	res.PublishPort = int(port)
 	res.PromptReturns, _ = m[promptReturns].(bool)
 	return res, nil
+}
+
+// sharedKey takes the shared key that the master proves to have chosen.
+func (s *Signin) sharedKey(enc string, m map[string]any, res *SigninResult) error {
+	if s.AES != nil && s.proof(m, res.MasterKey, []byte(s.AES.Text())) == nil {
+		res.AES = s.AES
+		return nil
+	}
+	text, err := s.decrypt(enc, m, "aes")
+	if err != nil {
+		return err
+	}
+	if err := s.proof(m, res.MasterKey, text); err != nil {
+		return err
+	}
+	if res.AES, err = crypt.ParseKey(string(text)); err != nil {
+		return badReply("shared key: %w", err)
+	}
+	return nil
 }
 
 // session reads the session key, which masters before 3006.12 and 3007.4 do not send.

@@ -136,7 +136,7 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 	defer m.signing.Unlock()
 	m.mu.Lock()
 	fresh := bad != nil && m.session != nil && !m.session.Equal(bad)
-	in := protocol.Signin{ID: m.id, Key: m.s.o.Key, MasterKey: m.master, VerifyPubkeySign: m.s.o.SignKey != nil, VerifyKey: m.s.o.SignKey}
+	in := protocol.Signin{ID: m.id, Key: m.s.o.Key, MasterKey: m.master, AES: m.s.shared.Load(), VerifyPubkeySign: m.s.o.SignKey != nil, VerifyKey: m.s.o.SignKey}
 	m.mu.Unlock()
 	if fresh {
 		return nil
@@ -155,17 +155,18 @@ func (m *minion) signIn(ctx context.Context, bad *crypt.Key) error {
 		res, err = in.Reply(v)
 	}
 	if err != nil {
-		m.s.count(&m.s.failed, 1)
+		m.s.failed.Add(1)
 		return fmt.Errorf("cannot sign in: %w", err)
 	}
 	if res.Status != protocol.Accepted {
-		m.s.count(&m.s.refused, 1)
+		m.s.refused.Add(1)
 		return fmt.Errorf("%w: %v", errRefused, res.Status)
 	}
 	m.mu.Lock()
 	m.session, m.aes, m.master, m.port = res.Session, res.AES, m.s.known(res.MasterKey), res.PublishPort
 	m.mu.Unlock()
-	m.s.count(&m.s.signIns, 1)
+	m.s.shared.Store(res.AES)
+	m.s.signIns.Add(1)
 	return nil
 }
 
@@ -244,8 +245,8 @@ func (m *minion) listen(ctx context.Context, jobs *sync.WaitGroup) error {
 		timer.Stop()
 		return ctx.Err()
 	}
-	m.s.count(&m.s.ready, 1)
-	defer m.s.count(&m.s.ready, -1)
+	m.s.ready.Add(1)
+	defer m.s.ready.Add(-1)
 	m.start(ctx)
 	for {
 		select {
@@ -348,11 +349,11 @@ func (m *minion) published(ctx context.Context, msg []byte, jobs *sync.WaitGroup
 		return
 	}
 	if !m.take(j) {
-		m.s.count(&m.s.repeated, 1)
+		m.s.repeated.Add(1)
 		return
 	}
 	if !asked(j) {
-		m.s.count(&m.s.jobs, 1)
+		m.s.jobs.Add(1)
 	}
 	jobs.Go(func() { m.do(ctx, j) })
 }
@@ -421,12 +422,14 @@ func (m *minion) do(ctx context.Context, j protocol.Job) {
 	for ctx.Err() == nil {
 		_, err := m.call(ctx, load)
 		if err == nil {
-			if !asked(j) {
-				m.s.count(&m.s.returns, 1)
+			if asked(j) {
+				m.s.asked.Add(1)
+			} else {
+				m.s.returns.Add(1)
 			}
 			return
 		}
-		m.s.count(&m.s.retries, 1)
+		m.s.retries.Add(1)
 		m.s.o.Log.Debug("return failed", "minion", m.id, "jid", j.JID, "err", err)
 		if internal {
 			return // whoever asked asks again

@@ -64,6 +64,8 @@ type Stats struct {
 	// Jobs is how many were begun, questions of masters who is there apart, Repeated how many came again and were dropped, Returns how many results were acknowledged, Retries how
 	// many attempts to return failed.
 	Jobs, Repeated, Returns, Retries int64
+	// Asked is how many questions of masters who is there were answered.
+	Asked int64
 }
 
 // Swarm is a number of minions.
@@ -72,10 +74,10 @@ type Swarm struct {
 	token []byte
 	slots chan struct{}
 
-	ready, signIns, refused, failed, jobs, repeated, returns, retries atomic.Int64
+	ready, signIns, refused, failed, jobs, repeated, returns, retries, asked atomic.Int64
+	shared                                                                   atomic.Pointer[crypt.Key] // the shared key that the last sign-in gave: the next ones know it already
 
 	mu       sync.Mutex // guards the fields below
-	changed  chan struct{}
 	opened   map[[32]byte]map[string]any
 	openedOf *crypt.Key
 	masters  map[string]*crypt.PublicKey // parsed keys by their text
@@ -108,7 +110,7 @@ func New(o Options) (*Swarm, error) {
 		}
 		o.Key = key
 	}
-	s := &Swarm{o: o, slots: make(chan struct{}, o.Parallel), changed: make(chan struct{}), opened: make(map[[32]byte]map[string]any)}
+	s := &Swarm{o: o, slots: make(chan struct{}, o.Parallel), opened: make(map[[32]byte]map[string]any)}
 	var err error
 	s.token, err = protocol.RequestToken(o.Key)
 	return s, err
@@ -141,34 +143,26 @@ func (s *Swarm) Run(ctx context.Context) {
 
 // Stats are the counters now.
 func (s *Swarm) Stats() Stats {
-	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load()}
+	return Stats{s.ready.Load(), s.signIns.Load(), s.refused.Load(), s.failed.Load(), s.jobs.Load(), s.repeated.Load(), s.returns.Load(), s.retries.Load(), s.asked.Load()}
 }
+
+// lookEvery is how often Wait looks at the counters. To be told of each change would cost the swarm more than to count.
+const lookEvery = 5 * time.Millisecond
 
 // Wait waits until a condition on the counters holds.
 func (s *Swarm) Wait(ctx context.Context, holds func(Stats) bool) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
-		s.mu.Lock()
-		changed := s.changed
-		s.mu.Unlock()
 		if holds(s.Stats()) {
 			return nil
 		}
 		select {
-		case <-changed:
-		case <-time.After(time.Second):
+		case <-look.C:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %+v", ctx.Err(), s.Stats())
 		}
 	}
-}
-
-// count adds to a counter and wakes those who wait.
-func (s *Swarm) count(c *atomic.Int64, by int64) {
-	c.Add(by)
-	s.mu.Lock()
-	close(s.changed)
-	s.changed = make(chan struct{})
-	s.mu.Unlock()
 }
 
 // maxOpened is how many published messages are remembered.

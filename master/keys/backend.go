@@ -17,9 +17,19 @@ import (
 type disk struct {
 	dir *confined.Dir
 
-	mu    sync.Mutex // guards lists
-	lists map[string]listing
+	mu      sync.Mutex // guards the fields below
+	lists   map[string]listing
+	folders map[string]openFolder
 }
+
+// openFolder is a folder that is kept open, since every request of a minion looks into two.
+type openFolder struct {
+	dir     *confined.Dir
+	checked time.Time // when it was the one that has the name
+}
+
+// folderTrust is how long an open folder is taken for the one that has the name: nothing but a restored backup puts another in its place.
+const folderTrust = time.Second
 
 // listing is a folder's content, good as long as the folder's time stands still. File systems count time in ticks of some
 // milliseconds, so a listing taken close to the last change could miss one made in the same tick: it is not kept.
@@ -45,10 +55,40 @@ func openDisk(path string) (*disk, error) {
 		dir.Close()
 		return nil, err
 	}
-	return &disk{dir: dir, lists: make(map[string]listing)}, nil
+	return &disk{dir: dir, lists: make(map[string]listing), folders: make(map[string]openFolder)}, nil
 }
 
-func (d *disk) close() error { return d.dir.Close() }
+func (d *disk) close() error {
+	d.mu.Lock()
+	for _, f := range d.folders {
+		f.dir.Close()
+	}
+	clear(d.folders)
+	d.mu.Unlock()
+	return d.dir.Close()
+}
+
+// folder opens a folder, or gives the open one.
+func (d *disk) folder(name string) (*confined.Dir, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, ok := d.folders[name]
+	now := time.Now()
+	if ok && now.Sub(f.checked) < folderTrust {
+		return f.dir, nil
+	}
+	dir, err := d.dir.Sub(name)
+	if err != nil {
+		return nil, err
+	}
+	if ok && f.dir.Same(dir) {
+		dir.Close()
+		dir = f.dir
+	}
+	// One that was replaced may be in use, and is closed when nobody has it any more.
+	d.folders[name] = openFolder{dir, now}
+	return dir, nil
+}
 
 func (d *disk) read(folder, id string) ([]byte, stamp, error) {
 	b, info, err := d.dir.Read(folder+"/"+id, maxKeyBytes)
@@ -62,7 +102,11 @@ func (d *disk) read(folder, id string) ([]byte, stamp, error) {
 }
 
 func (d *disk) stat(folder, id string) (stamp, error) {
-	info, err := d.dir.Stat(folder + "/" + id)
+	dir, err := d.folder(folder)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = dir.Stat(id)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return stamp{}, ErrNotFound
 	}

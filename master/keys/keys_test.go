@@ -559,3 +559,31 @@ func TestCopy(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderReplaced: a folder of keys that takes the place of another one, as from a backup, is the one that counts.
+func TestFolderReplaced(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, keys.Options{Dir: dir})
+	if _, err := s.SignIn("m1", text(0), keys.Policy{AutoAccept: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Accepted("m1"); err != nil {
+		t.Fatal(err)
+	}
+	accepted := filepath.Join(dir, "minions")
+	if err := os.Rename(accepted, accepted+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(accepted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		_, err := s.Accepted("m1")
+		if errors.Is(err, keys.ErrNotFound) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a key of the folder of before is accepted:", err)
+		}
+	}
+}

@@ -130,7 +130,7 @@ type ServerOptions struct {
 	// MaxUnauthenticated bounds, over all connections whose handler never called Approve, the bytes of messages above
 	// SmallMessage that are being received or handled at one time. Others wait their turn. It is at least MaxMessage.
 	MaxUnauthenticated int64
-	// MaxHandshakes is how many connections may be in their handshake; beyond it the oldest of them is closed.
+	// MaxHandshakes is how many connections may be in their handshake; others wait, and the oldest is closed when it takes a second.
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are deadlines.
 	HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration

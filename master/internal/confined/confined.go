@@ -44,6 +44,16 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	return &Dir{root: root, path: path.Join(d.path, name)}, nil
 }
 
+// Same says whether both are one directory.
+func (d *Dir) Same(o *Dir) bool {
+	a, err := d.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	b, err := o.root.Stat(".")
+	return err == nil && os.SameFile(a, b)
+}
+
 // Path is the name that the directory was opened with.
 func (d *Dir) Path() string { return d.path }
 
@@ -125,7 +135,19 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 // Write replaces a file by data in one step: a reader sees the old content or the new one, never a part. With sync the
 // data is on the disk before the name is.
 func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error {
-	temp := path.Join(path.Dir(name), ".new-"+randomName())
+	return d.replace(path.Join(path.Dir(name), unfinished+randomName()), name, data, perm, sync)
+}
+
+// WriteBelow is Write, without sync, for a file in a directory of this one that was made here: what is not finished waits in this
+// directory, so that the other is looked up once.
+func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
+	return d.replace(unfinished+randomName(), name, data, perm, false)
+}
+
+// unfinished begins the names of files that are being written.
+const unfinished = ".new-"
+
+func (d *Dir) replace(temp, name string, data []byte, perm fs.FileMode, sync bool) error {
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

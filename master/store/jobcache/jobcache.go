@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/internal/confined"
@@ -39,6 +40,7 @@ type Store struct {
 	dir      *confined.Dir
 	hashType string
 	busy     busyJobs
+	writing  sync.Mutex // held while a return is written
 }
 
 var _ store.Store = (*Store)(nil)
@@ -198,39 +200,36 @@ func (s *Store) saveReturn(r store.Return) (bool, error) {
 			s.busy.release(j)
 			return true, nil
 		}
-		// Its directory says that a minion returned: whoever makes it was the first.
-		made, err := j.dir.MakeDir(r.ID, 0o750)
-		if try == 1 && errors.Is(err, fs.ErrNotExist) {
+		made, err := s.writeReturn(j.dir, r, b)
+		if try == 1 && !made && errors.Is(err, fs.ErrNotExist) {
 			s.busy.drop(j) // somebody removed the job's directory
 			continue
-		}
-		if err == nil && made {
-			err = writeReturn(j.dir, r, b)
 		}
 		s.busy.release(j)
 		return made, err
 	}
 }
 
-// writeReturn writes the files of a return whose directory was just made.
-func writeReturn(job *confined.Dir, r store.Return, kept []byte) error {
-	dir, err := job.Sub(r.ID)
-	if err != nil {
-		return err
+// writeReturn writes the files of a return below the directory of its job, one return after the other: the kernel lets no two into one
+// directory at a time, and those who wait there keep processors busy.
+func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (made bool, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	// Its directory says that a minion returned: whoever makes it was the first.
+	if made, err = job.MakeDir(r.ID, 0o750); err != nil || !made {
+		return made, err
 	}
-	defer dir.Close()
-	if err := dir.Write(returnFile, kept, 0o640, false); err != nil {
-		return err
+	if err := job.WriteBelow(r.ID+"/"+returnFile, kept, 0o640); err != nil {
+		return made, err
 	}
-	out, ok := r.Load["out"]
-	if !ok {
-		return nil
+	if out, ok := r.Load["out"]; ok {
+		b, err := payload.MarshalBin(out)
+		if err != nil {
+			return made, err
+		}
+		return made, job.WriteBelow(r.ID+"/"+outFile, b, 0o640)
 	}
-	b, err := payload.MarshalBin(out)
-	if err == nil {
-		err = dir.Write(outFile, b, 0o640, false)
-	}
-	return err
+	return made, nil
 }
 
 // Job implements store.Store.

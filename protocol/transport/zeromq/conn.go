@@ -1,5 +1,5 @@
 // Package zeromq speaks ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets do. It is the only importer of
-// go-zeromq/zmq4, of which it uses the handshake, never the sockets: those believe any frame length, panic on malformed
+// go-zeromq/zmq4, which judges handshakes; its sockets are not used: those believe any frame length, panic on malformed
 // handshakes, block on slow peers and stop reconnecting. Between the library and the peer stands a connection that follows the
 // byte stream and refuses what is too big before anybody allocates for it. Frames are read here: a connection that waits for
 // one keeps neither the library's state nor a deep stack.
@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/go-zeromq/zmq4"
-	"github.com/go-zeromq/zmq4/security/null"
 
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
@@ -34,8 +33,8 @@ const (
 	// frameSlack is what the frames beside the envelope may hold: routing ids, the delimiter, a topic.
 	frameSlack = 4 << 10
 	// readBuffer is small since there are ten thousand of them; bodies are read past it. The handshake has a larger one for a
-	// moment.
-	readBuffer, shakeBuffer = 64, 512
+	// moment, and requests keep theirs: most fit in it.
+	readBuffer, shakeBuffer, requestBuffer = 64, 512, 1024
 )
 
 // conn is the guarded connection. One goroutine reads; writes are serialised.
@@ -48,8 +47,7 @@ type conn struct {
 	writeTimeout time.Duration
 	deadline     bool // a read deadline is set
 
-	handshake []byte // what the library wrote and is not sent yet
-	open      bool   // the handshake is over
+	open bool // the handshake is over
 
 	wmu sync.Mutex // guards the write side
 }
@@ -57,30 +55,23 @@ type conn struct {
 // newConn performs the handshake as typ; the caller has set deadlines and closes c on error. limit is the largest message
 // afterwards; grant, when not nil, is asked before a message grows beyond transport.SmallMessage, with its size so far.
 func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
-	k := &conn{Conn: c, buf: make([]byte, shakeBuffer), readTimeout: readTimeout, writeTimeout: writeTimeout}
+	size := shakeBuffer
+	if typ == zmq4.Router {
+		size = requestBuffer
+	}
+	k := &conn{Conn: c, buf: make([]byte, size), readTimeout: readTimeout, writeTimeout: writeTimeout}
 	k.follow = follower{skip: greetingSize, limit: maxHandshake, cmdLimit: maxHandshake}
 	if err := k.shake(typ, server); err != nil {
 		return nil, err
 	}
-	rest := k.buf[k.at:k.end]
-	k.buf = make([]byte, max(readBuffer, len(rest)))
-	k.at, k.end = 0, copy(k.buf, rest)
-	k.open, k.handshake = true, nil
+	if typ != zmq4.Router {
+		rest := k.buf[k.at:k.end]
+		k.buf = make([]byte, max(readBuffer, len(rest)))
+		k.at, k.end = 0, copy(k.buf, rest)
+	}
+	k.open = true
 	k.follow.limit, k.follow.cmdLimit, k.follow.grant = limit, maxCommand, grant
 	return k, nil
-}
-
-// shake runs the library's handshake. It panics on several malformed ones, here in a goroutine where that can be caught.
-func (k *conn) shake(typ zmq4.SocketType, server bool) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("zeromq: malformed handshake: %v: %w", p, transport.ErrProtocol)
-		}
-	}()
-	if _, err = zmq4.Open(wire{k}, null.Security(), typ, nil, server, nil); err != nil {
-		return fmt.Errorf("zeromq: handshake failed: %w", err)
-	}
-	return nil
 }
 
 // recv returns the next message, or a command with its name and body.
@@ -190,21 +181,6 @@ func (k *conn) followed(b []byte, err error) (int, error) {
 	return len(b), err
 }
 
-// wire is what the library sees of a conn.
-type wire struct{ *conn }
-
-// Read sends what the library has written before it waits for an answer.
-func (w wire) Read(p []byte) (int, error) {
-	if k := w.conn; len(k.handshake) > 0 {
-		err := k.write(k.handshake)
-		k.handshake = nil
-		if err != nil {
-			return 0, err
-		}
-	}
-	return w.conn.Read(p)
-}
-
 // setDeadline lets an idle connection wait for ever, and a message that has begun only so long without a byte.
 func (k *conn) setDeadline() error {
 	if k.follow.idle() {
@@ -218,19 +194,11 @@ func (k *conn) setDeadline() error {
 	return k.SetReadDeadline(time.Now().Add(k.readTimeout))
 }
 
-// Write collects the handshake into few packets.
-func (w wire) Write(p []byte) (int, error) {
-	w.handshake = append(w.handshake, p...)
-	return len(p), nil
-}
-
-// Frame flags and sizes of ZMTP 3.0.
+// Frame flags of ZMTP 3.0.
 const (
 	flagMore    = 1
 	flagLong    = 2
 	flagCommand = 4
-
-	greetingSize = 64
 )
 
 // appendHeader appends the header of a frame of n bytes.

@@ -44,8 +44,12 @@ func (g *Group) Context() context.Context { return g.ctx }
 // Handshake makes a fresh connection ready and returns the function that serves it until its end. It runs under a deadline.
 type Handshake func(net.Conn) (serve func() error, err error)
 
-// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the oldest is closed,
-// so that peers who connect and say nothing cannot keep others out.
+// handshakeGrace is how long a handshake is left alone while others wait for its place.
+const handshakeGrace = time.Second
+
+// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the next connection waits, in the
+// kernel, and the oldest is closed when it has had its time: so ten thousand peers may come at once, and those who connect and say
+// nothing cannot keep others out.
 func (g *Group) Accept(ln net.Listener, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,9 +64,13 @@ func (g *Group) Accept(ln net.Listener, hs Handshake) {
 
 func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 	defer g.wg.Done()
-	waiting := &pending{max: g.o.MaxHandshakes}
+	waiting := &pending{max: g.o.MaxHandshakes, freed: make(chan struct{}, 1)}
 	var delay time.Duration
 	for {
+		if evicted := waiting.room(g.ctx); evicted != nil {
+			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
+			evicted.Close()
+		}
 		c, err := ln.Accept()
 		if err != nil {
 			if g.stopped() || errors.Is(err, net.ErrClosed) {
@@ -81,11 +89,7 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 			c.Close()
 			return
 		}
-		el, evicted := waiting.push(c)
-		if evicted != nil {
-			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
-			evicted.Close()
-		}
+		el := waiting.push(c)
 		go g.handshake(c, hs, func() { waiting.remove(el) })
 	}
 }
@@ -298,22 +302,58 @@ func (g *Group) Close() {
 
 // pending is the line of connections in their handshake, oldest first.
 type pending struct {
-	mu  sync.Mutex
-	max int
-	l   list.List
+	max   int
+	freed chan struct{} // has a token after remove
+
+	mu sync.Mutex
+	l  list.List // of shaking
 }
 
-func (p *pending) push(c net.Conn) (el *list.Element, evicted net.Conn) {
+type shaking struct {
+	c     net.Conn
+	since time.Time
+}
+
+// room waits until there is a place, and returns whom it has put out of the line for that, if anybody.
+func (p *pending) room(ctx context.Context) (evicted net.Conn) {
+	for {
+		p.mu.Lock()
+		if p.l.Len() < p.max {
+			p.mu.Unlock()
+			return nil
+		}
+		oldest := p.l.Front().Value.(shaking)
+		left := handshakeGrace - time.Since(oldest.since)
+		if left <= 0 {
+			p.l.Remove(p.l.Front())
+			p.mu.Unlock()
+			return oldest.c
+		}
+		p.mu.Unlock()
+		t := time.NewTimer(left)
+		select {
+		case <-p.freed:
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		}
+		t.Stop()
+	}
+}
+
+func (p *pending) push(c net.Conn) *list.Element {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.l.Len() >= p.max {
-		evicted = p.l.Remove(p.l.Front()).(net.Conn)
-	}
-	return p.l.PushBack(c), evicted
+	return p.l.PushBack(shaking{c, time.Now()})
 }
 
 func (p *pending) remove(el *list.Element) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.l.Remove(el) // does nothing when it was evicted
+	p.mu.Unlock()
+	select {
+	case p.freed <- struct{}{}:
+	default:
+	}
 }
