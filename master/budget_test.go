@@ -18,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childKindEnv is what a master in its own process keeps jobs in: memory, "sqlite", or what "salt-master" has.
+// childKindEnv is what a master in its own process keeps jobs in: memory, "sqlite", or what "salt-master" has, over zeromq or "tcp".
 const childKindEnv = "BRINE_TEST_CHILD_KIND"
 
 // further are orders to a master in its own process that only some builds of the tests know; "" is none of them.
@@ -49,7 +50,10 @@ func childMaster(dir string) {
 	o := master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, AutoAccept: true,
 		AuthRate: -1, PKIDir: dir + "/pki", CacheDir: dir + "/cache"}
 	kind := os.Getenv(childKindEnv)
-	if kind == "sqlite" || kind == "salt-master" {
+	if kind == "tcp" {
+		o.Listen = tcp.Listen
+	}
+	if kind == "sqlite" || kind == "salt-master" || kind == "tcp" {
 		db, err := sqlite.Open(dir + "/jobs.sqlite")
 		if err != nil {
 			fmt.Println(err)
@@ -58,7 +62,7 @@ func childMaster(dir string) {
 		defer db.Close()
 		o.Store = db
 	}
-	if kind == "salt-master" {
+	if kind == "salt-master" || kind == "tcp" {
 		o.Local = &master.Local{SockDir: dir + "/run"}
 	}
 	m, err := master.New(o)

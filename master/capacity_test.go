@@ -16,6 +16,8 @@ import (
 	"github.com/brine-salt/brine/internal/swarm"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
@@ -80,7 +82,7 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 	profiles := os.Getenv("BRINE_PROFILE") // a directory for profiles of the master and of the swarm
-	for _, kind := range []string{"memory", "sqlite", "salt-master"} {
+	for _, kind := range []string{"memory", "sqlite", "salt-master", "tcp"} {
 		t.Run(kind, func(t *testing.T) {
 			c := startChildWith(t, kind)
 			cpu := func() time.Duration {
@@ -90,7 +92,11 @@ func TestCapacity(t *testing.T) {
 				}
 				return d
 			}
-			s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: c.req}}, Dialer: zeromq.New(), Minions: n, Parallel: 500, Spread: true,
+			var dialer transport.Dialer = zeromq.New()
+			if kind == "tcp" {
+				dialer = tcp.New()
+			}
+			s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: c.req}}, Dialer: dialer, Presence: kind == "tcp", Minions: n, Parallel: 500, Spread: true,
 				RequestTime: 5 * time.Minute, Do: func(ctx context.Context, id string, j protocol.Job) any {
 					return swarm.Answer(ctx, id, j)
 				}})
@@ -141,6 +147,9 @@ func TestCapacity(t *testing.T) {
 			c.subscribers(t, n)
 			idle := (c.rss(t) - base) / n
 			t.Logf("%d bytes per idle minion; %s", idle, c.command(t, "mem", "mem"))
+			if kind != "tcp" { // asking each subscriber who it is has a cost of its own
+				step("naming", n, func() {}, func(st swarm.Stats) bool { return st.Asked >= int64(n) })
+			}
 			for _, job := range []struct {
 				what, line string
 				times      int

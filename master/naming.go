@@ -202,6 +202,9 @@ func (n *namer) ask(l *link) bool {
 	default:
 		return true
 	}
+	if !l.server.Unnamed(l.peer) {
+		return false // before there is a signature for nothing
+	}
 	m := n.m
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
 		"metadata": map[string]any{"brine": knockMark, linkMark: l.mark}}

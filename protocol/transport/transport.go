@@ -75,8 +75,9 @@ type Publisher interface {
 	// find out themselves whether they are meant. With zeromq's Filter they chose topics themselves. It never blocks on a subscriber
 	// and keeps msg, which must not be changed afterwards. The error is ErrClosed.
 	Publish(msg []byte, topics []string) error
-	// PublishTo sends msg to the one subscriber with a remote address, as Subscriber told it, and says whether it is there
-	// and has no name yet.
+	// Unnamed says whether the one subscriber with a remote address, as Subscriber told it, is there and has no name yet.
+	Unnamed(peer string) bool
+	// PublishTo sends msg to that subscriber, and says the same.
 	PublishTo(peer string, msg []byte) bool
 	// Name says which minion the subscriber with a remote address is, once it has proved that, and whether there is one.
 	Name(peer, id string) bool

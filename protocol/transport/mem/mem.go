@@ -152,6 +152,9 @@ func (s *server) Reach(ids ...string) (named, nameless int) {
 // Name implements transport.Publisher: subscribers have no addresses to tell them apart by.
 func (s *server) Name(string, string) bool { return false }
 
+// Unnamed implements transport.Publisher.
+func (s *server) Unnamed(string) bool { return false }
+
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(string, []byte) bool { return false }
 

@@ -52,7 +52,7 @@ func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transpo
 				return nil, fmt.Errorf("tcp: cannot announce presence: %w", err)
 			}
 		}
-		return &session{Conn: c, r: newReader(c, o.MaxMessage+16, o.ReadTimeout, nil)}, nil
+		return &session{Conn: c, r: newReader(c, readBuffer, o.MaxMessage+16, o.ReadTimeout, nil)}, nil
 	}), nil
 }
 
@@ -294,7 +294,7 @@ func (l *link) send(start, body []byte) {
 
 // read hands each reply to the request that waits for it.
 func (l *link) read() {
-	r := newReader(l.c, l.p.o.MaxMessage, l.p.o.ReadTimeout, nil)
+	r := newReader(l.c, readBuffer, l.p.o.MaxMessage, l.p.o.ReadTimeout, nil)
 	var err error
 	for {
 		var f frame

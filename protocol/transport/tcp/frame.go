@@ -27,8 +27,8 @@ const (
 	maxDepth = 512
 	// maxFields is how many entries a frame may have; Salt's has two.
 	maxFields = 8
-	// readBuffer is small since there are ten thousand of them; bodies are read past it.
-	readBuffer = 512
+	// readBuffer is small since there are ten thousand of them; bodies are read past it. Subscribers say next to nothing.
+	readBuffer, subscriberBuffer = 512, 64
 )
 
 // frame is one {head, body}, both still packed.
@@ -47,10 +47,10 @@ type reader struct {
 	stack   []uint64
 }
 
-// newReader reads frames from c; a frame that has begun may stand still for timeout.
-func newReader(c net.Conn, max int64, timeout time.Duration, grant func(total int64) error) *reader {
+// newReader reads frames from c through a buffer of so many bytes; a frame that has begun may stand still for timeout.
+func newReader(c net.Conn, buffer int, max int64, timeout time.Duration, grant func(total int64) error) *reader {
 	r := &reader{conn: c, max: max, timeout: timeout, grant: grant}
-	r.r = bufio.NewReaderSize(deadlines{r}, readBuffer)
+	r.r = bufio.NewReaderSize(deadlines{r}, buffer)
 	return r
 }
 
@@ -69,6 +69,13 @@ func (d deadlines) Read(p []byte) (int, error) {
 		}
 	}
 	return d.conn.Read(p)
+}
+
+// wait returns when a frame begins. io.EOF means the end between two frames.
+func (r *reader) wait() error {
+	r.inside = false
+	_, err := r.r.Peek(1)
+	return err
 }
 
 // next reads one frame. io.EOF means the end between two frames.

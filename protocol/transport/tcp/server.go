@@ -91,6 +91,9 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
+// Unnamed implements transport.Publisher.
+func (s *server) Unnamed(peer string) bool { return s.roster.Unnamed(peer) }
+
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(peer string, msg []byte) bool {
 	return s.roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
@@ -110,23 +113,40 @@ func (s *server) readSubscriber(c net.Conn) error {
 	s.o.Subscriber(peer, true)
 	defer s.o.Subscriber(peer, false)
 	defer s.roster.Remove(sub)
-	r := newReader(c, maxPresence, s.o.ReadTimeout, nil)
+	r := newReader(c, subscriberBuffer, maxPresence, s.o.ReadTimeout, nil)
+	done := make(chan error)
 	for range maxPresences {
-		f, err := r.next()
-		if err != nil {
+		if err := r.wait(); err != nil {
 			return quiet(err)
 		}
-		if s.o.Presence == nil {
-			continue
+		// What it takes to judge a frame ends with a goroutine of its own: ten thousand of these wait, for hours, and keep the stack that they
+		// once needed.
+		go func() { done <- s.readPresence(r, sub, peer) }()
+		if err := <-done; err != nil {
+			return quiet(err)
 		}
-		id, ok := s.o.Presence(f.body)
-		if !ok {
-			s.o.Log.Debug("Presence not believed", "peer", peer)
-			continue
-		}
-		s.roster.Name(sub, id)
 	}
 	return fmt.Errorf("tcp: more than %d presence frames: %w", maxPresences, transport.ErrProtocol)
+}
+
+// readPresence takes one frame of a subscriber.
+func (s *server) readPresence(r *reader, sub *serve.Member, peer string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("tcp: panic on presence: %v", p)
+		}
+	}()
+	f, err := r.next()
+	if err != nil || s.o.Presence == nil {
+		return err
+	}
+	id, ok := s.o.Presence(f.body)
+	if !ok {
+		s.o.Log.Debug("Presence not believed", "peer", peer)
+		return nil
+	}
+	s.roster.Name(sub, id)
+	return nil
 }
 
 // requester is one connection of the request side.
@@ -160,7 +180,7 @@ func (r *requester) grant(total int64) error {
 
 func (r *requester) serve() error {
 	defer func() { r.share.Release() }()
-	rd := newReader(r.c, r.s.o.MaxMessage, r.s.o.ReadTimeout, r.grant)
+	rd := newReader(r.c, readBuffer, r.s.o.MaxMessage, r.s.o.ReadTimeout, r.grant)
 	r.running = make(chan struct{}, maxRunning)
 	peer := r.c.RemoteAddr().String()
 	for {

@@ -90,6 +90,9 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
+// Unnamed implements transport.Publisher.
+func (s *server) Unnamed(peer string) bool { return s.roster.Unnamed(peer) }
+
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(peer string, msg []byte) bool {
 	return s.roster.One(peer, func(m *serve.Member) { m.Box.Put(packed(msg), nil) })

@@ -157,6 +157,9 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
+// Unnamed implements transport.Publisher.
+func (s *server) Unnamed(peer string) bool { return s.roster.Unnamed(peer) }
+
 // PublishTo implements transport.Publisher. With Filter it goes out as what is for everybody.
 func (s *server) PublishTo(peer string, msg []byte) bool {
 	head, key := s.frame(msg)

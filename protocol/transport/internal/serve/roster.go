@@ -154,6 +154,9 @@ func (r *Roster) Each(topics []string, put func(m *Member)) bool {
 	return true
 }
 
+// Unnamed says whether there is a connection from an address and nobody knows whose it is.
+func (r *Roster) Unnamed(peer string) bool { return r.One(peer, func(*Member) {}) }
+
 // One calls put for the connection from an address while nobody knows whose it is, and says whether it did.
 func (r *Roster) One(peer string, put func(m *Member)) bool {
 	r.mu.Lock()
