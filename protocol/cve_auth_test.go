@@ -240,6 +240,34 @@ func TestMasterKeyChange(t *testing.T) {
 	}
 }
 
+// TestKnownSharedKey: what the master proves to have chosen is not decrypted when it is known, and nothing else is taken for it.
+func TestKnownSharedKey(t *testing.T) {
+	minion, master := private(t, "minion"), private(t, "master")
+	aes, other := newKey(t), newKey(t)
+	for _, c := range []struct {
+		name   string
+		known  *crypt.Key
+		spoilt bool // the copy in the reply
+		ok     bool
+	}{
+		{"unknown", nil, false, true}, {"unknown, spoilt", nil, true, false}, {"known", aes, false, true}, {"known, spoilt", aes, true, true},
+		{"another", other, false, true}, {"another, spoilt", other, true, false},
+	} {
+		s := Signin{ID: "m", Key: minion, MasterKey: master.Public(), AES: c.known}
+		reply, err := ask(t, &s).Accept(AuthIdentity{Key: master}, aes, newKey(t), 4505)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.spoilt {
+			reply = resign(t, reply, master, func(m map[string]any) { m["aes"] = []byte("spoilt") })
+		}
+		res, err := s.Reply(reply)
+		if c.ok && (err != nil || !res.AES.Equal(aes)) || !c.ok && !errors.Is(err, ErrBadReply) {
+			t.Errorf("%s: %v %v", c.name, res, err)
+		}
+	}
+}
+
 func signatureFile(t *testing.T, signer, master *crypt.PrivateKey) string {
 	t.Helper()
 	text, err := AuthIdentity{Key: master, SignKey: signer}.vouch(crypt.PKCS1v15SHA1)

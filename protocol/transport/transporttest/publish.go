@@ -138,11 +138,11 @@ func names(t *testing.T, i Impl) {
 			t.Fatal("no subscriber")
 		}
 	}
-	if s.PublishTo("192.0.2.1:1", Pack("lost")) || s.Name("192.0.2.1:1", "x") {
+	if s.PublishTo("192.0.2.1:1", Pack("lost")) || s.Name("192.0.2.1:1", "x") || s.Unnamed("192.0.2.1:1") {
 		t.Error("somebody is there who is not")
 	}
 	for k, peer := range at[:2] {
-		if !s.PublishTo(peer, Pack("who are you")) {
+		if !s.Unnamed(peer) || !s.PublishTo(peer, Pack("who are you")) {
 			t.Fatal("not sent to", peer)
 		}
 		if got := Unpack(Receive(t, subs[k])); got != "who are you" {
@@ -151,7 +151,7 @@ func names(t *testing.T, i Impl) {
 		if id := string(rune('a' + k)); !s.Name(peer, id) {
 			t.Fatal("cannot name", peer)
 		}
-		if s.PublishTo(peer, Pack("again")) {
+		if s.Unnamed(peer) || s.PublishTo(peer, Pack("again")) {
 			t.Error("sent to one with a name")
 		}
 	}
