@@ -204,7 +204,9 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 	ready := slices.Collect(maps.Keys(d.ready))
 	clear(d.ready)
 	for _, id := range ready {
-		delete(d.targets, id)
+		if _, silent := d.silent[id]; !silent { // else it came since it answered, and is to be asked again
+			delete(d.targets, id)
+		}
 	}
 	draining := d.draining
 	d.mu.Unlock()

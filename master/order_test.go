@@ -380,13 +380,17 @@ func TestOrdersOutliveTheMaster(t *testing.T) {
 	r := serve(t, o)
 	m := r.accepted("m", 1)
 	begun := make(chan protocol.JID, 1)
-	m.run = func(j protocol.Job) (any, error) {
-		if j.Fun[0] == "job.long" {
+	run := func(j protocol.Job) (any, error) {
+		switch j.Fun[0] {
+		case "job.long":
 			begun <- j.JID
 			return nil, errSilent
+		case "saltutil.find_job":
+			return object{"jid": j.Args[0][0]}, nil // the only one that is asked for, by either master
 		}
 		return true, nil
 	}
+	m.run = run
 	m.subscribe()
 	cast(t, r, order("long", "job.long", "m"))
 	cast(t, r, order("waits", "job.waits", "m"))
@@ -395,12 +399,7 @@ func TestOrdersOutliveTheMaster(t *testing.T) {
 
 	r = serve(t, o)
 	m = r.accepted("m", 1)
-	m.run = func(j protocol.Job) (any, error) {
-		if j.Fun[0] == "saltutil.find_job" {
-			return object{"jid": j.Args[0][0]}, nil // the only one that is asked for
-		}
-		return true, nil
-	}
+	m.run = run
 	m.subscribe()
 	m.must(protocol.Return{JID: jid, ID: "m", Fun: "job.long", Return: "at last", Retcode: 0, Success: true}.Load())
 	if res := waitFor(t, r, "long", "m"); res.Return != "at last" {
