@@ -37,6 +37,9 @@ const (
 	oidSHA384, oidSHA512                  = "2.16.840.1.101.3.4.2.2", "2.16.840.1.101.3.4.2.3"
 )
 
+// maxSafes is the most parts of a bundle that is read: each that is encrypted may cost maxIterations. Programs make two.
+const maxSafes = 8
+
 // Iterations of what is made.
 const macIterations, tripleDESIterations = 2048, 50_000
 
@@ -243,7 +246,7 @@ func ParsePKCS12(b, passphrase []byte) (*Bundle, error) {
 		return nil, err
 	}
 	safes, err := inside(all)
-	if err != nil {
+	if err != nil || len(safes) > maxSafes {
 		return nil, errNotPKCS12
 	}
 	out := &Bundle{}
@@ -401,6 +404,9 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 				b.Name = name
 			}
 		case oidKeyBag, oidShroudedBag:
+			if b.Key != nil {
+				continue // the first counts
+			}
 			text := bag.Value.Bytes
 			if bag.ID.String() == oidShroudedBag {
 				two, err := inside(bag.Value.Bytes)
@@ -410,9 +416,6 @@ func (b *Bundle) take(bags, passphrase []byte) error {
 				if text, err = unseal(two[0].FullBytes, two[1].Bytes, passphrase); err != nil {
 					return err
 				}
-			}
-			if b.Key != nil {
-				continue // the first counts
 			}
 			if b.Key, err = parseKey(text); err != nil {
 				return errNotPKCS12

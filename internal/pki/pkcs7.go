@@ -52,8 +52,13 @@ func parsePKCS7(b []byte) ([]*x509.Certificate, error) {
 func inOrder(list []*x509.Certificate) []*x509.Certificate {
 	print := func(c *x509.Certificate) []byte { sum := sha256.Sum256(c.Raw); return sum[:] }
 	slices.SortFunc(list, func(a, b *x509.Certificate) int { return bytes.Compare(print(a), print(b)) })
+	checks := 0
 	signed := func(c, by *x509.Certificate) bool {
-		return c != by && bytes.Equal(c.RawIssuer, by.RawSubject) && by.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
+		if c == by || checks >= maxSteps || !bytes.Equal(c.RawIssuer, by.RawSubject) {
+			return false
+		}
+		checks++ // names that are all the same make many pairs
+		return by.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 	}
 	issuers := map[*x509.Certificate][]*x509.Certificate{}
 	issued := map[*x509.Certificate]bool{}
@@ -95,7 +100,7 @@ func inOrder(list []*x509.Certificate) []*x509.Certificate {
 	return best
 }
 
-// maxSteps bounds the search for a path.
+// maxSteps bounds the search for a path, and the signatures that are checked for it.
 const maxSteps = 10_000
 
 // Loaded is a certificate with what came with it.

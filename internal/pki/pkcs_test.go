@@ -85,6 +85,32 @@ func TestPKCS12(t *testing.T) {
 	}
 }
 
+// A bundle has as many parts as it may, and only the first of its keys is decrypted: each may be made to cost much.
+func TestPKCS12IsBounded(t *testing.T) {
+	bundle := func(safes int, bags ...[]byte) []byte {
+		one := content(oidData, der(tagOctets, der(tagSequence, bags...)))
+		return der(tagSequence, der(tagInt, []byte{3}), content(oidData, der(tagOctets, der(tagSequence, bytes.Repeat(one, safes)))))
+	}
+	if _, err := ParsePKCS12(bundle(maxSafes), nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := ParsePKCS12(bundle(maxSafes+1), nil); err != errNotPKCS12 {
+		t.Errorf("too many parts: %v", err)
+	}
+	key, err := NewKey("ec", 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParsePKCS12(bundle(1, content(oidKeyBag, plain), content(oidShroudedBag, []byte("no such thing"))), nil)
+	if err != nil || !SamePublic(got.Key.Public(), key.Public()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // OpenSSL reads our bundles, and we those that it makes, with the ciphers of old too.
 func TestPKCS12OfOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
