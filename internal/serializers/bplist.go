@@ -18,6 +18,8 @@ const (
 	bplistTrailer = 32
 	// maxPlistValues is the most values that a binary property list may stand for; one object may be in many places of it.
 	maxPlistValues = 1 << 20
+	// maxPlistRepeats is how much longer than the list its texts and bytes may be together, for the same reason.
+	maxPlistRepeats = 64 << 20
 )
 
 // bplist is a binary property list being written, as Python's plistlib makes it: equal scalars are one object, the objects are in the
@@ -211,6 +213,7 @@ type binaryPlist struct {
 	offsets         []byte
 	offSize, ref    int
 	objects, values uint64
+	content         int // of texts and bytes
 }
 
 var errPlist = errors.New("Invalid file")
@@ -263,6 +266,15 @@ func (p *binaryPlist) bytes(from, n uint64, size int) ([]byte, error) {
 	return p.data[from : from+n*uint64(size)], nil
 }
 
+// scalar is bytes of a text or of bytes, which are counted.
+func (p *binaryPlist) scalar(from, n uint64, size int) ([]byte, error) {
+	b, err := p.bytes(from, n, size)
+	if p.content += len(b); p.content > len(p.data)+maxPlistRepeats {
+		return nil, errors.New("cannot read the property list: it repeats too much")
+	}
+	return b, err
+}
+
 func (p *binaryPlist) value(ref uint64, depth int) (any, error) {
 	if p.values++; p.values > maxPlistValues || depth > maxNesting {
 		return nil, errors.New("maximum recursion depth exceeded")
@@ -304,16 +316,16 @@ func (p *binaryPlist) value(ref uint64, depth int) (any, error) {
 	}
 	switch kind {
 	case 0x40:
-		b, err := p.bytes(from, n, 1)
+		b, err := p.scalar(from, n, 1)
 		return slices.Clone(b), err
 	case 0x50:
-		b, err := p.bytes(from, n, 1)
+		b, err := p.scalar(from, n, 1)
 		if err == nil && slices.ContainsFunc(b, func(c byte) bool { return c > 127 }) {
 			err = errPlist
 		}
 		return string(b), err
 	case 0x60:
-		b, err := p.bytes(from, n, 2)
+		b, err := p.scalar(from, n, 2)
 		units := make([]uint16, len(b)/2)
 		for i := range units {
 			units[i] = binary.BigEndian.Uint16(b[2*i:])

@@ -2,6 +2,7 @@ package serializers
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -62,6 +63,29 @@ func TestHostileInput(t *testing.T) {
 	}
 	if _, err := Serialize("json", "x", pyobj.NewDict("object_hook", int64(1))); err == nil {
 		t.Error("an unknown option is taken")
+	}
+}
+
+// A text of a binary property list may be in many places of it, but not without end.
+func TestRepeatedText(t *testing.T) {
+	const size, times = 8 << 20, 14
+	list := "\xae" + strings.Repeat("\x01", times)
+	text := "\x5f\x12" + string([]byte{size >> 24, size >> 16 & 0xff, size >> 8 & 0xff, size & 0xff}) + strings.Repeat("x", size)
+	table := uint64(len("bplist00") + len(list) + len(text))
+	b := []byte("bplist00" + list + text)
+	for _, n := range []uint64{8, uint64(8 + len(list))} { // where the objects are
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	b = append(b, 0, 0, 0, 0, 0, 0, 8, 1)
+	for _, n := range []uint64{2, 0, table} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	if _, err := Deserialize("plist", b, &pyobj.Dict{}); err == nil || !strings.Contains(err.Error(), "repeats too much") {
+		t.Errorf("%d bytes, %d times: %v", size, times, err)
+	}
+	b[8] = 0xa3 // three times
+	if v, err := Deserialize("plist", b, &pyobj.Dict{}); err != nil || len(v.(*pyobj.List).Items) != 3 {
+		t.Error(err)
 	}
 }
 
