@@ -120,7 +120,15 @@ func (g grant) plain() map[string]any {
 
 // grants are the permissions of the state: a list of maps from a virtual host to three patterns.
 func grants(c *states.Call) ([]grant, error) {
-	list, _ := c.Value("perms").([]any)
+	v := c.Value("perms")
+	list, ok := v.([]any)
+	if !ok && pytext.Truth(v) {
+		switch v.(type) {
+		case string, map[string]any, map[any]any:
+			return nil, &modules.PythonError{Type: "AttributeError", Msg: "'str' object has no attribute 'items'"}
+		}
+		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not iterable"}
+	}
 	var out []grant
 	for _, x := range list {
 		m, ok := x.(map[string]any)
