@@ -120,10 +120,14 @@ func (r *room) span(days any) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	from = r.Now().UTC().Truncate(time.Second)
-	if n > 1<<22 || n < -(1<<22) || from.AddDate(0, 0, int(n)).Year() > 9999 {
+	// A time.Duration holds no more than 292 years.
+	if n <= 1<<22 && n >= -(1<<22) {
+		to = from.AddDate(0, 0, int(n))
+	}
+	if to.IsZero() || to.Year() < 0 || to.Year() > 9999 {
 		return from, to, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
 	}
-	return from, from.Add(time.Duration(n) * 24 * time.Hour), nil
+	return from, to, nil
 }
 
 // index adds a certificate to the index of an authority.
