@@ -42,15 +42,19 @@ func subject(args map[string]any) ([]byte, error) {
 	return name, Wrap(err)
 }
 
-func days(v any) (time.Duration, error) {
-	n, err := modules.ToInt(v)
+// after is the time some days from now, which may be more than a time.Duration holds.
+func after(c *modules.Call, days any) (t time.Time, err error) {
+	n, err := modules.ToInt(days)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
-	if n > 1<<16 || n < -(1<<16) {
-		return 0, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
+	if n <= 1<<22 && n >= -(1<<22) {
+		t = c.Now().UTC().AddDate(0, 0, int(n))
 	}
-	return time.Duration(n) * 24 * time.Hour, nil
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return t, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
+	}
+	return t, nil
 }
 
 // span is from when to when a certificate is valid.
@@ -69,11 +73,9 @@ func span(c *modules.Call, args map[string]any) (from, to time.Time, err error) 
 		if valid == nil {
 			valid = int64(30)
 		}
-		d, err := days(valid)
-		if err != nil {
+		if to, err = after(c, valid); err != nil {
 			return from, to, err
 		}
-		to = c.Now().Add(d)
 	}
 	if to.Before(from) {
 		return from, to, &modules.PythonError{Type: "ValueError", Msg: "The not valid after date must be after the not valid before date."}

@@ -133,7 +133,7 @@ func DraftRevocationList(c *modules.Call, extensions map[string]any) (*Revocatio
 	if valid == nil {
 		valid = int64(100)
 	}
-	span, err := days(valid)
+	ends, err := after(c, valid)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func DraftRevocationList(c *modules.Call, extensions map[string]any) (*Revocatio
 		return nil, err
 	}
 	list, err := pki.Build(extensions, "l", pki.Issuer{Cert: cert})
-	return &RevocationDraft{key, cert, c.Now().Add(span), revoked, list}, Wrap(err)
+	return &RevocationDraft{key, cert, ends, revoked, list}, Wrap(err)
 }
 
 // SignedBy tells whether a public key's owner made a signature.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pki"
@@ -408,14 +407,8 @@ func encodeCertificate(_ context.Context, c *modules.Call) (any, error) {
 
 // ends tells whether a certificate will have ended in some days.
 func ends(c *modules.Call, cert *x509.Certificate, days any) (bool, error) {
-	n, err := modules.ToInt(days)
-	if err != nil {
-		return false, err
-	}
-	if n > 1<<20 || n < -(1<<20) {
-		return false, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
-	}
-	return !cert.NotAfter.After(c.Now().Add(time.Duration(n) * 24 * time.Hour)), nil
+	at, err := after(c, days)
+	return err == nil && !cert.NotAfter.After(at), err
 }
 
 func expires(_ context.Context, c *modules.Call) (any, error) {
