@@ -110,6 +110,10 @@ func revokeCert(ctx context.Context, c *modules.Call) (any, error) {
 	if cert == nil {
 		return `There is no client certificate named "` + pytext.Str(c.Value("CN")) + `"`, nil
 	}
+	// Before the index says so: what is noted there as revoked is not tried again.
+	if _, err := digest(c.Value("digest")); err != nil && err != error(errDigest) {
+		return nil, err
+	}
 	serial := strings.ToUpper(cert.SerialNumber.Text(16))
 	if ret, err := r.markRevoked(dir+"/index.txt", cert); err != nil || ret != "" {
 		return `"` + certs + "/" + name + `.crt" ` + ret + serial, err

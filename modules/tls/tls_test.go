@@ -1,7 +1,10 @@
 package tls
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +43,44 @@ func TestSpan(t *testing.T) {
 		if _, to, err := r.span(days); err == nil {
 			t.Errorf("%d days: %s", days, to)
 		}
+	}
+}
+
+// A digest that is refused is refused before the index says that the certificate is revoked: the list could not be made afterwards.
+func TestRevokedOnlyWithAList(t *testing.T) {
+	e := modulestest.Env(t)
+	const dir, from = "/pki/koji/", "../testdata/stock/root/"
+	for to, name := range map[string]string{"koji_ca_cert.crt": "x509/ca.crt", "koji_ca_cert.key": "x509/ca.key", "certs/c.crt": "tls/c.crt", "index.txt": "tls/index.txt"} {
+		b, err := os.ReadFile(from + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := e.Path(dir + to)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	revoke := func(digest string) string {
+		res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "tls.revoke_cert", Args: []any{"koji", "c"}, Kwargs: map[string]any{"cacert_path": "/pki", "digest": digest}})
+		if res.Err != nil {
+			return res.Err.Error()
+		}
+		text, _ := res.Return.(string)
+		return text
+	}
+	if got := revoke("md5"); !strings.Contains(got, "not used for signatures") {
+		t.Error(got)
+	}
+	if _, err := os.Stat(e.Path(dir + "crl.pem")); err == nil {
+		t.Error("there is a list")
+	}
+	if got := revoke("nosuch"); !strings.HasPrefix(got, "Revoked Certificate:") {
+		t.Error(got)
+	}
+	if _, err := os.Stat(e.Path(dir + "crl.pem")); err != nil {
+		t.Error(err)
 	}
 }
