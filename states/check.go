@@ -73,7 +73,7 @@ func (r *Run) commandOptions(low *Low) map[string]any {
 
 // shell adds the shell that the grains name.
 func (r *Run) shell(opts map[string]any) {
-	if shell, ok := r.env.GrainData()["shell"]; ok {
+	if shell, ok := r.grains()["shell"]; ok {
 		opts["shell"] = shell
 	}
 }

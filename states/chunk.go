@@ -49,7 +49,7 @@ func (r *Run) callChunks(ctx context.Context, chunks []*Low) (*results, error) {
 
 // withoutDisabled takes out what the grain state_runs_disabled names.
 func (r *Run) withoutDisabled(chunks []*Low, disabled *results) []*Low {
-	patterns, ok := r.env.Grain("state_runs_disabled").([]any)
+	patterns, ok := r.grains()["state_runs_disabled"].([]any)
 	if !ok {
 		return chunks
 	}

@@ -129,13 +129,27 @@ func textList(v any) []string {
 // Env is what functions see of the program during the run.
 func (r *Run) Env() *modules.Env { return r.env }
 
-// call calls an execution function as the state system itself does (self.functions).
+// self is what the state system itself sees of the job.
+func (r *Run) self() (*modules.Call, error) {
+	return r.parent.Foreign(r.env, r.exec, &modules.Def{Name: "call"}, "state", nil, nil)
+}
+
+// callExec calls an execution function as the state system itself does (self.functions).
 func (r *Run) callExec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-	c, err := r.parent.Foreign(r.env, r.exec, &modules.Def{Name: "call"}, "state", nil, nil)
+	c, err := r.self()
 	if err != nil {
 		return nil, err
 	}
 	return c.ExecKw(ctx, fun, args, kwargs)
+}
+
+// grains are those of the run as the job has left them.
+func (r *Run) grains() map[string]any {
+	c, err := r.self()
+	if err != nil {
+		return r.env.GrainData()
+	}
+	return c.GrainData()
 }
 
 // hasExec tells whether there is such an execution function.

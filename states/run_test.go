@@ -107,6 +107,21 @@ func TestRequisites(t *testing.T) {
 	}
 }
 
+// TestGrainsOfTheJob: what a job has done to the grains counts in its own state run, over those that are given for it too.
+func TestGrainsOfTheJob(t *testing.T) {
+	for name, given := range map[string]map[string]any{"the minion's": nil, "given": {"os": "x"}} {
+		res := within(t, bare(t), func(ctx context.Context, c *modules.Call) (any, error) {
+			c.Context().SetGrain("state_runs_disabled", []any{"test.nop"})
+			return states.New(c, states.Options{Registry: states.NewRegistry(test.Module), Grains: given}).CallHigh(ctx, parse(t, "a: {test: [nop]}"), nil)
+		})
+		all, _ := res.Return.(map[string]any)
+		rec, _ := all["test_|-a_|-a_|-nop"].(map[string]any)
+		if comment, _ := rec["comment"].(string); !strings.Contains(comment, "is currently disabled") {
+			t.Errorf("%s: %v %v", name, res.Return, res.Err)
+		}
+	}
+}
+
 func TestRequiredStatesRunFirst(t *testing.T) {
 	_, order := apply(t, bare(t), parse(t, "c: {test: [nop, {require: [{test: b}]}]}\nb: {test: [nop, {require: [{test: a}]}]}\na: {test: [nop]}\n"), states.Options{})
 	if diff := cmp.Diff([]string{"a", "b", "c"}, order); diff != "" {
