@@ -1,5 +1,6 @@
 // Package etcd_mod is Salt's state module "etcd": keys of an etcd server (salt/states/etcd_mod.py). It works through the
-// execution module etcd. As in stock, test mode does not keep its functions from changing anything.
+// execution module etcd. As in stock, test mode does not keep its functions from changing anything, and a server that does not take a key makes
+// no state fail: that is an error of the log.
 package etcd_mod
 
 import (
@@ -78,6 +79,11 @@ func (a *action) current(recurse bool) (v any, over *states.Result) {
 	return v, over
 }
 
+// unset tells the log that a key was not set: in stock, and so here, the state does not fail.
+func (a *action) unset(err error) {
+	a.Logger().Error("cannot set a key of etcd", "key", a.Name(), "error", err)
+}
+
 func set(ctx context.Context, c *states.Call) (*states.Result, error) { return begin(ctx, c).set() }
 
 func (a *action) set() (*states.Result, error) {
@@ -88,6 +94,9 @@ func (a *action) set() (*states.Result, error) {
 	ret := a.Result()
 	ret.Result, ret.Comment = states.True, "Key contains correct value"
 	v, err := a.call("set", nil, map[string]any{"key": a.Value("name"), "value": a.value})
+	if err != nil || v == nil {
+		a.unset(err)
+	}
 	if err == nil && pytext.Truth(v) && !nested.Equal(v, have) {
 		ret.Comment = "Key value updated"
 		if !pytext.Truth(have) {
@@ -109,6 +118,9 @@ func directory(ctx context.Context, c *states.Call) (*states.Result, error) {
 	v, err := a.call("set", []any{a.Value("name"), nil}, map[string]any{"directory": true})
 	if err != nil {
 		return nil, err
+	}
+	if v == nil {
+		a.unset(nil)
 	}
 	if pytext.Truth(v) && !nested.Equal(v, have) && !pytext.Truth(have) {
 		ret.Comment = "New directory created"
