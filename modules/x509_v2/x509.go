@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 // Compatibility.
 //
+// x509.create_private_key, x509.create_certificate differ: a new file with a private key is for its owner only, in DER and PKCS#12 too.
 // x509.create_private_key differs: there are no keys of the kind ed448.
 // x509.create_certificate differs: the digests of SHA-3 are not supported.
 // x509.get_public_key differs: keys of the kind ed448 are not read.
@@ -234,7 +236,11 @@ func deliver(c *modules.Call, how, kind, title string, b []byte, chain ...[]byte
 		}
 		return "PEM written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), []byte(entry), 0o600))
 	}
-	return title + " written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), data, 0o644))
+	mode := fs.FileMode(0o644)
+	if how == "pkcs12" || strings.HasSuffix(kind, "PRIVATE KEY") {
+		mode = 0o600
+	}
+	return title + " written to " + path, modules.OSError(atomicfile.Replace(c.Path(path), data, mode))
 }
 
 func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {

@@ -1,6 +1,7 @@
 package x509_v2
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,18 @@ func TestAfter(t *testing.T) {
 	for _, days := range []any{int64(1 << 22), int64(-1 << 62), "x", nil} {
 		if got, err := after(c, days); err == nil {
 			t.Errorf("%v days: %s", days, got)
+		}
+	}
+}
+
+// A file with a private key is for its owner, however it is written.
+func TestKeysAreForTheirOwner(t *testing.T) {
+	e := modulestest.Env(t)
+	for _, how := range []string{"pem", "der", "pkcs12"} {
+		path := "/" + how
+		res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "x509.create_private_key", Kwargs: map[string]any{"algo": "ed25519", "encoding": how, "path": path}})
+		if info, err := os.Stat(e.Path(path)); res.Err != nil || err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v, %v", how, res.Err, err, info)
 		}
 	}
 }
