@@ -16,7 +16,7 @@ import (
 
 // Compatibility.
 //
-// disk.tune, dump, wipe, resize2fs, fstype, hdparms, hpa, smart_attributes differ: a device is one argument, whatever is in its name.
+// disk.tune, disk.dump, disk.wipe, disk.resize2fs, disk.fstype, disk.hdparms, disk.hpa, disk.smart_attributes differ: a device is one argument, whatever is in its name.
 // disk.iostat differs: it knows the output of Linux and FreeBSD.
 
 func available(*modules.Env) (bool, string) {

@@ -18,7 +18,7 @@ import (
 
 // Compatibility.
 //
-// raid.create, assemble differ: options come in alphabetical order, in stock in that of the call.
+// raid.create, raid.assemble differ: options come in alphabetical order, in stock in that of the call.
 
 func available(e *modules.Env) (bool, string) {
 	switch {

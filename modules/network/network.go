@@ -20,7 +20,7 @@ import (
 // Compatibility.
 //
 // network.netstat differs: it is for Linux; elsewhere it is an error.
-// network.routes, default_route and get_route differ: they are for Linux; elsewhere they are errors.
+// network.routes, network.default_route, network.get_route differ: they are for Linux; elsewhere they are errors.
 // network.mod_hostname differs: it knows Linux and OpenBSD.
 
 func available(*modules.Env) (bool, string) {

@@ -18,7 +18,7 @@ import (
 //
 // selinux.setenforce differs: a mode given as a number leaves the configuration as it is; stock fails halfway.
 // selinux.setsebools differs: the booleans are set in alphabetical order.
-// selinux.fcontext_get_policy and port_get_policy differ: the parts of a label are taken literally, not as expressions.
+// selinux.fcontext_get_policy, selinux.port_get_policy differ: the parts of a label are taken literally, not as expressions.
 
 const configFile = "/etc/selinux/config"
 

@@ -15,7 +15,7 @@ import (
 
 // Compatibility.
 //
-// xfs.mkfs, modify, dump differ: a label may hold quotes, and a name blanks; stock makes a line of the arguments and splits it.
+// xfs.mkfs, xfs.modify, xfs.dump differ: a label may hold quotes, and a name blanks; stock makes a line of the arguments and splits it.
 // xfs.mkfs differs: a number as ssize gets the answer of mkfs.xfs; stock fails before.
 // xfs.inventory differs: it also reads several file systems, streams and media files, with which stock fails, and never evaluates
 // what a dump's label says as Python code.

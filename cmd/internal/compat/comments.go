@@ -20,13 +20,14 @@ type remark struct {
 	text  string
 }
 
-// remarks collects them.
-func remarks() ([]remark, error) {
-	files, err := filepath.Glob("modules/*/*.go")
+// remarks collects those of the modules in a directory. A remark goes on in the lines below it, up to the next.
+func remarks(dir string) ([]remark, error) {
+	files, err := filepath.Glob(dir + "/*/*.go")
 	if err != nil {
 		return nil, err
 	}
-	line := regexp.MustCompile(`(?m)^// ((?:[a-z_]+\.[A-Za-z_0-9*]+(?:, | and )?)+)(?: on [A-Z][a-z]+)? (?:differs?|absent|is absent|are absent): (.+)$`)
+	line := regexp.MustCompile(`^// ((?:[a-z_0-9]+\.[A-Za-z_0-9*]+(?:, | and )?)+)(?: on [A-Z][a-z]+)? (?:differs?|absent|is absent|are absent): (.+)$`)
+	next := regexp.MustCompile(`^// [a-z_0-9]+\.[A-Za-z_0-9*]+[ ,]`)
 	var list []remark
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -36,9 +37,20 @@ func remarks() ([]remark, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range line.FindAllStringSubmatch(string(src), -1) {
-			names := strings.Split(strings.ReplaceAll(m[1], " and ", ", "), ", ")
-			list = append(list, remark{names: slices.DeleteFunc(names, func(s string) bool { return s == "" }), text: note(m)})
+		within := false
+		for text := range strings.SplitSeq(string(src), "\n") {
+			m := line.FindStringSubmatch(text)
+			more, comment := strings.CutPrefix(text, "// ")
+			switch {
+			case m != nil:
+				names := strings.Split(strings.ReplaceAll(m[1], " and ", ", "), ", ")
+				list = append(list, remark{names: slices.DeleteFunc(names, func(s string) bool { return s == "" }), text: note(m)})
+				within = true
+			case within && comment && !next.MatchString(text):
+				list[len(list)-1].text += " " + more
+			default:
+				within = false
+			}
 		}
 	}
 	return list, nil
@@ -52,24 +64,25 @@ func note(m []string) string {
 	return m[2]
 }
 
-// addRemarks puts remarks on single functions into the notes and keeps those on many for a list of their own.
-func (c *compat) addRemarks(list []remark) {
-	if c.notes.Functions == nil {
-		c.notes.Functions = map[string]string{}
+// addRemarks puts remarks on single functions into the notes and gives those on many for a list of their own.
+func addRemarks(notes *map[string]string, list []remark) (general []string) {
+	if *notes == nil {
+		*notes = map[string]string{}
 	}
 	for _, r := range list {
 		for _, name := range r.names {
 			if strings.Contains(name, "*") {
-				c.general = append(c.general, "`"+name+"`: "+r.text)
+				general = append(general, "`"+name+"`: "+r.text)
 				continue
 			}
-			if have := c.notes.Functions[name]; have != "" {
-				c.notes.Functions[name] = have + " " + r.text
+			if have := (*notes)[name]; have != "" {
+				(*notes)[name] = have + " " + r.text
 			} else {
-				c.notes.Functions[name] = r.text
+				(*notes)[name] = r.text
 			}
 		}
 	}
+	return general
 }
 
 // many writes the remarks on many functions at once.

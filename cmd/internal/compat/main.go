@@ -49,6 +49,7 @@ type inventory struct {
 // notes are the hand-written remarks.
 type notes struct {
 	Functions map[string]string `yaml:"functions"`
+	States    map[string]string `yaml:"states"`
 	Options   map[string]string `yaml:"options"`
 }
 
@@ -109,11 +110,15 @@ func (c *compat) load() error {
 	if err := yaml.Unmarshal(text, &c.notes); err != nil {
 		return err
 	}
-	list, err := remarks()
+	list, err := remarks("modules")
 	if err != nil {
 		return err
 	}
-	c.addRemarks(list)
+	c.general = addRemarks(&c.notes.Functions, list)
+	if list, err = remarks("states"); err != nil {
+		return err
+	}
+	c.general = append(c.general, addRemarks(&c.notes.States, list)...)
 	for _, m := range modules.Default().All() {
 		for _, d := range m.Funcs {
 			c.ours[m.Called()] = append(c.ours[m.Called()], d.Name)
@@ -314,7 +319,7 @@ func (c *compat) list(w io.Writer, names []string, get func(inventory) map[strin
 
 func (c *compat) states(w io.Writer) {
 	get := func(i inventory) map[string][]string { return i.States }
-	rows, have, proven, total, absent := c.table(get, c.ourStates, c.stateCases, nil)
+	rows, have, proven, total, absent := c.table(get, c.ourStates, c.stateCases, c.notes.States)
 	fmt.Fprintf(w, "## State functions\n\nOf %d state functions that the three lines have together, %d are there, %d of them compared with stock.\n\n", total, have, proven)
 	fmt.Fprint(w, "| function | only in | status | note |\n|---|---|---|---|\n", rows)
 	fmt.Fprint(w, "\n### Absent state modules\n\nThe number of functions stands beside the name.\n\n")
