@@ -38,6 +38,8 @@ type Command struct {
 	// KeepLocale leaves the language of messages as it is.
 	KeepLocale bool
 	Timeout    time.Duration
+	// Secret keeps the arguments out of errors.
+	Secret bool
 	// Success are exit statuses that count as 0.
 	Success []int
 }
@@ -79,7 +81,7 @@ func Run(ctx context.Context, c *modules.Call, cmd Command) (Result, error) {
 	}
 	res := Result{Stdout: text(got.Stdout, cmd.Raw), Stderr: text(got.Stderr, cmd.Raw), Retcode: got.ExitCode, PID: got.PID}
 	if got.TimedOut {
-		res.Stdout = fmt.Sprintf("%s : Timed out after %s seconds", pytext.Repr(list(cmd.Args)), pytext.Float(cmd.Timeout.Seconds()))
+		res.Stdout = fmt.Sprintf("%s : Timed out after %s seconds", cmd.shown(), pytext.Float(cmd.Timeout.Seconds()))
 		res.Stderr, res.Retcode = "", 1
 		return res, nil
 	}
@@ -204,5 +206,13 @@ func notStarted(ctx context.Context, cmd Command, err error) error {
 	}
 	return modules.Errorf("Unable to run command '%s' with the context '{'cwd': %s, 'shell': False, 'stdout': -1, 'stderr': %s, "+
 		"'with_communicate': True, 'timeout': None, 'bg': False, 'close_fds': True}', reason: %s: %s",
-		pytext.Repr(list(cmd.Args)), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
+		cmd.shown(), pytext.Repr(dir), stderr, reason, pytext.Repr(cmd.Args[0]))
+}
+
+// shown is the command in errors.
+func (cmd Command) shown() string {
+	if cmd.Secret {
+		return "REDACTED"
+	}
+	return pytext.Repr(list(cmd.Args))
 }

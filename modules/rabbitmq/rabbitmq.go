@@ -47,6 +47,11 @@ func ctl(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, 
 	return run(ctx, c, append([]string{program(c, "rabbitmqctl")}, args...)...)
 }
 
+// secret is ctl with something in its arguments that is nobody's business.
+func secret(ctx context.Context, c *modules.Call, args ...string) (saltcmd.Result, error) {
+	return saltcmd.Run(ctx, c, saltcmd.Command{Args: append([]string{program(c, "rabbitmqctl")}, args...), RunAs: runas(c), KeepLocale: true, Secret: true})
+}
+
 func program(c *modules.Call, name string) string {
 	if path := c.Which(name); path != "" {
 		return path
@@ -235,14 +240,14 @@ func password() (string, error) {
 }
 
 func addUser(ctx context.Context, c *modules.Call) (any, error) {
-	name, secret, clear := c.Str("name"), c.Str("password"), c.Value("password") == nil
+	name, pass, clear := c.Str("name"), c.Str("password"), c.Value("password") == nil
 	if clear {
 		var err error
-		if secret, err = password(); err != nil {
+		if pass, err = password(); err != nil {
 			return nil, err
 		}
 	}
-	out, err := ctl(ctx, c, "add_user", name, secret)
+	out, err := secret(ctx, c, "add_user", name, pass)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +268,7 @@ func deleteUser(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func changePassword(ctx context.Context, c *modules.Call) (any, error) {
-	out, err := ctl(ctx, c, "change_password", c.Str("name"), c.Str("password"))
+	out, err := secret(ctx, c, "change_password", c.Str("name"), c.Str("password"))
 	return done("Password Changed", out, err)
 }
 
@@ -294,7 +299,7 @@ func canAuthenticate(status string) bool {
 }
 
 func checkPassword(ctx context.Context, c *modules.Call) (any, error) {
-	name, secret := c.Str("name"), c.Str("password")
+	name, pass := c.Str("name"), c.Str("password")
 	status, err := saltcmd.Run(ctx, c, saltcmd.Command{
 		Args: []string{program(c, "rabbitmqctl"), "status"}, RunAs: runas(c), KeepLocale: true, Merge: true,
 	})
@@ -302,11 +307,13 @@ func checkPassword(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if canAuthenticate(status.Stdout) {
-		out, err := ctl(ctx, c, "authenticate_user", name, secret)
+		out, err := secret(ctx, c, "authenticate_user", name, pass)
 		return out.Retcode == 0 && out.Stderr == "", err
 	}
-	quote := func(s string) string { return `<<"` + strings.ReplaceAll(s, `"`, `\"`) + `">>` }
-	out, err := ctl(ctx, c, "eval", "rabbit_auth_backend_internal:check_user_login("+quote(name)+", [{password, "+quote(secret)+"}]).")
+	// Stock escapes no backslashes: with one before a quotation mark a name or password would go on as a program.
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	quote := func(s string) string { return `<<"` + escape.Replace(s) + `">>` }
+	out, err := secret(ctx, c, "eval", "rabbit_auth_backend_internal:check_user_login("+quote(name)+", [{password, "+quote(pass)+"}]).")
 	s, err := checked(out, err)
 	return !strings.Contains(s, "invalid credentials"), err
 }
@@ -594,7 +601,7 @@ func setUpstream(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = checked(ctl(ctx, c, "set_parameter", "federation-upstream", c.Str("name"), s))
+	_, err = checked(secret(ctx, c, "set_parameter", "federation-upstream", c.Str("name"), s))
 	return true, err
 }
 
