@@ -67,12 +67,17 @@ def main():
     funcs = caller.sminion.functions
     environ = dict(os.environ)
     old_ssl = OldSSL()
+
+    def load():
+        """All modules at once: one that is loaded while a case has other grains would stay for the cases behind it."""
+        with old_ssl:
+            for loader in (funcs, funcs.pack["__salt__"]):  # through the other one modules see one another
+                loader.get("tls.ca_exists")
+        list(funcs)
+
+    load()
     with old_ssl:
-        for loader in (funcs, funcs.pack["__salt__"]):  # through the other one modules see one another
-            loader.get("tls.ca_exists")
         old_ssl.take_lists()
-    # All modules are loaded now: a module that is loaded while a case has other grains would stay for the cases behind it.
-    list(funcs)
     talk.hello(caller)
     before = {}
 
@@ -115,7 +120,10 @@ def main():
             managing, connected = True, daemon.Connected()
         if q["fun"].startswith("tls."):
             connected = old_ssl
-        talk.answer(talk.call(funcs, q, connected))
+        answer = talk.call(funcs, q, connected)
+        if q["fun"] == "sys.reload_modules":
+            load()
+        talk.answer(answer)
 
 
 if __name__ == "__main__":

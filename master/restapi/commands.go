@@ -150,9 +150,9 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	if q.Kwargs == nil {
 		q.Kwargs = map[string]any{}
 	}
-	if kw, ok := c["kwarg"].(map[string]any); ok {
-		maps.Copy(q.Kwargs, kw)
-	}
+	kw, called := c["kwarg"].(map[string]any)
+	maps.Copy(q.Kwargs, kw)
+	q.Named = !called && c["arg"] == nil
 	def := cl.Argspec(fun)
 	for key, v := range c {
 		switch key {

@@ -136,6 +136,9 @@ type Request struct {
 	Kwargs map[string]any
 	// JID is the id of the run; empty makes one. User is who asked.
 	JID, User string
+	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg": those of a wheel function are then
+	// judged before it is called.
+	Named bool
 	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
 	Saltenv any
 }
@@ -196,7 +199,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
-		res.Success = c.kind != "wheel" // stock shows this text for runners, and an exception for wheels
+		res.Success = c.kind != "wheel" || !q.Named // stock shows this text, or the exception of whoever judges them
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
 		res.Success, res.Retcode = false, 1

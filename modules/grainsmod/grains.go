@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/filterby"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -21,7 +22,7 @@ import (
 
 // find is a grain by key.
 func find(c *modules.Call, key any, delimiter string) (any, bool, error) {
-	switch k := key.(type) {
+	switch k := pyobj.Plain(key).(type) {
 	case nil, bool, float64:
 		return nil, false, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
 	case []any:
