@@ -72,7 +72,15 @@ func (m *Master) overheard(to audience) bool {
 	if err == nil && len(to.ids) >= len(accepted) {
 		return false // it is for everybody who can read it
 	}
-	return to.topics == nil || m.names.anybody()
+	if to.topics == nil || m.names.anybody() {
+		return true
+	}
+	for _, s := range m.servers { // where subscribers choose what they get, those that are known count as well
+		if _, nameless := s.Reach(); nameless > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // fetchers is which of some minions said at their start that they fetch jobs.

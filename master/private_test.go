@@ -1,6 +1,7 @@
 package master_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,6 +102,31 @@ func TestArgumentsAreFetched(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// filtering subscribes as minions with zmq_filtering do.
+type filtering struct{ transport.Dialer }
+
+func (f filtering) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
+	o.Filter = true
+	return f.Dialer.Subscribe(ctx, o)
+}
+
+// TestArgumentsAreFetchedWithFilter: with zmq_filtering a subscriber may have chosen the topics of others, so who has a name counts too.
+func TestArgumentsAreFetchedWithFilter(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: true, Listen: zeromq.Listen, Filter: true})
+	r.dialer = filtering{zeromq.New()}
+	own := r.accepted("own", 1).subscribe()
+	own.starts(true)
+	r.accepted("other", 2)
+	eventually(t, "the subscriber is known", func() bool { return r.Named() == 1 })
+	res, err := r.Run(within(t), master.Job{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "own"})
+	if err != nil || res["own"].Status != master.Returned {
+		t.Fatal(res, err)
+	}
+	if got := own.wire(); strings.Contains(got, "hunter2") || !strings.Contains(got, protocol.FetchFun) {
+		t.Error("was not announced:", got)
 	}
 }
 
