@@ -138,6 +138,11 @@ func (m *Master) keyChanged(c keys.Change) {
 		if err := m.cache.Delete(c.ID); err != nil {
 			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)
 		}
+		if m.pillars != nil { // the next of this name may be somebody else's
+			if err := m.pillars.Clear(c.ID); err != nil {
+				m.log.Warn("cannot forget a kept pillar", "minion", c.ID, "err", err)
+			}
+		}
 	}
 	if !m.opts.KeepAESOnDelete {
 		// Several deletions in a row make one new key.

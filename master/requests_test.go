@@ -232,6 +232,10 @@ func TestKeptPillar(t *testing.T) {
 	if p, ok := r.KeptPillars().Shown("a", "dev"); !ok || !cmp.Equal(p, any(object{"n": int64(3), "given": int64(0)})) {
 		t.Error(p, ok)
 	}
+	if err := r.Keys().Delete("a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing is kept for who is called so next", func() bool { _, ok := r.KeptPillars().Shown("a", "dev"); return !ok })
 }
 
 func TestMasterOptsAndTops(t *testing.T) {
