@@ -4,7 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol"
@@ -27,7 +30,7 @@ func TestNarrowGrants(t *testing.T) {
 			return master.MasterResult{JID: "20260101000000000001", Tag: "salt/run/20260101000000000001"}, nil
 		}}})
 	m := r.accepted("web1", 1).subscribe()
-	r.accepted("db1", 2)
+	db := r.accepted("db1", 2)
 	key := func(user string) string {
 		b, err := os.ReadFile(filepath.Join(cache, "."+user+"_key"))
 		if err != nil {
@@ -83,6 +86,27 @@ func TestNarrowGrants(t *testing.T) {
 		name, _ := refusal["name"].(string)
 		if name != c.want || protocol.ValidJID(jid) != (c.want == "") {
 			t.Errorf("%s with the key of %s, %v %v on %s: %v", c.user, c.key, c.fun, c.arg, c.tgt, got)
+		}
+	}
+	// What minions judge by themselves goes to those for whom the rules were asked, whatever separates its levels.
+	for _, x := range []*minion{m, db} {
+		if _, err := x.pillar(object{"grains": object{"os": object{"family": "Debian"}, "role": x.id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tgt, may := range map[string]bool{"role|web1": true, "os|family|Debian": false, "role:web1": true} {
+		load := object{"cmd": "publish", "fun": "test.ping", "arg": []any{}, "tgt": tgt, "tgt_type": "grain", "ret": "", "jid": "", "key": key("fred"), "user": "fred",
+			"kwargs": object{"delimiter": strings.Trim(tgt, "abcdefghijklmnopqrstuvwxyzD1")[:1]}}
+		got, _ := ask(load)["load"].(object)
+		jid, _ := got["jid"].(string)
+		if protocol.ValidJID(jid) != may {
+			t.Errorf("%s: %v", tgt, got)
+		}
+		if !may {
+			continue
+		}
+		if j, err := r.Store().Job(within(t), jid); err != nil || j.TgtType != "list" || cmp.Diff([]any{"web1"}, j.Tgt) != "" {
+			t.Errorf("%s was published as %s %v: %v", tgt, j.TgtType, j.Tgt, err)
 		}
 	}
 	for fun, may := range map[string]bool{"jobs.active": true, "manage.up": false} {

@@ -250,7 +250,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 		l.m.log.Warn("publish refused", "user", brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
-	if l.denied(who, load) || !l.mayPublish(who, load, args) {
+	tgtType, tgt, may := l.mayPublish(who, load, args)
+	if !may || l.denied(who, load) {
 		l.m.log.Warn("publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
 		return clearError("AuthorizationError")
 	}
@@ -259,7 +260,7 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	if who.external {
 		saved["kwargs"] = withoutSecrets(kwargs)
 	}
-	p := publication{fun: load["fun"], arg: args, tgt: load["tgt"], tgtType: text(load, "tgt_type"), delimiter: text(kwargs, "delimiter"),
+	p := publication{fun: load["fun"], arg: args, tgt: tgt, tgtType: tgtType, delimiter: text(kwargs, "delimiter"),
 		ret: text(load, "ret"), user: name, jid: text(load, "jid"), load: saved, extra: make(map[string]any), again: true}
 	p.noCache = pytext.Truth(kwargs["nocache"])
 	protocol.PublishedKwargs(p.extra, kwargs)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // asker is who a clear request comes from.
@@ -91,32 +93,37 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 	return who, nil
 }
 
-// denied is Salt's publisher_acl_blacklist.
+// denied is Salt's publisher_acl_blacklist for a request.
 func (l *local) denied(who asker, load map[string]any) bool {
-	for _, x := range l.opts.DeniedUsers {
-		if eauth.MatchName(x, who.name) || eauth.MatchName(x, text(load, "user")) {
-			return true
-		}
-	}
-	funs, many := payload.List(load["fun"])
+	list, many := payload.List(load["fun"])
 	if !many {
-		funs = []any{load["fun"]}
+		list = []any{load["fun"]}
 	}
-	for _, x := range l.opts.DeniedFunctions {
-		for _, f := range funs {
-			if fun, _ := payload.Text(f); eauth.MatchName(x, fun) {
-				return true
-			}
-		}
+	funs := make([]string, len(list))
+	for i, f := range list {
+		funs[i], _ = payload.Text(f)
 	}
-	return false
+	return l.m.Denied(who.name, funs...) || l.m.Denied(text(load, "user"))
 }
 
-// mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435).
-// find_job is always allowed, or nobody could wait.
-func (l *local) mayPublish(who asker, load map[string]any, args []any) bool {
+// Denied says whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. Who publishes for others asks.
+func (m *Master) Denied(user string, funs ...string) bool {
+	if m.local == nil {
+		return false
+	}
+	named := func(patterns []string, name string) bool {
+		return slices.ContainsFunc(patterns, func(x string) bool { return eauth.MatchName(x, name) })
+	}
+	o := m.local.opts
+	return named(o.DeniedUsers, user) || slices.ContainsFunc(funs, func(fun string) bool { return named(o.DeniedFunctions, fun) })
+}
+
+// mayPublish says whether somebody may publish what a request asks for: every function of a compound command (CVE-2013-4435), and to which
+// target. find_job is always allowed, or nobody could wait.
+func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType string, tgt any, ok bool) {
+	tgtType, tgt = text(load, "tgt_type"), load["tgt"]
 	if who.trusted {
-		return true
+		return tgtType, tgt, true
 	}
 	list, many := payload.List(load["fun"])
 	if !many {
@@ -127,7 +134,7 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) bool {
 	for i, f := range list {
 		fun, ok := payload.Text(f)
 		if !ok {
-			return false
+			return tgtType, tgt, false
 		}
 		arg := args
 		if many {
@@ -138,11 +145,15 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) bool {
 		}
 		funs, each = append(funs, fun), append(each, arg)
 	}
-	tgtType := text(load, "tgt_type")
 	if tgtType == "" {
-		tgtType = "glob"
+		tgtType = target.TypeGlob
 	}
-	return l.rules.MayPublish(who.rules, funs, each, tgtType, load["tgt"])
+	if l.rules.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
+		return tgtType, tgt, true
+	}
+	kwargs, _ := payload.Map(load["kwargs"])
+	tgtType, tgt, err := l.m.byID(tgtType, tgt, text(kwargs, "delimiter"))
+	return tgtType, tgt, err == nil && l.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
 // withoutSecrets is what may be kept of a request's kwargs.

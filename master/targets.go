@@ -38,6 +38,20 @@ func (m *Master) expected(tgtType string, tgt any, delimiter string) (ids, missi
 	return ids, nil, nil
 }
 
+// byID is the target of somebody who may reach some minions only. Minions judge grains, pillars and addresses by themselves, also those of
+// which this master knows others, or none: such a target becomes the list of ids that it means here.
+func (m *Master) byID(tgtType string, tgt any, delimiter string) (string, any, error) {
+	if target.OfIDs(tgtType) {
+		return tgtType, tgt, nil
+	}
+	tgtType, tgt, err := m.onWire(tgtType, tgt)
+	if err != nil {
+		return "", nil, err
+	}
+	ids, _, err := m.expected(tgtType, tgt, delimiter)
+	return target.TypeList, anyList(ids), err
+}
+
 func (m *Master) hasData(id string) bool {
 	_, ok := m.cache.Data(id)
 	return ok
@@ -140,11 +154,8 @@ func (m *Master) topics(tgtType string, ids, missing []string) []string {
 	if m.opts.Isolate {
 		return slices.Concat(ids, missing)
 	}
-	switch tgtType {
-	case target.TypeGlob, target.TypePCRE, target.TypeList:
-		if all := slices.Concat(ids, missing); len(all) > 0 {
-			return all
-		}
+	if all := slices.Concat(ids, missing); target.OfIDs(tgtType) && len(all) > 0 {
+		return all
 	}
 	return nil
 }

@@ -271,6 +271,14 @@ func (a *Auth) mayPublish(rules []any, fun string, args []any, tgtType string, t
 	return false
 }
 
+// Everywhere leaves the rules about functions that hold on all minions.
+func Everywhere(rules []any) []any {
+	return slices.DeleteFunc(slices.Clone(rules), func(r any) bool {
+		s, ok := r.(string)
+		return !ok || strings.HasPrefix(s, "@")
+	})
+}
+
 // within says whether all minions of a target are among those of a rule (a compound expression).
 func (a *Auth) within(rule, tgtType string, tgt any) bool {
 	if a.o.Match == nil {
@@ -280,11 +288,15 @@ func (a *Auth) within(rule, tgtType string, tgt any) bool {
 	if err != nil {
 		return false
 	}
-	allowed, err := a.o.Match("compound", rule)
+	list, err := a.o.Match("compound", rule)
 	if err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(meant, func(id string) bool { return !slices.Contains(allowed, id) })
+	allowed := make(map[string]struct{}, len(list)) // both may be ten thousand
+	for _, id := range list {
+		allowed[id] = struct{}{}
+	}
+	return !slices.ContainsFunc(meant, func(id string) bool { _, ok := allowed[id]; return !ok })
 }
 
 // splitKwargs takes the keyword arguments off the end.

@@ -21,6 +21,7 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // background runs what clients do not wait for.
@@ -308,13 +309,22 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 		}
 		funs, args = append(funs, call.Fun), append(args, withKwargs(call.Args, call.Kwargs))
 	}
-	if !s.o.Auth.MayPublish(s.o.Auth.Rules(t), funs, args, j.TgtType, j.Tgt) {
-		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
-		return nil, errAuthZ
-	}
 	v, err := s.view(t)
 	if err != nil {
 		return nil, err
+	}
+	rules := s.o.Auth.Rules(t)
+	if !target.OfIDs(j.TgtType) && !s.o.Auth.MayPublish(eauth.Everywhere(rules), funs, args, j.TgtType, j.Tgt) {
+		// Minions judge grains and pillars by themselves, also those of which the master knows others: it is for whom the rules were asked.
+		ids, err := v.Match(ctx, j.TgtType, j.Tgt)
+		if err != nil {
+			return nil, errAuthZ
+		}
+		j.TgtType, j.Tgt = target.TypeList, ids
+	}
+	if s.o.Master.Denied(t.Name, funs...) || !s.o.Auth.MayPublish(rules, funs, args, j.TgtType, j.Tgt) {
+		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
+		return nil, errAuthZ
 	}
 	switch name {
 	case "local_async":

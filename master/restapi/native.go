@@ -187,10 +187,15 @@ func (s *Server) announced(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	here := make(map[string]struct{}, len(present))
+	for _, id := range present {
+		here[id] = struct{}{}
+	}
 	id := q.PathValue("mid")
 	out := []any{}
 	for _, x := range list {
-		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": slices.Contains(present, x.ID), "grains": x.Grains}
+		_, there := here[x.ID]
+		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": there, "grains": x.Grains}
 		if x.ID == id {
 			return m, nil
 		}
@@ -215,11 +220,6 @@ func (s *Server) revokeMinion(q *request) (any, error) {
 		return nil, refused(err)
 	}
 	return map[string]any{"id": id}, nil
-}
-
-// everywhere leaves the rules that hold on all minions: whom an order means is not known before its minions come.
-func everywhere(rules []any) []any {
-	return slices.DeleteFunc(slices.Clone(rules), func(r any) bool { _, ok := r.(string); return !ok })
 }
 
 // castOrder places an order. The same id and the same job again give the same order.
@@ -256,7 +256,8 @@ func (s *Server) castOrder(q *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if !s.o.Auth.MayPublish(everywhere(s.o.Auth.Rules(t)), []string{j.Fun}, [][]any{withKwargs(j.Args, j.Kwargs)}, j.TgtType, j.Tgt) {
+	// Whom an order means is not known before its minions come.
+	if s.o.Master.Denied(t.Name, j.Fun) || !s.o.Auth.MayPublish(eauth.Everywhere(s.o.Auth.Rules(t)), []string{j.Fun}, [][]any{withKwargs(j.Args, j.Kwargs)}, j.TgtType, j.Tgt) {
 		s.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
 		return nil, errAuthZ
 	}
@@ -332,7 +333,7 @@ func (s *Server) ordersOf(q *request) (view, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if len(everywhere(s.o.Auth.Rules(t))) == 0 {
+	if len(eauth.Everywhere(s.o.Auth.Rules(t))) == 0 {
 		return nil, "", errAuthZ
 	}
 	return v, id, nil

@@ -347,3 +347,49 @@ func jsonText(t *testing.T, v any) string {
 	}
 	return string(b)
 }
+
+// TestNarrowTargets: for whom only some minions are, what minions would judge by themselves is published to those that it means here; and
+// rules for runners show nobody an order.
+func TestNarrowTargets(t *testing.T) {
+	s := newSite(t, nil)
+	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}},
+		Config: m{"file": m{"alice": []any{".*"}, "carol": []any{m{"web*": []any{"test.*"}}, "@jobs"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth = auth
+	s.serve(o)
+	for _, id := range []string{"web1", "db1"} {
+		if err := s.master.Keys().Preseed(id, s.master.PublicKey()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ user, tgt, tgtType, want string }{
+		{"alice", "web1 or G@os:Debian", "compound", "compound"}, {"carol", "web1 or G@os:Debian", "compound", "list"}, {"carol", "web*", "glob", "glob"},
+		{"carol", "web1 or db1", "compound", ""}, {"carol", "*", "glob", ""},
+	} {
+		s.token = ""
+		s.token = s.login(c.user)
+		code, v := s.json("POST", "/", m{"client": "local_async", "tgt": c.tgt, "tgt_type": c.tgtType, "fun": "test.ping"})
+		if c.want == "" {
+			if code != 401 {
+				t.Error(c, code, v)
+			}
+			continue
+		}
+		list, _ := v["return"].([]any)
+		if code != 200 || len(list) != 1 {
+			t.Fatal(c, code, v)
+		}
+		jid, _ := list[0].(m)["jid"].(string)
+		if j, err := s.master.Store().Job(t.Context(), jid); err != nil || j.TgtType != c.want || cmp.Diff([]string{"web1"}, j.Minions) != "" {
+			t.Error(c, j, err)
+		}
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		if code, v := s.json(method, "/v1/jobs/x", nil); code != 401 {
+			t.Error(method, code, v)
+		}
+	}
+}

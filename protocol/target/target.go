@@ -36,6 +36,11 @@ const (
 	TypeRange               = "range"
 )
 
+// OfIDs says whether targets of a type are about ids alone, which a master and its minions see alike.
+func OfIDs(tgtType string) bool {
+	return tgtType == TypeGlob || tgtType == TypePCRE || tgtType == TypeList
+}
+
 // Errors that callers may test for. All of them mean "no match".
 var (
 	// ErrUnknownType is returned for a tgt_type that has no matcher.
