@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -128,10 +129,17 @@ func (m *Master) Tenant(name string) (*Tenant, error) {
 	return &Tenant{m, name}, nil
 }
 
-// EnsureMinion is Master.EnsureMinion, for this tenant.
+// EnsureMinion is Master.EnsureMinion, for this tenant. An id whose key was accepted without it is no tenant's to take.
 func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
 	if s.Tenant != "" && s.Tenant != t.name {
 		return bootstrap.Bootstrap{}, errors.New("cannot announce minion: it is of another tenant")
+	}
+	_, announced, err := t.m.tenantOf(ctx, s.ID)
+	if err != nil {
+		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", err)
+	}
+	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
+		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's", s.ID)
 	}
 	s.Tenant = t.name
 	return t.m.EnsureMinion(ctx, s)

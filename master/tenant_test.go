@@ -42,6 +42,15 @@ func TestTenants(t *testing.T) {
 	if _, err := red.EnsureMinion(within(t), master.MinionSpec{ID: "b1"}); err == nil {
 		t.Error("announced another tenant's minion")
 	}
+	if err := r.Keys().Preseed("operator", testKey(t, 1).Public().Text()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := red.EnsureMinion(within(t), master.MinionSpec{ID: "operator"}); err == nil {
+		t.Error("a tenant takes a minion that the operator accepted")
+	}
+	if err := r.Keys().Delete("operator"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := red.EnsureMinion(within(t), master.MinionSpec{ID: "b3", Tenant: "blue"}); err == nil {
 		t.Error("announced a minion for another tenant")
 	}
