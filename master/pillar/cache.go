@@ -31,6 +31,9 @@ type Cache struct {
 // maxCached is the most that is kept of one minion, in bytes. More is made anew each time.
 const maxCached = 64 << 20
 
+// maxEnvs is of how many environments pillars are kept for one minion, which may ask for any name.
+const maxEnvs = 32
+
 // OpenCache opens the cache in a directory, which it makes for the master alone, or one in memory when dir is empty.
 func OpenCache(dir string, ttl time.Duration, log *slog.Logger) (*Cache, error) {
 	if log == nil {
@@ -144,13 +147,16 @@ func of(envs payload.OrderedMap, pillarenv string) any {
 	return nil
 }
 
-// put sets an environment's pillar.
+// put sets an environment's pillar, in place of the oldest one when there are too many.
 func put(envs payload.OrderedMap, pillarenv string, data payload.OrderedMap) payload.OrderedMap {
 	for i := range envs {
 		if envs[i].Key == key(pillarenv) {
 			envs[i].Value = data
 			return envs
 		}
+	}
+	if len(envs) >= maxEnvs {
+		envs = envs[len(envs)-maxEnvs+1:]
 	}
 	return append(envs, payload.Pair{Key: key(pillarenv), Value: data})
 }

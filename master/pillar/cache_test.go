@@ -3,6 +3,7 @@ package pillar_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -149,5 +150,23 @@ func TestCacheFilesThatAreBroken(t *testing.T) {
 	}
 	if _, err := pillar.OpenCache(filepath.Join(dir, "file"), time.Hour, nil); err == nil {
 		t.Error("a file was opened as a directory")
+	}
+}
+
+// TestCacheOfManyEnvironments: a minion that asks for ever more environments has some of them kept.
+func TestCacheOfManyEnvironments(t *testing.T) {
+	c, err := pillar.OpenCache("", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		if _, err := c.Fetch("m", fmt.Sprint("e", i), func() (payload.OrderedMap, error) { return payload.OrderedMap{{Key: "n", Value: int64(i)}}, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for env, want := range map[string]any{"e7": nil, "e8": map[string]any{"n": int64(8)}, "e39": map[string]any{"n": int64(39)}} {
+		if got, _ := c.Shown("m", env); !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", env, got, want)
+		}
 	}
 }
