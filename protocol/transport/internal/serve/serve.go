@@ -47,9 +47,9 @@ type Handshake func(net.Conn) (serve func() error, err error)
 // handshakeGrace is how long a handshake is left alone while others wait for its place.
 const handshakeGrace = time.Second
 
-// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the next connection waits, in the
-// kernel, and the oldest is closed when it has had its time: so ten thousand peers may come at once, and those who connect and say
-// nothing cannot keep others out.
+// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the next connection waits, those
+// behind it in the kernel, and the oldest is closed when it has had its time: so ten thousand peers may come at once, and those who connect
+// and say nothing cannot keep others out.
 func (g *Group) Accept(ln net.Listener, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,10 +67,6 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 	waiting := &pending{max: g.o.MaxHandshakes, freed: make(chan struct{}, 1)}
 	var delay time.Duration
 	for {
-		if evicted := waiting.room(g.ctx); evicted != nil {
-			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
-			evicted.Close()
-		}
 		c, err := ln.Accept()
 		if err != nil {
 			if g.stopped() || errors.Is(err, net.ErrClosed) {
@@ -85,6 +81,10 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 			continue
 		}
 		delay = 0
+		if evicted := waiting.room(g.ctx); evicted != nil {
+			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
+			evicted.Close()
+		}
 		if !g.add(c) {
 			c.Close()
 			return
