@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -24,7 +25,10 @@ func masterTops(c *conf.Config, log *slog.Logger) (func(ctx context.Context, id 
 		return nil, nil
 	}
 	words, err := shlex.Split(command)
-	if err != nil || len(words) == 0 {
+	if err == nil && len(words) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("master_tops: ext_nodes is no command: %q: %w", command, err)
 	}
 	return func(ctx context.Context, id string, _ map[string]any) (map[string]any, error) {
