@@ -66,18 +66,15 @@ def main():
     caller = salt.client.Caller(mopts=talk.minion(sys.argv[1]))
     funcs = caller.sminion.functions
     environ = dict(os.environ)
-    old_ssl = OldSSL()
-
-    def load():
-        """All modules at once: one that is loaded while a case has other grains would stay for the cases behind it."""
-        with old_ssl:
+    tls = contextlib.nullcontext()
+    if "BRINE_OLD_SSL" in os.environ:
+        tls = OldSSL()
+        with tls:
             for loader in (funcs, funcs.pack["__salt__"]):  # through the other one modules see one another
                 loader.get("tls.ca_exists")
-        list(funcs)
-
-    load()
-    with old_ssl:
-        old_ssl.take_lists()
+            tls.take_lists()
+    # All modules are loaded now: a module that is loaded while a case has other grains would stay for the cases behind it.
+    list(funcs)
     talk.hello(caller)
     before = {}
 
@@ -119,11 +116,8 @@ def main():
                 daemon.start(caller.opts, funcs)
             managing, connected = True, daemon.Connected()
         if q["fun"].startswith("tls."):
-            connected = old_ssl
-        answer = talk.call(funcs, q, connected)
-        if q["fun"] == "sys.reload_modules":
-            load()
-        talk.answer(answer)
+            connected = tls
+        talk.answer(talk.call(funcs, q, connected))
 
 
 if __name__ == "__main__":
