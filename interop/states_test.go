@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -124,7 +125,7 @@ func nothingTouched(t *testing.T, s *site, ids ...string) {
 func statesSideBySide(t *testing.T, m *stockMaster) {
 	writeTree(t, m.site)
 	for _, call := range stateCalls("jinja", "undefined", "function", "module", "shape", "list", "id", "circle", "include", "require", "argument", "missing", "absent") {
-		got := m.run(query{"tgt": "*", "fun": call[0], "arg": anys(call[1:])})
+		got := m.run(query{"tgt": "*", "fun": call[0], "arg": nested.Anys(call[1:])})
 		if len(got) != 2 {
 			t.Fatalf("answers came from %d minions: %v", len(got), got)
 		}
@@ -144,14 +145,6 @@ func statesSideBySide(t *testing.T, m *stockMaster) {
 	if diff := cmp.Diff(shown["stock"], shown["ours"]); diff != "" {
 		t.Errorf("what salt shows (-stock +ours):\n%s", diff)
 	}
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // states applies the tree on our minion under each stock master.

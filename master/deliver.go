@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -301,7 +302,7 @@ func (d *dispatcher) nextCheck(x store.Delivery, sent, now time.Time) time.Time 
 
 // load is the job map of an order for some of its minions.
 func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
-	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": anyList(ids), "tgt_type": target.TypeList, "ret": text(rec.Spec, "ret")}
+	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": text(rec.Spec, "ret")}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
 		maps.Copy(job, extra)
 	}

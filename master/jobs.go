@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -207,7 +208,7 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 	}
 	if !p.internal {
 		m.events.Publish("salt/job/"+jid+"/new", map[string]any{"jid": jid, "tgt_type": tgtType, "tgt": tgt, "user": p.user,
-			"fun": p.fun, "arg": p.arg, "minions": anyList(ids), "missing": anyList(missing)})
+			"fun": p.fun, "arg": p.arg, "minions": nested.Anys(ids), "missing": nested.Anys(missing)})
 		m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}

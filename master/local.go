@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/internal/confined"
@@ -280,5 +281,5 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": err.Error()}}
 	}
 	l.m.log.Info("user published job", "user", name, "fun", load["fun"], "jid", out.JID)
-	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": anyList(out.Minions), "missing": anyList(out.Missing)}}
+	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": nested.Anys(out.Minions), "missing": nested.Anys(out.Missing)}}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 )
@@ -117,7 +118,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
 	m.runsMu.Unlock()
 	if m.opts.PresenceEvents {
-		m.events.Publish("salt/presence/present", map[string]any{"present": anyList(m.presenceChange())})
+		m.events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(m.presenceChange())})
 	}
 }
 

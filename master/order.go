@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -178,7 +179,7 @@ func (m *Master) placed(ctx context.Context, rec store.Order, ids []string) (Out
 		User: text(load, "user"), Minions: ids, Load: load, Created: rec.Created})
 	if err == nil {
 		m.events.Publish("salt/job/"+rec.JID+"/new", map[string]any{"jid": rec.JID, "tgt_type": rec.Spec["tgt_type"], "tgt": rec.Spec["tgt"],
-			"user": text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": anyList(ids), "missing": []any{}})
+			"user": text(load, "user"), "fun": load["fun"], "arg": load["arg"], "minions": nested.Anys(ids), "missing": []any{}})
 	} else if !errors.Is(err, store.ErrExists) {
 		return Outcome{}, err
 	}
@@ -201,7 +202,7 @@ func (o Order) spec() (map[string]any, error) {
 	setDefault(&tgtType, target.TypeGlob)
 	tgt := p.tgt
 	if ids, ok := tgt.([]string); ok {
-		tgt = anyList(ids)
+		tgt = nested.Anys(ids)
 	}
 	arg := p.arg
 	if arg == nil {

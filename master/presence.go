@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/transport"
 )
@@ -156,7 +157,7 @@ func (m *Master) presenceChange() []string {
 	ids := m.Present()
 	fresh, lost := m.presence.change(ids)
 	if len(fresh)+len(lost) > 0 {
-		m.events.Publish("salt/presence/change", map[string]any{"new": anyList(fresh), "lost": anyList(lost)})
+		m.events.Publish("salt/presence/change", map[string]any{"new": nested.Anys(fresh), "lost": nested.Anys(lost)})
 	}
 	return ids
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -128,7 +129,7 @@ func (m *Master) send(job map[string]any, to audience) error {
 	if len(ours) == len(to.ids) {
 		return m.transmit(protocol.Announce(job, nil), to.topics)
 	}
-	if err := m.transmit(protocol.Announce(job, anyList(ours)), ours); err != nil {
+	if err := m.transmit(protocol.Announce(job, nested.Anys(ours)), ours); err != nil {
 		return err
 	}
 	fetch := make(map[string]struct{}, len(ours))

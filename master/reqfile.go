@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -164,15 +165,7 @@ func (m *Master) reqSymlinkList(ctx context.Context, v protocol.Verified) (any, 
 }
 
 func (m *Master) reqFileEnvs(context.Context, protocol.Verified) (any, error) {
-	return anyList(m.files.Envs()), nil
-}
-
-func anyList(names []string) []any {
-	out := make([]any, len(names))
-	for i, n := range names {
-		out[i] = n
-	}
-	return out
+	return nested.Anys(m.files.Envs()), nil
 }
 
 // reqFileRecv takes a piece of a file that a minion pushes (cp.push), into CacheDir/minions/<id>/files and nowhere else

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -76,7 +77,7 @@ func (m *Master) reqMinionPub(ctx context.Context, v protocol.Verified) (any, er
 	if err != nil {
 		return map[string]any{}, err
 	}
-	return map[string]any{"jid": p.JID, "minions": anyList(p.Minions)}, nil
+	return map[string]any{"jid": p.JID, "minions": nested.Anys(p.Minions)}, nil
 }
 
 // reqMinionPublish publishes a job for a minion and answers with what came back in time. Stock masters mean this and fail.

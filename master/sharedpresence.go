@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -41,7 +42,7 @@ func (s *shared) beatPresence(ctx context.Context) error {
 	now := p.here(s.m.servers, time.Now())
 	body := map[string]any{}
 	if s.asked.Swap(false) {
-		body["full"], body["up"] = true, anyList(slices.Sorted(maps.Keys(now)))
+		body["full"], body["up"] = true, nested.Anys(slices.Sorted(maps.Keys(now)))
 	} else {
 		var up, down []string
 		for id := range now {
@@ -57,7 +58,7 @@ func (s *shared) beatPresence(ctx context.Context) error {
 		if len(masters) == 0 || len(up)+len(down) == 0 {
 			return nil
 		}
-		body["up"], body["down"] = anyList(up), anyList(down)
+		body["up"], body["down"] = nested.Anys(up), nested.Anys(down)
 	}
 	if err := s.tell(ctx, tellPresent, body); err != nil {
 		s.asked.Store(true) // nobody knows what they were told

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
@@ -49,7 +50,7 @@ func (m *Master) byID(tgtType string, tgt any, delimiter string) (string, any, e
 		return "", nil, err
 	}
 	ids, _, err := m.expected(tgtType, tgt, delimiter)
-	return target.TypeList, anyList(ids), err
+	return target.TypeList, nested.Anys(ids), err
 }
 
 func (m *Master) hasData(id string) bool {
@@ -134,7 +135,7 @@ func (m *Master) onWire(tgtType string, tgt any) (string, any, error) {
 	case target.TypeList:
 		switch t := tgt.(type) {
 		case []string:
-			return tgtType, anyList(t), nil
+			return tgtType, nested.Anys(t), nil
 		case string:
 			var names []any
 			for _, n := range strings.Split(t, ",") {

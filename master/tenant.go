@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/bootstrap"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -280,5 +281,5 @@ func (m *Master) bounded(ctx context.Context, p publication, tgtType string, tgt
 	if err != nil || !bounded {
 		return tgtType, tgt, ids, missing, err
 	}
-	return target.TypeList, anyList(ids), ids, missing, nil
+	return target.TypeList, nested.Anys(ids), ids, missing, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -68,7 +69,7 @@ func (r *Run) CallText(ctx context.Context, sls string) (any, error) {
 	}
 	high, errs := plainTemplate(v, "<template-str>")
 	if errs != nil {
-		return texts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	return r.CallHigh(ctx, high, nil)
 }
@@ -95,7 +96,7 @@ func (h *HighState) Usage(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	if errs := VerifyTops(top); errs != nil {
-		return texts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	matches, err := h.Matches(ctx, top)
 	if err != nil {

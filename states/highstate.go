@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -204,7 +205,7 @@ func (s *Sections) Empty() bool { return len(s.envs) == 0 }
 func (s *Sections) Plain() map[string]any {
 	out := make(map[string]any, len(s.envs))
 	for env, list := range s.list {
-		out[env] = texts(list)
+		out[env] = nested.Anys(list)
 	}
 	return out
 }
@@ -335,7 +336,7 @@ func (h *HighState) Compile(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	if errs = append(errs, more...); errs != nil {
-		return texts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	return high, nil
 }
@@ -387,14 +388,14 @@ func (r *Run) CallHigh(ctx context.Context, high *pyobj.Dict, orchestration any)
 		return nil, err
 	}
 	if errs = append(errs, verifyHigh(high)...); errs != nil {
-		return texts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	if errs, err = r.requisiteIn(high); err != nil {
 		return nil, err
 	}
 	applyExclude(high)
 	if errs != nil {
-		return texts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	return r.CallLow(ctx, r.compileHigh(high, orchestration))
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -91,7 +92,7 @@ func (r *Result) Map() map[string]any {
 		m["skip_watch"] = true
 	}
 	if len(r.Warnings) > 0 {
-		m["warnings"] = texts(r.Warnings)
+		m["warnings"] = nested.Anys(r.Warnings)
 	}
 	maps.Copy(m, r.Extra)
 	return m
@@ -110,14 +111,6 @@ func plainSubs(rec record) {
 		list[i] = m
 	}
 	rec["sub_state_run"] = list
-}
-
-func texts(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // ResultOf makes a result of what an execution function answered that has the form of one ("result", "comment", "changes").

@@ -14,6 +14,7 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 )
@@ -175,7 +176,7 @@ func (s *saltCmd) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.show(list(ids), "", 0)
+		return s.show(nested.Anys(ids), "", 0)
 	}
 	if err := s.resolve(); err != nil {
 		return err

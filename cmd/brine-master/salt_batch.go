@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
@@ -26,7 +27,7 @@ func (s *saltCmd) batch(ctx context.Context, size string) error {
 	}
 	o.Started = func(ids []string) {
 		ids = slices.Sorted(slices.Values(ids))
-		fmt.Fprintf(s.Out, "\nExecuting run on %s\n\n", pytext.Repr(list(ids)))
+		fmt.Fprintf(s.Out, "\nExecuting run on %s\n\n", pytext.Repr(nested.Anys(ids)))
 	}
 	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {
 		if ret.Status != client.Returned {

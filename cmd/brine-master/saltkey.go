@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/keys"
@@ -145,14 +146,6 @@ func (k *saltKey) local() ([]string, error) {
 	return names, nil
 }
 
-func list(ids []string) []any {
-	out := make([]any, len(ids))
-	for i, id := range ids {
-		out[i] = id
-	}
-	return out
-}
-
 // list shows the ids of the states that match asks for.
 func (k *saltKey) list(match string) error {
 	states := map[string][]keys.State{"acc": {keys.Accepted}, "pre": {keys.Pending}, "un": {keys.Pending},
@@ -167,7 +160,7 @@ func (k *saltKey) list(match string) error {
 			if err != nil {
 				return err
 			}
-			ret[st.Folder()] = list(ids)
+			ret[st.Folder()] = nested.Anys(ids)
 		}
 	}
 	return k.show(ret)
@@ -291,7 +284,7 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 	fmt.Fprintf(k.Out, "The following keys are going to be %s:\n", done)
 	ret := map[string]any{}
 	for st, ids := range found {
-		ret[st.Folder()] = list(ids)
+		ret[st.Folder()] = nested.Anys(ids)
 	}
 	if err := k.show(ret); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -156,7 +157,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	args, kwargs := cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	q := minion.CallOptions{
 		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local, NoReturnEvent: v.Bool("no_return_event"),
-		SkipGrains: v.Bool("skip_grains"), JID: string(protocol.NewJID(time.Now())), FunArgs: anyList(v.Args[1:]),
+		SkipGrains: v.Bool("skip_grains"), JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),
 	}
 	if r := v.String("return"); r != "" {
 		q.Returners = strings.Split(r, ",")
@@ -254,12 +255,4 @@ func (c *caller) showError(fun string, res modules.Result) (code int, done bool)
 		fmt.Fprintln(c.Err, res.Return)
 	}
 	return saltcli.ExitGeneric, true
-}
-
-func anyList(args []string) []any {
-	list := make([]any, len(args))
-	for i, a := range args {
-		list[i] = a
-	}
-	return list
 }

@@ -241,6 +241,15 @@ func Update(dest, upd map[string]any, mergeLists bool) map[string]any {
 	return dest
 }
 
+// Anys is a list of values of one type as a list of any.
+func Anys[T any](list []T) []any {
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i] = x
+	}
+	return out
+}
+
 // Join is a list and what of another is not in it yet. Members that are twice in the other are judged against the first list
 // only, as Salt does.
 func Join(a, b []any) []any {

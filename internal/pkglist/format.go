@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -64,7 +65,7 @@ func Format(ctx context.Context, c *modules.Call, packages map[string]any, asLis
 		}
 		ret[name] = strings.Join(versions, ",")
 		if asList {
-			ret[name] = Anys(versions)
+			ret[name] = nested.Anys(versions)
 		}
 	}
 	return ret, nil
@@ -101,5 +102,5 @@ func Attribute(v any) any {
 	if v == nil || v == "all" {
 		return v
 	}
-	return Anys(SplitInput(v))
+	return nested.Anys(SplitInput(v))
 }

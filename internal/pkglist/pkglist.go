@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -42,7 +43,7 @@ func (l List) Plain(asList bool) map[string]any {
 	out := make(map[string]any, len(l))
 	for name, versions := range l {
 		if asList {
-			out[name] = Anys(versions)
+			out[name] = nested.Anys(versions)
 		} else {
 			out[name] = strings.Join(versions, ",")
 		}
@@ -75,15 +76,6 @@ func CompareMaps(before, after map[string]any) map[string]any {
 		}
 	}
 	return ret
-}
-
-// Anys is a list of texts as a plain value.
-func Anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // Wildcards puts the packages that fit a pattern with "*" in the place of the pattern. As in Salt only the matches of the last

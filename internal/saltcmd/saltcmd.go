@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/output"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -179,14 +180,6 @@ func text(b []byte, raw bool) string {
 	return pytext.StripRight(s)
 }
 
-func list(words []string) []any {
-	out := make([]any, len(words))
-	for i, w := range words {
-		out[i] = w
-	}
-	return out
-}
-
 // notStarted gives a program that could not be started Salt's text, which shows the arguments of Python's Popen.
 func notStarted(ctx context.Context, cmd Command, err error) error {
 	reason, _ := modules.OSErrorText(err)
@@ -214,5 +207,5 @@ func (cmd Command) shown() string {
 	if cmd.Secret {
 		return "REDACTED"
 	}
-	return pytext.Repr(list(cmd.Args))
+	return pytext.Repr(nested.Anys(cmd.Args))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -64,7 +65,7 @@ func (q *request) form() error {
 			out[name] = values[0]
 			continue
 		}
-		out[name] = anyList(values)
+		out[name] = nested.Anys(values)
 	}
 	if v, ok := out["kwarg"].(string); ok {
 		out["kwarg"] = yaml.ParseValue(v)
@@ -134,7 +135,7 @@ func plain(v any) any {
 		}
 		return out
 	case []string:
-		return anyList(v)
+		return nested.Anys(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {

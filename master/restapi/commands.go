@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/client"
@@ -353,11 +354,11 @@ func (s *Server) publish(ctx context.Context, v view, j master.Job) (any, error)
 		if old.User != j.User || pytext.Str(old.Fun) != j.Fun || pytext.Str(old.Tgt) != pytext.Str(j.Tgt) {
 			return nil, &statusError{http.StatusConflict, "The job id is taken by another job"}
 		}
-		return map[string]any{"jid": j.JID, "minions": anyList(old.Minions)}, nil
+		return map[string]any{"jid": j.JID, "minions": nested.Anys(old.Minions)}, nil
 	case err != nil:
 		return nil, badTarget(err)
 	}
-	return map[string]any{"jid": p.JID, "minions": anyList(p.Minions)}, nil
+	return map[string]any{"jid": p.JID, "minions": nested.Anys(p.Minions)}, nil
 }
 
 // badTarget tells a client about a target that cannot be understood.

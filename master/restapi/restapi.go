@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
@@ -182,7 +183,7 @@ func (s *Server) handle(pattern string, f http.HandlerFunc) {
 
 // welcome answers whoever looks where commands are posted to.
 func (s *Server) welcome(*request) (any, error) {
-	return map[string]any{"return": "Welcome", "clients": anyList(s.o.Clients)}, nil
+	return map[string]any{"return": "Welcome", "clients": nested.Anys(s.o.Clients)}, nil
 }
 
 // health answers whether the master serves and its store answers. The reason is in the log: it is not for everybody.
@@ -403,12 +404,4 @@ func source(r *http.Request) string {
 		return "" // a unix socket
 	}
 	return r.RemoteAddr
-}
-
-func anyList(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -161,10 +162,10 @@ func (f funcs) clearGitLock(_ context.Context, c *modules.Call) (any, error) {
 		for _, b := range f.backendsOf(role) {
 			done, failed := b.Unlock(text(c, "remote"))
 			if len(done) > 0 {
-				out["cleared"] = list(done)
+				out["cleared"] = nested.Anys(done)
 			}
 			if len(failed) > 0 {
-				out["errors"] = list(failed)
+				out["errors"] = nested.Anys(failed)
 			}
 		}
 		if len(out) > 0 {
@@ -429,8 +430,8 @@ func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil || len(errs) == 0 {
 		return top, err
 	}
-	c.Progress(map[string]any{"data": list(errs), "outputter": "nested"})
-	return list(errs), nil
+	c.Progress(map[string]any{"data": nested.Anys(errs), "outputter": "nested"})
+	return nested.Anys(errs), nil
 }
 
 func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/modules"
@@ -34,25 +35,25 @@ func (f funcs) fileserver() *modules.Module {
 
     salt-run fileserver.envs`, Params: []modules.Param{backend, {Name: "sources", Default: false}},
 			Run: entries(func(_ context.Context, files *fileserver.Server, _ string) (any, error) {
-				return list(files.Envs()), nil
+				return nested.Anys(files.Envs()), nil
 			})},
 		{Name: "file_list", Doc: `The files of an environment.
 
     salt-run fileserver.file_list saltenv=prod`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
 			l, err := files.List(ctx, env)
-			return list(l.Files), err
+			return nested.Anys(l.Files), err
 		})},
 		{Name: "dir_list", Doc: `The directories of an environment.
 
     salt-run fileserver.dir_list saltenv=prod`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
 			l, err := files.List(ctx, env)
-			return list(l.Dirs), err
+			return nested.Anys(l.Dirs), err
 		})},
 		{Name: "empty_dir_list", Doc: `The empty directories of an environment.
 
     salt-run fileserver.empty_dir_list`, Params: env, Run: entries(func(ctx context.Context, files *fileserver.Server, env string) (any, error) {
 			l, err := files.List(ctx, env)
-			return list(l.EmptyDirs), err
+			return nested.Anys(l.EmptyDirs), err
 		})},
 		{Name: "symlink_list", Doc: `The symbolic links of an environment and where they point.
 
@@ -194,10 +195,10 @@ func (f funcs) lockFiles(do func(fileserver.Source, string) (done, failed []stri
 		}
 		out := map[string]any{}
 		if len(done) > 0 {
-			out[key] = list(done)
+			out[key] = nested.Anys(done)
 		}
 		if len(failed) > 0 {
-			out["errors"] = list(failed)
+			out["errors"] = nested.Anys(failed)
 		}
 		if len(out) == 0 {
 			return none, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/modules"
@@ -191,7 +192,7 @@ func (f funcs) whole(ctx context.Context, jid string) (map[string]any, error) {
 	out := describe(jid, load)
 	if len(load) > 0 {
 		slices.Sort(minions)
-		out["Minions"] = list(minions)
+		out["Minions"] = nested.Anys(minions)
 	}
 	if out["Result"], err = f.results(ctx, jid); err != nil {
 		return nil, err
@@ -449,7 +450,7 @@ func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	ids := slices.Sorted(maps.Keys(answers))
 	if c.Bool("display_progress") {
-		c.Progress(map[string]any{"message": "Attempting to contact minions: " + pytext.Repr(list(ids))})
+		c.Progress(map[string]any{"message": "Attempting to contact minions: " + pytext.Repr(nested.Anys(ids))})
 	}
 	out := map[string]any{}
 	for _, id := range ids {
@@ -480,7 +481,7 @@ func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.(map[string]any)["Returned"] = list(slices.Sorted(maps.Keys(results)))
+		d.(map[string]any)["Returned"] = nested.Anys(slices.Sorted(maps.Keys(results)))
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/master/keys"
@@ -39,13 +40,13 @@ timeout, gather_job_timeout
 				if err != nil {
 					return nil, err
 				}
-				return map[string]any{"up": list(up), "down": list(down)}, nil
+				return map[string]any{"up": nested.Anys(up), "down": nested.Anys(down)}, nil
 			}},
 		{Name: "up", Doc: `The minions that answer a ping.
 
     salt-run manage.up`, Params: target, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 			up, _, err := f.ping(ctx, c)
-			return list(up), err
+			return nested.Anys(up), err
 		}},
 		{Name: "down", Doc: `The minions that do not answer a ping.
 
@@ -136,7 +137,7 @@ func (f funcs) down(ctx context.Context, c *modules.Call) (any, error) {
 			}
 		}
 	}
-	return list(down), nil
+	return nested.Anys(down), nil
 }
 
 // wanted says which ids a subset leaves.
@@ -159,7 +160,7 @@ func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
 	keep := wanted(c)
 	maps.DeleteFunc(all, func(id, _ string) bool { return !keep(id) })
 	if !c.Bool("show_ip") {
-		return list(slices.Sorted(maps.Keys(all))), nil
+		return nested.Anys(slices.Sorted(maps.Keys(all))), nil
 	}
 	out := make(map[string]any, len(all))
 	for id, addr := range all {

@@ -274,11 +274,3 @@ func (c *Client) Argspec(fun string) *modules.Def {
 
 // errNeeds says that the host lacks a part.
 func errNeeds(what string) error { return modules.Errorf("this master has no %s", what) }
-
-func list(ids []string) []any {
-	out := make([]any, len(ids))
-	for i, id := range ids {
-		out[i] = id
-	}
-	return out
-}

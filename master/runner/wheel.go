@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/modules"
@@ -112,7 +113,7 @@ func (f funcs) keysIn(in []keys.State, match any, empty bool) (map[string]any, e
 			return nil, err
 		}
 		if len(ids) > 0 || empty {
-			out[st.Folder()] = list(ids)
+			out[st.Folder()] = nested.Anys(ids)
 		}
 	}
 	return out, nil
@@ -278,7 +279,7 @@ func (f funcs) minions() *modules.Module {
 				ids = append(ids, id)
 			}
 			slices.Sort(ids)
-			return list(ids), nil
+			return nested.Anys(ids), nil
 		}},
 	}}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // coreSources are those of salt/grains/core.py that every platform has.
@@ -49,7 +51,7 @@ func serverID(id string) int64 {
 func environment(_ context.Context, h *host) (map[string]any, error) {
 	path := strings.TrimSpace(h.getenv("PATH"))
 	// As Python: an empty PATH is one empty name.
-	g := map[string]any{"path": path, "systempath": anys(strings.Split(path, string(os.PathListSeparator)))}
+	g := map[string]any{"path": path, "systempath": nested.Anys(strings.Split(path, string(os.PathListSeparator)))}
 	dir, err := os.Getwd()
 	if err == nil {
 		g["cwd"] = dir

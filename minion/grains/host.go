@@ -215,12 +215,3 @@ func lines(s string) []string {
 	}
 	return list
 }
-
-// anys makes a list of texts one of values.
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
-}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files can be
@@ -68,7 +70,7 @@ func (h *host) osArch(ctx context.Context, family string) any {
 			}
 		}
 	case "NILinuxRT", "Poky":
-		return anys(opkgArchitectures(h.output(ctx, "opkg", "print-architecture")))
+		return nested.Anys(opkgArchitectures(h.output(ctx, "opkg", "print-architecture")))
 	}
 	if m := h.uname().machine; m != "" {
 		return m
@@ -143,7 +145,7 @@ func linuxCPU(_ context.Context, h *host) (map[string]any, error) {
 			count = 1
 		}
 	}
-	return map[string]any{"num_cpus": count, "cpu_model": model, "cpu_flags": anys(flags)}, err
+	return map[string]any{"num_cpus": count, "cpu_model": model, "cpu_flags": nested.Anys(flags)}, err
 }
 
 // linuxMemory gives mem_total and swap_total in MiB.
@@ -479,7 +481,7 @@ func mdadm(_ context.Context, h *host) (map[string]any, error) {
 			names = append(names, name)
 		}
 	}
-	return map[string]any{"mdadm": anys(slices.Sorted(slices.Values(names)))}, nil
+	return map[string]any{"mdadm": nested.Anys(slices.Sorted(slices.Values(names)))}, nil
 }
 
 // fibreChannel gives fc_wwn when the option fibre_channel_grains is on.

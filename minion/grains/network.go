@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // iface is a network interface as far as grains tell of it.
@@ -28,9 +30,9 @@ func addresses(_ context.Context, h *host) (map[string]any, error) {
 	}
 	all, v4, v6, hw := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
 	for _, i := range list {
-		all[i.name] = anys(slices.Concat(i.v4, i.v6, i.secondary))
-		v4[i.name] = anys(slices.Concat(i.v4, i.secondary))
-		v6[i.name] = anys(i.v6)
+		all[i.name] = nested.Anys(slices.Concat(i.v4, i.v6, i.secondary))
+		v4[i.name] = nested.Anys(slices.Concat(i.v4, i.secondary))
+		v6[i.name] = nested.Anys(i.v6)
 		if i.hasHardware {
 			hw[i.name] = i.hardware
 		}
@@ -125,8 +127,8 @@ func parseResolv(text string) map[string]any {
 		}
 	}
 	return map[string]any{
-		"nameservers": anys(servers), "ip4_nameservers": anys(v4), "ip6_nameservers": anys(v6),
-		"sortlist": anys(sortlist), "domain": domain, "search": anys(search), "options": anys(options),
+		"nameservers": nested.Anys(servers), "ip4_nameservers": nested.Anys(v4), "ip6_nameservers": nested.Anys(v6),
+		"sortlist": nested.Anys(sortlist), "domain": domain, "search": nested.Anys(search), "options": nested.Anys(options),
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // hostname gives localhost, fqdn, host and domain.
@@ -55,7 +57,7 @@ func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	list, err := h.interfaces()
 	v4, v6 := addressList(list, false), addressList(list, true)
-	g := map[string]any{"ipv4": anys(v4), "ipv6": anys(v6), "fqdn_ip4": []any{}, "fqdn_ip6": []any{}}
+	g := map[string]any{"ipv4": nested.Anys(v4), "ipv6": nested.Anys(v6), "fqdn_ip4": []any{}, "fqdn_ip6": []any{}}
 	fqdn := h.fqdn(ctx)
 	var wait sync.WaitGroup
 	var fqdn4, fqdn6 []string
@@ -66,7 +68,7 @@ func ipFQDN(ctx context.Context, h *host) (map[string]any, error) {
 		wait.Go(func() { fqdn6 = h.lookupAddresses(ctx, fqdn, true) })
 	}
 	wait.Wait()
-	g["fqdn_ip4"], g["fqdn_ip6"] = anys(fqdn4), anys(fqdn6)
+	g["fqdn_ip4"], g["fqdn_ip6"] = nested.Anys(fqdn4), nested.Anys(fqdn6)
 	return g, err
 }
 
@@ -159,7 +161,7 @@ func fqdns(ctx context.Context, h *host) (map[string]any, error) {
 	}
 	wait.Wait()
 	slices.Sort(names)
-	return map[string]any{"fqdns": anys(slices.Compact(names))}, nil
+	return map[string]any{"fqdns": nested.Anys(slices.Compact(names))}, nil
 }
 
 // reverse is the full name of an address: among its names the first with a dot.

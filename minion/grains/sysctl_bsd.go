@@ -6,6 +6,8 @@ import (
 	"context"
 	"maps"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // What the BSDs and macOS tell through sysctl. It compiles everywhere so that tests of the parsing run everywhere.
@@ -51,7 +53,7 @@ func bsdHardware(ctx context.Context, h *host) (map[string]any, error) {
 		"mem_total": memory >> 20, "swap_total": cleanNumber(h.sysctl(ctx, "vm.swap_total")) >> 20,
 	}
 	if dmesg, err := h.read("/var/run/dmesg.boot"); err == nil && h.uname().sysname == "FreeBSD" {
-		g["cpu_flags"] = anys(dmesgFlags(dmesg))
+		g["cpu_flags"] = nested.Anys(dmesgFlags(dmesg))
 	}
 	return g, nil
 }
@@ -120,7 +122,7 @@ func macOS(ctx context.Context, h *host) (map[string]any, error) {
 		"os": "MacOS", "os_family": "MacOS", "osfullname": full, "osrelease": release, "init": "launchd", "ps": "ps auxwww",
 		"osbuild": h.output(ctx, "sw_vers", "-buildVersion"), "osarch": h.uname().machine, "manufacturer": "Apple Inc.",
 		"num_cpus": cleanNumber(h.sysctl(ctx, "hw.ncpu")), "cpuarch": h.sysctl(ctx, "hw.machine"),
-		"cpu_model": h.sysctl(ctx, "machdep.cpu.brand_string"), "cpu_flags": anys(strings.Split(h.sysctl(ctx, "machdep.cpu.features"), " ")),
+		"cpu_model": h.sysctl(ctx, "machdep.cpu.brand_string"), "cpu_flags": nested.Anys(strings.Split(h.sysctl(ctx, "machdep.cpu.features"), " ")),
 		"mem_total": cleanNumber(h.sysctl(ctx, "hw.memsize")) >> 20, "swap_total": swapUsage(h.sysctl(ctx, "vm.swapusage")),
 		"productname": cleaned("productname", h.sysctl(ctx, "hw.model")),
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
 // linuxVirtual gives virtual, virtual_subtype, the details of Xen, and ps.
@@ -330,7 +332,7 @@ func (h *host) xenDetails(g map[string]any) {
 		}
 		if version[i] = strings.TrimSpace(text); i == 2 {
 			g["virtual_hv_version"] = version[0] + "." + version[1] + version[2]
-			g["virtual_hv_version_info"] = anys(version[:])
+			g["virtual_hv_version_info"] = nested.Anys(version[:])
 		}
 	}
 	text, err := h.read("/sys/hypervisor/properties/features")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -283,7 +284,7 @@ func fileDict(ctx context.Context, c *modules.Call) (any, error) {
 			}
 		}
 		if files != nil {
-			ret[name] = pkglist.Anys(files)
+			ret[name] = nested.Anys(files)
 		}
 	}
 	return map[string]any{"errors": []any{}, "packages": ret}, nil
@@ -303,7 +304,7 @@ func owner(ctx context.Context, c *modules.Call) (any, error) {
 		by, _, _ = strings.Cut(by, "by ")
 		switch {
 		case out.Stdout == "":
-			ret[path] = "Error running " + pytext.Repr(pkglist.Anys([]string{"apk", "info", "-W", path}))
+			ret[path] = "Error running " + pytext.Repr(nested.Anys([]string{"apk", "info", "-W", path}))
 		case strings.Contains(out.Stdout, "ERROR:"):
 			ret[path] = "Could not find owner package"
 		case !ok:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -225,5 +226,5 @@ func servicesNeedRestart(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	slices.Sort(names)
-	return pkglist.Anys(slices.Compact(names)), nil
+	return nested.Anys(slices.Compact(names)), nil
 }

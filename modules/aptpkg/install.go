@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -466,7 +467,7 @@ func autoremove(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	slices.Sort(names)
-	return pkglist.Anys(names), nil
+	return nested.Anys(names), nil
 }
 
 // changes tells what something changes in the list of packages.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/brine-salt/brine/internal/aptsource"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -246,7 +247,7 @@ func modRepo(ctx context.Context, c *modules.Call) (any, error) {
 		return map[string]any{repo: have}, err
 	}
 	return map[string]any{repo: map[string]any{
-		"architectures": pkglist.Anys(s.Architectures), "comps": pkglist.Anys(s.Comps), "disabled": s.Disabled, "file": s.File,
+		"architectures": nested.Anys(s.Architectures), "comps": nested.Anys(s.Comps), "disabled": s.Disabled, "file": s.File,
 		"type": s.Kind, "uri": s.URI, "line": s.Text, "signedby": s.SignedBy,
 	}}, nil
 }
@@ -277,7 +278,7 @@ func addPPA(ctx context.Context, c *modules.Call, repo string, refresh bool) (an
 		return nil, err
 	}
 	if out.Retcode != 0 {
-		return nil, modules.Errorf("Unable to add PPA '%s'. '%s' exited with status %d: '%s' ", repo[4:], pytext.Repr(pkglist.Anys(cmd)), out.Retcode, out.Stderr)
+		return nil, modules.Errorf("Unable to add PPA '%s'. '%s' exited with status %d: '%s' ", repo[4:], pytext.Repr(nested.Anys(cmd)), out.Retcode, out.Stderr)
 	}
 	if refresh {
 		if _, err := refreshNow(ctx, c, nil, false); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -102,7 +103,7 @@ func getSelections(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if state := c.Str("state"); state != "" {
-		return map[string]any{state: pkglist.Anys(list[state])}, nil
+		return map[string]any{state: nested.Anys(list[state])}, nil
 	}
 	return list.Plain(true), nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/aptsource"
 	"github.com/brine-salt/brine/internal/atomicfile"
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -32,13 +32,13 @@ func parseSource(line, file string) (*source, error) {
 // plain is the repository as list_repos shows it.
 func (s *source) plain() map[string]any {
 	m := map[string]any{
-		"file": s.File, "comps": pkglist.Anys(s.Comps), "disabled": s.Disabled, "dist": s.Dist, "type": s.Kind, "uri": s.URI,
-		"line": strings.TrimSpace(s.Text), "architectures": pkglist.Anys(s.Architectures), "signedby": s.SignedBy,
+		"file": s.File, "comps": nested.Anys(s.Comps), "disabled": s.Disabled, "dist": s.Dist, "type": s.Kind, "uri": s.URI,
+		"line": strings.TrimSpace(s.Text), "architectures": nested.Anys(s.Architectures), "signedby": s.SignedBy,
 	}
 	if s.stanza != nil {
 		m["enabled"] = !s.Disabled
 		for name, key := range map[string]string{"suites": "Suites", "types": "Types", "uris": "URIs"} {
-			m[name] = pkglist.Anys(s.stanza.words(key))
+			m[name] = nested.Anys(s.stanza.words(key))
 		}
 	}
 	return m

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -73,14 +74,6 @@ func (c *call) sources(v any) []string {
 	return out
 }
 
-func list(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
-	}
-	return out
-}
-
 // run runs a program through the cmd module, and gives the lines that it prints.
 func (c *call) run(args []any, more map[string]any) ([]string, error) {
 	kwargs := map[string]any{"template": c.Value("template"), "runas": c.Value("runas"), "python_shell": false}
@@ -101,14 +94,14 @@ func (c *call) trimmed(files []string) any {
 	if _, isBool := v.(bool); !isBool {
 		n, err := modules.ToInt(v)
 		if err != nil || n < 0 {
-			return list(files)
+			return nested.Anys(files)
 		}
 		count = n
 	}
 	if v == any(false) || int64(len(files)) <= count {
-		return list(files)
+		return nested.Anys(files)
 	}
-	return list(append(files[:count:count], fmt.Sprintf("List trimmed after %d files.", count)))
+	return nested.Anys(append(files[:count:count], fmt.Sprintf("List trimmed after %d files.", count)))
 }
 
 func runTar(ctx context.Context, mc *modules.Call) (any, error) {
@@ -120,12 +113,12 @@ func runTar(ctx context.Context, mc *modules.Call) (any, error) {
 		return nil, modules.Usagef("Tar options can not be empty")
 	}
 	args := []any{"tar"}
-	args = append(args, list(strings.Fields(c.Str("options")))...)
+	args = append(args, nested.Anys(strings.Fields(c.Str("options")))...)
 	args = append(args, pytext.Str(c.Value("tarfile")))
 	if c.Bool("dest") {
 		args = append(args, "-C", c.Str("dest"))
 	}
-	args = append(args, list(c.sources(c.Value("sources")))...)
+	args = append(args, nested.Anys(c.sources(c.Value("sources")))...)
 	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 
@@ -133,7 +126,7 @@ func lines(l []string, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(l), nil
+	return nested.Anys(l), nil
 }
 
 // zipped answers gzip and gunzip.
@@ -154,7 +147,7 @@ func cmdZip(ctx context.Context, mc *modules.Call) (any, error) {
 	if err := c.needs("zip"); err != nil {
 		return nil, err
 	}
-	args := append([]any{"zip", "-r", pytext.Str(c.Value("zip_file"))}, list(c.sources(c.Value("sources")))...)
+	args := append([]any{"zip", "-r", pytext.Str(c.Value("zip_file"))}, nested.Anys(c.sources(c.Value("sources")))...)
 	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 
@@ -172,11 +165,11 @@ func cmdUnzip(ctx context.Context, mc *modules.Call) (any, error) {
 		if err != nil {
 			return nil, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
 		}
-		args = append(args, list(options)...)
+		args = append(args, nested.Anys(options)...)
 	}
 	args = append(args, pytext.Str(c.Value("zip_file")), "-d", pytext.Str(c.Value("dest")))
 	if c.Value("excludes") != nil {
-		args = append(append(args, "-x"), list(words(c.Value("excludes")))...)
+		args = append(append(args, "-x"), nested.Anys(words(c.Value("excludes")))...)
 	}
 	v, err := c.ExecKw(ctx, "cmd.run_all", []any{args}, map[string]any{
 		"template": c.Value("template"), "runas": c.Value("runas"), "python_shell": false, "redirect_stderr": true, "output_loglevel": level,
@@ -197,7 +190,7 @@ func rar(ctx context.Context, mc *modules.Call) (any, error) {
 	if err := c.needs("rar"); err != nil {
 		return nil, err
 	}
-	args := append([]any{"rar", "a", "-idp", pytext.Str(c.Value("rarfile"))}, list(c.sources(c.Value("sources")))...)
+	args := append([]any{"rar", "a", "-idp", pytext.Str(c.Value("rarfile"))}, nested.Anys(c.sources(c.Value("sources")))...)
 	return lines(c.run(args, map[string]any{"cwd": c.Value("cwd")}))
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/archivetype"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -112,7 +113,7 @@ func (c *call) list(name, path string) (any, error) {
 	}
 	all := slices.Concat(found.dirs, found.files, found.links)
 	slices.Sort(all)
-	return list(all), nil
+	return nested.Anys(all), nil
 }
 
 // urlPath is the path of an address.
@@ -145,8 +146,8 @@ func (c *contents) verbose() map[string]any {
 		}
 	}
 	return map[string]any{
-		"dirs": list(c.dirs), "files": list(c.files), "links": list(c.links), "top_level_dirs": list(top),
-		"top_level_files": list(depth(c.files, 0)), "top_level_links": list(depth(c.links, 0)),
+		"dirs": nested.Anys(c.dirs), "files": nested.Anys(c.files), "links": nested.Anys(c.links), "top_level_dirs": nested.Anys(top),
+		"top_level_files": nested.Anys(depth(c.files, 0)), "top_level_links": nested.Anys(depth(c.links, 0)),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -61,7 +62,7 @@ func zipFiles(ctx context.Context, mc *modules.Call) (any, error) {
 	if err != nil {
 		return nil, modules.Errorf("Exception encountered creating zipfile: %s", osText(err))
 	}
-	return list(p.names), nil
+	return nested.Anys(p.names), nil
 }
 
 // packing is an archive to make. names are what the caller is told, members what goes in.
@@ -307,7 +308,7 @@ func (c *call) unpackAs(source, dest string, excludes []string) error {
 	}
 	args = append(args, source, "-d", dest)
 	if len(excludes) > 0 {
-		args = append(append(args, "-x"), list(excludes)...)
+		args = append(append(args, "-x"), nested.Anys(excludes)...)
 	}
 	v, err := c.ExecKw(c.ctx, "cmd.run_all", []any{args}, map[string]any{
 		"runas": c.Value("runas"), "python_shell": false, "redirect_stderr": true, "output_loglevel": "quiet",

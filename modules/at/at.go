@@ -151,7 +151,7 @@ func atrm(ctx context.Context, c *modules.Call) (any, error) {
 	removed, numbers := []any{}, []string(nil)
 	for _, j := range jobs {
 		number := pytext.Str(j.(map[string]any)["job"])
-		if args[0] == "all" || nested.Contains(anys(args), number) {
+		if args[0] == "all" || nested.Contains(nested.Anys(args), number) {
 			removed, numbers = append(removed, number), append(numbers, number)
 		}
 	}
@@ -167,14 +167,6 @@ func atrm(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"jobs": map[string]any{"removed": removed, "tag": tag}}, nil
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 func at(ctx context.Context, c *modules.Call) (any, error) {

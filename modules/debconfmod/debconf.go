@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -41,7 +42,7 @@ func selections(ctx context.Context, c *modules.Call, empty bool) (map[string]an
 	for _, m := range line().FindAllStringSubmatch(out.Stdout, -1) {
 		if empty || m[4] != "" {
 			list, _ := ret[m[1]].([]any)
-			ret[m[1]] = append(list, pkglist.Anys(m[2:5]))
+			ret[m[1]] = append(list, nested.Anys(m[2:5]))
 		}
 	}
 	return ret, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/systemd"
@@ -95,7 +95,7 @@ type lister func(context.Context, *modules.Call) ([]string, error)
 // lists answers with a list, has tells whether the service is in it.
 func (l lister) lists(ctx context.Context, c *modules.Call) (any, error) {
 	names, err := l(ctx, c)
-	return pkglist.Anys(names), err
+	return nested.Anys(names), err
 }
 
 func (l lister) has(ctx context.Context, c *modules.Call) (bool, error) {

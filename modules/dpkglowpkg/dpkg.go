@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -176,7 +177,7 @@ func fileList(ctx context.Context, c *modules.Call) (any, error) {
 		files = append(files, list...)
 	}
 	slices.Sort(files)
-	return map[string]any{"errors": []any{}, "files": pkglist.Anys(slices.Compact(files))}, nil
+	return map[string]any{"errors": []any{}, "files": nested.Anys(slices.Compact(files))}, nil
 }
 
 func fileDict(ctx context.Context, c *modules.Call) (any, error) {
@@ -190,7 +191,7 @@ func fileDict(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		ret[name] = pkglist.Anys(list)
+		ret[name] = nested.Anys(list)
 	}
 	return map[string]any{"errors": []any{}, "packages": ret}, nil
 }

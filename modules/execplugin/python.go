@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -239,7 +240,7 @@ func (p *pythonFiles) askOnce(a describing, files map[string]string, names []str
 		return &startError{err}
 	}
 	defer n.close()
-	line, err := encode(map[string]any{"type": "describe", "modules": texts(names)}, true)
+	line, err := encode(map[string]any{"type": "describe", "modules": nested.Anys(names)}, true)
 	if err != nil {
 		return err
 	}
@@ -296,14 +297,6 @@ func (n *conn) descriptions(ctx context.Context, a agent, log *logger, add func(
 			add(name, called, text)
 		}
 	}
-}
-
-func texts(names []string) []any {
-	list := make([]any, len(names))
-	for i, s := range names {
-		list[i] = s
-	}
-	return list
 }
 
 // describing is the agent as modules see it while they describe themselves: with the program's own functions only, since those of

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -125,7 +126,7 @@ func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 			switch {
 			case len(parts) < 2:
 			case strings.HasPrefix(line, "Filesystem features"):
-				attrs[parts[0]] = anys(strings.Fields(parts[1]))
+				attrs[parts[0]] = nested.Anys(strings.Fields(parts[1]))
 			default:
 				attrs[parts[0]] = pytext.Strip(parts[1])
 			}
@@ -141,9 +142,9 @@ func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 			group = map[string]any{"group": f[1], "range": f[3], "extra": []any{}}
 			groups["Group "+f[1]] = group
 		case strings.Contains(line, "Free blocks:") && len(parts) > 1:
-			group["free blocks"] = anys(strings.Split(parts[1], ", "))
+			group["free blocks"] = nested.Anys(strings.Split(parts[1], ", "))
 		case strings.Contains(line, "Free inodes:") && len(parts) > 1:
-			group["free inodes"] = anys(strings.Split(parts[1], ", "))
+			group["free inodes"] = nested.Anys(strings.Split(parts[1], ", "))
 		case strings.Contains(line, "Free blocks:") || strings.Contains(line, "Free inodes:"):
 			return nil, indexError()
 		default:
@@ -151,12 +152,4 @@ func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 		}
 	}
 	return map[string]any{"attributes": attrs, "blocks": groups}, nil
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }

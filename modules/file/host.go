@@ -283,11 +283,3 @@ func str(v any) string {
 	}
 	return pytext.Str(v)
 }
-
-func list(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
-	}
-	return out
-}

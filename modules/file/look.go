@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -249,7 +250,7 @@ func readdir(h *host) (any, error) {
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
-	return list(append([]string{".", ".."}, names...)), nil
+	return nested.Anys(append([]string{".", ".."}, names...)), nil
 }
 
 func directoryExists(h *host) (any, error) {

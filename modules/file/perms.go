@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -107,7 +108,7 @@ func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[stri
 		}
 		ret["comment"] = strings.Join(p.comments, "; ")
 	} else if !p.replaced {
-		ret["comment"] = list(p.comments)
+		ret["comment"] = nested.Anys(p.comments)
 	}
 	if h.testOnly() && len(changes) > 0 {
 		ret["result"] = nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyglob"
 	"github.com/brine-salt/brine/internal/pyre"
@@ -36,7 +37,7 @@ func splitOptions(v any) ([]any, error) {
 	if err != nil {
 		return nil, valueError("%s", err)
 	}
-	return list(words), nil
+	return nested.Anys(words), nil
 }
 
 // program calls a function of the cmd module without a shell.
@@ -162,7 +163,7 @@ func grep(h *host) (any, error) {
 		}
 		cmd = append(cmd, words...)
 	}
-	return h.program("cmd.run_all", append(append(cmd, h.Value("pattern")), list(files)...))
+	return h.program("cmd.run_all", append(append(cmd, h.Value("pattern")), nested.Anys(files)...))
 }
 
 func patch(h *host) (any, error) {
@@ -226,7 +227,7 @@ func openFiles(h *host) (any, error) {
 			return nil, err
 		}
 		open := h.openBy("/proc/" + n)
-		pids[pid] = list(open)
+		pids[pid] = nested.Anys(open)
 		for _, f := range open {
 			have, _ := files[f].([]any)
 			files[f] = append(have, pid)

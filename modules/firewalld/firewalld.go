@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -75,15 +76,7 @@ func list(ctx context.Context, c *modules.Call, options string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return values(got), nil
-}
-
-func values(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
+	return nested.Anys(got), nil
 }
 
 // text is run as a result.
@@ -432,7 +425,7 @@ func getRichRules(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return values(pytext.SplitLines(out, false)), nil
+	return nested.Anys(pytext.SplitLines(out, false)), nil
 }
 
 func addRichRule(ctx context.Context, c *modules.Call) (any, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -32,7 +33,7 @@ func run(ctx context.Context, c *modules.Call, words ...string) (string, error) 
 				}
 				continue
 			}
-			fun, args := m+".do", []any{c.Value("ruby"), pkglist.Anys(cmd)}
+			fun, args := m+".do", []any{c.Value("ruby"), nested.Anys(cmd)}
 			if m == "rbenv" && c.Value("ruby") == nil {
 				args = args[1:]
 			} else if m == "rbenv" {
@@ -153,7 +154,7 @@ func list(ctx context.Context, c *modules.Call) (any, error) {
 	ret := map[string]any{}
 	for line := range strings.SplitSeq(text, "\n") {
 		if m := installedLine().FindStringSubmatch(line); m != nil {
-			ret[m[1]] = pkglist.Anys(strings.Split(m[2], ", "))
+			ret[m[1]] = nested.Anys(strings.Split(m[2], ", "))
 		}
 	}
 	return ret, nil
@@ -189,5 +190,5 @@ func sourcesList(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	lines := pytext.SplitLines(text, false)
-	return pkglist.Anys(lines[min(2, len(lines)):]), nil
+	return nested.Anys(lines[min(2, len(lines)):]), nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/systemd"
@@ -50,7 +50,7 @@ func enabledServices(ctx context.Context, c *modules.Call) (map[string][]string,
 func plain(m map[string][]string) map[string]any {
 	out := map[string]any{}
 	for k, v := range m {
-		out[k] = pkglist.Anys(v)
+		out[k] = nested.Anys(v)
 	}
 	return out
 }
@@ -68,7 +68,7 @@ func getAll(ctx context.Context, c *modules.Call) (any, error) {
 func getDisabled(ctx context.Context, c *modules.Call) (any, error) {
 	all, err := services(ctx, c)
 	maps.DeleteFunc(all, func(_ string, levels []string) bool { return len(levels) > 0 })
-	return pkglist.Anys(slices.Sorted(maps.Keys(all))), err
+	return nested.Anys(slices.Sorted(maps.Keys(all))), err
 }
 
 func present(ctx context.Context, c *modules.Call) (any, error) {

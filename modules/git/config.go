@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -101,7 +101,7 @@ func configSet(ctx context.Context, c *modules.Call) (any, error) {
 		if list = words(multi); multi == nil {
 			return nil, &modules.TypeError{Msg: "'NoneType' object is not iterable"}
 		}
-		list = pkglist.Anys(strs(list))
+		list = nested.Anys(strs(list))
 	}
 	for i, v := range list {
 		args := []any{"git", "config"}

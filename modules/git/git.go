@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
@@ -69,7 +70,7 @@ func options(v any) ([]any, error) {
 		if n := len(words); n > 0 && words[n-1] == "--" {
 			words = words[:n-1]
 		}
-		return pkglist.Anys(words), nil
+		return nested.Anys(words), nil
 	}
 	return []any{pytext.Str(v)}, nil
 }
@@ -80,7 +81,7 @@ func verb(c *modules.Call, words ...string) (args []any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	args = append(append([]any{"git"}, own...), pkglist.Anys(words)...)
+	args = append(append([]any{"git"}, own...), nested.Anys(words)...)
 	return args, nil
 }
 
@@ -379,4 +380,4 @@ func older(ctx context.Context, c *modules.Call, than string) (bool, error) {
 	return pkgversion.Holds(v, "<", than, pkgversion.Loose), err
 }
 
-func lines(text string) []any { return pkglist.Anys(pytext.SplitLines(text, false)) }
+func lines(text string) []any { return nested.Anys(pytext.SplitLines(text, false)) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
@@ -162,7 +163,7 @@ func words(v any) []any {
 	case []any:
 		return v
 	}
-	return pkglist.Anys(strings.Split(pytext.Str(v), ","))
+	return nested.Anys(strings.Split(pytext.Str(v), ","))
 }
 
 func discardLocalChanges(ctx context.Context, c *modules.Call) (any, error) {
@@ -345,7 +346,7 @@ func mergeBase(ctx context.Context, c *modules.Call) (any, error) {
 	if all && (c.Bool("independent") || ancestor || point) {
 		return nil, modules.Usagef("The 'all' argument is not compatible with 'independent', 'is_ancestor', or 'fork_point'")
 	}
-	list := pkglist.Anys(pkglist.SplitInput(c.Value("refs")))
+	list := nested.Anys(pkglist.SplitInput(c.Value("refs")))
 	n := 0
 	for _, name := range []string{"octopus", "independent", "is_ancestor", "fork_point"} {
 		if c.Bool(name) {
@@ -430,7 +431,7 @@ func rebase(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, &modules.PythonError{Type: "ValueError", Msg: err.Error()}
 	}
-	return simple(ctx, c, command{}, "rebase", pkglist.Anys(rev)...)
+	return simple(ctx, c, command{}, "rebase", nested.Anys(rev)...)
 }
 
 func reset(ctx context.Context, c *modules.Call) (any, error) {

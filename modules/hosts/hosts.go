@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -134,21 +135,13 @@ func listHosts(ctx context.Context, c *modules.Call) (any, error) {
 			comments++
 			continue
 		}
-		m := map[string]any{"aliases": list(e.aliases)}
+		m := map[string]any{"aliases": nested.Anys(e.aliases)}
 		if e.comment != nil {
 			m["comment"] = e.comment
 		}
 		out[e.address] = m
 	}
 	return out, nil
-}
-
-func list(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
-	}
-	return out
 }
 
 func getIP(ctx context.Context, c *modules.Call) (any, error) {
@@ -172,7 +165,7 @@ func getAlias(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	ip, _ := c.Value("ip").(string)
 	if e := t.find(ip); e != nil {
-		return list(e.aliases), nil
+		return nested.Anys(e.aliases), nil
 	}
 	return []any{}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -26,15 +27,7 @@ func config(c *modules.Call) string {
 }
 
 func listAvailable(ctx context.Context, c *modules.Call) (any, error) {
-	return anys(all(ctx, c)), nil
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
+	return nested.Anys(all(ctx, c)), nil
 }
 
 // all are the names of the modules in the kernel and in files.
@@ -114,7 +107,7 @@ func loaded(ctx context.Context, c *modules.Call) ([]map[string]any, error) {
 		}
 		deps := []any{}
 		if len(f) > 3 {
-			deps = anys(strings.Split(f[3], ","))
+			deps = nested.Anys(strings.Split(f[3], ","))
 		}
 		out = append(out, map[string]any{"size": f[1], "module": f[0], "depcount": f[2], "deps": deps})
 	}
@@ -134,13 +127,13 @@ func names(ctx context.Context, c *modules.Call) ([]string, error) {
 
 func modList(ctx context.Context, c *modules.Call) (any, error) {
 	if c.Bool("only_persist") {
-		return anys(persistent(c)), nil
+		return nested.Anys(persistent(c)), nil
 	}
 	list, err := names(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return anys(list), nil
+	return nested.Anys(list), nil
 }
 
 // persistent are the sorted names of the modules that are loaded at boot.
@@ -216,7 +209,7 @@ func change(ctx context.Context, c *modules.Call, program, verb string, then fun
 		return nil, err
 	}
 	slices.Sort(list)
-	return anys(slices.Compact(list)), nil
+	return nested.Anys(slices.Compact(list)), nil
 }
 
 func without(list, other []string) []string {

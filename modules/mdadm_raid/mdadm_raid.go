@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -247,7 +248,7 @@ func saveConfig(ctx context.Context, c *modules.Call) (any, error) {
 			return nil, err
 		}
 		if !there {
-			if _, err := c.Exec(ctx, "file.write", append([]any{config(c)}, anys(lines)...)...); err != nil {
+			if _, err := c.Exec(ctx, "file.write", append([]any{config(c)}, nested.Anys(lines)...)...); err != nil {
 				return nil, err
 			}
 			break
@@ -260,14 +261,6 @@ func saveConfig(ctx context.Context, c *modules.Call) (any, error) {
 		return saltcmd.Text(ctx, c, "dracut", "--force")
 	}
 	return nil, nil
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 func examine(ctx context.Context, c *modules.Call) (any, error) {

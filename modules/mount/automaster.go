@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -81,7 +82,7 @@ func readAutomaster(c *modules.Call, config string) (map[string]any, error) {
 			return nil, err
 		}
 		opts := strings.Split(f[1], ",")
-		out[strings.ReplaceAll(f[0], "/..", "")] = map[string]any{"device": device, "fstype": opts[0], "opts": words(opts[1:])}
+		out[strings.ReplaceAll(f[0], "/..", "")] = map[string]any{"device": device, "fstype": opts[0], "opts": nested.Anys(opts[1:])}
 	}
 	return out, nil
 }

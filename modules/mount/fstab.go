@@ -139,7 +139,7 @@ func fstab(_ context.Context, c *modules.Call) (any, error) {
 			switch k {
 			case "name":
 			case "opts":
-				m[k] = words(strings.Split(v, ","))
+				m[k] = nested.Anys(strings.Split(v, ","))
 			case "pass_num":
 				m["pass"] = v
 			default:
@@ -149,14 +149,6 @@ func fstab(_ context.Context, c *modules.Call) (any, error) {
 		out[name] = m
 	}
 	return out, nil
-}
-
-func words(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 func rmFstab(_ context.Context, c *modules.Call) (any, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -46,7 +46,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 		delete(known, group)
 	}
 	return map[string]any{
-		"installed": pkglist.Anys(whole), "partially_installed": pkglist.Anys(part), "available": pkglist.Anys(slices.Sorted(maps.Keys(known))),
+		"installed": nested.Anys(whole), "partially_installed": nested.Anys(part), "available": nested.Anys(slices.Sorted(maps.Keys(known))),
 	}, nil
 }
 
@@ -67,7 +67,7 @@ func groupInfo(ctx context.Context, c *modules.Call) (any, error) {
 		names = append(names, cols[1])
 	}
 	slices.Sort(names)
-	return map[string]any{"mandatory": []any{}, "optional": []any{}, "default": pkglist.Anys(slices.Compact(names)), "conditional": []any{}}, nil
+	return map[string]any{"mandatory": []any{}, "optional": []any{}, "default": nested.Anys(slices.Compact(names)), "conditional": []any{}}, nil
 }
 
 func groupDiff(ctx context.Context, c *modules.Call) (any, error) {

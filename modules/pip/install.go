@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -23,7 +24,7 @@ type builder struct {
 	temp string // a directory with copies of requirement files, to be removed
 }
 
-func (b *builder) add(words ...string) { b.cmd = append(b.cmd, pkglist.Anys(words)...) }
+func (b *builder) add(words ...string) { b.cmd = append(b.cmd, nested.Anys(words)...) }
 
 // option adds an option with the value of an argument, if it has one.
 func (b *builder) option(option, name string) {

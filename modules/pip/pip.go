@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -101,7 +102,7 @@ func run(ctx context.Context, c *modules.Call, cmd []any, more map[string]any) (
 }
 
 func with(cmd []string, more ...string) []any {
-	return pkglist.Anys(append(slices.Clone(cmd), more...))
+	return nested.Anys(append(slices.Clone(cmd), more...))
 }
 
 var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^pip (\S+)`) })
@@ -184,7 +185,7 @@ func normalize(name string) string {
 
 func freezeRun(ctx context.Context, c *modules.Call) (any, error) {
 	lines, err := freeze(ctx, c)
-	return pkglist.Anys(lines), err
+	return nested.Anys(lines), err
 }
 
 func freeze(ctx context.Context, c *modules.Call) ([]string, error) {
@@ -457,7 +458,7 @@ func listAllVersions(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, nil
 	}
 	slices.SortStableFunc(versions, pkgversion.Python)
-	return pkglist.Anys(versions), nil
+	return nested.Anys(versions), nil
 }
 
 func validURL(s string) bool {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -100,7 +101,7 @@ func attributes() []string {
 func (p *process) attribute(ctx context.Context, c *modules.Call, name string) any {
 	switch name {
 	case "cmdline":
-		return anys(p.cmdline(c))
+		return nested.Anys(p.cmdline(c))
 	case "cpu_affinity":
 		return cpuSet(p.field(c, "Cpus_allowed_list"))
 	case "cpu_num":

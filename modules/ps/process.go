@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -333,7 +334,7 @@ func top(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		var cmd any = anys(p.cmdline(c))
+		var cmd any = nested.Anys(p.cmdline(c))
 		if len(p.cmdline(c)) == 0 {
 			cmd = p.name
 		}
@@ -364,14 +365,6 @@ func named(names []string, values []any) map[string]any {
 		}
 	}
 	return m
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 func lsof(ctx context.Context, c *modules.Call) (any, error) {

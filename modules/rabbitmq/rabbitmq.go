@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -121,20 +122,12 @@ func table(s string, value func(string) any) map[string]any {
 	return ret
 }
 
-func anys(list []string) []any {
-	ret := make([]any, len(list))
-	for i, s := range list {
-		ret[i] = s
-	}
-	return ret
-}
-
 // tags reads "[administrator, monitoring]".
 func tags(s string) any {
 	if len(s) >= 2 {
 		s2 := s[1 : len(s)-1]
 		if !strings.Contains(s, ",") {
-			return anys(strings.Split(s2, " "))
+			return nested.Anys(strings.Split(s2, " "))
 		}
 		s = s2
 	} else {
@@ -425,7 +418,7 @@ func queues(ctx context.Context, c *modules.Call, cmd ...string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return table(s, func(s string) any { return anys(strings.Split(s, "\t")) }), nil
+	return table(s, func(s string) any { return nested.Anys(strings.Split(s, "\t")) }), nil
 }
 
 func listQueues(ctx context.Context, c *modules.Call) (any, error) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/rpm"
@@ -247,7 +248,7 @@ func fileList(ctx context.Context, c *modules.Call) (any, error) {
 		option = "-ql"
 	}
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: append(command(c, option), pkglist.Names(c)...), Merge: true})
-	return map[string]any{"errors": []any{}, "files": pkglist.Anys(out.Lines())}, err
+	return map[string]any{"errors": []any{}, "files": nested.Anys(out.Lines())}, err
 }
 
 func fileDict(ctx context.Context, c *modules.Call) (any, error) {
@@ -261,9 +262,9 @@ func fileDict(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		files[name] = pkglist.Anys(out.Lines())
+		files[name] = nested.Anys(out.Lines())
 	}
-	return map[string]any{"errors": pkglist.Anys(missing), "packages": files}, nil
+	return map[string]any{"errors": nested.Anys(missing), "packages": files}, nil
 }
 
 func owner(ctx context.Context, c *modules.Call) (any, error) {

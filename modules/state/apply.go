@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -120,7 +121,7 @@ func callHighstate(ctx context.Context, c *modules.Call, h *states.HighState) (a
 	}
 	exclude(high, c.Keywords["exclude"])
 	if errs = append(errs, more...); len(errs) > 0 {
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	if high.Len() == 0 {
 		return none("No states found for this minion"), nil
@@ -192,7 +193,7 @@ func sls(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	exclude(high, c.Value("exclude"))
 	saveHigh(c, cached, high)
@@ -271,7 +272,7 @@ func slsID(ctx context.Context, c *modules.Call) (any, error) {
 	errs = append(errs, in...)
 	if errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	ret := map[string]any{}
 	chunks := h.CompileHigh(high)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/stateresult"
@@ -23,7 +24,7 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 	chunk := states.NewLow(data)
 	if errs := run.Verify(chunk); errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	rec, err := run.Call(ctx, chunk)
 	if err != nil {
@@ -93,7 +94,7 @@ func single(ctx context.Context, c *modules.Call) (any, error) {
 	lowChunk := states.NewLow(chunk)
 	if errs := run.Verify(lowChunk); errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	tag := lowChunk.Tag()
 	rec, err := run.Single(ctx, lowChunk)
@@ -136,7 +137,7 @@ func template(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	ret, err := h.CallHigh(ctx, high, nil)
 	if err != nil {

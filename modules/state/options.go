@@ -232,14 +232,6 @@ func textsOf(list []any) []string {
 	return out
 }
 
-func anyTexts(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
-}
-
 func cacheDir(c *modules.Call) string { return pytext.Str(c.Opt("cachedir")) }
 
 func notFound(id, mods, env string) error {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -70,7 +71,7 @@ func showLowstate(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	if errs != nil {
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	return plainLow(chunks), nil
 }
@@ -87,7 +88,7 @@ func showStates(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	list := []any{}
 	for _, chunk := range chunks {
@@ -127,7 +128,7 @@ func showTop(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if errs := states.VerifyTops(t); errs != nil {
 		c.SetRetcode(codeCompiler)
-		return anyTexts(errs), nil
+		return nested.Anys(errs), nil
 	}
 	matches, err := h.Matches(ctx, t)
 	if err != nil {
@@ -149,7 +150,7 @@ func rendered(ctx context.Context, c *modules.Call) (h *states.HighState, high *
 	}
 	if errs = append(errs, h.VerifyHigh(high)...); errs != nil {
 		c.SetRetcode(codeCompiler)
-		return nil, nil, anyTexts(errs), nil
+		return nil, nil, nested.Anys(errs), nil
 	}
 	return h, high, nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -151,9 +152,9 @@ func (f functions) list(c *modules.Call) (any, error) {
 		}
 	}
 	if len(args) == 0 {
-		return anyList(f.names), nil
+		return nested.Anys(f.names), nil
 	}
-	return anyList(slices.Sorted(maps.Keys(names))), nil
+	return nested.Anys(slices.Sorted(maps.Keys(names))), nil
 }
 
 func (f functions) listed(name string) []string {
@@ -180,15 +181,7 @@ func (f functions) modules(c *modules.Call) (any, error) {
 			}
 		}
 	}
-	return anyList(slices.Sorted(maps.Keys(names))), nil
-}
-
-func anyList(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
+	return nested.Anys(slices.Sorted(maps.Keys(names))), nil
 }
 
 func listFunctions(_ context.Context, c *modules.Call) (any, error) { return own(c).list(c) }
@@ -231,7 +224,7 @@ func listRenderers(_ context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	slices.Sort(names)
-	return anyList(names), nil
+	return nested.Anys(names), nil
 }
 
 // reloadModules returns nothing: a minion puts a method of its own in the place of the module's function.

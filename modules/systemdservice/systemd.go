@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/systemd"
@@ -184,7 +184,7 @@ func getRunning(ctx context.Context, c *modules.Call) (any, error) {
 
 func sorted(names []string) []any {
 	slices.Sort(names)
-	return pkglist.Anys(slices.Compact(names))
+	return nested.Anys(slices.Compact(names))
 }
 
 // inState lists the unit files of a state.
@@ -463,7 +463,7 @@ func properties(ctx context.Context, c *modules.Call, name string) (map[string]a
 			}
 			ret[key] = parts
 		case key == "Before" || key == "After" || key == "Wants":
-			ret[key] = pkglist.Anys(strings.Fields(value))
+			ret[key] = nested.Anys(strings.Fields(value))
 		default:
 			ret[key] = value
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -112,17 +113,9 @@ func entry(f []string) (nss.User, error) {
 func describeUser(u nss.User, groups []string) map[string]any {
 	g := gecos(u.Gecos)
 	return map[string]any{
-		"gid": u.GID, "groups": list(groups), "home": u.Home, "name": u.Name, "passwd": u.Passwd, "shell": u.Shell, "uid": u.UID,
+		"gid": u.GID, "groups": nested.Anys(groups), "home": u.Home, "name": u.Name, "passwd": u.Passwd, "shell": u.Shell, "uid": u.UID,
 		"fullname": g[0], "roomnumber": g[1], "workphone": g[2], "homephone": g[3], "other": g[4],
 	}
-}
-
-func list(names []string) []any {
-	out := make([]any, len(names))
-	for i, n := range names {
-		out[i] = n
-	}
-	return out
 }
 
 // gecos are the five parts of the comment field.
@@ -222,7 +215,7 @@ func getent(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func listGroups(ctx context.Context, c *modules.Call) (any, error) {
-	return list(nss.GroupNames(ctx, c, c.Str("name"))), nil
+	return nested.Anys(nss.GroupNames(ctx, c, c.Str("name"))), nil
 }
 
 func listUsers(ctx context.Context, c *modules.Call) (any, error) {
@@ -235,7 +228,7 @@ func listUsers(ctx context.Context, c *modules.Call) (any, error) {
 		names[i] = u.Name
 	}
 	slices.Sort(names)
-	return list(names), nil
+	return nested.Anys(names), nil
 }
 
 func primaryGroup(ctx context.Context, c *modules.Call) (any, error) {

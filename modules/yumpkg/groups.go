@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/rpm"
@@ -28,7 +29,7 @@ func groupList(ctx context.Context, c *modules.Call) (any, error) {
 	answer := func() any {
 		m := map[string]any{"available languages": languages}
 		for k, v := range ret {
-			m[k] = pkglist.Anys(v)
+			m[k] = nested.Anys(v)
 		}
 		return m
 	}
@@ -93,7 +94,7 @@ func (g *group) plain() map[string]any {
 	for _, k := range kinds() {
 		list := slices.Clone(g.members[k])
 		slices.Sort(list)
-		m[k] = pkglist.Anys(slices.Compact(list))
+		m[k] = nested.Anys(slices.Compact(list))
 	}
 	return m
 }
@@ -265,7 +266,7 @@ func groupInstall(ctx context.Context, c *modules.Call) (any, error) {
 		return map[string]any{}, nil
 	}
 	kw := pkglist.WithoutJob(c.Keywords)
-	kw["pkgs"] = pkglist.Anys(names)
+	kw["pkgs"] = nested.Anys(names)
 	return c.ExecKw(ctx, "pkg.install", nil, kw)
 }
 
@@ -408,5 +409,5 @@ func servicesNeedRestart(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	slices.Sort(names)
-	return pkglist.Anys(slices.Compact(names)), nil
+	return nested.Anys(slices.Compact(names)), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -57,7 +58,7 @@ func listHolds(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pkglist.Anys(list), nil
+	return nested.Anys(list), nil
 }
 
 func holds(ctx context.Context, c *modules.Call, full bool) ([]string, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -375,7 +376,7 @@ func upgrading(ctx context.Context, c *modules.Call, attr any) (any, error) {
 	obsoletes := c.Bool("obsoletes")
 	if isDNF(c) && !obsoletes {
 		list := slices.DeleteFunc(pkglist.SplitInput(kw["setopt"]), func(s string) bool { return strings.HasPrefix(s, "obsoletes=") })
-		kw["setopt"] = pkglist.Anys(append(list, "obsoletes=False"))
+		kw["setopt"] = nested.Anys(append(list, "obsoletes=False"))
 	}
 	if pytext.IsTrue(c.Value("refresh")) {
 		if _, err := refresh(ctx, c, kw, true); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/configparser"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/rpm"
@@ -30,7 +31,7 @@ func (r *repo) plain() map[string]any {
 		m[o.Name] = o.Value
 	}
 	if r.comments != nil {
-		m["comments"] = pkglist.Anys(r.comments)
+		m["comments"] = nested.Anys(r.comments)
 	}
 	return m
 }
@@ -222,13 +223,13 @@ func delRepo(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := readRepos(c, pkglist.Anys(dirs), strict(c.Keywords))
+	all, err := readRepos(c, nested.Anys(dirs), strict(c.Keywords))
 	if err != nil {
 		return nil, err
 	}
 	r := find(all, name)
 	if r == nil {
-		return "Error: the " + name + " repo does not exist in " + pytext.Repr(pkglist.Anys(dirs)), nil
+		return "Error: the " + name + " repo does not exist in " + pytext.Repr(nested.Anys(dirs)), nil
 	}
 	if !slices.ContainsFunc(all, func(o *repo) bool { return o != r && o.file == r.file }) {
 		if err := os.Remove(c.Path(r.file)); err != nil {
@@ -320,7 +321,7 @@ func openRepo(ctx context.Context, c *modules.Call, name, given string, set map[
 	if err != nil {
 		return nil, err
 	}
-	all, err := readRepos(c, pkglist.Anys(dirs), strict(c.Keywords))
+	all, err := readRepos(c, nested.Anys(dirs), strict(c.Keywords))
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +335,7 @@ func openRepo(ctx context.Context, c *modules.Call, name, given string, set map[
 			}
 		}
 		if dir == "" {
-			return nil, modules.Usagef("The repo does not exist and needs to be created, but none of the following basedir directories exist: %s", pytext.Repr(pkglist.Anys(dirs)))
+			return nil, modules.Usagef("The repo does not exist and needs to be created, but none of the following basedir directories exist: %s", pytext.Repr(nested.Anys(dirs)))
 		}
 		if name != given {
 			if r, err = enableCopr(ctx, c, name, given, dirs); err != nil {
@@ -391,7 +392,7 @@ func enableCopr(ctx context.Context, c *modules.Call, name, given string, dirs [
 	if out.Retcode != 0 {
 		return nil, modules.Errorf("Unable to add COPR '%s'. '%s' exited with status %d: '%s' ", project, manager(c), out.Retcode, out.Stderr)
 	}
-	all, err := readRepos(c, pkglist.Anys(dirs), strict(c.Keywords))
+	all, err := readRepos(c, nested.Anys(dirs), strict(c.Keywords))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/rpm"
@@ -315,7 +316,7 @@ func servicesNeedRestart(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pkglist.Anys(strings.Fields(out.Stdout)), nil
+	return nested.Anys(strings.Fields(out.Stdout)), nil
 }
 
 // downloaded are the package files in the cache.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
@@ -185,7 +186,7 @@ func appendTo(ctx context.Context, c *states.Call) (*states.Result, error) {
 	}
 	ret.Comment = right
 	if len(add) > 0 {
-		if _, err := j.execKw("file.append", []any{a.name}, map[string]any{"args": anys(add)}); err != nil {
+		if _, err := j.execKw("file.append", []any{a.name}, map[string]any{"args": nested.Anys(add)}); err != nil {
 			return nil, err
 		}
 		ret.Comment = "Appended " + strconv.Itoa(len(add)) + " lines"
@@ -206,14 +207,6 @@ func typeErrorIs(ret *states.Result, err error, comment string) (*states.Result,
 		return fail(ret, comment)
 	}
 	return nil, err
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 func prepend(ctx context.Context, c *states.Call) (*states.Result, error) {
@@ -256,7 +249,7 @@ func prepend(ctx context.Context, c *states.Call) (*states.Result, error) {
 	count := len(add)
 	if header && slices.Equal(trimEnds(a.lines[:min(len(add), len(a.lines))]), add) {
 		count = 0
-	} else if _, err := j.exec("file.prepend", append([]any{a.name}, anys(add)...)...); err != nil {
+	} else if _, err := j.exec("file.prepend", append([]any{a.name}, nested.Anys(add)...)...); err != nil {
 		return nil, err
 	}
 	text, err := j.read(a.name)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -203,12 +204,12 @@ func retained(files []dated, retain any) (map[string]bool, error) {
 
 func latestFirst(names []string) []any {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(b, a) })
-	return anys(names)
+	return nested.Anys(names)
 }
 
 func sortedAnys(names []string) []any {
 	slices.Sort(names)
-	return anys(names)
+	return nested.Anys(names)
 }
 
 // joinPath is os.path.join of a directory and a name.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
@@ -48,14 +49,6 @@ func list(v any) []string {
 		return out
 	}
 	return nil
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // realPath follows links, also where the end is not there.
@@ -300,7 +293,7 @@ func (m *mounting) mount() (done bool, err error) {
 	if !there && !mkmnt {
 		return true, m.fail("Mount directory is not present")
 	}
-	out, err := m.ExecKw(m.ctx, "mount.mount", []any{m.name, m.device, m.Value("mkmnt"), m.fstype, anys(m.opts)}, map[string]any{"user": m.Value("user")})
+	out, err := m.ExecKw(m.ctx, "mount.mount", []any{m.name, m.device, m.Value("mkmnt"), m.fstype, nested.Anys(m.opts)}, map[string]any{"user": m.Value("user")})
 	if err != nil {
 		return true, err
 	}
@@ -324,7 +317,7 @@ func (m *mounting) persist() error {
 	if m.Test() {
 		kw["test"] = true
 	}
-	out, err := m.ExecKw(m.ctx, "mount.set_fstab", []any{m.name, m.device, m.fstype, anys(m.opts), m.Value("dump"), m.Value("pass_num"), m.Value("config")}, kw)
+	out, err := m.ExecKw(m.ctx, "mount.set_fstab", []any{m.name, m.device, m.fstype, nested.Anys(m.opts), m.Value("dump"), m.Value("pass_num"), m.Value("config")}, kw)
 	if err != nil {
 		return err
 	}
@@ -334,7 +327,7 @@ func (m *mounting) persist() error {
 	}
 	if m.remember { // in test mode as well
 		if _, err := m.ExecKw(m.ctx, "mount.write_mount_cache", []any{m.real, m.device},
-			map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "mount_opts": anys(m.opts)}); err != nil {
+			map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "mount_opts": nested.Anys(m.opts)}); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/states"
@@ -65,7 +66,7 @@ func each(v any) []string {
 // again mounts anew. File systems that cannot do that while they are mounted are unmounted first, lazily if need be: lazy is
 // then what the changes say, if it is not empty.
 func (m *mounting) again(why, lazy string) (done bool, err error) {
-	how := map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "opts": anys(m.opts)}
+	how := map[string]any{"mkmnt": m.Value("mkmnt"), "fstype": m.fstype, "opts": nested.Anys(m.opts)}
 	result := func(fun string) error {
 		v, err := m.ExecKw(m.ctx, fun, []any{m.real, m.device}, how)
 		m.ret.Result = states.OutcomeOf(pytext.Truth(v))

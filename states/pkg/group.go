@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -72,7 +72,7 @@ func groupInstalled(ctx context.Context, c *states.Call) (*states.Result, error)
 		}
 		return ret.As(states.None, "Group '"+name+"' will be installed")
 	}
-	changes, err := t.exec("pkg.install", nil, t.with(map[string]any{"pkgs": pkglist.Anys(targets)}))
+	changes, err := t.exec("pkg.install", nil, t.with(map[string]any{"pkgs": nested.Anys(targets)}))
 	if modules.IsExecError(err) {
 		return t.broken(err, "An error was encountered while installing/updating group '"+name+"': "), nil
 	}

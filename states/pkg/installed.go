@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -111,7 +112,7 @@ func (i *installation) run(version, list, sources any, refresh bool) (*states.Re
 		}
 	}
 	if hold, ok := i.more["hold"]; ok && i.has("pkg.hold") {
-		h, problem, err := i.hold(hold, map[string]any{"pkgs": pkglist.Anys(i.desired.names())}, i.desired.names())
+		h, problem, err := i.hold(hold, map[string]any{"pkgs": nested.Anys(i.desired.names())}, i.desired.names())
 		switch {
 		case err != nil && problem == "":
 			return nil, err
@@ -124,7 +125,7 @@ func (i *installation) run(version, list, sources any, refresh bool) (*states.Re
 		i.held = h
 	}
 	if i.unpurge != nil {
-		v, err := i.exec("lowpkg.unpurge", pkglist.Anys(i.unpurge), nil)
+		v, err := i.exec("lowpkg.unpurge", nested.Anys(i.unpurge), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +220,7 @@ func (t *task) installable(targets wanted, current map[string]any) (map[string]a
 			newest = append(newest, targets.label(d.Name))
 		}
 	}
-	v, err := t.exec("pkg.latest_version", pkglist.Anys(newest), nil)
+	v, err := t.exec("pkg.latest_version", nested.Anys(newest), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func (t *task) installable(targets wanted, current map[string]any) (map[string]a
 		}
 	}
 	if exact != nil {
-		v, err := t.exec("pkg.list_repo_pkgs", pkglist.Anys(exact), nil)
+		v, err := t.exec("pkg.list_repo_pkgs", nested.Anys(exact), nil)
 		if err != nil {
 			return nil, err
 		}

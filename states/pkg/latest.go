@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -27,7 +27,7 @@ func latest(ctx context.Context, c *states.Call) (*states.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if desired = pkglist.Anys(w.names()); len(w) == 0 {
+		if desired = nested.Anys(w.names()); len(w) == 0 {
 			return t.fail(`Invalidly formatted "pkgs" parameter. See minion log.`)
 		}
 	case empty(list):
@@ -75,7 +75,7 @@ func latest(ctx context.Context, c *states.Call) (*states.Result, error) {
 
 // about asks a function that answers with one value for one package and with a map for several.
 func (t *task) about(fun string, names []string, kwargs map[string]any) (map[string]any, error) {
-	v, err := t.exec(fun, pkglist.Anys(names), t.with(kwargs))
+	v, err := t.exec(fun, nested.Anys(names), t.with(kwargs))
 	if s, ok := v.(string); ok {
 		return map[string]any{names[0]: s}, err
 	}
@@ -130,7 +130,7 @@ func (t *task) upgrade(targets wanted, current []string, versions map[string]any
 		return ret.As(states.None, strings.Join(comments, "\n"))
 	}
 	v, err := t.exec("pkg.install", nil, t.with(map[string]any{"name": nil, "refresh": false, "fromrepo": t.val("fromrepo"),
-		"skip_verify": t.val("skip_verify"), "pkgs": pkglist.Anys(targets.names())}))
+		"skip_verify": t.val("skip_verify"), "pkgs": nested.Anys(targets.names())}))
 	if modules.IsExecError(err) {
 		return t.fail("An error was encountered while installing package(s): " + states.ErrorText(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -149,7 +150,7 @@ func (t *task) preflight(list wanted, kw map[string]any) (*states.Result, error)
 	if !t.has("pkg.check_db") {
 		return nil, nil
 	}
-	v, err := t.exec("pkg.check_db", pkglist.Anys(list.names()), kw)
+	v, err := t.exec("pkg.check_db", nested.Anys(list.names()), kw)
 	if modules.IsExecError(err) {
 		return nil, nil
 	}

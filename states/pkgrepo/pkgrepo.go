@@ -207,8 +207,8 @@ func (m *manager) expand() (map[string]any, error) {
 	}
 	fresh.Disabled = s.Disabled
 	return map[string]any{
-		"file": fresh.File, "comps": pkglist.Anys(fresh.Comps), "disabled": fresh.Disabled, "dist": fresh.Dist, "type": fresh.Kind, "uri": fresh.URI,
-		"line": strings.TrimSpace(fresh.String()), "architectures": pkglist.Anys(fresh.Architectures), "signedby": s.SignedBy,
+		"file": fresh.File, "comps": nested.Anys(fresh.Comps), "disabled": fresh.Disabled, "dist": fresh.Dist, "type": fresh.Kind, "uri": fresh.URI,
+		"line": strings.TrimSpace(fresh.String()), "architectures": nested.Anys(fresh.Architectures), "signedby": s.SignedBy,
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
@@ -141,7 +142,7 @@ func ourAnswer(t *testing.T, opts map[string]any, envs, files []string) map[stri
 		for k, v := range l.Links {
 			links[k] = v
 		}
-		list[env] = []any{anyList(l.Files), anyList(l.Dirs), links}
+		list[env] = []any{nested.Anys(l.Files), nested.Anys(l.Dirs), links}
 		for _, name := range files {
 			text[env+" "+name] = nil
 			if f, err := s.Find(name, env); err == nil {
@@ -149,13 +150,5 @@ func ourAnswer(t *testing.T, opts map[string]any, envs, files []string) map[stri
 			}
 		}
 	}
-	return map[string]any{"envs": anyList(s.Envs()), "list": list, "read": text}
-}
-
-func anyList(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
+	return map[string]any{"envs": nested.Anys(s.Envs()), "list": list, "read": text}
 }
