@@ -32,6 +32,10 @@ type Template struct {
 	PillarRoots bool
 	// Vars are further names that the template sees. Values may be plain or ordered.
 	Vars map[string]any
+	// Memory is what renderers keep from one file to the next of the same run; nil keeps nothing.
+	Memory map[string]any
+	// Verify, if not nil, tells what is wrong with high data that a renderer cannot work with.
+	Verify func(high any) []string
 }
 
 // RenderError is a template or data file that cannot be rendered. Error gives stock's text of the SaltRenderError, with the

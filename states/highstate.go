@@ -19,7 +19,8 @@ type HighState struct {
 	// High is the high data as far as it has been rendered; Salt looks into it for the return code.
 	High *pyobj.Dict
 
-	call   *modules.Call // templates are rendered on its behalf
+	call   *modules.Call  // templates are rendered on its behalf
+	memory map[string]any // what renderers keep between the files
 	iorder int64
 	envs   []string // known environments; nil until asked
 	avail  map[string][]string
@@ -36,7 +37,7 @@ func NewHighState(ctx context.Context, c *modules.Call, o Options) (*HighState, 
 	if err := masterOptions(ctx, c, o.Opts); err != nil {
 		return nil, err
 	}
-	h := &HighState{Run: New(c, o), High: &pyobj.Dict{Ordered: true}, iorder: 10000, avail: map[string][]string{}}
+	h := &HighState{Run: New(c, o), High: &pyobj.Dict{Ordered: true}, iorder: 10000, avail: map[string][]string{}, memory: map[string]any{}}
 	var err error
 	h.call, err = c.Foreign(h.env, nil, &modules.Def{Name: "highstate"}, c.Fun, nil, nil)
 	return h, err

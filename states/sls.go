@@ -47,7 +47,8 @@ func (h *HighState) template(ctx context.Context, path, env, sls string) (any, e
 	if !utf8.Valid(b) {
 		return nil, &modules.PythonError{Type: "UnicodeDecodeError", Msg: "'utf-8' codec can't decode the file " + path}
 	}
-	return h.call.Template(ctx, modules.Template{Text: string(b), Pipe: text(h.opts["renderer"]), Shebang: true, Path: path, SaltEnv: env, SLS: sls, IsSLS: true})
+	return h.call.Template(ctx, modules.Template{Text: string(b), Pipe: text(h.opts["renderer"]), Shebang: true, Path: path, SaltEnv: env, SLS: sls, IsSLS: true,
+		Memory: h.memory, Verify: verifyHigh})
 }
 
 func readLimited(path string) ([]byte, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/httpproxy"
 	"github.com/brine-salt/brine/minion/fileclient/web"
 )
 
@@ -21,6 +22,6 @@ func webOptions(opts map[string]any) web.Options {
 	c := conf.Config{Opts: opts}
 	return web.Options{
 		Timeout: max(0, c.Duration("http_request_timeout", time.Second)), MaxBytes: max(0, int64(c.Int("http_max_body"))),
-		Proxy: web.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
+		Proxy: httpproxy.Through(c.String("proxy_host"), c.Int("proxy_port"), c.String("proxy_username"), c.String("proxy_password"), c.Strings("no_proxy")),
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/brine-salt/brine/internal/httpproxy"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
@@ -338,7 +338,7 @@ func (q *query) client() (*http.Client, error) {
 	if err := q.certificate(config); err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: seconds("http_connect_timeout", 20), Proxy: q.proxy(), DisableCompression: true,
+	transport := &http.Transport{TLSClientConfig: config, TLSHandshakeTimeout: seconds("http_connect_timeout", 20), Proxy: httpproxy.Options(q.opt), DisableCompression: true,
 		DialContext: (&net.Dialer{Timeout: seconds("http_connect_timeout", 20)}).DialContext, MaxResponseHeaderBytes: 1 << 20}
 	return &http.Client{Transport: transport, Timeout: seconds("http_request_timeout", 3600), CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) > 5 {
@@ -372,31 +372,6 @@ func (q *query) certificate(config *tls.Config) error {
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return nil
-}
-
-// proxy is the proxy of the options.
-func (q *query) proxy() func(*http.Request) (*url.URL, error) {
-	text := func(name string) string {
-		if v := q.opt(name); v != nil {
-			return pytext.Str(v)
-		}
-		return ""
-	}
-	host, port := text("proxy_host"), text("proxy_port")
-	if n, err := strconv.Atoi(port); host == "" || err != nil || n <= 0 || n > 65535 {
-		return nil
-	}
-	direct, _ := q.opt("no_proxy").([]any)
-	p := &url.URL{Scheme: "http", Host: net.JoinHostPort(strings.Trim(host, "[]"), port)}
-	if user, password := text("proxy_username"), text("proxy_password"); user != "" && password != "" {
-		p.User = url.UserPassword(user, password)
-	}
-	return func(r *http.Request) (*url.URL, error) {
-		if slices.Contains(direct, any(r.URL.Hostname())) {
-			return nil, nil
-		}
-		return p, nil
-	}
 }
 
 // read reads the body, unpacked.

@@ -16,7 +16,7 @@ import (
 
 // Compatibility.
 //
-// slsutil.renderer differs: it knows the renderers jinja, yaml, json and gpg.
+// slsutil.renderer differs: it knows the renderers gpg, jinja, json, stateconf and yaml.
 // slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist, python and yaml, and of their options the ones
 // that matter there.
 // slsutil.deserialize differs: it knows these but python.

@@ -37,12 +37,14 @@ func named(name string) renderer {
 		return renderJSON
 	case "gpg":
 		return renderGPG
+	case "stateconf":
+		return renderStateconf
 	}
 	return nil
 }
 
 // Names are the renderers that there are, sorted.
-func Names() []string { return []string{"gpg", "jinja", "json", "yaml"} }
+func Names() []string { return []string{"gpg", "jinja", "json", "stateconf", "yaml"} }
 
 // step is one renderer of a pipe.
 type step struct {

@@ -8,12 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -23,7 +19,7 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes bounds a file, 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// Proxy is through which proxy requests go; nil asks the environment, as Go programs do. See [Through].
+	// Proxy is through which proxy requests go; nil asks the environment, as Go programs do.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Client replaces the HTTP client, for tests and special roots of trust.
 	Client *http.Client
@@ -46,24 +42,6 @@ func New(o Options) func(ctx context.Context, address string, w io.Writer) error
 		o.MaxBytes = DefaultMaxBytes
 	}
 	return func(ctx context.Context, address string, w io.Writer) error { return fetch(ctx, o, address, w) }
-}
-
-// Through is the proxy that Salt's options proxy_host, proxy_port, proxy_username and proxy_password name, nil without host
-// or port. Hosts of the option no_proxy are asked directly.
-func Through(host string, port int, user, password string, direct []string) func(*http.Request) (*url.URL, error) {
-	if host == "" || port <= 0 || port > 65535 {
-		return nil
-	}
-	proxy := &url.URL{Scheme: "http", Host: net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(port))}
-	if user != "" && password != "" {
-		proxy.User = url.UserPassword(user, password)
-	}
-	return func(r *http.Request) (*url.URL, error) {
-		if slices.Contains(direct, r.URL.Hostname()) {
-			return nil, nil
-		}
-		return proxy, nil
-	}
 }
 
 func fetch(ctx context.Context, o Options, address string, w io.Writer) error {
