@@ -46,6 +46,8 @@ type RenderError struct {
 	Line int
 	// Text is everything.
 	Text string
+	// Type is the name of stock's exception, "" for SaltRenderError.
+	Type string
 	Err  error
 }
 

@@ -111,19 +111,19 @@ func From(v any) any {
 		for i := range v {
 			items[i] = From(v[i])
 		}
-		return &List{items}
+		return &List{Items: items}
 	case []string:
 		items := make([]any, len(v))
 		for i := range v {
 			items[i] = v[i]
 		}
-		return &List{items}
+		return &List{Items: items}
 	case []map[string]any:
 		items := make([]any, len(v))
 		for i := range v {
 			items[i] = FromMap(v[i])
 		}
-		return &List{items}
+		return &List{Items: items}
 	case map[string]string:
 		d := &Dict{}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
@@ -180,7 +180,7 @@ func (c copier) copy(v any) any {
 		if done, ok := c[v]; ok {
 			return done
 		}
-		out := &Dict{Ordered: v.Ordered, entries: make([]entry, 0, v.live)}
+		out := &Dict{Ordered: v.Ordered, Aggregate: v.Aggregate, entries: make([]entry, 0, v.live)}
 		c[v] = out
 		for k, x := range v.All() {
 			id, _ := Hash(k)
@@ -191,7 +191,7 @@ func (c copier) copy(v any) any {
 		if done, ok := c[v]; ok {
 			return done
 		}
-		out := &List{make([]any, len(v.Items))}
+		out := &List{Items: make([]any, len(v.Items)), Aggregate: v.Aggregate}
 		c[v] = out
 		for i, x := range v.Items {
 			out.Items[i] = c.copy(x)

@@ -24,7 +24,11 @@ import (
 type Markup string
 
 // List is Python's list. It is shared by those who hold the pointer.
-type List struct{ Items []any }
+type List struct {
+	Items []any
+	// Aggregate marks a list that [Aggregate] joins with others.
+	Aggregate bool
+}
 
 // NewList makes a list of the items.
 func NewList(items ...any) *List { return &List{Items: items} }
@@ -55,6 +59,8 @@ type entry struct {
 type Dict struct {
 	// Ordered marks Python's OrderedDict, which looks different as text and keeps its order as YAML.
 	Ordered bool
+	// Aggregate marks a dict that [Aggregate] joins with others.
+	Aggregate bool
 
 	entries []entry
 	index   map[any]int32 // from small on; nil below
@@ -264,7 +270,7 @@ func (d *Dict) Last() (key, value any, ok bool) {
 
 // Copy is a dict with the same entries; the values are shared.
 func (d *Dict) Copy() *Dict {
-	out := &Dict{Ordered: d.Ordered, entries: make([]entry, 0, d.live)}
+	out := &Dict{Ordered: d.Ordered, Aggregate: d.Aggregate, entries: make([]entry, 0, d.live)}
 	for k, v := range d.All() {
 		id, _ := Hash(k)
 		out.add(id, k, v)

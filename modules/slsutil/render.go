@@ -1,6 +1,7 @@
 package slsutil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -49,7 +50,7 @@ func renderer(ctx context.Context, c *modules.Call) (any, error) {
 	case errors.Is(err, modules.ErrEngine):
 		return nil, modules.Errorf("cannot render %s: this program has no renderers", file)
 	case errors.As(err, &failed):
-		return nil, &modules.PythonError{Type: "SaltRenderError", Msg: failed.Error()}
+		return nil, &modules.PythonError{Type: cmp.Or(failed.Type, "SaltRenderError"), Msg: failed.Error()}
 	}
 	return v, err
 }

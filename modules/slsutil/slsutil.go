@@ -16,7 +16,7 @@ import (
 
 // Compatibility.
 //
-// slsutil.renderer differs: it knows the renderers gpg, jinja, json, stateconf and yaml.
+// slsutil.renderer differs: it knows the renderers gpg, jinja, json, stateconf, yaml and yamlex.
 // slsutil.serialize differs: it knows configparser, json, keyvalue, msgpack, plist, python and yaml, and of their options the ones
 // that matter there.
 // slsutil.deserialize differs: it knows these but python.
@@ -65,7 +65,7 @@ func merge(c *modules.Call, a, b any) (any, error) {
 		}
 	}
 	if strategy == "aggregate" {
-		return aggregate(a, b, true), nil
+		return pyobj.Aggregate(a, b, true), nil
 	}
 	m, ok1 := a.(*pyobj.Dict)
 	n, ok2 := b.(*pyobj.Dict)
@@ -97,43 +97,6 @@ func merge(c *modules.Call, a, b any) (any, error) {
 		lists = false
 	}
 	return nested.UpdateObject(pyobj.DeepCopy(m).(*pyobj.Dict), n, lists), nil
-}
-
-// aggregate is Salt's aggregation: on the first level maps and lists are joined, below what comes later stays alone.
-func aggregate(a, b any, deep bool) any {
-	if deep {
-		a, b = mark(a), mark(b)
-	}
-	m, ok1 := a.(*pyobj.Dict)
-	n, ok2 := b.(*pyobj.Dict)
-	if ok1 && ok2 {
-		ret := &pyobj.Dict{}
-		if deep {
-			ret.Update(m)
-		}
-		for k, v := range n.All() {
-			if have, ok := m.Get(k); ok {
-				v = aggregate(have, v, false)
-			}
-			_ = ret.Set(k, v)
-		}
-		return ret
-	}
-	x, ok1 := a.(*pyobj.List)
-	y, ok2 := b.(*pyobj.List)
-	if deep && ok1 && ok2 {
-		return nested.JoinObjects(x, y)
-	}
-	return b
-}
-
-// mark makes a list of what is neither list nor map.
-func mark(v any) any {
-	switch v.(type) {
-	case *pyobj.Dict, *pyobj.List:
-		return v
-	}
-	return pyobj.NewList(v)
 }
 
 func boolstr(_ context.Context, c *modules.Call) (any, error) {

@@ -39,12 +39,14 @@ func named(name string) renderer {
 		return renderGPG
 	case "stateconf":
 		return renderStateconf
+	case "yamlex":
+		return renderYAMLEX
 	}
 	return nil
 }
 
 // Names are the renderers that there are, sorted.
-func Names() []string { return []string{"gpg", "jinja", "json", "stateconf", "yaml"} }
+func Names() []string { return []string{"gpg", "jinja", "json", "stateconf", "yaml", "yamlex"} }
 
 // step is one renderer of a pipe.
 type step struct {
@@ -105,6 +107,8 @@ func pipe(c *modules.Call, t *modules.Template) ([]step, error) {
 		spec = "jinja|yaml"
 	case "json_jinja":
 		spec = "jinja|json"
+	case "yamlex_jinja":
+		spec = "jinja|yamlex"
 	}
 	var steps []step
 	for part := range strings.SplitSeq(spec, "|") {

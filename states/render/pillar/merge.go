@@ -32,8 +32,7 @@ func (c *compilation) merge(a, b *pyobj.Dict) *pyobj.Dict {
 		}
 		return out
 	case "aggregate":
-		out := a.Copy()
-		out.Update(b)
+		out, _ := pyobj.Aggregate(a, b, true).(*pyobj.Dict)
 		return out
 	case "overwrite":
 		for k, v := range b.All() {
