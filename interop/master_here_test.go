@@ -5,6 +5,7 @@ package interop
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,68 @@ func TestMasterOnThisHost(t *testing.T) {
 	}
 }
 
+// TestJobsOfMasterOnThisHost runs jobs through saltutil.cmd and saltutil.cmd_iter on a minion that shares its host with a master, ours or
+// stock. Stock's functions are given the same master.
+func TestJobsOfMasterOnThisHost(t *testing.T) {
+	for _, which := range []string{"ours", "stock"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			var s *site
+			var oracle *driver
+			if which == "stock" {
+				m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\ntimeout: 20")
+				s, oracle = m.site, m.driver
+			} else {
+				s = newSite(t, "zeromq", "auto_accept: True\ntimeout: 20")
+				start(t, ours("salt-master"), "-c", filepath.Dir(s.config()))
+				await(t, "the master listens", func() bool { return listening(s.ret) && exists(s.dir+"/run/master_event_pub.ipc") })
+				oracle = pythonDriver(t, "3007", "calls", s.config())
+			}
+			start(t, ours("salt-minion"), "-c", s.minion(t, "there", ""))
+			// Stock's client looks for the master in the minion's configuration, ours in the master's beside it.
+			write(t, s.dir+"/etc/minion", fmt.Sprintf("id: here\nroot_dir: %s\nfile_client: local\nenable_fqdns_grains: false\nlog_file: minion.log\nuser: root\n"+
+				"pki_dir: pki\ncachedir: cache\nsock_dir: run\nret_port: %d\npublish_port: %d\ntimeout: 20\n", s.dir, s.ret, s.pub))
+			await(t, "the minion answers", func() bool {
+				v, _ := callHere(t, s.dir+"/etc", "saltutil.cmd", []any{"*", "test.ping"}, nil)
+				m, _ := v.(map[string]any)
+				return len(m) == 1
+			})
+			for _, c := range []struct {
+				arg []any
+				kw  map[string]any
+				or  func(any) any // what stock's answer has to become
+			}{
+				{arg: []any{"*", "test.ping"}},
+				{arg: []any{"nobody*", "test.ping"}},
+				{arg: []any{[]any{"there", "nobody"}, "test.echo"}, kw: map[string]any{"tgt_type": "list", "kwarg": map[string]any{"text": "x y"}, "timeout": 60}},
+				{arg: []any{"*", "test.retcode", []any{3}}},
+				{arg: []any{"*", "no.such"}},
+				{arg: []any{"*", "test.ping"}, kw: map[string]any{"subset": 1, "timeout": 60}},
+				{arg: []any{"*", "test.ping"}, kw: map[string]any{"batch": "50%"}, or: func(v any) any {
+					if m, ok := v.(map[string]any)["there"].(map[string]any); ok {
+						m["retcode"] = 0.0 // which stock leaves out
+					}
+					return v
+				}},
+			} {
+				want, failed := oracle.call("caller", query{"fun": "saltutil.cmd", "arg": c.arg, "kwarg": c.kw})
+				if c.or != nil {
+					want = c.or(want)
+				}
+				for _, fun := range []string{"saltutil.cmd", "saltutil.cmd_iter"} {
+					if fun == "saltutil.cmd_iter" && (c.kw["batch"] != nil || c.kw["subset"] != nil) {
+						continue
+					}
+					got, failure := callHere(t, s.dir+"/etc", fun, c.arg, c.kw)
+					if diff := cmp.Diff(plainCall(want), plainCall(got)); diff != "" || failed != "" || failure != "" {
+						t.Errorf("%s %v %v: stock %q, ours %q (-stock +ours):\n%s", fun, c.arg, c.kw, failed, failure, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestNoMasterOnThisHost: without a master the functions say so.
 func TestNoMasterOnThisHost(t *testing.T) {
 	t.Parallel()
@@ -83,6 +146,10 @@ func TestNoMasterOnThisHost(t *testing.T) {
 		if want := "Error running '" + fun + "': This command can only be executed on a minion that is located on the master."; failure != want {
 			t.Errorf("%s fails with %q", fun, failure)
 		}
+	}
+	_, failure := callHere(t, s.dir+"/etc", "saltutil.cmd", []any{"*", "test.ping"}, nil)
+	if !strings.Contains(failure, "The salt master could not be contacted. Is master running?") {
+		t.Errorf("saltutil.cmd fails with %q", failure)
 	}
 }
 

@@ -80,6 +80,9 @@ type MasterHost interface {
 	// "jid", "user", "fun_args", "return" and "success"; without success, "return" is the text of what went wrong. A function that the
 	// master does not have is a [*NotAvailableError], no master on this host [ErrNoMasterHere].
 	Call(ctx context.Context, q MasterCall) (map[string]any, error)
+	// Run publishes a job there, as the program salt does, and gives every answer to each as it comes. A target that nobody is in
+	// gives no answers and no error; no master on this host is [ErrNoMasterHere].
+	Run(ctx context.Context, q MasterJob, each func(MasterAnswer)) error
 	// Fire puts an event on the bus of that master.
 	Fire(ctx context.Context, tag string, data map[string]any) error
 }
@@ -97,6 +100,34 @@ type MasterCall struct {
 	Saltenv any
 	// User is who asked, where the master cannot tell by itself.
 	User string
+}
+
+// MasterJob is a job for minions of the master on this host.
+type MasterJob struct {
+	Tgt          any
+	TgtType, Fun string
+	Args         []any
+	Kwargs       map[string]any
+	// Ret names returners, with commas.
+	Ret string
+	// Timeout and Gather are Salt's timeout and gather_job_timeout; 0 is the master's option.
+	Timeout, Gather time.Duration
+	// Extra are further fields of what is published (ret_config, ret_kwargs).
+	Extra map[string]any
+	// Expect asks for answers in place of the minions that do not return.
+	Expect bool
+}
+
+// MasterAnswer is what one minion returned.
+type MasterAnswer struct {
+	ID       string
+	Value    any
+	Retcode  int
+	Out, JID string
+	// Data is the whole return as it travelled, which must not be changed.
+	Data map[string]any
+	// Failed marks a minion that did not return.
+	Failed bool
 }
 
 // EventStream are the events of a bus from some moment on.

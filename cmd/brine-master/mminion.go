@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
@@ -17,7 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/saltutil"
+	_ "github.com/brine-salt/brine/modules/saltutil" // what orchestration is made of
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/states"
 	_ "github.com/brine-salt/brine/states/all" // what orchestration may use
@@ -43,13 +42,7 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 	m.grains = sync.OnceValue(func() map[string]any {
 		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
 	})
-	m.registry = sync.OnceValue(func() *modules.Registry {
-		r := modules.Default().Without("saltutil")
-		own := *saltutil.Module
-		own.Funcs = append(slices.Clone(own.Funcs), runner.MasterFunctions(h, runner.NewClient(h))...)
-		r.Add(&own)
-		return r
-	})
+	m.registry = modules.Default
 	h.Exec = m.exec
 	if h.Listen != nil { // the master is in this process
 		return m

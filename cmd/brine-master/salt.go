@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/nested"
@@ -233,14 +234,10 @@ func (s *saltCmd) runOptions() client.RunOptions {
 		o.Timeout = 5 * time.Second
 	}
 	gather := s.Conf.Duration("gather_job_timeout", time.Second)
-	if s.Values.IsSet("gather_job_timeout") || gather != stockGather() {
+	if s.Values.IsSet("gather_job_timeout") || localmaster.Gather(gather) != 0 {
 		o.Gather = max(gather, time.Second)
 	}
 	return o
-}
-
-func stockGather() time.Duration {
-	return (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout", time.Second)
 }
 
 // wait publishes the job and shows returns as they come.
@@ -300,7 +297,7 @@ func (s *saltCmd) one(ret client.Return, sum *summary) error {
 	if ret.Status != client.Returned && s.hidden(ret) {
 		return nil
 	}
-	text, out, code := ret.Value, ret.Out, retcode(ret)
+	text, out, code := ret.Value, ret.Out, ret.Code()
 	if ret.Status != client.Returned {
 		text, out, code = lostText(ret), "no_return", saltcli.ExitGeneric
 	}

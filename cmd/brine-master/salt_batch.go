@@ -34,10 +34,10 @@ func (s *saltCmd) batch(ctx context.Context, size string) error {
 			fmt.Fprintf(s.Out, "Minion '%s' failed to respond to job sent\n", ret.ID)
 			return
 		}
-		highest = max(highest, retcode(ret))
+		highest = max(highest, ret.Code())
 		var data yaml.Map // in the order that stock's json has
 		if ret.HasRetcode {
-			data = append(data, yaml.Item{Key: "retcode", Value: int64(retcode(ret))})
+			data = append(data, yaml.Item{Key: "retcode", Value: int64(ret.Code())})
 		}
 		data = append(data, yaml.Item{Key: "jid", Value: ret.JID}, yaml.Item{Key: ret.ID, Value: ret.Value})
 		if err := s.print.Print(data, ret.Out, 0); err != nil {
@@ -59,7 +59,7 @@ func (s *saltCmd) batchOptions(size string) client.BatchOptions {
 		Wait: time.Duration(s.Values.Float("batch_wait") * float64(time.Second))}
 	if s.Values.Bool("failhard") {
 		o.Stop = func(ret client.Return) bool {
-			bad := ret.Status != client.Returned || retcode(ret) > 0
+			bad := ret.Status != client.Returned || ret.Code() > 0
 			if bad {
 				s.Log.Error("Minion " + ret.ID + " returned with non-zero exit code. Batch run stopped due to failhard")
 			}

@@ -7,34 +7,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/client"
-	"github.com/brine-salt/brine/protocol/payload"
 )
-
-// retcode is a return's code; the highest one of several functions.
-func retcode(ret client.Return) int {
-	var codes []any
-	switch v := ret.Retcode.(type) {
-	case map[string]any:
-		for _, x := range v {
-			codes = append(codes, x)
-		}
-	case []any:
-		codes = v
-	default:
-		codes = []any{v}
-	}
-	highest := 0
-	for i, x := range codes {
-		n, ok := payload.Int(x)
-		if b, is := x.(bool); is && b {
-			n, ok = 1, true
-		}
-		if ok && (i == 0 || int(n) > highest) {
-			highest = int(n)
-		}
-	}
-	return highest
-}
 
 // summary counts returns for --summary and the exit code.
 type summary struct {
@@ -91,7 +64,7 @@ func (s *saltCmd) progress(ctx context.Context, r *client.Run, sum *summary) {
 	s.bar(0, total, start)
 	count := 0
 	for ret := range r.Returns(ctx) {
-		code := retcode(ret)
+		code := ret.Code()
 		if ret.Status != client.Returned {
 			if s.hidden(ret) {
 				continue

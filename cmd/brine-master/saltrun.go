@@ -288,7 +288,7 @@ func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.A
 		cmd.Arg = append(cmd.Arg, protocol.Kwargs(j.Kwargs))
 	}
 	out := map[string]runner.Answer{}
-	r, err := h.client.Run(ctx, cmd, client.RunOptions{Timeout: j.Timeout, Gather: gatherTime(j.Gather)})
+	r, err := h.client.Run(ctx, cmd, client.RunOptions{Timeout: j.Timeout, Gather: localmaster.Gather(j.Gather)})
 	if errors.Is(err, client.ErrNoMatch) {
 		fmt.Fprintln(h.out, "No minions matched the target. No command was sent, no jid was assigned.")
 		return out, nil
@@ -300,18 +300,10 @@ func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.A
 	for ret := range r.Returns(ctx) {
 		switch {
 		case ret.Status == client.Returned:
-			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: retcode(ret), Out: ret.Out, JID: ret.JID, Data: ret.Data}
+			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
 		case j.Expect:
 			out[ret.ID] = runner.Answer{Failed: true}
 		}
 	}
 	return out, r.Err()
-}
-
-// gatherTime is gather_job_timeout where it was changed: by default silent minions are waited for shorter than in stock.
-func gatherTime(d time.Duration) time.Duration {
-	if d == stockGather() {
-		return 0
-	}
-	return max(d, time.Second)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
@@ -12,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
@@ -41,35 +43,87 @@ func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) e
 	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
 }
 
-// Call implements modules.MasterHost.
-func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
+// connect makes a client of the master, which has so long for an answer; 0 is the usual time.
+func (h masterHere) connect(timeout time.Duration) (*client.Client, *conf.Config, error) {
 	c, err := h.load()
 	if err != nil {
-		return nil, modules.Errorf("%v", err)
+		return nil, nil, modules.Errorf("%v", err)
 	}
-	w := localmaster.Way{Dialer: dialers()[c.String("transport")], Timeout: functionLimit}
+	w := localmaster.Way{Dialer: dialers()[c.String("transport")], Timeout: timeout}
 	if w.Dialer == nil {
-		return nil, modules.Errorf("cannot reach the master on this host: there is no transport %s", c.String("transport"))
+		return nil, nil, modules.Errorf("cannot reach the master on this host: there is no transport %s", c.String("transport"))
 	}
 	if w.Options.Wrap, err = tlsWrap(c.Opts); err != nil {
-		return nil, modules.Errorf("cannot reach the master on this host: %v", err)
+		return nil, nil, modules.Errorf("cannot reach the master on this host: %v", err)
 	}
 	cl, err := localmaster.Connect(c, w, h.p.Env, h.p.Log)
 	if err != nil {
-		return nil, modules.Errorf("%v", err)
+		return nil, nil, modules.Errorf("%v", err)
+	}
+	return cl, c, nil
+}
+
+// Run implements modules.MasterHost.
+func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
+	cl, c, err := h.connect(0)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	job := client.Command{Fun: q.Fun, Arg: slices.Clone(q.Args), Tgt: q.Tgt, TgtType: q.TgtType, Ret: q.Ret, Kwargs: q.Extra}
+	if len(q.Kwargs) > 0 {
+		job.Arg = append(job.Arg, protocol.Kwargs(q.Kwargs))
+	}
+	o := client.RunOptions{Timeout: q.Timeout, Gather: max(q.Gather, 0)}
+	if o.Timeout <= 0 {
+		o.Timeout = c.Duration("timeout", time.Second)
+	}
+	if o.Gather == 0 {
+		o.Gather = localmaster.Gather(c.Duration("gather_job_timeout", time.Second))
+	}
+	r, err := cl.Run(ctx, job, o)
+	if err != nil {
+		return h.failure(ctx, err)
+	}
+	defer r.Close()
+	for ret := range r.Returns(ctx) {
+		switch {
+		case ret.Status == client.Returned:
+			each(modules.MasterAnswer{ID: ret.ID, Value: ret.Value, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data})
+		case q.Expect || ret.Unknown:
+			each(modules.MasterAnswer{ID: ret.ID, Failed: true})
+		}
+	}
+	return h.failure(ctx, r.Err())
+}
+
+// failure is an error of a client for modules.
+func (h masterHere) failure(ctx context.Context, err error) error {
+	switch {
+	case err == nil, errors.Is(err, client.ErrNoMatch):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, client.ErrNotRunning):
+		h.p.Log.Debug("there is no master on this host", "err", err)
+		return modules.ErrNoMasterHere
+	}
+	return modules.Errorf("%v", err)
+}
+
+// Call implements modules.MasterHost.
+func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
+	cl, _, err := h.connect(functionLimit)
+	if err != nil {
+		return nil, err
 	}
 	defer cl.Close()
 	data, err := cl.Call(ctx, client.FunctionCall{Kind: q.Kind, Fun: q.Fun, Args: q.Args, Kwargs: q.Kwargs, Saltenv: q.Saltenv})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, client.ErrNotRunning):
-		h.p.Log.Debug("there is no master on this host", "err", err)
-		return nil, modules.ErrNoMasterHere
-	case errors.Is(err, client.ErrNoFunction):
-		return nil, &modules.NotAvailableError{Fun: q.Fun}
-	case err != nil:
-		return nil, modules.Errorf("%v", err)
+	if err != nil {
+		if ctx.Err() == nil && errors.Is(err, client.ErrNoFunction) {
+			return nil, &modules.NotAvailableError{Fun: q.Fun}
+		}
+		return nil, h.failure(ctx, err)
 	}
 	return data, nil
 }

@@ -40,6 +40,32 @@ type Return struct {
 	Data map[string]any
 }
 
+// Code is the return code; the highest one of several functions.
+func (r Return) Code() int {
+	var codes []any
+	switch v := r.Retcode.(type) {
+	case map[string]any:
+		for _, x := range v {
+			codes = append(codes, x)
+		}
+	case []any:
+		codes = v
+	default:
+		codes = []any{v}
+	}
+	highest := 0
+	for i, x := range codes {
+		n, ok := payload.Int(x)
+		if b, is := x.(bool); is && b {
+			n, ok = 1, true
+		}
+		if ok && (i == 0 || int(n) > highest) {
+			highest = int(n)
+		}
+	}
+	return highest
+}
+
 // RunOptions say how long to wait.
 type RunOptions struct {
 	// Timeout is how long a minion may keep silent: until it returns, or until it last said that the job is running.

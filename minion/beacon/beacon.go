@@ -6,7 +6,8 @@
 // woken up when it has passed here, and without beacons nothing wakes up at all.
 //
 // Kinds that need hardware, a cloud service or another product (adb, glxinfo, haproxy, napalm, sensehat, twilio, telegram, aix,
-// smartos) are left out, and so are the announcers of mDNS.
+// smartos) are left out, and so are the announcers of mDNS, and watchdog, which needs a Python library that Salt's packages do not
+// bring and sees what inotify sees.
 package beacon
 
 import (

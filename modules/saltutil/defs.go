@@ -21,6 +21,47 @@ CLI Example:
 
     salt '*' saltutil.clear_job_cache hours=12
 `, Params: []modules.Param{{Name: "hours", Default: int64(24), Type: modules.Int}}, Run: clearJobCache},
+	{Name: "cmd", Doc: `Run a function on minions of the master, which must run on the host of this minion. The answer has for each minion what it
+returned, as "ret", and how.
+
+tgt
+    The minions that are meant, and with tgt_type how they are.
+fun, arg, kwarg
+    The function with its arguments.
+timeout
+    How many seconds a minion may keep silent; by default the master's timeout.
+ret
+    Returners to hand the returns to; ret_config and ret_kwargs are theirs.
+expect_minions
+    Whether minions that do not return are in the answer, too.
+batch
+    How many minions work at a time, a number or a percentage; failhard ends with the first that fails.
+subset
+    How many of the minions that have the function to run it on, at random.
+
+CLI Example:
+
+    salt master_minion saltutil.cmd 'web*' test.ping
+`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, {Name: "timeout", Optional: true},
+		{Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "kwarg", Optional: true}, {Name: "ssh", Default: false}}, Kwargs: "kwargs", Run: cmd},
+	{Name: "cmd_iter", Doc: `As saltutil.cmd, and fire an event of the job's progress for every answer as it comes.
+
+tgt
+    The minions that are meant, and with tgt_type how they are.
+fun, arg, kwarg
+    The function with its arguments.
+timeout
+    How many seconds a minion may keep silent; by default the master's timeout.
+ret
+    Returners to hand the returns to; ret_config and ret_kwargs are theirs.
+expect_minions
+    Whether minions that do not return are in the answer, too.
+
+CLI Example:
+
+    salt master_minion saltutil.cmd_iter 'web*' test.ping
+`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, {Name: "timeout", Optional: true},
+		{Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "kwarg", Optional: true}, {Name: "ssh", Default: false}}, Kwargs: "kwargs", Run: cmdIter},
 	{Name: "find_cached_job", Doc: `Return what the minion keeps of a finished job; it must have the option cache_jobs.
 
 CLI Example:

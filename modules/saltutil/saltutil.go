@@ -20,8 +20,8 @@ import (
 
 // Compatibility.
 //
-// saltutil.cmd is absent: a minion has no way to the master's publisher other than the master's peer option.
-// saltutil.cmd_iter is absent: a minion has no way to the master's publisher other than the master's peer option.
+// saltutil.cmd differs: the configuration of the master is the one beside the minion's; an answer of a batch has its return code, too; there is no ssh.
+// saltutil.cmd_iter differs: as saltutil.cmd; salt-call shows the answers, not a generator.
 // saltutil.runner differs: the master on this host runs it, which must be running; it knows the call as one of the user that the minion runs as.
 // saltutil.wheel differs: as saltutil.runner.
 // saltutil.sync_* differ: Python code is not brought to the minion, there is nothing there to run it; the list is empty always.

@@ -10,6 +10,7 @@ func init() { modules.Register(Module) }
 
 // state.orchestrate is absent: orchestration runs on a master, through salt-run.
 // state.pkg differs: links of the archive that lead out of it are not followed, and devices are an error.
+// state.graph, state.graph_highstate are absent: they draw the graph by which Salt 3008 orders states; states have the order of 3007 here, which has none.
 // state.event is absent: salt-run state.event shows a master's events, and a job that never ends has no place in a minion.
 
 // Module is "state".

@@ -36,6 +36,14 @@ func Connect(c *conf.Config, w Way, env func(string) string, log *slog.Logger) (
 	})
 }
 
+// Gather is gather_job_timeout where it was changed, 0 otherwise: by default silent minions are waited for shorter than in stock.
+func Gather(d time.Duration) time.Duration {
+	if d == (&conf.Config{Opts: conf.MasterDefaults()}).Duration("gather_job_timeout", time.Second) {
+		return 0
+	}
+	return max(d, time.Second)
+}
+
 // EventSockets are the addresses of the master's event bus: below its sock_dir, or another when one is given, or ports with
 // ipc_mode: tcp.
 func EventSockets(c *conf.Config, dir string) ipc.Sockets {
