@@ -12,7 +12,10 @@ import (
 type Acceptor struct {
 	// Name stands in the log and in events.
 	Name string
-	// Judge is called from many goroutines, once for each sign-in of such a minion. An error counts as no opinion, and is logged.
+	// BeforeToken has it asked before the minion's join token counts: for what the operator knew beforehand.
+	BeforeToken bool
+	// Judge is called from many goroutines, once for each sign-in of such a minion. An error is logged, and the key waits: nobody after it is
+	// asked, and no policy accepts the key, but the minion may try again.
 	Judge func(ctx context.Context, a Applicant) (Verdict, error)
 }
 
@@ -30,6 +33,9 @@ const (
 	Abstain Decision = iota
 	Accept
 	Reject
+
+	// hold leaves the key to the operator: proof was bad, or could not be looked at.
+	hold
 )
 
 // Applicant is a minion that signs in with a key that nobody has decided about.
@@ -50,8 +56,8 @@ type Applicant struct {
 	Tenant    string
 }
 
-// judge asks who may accept a minion, in order: its join token, then Options.Acceptors. Nobody is asked about keys that are accepted or
-// rejected already, or whose id Salt's autoreject_file names.
+// judge asks who may accept a minion, in order: those of Options.Acceptors that come before a join token, the token, the others. Nobody is
+// asked about keys that are accepted or rejected already, or whose id Salt's autoreject_file names.
 func (m *Master) judge(ctx context.Context, peer string, r protocol.AuthRequest) (Decision, error) {
 	if len(m.opts.Acceptors) == 0 && len(r.JoinMAC) == 0 {
 		return Abstain, nil
@@ -59,29 +65,44 @@ func (m *Master) judge(ctx context.Context, peer string, r protocol.AuthRequest)
 	if st := m.keys.State(r.ID); st == keys.Accepted || st == keys.Rejected || m.opts.Keys.Rejects(r.ID) {
 		return Abstain, nil
 	}
-	if joined, err := m.joins(ctx, peer, r); joined || err != nil {
+	var a Applicant
+	if len(m.opts.Acceptors) > 0 {
+		var err error
+		if a, err = m.applicant(ctx, peer, r); err != nil {
+			return Abstain, err
+		}
+	}
+	if d := m.askAcceptors(ctx, r, a, true); d != Abstain {
+		return d, nil
+	}
+	joined, err := m.joins(ctx, peer, r)
+	if joined || err != nil {
 		return Abstain, err // its key is accepted by now
 	}
-	if len(m.opts.Acceptors) == 0 {
-		return Abstain, nil
+	d := m.askAcceptors(ctx, r, a, false)
+	if d == Abstain && len(r.JoinMAC) > 0 {
+		d = hold // the token was none
 	}
-	a, err := m.applicant(ctx, peer, r)
-	if err != nil {
-		return Abstain, err
-	}
+	return d, nil
+}
+
+// askAcceptors asks the acceptors of one side of the join token.
+func (m *Master) askAcceptors(ctx context.Context, r protocol.AuthRequest, a Applicant, before bool) Decision {
 	for _, x := range m.opts.Acceptors {
-		v, err := x.Judge(ctx, a)
-		if err != nil {
-			m.log.Warn("cannot judge minion that wants to join", "minion", r.ID, "peer", peer, "acceptor", x.Name, "err", err)
+		if x.BeforeToken != before {
 			continue
 		}
-		switch v.Decision {
-		case Accept, Reject:
-			m.judged(r, peer, x.Name, v)
-			return v.Decision, nil
+		v, err := x.Judge(ctx, a)
+		if err != nil {
+			m.log.Warn("cannot judge minion that wants to join", "minion", r.ID, "peer", a.Peer, "acceptor", x.Name, "err", err)
+			return hold
+		}
+		if v.Decision == Accept || v.Decision == Reject {
+			m.judged(r, a.Peer, x.Name, v)
+			return v.Decision
 		}
 	}
-	return Abstain, nil
+	return Abstain
 }
 
 // applicant gathers what is known of a minion that wants to join. Proof that is none is left out, and logged.

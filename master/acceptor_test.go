@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/big"
 	"strings"
 	"testing"
@@ -286,7 +287,7 @@ func TestAcceptorChain(t *testing.T) {
 			t.Errorf("%s: %v %v", c.id, e, err)
 		}
 	}
-	if got := strings.Join(asked, ", "); got != "first bad, first good, second good, first known, second known, first other, second other, first nobody, second nobody, first broken, second broken" {
+	if got := strings.Join(asked, ", "); got != "first bad, first good, second good, first nobody, second nobody, first broken" {
 		t.Error("asked:", got)
 	}
 	if st := r.Keys().State("bad"); st != keys.Unknown {
@@ -299,5 +300,117 @@ func TestAcceptorChain(t *testing.T) {
 	asked = nil
 	if got := r.newMinion("nobody", 1).signIn(); got != protocol.Rejected || len(asked) != 0 {
 		t.Error(got, asked)
+	}
+}
+
+// TestAcceptorsOrder: a known fingerprint, the join token, what else the program asks, and the policy or the operator, in this order. What fails
+// leaves the key to the operator, whatever the policy says, and no proof is in the log.
+func TestAcceptorsOrder(t *testing.T) {
+	print, err := testKey(t, 1).Public().Fingerprint("sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	ca := newAuthority(t, ecKey(t))
+	roots.AddCert(ca.cert)
+	provider := rsaKey(t)
+	documents := join.JWT{Issuer: "https://cloud", Audience: "salt", Key: func(_ context.Context, kid string) (crypto.PublicKey, error) {
+		return provider.Public(), nil
+	}}
+	document := func(audience string) []byte {
+		return jwt(t, provider, map[string]any{"iss": "https://cloud", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "name": "m"})
+	}
+	var log lockedBuffer
+	const right, wrong = "right", "wrong"
+	for _, c := range []struct {
+		name                         string
+		fingerprint, token, certFrom string // of the minion's proofs, which are right or wrong, or not there
+		document                     string
+		policy                       bool // accepts everybody
+		want                         protocol.SigninStatus
+		by                           string // who decided
+	}{
+		{"nothing", "", "", "", "", false, protocol.Pending, ""},
+		{"only the policy", "", "", "", "", true, protocol.Accepted, ""},
+		{"fingerprint before a wrong token", right, wrong, wrong, wrong, false, protocol.Accepted, "fingerprint"},
+		{"wrong fingerprint before a token", wrong, right, right, right, true, protocol.Rejected, "fingerprint"},
+		{"broken fingerprints", "broken", right, right, right, true, protocol.Pending, ""},
+		{"token before a wrong certificate", "", right, wrong, wrong, false, protocol.Accepted, "token"},
+		{"wrong token", "", wrong, "", "", true, protocol.Pending, "token"},
+		{"wrong token, certificate", "", wrong, right, "", false, protocol.Accepted, "token x509"},
+		{"wrong token, wrong certificate", "", wrong, wrong, right, true, protocol.Rejected, "token x509"},
+		{"certificate before a wrong document", "", "", right, wrong, false, protocol.Accepted, "x509"},
+		{"wrong certificate before a document", "", "", wrong, right, true, protocol.Rejected, "x509"},
+		{"document", "", "", "", right, false, protocol.Accepted, "document"},
+		{"wrong document", "", "", "", wrong, true, protocol.Rejected, "document"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := serve(t, master.Options{AutoAccept: c.policy, Advertise: []string{"salt.example"}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				Acceptors: []master.Acceptor{
+					join.X509{Roots: roots}.Acceptor(),
+					join.Document{Name: "document", Open: documents.Open, Claim: "name"}.Acceptor(),
+					join.Fingerprints(func(context.Context, string) (string, error) {
+						switch c.fingerprint {
+						case "broken":
+							return "", errors.New("no database")
+						case right:
+							return print, nil
+						case wrong:
+							return "00:11", nil
+						}
+						return "", nil
+					})}})
+			pub, err := crypt.ParsePublicKey([]byte(r.PublicKey()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sign := protocol.Signin{MasterKey: pub}
+			secrets := []string{}
+			token := ensure(t, r, master.MinionSpec{ID: "m"})
+			switch c.token {
+			case right:
+				sign.JoinToken = token
+			case wrong:
+				sign.JoinToken = "x" + token
+			}
+			secrets = append(secrets, token)
+			switch c.certFrom {
+			case right:
+				sign.Proof = ca.proof(t, ecKey(t), nil)
+			case wrong:
+				sign.Proof = newAuthority(t, ecKey(t)).proof(t, ecKey(t), nil)
+			}
+			switch c.document {
+			case right:
+				sign.Proof.Document = document("salt")
+			case wrong:
+				sign.Proof.Document = document("pepper")
+			}
+			if len(sign.Proof.Document) > 0 {
+				secrets = append(secrets, string(sign.Proof.Document))
+			}
+			sub := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/join/"})
+			defer sub.Close()
+			if got := r.newMinion("m", 1).signInWith(sign); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+			if st := r.Keys().State("m"); (st == keys.Accepted) != (c.want == protocol.Accepted) || (st == keys.Pending) != (c.want == protocol.Pending) {
+				t.Error("stored as", st)
+			}
+			for by := range strings.FieldsSeq(c.by) {
+				e, err := sub.Next(within(t))
+				if err != nil || e.Data["acceptor"] != by {
+					t.Errorf("%v %v, want it decided by %s", e, err, by)
+				}
+			}
+			for _, s := range secrets {
+				if strings.Contains(log.text(), s) {
+					t.Error("the log has a proof in it")
+				}
+			}
+		})
+	}
+	if !strings.Contains(log.text(), "minion joins") {
+		t.Error("there is no log")
 	}
 }

@@ -77,6 +77,8 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		return r.Refuse(m.identity, false)
 	case Accept:
 		policy.Proven = true
+	case hold:
+		policy.Hold = true
 	}
 	v, err := m.keys.SignIn(r.ID, r.PubText, policy, r.AutosignGrains)
 	if errors.Is(err, keys.ErrPendingFull) {

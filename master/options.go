@@ -83,8 +83,8 @@ type Options struct {
 	AutoAccept bool
 	// Keys says which new keys are accepted or rejected without an operator.
 	Keys keys.Policy
-	// Acceptors are asked, in order, about keys that are neither accepted nor rejected, after a join token and before what Keys says. The
-	// first opinion counts. See package join.
+	// Acceptors are asked, in order, about keys that are neither accepted nor rejected, after a join token (unless BeforeToken) and before
+	// what Keys says. The first opinion counts. See package join.
 	Acceptors []Acceptor
 	// MaxPending bounds the keys that wait; 0 means 10000, below 0 no bound.
 	MaxPending int

@@ -14,9 +14,9 @@ import (
 )
 
 // Fingerprints accepts keys by their SHA-256 fingerprint, as `salt-call --local key.finger` shows it. want gives that of an id, "" for one
-// that it does not know; a key with another one is refused.
+// that it does not know; a key with another one is refused, whatever token or other proof comes with it.
 func Fingerprints(want func(ctx context.Context, id string) (string, error)) master.Acceptor {
-	return master.Acceptor{Name: "fingerprint", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
+	return master.Acceptor{Name: "fingerprint", BeforeToken: true, Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
 		print, err := want(ctx, a.ID)
 		switch {
 		case err != nil || print == "":

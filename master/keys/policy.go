@@ -44,6 +44,8 @@ type Policy struct {
 	PermissivePKIAccess bool
 	// Proven says that the minion has proved who it is: its key is accepted, and takes the place of another one that waits.
 	Proven bool
+	// Hold says that its proof was bad, or could not be looked at: nothing here accepts its key, but OpenMode.
+	Hold bool
 	// Decide, when set, is asked after all lists about ids that they do not know. It returns true to accept.
 	Decide func(id, pubText string, autosignGrains map[string]any) bool
 	// Log gets ignored files; nil is silent.
@@ -61,6 +63,9 @@ func (p *Policy) Rejects(id string) bool { return p.listed(id, p.AutorejectFile)
 
 // accepts says whether the policy accepts an id at first sight; stub is the stub file look-up of the store.
 func (p *Policy) accepts(id, pubText string, grains map[string]any, stub func(id string, timeout time.Duration) bool) bool {
+	if p.Hold {
+		return false
+	}
 	if p.AutoAccept || p.Proven || p.listed(id, p.AutosignFile) {
 		return true
 	}
