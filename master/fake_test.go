@@ -19,6 +19,8 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/mem"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
+	"github.com/brine-salt/brine/protocol/transport/ws"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
@@ -50,6 +52,12 @@ type rig struct {
 	stop   context.CancelFunc
 	done   chan error
 }
+
+// transports are all that there are.
+var transports = map[string]struct {
+	listen transport.Listen
+	dialer transport.Dialer
+}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}}
 
 // serve starts a master over the in-memory transport, or over ZeroMQ on loopback when BRINE_TEST_ZEROMQ is set or the
 // options say so, and ends it with the test.

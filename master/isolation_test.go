@@ -10,10 +10,6 @@ import (
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
-	"github.com/brine-salt/brine/protocol/transport"
-	"github.com/brine-salt/brine/protocol/transport/tcp"
-	"github.com/brine-salt/brine/protocol/transport/ws"
-	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
 // TestIsolationOfMinions: what somebody with a minion's keys cannot do. It reads nobody else's pillar and files, publishes nothing that
@@ -100,10 +96,7 @@ func TestIsolationOfMinions(t *testing.T) {
 // TestIsolationOfPublishes: what is published for one minion reaches no other one, on transports that do not know who is who as well, once
 // both have answered; and what they are asked for that is nobody else's answer.
 func TestIsolationOfPublishes(t *testing.T) {
-	for name, tr := range map[string]struct {
-		listen transport.Listen
-		dialer transport.Dialer
-	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
 			r.dialer = tr.dialer
@@ -146,10 +139,7 @@ func TestIsolationOfPublishes(t *testing.T) {
 // TestIsolate: with Isolate, a minion that keeps silent about who it is reads nothing, and a target of any kind is told to those only whom it
 // means.
 func TestIsolate(t *testing.T) {
-	for name, tr := range map[string]struct {
-		listen transport.Listen
-		dialer transport.Dialer
-	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Isolate: true})
 			r.dialer = tr.dialer

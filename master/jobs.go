@@ -17,6 +17,9 @@ import (
 // ErrNotServing is returned by calls that need the network before Serve has begun or after it has ended.
 var ErrNotServing = errors.New("master is not serving")
 
+// ErrDenied is returned for jobs that Local.DeniedUsers or Local.DeniedFunctions forbid.
+var ErrDenied = errors.New("the master's publisher_acl_blacklist forbids it")
+
 // NoMinionsError says that a target means no minion that the master knows.
 type NoMinionsError struct {
 	Tgt any
@@ -89,6 +92,19 @@ func (c Call) arg() []any {
 		out = append(out, kw)
 	}
 	return out
+}
+
+// callOnWire is the call that travels as a function and its arguments.
+func callOnWire(fun any, arg []any) Call {
+	name, _ := payload.Text(fun)
+	c := Call{Fun: name, Args: arg}
+	if n := len(arg); n > 0 {
+		if kw, ok := payload.Map(arg[n-1]); ok && kw["__kwarg__"] == true {
+			c.Args, c.Kwargs = arg[:n-1], maps.Clone(kw)
+			delete(c.Kwargs, "__kwarg__")
+		}
+	}
+	return c
 }
 
 // onWire is fun and arg as they travel.
@@ -164,6 +180,10 @@ func (j Job) publication() (publication, error) {
 func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
 	if !m.serving.Load() {
 		return Published{}, ErrNotServing
+	}
+	if !p.internal && m.Denied(p.user, funsOf(p.fun)...) {
+		m.log.Warn("job refused", "user", brief(p.user), "fun", p.fun, "err", ErrDenied)
+		return Published{}, fmt.Errorf("cannot publish: %w", ErrDenied)
 	}
 	tgtType, tgt, err := m.onWire(p.tgtType, p.tgt)
 	if err != nil {

@@ -46,7 +46,7 @@ type Local struct {
 	ACL map[string][]any
 	// SudoACL is Salt's sudo_acl: the rules of ACL also bind users who come through sudo.
 	SudoACL bool
-	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist, which counts for everybody.
+	// DeniedUsers and DeniedFunctions are Salt's publisher_acl_blacklist, which counts for everybody: see Master.Denied.
 	DeniedUsers, DeniedFunctions []string
 	// Auth checks names and passwords, and tokens, for tools that show them in place of a key file (external_auth); nil refuses
 	// such tools.

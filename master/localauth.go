@@ -41,7 +41,7 @@ func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any
 		if !alive {
 			return asker{}, errCredentials
 		}
-		return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
+		return l.external(t)
 	}
 	if _, ok := creds["eauth"]; ok {
 		if l.opts.Auth == nil || !l.tries.Allow(peer, time.Now()) {
@@ -51,9 +51,17 @@ func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any
 		if err != nil {
 			return asker{name: text(creds, "username")}, err
 		}
-		return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
+		return l.external(t)
 	}
 	return l.byKey(load)
+}
+
+// external is the asker who owns a token. Nothing here keeps to one tenant's part, so who is of a tenant may not ask.
+func (l *local) external(t eauth.Token) (asker, error) {
+	if tenant, err := l.opts.Auth.Tenant(t); err != nil || tenant != "" {
+		return asker{name: t.Name}, errCredentials
+	}
+	return asker{name: t.Name, external: true, rules: l.opts.Auth.Rules(t)}, nil
 }
 
 // password is the secret of a request; the system "sharedsecret" calls it by its own name.
@@ -95,18 +103,25 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 
 // denied is Salt's publisher_acl_blacklist for a request.
 func (l *local) denied(who asker, load map[string]any) bool {
-	list, many := payload.List(load["fun"])
+	return l.m.Denied(who.name, funsOf(load["fun"])...) || l.m.Denied(text(load, "user"))
+}
+
+// funsOf are the functions of a job as it travels: one name, or the list of a compound command.
+func funsOf(fun any) []string {
+	list, many := payload.List(fun)
 	if !many {
-		list = []any{load["fun"]}
+		list = []any{fun}
 	}
 	funs := make([]string, len(list))
 	for i, f := range list {
 		funs[i], _ = payload.Text(f)
 	}
-	return l.m.Denied(who.name, funs...) || l.m.Denied(text(load, "user"))
+	return funs
 }
 
-// Denied says whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. Who publishes for others asks.
+// Denied says whether Local.DeniedUsers or Local.DeniedFunctions keep somebody from publishing functions. As in Salt that counts for every
+// job, whoever it comes from: tools, the HTTP interface, runners, the reactor, minions (Peer) and the program itself. Only the master's own
+// questions to minions, whether they listen and whether a job runs, are exempt.
 func (m *Master) Denied(user string, funs ...string) bool {
 	if m.local == nil {
 		return false

@@ -17,12 +17,19 @@ import (
 func TestExternalAuthentication(t *testing.T) {
 	base := t.TempDir()
 	users := filepath.Join(base, "users")
-	if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\n"), 0o600); err != nil {
+	if err := os.WriteFile(users, []byte("alice:secret\nbob:secret\nred:secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var r *rig
 	auth, err := eauth.New(eauth.Options{Match: func(tgtType string, tgt any) ([]string, error) { return r.Match(tgtType, tgt) },
-		Config: map[string]any{"file": map[string]any{"^filename": users, "alice": []any{".*", "@runner", "@wheel"}, "bob": []any{map[string]any{"a": []any{`test\..*`}}, "@jobs"}}}})
+		Config: map[string]any{"file": map[string]any{"^filename": users, "alice": []any{".*", "@runner", "@wheel"}, "bob": []any{map[string]any{"a": []any{`test\..*`}}, "@jobs"},
+			"red": []any{".*", "@runner", "@wheel"}}},
+		Tenant: func(t eauth.Token) (string, error) {
+			if t.Name == "red" {
+				return "red", nil
+			}
+			return "", nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +78,7 @@ func TestExternalAuthentication(t *testing.T) {
 		{"bob on others", creds("bob", "secret", nil), "test.ping", "*", "AuthorizationError"},
 		{"bob and other functions", creds("bob", "secret", nil), "cmd.run", "a", "AuthorizationError"},
 		{"bob hides a function", creds("bob", "secret", nil), []any{"test.ping", "cmd.run"}, "a", "AuthorizationError"},
+		{"one of a tenant", creds("red", "secret", nil), "test.ping", "a", "AuthenticationError"},
 		{"no token", map[string]any{"token": "00"}, "test.ping", "*", "AuthenticationError"},
 		{"nothing", map[string]any{}, "test.ping", "*", "AuthenticationError"},
 	} {
@@ -92,6 +100,10 @@ func TestExternalAuthentication(t *testing.T) {
 	if v := ask(creds("bob", "x", map[string]any{"cmd": "mk_token"})); v != "" {
 		t.Error(v)
 	}
+	red, _ := ask(creds("red", "secret", map[string]any{"cmd": "mk_token"})).(map[string]any)
+	if got := publish(map[string]any{"token": red["token"]}, "test.ping", "a"); got != "AuthenticationError" || red["name"] != "red" {
+		t.Error("the token of one who is of a tenant:", got)
+	}
 	denied := func(v any) bool {
 		m, _ := v.(map[string]any)
 		_, has := m["error"]
@@ -105,6 +117,7 @@ func TestExternalAuthentication(t *testing.T) {
 		{creds("bob", "secret", map[string]any{"cmd": "runner", "fun": "manage.up"}), false},
 		{creds("bob", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), false},
 		{creds("alice", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), true},
+		{creds("red", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), false},
 		{map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}, false},
 		{map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*", "user": "root", "key": "x"}, false},
 		{map[string]any{"cmd": "runner", "fun": "jobs.active", "token": id}, true},

@@ -45,6 +45,8 @@ type Order struct {
 	Job
 	// Tenant, when set, bounds the order to minions that were announced for this tenant.
 	Tenant string
+	// Owner is who placed the order, in words of the program that shows orders only to some. Nobody else can place it again.
+	Owner string
 	// TTL is how long it may wait for a minion; 0 means Options.OrderTTL, below 0 for ever.
 	TTL time.Duration
 	// Deadline is when the minions must have returned; a job that still runs then is told to end. The zero time is never.
@@ -116,6 +118,9 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	spec, err := o.spec()
 	if err != nil {
 		return Outcome{}, err
+	}
+	if m.Denied(o.User, funsOf(spec["fun"])...) {
+		return Outcome{}, ErrDenied
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	if o.ID != "" {
@@ -212,6 +217,9 @@ func (o Order) spec() (map[string]any, error) {
 		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority, "ttl": int64(o.TTL)}
 	if !o.Deadline.IsZero() {
 		spec["deadline"] = o.Deadline.UnixMicro()
+	}
+	if o.Owner != "" {
+		spec["owner"] = o.Owner
 	}
 	b, err := payload.Marshal(spec)
 	if err != nil {
@@ -330,6 +338,35 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 		return nil, &NoMinionsError{o.Tgt, nil}
 	}
 	return ids, nil
+}
+
+// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as they were placed.
+// store.ErrNotFound when there is none of this id.
+func (m *Master) Order(ctx context.Context, id string) (Order, error) {
+	if m.orders == nil {
+		return Order{}, ErrNoOrders
+	}
+	rec, err := m.orders.q.Order(ctx, id)
+	if err != nil {
+		return Order{}, err
+	}
+	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: text(rec.Spec, "owner")}
+	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, text(rec.Spec, "user"), rec.Spec["tgt"], text(rec.Spec, "tgt_type")
+	args := list(rec.Spec["arg"])
+	funs, compound := payload.List(rec.Spec["fun"])
+	if !compound {
+		c := callOnWire(rec.Spec["fun"], args)
+		o.Fun, o.Args, o.Kwargs = c.Fun, c.Args, c.Kwargs
+		return o, nil
+	}
+	for i, fun := range funs {
+		var arg []any
+		if i < len(args) {
+			arg = list(args[i])
+		}
+		o.Calls = append(o.Calls, callOnWire(fun, arg))
+	}
+	return o, nil
 }
 
 // Result reports what has become of an order so far. store.ErrNotFound when there is none of this id.

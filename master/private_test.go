@@ -14,8 +14,6 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/transport"
-	"github.com/brine-salt/brine/protocol/transport/tcp"
-	"github.com/brine-salt/brine/protocol/transport/ws"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
@@ -39,10 +37,7 @@ func (m *minion) wire() string {
 // TestArgumentsAreFetched: no other minion reads the arguments of a job for one of ours, on no transport, for no kind of target, and
 // though it keeps silent about who it is, which has everything sent to it.
 func TestArgumentsAreFetched(t *testing.T) {
-	for name, tr := range map[string]struct {
-		listen transport.Listen
-		dialer transport.Dialer
-	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen, Nodegroups: object{"ours": "L@own"}})
 			r.dialer = tr.dialer
@@ -132,10 +127,7 @@ func TestArgumentsAreFetchedWithFilter(t *testing.T) {
 
 // TestArgumentsOfMixedTargets: a job for ours and stock ones reaches these whole, each once, and nobody else when all are known.
 func TestArgumentsOfMixedTargets(t *testing.T) {
-	for name, tr := range map[string]struct {
-		listen transport.Listen
-		dialer transport.Dialer
-	}{"zeromq": {zeromq.Listen, zeromq.New()}, "tcp": {tcp.Listen, tcp.New()}, "ws": {ws.Listen, ws.New()}} {
+	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, master.Options{AutoAccept: true, Listen: tr.listen})
 			r.dialer = tr.dialer

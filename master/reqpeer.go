@@ -33,6 +33,10 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 		args = []any{s}
 	}
 	names := strings.Split(fun, ",")
+	if m.Denied(j.User, names...) {
+		m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(fun), "err", ErrDenied)
+		return Job{}, false
+	}
 	for _, f := range names {
 		if f == "" || strings.HasPrefix(f, "publish.") || !m.peer.allows(v.ID(), f) {
 			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(f))

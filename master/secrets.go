@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ func (m *Master) Rotate(ctx context.Context) error {
 	m.log.Info("shared key was replaced")
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.PingOnRotate {
-		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !isNoMinions(err) {
+		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !isNoMinions(err) && !errors.Is(err, ErrDenied) {
 			return err
 		}
 	}

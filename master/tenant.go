@@ -231,6 +231,13 @@ func (t *Tenant) Wait(ctx context.Context, id string) (Outcome, error) {
 	return t.outcome(t.m.Wait(ctx, t.name+"/"+id))
 }
 
+// Order is Master.Order for an order of the tenant's.
+func (t *Tenant) Order(ctx context.Context, id string) (Order, error) {
+	o, err := t.m.Order(ctx, t.name+"/"+id)
+	o.ID = strings.TrimPrefix(o.ID, t.name+"/")
+	return o, err
+}
+
 // Result is Master.Result for an order of the tenant's.
 func (t *Tenant) Result(ctx context.Context, id string) (Outcome, error) {
 	return t.outcome(t.m.Result(ctx, t.name+"/"+id))

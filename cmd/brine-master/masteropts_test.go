@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -78,5 +79,28 @@ func TestMasterOptionsOfDefaultsWarnOfNothing(t *testing.T) {
 func TestUnknownTransport(t *testing.T) {
 	if _, err := masterOptions(load(t, "transport: carrier_pigeon"), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "carrier_pigeon") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTenants: what cannot be understood leaves nobody in place of everybody seeing everything.
+func TestTenants(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""}, {"rest_cherrypy: {port: 1}", ""}, {"rest_cherrypy: {port: 1, tenants: {'b*': blue}}", "blue"},
+		{"rest_cherrypy: {port: 1, tenants: {alice: red}}", eauth.ErrNoTenant.Error()}, {"rest_cherrypy: {port: 1, tenants: {}}", eauth.ErrNoTenant.Error()},
+		{"rest_cherrypy: {port: 1, tenants: }", "rest_cherrypy: tenants must be a map of names and tenants"},
+		{"rest_cherrypy: {port: 1, tenants: [bob]}", "rest_cherrypy: tenants must be a map of names and tenants"},
+		{"rest_cherrypy: {port: 1, tenants: {bob: }}", "rest_cherrypy: tenants: <nil> of bob is no name of a tenant"},
+	} {
+		whose, err := tenants(load(t, c.text))
+		got := ""
+		if err == nil && whose != nil {
+			got, err = whose(eauth.Token{Name: "bob"})
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.text, got, c.want)
+		}
 	}
 }

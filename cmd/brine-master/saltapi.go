@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
-	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 )
 
@@ -42,11 +40,7 @@ func openAPI(s *services) (*api, error) {
 			p.Log.Warn("This master does not have an option of rest_cherrypy", "option", name)
 		}
 	}
-	tenant, err := tenantOf(o.Map("tenants"))
-	if err != nil {
-		return nil, err
-	}
-	rest, err := restapi.New(restapi.Options{Master: s.master, Tenant: tenant, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
+	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
 		OpenStats: o.Bool("stats_disable_auth"), Addresses: addresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
 			Static: o.String("static"), StaticPath: o.String("static_path"), Favicon: o.String("favicon")},
@@ -61,19 +55,6 @@ func openAPI(s *services) (*api, error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// tenantOf reads whose users are: names and their tenants (tenants, an option of ours). Others see everything.
-func tenantOf(users map[string]any) (func(eauth.Token) string, error) {
-	tenants := make(map[string]string, len(users))
-	for name, v := range users {
-		tenant, ok := v.(string)
-		if !ok || tenant == "" || strings.Contains(tenant, "/") {
-			return nil, fmt.Errorf("rest_cherrypy: tenants: %v of %s is no name of a tenant", v, name)
-		}
-		tenants[name] = tenant
-	}
-	return func(t eauth.Token) string { return tenants[t.Name] }, nil
 }
 
 // addresses are the rules of who may come from where.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -52,14 +53,34 @@ func newServices(p *saltcli.Program) (*services, error) {
 		}
 	}
 	match := func(tgtType string, tgt any) ([]string, error) { return s.master.Match(tgtType, tgt) }
-	var err error
+	tenant, err := tenants(c)
+	if err != nil {
+		return nil, err
+	}
 	s.auth, err = eauth.New(eauth.Options{Config: rules, Systems: systems, TokenLife: c.Duration("token_expire", time.Second),
-		Match: match, Permissive: c.Bool("permissive_acl"), Log: p.Log})
+		Match: match, Permissive: c.Bool("permissive_acl"), Tenant: tenant, Log: p.Log})
 	if err != nil {
 		return nil, err
 	}
 	s.runs, s.stop = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// tenants reads whose users are (tenants, an option of ours below rest_cherrypy). Without it nobody is of a tenant.
+func tenants(c *conf.Config) (func(eauth.Token) (string, error), error) {
+	o := &conf.Config{Opts: c.Map("rest_cherrypy")}
+	if _, set := o.Opts["tenants"]; !set {
+		return nil, nil
+	}
+	rules := o.Map("tenants")
+	if rules == nil {
+		return nil, errors.New("rest_cherrypy: tenants must be a map of names and tenants")
+	}
+	whose, err := eauth.TenantRules(rules)
+	if err != nil {
+		return nil, fmt.Errorf("rest_cherrypy: %w", err)
+	}
+	return whose, nil
 }
 
 // options gives the master its part of the services.

@@ -45,7 +45,10 @@ type Options struct {
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Permissive is Salt's permissive_acl: rules for "*" count beside those for a name.
 	Permissive bool
-	Log        *slog.Logger
+	// Tenant says whose somebody is, "" for nobody's, who sees everything, as all do when it is nil. Whom it gives an error for cannot log in.
+	// See TenantRules.
+	Tenant func(t Token) (string, error)
+	Log    *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -142,7 +145,12 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 		return Token{}, ErrDenied
 	}
 	now := a.o.Now()
-	return Token{Name: username, EAuth: eauth, Groups: groups, Start: now, Expire: now.Add(a.o.TokenLife)}, nil
+	t := Token{Name: username, EAuth: eauth, Groups: groups, Start: now, Expire: now.Add(a.o.TokenLife)}
+	if _, err := a.Tenant(t); err != nil {
+		a.o.Log.Warn("log-in refused", "eauth", eauth, "user", brief(username), "err", err)
+		return Token{}, ErrDenied
+	}
+	return t, nil
 }
 
 // brief keeps what strangers send short in the log.
@@ -203,12 +211,8 @@ func (a *Auth) Rules(t Token) []any {
 		switch {
 		case strings.HasPrefix(key, "^"): // settings of the system
 		case key == "*" && !a.o.Permissive:
-		case strings.HasSuffix(key, "%"):
-			if slices.Contains(t.Groups, strings.TrimSuffix(key, "%")) {
-				add(key)
-			}
-		case MatchName(key, t.Name):
-			named = true
+		case concerns(key, t):
+			named = named || !strings.HasSuffix(key, "%")
 			add(key)
 		}
 	}
@@ -216,6 +220,14 @@ func (a *Auth) Rules(t Token) []any {
 		add("*")
 	}
 	return rules
+}
+
+// concerns says whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names.
+func concerns(key string, t Token) bool {
+	if group, ok := strings.CutSuffix(key, "%"); ok {
+		return slices.Contains(t.Groups, group)
+	}
+	return MatchName(key, t.Name)
 }
 
 // MatchName matches a name with a pattern as salt.utils.stringutils.expr_match does: exactly, as a glob, as a regular expression.

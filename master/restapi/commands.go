@@ -120,7 +120,10 @@ func (s *Server) command(r *http.Request, session string, c map[string]any) (any
 	} else if !ok || fun == "" {
 		return nil, &statusError{http.StatusBadRequest, "fun must be the name of a function"}
 	}
-	tenant := s.tenant(t)
+	tenant, err := s.tenant(t)
+	if err != nil {
+		return nil, err
+	}
 	if tenant != "" && !forTenants(name, fun) {
 		return nil, errAuthZ
 	}
@@ -295,6 +298,17 @@ func seconds(v any) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), nil
 }
 
+// calls are the functions of a job and the arguments of each, as rules look at them.
+func calls(j master.Job) (funs []string, args [][]any) {
+	for _, call := range append(slices.Clone(j.Calls), master.Call{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
+		if call.Fun == "" {
+			continue
+		}
+		funs, args = append(funs, call.Fun), append(args, withKwargs(call.Args, call.Kwargs))
+	}
+	return funs, args
+}
+
 // local publishes a job, if the rules allow it.
 func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[string]any) (any, error) {
 	j, err := job(c)
@@ -302,14 +316,7 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 		return nil, err
 	}
 	j.User = t.Name
-	var funs []string
-	var args [][]any
-	for _, call := range append(slices.Clone(j.Calls), master.Call{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
-		if call.Fun == "" {
-			continue
-		}
-		funs, args = append(funs, call.Fun), append(args, withKwargs(call.Args, call.Kwargs))
-	}
+	funs, args := calls(j)
 	v, err := s.view(t)
 	if err != nil {
 		return nil, err

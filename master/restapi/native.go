@@ -113,6 +113,8 @@ func refused(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return answer(http.StatusNotFound, "There is none of this name")
+	case errors.Is(err, master.ErrDenied):
+		return errAuthZ
 	case errors.Is(err, master.ErrOrderDiffers):
 		return answer(http.StatusConflict, "Another job has this id")
 	case errors.Is(err, master.ErrDraining):
@@ -246,7 +248,7 @@ func (s *Server) castOrder(q *request) (any, error) {
 	}
 	j.User = t.Name
 	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.time("deadline"), Priority: int(r.number("priority")),
-		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent")}
+		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: owner(t)}
 	if len(o.ID) > store.MaxOrderID {
 		r.bad("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
 	}
@@ -256,8 +258,7 @@ func (s *Server) castOrder(q *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	// Whom an order means is not known before its minions come.
-	if s.o.Master.Denied(t.Name, j.Fun) || !s.o.Auth.MayPublish(eauth.Everywhere(s.o.Auth.Rules(t)), []string{j.Fun}, [][]any{withKwargs(j.Args, j.Kwargs)}, j.TgtType, j.Tgt) {
+	if !s.mayCast(t, j) {
 		s.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
 		return nil, errAuthZ
 	}
@@ -319,7 +320,18 @@ func (s *Server) cancelOrder(q *request) (any, error) {
 	return outcome(out), nil
 }
 
-// ordersOf gives the view of those who may place orders of any kind, which is what looking at them and ending them asks for.
+// owner is who placed an order: one name may be of several people in several systems.
+func owner(t eauth.Token) string { return t.EAuth + "/" + t.Name }
+
+// mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so only rules that hold on
+// all of them count.
+func (s *Server) mayCast(t eauth.Token, j master.Job) bool {
+	funs, args := calls(j)
+	return !s.o.Master.Denied(t.Name, funs...) && s.o.Auth.MayPublish(eauth.Everywhere(s.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
+}
+
+// ordersOf gives the view and the id of the order that a request names to those who may see it and end it: who placed it, and who could have.
+// For others there is none.
 func (s *Server) ordersOf(q *request) (view, string, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
@@ -333,8 +345,13 @@ func (s *Server) ordersOf(q *request) (view, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if len(eauth.Everywhere(s.o.Auth.Rules(t))) == 0 {
-		return nil, "", errAuthZ
+	o, err := v.Order(q.Context(), id)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	if o.Owner != owner(t) && !s.mayCast(t, o.Job) {
+		s.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
+		return nil, "", refused(store.ErrNotFound)
 	}
 	return v, id, nil
 }

@@ -149,7 +149,11 @@ func TestNativeRefusals(t *testing.T) {
 	}
 	s.token = s.login("bob") // who may do nothing of the kind
 	for _, c := range [][2]string{{"POST", "/v1/minions"}, {"GET", "/v1/minions"}, {"DELETE", "/v1/minions/x"}, {"POST", "/v1/jobs"}, {"GET", "/v1/jobs/x"}, {"DELETE", "/v1/jobs/x"}} {
-		if code, v := s.json(c[0], c[1], good(nil)); code != 401 {
+		want := 401
+		if strings.HasPrefix(c[1], "/v1/jobs/") {
+			want = 404 // as for everybody
+		}
+		if code, v := s.json(c[0], c[1], good(nil)); code != want {
 			t.Error(c, code, v)
 		}
 	}
@@ -159,19 +163,17 @@ func TestNativeRefusals(t *testing.T) {
 func tenants(t *testing.T) *site {
 	s := newSite(t, nil)
 	rules := []any{".*", "@runner", "@wheel"}
+	whose, err := eauth.TenantRules(m{"alice": "", "blue": "blue", "red": "red"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}},
-		Config: m{"file": m{"alice": rules, "blue": rules, "red": rules}}})
+		Config: m{"file": m{"alice": rules, "blue": rules, "red": rules, "green": rules}}, Tenant: whose})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := s.options
 	o.Auth, o.LoginRate = auth, -1
-	o.Tenant = func(k eauth.Token) string {
-		if k.Name == "alice" {
-			return ""
-		}
-		return k.Name
-	}
 	s.serve(o)
 	return s
 }
@@ -193,6 +195,10 @@ func TestTenantsOverHTTP(t *testing.T) {
 		if err := s.master.Keys().Preseed(id, s.master.PublicKey()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	s.token = ""
+	if code, v := s.json("POST", "/login", m{"eauth": "file", "username": "green", "password": "x"}); code != 401 {
+		t.Error("who is of no tenant is let in:", code, v)
 	}
 	if code, v := as("red", "POST", "/v1/minions", m{"id": "blue-1"}); code != 400 {
 		t.Error("another tenant's minion is announced:", code, v)
@@ -387,9 +393,72 @@ func TestNarrowTargets(t *testing.T) {
 			t.Error(c, j, err)
 		}
 	}
-	for _, method := range []string{"GET", "DELETE"} {
-		if code, v := s.json(method, "/v1/jobs/x", nil); code != 401 {
-			t.Error(method, code, v)
+}
+
+// TestOrdersOfOthers: an order is shown to, and ended by, who placed it and who could have placed it. For others, whatever else they may do, there is
+// none.
+func TestOrdersOfOthers(t *testing.T) {
+	s := newSite(t, nil)
+	args := func(pattern string) m { return m{"test.echo": m{"args": []any{pattern}}} }
+	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}, "auto": eauth.Auto{}}, Config: m{
+		"file": m{"owner": []any{"test.*"}, "boss": []any{".*"}, "same": []any{`test\.echo`}, "other": []any{`test\.ping`}, "runner": []any{"@runner", "@wheel", "@jobs"},
+			"narrow": []any{m{"*": []any{args("hello")}}}, "none": []any{}},
+		"auto": m{"owner": []any{`cmd\..*`}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth, o.LoginRate = auth, -1
+	s.serve(o)
+	as := func(system, user, method, path string, body any) (int, m) {
+		t.Helper()
+		s.token = ""
+		code, v := s.json("POST", "/login", m{"eauth": system, "username": user, "password": "x"})
+		if code != 200 {
+			t.Fatal(user, code, v)
 		}
+		s.token = v["return"].([]any)[0].(m)["token"].(string)
+		return s.json(method, path, body)
+	}
+	order := m{"id": "hello", "tgt": []any{"nobody-yet"}, "fun": "test.echo", "arg": []any{"hello"}, "kwarg": m{"x": "y"}}
+	if code, v := as("file", "owner", "POST", "/v1/jobs", order); code != 202 {
+		t.Fatal(code, v)
+	}
+	// The same order again is its owner's only.
+	for _, c := range []struct {
+		system, user string
+		want         int
+	}{{"file", "owner", 202}, {"file", "boss", 409}, {"auto", "owner", 401}, {"file", "narrow", 401}} {
+		if code, v := as(c.system, c.user, "POST", "/v1/jobs", order); code != c.want {
+			t.Error(c, code, v)
+		}
+	}
+	for _, c := range []struct {
+		system, user string
+		sees         bool
+	}{{"file", "owner", true}, {"file", "boss", true}, {"file", "same", true}, {"file", "other", false}, {"file", "runner", false}, {"file", "narrow", false},
+		{"file", "none", false}, {"auto", "owner", false}} {
+		want := 404
+		if c.sees {
+			want = 200
+		}
+		for _, path := range []string{"/v1/jobs/hello", "/v1/jobs/hello?wait=0.01"} {
+			if code, v := as(c.system, c.user, "GET", path, nil); code != want {
+				t.Error(c, path, code, v)
+			}
+		}
+		if !c.sees {
+			if code, v := as(c.system, c.user, "DELETE", "/v1/jobs/hello", nil); code != 404 {
+				t.Error(c, code, v)
+			}
+		}
+	}
+	code, v := as("file", "same", "GET", "/v1/jobs/hello", nil)
+	if status := v["minions"].(m)["nobody-yet"].(m)["status"]; code != 200 || status != "queued" {
+		t.Error("somebody ended it:", code, v)
+	}
+	code, v = as("file", "same", "DELETE", "/v1/jobs/hello", nil)
+	if status := v["minions"].(m)["nobody-yet"].(m)["status"]; code != 200 || status != "cancelled" {
+		t.Error(code, v)
 	}
 }

@@ -32,13 +32,11 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// Options of a Server. Master and Auth are needed.
+// Options of a Server. Master and Auth are needed. Whom Auth says to be of a tenant has that part of the master which [master.Tenant] shows:
+// its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
 type Options struct {
 	Master *master.Master
 	Auth   *eauth.Auth
-	// Tenant says whose somebody is; "" is nobody's, who sees everything, as all do when it is nil. Those who are of a tenant have that part of
-	// the master which [master.Tenant] shows: its minions, its jobs, its events, and neither keys nor runners, hooks nor counters.
-	Tenant func(t eauth.Token) string
 	// Runner and Wheel run runner and wheel functions; nil means there are none.
 	Runner, Wheel *runner.Client
 	// Clients is Salt's netapi_enable_clients: which of Clients may be used. nil means all of them; Salt allows none by default.

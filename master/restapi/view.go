@@ -25,6 +25,7 @@ type view interface {
 	Announced(ctx context.Context) ([]master.Announced, error)
 	Present(ctx context.Context) ([]string, error)
 	Cast(ctx context.Context, o master.Order) (master.Outcome, error)
+	Order(ctx context.Context, id string) (master.Order, error)
 	Wait(ctx context.Context, id string) (master.Outcome, error)
 	Result(ctx context.Context, id string) (master.Outcome, error)
 	Cancel(ctx context.Context, id string) (master.Outcome, error)
@@ -45,25 +46,35 @@ func (w whole) Announced(ctx context.Context) ([]master.Announced, error) {
 func (w whole) Present(context.Context) ([]string, error) { return w.Master.Present(), nil }
 
 // tenant says whose somebody is, "" for nobody's.
-func (s *Server) tenant(t eauth.Token) string {
-	if s.o.Tenant == nil {
-		return ""
+func (s *Server) tenant(t eauth.Token) (string, error) {
+	name, err := s.o.Auth.Tenant(t)
+	if err != nil {
+		s.o.Log.Warn("request refused", "user", t.Name, "eauth", t.EAuth, "err", err)
+		return "", errAuthZ
 	}
-	return s.o.Tenant(t)
+	return name, nil
 }
 
 // view gives somebody their view.
 func (s *Server) view(t eauth.Token) (view, error) {
-	if name := s.tenant(t); name != "" {
-		return s.o.Master.Tenant(name)
+	name, err := s.tenant(t)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "":
+		return whole{s.o.Master}, nil
 	}
-	return whole{s.o.Master}, nil
+	return s.o.Master.Tenant(name)
 }
 
 // operator is session for what sees, or changes, more than one tenant's part.
 func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 	t, err := s.session(r)
-	if err == nil && s.tenant(t) != "" {
+	if err != nil {
+		return t, err
+	}
+	name, err := s.tenant(t)
+	if err == nil && name != "" {
 		err = errAuthZ
 	}
 	return t, err
@@ -71,7 +82,11 @@ func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 
 // stream gives somebody the events that they may see, and the place behind the newest.
 func (s *Server) stream(t eauth.Token) (follow func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string, err error) {
-	if s.tenant(t) == "" {
+	name, err := s.tenant(t)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
 		return func(ctx context.Context, cursor string) iter.Seq[events.Logged] {
 			return s.log.Follow(ctx, cursor, nil)
 		}, s.log.Cursor(), nil

@@ -1,0 +1,55 @@
+package eauth
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoTenant says that nobody said whose somebody is, or several did and disagree.
+var ErrNoTenant = errors.New("the user is of no tenant, or of several")
+
+// TenantRules reads whose users are: the keys are those of external_auth (names, shell patterns, regular expressions, "group%", and "*" for those
+// that no other key is for), the values names of tenants, "" for who is of none and sees everything. A key that is the name itself
+// decides; otherwise all keys that somebody matches must agree. The result is for Options.Tenant and fails with ErrNoTenant.
+func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
+	tenants := make(map[string]string, len(rules))
+	for key, v := range rules {
+		tenant, ok := v.(string)
+		if !ok || strings.Contains(tenant, "/") {
+			return nil, fmt.Errorf("tenants: %v of %s is no name of a tenant", v, key)
+		}
+		tenants[key] = tenant
+	}
+	return func(t Token) (string, error) {
+		if tenant, ok := tenants[t.Name]; ok && t.Name != "*" && !strings.HasSuffix(t.Name, "%") {
+			return tenant, nil
+		}
+		var found []string
+		for key, tenant := range tenants {
+			if key != "*" && concerns(key, t) {
+				found = append(found, tenant)
+			}
+		}
+		if rest, ok := tenants["*"]; ok && len(found) == 0 {
+			found = append(found, rest)
+		}
+		for _, tenant := range found {
+			if tenant != found[0] {
+				return "", ErrNoTenant
+			}
+		}
+		if len(found) == 0 {
+			return "", ErrNoTenant
+		}
+		return found[0], nil
+	}, nil
+}
+
+// Tenant says whose somebody is, "" for nobody's, who sees everything. With an error they may do nothing.
+func (a *Auth) Tenant(t Token) (string, error) {
+	if a.o.Tenant == nil {
+		return "", nil
+	}
+	return a.o.Tenant(t)
+}
