@@ -107,7 +107,7 @@ func mayImport(from, to string) bool {
 // forModules names the internal rooms that speak the contract of modules and serve no one else.
 func forModules(r string) bool {
 	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/rpm", "internal/nss",
-		"internal/pycodec", "internal/aptsource")
+		"internal/pycodec", "internal/aptsource", "internal/ifcfg")
 }
 
 func TestArrows(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"github.com/brine-salt/brine/modules/parted_partition"
 	"github.com/brine-salt/brine/modules/ps"
 	"github.com/brine-salt/brine/modules/quota"
+	"github.com/brine-salt/brine/modules/rh_ip"
 	"github.com/brine-salt/brine/modules/rsync"
 	"github.com/brine-salt/brine/modules/selinux"
 	"github.com/brine-salt/brine/modules/system"
@@ -43,6 +44,6 @@ import (
 func systemModules() []*modules.Module {
 	return []*modules.Module{
 		parted_partition.Module, xfs.Module, dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
-		debian_ip.Module,
+		debian_ip.Module, rh_ip.Module,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -70,7 +71,7 @@ func contents(c *modules.Call, path string) any {
 // write replaces a file in a directory that must be there; problem is the error if it is not.
 func write(c *modules.Call, file, text, problem string) error {
 	if _, err := os.Stat(c.Path(path.Dir(file))); err != nil {
-		return attributeError(problem)
+		return ifcfg.AttributeError(problem)
 	}
 	if err := atomicfile.Replace(c.Path(file), []byte(text), 0o644); err != nil {
 		return modules.OSError(err)
@@ -94,7 +95,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 	s, iface := settings(c), name(c)
 	kind, ok := c.Value("iface_type").(string)
 	if !ok {
-		return nil, attributeError("'" + modules.TypeName(c.Value("iface_type")) + "' object has no attribute 'lower'")
+		return nil, ifcfg.AttributeError("'" + modules.TypeName(c.Value("iface_type")) + "' object has no attribute 'lower'")
 	}
 	kind = strings.ToLower(kind)
 	if err := prepare(ctx, c, kind, s); err != nil {
@@ -110,7 +111,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 	case "source":
 		from, ok := s["source"]
 		if !ok {
-			return nil, keyError("source")
+			return nil, ifcfg.KeyError("source")
 		}
 		a = &adapter{name: iface, source: true, sources: []any{from}}
 	default:
@@ -126,7 +127,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 		inet, _ := a.families["inet"].(map[string]any)
 		provider, ok := inet["provider"]
 		if !ok {
-			return nil, keyError("provider")
+			return nil, ifcfg.KeyError("provider")
 		}
 		if err := write(c, peersDir+"/"+pytext.Str(provider), peer(inet), peersDir+" cannot be written."); err != nil {
 			return nil, err
@@ -139,7 +140,7 @@ func buildInterface(ctx context.Context, c *modules.Call) (any, error) {
 func prepare(ctx context.Context, c *modules.Call, kind string, s map[string]any) error {
 	need := func(option, text string) error {
 		if _, ok := s[option]; !ok {
-			return attributeError(text)
+			return ifcfg.AttributeError(text)
 		}
 		return nil
 	}
@@ -168,7 +169,7 @@ func prepare(ctx context.Context, c *modules.Call, kind string, s map[string]any
 	case "eth", "alias", "clone", "ipsec", "dialup", "source":
 		return nil
 	}
-	return invalid(name(c), kind, "eth|bond|alias|clone|ipsec|dialup|bridge|slave|vlan|pppoe|source")
+	return ifcfg.Invalid(name(c), kind, "eth|bond|alias|clone|ipsec|dialup|bridge|slave|vlan|pppoe|source")
 }
 
 // save writes the interface to a file of its own, or with all others to the file of all.
@@ -185,7 +186,7 @@ func save(c *modules.Call, a *adapter, s map[string]any) error {
 	if v, ok := s["filename"]; ok {
 		own, isText := v.(string)
 		if !isText {
-			return attributeError("'" + modules.TypeName(v) + "' object has no attribute 'startswith'")
+			return ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'startswith'")
 		}
 		if to = own; !strings.HasPrefix(own, "/") {
 			to = interfacesDir + "/" + own
@@ -251,7 +252,7 @@ func buildRoutes(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	v, ok := opts["routes"]
 	if !ok {
-		return nil, attributeError("Invalid option -- Route interface: " + name(c) + ", Option: routes, Expected: [List of routes]")
+		return nil, ifcfg.InvalidRoutes(name(c))
 	}
 	routes, isList := v.([]any)
 	if !isList && pytext.Truth(v) {
@@ -294,7 +295,7 @@ func bring(ctx context.Context, c *modules.Call, program string) (any, error) {
 
 func applyNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	s, named := c.Keywords, any(true)
-	if yes, _ := truth(s["apply_hostname"]); yes {
+	if yes, _ := ifcfg.Truth(s["apply_hostname"]); yes {
 		named = false
 		if v, ok := s["hostname"]; ok {
 			var err error
@@ -306,7 +307,7 @@ func applyNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	done := any(true)
-	if yes, _ := truth(s["require_reboot"]); yes {
+	if yes, _ := ifcfg.Truth(s["require_reboot"]); yes {
 		c.Logger().Warn("The network state sls is requiring a reboot of the system to properly apply network configuration.")
 	} else {
 		var err error

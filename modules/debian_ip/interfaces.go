@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -116,7 +117,7 @@ func parse(all *adapters, text string) error {
 				for i, w := range f {
 					words[i] = w
 				}
-				return attributeError("Interface file malformed: " + pytext.Repr(words) + ".")
+				return ifcfg.AttributeError("Interface file malformed: " + pytext.Repr(words) + ".")
 			}
 			a := all.get(f[1])
 			if a.families == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -126,10 +127,6 @@ func getNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	return display(g.networking, g.hostname, g.domain, ""), nil
 }
 
-func invalidNetwork(option, expected string) error {
-	return attributeError("Invalid network setting -- Setting: " + option + ", Expected: [" + expected + "]")
-}
-
 func buildNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	now, err := readGlobal(c)
 	if err != nil {
@@ -143,9 +140,9 @@ func buildNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	if !ok {
 		enabled = now.networking
 	}
-	on, valid := truth(enabled)
+	on, valid := ifcfg.Truth(enabled)
 	if !valid {
-		return nil, invalidNetwork("networking", yesNo)
+		return nil, ifcfg.InvalidNetwork("networking", ifcfg.YesNo)
 	}
 	networking := map[bool]string{true: "yes", false: "no"}[on]
 	hostname, ok := opts["hostname"]
@@ -153,7 +150,7 @@ func buildNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 		hostname = now.hostname
 	}
 	if !pytext.Truth(hostname) {
-		return nil, invalidNetwork("hostname", "server1.example.com")
+		return nil, ifcfg.InvalidNetwork("hostname", "server1.example.com")
 	}
 	test := pytext.Truth(c.Keywords["test"])
 	if modern(c) {
@@ -174,7 +171,7 @@ func buildNetworkSettings(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	full, isText := hostname.(string)
 	if !isText {
-		return nil, attributeError("'" + modules.TypeName(hostname) + "' object has no attribute 'split'")
+		return nil, ifcfg.AttributeError("'" + modules.TypeName(hostname) + "' object has no attribute 'split'")
 	}
 	short, domain, hasDomain := strings.Cut(full, ".")
 	newDomain := hasDomain && domain != now.domain
@@ -230,7 +227,7 @@ func writeResolv(c *modules.Call, now *global, domain string, search any, test b
 		return nil
 	}
 	if _, err := os.Stat(c.Path(resolvFile)); err != nil {
-		return attributeError(resolvFile + " cannot be written. " + resolvFile + " does not exist and create is setto False")
+		return ifcfg.AttributeError(resolvFile + " cannot be written. " + resolvFile + " does not exist and create is setto False")
 	}
 	if err := atomicfile.Replace(c.Path(resolvFile), []byte(strings.Join(out, "\n")), 0o644); err != nil {
 		return modules.OSError(err)

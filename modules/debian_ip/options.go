@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -15,29 +16,29 @@ import (
 func ethtool(opts map[string]any, iface string) (map[string]any, error) {
 	out := map[string]any{}
 	if v, ok := opts["autoneg"]; ok {
-		on, valid := truth(v)
+		on, valid := ifcfg.Truth(v)
 		if !valid {
-			return nil, invalid(iface, "autoneg", yesNo)
+			return nil, ifcfg.Invalid(iface, "autoneg", ifcfg.YesNo)
 		}
 		out["ethernet-autoneg"] = onOff(on)
 	}
 	if v, ok := opts["duplex"]; ok {
 		if v != "full" && v != "half" {
-			return nil, invalid(iface, "duplex", "full|half")
+			return nil, ifcfg.Invalid(iface, "duplex", "full|half")
 		}
 		out["link-duplex"] = v
 	}
 	if v, ok := opts["speed"]; ok {
 		if !slices.Contains([]string{"10", "100", "1000", "10000"}, pytext.Str(v)) {
-			return nil, invalid(iface, pytext.Str(v), "10|100|1000|10000")
+			return nil, ifcfg.Invalid(iface, pytext.Str(v), "10|100|1000|10000")
 		}
 		out["link-speed"] = v
 	}
 	for _, name := range [...]string{"rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro"} {
 		if v, ok := opts[name]; ok {
-			on, valid := truth(v)
+			on, valid := ifcfg.Truth(v)
 			if !valid {
-				return nil, invalid(iface, name, yesNo)
+				return nil, ifcfg.Invalid(iface, name, ifcfg.YesNo)
 			}
 			out["offload-"+name] = onOff(on)
 		}
@@ -62,13 +63,13 @@ func pppoe(opts map[string]any, iface string) (map[string]any, error) {
 		}
 	}
 	if v, ok := opts["provider"]; ok && !pytext.Truth(v) {
-		return nil, invalid(iface, "provider", yesNo)
+		return nil, ifcfg.Invalid(iface, "provider", ifcfg.YesNo)
 	}
 	for _, name := range [...]string{"noipdefault", "usepeerdns", "defaultroute", "hide-password", "noauth", "persist", "noaccomp"} {
 		if v, ok := opts[name]; ok {
-			on, valid := truth(v)
+			on, valid := ifcfg.Truth(v)
 			if !valid {
-				return nil, invalid(iface, name, yesNo)
+				return nil, ifcfg.Invalid(iface, name, ifcfg.YesNo)
 			}
 			out[name] = pytext.Str(on)
 		}
@@ -96,7 +97,7 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 				return nil, err
 			}
 			if !valid {
-				return nil, invalid(iface, name, "float")
+				return nil, ifcfg.Invalid(iface, name, "float")
 			}
 			out[name] = v
 		}
@@ -104,7 +105,7 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 	for _, name := range [...]string{"bridgeprio", "maxwait"} {
 		if v, ok := opts[name]; ok {
 			if !isInt(v) {
-				return nil, invalid(iface, name, "integer")
+				return nil, ifcfg.Invalid(iface, name, "integer")
 			}
 			out[name] = v
 		}
@@ -112,11 +113,11 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 	if v, ok := opts["hw"]; ok {
 		s, isText := v.(string)
 		if !isText {
-			return nil, attributeError("'" + modules.TypeName(v) + "' object has no attribute 'lower'")
+			return nil, ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'lower'")
 		}
 		low := strings.ToLower(s)
 		if !pyre.Expr(low, `^[0-9a-f]{2}(-[0-9a-f]{2}){5}$`) && !pyre.Expr(low, `^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`) {
-			return nil, invalid(iface, "hw", "valid MAC address")
+			return nil, ifcfg.Invalid(iface, "hw", "valid MAC address")
 		}
 		out["hw"] = v
 	}
@@ -124,22 +125,22 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 		if v, ok := opts[name]; ok {
 			s, isText := v.(string)
 			if !isText {
-				return nil, attributeError("'" + modules.TypeName(v) + "' object has no attribute 'split'")
+				return nil, ifcfg.AttributeError("'" + modules.TypeName(v) + "' object has no attribute 'split'")
 			}
 			f := strings.Fields(s)
 			if len(f) != 2 {
-				return nil, invalid(iface, name, "interface integer")
+				return nil, ifcfg.Invalid(iface, name, "interface integer")
 			}
 			if _, err := modules.ToInt(f[1]); err != nil {
-				return nil, invalid(iface, name, "interface integer")
+				return nil, ifcfg.Invalid(iface, name, "interface integer")
 			}
 			out[name] = f[0] + " " + f[1]
 		}
 	}
 	if v, ok := opts["stp"]; ok {
-		on, valid := truth(v)
+		on, valid := ifcfg.Truth(v)
 		if !valid {
-			return nil, invalid(iface, "stp", yesNo)
+			return nil, ifcfg.Invalid(iface, "stp", ifcfg.YesNo)
 		}
 		out["stp"] = onOff(on)
 	}
@@ -154,7 +155,7 @@ func bridge(opts map[string]any, iface string) (map[string]any, error) {
 			f = []string{"", ""}
 		}
 		if _, err := strconv.ParseUint(f[0], 10, 64); err != nil {
-			return nil, invalid(iface, "portprio", "integer [interfaces]") // Salt names the option it looked at before
+			return nil, ifcfg.Invalid(iface, "portprio", "integer [interfaces]") // Salt names the option it looked at before
 		}
 		out["waitport"] = strings.Join(f, " ")
 	}
@@ -174,7 +175,7 @@ func isInt(v any) bool {
 func bonding(c *modules.Call, opts map[string]any, iface string) (*pyobj.Dict, error) {
 	v, ok := opts["mode"]
 	if !ok {
-		return nil, keyError("mode")
+		return nil, ifcfg.KeyError("mode")
 	}
 	names := [...]string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 	mode := slices.IndexFunc(names[:], func(s string) bool { return v == s })
@@ -182,7 +183,7 @@ func bonding(c *modules.Call, opts map[string]any, iface string) (*pyobj.Dict, e
 		mode = int(s[0] - '0')
 	}
 	if mode < 0 {
-		return nil, invalid(iface, "mode", "0|1|2|3|4|5|6|"+strings.Join(names[:], "|"))
+		return nil, ifcfg.Invalid(iface, "mode", "0|1|2|3|4|5|6|"+strings.Join(names[:], "|"))
 	}
 	b := &bond{opts: opts, iface: iface, out: pyobj.NewDict("mode", strconv.Itoa(mode))}
 	switch mode {
@@ -254,7 +255,7 @@ func (b *bond) number(name, byDefault, expected string) {
 	if err != nil {
 		b.fail(err)
 	} else if !valid {
-		b.fail(invalid(b.iface, name, expected))
+		b.fail(ifcfg.Invalid(b.iface, name, expected))
 	}
 	b.set(name, v)
 }
@@ -288,9 +289,9 @@ func (b *bond) carrier() {
 		b.set("use_carrier", "on")
 		return
 	}
-	on, valid := truth(v)
+	on, valid := ifcfg.Truth(v)
 	if !valid {
-		b.fail(invalid(b.iface, "use_carrier", yesNo))
+		b.fail(ifcfg.Invalid(b.iface, "use_carrier", ifcfg.YesNo))
 	}
 	b.set("use_carrier", map[bool]string{true: "1", false: "0"}[on])
 }
@@ -298,7 +299,7 @@ func (b *bond) carrier() {
 func (b *bond) hashing() {
 	if v, ok := b.opts["hashing-algorithm"]; ok {
 		if v != "layer2" && v != "layer2+3" && v != "layer3+4" {
-			b.fail(invalid(b.iface, "hashing-algorithm", "layer2|layer2+3|layer3+4"))
+			b.fail(ifcfg.Invalid(b.iface, "hashing-algorithm", "layer2|layer2+3|layer3+4"))
 		}
 		b.set("xmit_hash_policy", v)
 	}
@@ -307,7 +308,7 @@ func (b *bond) hashing() {
 func (b *bond) arp() {
 	list, _ := b.opts["arp_ip_target"].([]any)
 	if len(list) < 1 || len(list) > 16 {
-		b.fail(invalid(b.iface, "arp_ip_target", "list of ips (up to 16)"))
+		b.fail(ifcfg.Invalid(b.iface, "arp_ip_target", "list of ips (up to 16)"))
 	}
 	texts := make([]string, len(list))
 	for i, x := range list {

@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/pyre"
+	"github.com/brine-salt/brine/internal/ifcfg"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -33,11 +32,11 @@ func check(option string, v any, family string) (ok bool, value any, err error) 
 		}
 		return within(v, "auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4")
 	case "address", "broadcast", "gateway":
-		return isAddr(v, v4), v, nil
+		return ifcfg.IsAddr(v, v4), v, nil
 	case "endpoint", "local":
-		return isAddr(v, true), v, nil
+		return ifcfg.IsAddr(v, true), v, nil
 	case "pointopoint", "server", "dstaddr":
-		return v4 && isAddr(v, true), v, nil
+		return v4 && ifcfg.IsAddr(v, true), v, nil
 	case "netmask":
 		return netmask(v, v4)
 	case "hwaddress":
@@ -163,34 +162,9 @@ func words(v any) (bool, any, error) {
 	return false, v, nil
 }
 
-// isAddr tells whether a value is an address, perhaps with the length of its prefix.
-func isAddr(v any, v4 bool) bool {
-	text, ok := v.(string)
-	if !ok {
-		return false
-	}
-	limit := int64(128)
-	if v4 {
-		limit = 32
-	}
-	if i := strings.LastIndexByte(text, '/'); i >= 0 {
-		n, err := modules.ToInt(text[i+1:])
-		if err != nil || n < 1 || n > limit {
-			return false
-		}
-		text = text[:i]
-	}
-	a, err := netip.ParseAddr(text)
-	return err == nil && a.Is4() == v4 && a.Zone() == ""
-}
-
 func mac(v any) (bool, any, error) {
-	s, ok := v.(string)
-	if !ok {
-		return false, v, &modules.TypeError{Msg: "expected string or bytes-like object, got '" + modules.TypeName(v) + "'"}
-	}
-	return pyre.Expr(strings.ToLower(s), `^([0-9a-f]{1,2}-){5}[0-9a-f]{1,2}$`) || pyre.Expr(strings.ToLower(s), `^([0-9a-f]{1,2}:){5}[0-9a-f]{1,2}$`) ||
-		pyre.Expr(strings.ToLower(s), `^([0-9a-f]{1,2}\.){5}[0-9a-f]{1,2}$`), v, nil
+	ok, err := ifcfg.IsMAC(v)
+	return ok, v, err
 }
 
 func netmask(v any, v4 bool) (bool, any, error) {
@@ -214,35 +188,4 @@ func isMask(s string) bool {
 	b := a.As4()
 	n := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	return ^n&(^n+1) == 0 || n&(n+1) == 0
-}
-
-// truth finds a value among the spellings of yes and no.
-func truth(v any) (value, ok bool) {
-	for _, x := range [...]any{"yes", "on", "true", "1", true} {
-		if pyobj.Equal(v, x) {
-			return true, true
-		}
-	}
-	for _, x := range [...]any{"no", "off", "false", "0", false} {
-		if pyobj.Equal(v, x) {
-			return false, true
-		}
-	}
-	return false, false
-}
-
-// yesNo is what errors say of such a value.
-const yesNo = "yes|on|true|1|True|no|off|false|0|False"
-
-func attributeError(text string) error {
-	return &modules.PythonError{Type: "AttributeError", Msg: text}
-}
-
-func keyError(name string) error {
-	return &modules.PythonError{Type: "KeyError", Msg: "'" + name + "'"}
-}
-
-// invalid is the error of an option with a value that is not among the expected.
-func invalid(iface, option, expected string) error {
-	return attributeError("Invalid option -- Interface: " + iface + ", Option: " + option + ", Expected: [" + expected + "]")
 }

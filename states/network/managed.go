@@ -36,7 +36,7 @@ func managed(ctx context.Context, c *states.Call) (*states.Result, error) {
 	if kind == "source" {
 		return ret, nil
 	}
-	if kind == "bond" {
+	if _, err := c.Registry().Lookup("ip.get_bond", c.Env); kind == "bond" && err == nil { // Red Hat's module has no file for it
 		s, err := build(ctx, c, "get_bond", "build_bond", []any{c.Value("name")}, kw)
 		if err != nil {
 			return failed(ret, err, "AttributeError")

@@ -26,7 +26,7 @@ name
 enabled
     whether it is up
 type
-    eth, bond, slave, bridge, vlan, pppoe or source
+    eth, bond, slave, bridge or vlan; pppoe or source on Debian; team, teamport, ipip, ib or alias on Red Hat
 proto, ipaddr, netmask, gateway, dns and so on
     its settings; those of one family of addresses begin with ipv4 or ipv6
 noifupdown
@@ -43,6 +43,8 @@ name
     the state's name
 enabled, hostname, search
     whether interfaces are set up, the name of the host, the domains to search
+gateway, nisdomain, nozeroconf, retain_settings and so on
+    further settings on Red Hat; keep those that are there and not given
 apply_hostname, require_reboot
     set the name at once; leave the network as it is until the next boot`, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: system},
 }}
@@ -51,7 +53,7 @@ func available(e *modules.Env) (bool, string) {
 	switch {
 	case e.GrainData()["kernel"] == "Windows":
 		return false, "Only supported on non-Windows OSs"
-	case e.GrainData()["os_family"] != "Debian":
+	case e.GrainData()["os_family"] != "Debian" && e.GrainData()["os_family"] != "RedHat":
 		return false, "ip module could not be loaded"
 	}
 	return true, ""

@@ -1,0 +1,9 @@
+package rh_ip
+
+import (
+	"testing"
+
+	"github.com/brine-salt/brine/modules/modulestest"
+)
+
+func TestModule(t *testing.T) { modulestest.Run(t, Module) }
