@@ -300,7 +300,7 @@ func split(routes any) (v4, v6 []map[string]any, err error) {
 		}
 	}
 	for _, x := range list {
-		r, ok := x.(map[string]any)
+		r, _ := x.(map[string]any)
 		switch x.(type) {
 		case map[string]any:
 		case string:
