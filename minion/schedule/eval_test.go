@@ -16,6 +16,7 @@ type vectors struct {
 		Name   string
 		Jobs   map[string]any
 		Pillar map[string]any
+		Grains map[string]any
 		Steps  []struct {
 			Now     string
 			Started [][]string
@@ -96,7 +97,9 @@ func TestEvalAsStock(t *testing.T) {
 	for _, scene := range load(t).Scenes {
 		t.Run(scene.Name, func(t *testing.T) {
 			pillar, _ := whole(scene.Pillar).(map[string]any)
-			s := New(Options{Jobs: whole(scene.Jobs).(map[string]any), Pillar: func() map[string]any { return pillar }})
+			grains, _ := whole(scene.Grains).(map[string]any)
+			s := New(Options{Jobs: whole(scene.Jobs).(map[string]any), Pillar: func() map[string]any { return pillar },
+				Grains: func() map[string]any { return grains }})
 			s.random = func(_, b int64) int64 { return b }
 			last := map[string]any{}
 			for _, step := range scene.Steps {

@@ -94,9 +94,29 @@ SCENES = {
     "until": ({"job": {"function": "test.ping", "seconds": 2, "until": "10:00:05"}}, every(12)),
     "after": ({"job": {"function": "test.ping", "seconds": 2, "after": "10:00:05"}}, every(12)),
     "jid_include": ({"job": {"function": "test.ping", "seconds": 2, "jid_include": False, "maxrunning": 3}}, every(4)),
+    "interval and when": ({"job": {"function": "test.ping", "minutes": "1", "seconds": -55, "when": "10:00:03"}}, every(12)),
+    "range function": ({"skip_function": "test.skip", "job": {"function": "test.ping", "seconds": 2, "range": {"start": "10:00:04", "end": "10:00:08"}}}, every(12)),
+    "range splay": ({"job": {"function": "test.ping", "seconds": 2, "splay": 1, "range": {"start": "10:00:04", "end": "10:00:08"}}}, every(14)),
+    "run explicit": (
+        {"job": {"function": "test.ping", "seconds": 9, "run_explicit": [{"time": "2026-11-21T10:00:%02d" % x, "time_fmt": "%Y-%m-%dT%H:%M:%S"} for x in (3, 5, 14)]}},
+        every(22),
+    ),
+    "skip explicit function": (
+        {"skip_function": "test.skip", "job": {"function": "test.ping", "seconds": 3, "skip_explicit": [{"time": "2026-11-21T10:00:06", "time_fmt": "%Y-%m-%dT%H:%M:%S"}]}},
+        every(11),
+    ),
+    "until once": ({"job": {"function": "test.ping", "once": "2026-11-21T10:00:05", "until": "10:00:03"}}, every(8)),
+    "after when": ({"job": {"function": "test.ping", "when": ["10:00:03", "10:00:06"], "after": "10:00:04"}}, every(10)),
+    "start and range": ({"job": {"function": "test.ping", "seconds": 3, "run_on_start": True, "range": {"start": "10:00:05", "end": "10:00:08"}}}, every(12)),
+    "start disabled": ({"job": {"function": "test.ping", "seconds": 3, "run_on_start": True, "enabled": False}}, every(8)),
+    "name": ({"job": {"name": "other", "function": "test.ping", "seconds": 3, "maxrunning": 0}}, every(8)),
+    "whens grains": ({"job": {"function": "test.ping", "when": "tea"}}, every(6)),
+    "whens list": ({"job": {"function": "test.ping", "when": "tea"}}, every(3)),
     "pillar": ({}, every(5)),
 }
+GRAINS = {"whens grains": {"whens": {"tea": "10:00:03"}}}
 PILLAR = {
+    "whens list": {"whens": ["tea"]},
     "whens pillar": {"whens": {"tea": "10:00:03", "dinner": "18:00"}},
     "pillar": {"schedule": {"job": {"function": "test.ping", "seconds": 2}}},
 }
@@ -148,7 +168,7 @@ def enc(value):
 
 def play(name, jobs, times, scratch):
     opts = salt.config.DEFAULT_MINION_OPTS.copy()
-    opts.update({"cachedir": scratch, "schedule": json.loads(json.dumps(jobs)), "pillar": json.loads(json.dumps(PILLAR.get(name, {}))), "grains": {}, "loop_interval": 1, "__role": "minion"})
+    opts.update({"cachedir": scratch, "schedule": json.loads(json.dumps(jobs)), "pillar": json.loads(json.dumps(PILLAR.get(name, {}))), "grains": GRAINS.get(name, {}), "loop_interval": 1, "__role": "minion"})
     opts["id"] = "m"
     s = Schedule(opts, {}, returners={}, new_instance=True, utils={})
     s.opts = opts
@@ -186,7 +206,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.makedirs(os.path.join(scratch, "proc"), exist_ok=True)
         scenes = [
-            {"name": n, "jobs": jobs, "pillar": PILLAR.get(n, {}), "steps": play(n, jobs, times, scratch)} for n, (jobs, times) in SCENES.items()
+            {"name": n, "jobs": jobs, "pillar": PILLAR.get(n, {}), "grains": GRAINS.get(n, {}), "steps": play(n, jobs, times, scratch)} for n, (jobs, times) in SCENES.items()
         ]
     crons = []
     for text in CRONS:
