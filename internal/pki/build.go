@@ -279,3 +279,12 @@ func SignatureName(raw []byte) string {
 	}
 	return id
 }
+
+// InDays is the time some days from another, which may be more than a time.Duration holds. ok is false where no certificate can have it.
+func InDays(from time.Time, days int64) (t time.Time, ok bool) {
+	if days > 1<<22 || days < -(1<<22) {
+		return t, false
+	}
+	t = from.AddDate(0, 0, int(days))
+	return t, t.Year() >= 0 && t.Year() <= 9999
+}

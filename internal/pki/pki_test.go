@@ -79,3 +79,15 @@ func FuzzRender(f *testing.F) {
 		NameText(b)
 	})
 }
+
+func TestInDays(t *testing.T) {
+	from := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	if got, ok := InDays(from, 200000); !ok || got.Year() != 2574 {
+		t.Errorf("InDays(200000) = %v, %v", got, ok)
+	}
+	for _, days := range []int64{4_000_000, -4_000_000, 1 << 40, -1 << 40} {
+		if got, ok := InDays(from, days); ok {
+			t.Errorf("InDays(%d) = %v", days, got)
+		}
+	}
+}

@@ -227,6 +227,8 @@ text
     The keys.
 filename
     The file, if there is no text.
+select
+    Take only these keys: a fingerprint, id or address, or a list of them.
 ` + keyrings + `
 CLI Example:
 
@@ -237,6 +239,7 @@ CLI Example:
 		{Name: "user", Optional: true},
 		{Name: "gnupghome", Optional: true},
 		{Name: "keyring", Optional: true},
+		{Name: "select", Optional: true},
 	}, Run: importKey},
 	{Name: "list_keys", Doc: `List the public keys of a keyring.
 

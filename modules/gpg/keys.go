@@ -480,6 +480,9 @@ func take(ctx context.Context, c *modules.Call) (any, error) {
 	if !c.Bool("text") && !c.Bool("filename") {
 		return nil, modules.Usagef("filename or text must be passed.")
 	}
+	if c.Bool("select") && c.Bool("text") && c.Bool("filename") {
+		return nil, modules.Usagef("filename and text are mutually exclusive.")
+	}
 	g, err := open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -499,17 +502,30 @@ func take(ctx context.Context, c *modules.Call) (any, error) {
 	default:
 		return nil, &modules.TypeError{Msg: "'" + modules.TypeName(text) + "' object is not subscriptable"}
 	}
+	if c.Bool("select") {
+		return g.takeSome(text, c.Value("select"))
+	}
+	ret, _, err := g.take(text)
+	return ret, err
+}
+
+// take imports keys and tells whose.
+func (g *ring) take(text any) (ret map[string]any, fingerprints []any, err error) {
 	stdin, err := input(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	a, err := g.run(request{args: []string{"--import"}, stdin: stdin})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	fingerprints = []any{}
 	var n [13]int
 	for _, s := range a.status {
-		if s.key == "IMPORT_RES" {
+		switch s.key {
+		case "IMPORT_OK":
+			fingerprints = append(fingerprints, s.fields(2)[1])
+		case "IMPORT_RES":
 			f := s.fields(len(n))
 			for i := range n {
 				n[i], _ = strconv.Atoi(f[i])
@@ -519,13 +535,58 @@ func take(ctx context.Context, c *modules.Call) (any, error) {
 	count, imported, rsa, unchanged, not := n[0], n[2], n[3], n[4], n[12]
 	switch {
 	case imported != 0 || rsa != 0:
-		return result(true, "Successfully imported key(s)."), nil
+		ret = result(true, "Successfully imported key(s).")
 	case unchanged != 0:
-		return result(true, "Key(s) already exist in keychain."), nil
+		ret = result(true, "Key(s) already exist in keychain.")
 	case not != 0 || count == 0:
-		return result(false, "Unable to import key."), nil
+		ret = result(false, "Unable to import key.")
+	default:
+		ret = result(true, "")
 	}
-	return result(true, ""), nil
+	return ret, fingerprints, nil
+}
+
+// takeSome imports those of some keys that the argument select names: gpg does not choose, so all go into a keyring for a moment. As in
+// Salt 3008 the result tells the fingerprints.
+func (g *ring) takeSome(text, chosen any) (any, error) {
+	names, ok := chosen.([]any)
+	if !ok {
+		names = []any{chosen}
+	}
+	list, err := words(names)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(g.c.Path(os.TempDir()), "__salt.tmp.")
+	if err != nil {
+		return nil, modules.OSError(err)
+	}
+	defer os.RemoveAll(dir)
+	all := *g
+	all.keyring = dir + "/keys"
+	ret, fingerprints, err := all.take(text)
+	if err != nil {
+		return nil, err
+	}
+	if ret["res"] != true {
+		ret["fingerprints"] = fingerprints
+		return ret, nil
+	}
+	a, err := all.run(request{args: []string{"--export", "--armor"}, names: list})
+	if err != nil {
+		return nil, err
+	}
+	some := fromLatin1(a.stdout)
+	if some == "" {
+		ret := result(true, "After filtering, no keys to import were left.")
+		ret["fingerprints"] = []any{}
+		return ret, nil
+	}
+	if ret, fingerprints, err = g.take(some); err != nil {
+		return nil, err
+	}
+	ret["fingerprints"] = fingerprints
+	return ret, nil
 }
 
 // words are the names in an argument: a list, or text with commas between them.

@@ -120,11 +120,8 @@ func (r *room) span(days any) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	from = r.Now().UTC().Truncate(time.Second)
-	// A time.Duration holds no more than 292 years.
-	if n <= 1<<22 && n >= -(1<<22) {
-		to = from.AddDate(0, 0, int(n))
-	}
-	if to.IsZero() || to.Year() < 0 || to.Year() > 9999 {
+	to, ok := pki.InDays(from, n)
+	if !ok {
 		return from, to, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
 	}
 	return from, to, nil

@@ -42,16 +42,14 @@ func subject(args map[string]any) ([]byte, error) {
 	return name, Wrap(err)
 }
 
-// after is the time some days from now, which may be more than a time.Duration holds.
+// after is the time some days from now.
 func after(c *modules.Call, days any) (t time.Time, err error) {
 	n, err := modules.ToInt(days)
 	if err != nil {
 		return t, err
 	}
-	if n <= 1<<22 && n >= -(1<<22) {
-		t = c.Now().UTC().AddDate(0, 0, int(n))
-	}
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+	t, ok := pki.InDays(c.Now().UTC(), n)
+	if !ok {
 		return t, &modules.PythonError{Type: "OverflowError", Msg: "date value out of range"}
 	}
 	return t, nil
