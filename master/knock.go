@@ -19,6 +19,10 @@ const (
 	// knockFirst and knockLast bound the pause between questions to a minion that does not answer. Of several masters the one that
 	// has just heard the minion has knockFirst to send, before the others ask.
 	knockFirst, knockLast = 250 * time.Millisecond, 5 * time.Minute
+	// knockAgain is how long a connected minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
+	knockAgain = 30 * time.Second
+	// knockOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
+	knockOther = 5 * time.Second
 	// maxKnock is how many minions one question is for.
 	maxKnock = 500
 	// maxProofs bounds the remembered proofs, at 60 bytes each.
@@ -33,6 +37,12 @@ const knockMark = "knock"
 func isKnock(load map[string]any) bool {
 	meta, _ := payload.Map(load["metadata"])
 	return meta["brine"] == knockMark
+}
+
+// knockOf is which of several masters sent a question that was answered.
+func knockOf(load map[string]any) string {
+	meta, _ := payload.Map(load["metadata"])
+	return text(meta, "of")
 }
 
 // knockedBy is the job map of such a question as one of several masters sends it, so that the answer, whoever gets it, says which of them
@@ -50,6 +60,8 @@ func knockedBy(job map[string]any, name string) map[string]any {
 type knock struct {
 	next time.Time
 	wait time.Duration
+	// asked is when it was asked last.
+	asked time.Time
 	// look says that another master may have sent it meanwhile: look it up before asking.
 	look bool
 	// near says that the next question is for those who listen to this one of several masters.
@@ -72,6 +84,7 @@ func (d *dispatcher) expectOne(id string, now time.Time, looked bool) {
 	switch {
 	case d.m.shared == nil && d.holds(id, d.proofs[id], now), d.holds(id, d.paths[id], now):
 		d.ready[id] = struct{}{}
+	case d.slow(id, now):
 	case d.m.shared != nil && d.m.here(id):
 		d.targets[id] = &knock{next: now, wait: knockFirst}
 	case d.m.shared != nil && !looked && d.m.presence.elsewhere(id):
@@ -83,9 +96,17 @@ func (d *dispatcher) expectOne(id string, now time.Time, looked bool) {
 	}
 }
 
+// slow says whether a minion that is connected somewhere was asked lately and has not answered. Every question costs it some of what it can do, and
+// stock minions one of the hundred job ids that they remember: it is not asked anew for each order, nor because somebody else came.
+// Callers hold mu.
+func (d *dispatcher) slow(id string, now time.Time) bool {
+	k := d.targets[id]
+	return k != nil && now.Sub(k.asked) < knockAgain && (d.m.here(id) || d.m.shared != nil && d.m.presence.elsewhere(id))
+}
+
 // expectElsewhere notes that another master has an order for minions. The one that they listen to sends it; the others look after a
-// while whether somebody has.
-func (d *dispatcher) expectElsewhere(ids []string) {
+// while whether somebody has. theirs are those that listen to the other one: if they have connections to several, one asks.
+func (d *dispatcher) expectElsewhere(ids, theirs []string) {
 	if d == nil {
 		return
 	}
@@ -93,10 +114,15 @@ func (d *dispatcher) expectElsewhere(ids []string) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	for _, id := range ids {
-		if d.holds(id, d.paths[id], now) || d.m.here(id) {
+		_, other := slices.BinarySearch(theirs, id)
+		if d.holds(id, d.paths[id], now) || !other && d.m.here(id) {
 			d.expectOne(id, now, true)
 		} else if d.targets[id] == nil {
-			d.targets[id] = &knock{next: now.Add(orderPoll + mathrand.N(orderPoll)), wait: knockFirst, look: true}
+			after := orderPoll
+			if other {
+				after = knockOther
+			}
+			d.targets[id] = &knock{next: now.Add(after + mathrand.N(after)), wait: knockFirst, look: true}
 		}
 	}
 	d.signal()
@@ -127,6 +153,9 @@ func (d *dispatcher) contact(id string) {
 	defer d.mu.Unlock()
 	delete(d.proofs, id)
 	delete(d.paths, id)
+	if k := d.targets[id]; k != nil {
+		k.asked = time.Time{} // what it did not answer it may not have heard
+	}
 	d.asked[id] = struct{}{}
 	d.came[id] = struct{}{}
 	d.signal()
@@ -145,10 +174,13 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	}
 	now := time.Now()
 	d.proofs[id] = now
-	if meta, _ := payload.Map(load["metadata"]); d.m.shared != nil {
+	another := false
+	if d.m.shared != nil {
 		_, here := d.paths[id]
 		if isKnock(load) {
-			here = meta["of"] == d.m.shared.name
+			of := knockOf(load)
+			here = of == d.m.shared.name
+			another = !here && of != ""
 		}
 		if delete(d.paths, id); here {
 			d.paths[id] = now
@@ -159,11 +191,17 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 		d.signal()
 	}
 	_, waits := d.targets[id]
-	if waits || isKnock(load) {
+	switch {
+	case another && waits:
+		// It listens to another one, which is told of this answer and sends: over one connection, not over all that the minion may have.
+		d.targets[id] = &knock{next: now.Add(orderPoll + mathrand.N(orderPoll)), wait: knockFirst, look: true}
+	case !another && (waits || isKnock(load)):
 		delete(d.targets, id)
 		d.ready[id] = struct{}{}
-		d.signal()
+	default:
+		return
 	}
+	d.signal()
 }
 
 // pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so proofs hold only of minions whose own
@@ -183,8 +221,8 @@ func (d *dispatcher) pathChanged(up bool) {
 		return
 	}
 	d.roused = now
-	for _, k := range d.targets {
-		if !k.look {
+	for id, k := range d.targets {
+		if !k.look && !(d.slow(id, now) && d.m.here(id)) {
 			k.next, k.wait = now.Add(knockFirst), knockFirst
 		}
 	}
@@ -255,8 +293,11 @@ func (d *dispatcher) knocks(now time.Time) (near, others []string, next time.Dur
 		} else {
 			others = append(others, id)
 		}
+		if d.m.here(id) {
+			k.wait = max(k.wait, orderPoll) // it will hear, and may be slow
+		}
 		k.near = false
-		k.next, k.wait = now.Add(k.wait), min(2*k.wait, knockLast)
+		k.asked, k.next, k.wait = now, now.Add(k.wait), min(2*k.wait, knockLast)
 		next = min(next, k.next.Sub(now))
 	}
 	return near, others, next

@@ -318,7 +318,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 			data, _ := payload.Map(body["data"])
 			s.m.events.Relay(text(body, "tag"), data)
 		case tellExpect:
-			s.m.orders.expectElsewhere(textList(body["ids"]))
+			s.m.orders.expectElsewhere(textList(body["ids"]), textList(body["here"]))
 		case tellSecret:
 			s.reload(ctx)
 		case tellListen:
@@ -398,7 +398,8 @@ func (m *Master) saveOrder(ctx context.Context, rec store.Order, list []store.De
 	if m.shared == nil {
 		return m.orders.q.SaveOrder(ctx, rec, list)
 	}
-	b, err := payload.MarshalBin(map[string]any{"ids": ids})
+	here := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !m.here(id) })
+	b, err := payload.MarshalBin(map[string]any{"ids": ids, "here": here})
 	if err != nil {
 		return err
 	}
@@ -442,7 +443,7 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	jid, id := text(body, "jid"), text(body, "id")
 	s.m.orders.heardElsewhere(id)
 	load, ok := payload.Map(body["load"])
-	if ok && isKnock(load) && s.m.names.answered(id, load) {
+	if ok && isKnock(load) && (s.m.names.answered(id, load) || knockOf(load) == s.name) {
 		s.m.orders.heard(id, load)
 		return
 	}
