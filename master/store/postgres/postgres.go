@@ -50,7 +50,7 @@ func dialect(dsn string) sqlstore.Dialect {
 			_, err := db.ExecContext(ctx, "INSERT INTO brine_schema (version) VALUES ($1)", n)
 			return err
 		},
-		Numbered: true, Text: func(s string) any { return []byte(s) }, Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", ForUpdate: "FOR UPDATE",
+		Numbered: true, Text: func(s string) any { return []byte(s) }, Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", ForUpdate: "FOR UPDATE", Returning: true,
 		Retry: func(err error) bool {
 			var e *pq.Error
 			return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01") // serialisation failure, deadlock

@@ -36,6 +36,11 @@ func (s *Store) flush(tx *txn) error {
 	if len(tx.tell) == 0 {
 		return nil
 	}
+	if s.d.Notify != "" { // before the lock: it happens at the commit anyway
+		if _, err := tx.Tx.Exec(s.d.Notify); err != nil {
+			return err
+		}
+	}
 	last, err := s.count(tx, "relay", int64(len(tx.tell)))
 	if err != nil {
 		return err
@@ -60,15 +65,18 @@ func (s *Store) flush(tx *txn) error {
 		}
 		list = list[n:]
 	}
-	if s.d.Notify != "" {
-		_, err = tx.Tx.Exec(s.d.Notify)
-	}
-	return err
+	return nil
 }
 
 // count adds to a counter and returns its value. The row is locked until the transaction ends.
 func (s *Store) count(tx *txn, name string, by int64) (n int64, err error) {
-	if _, err = tx.Exec("UPDATE brine_counter SET n = n + ? WHERE name = ?", by, s.d.text(name)); err != nil {
+	const add = "UPDATE brine_counter SET n = n + ? WHERE name = ?"
+	args := []any{by, s.d.text(name)}
+	if s.d.Returning { // all masters wait for whoever has the lock: every way to the server counts
+		err = tx.row(add+" RETURNING n", args, &n)
+		return n, err
+	}
+	if _, err = tx.Exec(add, args...); err != nil {
 		return 0, err
 	}
 	err = tx.row("SELECT n FROM brine_counter WHERE name = ?", []any{s.d.text(name)}, &n)

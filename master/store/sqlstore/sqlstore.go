@@ -44,6 +44,8 @@ type Dialect struct {
 	// Lines, where one row is much cheaper than many, is the expression that makes one text of all values of a column, a line for each;
 	// %s is the column. It is for ids of minions, which have no line breaks.
 	Lines string
+	// Returning is set where an update can give the new values.
+	Returning bool
 	// ForUpdate locks a row that is going to be changed.
 	ForUpdate string
 	// Retry says that a transaction failed for what another one did, and may succeed when it is run again.
