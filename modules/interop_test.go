@@ -301,7 +301,7 @@ var argspecExempt = map[string]string{
 }
 
 // laterArgs are arguments of functions that Salt 3008 has and 3007 has not.
-var laterArgs = [...]string{"pillar unmask", "file nostat", "gpg select"}
+var laterArgs = [...]string{"pillar unmask", "file nostat", "file ignore_ordering", "file ignore_whitespace", "file ignore_comment_characters", "gpg select"}
 
 // withoutLater is a declaration without the arguments that came later.
 func withoutLater(module string, spec map[string]any) map[string]any {

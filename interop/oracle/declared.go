@@ -13,7 +13,7 @@ import (
 func Absent(t testing.TB, called string, files ...string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	said := regexp.MustCompile(`(?m)^// ([a-z_.]+(?:, [a-z_.]+)*) (?:is|are) (?:absent|added): .+$`)
+	said := regexp.MustCompile(`(?m)^// ([a-z0-9_.]+(?:, [a-z0-9_.]+)*) (?:is|are) (?:absent|added): .+$`)
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {

@@ -152,6 +152,7 @@ var Module = &modules.Module{Name: "file", Doc: "Looking at files, changing and 
 		{Name: "show_filenames", Default: true, Type: modules.Bool},
 		{Name: "show_changes", Default: true, Type: modules.Bool}, {Name: "template", Default: false, Type: modules.Bool},
 		{Name: "source_hash_file1", Optional: true}, {Name: "source_hash_file2", Optional: true},
+		{Name: "ignore_ordering", Default: false}, {Name: "ignore_whitespace", Default: false}, {Name: "ignore_comment_characters", Optional: true},
 	}, Run: func(ctx context.Context, c *modules.Call) (any, error) {
 		return getDiff(on(ctx, c))
 	}},

@@ -5,6 +5,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -37,7 +38,12 @@ func getDiff(h *host) (any, error) {
 	if failed != "" {
 		return nil, modules.Errorf("Failed to cache one or more files. Additional info follows:\n%s", failed)
 	}
-	return h.diffFiles(paths[0], paths[1], diffing{h.Bool("show_filenames"), h.Bool("show_changes"), h.Bool("template")})
+	diff, err := h.diffFiles(paths[0], paths[1], diffing{h.Bool("show_filenames"), h.Bool("show_changes"), h.Bool("template")})
+	t := tolerate(h.Value)
+	if err != nil || !t.on || diff != "" && !strings.HasPrefix(diff, "--- ") {
+		return diff, err
+	}
+	return []any{t.counts(diff), diff}, nil
 }
 
 // diffFiles is the difference of two files of this host, "" if there is none. An error about a file is Salt's.

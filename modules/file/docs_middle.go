@@ -25,6 +25,9 @@ template
     The files may be templates whose content the minion is told not to show.
 source_hash_file1, source_hash_file2
     Hashes of files from web servers.
+ignore_ordering, ignore_whitespace, ignore_comment_characters
+    What does not count: the order of lines, white space around them, what follows a text or one of a list of texts. With one of
+    these the result is a list: whether there is a difference that counts, and the difference.
 
 CLI Example:
 

@@ -19,7 +19,11 @@ type tolerance struct {
 }
 
 func (h *host) tolerance() tolerance {
-	given := func(name string) any { return pyobj.Plain(h.Keywords[name]) }
+	return tolerate(func(name string) any { return pyobj.Plain(h.Keywords[name]) })
+}
+
+// tolerate reads these arguments.
+func tolerate(given func(name string) any) tolerance {
 	t := tolerance{whitespace: pytext.Truth(given("ignore_whitespace")), newDiff: pytext.Truth(given("new_file_diff"))}
 	switch v := given("ignore_comment_characters").(type) {
 	case string:

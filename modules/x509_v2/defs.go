@@ -30,12 +30,13 @@ raw
 CLI Example:
 
     salt '*' x509.create_certificate signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt private_key=/etc/pki/web.key CN=www.example.com days_valid=90
-`, Params: []modules.Param{
-		{Name: "ca_server", Optional: true}, {Name: "signing_policy", Optional: true}, {Name: "encoding", Default: "pem"},
-		{Name: "append_certs", Optional: true}, {Name: "pkcs12_passphrase", Optional: true, Secret: true},
-		{Name: "pkcs12_encryption_compat", Default: false}, {Name: "pkcs12_friendlyname", Optional: true},
-		{Name: "path", Optional: true}, {Name: "overwrite", Default: true}, {Name: "raw", Default: false},
-	}, Kwargs: "kwargs", Run: createCertificate},
+`, Params: certificateParams, Kwargs: "kwargs", Run: createCertificate},
+	{Name: "create_certificate_ssh", Doc: `Make a certificate, as create_certificate does. It is the name that salt-ssh has for it.
+
+CLI Example:
+
+    salt '*' x509.create_certificate_ssh signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt private_key=/etc/pki/web.key CN=www.example.com
+`, Params: certificateParams, Kwargs: "kwargs", Run: createCertificate},
 	{Name: "create_crl", Doc: `Make a list of revoked certificates and return it, or write it to a file.
 
 signing_private_key
@@ -309,3 +310,11 @@ CLI Example:
     salt '*' x509.write_pem /etc/pki/web.pem path=/etc/pki/copy.pem
 `, Params: []modules.Param{{Name: "text"}, {Name: "path"}, {Name: "overwrite", Default: true}, {Name: "pem_type", Optional: true}}, Run: writePem},
 }}
+
+// certificateParams are the parameters of create_certificate and its other name.
+var certificateParams = []modules.Param{
+	{Name: "ca_server", Optional: true}, {Name: "signing_policy", Optional: true}, {Name: "encoding", Default: "pem"},
+	{Name: "append_certs", Optional: true}, {Name: "pkcs12_passphrase", Optional: true, Secret: true},
+	{Name: "pkcs12_encryption_compat", Default: false}, {Name: "pkcs12_friendlyname", Optional: true},
+	{Name: "path", Optional: true}, {Name: "overwrite", Default: true}, {Name: "raw", Default: false},
+}

@@ -21,6 +21,7 @@ import (
 
 // Compatibility.
 //
+// x509.create_certificate_ssh is added: Salt 3008 has it.
 // x509.create_private_key, x509.create_certificate differ: a new file with a private key is for its owner only, in DER and PKCS#12 too.
 // x509.create_private_key differs: there are no keys of the kind ed448.
 // x509.create_certificate differs: the digests of SHA-3 are not supported.
