@@ -22,6 +22,7 @@ import (
 
 // Compatibility.
 //
+// rabbitmq.add_user differs: without a password, a user that was there already keeps its own.
 // rabbitmq.check_password differs: on Windows, too, the password is an argument of the program, never part of a line for its shell.
 
 func available(e *modules.Env) (bool, string) {
@@ -244,7 +245,8 @@ func addUser(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if clear {
+	// Salt goes on where the server refused: a user that was there already loses the password, or is deleted.
+	if clear && out.Retcode == 0 {
 		if _, err := checked(ctl(ctx, c, "clear_password", name)); err != nil {
 			if _, also := checked(ctl(ctx, c, "delete_user", name)); also != nil {
 				return nil, also

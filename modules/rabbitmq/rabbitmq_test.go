@@ -61,3 +61,33 @@ func TestPasswordsAreNoPrograms(t *testing.T) {
 		t.Errorf("%s, %v", got, res.Err)
 	}
 }
+
+// A user whom the server did not add keeps the password; the one whose new password cannot be taken away does not stay.
+func TestAddUserWithoutPassword(t *testing.T) {
+	for _, x := range []struct {
+		name, failing string
+		want          string
+	}{
+		{"added", "", "add_user clear_password"},
+		{"there already", "add_user", "add_user"},
+		{"not cleared", "clear_password", "add_user clear_password delete_user"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var ran []string
+			e := server(t, func(args []string) (modules.CommandResult, error) {
+				ran = append(ran, args[1])
+				if args[1] == x.failing {
+					return modules.CommandResult{ExitCode: 70, Stderr: []byte("no")}, nil
+				}
+				return modules.CommandResult{}, nil
+			})
+			res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "rabbitmq.add_user", Args: []any{"ada"}})
+			if got := strings.Join(ran, " "); got != x.want {
+				t.Errorf("ran %s", got)
+			}
+			if (res.Err == nil) != (x.failing == "") {
+				t.Errorf("the error is %v", res.Err)
+			}
+		})
+	}
+}

@@ -23,11 +23,11 @@ const (
 )
 
 // Module is Salt's "etcd".
-var Module = &states.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an etcd server.", Available: available, Funcs: []states.Def{
-	{Name: "directory", Doc: "Have a directory.\n" + keyDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: directory},
+var Module = &states.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an etcd server. As in Salt, they are set and removed in test mode, too.", Available: available, Funcs: []states.Def{
+	{Name: "directory", Doc: "Have a directory. Test mode does so, too.\n" + keyDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: directory},
 	{Name: "mod_watch", Doc: "Set or remove the key of wait_set or wait_rm, since something that it watches has changed.\n" + keyDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: watched},
-	{Name: "rm", Doc: "Have no such key.\n" + keyDoc + recurseDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "recurse", Default: false}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: rm},
-	{Name: "set", Python: "set_", Doc: "Have a key with a value.\n" + keyDoc + valueDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "value"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: set},
+	{Name: "rm", Doc: "Have no such key. Test mode does so, too.\n" + keyDoc + recurseDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "recurse", Default: false}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: rm},
+	{Name: "set", Python: "set_", Doc: "Have a key with a value. Test mode does so, too.\n" + keyDoc + valueDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "value"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: set},
 	{Name: "wait_rm", Doc: "Remove a key when something that the state watches has changed.\n" + keyDoc + recurseDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "recurse", Default: false}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: wait},
 	{Name: "wait_set", Doc: "Set a key when something that the state watches has changed.\n" + keyDoc + valueDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "value"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: wait},
 }}

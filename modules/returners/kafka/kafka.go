@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,6 +25,11 @@ func init() { returners.Register(Module) }
 
 // delivery is how long a message may take to be delivered; stock's client gives up after the same time.
 const delivery = 5 * time.Minute
+
+// most is how many messages may wait at once: while the brokers are away each does so for minutes, with a client of its own.
+const most = 100
+
+var waiting atomic.Int64
 
 // Module is the returner "kafka".
 func Module() *modules.Module {
@@ -76,6 +82,10 @@ func servers(v any) []string {
 
 // send delivers one message. The partition follows from the key by the rule of stock's client.
 func send(ctx context.Context, log *slog.Logger, servers []string, r *kgo.Record) error {
+	defer waiting.Add(-1)
+	if waiting.Add(1) > most {
+		return fmt.Errorf("%d messages wait already", most)
+	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(servers...), kgo.ClientID("salt"), kgo.RecordDeliveryTimeout(delivery),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DisableClientMetrics(), kgo.DisableIdempotentWrite(), kgo.AllowAutoTopicCreation(),
 		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(byKey)))

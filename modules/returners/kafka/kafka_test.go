@@ -128,3 +128,22 @@ func TestWithoutSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManyWait: a message is an error of the log at once while as many as may wait do.
+func TestTooManyWait(t *testing.T) {
+	waiting.Add(most)
+	defer waiting.Add(-most)
+	e := modulestest.Env(t)
+	e.Opts = func() map[string]any {
+		return map[string]any{"returner.kafka.bootstrap": "127.0.0.1:1", "returner.kafka.topic": "t"}
+	}
+	var log bytes.Buffer
+	e.Log = slog.New(slog.NewTextHandler(&log, nil))
+	res := modules.NewRegistry(Module()).Run(t.Context(), e, modules.Request{Fun: "kafka.returner", Args: []any{aReturn("20261121100000000004")}})
+	if res.Err != nil || !strings.Contains(log.String(), "100 messages wait already") {
+		t.Errorf("%v, %s", res.Err, log.String())
+	}
+	if n := waiting.Load(); n != most {
+		t.Errorf("%d messages wait", n)
+	}
+}
