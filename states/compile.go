@@ -29,7 +29,10 @@ func (r *Run) compileHigh(high *pyobj.Dict, orchestration any) []*Low {
 
 // compileState makes the chunks of one state: one, or one for each of its names.
 func compileState(id any, state string, body *pyobj.Dict, run []any, orchestration any) []*Low {
-	chunk := pyobj.NewDict("state", state, "name", id)
+	chunk := &pyobj.Dict{}
+	chunk.Grow(len(run) + 8) // an argument each, and what is not from the SLS
+	_ = chunk.Set("state", state)
+	_ = chunk.Set("name", id)
 	if orchestration != nil {
 		_ = chunk.Set("__orchestration_jid__", orchestration)
 	}
@@ -72,6 +75,7 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 	}
 	var chunks []*Low
 	add := func(live *pyobj.Dict) {
+		live.Grow(4) // the function, and what the run notes
 		for _, fun := range funs {
 			_ = live.Set("fun", fun)
 			chunks = append(chunks, NewLow(live))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/modules"
 )
@@ -103,15 +104,12 @@ func one[T any](ctx context.Context, c *modules.Call, database, key string, read
 		return none, false
 	}
 	// Most look-ups end in the first lines, and state runs make thousands of them: the rest is not taken apart.
-	text, _ := os.ReadFile(c.Path("/etc/" + database)) // without it the other sources count
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(text(c, database), "\n") {
 		if !strings.Contains(line, key) {
 			continue
 		}
-		for _, entry := range parse([]string{line}, read) {
-			if is(entry) {
-				return entry, true
-			}
+		if entry, ok := parseLine(line, read); ok && is(entry) {
+			return entry, true
 		}
 	}
 	if !elsewhere(c, database) {
@@ -135,11 +133,47 @@ func lines(ctx context.Context, c *modules.Call, database, key string) []string 
 }
 
 func local(c *modules.Call, database string) []string {
-	text, err := os.ReadFile(c.Path("/etc/" + database))
-	if err != nil {
-		return nil
+	if text := text(c, database); text != "" {
+		return strings.Split(text, "\n")
 	}
-	return strings.Split(string(text), "\n")
+	return nil
+}
+
+// kept is the text of a database, which a job that asks for it again need not read again while the file is the same.
+type kept struct {
+	path, text string
+	info       os.FileInfo
+}
+
+const (
+	// keepSize is the largest text that is kept.
+	keepSize = 1 << 20
+	// keepAge is how long a file must have been as it is: the clocks of file systems may not tell apart what comes faster.
+	keepAge = time.Second
+)
+
+// text is what is in the file of a database; a file that cannot be read is empty, so that the other sources count.
+func text(c *modules.Call, database string) string {
+	path, key := c.Path("/etc/"+database), "nss."+database
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	if v, _ := c.Context().Get(key); v != nil {
+		k, ok := v.(*kept)
+		if ok && k.path == path && os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) {
+			return k.text
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	k := &kept{path: path, text: string(b), info: info}
+	if len(b) <= keepSize && int64(len(b)) == info.Size() && time.Since(info.ModTime()) > keepAge {
+		c.Context().Set(key, k)
+	}
+	return k.text
 }
 
 func ask(ctx context.Context, c *modules.Call, database, key string) []string {
@@ -181,14 +215,19 @@ func elsewhere(c *modules.Call, database string) bool {
 func parse[T any](lines []string, read func([]string) (T, bool)) []T {
 	out := make([]T, 0, len(lines))
 	for _, line := range lines {
-		if line == "" || strings.ContainsAny(line[:1], "#+-") {
-			continue
-		}
-		if entry, ok := read(strings.Split(strings.TrimSuffix(line, "\r"), ":")); ok {
+		if entry, ok := parseLine(line, read); ok {
 			out = append(out, entry)
 		}
 	}
 	return out
+}
+
+func parseLine[T any](line string, read func([]string) (T, bool)) (T, bool) {
+	if line == "" || strings.ContainsAny(line[:1], "#+-") {
+		var none T
+		return none, false
+	}
+	return read(strings.Split(strings.TrimSuffix(line, "\r"), ":"))
 }
 
 func user(f []string) (User, bool) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +73,51 @@ func TestFiles(t *testing.T) {
 		}
 		if d := cmp.Diff([]string{"again", "audio"}, GroupNames(ctx, c, "bert")); d != "" {
 			t.Error(d)
+		}
+	})
+}
+
+// A job reads a database once, and again when the file is another.
+func TestKept(t *testing.T) {
+	e := modulestest.Env(t)
+	path := e.Path("/etc/passwd")
+	old := func(name string) {
+		t.Helper()
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, e, "/etc/passwd", passwd, 0o644)
+	old(path)
+	within(t, e, func(ctx context.Context, c *modules.Call) {
+		uid := func(want int64) {
+			t.Helper()
+			if u, ok := UserByName(ctx, c, "anna"); !ok || u.UID != want {
+				t.Errorf("anna is %v, not %d", u, want)
+			}
+		}
+		first := func() string { return text(c, "passwd") }
+		uid(1000)
+		if a, b := first(), first(); unsafe.StringData(a) != unsafe.StringData(b) {
+			t.Error("an unchanged file was read again")
+		}
+		put(t, e, "/etc/passwd", strings.Replace(passwd, "1000", "1001", 1), 0o644) // of the same size
+		uid(1001)
+		put(t, e, "/etc/passwd", strings.Replace(passwd, "1000", "1002", 1), 0o644) // perhaps in the same moment
+		uid(1002)
+		put(t, e, "/etc/new", strings.Replace(passwd, "1000", "1003", 1), 0o644)
+		old(e.Path("/etc/new"))
+		old(path)
+		uid(1002)
+		if err := os.Rename(e.Path("/etc/new"), path); err != nil { // as useradd does
+			t.Fatal(err)
+		}
+		uid(1003)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := UserByName(ctx, c, "anna"); ok {
+			t.Error("a user of a file that is gone")
 		}
 	})
 }

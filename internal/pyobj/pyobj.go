@@ -82,6 +82,9 @@ func NewDict(pairs ...any) *Dict {
 	return d
 }
 
+// Grow makes room for n more entries.
+func (d *Dict) Grow(n int) { d.entries = slices.Grow(d.entries, n) }
+
 // Len is the number of entries.
 func (d *Dict) Len() int { return d.live }
 
@@ -114,11 +117,16 @@ func (d *Dict) findText(s string) int {
 		return -1
 	}
 	for i := range d.entries {
-		if k, ok := d.entries[i].key.(string); ok && k == s && !d.entries[i].dead {
-			return i
-		}
-		if k, ok := d.entries[i].key.(Markup); ok && string(k) == s && !d.entries[i].dead {
-			return i
+		e := &d.entries[i]
+		switch k := e.key.(type) {
+		case string:
+			if k == s && !e.dead {
+				return i
+			}
+		case Markup:
+			if string(k) == s && !e.dead {
+				return i
+			}
 		}
 	}
 	return -1
