@@ -51,6 +51,7 @@ type jobTable struct {
 	queue   []*job          // guarded by mu
 	active  int             // guarded by mu; jobs that have a place
 	closed  bool            // guarded by mu
+	changed func(running int)
 }
 
 // immediate tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
@@ -159,6 +160,7 @@ func (t *jobTable) add(j *job) bool {
 		t.running = map[string]*job{}
 	}
 	t.running[string(j.JID)] = j
+	t.tell()
 	return true
 }
 
@@ -166,6 +168,14 @@ func (t *jobTable) remove(j *job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, string(j.JID))
+	t.tell()
+}
+
+// tell tells who wants to know how many jobs there are. Its caller has the lock, so that the numbers come in order.
+func (t *jobTable) tell() {
+	if t.changed != nil {
+		t.changed(len(t.running))
+	}
 }
 
 // line gives the job a place, or the last one in the queue. Places are given in the order in which jobs came.
@@ -272,9 +282,6 @@ func (m *Minion) finish(j *job) {
 	j.cancel(nil)
 	m.jobs.remove(j)
 	close(j.finished)
-	if m.o.JobEnded != nil {
-		m.o.JobEnded()
-	}
 }
 
 // interrupted answers for a job that never got a place.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brine-salt/brine/minion/journal"
@@ -487,12 +487,12 @@ func TestCacheJobs(t *testing.T) {
 	})
 }
 
-func TestJobEnded(t *testing.T) {
+func TestOnJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")
 		r := newRig(t, n, nil)
-		var ended atomic.Int32
-		r.o.JobEnded = func() { ended.Add(1) }
+		var counts []int // the calls are in order, and the last before the end of the sleep
+		r.o.OnJobs = func(n int) { counts = append(counts, n) }
 		r.start()
 		r.until(Connected)
 		f.subscribed(1)
@@ -500,8 +500,17 @@ func TestJobEnded(t *testing.T) {
 			ask(f, i, "test.ping")
 		}
 		time.Sleep(time.Second)
-		if got := ended.Load(); got != 5 {
-			t.Errorf("called %d times for five jobs", got)
+		synctest.Wait()
+		up, before := 0, 0
+		for _, n := range counts {
+			if n != before-1 && n != before+1 {
+				t.Errorf("the numbers are %v", counts)
+			}
+			up += max(n-before, 0)
+			before = n
+		}
+		if up != 5 || before != 0 {
+			t.Errorf("the numbers are %v after five jobs", counts)
 		}
 	})
 }

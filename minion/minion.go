@@ -85,6 +85,7 @@ func New(o Options) (*Minion, error) {
 	}
 	m.grains.gather = m.gatherGrains
 	m.grains.spawn = m.wg.Go
+	m.jobs.changed = o.OnJobs
 	m.timers.m = m
 	m.dispatch.m = m
 	m.returns.m = m

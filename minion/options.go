@@ -52,9 +52,9 @@ type Options struct {
 	Ready func()
 	// OnState is called, one call at a time, whenever the connection to a master changes. It must not block.
 	OnState func(Status)
-	// JobEnded is called after every job, from several goroutines at once; nil is nobody. It must not block. Programs use it to
-	// find out when they are idle.
-	JobEnded func()
+	// OnJobs is called, one call at a time, with the number of jobs whenever it changes; nil is nobody. It must not block.
+	// Programs use it to find out when they are idle.
+	OnJobs func(running int)
 	// StopTimeout is how long running jobs may go on after the end of Run's context; then they are killed, and what they
 	// return is sent after the next start. 0 means DefaultStopTimeout.
 	StopTimeout time.Duration

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
@@ -19,9 +18,6 @@ import (
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // an idle minion's memory matters more than its garbage collector's time
-	}
 	os.Exit(run(context.Background(), saltcli.OSConsole(), os.Args))
 }
 

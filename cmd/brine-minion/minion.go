@@ -21,8 +21,8 @@ const detached = "BRINE_DETACHED"
 // restartPause lets the reason for a restart, such as a master that is away, pass.
 const restartPause = 2 * time.Second
 
-// trimPause is how long after a job or a change of the connection the minion counts as idle.
-const trimPause = 3 * time.Second
+// idlePause is how long after a job or a change of the connection the minion counts as idle.
+const idlePause = time.Second
 
 // runMinion is salt-minion from command line to exit code.
 func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
@@ -87,13 +87,13 @@ func runDaemon(ctx context.Context, p *saltcli.Program) error {
 			return err
 		}
 		options.Ready = n.Ready
-		trim := time.AfterFunc(time.Hour, daemon.Trim)
-		defer trim.Stop()
+		memory := daemon.NewMemory(idlePause)
+		defer memory.Stop()
 		options.OnState = func(s minion.Status) {
 			n.Status(s.String())
-			trim.Reset(trimPause)
+			memory.Touch()
 		}
-		options.JobEnded = func() { trim.Reset(trimPause) }
+		options.OnJobs = memory.Jobs
 		m, err := minion.New(options)
 		if err != nil {
 			return err
