@@ -164,6 +164,9 @@ func sls(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	opts["test"] = testMode(ctx, c, c.Value("test"))
 	inBase(opts)
+	if err := syncMods(ctx, c, opts); err != nil {
+		return nil, err
+	}
 	if v := c.Value("state_events"); v != nil {
 		opts["state_events"] = v
 	}

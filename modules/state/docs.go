@@ -60,7 +60,7 @@ mods
 exclude
     SLS files, or dicts with sls or id, to leave out
 sync_mods
-    kinds of custom modules to fetch first; there are none here
+    kinds of custom modules for which saltutil.sync_… is called first, a list or separated by commas, or all
 state_events
     send an event for each state
 mock

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -222,6 +223,31 @@ func splitInput(v any) []any {
 		out = append(out, strings.TrimSpace(part))
 	}
 	return out
+}
+
+// syncMods calls saltutil's function for each kind of custom modules that is to be fetched before the states.
+func syncMods(ctx context.Context, c *modules.Call, opts map[string]any) error {
+	v := c.Value("sync_mods")
+	if v == nil {
+		return nil
+	}
+	kinds := []any{"all"}
+	if v != true {
+		if list := splitInput(v); !slices.Contains(list, any("all")) {
+			kinds = list
+		}
+	}
+	for _, kind := range kinds {
+		fun := "saltutil.sync_" + pytext.Str(kind)
+		if _, err := c.Registry().Lookup(fun, c.Env); err != nil {
+			c.Logger().Warn("Invalid custom module type '" + pytext.Str(kind) + "', ignoring")
+			continue
+		}
+		if _, err := c.ExecKw(ctx, fun, nil, map[string]any{"saltenv": opts["saltenv"]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func textsOf(list []any) []string {
