@@ -92,6 +92,9 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 	if err != nil {
 		return b, err
 	}
+	if s.Tenant != "" {
+		m.tenancy.any.Store(true)
+	}
 	var failure error
 	err = m.changeMinion(ctx, s.ID, func(x *store.Minion) bool {
 		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {

@@ -107,7 +107,11 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Accept(m.identity, m.secrets.current(), session, publishPort)
+	key, err := m.publishKey(ctx, peer, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.Accept(m.identity, key, session, publishPort)
 	if err != nil {
 		return nil, err
 	}

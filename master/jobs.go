@@ -233,6 +233,9 @@ func (m *Master) publish(ctx context.Context, p publication) (Published, error) 
 		m.log.Debug("job published", "jid", jid, "fun", p.fun, "minions", len(ids))
 	}
 	to := audience{ids: ids, topics: m.topics(tgtType, ids, missing)}
+	if p.border != nil && to.topics != nil {
+		to.topics = ids // missing may be others' minions
+	}
 	if p.internal {
 		to.ids = nil // it is not stored
 	}

@@ -246,6 +246,9 @@ func (m *Master) Serve(ctx context.Context) error {
 	}
 	defer m.closeRooms()
 	defer close(m.ended)
+	if _, err := m.tenants(ctx); err != nil {
+		return fmt.Errorf("cannot read whose minions are: %w", err)
+	}
 	if err := m.listen(); err != nil {
 		m.stop()
 		return err
@@ -310,7 +313,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 	s, err := l.Listen(transport.ServerOptions{
 		PublishListener: l.PublishListener, RequestListener: l.RequestListener, Wrap: l.WrapListener,
 		PublishAddr: address(l.Interface, l.PublishPort, DefaultPublishPort), RequestAddr: address(l.Interface, l.RetPort, DefaultRetPort),
-		Filter: l.Filter, Isolate: m.opts.Isolate, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
+		Filter: l.Filter, Isolate: m.isolated, MaxMessage: m.opts.MaxMessage, Log: m.log, Presence: m.present,
 		Subscriber: func(peer string, up bool) {
 			m.orders.pathChanged(up)
 			m.names.subscribed(late, peer, up)
@@ -372,12 +375,18 @@ func (m *Master) present(load []byte) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	id, err := protocol.OpenPresence(e, m.secrets.current(), func(id string) *crypt.PublicKey {
-		pub, err := m.keys.Accepted(id)
-		if err != nil {
-			return nil
-		}
-		return pub
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	var id string
+	err = m.underKey(ctx, func(key *crypt.Key) (string, error) {
+		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
+			pub, err := m.keys.Accepted(id)
+			if err != nil {
+				return nil
+			}
+			return pub
+		})
+		return id, err
 	})
 	if err != nil {
 		m.log.Debug("presence refused", "err", err)

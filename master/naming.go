@@ -56,6 +56,7 @@ type link struct {
 	since time.Time
 	next  time.Time
 	asked int
+	guess string // whose minion it may be
 }
 
 // lateServer is a transport that has connections before the master has it.
@@ -77,7 +78,7 @@ func (n *namer) subscribed(s *lateServer, peer string, up bool) {
 	}
 	if up {
 		now := time.Now()
-		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay)}
+		l := &link{linkKey: k, mark: rand.Text(), since: now, next: now.Add(nameDelay), guess: n.m.tenancy.lastAt(peer)}
 		n.links[k], n.marks[l.mark] = l, l
 	}
 	n.mu.Unlock()
@@ -147,6 +148,7 @@ func (n *namer) run(ctx context.Context) {
 // turn asks some of those whose time has come, and says when to go on.
 func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 	next, storm := time.Hour, n.storm(now)
+	tenants := n.m.guesses(ctx)
 	var due []*link
 	n.mu.Lock()
 	for _, l := range n.links {
@@ -162,7 +164,7 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 			next = 0
 			continue
 		}
-		l.next = now.Add(nameAgain[min(l.asked, len(nameAgain)-1)])
+		l.next = now.Add(nameAgain[min(l.asked/(len(tenants)+1), len(nameAgain)-1)])
 		l.asked++
 		next = min(next, l.next.Sub(now))
 		due = append(due, l)
@@ -172,7 +174,7 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 		if ctx.Err() != nil {
 			return next
 		}
-		if !n.ask(l) {
+		if !n.ask(l, tenants) {
 			n.mu.Lock()
 			n.drop(l) // it is gone, or said by itself who it is
 			n.mu.Unlock()
@@ -195,8 +197,9 @@ func (n *namer) storm(now time.Time) bool {
 	return n.busy
 }
 
-// ask sends the question to one subscriber, and says whether it is there and unknown.
-func (n *namer) ask(l *link) bool {
+// ask sends the question to one subscriber, and says whether it is there and unknown. It must be under the key of the minion's tenant: first of
+// whose minion signed in last from there, which is nearly always right, then of all in turn. A minion that cannot read it signs in again.
+func (n *namer) ask(l *link, tenants []string) bool {
 	select {
 	case <-l.server.bound:
 	default:
@@ -206,11 +209,15 @@ func (n *namer) ask(l *link) bool {
 		return false // before there is a signature for nothing
 	}
 	m := n.m
+	tenant := l.guess
+	if l.asked > 1 && len(tenants) > 0 {
+		tenant = tenants[(l.asked-2)%len(tenants)]
+	}
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
 		"metadata": map[string]any{"brine": knockMark, linkMark: l.mark}}
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
-	msg, err := m.sealJob(job)
+	msg, err := m.sealJob(tenant, job)
 	if err != nil {
 		m.log.Error("cannot ask subscriber who it is", "peer", l.peer, "err", err)
 		return true

@@ -45,7 +45,7 @@ type fetchedJob struct {
 // announces is who of a job's minions gets an announcement in place of the job itself: those that fetch, when the job has arguments, and
 // others than its minions would get it too.
 func (m *Master) announces(job map[string]any, to audience) []string {
-	if len(to.ids) == 0 || m.minions == nil || m.opts.Isolate || !hasArguments(job) || !m.overheard(to) {
+	if len(to.ids) == 0 || m.minions == nil || m.isolated() || !hasArguments(job) || !m.overheard(to) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)

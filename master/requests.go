@@ -244,9 +244,13 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 // inside, proved by the token.
 func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelope) any {
 	var pub *crypt.PublicKey
-	v, err := protocol.OpenRequestWith(e, m.secrets.current(), func(id string) *crypt.PublicKey {
-		pub, _ = m.keys.Accepted(id)
-		return pub
+	var v protocol.Verified
+	err := m.underKey(ctx, func(key *crypt.Key) (id string, err error) {
+		v, err = protocol.OpenRequestWith(e, key, func(id string) *crypt.PublicKey {
+			pub, _ = m.keys.Accepted(id)
+			return pub
+		})
+		return v.ID(), err
 	})
 	if err != nil {
 		m.log.Debug("request refused", "peer", peer, "version", e.Version, "err", err)

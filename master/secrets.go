@@ -17,12 +17,9 @@ type secrets struct {
 	mu     sync.Mutex // guards the fields below; held while a publish is sealed and handed over, to keep them in order
 	aes    *crypt.Key
 	serial int64
-}
-
-func (s *secrets) current() *crypt.Key {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.aes
+	// tenants are the keys of tenants, made from the key that stands beside them.
+	tenants map[string]*crypt.Key
+	from    *crypt.Key
 }
 
 // next returns the next serial. Callers hold mu.
@@ -105,11 +102,31 @@ func (m *Master) allHere(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return !m.here(id) })
 }
 
-// transmit seals a job map and hands it to every transport. topics are ids, nil for everybody.
+// transmit seals a job map and hands it to every transport: where there are tenants, to each one's minions apart. topics are ids, nil for
+// everybody.
 func (m *Master) transmit(job map[string]any, topics []string) error {
+	if !m.tenancy.any.Load() {
+		return m.transmitTo("", job, topics)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	parts, err := m.parts(ctx, job, topics)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := m.transmitTo(p.tenant, p.job, p.ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transmitTo seals a job map under the key of a tenant and hands it to every transport.
+func (m *Master) transmitTo(tenant string, job map[string]any, topics []string) error {
 	m.secrets.mu.Lock()
 	defer m.secrets.mu.Unlock()
-	msg, err := m.sealJob(job)
+	msg, err := m.sealJob(tenant, job)
 	if err != nil {
 		return err
 	}
@@ -121,13 +138,17 @@ func (m *Master) transmit(job map[string]any, topics []string) error {
 	return nil
 }
 
-// sealJob makes the message of a job map; callers hold secrets.mu. Equal masters send no serial, as those of Salt's cluster: minions would
+// sealJob makes the message of a job map under a tenant's key; callers hold secrets.mu. Equal masters send no serial, as those of Salt's cluster: minions would
 // drop what one of them sends after another one counted further.
-func (m *Master) sealJob(job map[string]any) ([]byte, error) {
+func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
+	key, err := m.secrets.of(tenant)
+	if err != nil {
+		return nil, err
+	}
 	if m.shared == nil {
 		job["serial"] = m.secrets.next(time.Now())
 	} else if isKnock(job) {
 		job = knockedBy(job, m.shared.name)
 	}
-	return protocol.SealPublish(job, m.secrets.aes, m.identity.Key, m.opts.SigningAlgorithm)
+	return protocol.SealPublish(job, key, m.identity.Key, m.opts.SigningAlgorithm)
 }

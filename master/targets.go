@@ -150,9 +150,9 @@ func (m *Master) onWire(tgtType string, tgt any) (string, any, error) {
 }
 
 // topics are the ids to send a publish to, where a transport can choose: for targets by id only, as Salt does
-// (salt/channel/server.py, wrap_payload), unless Isolate wants it for all. nil is everybody.
+// (salt/channel/server.py, wrap_payload), unless it is for all of them. nil is everybody.
 func (m *Master) topics(tgtType string, ids, missing []string) []string {
-	if m.opts.Isolate {
+	if m.isolated() {
 		return slices.Concat(ids, missing)
 	}
 	if all := slices.Concat(ids, missing); target.OfIDs(tgtType) && len(all) > 0 {

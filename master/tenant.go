@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
@@ -28,6 +29,9 @@ type tenancy struct {
 	mu   sync.Mutex        // guards the fields below; held while the store is read
 	of   map[string]string // tenants by minion, of those that have one
 	read time.Time
+	last map[string]string // by host, whose minion signed in there last
+
+	any atomic.Bool // there is a tenant, or was one
 }
 
 func (t *tenancy) forget() {
@@ -58,6 +62,9 @@ func (m *Master) tenants(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	t.of, t.read = of, time.Now()
+	if len(of) > 0 {
+		t.any.Store(true)
+	}
 	return of, nil
 }
 
@@ -69,6 +76,9 @@ func (m *Master) tenantOf(ctx context.Context, id string) (tenant string, announ
 	x, err := m.minions.Minion(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", false, nil
+	}
+	if x.Tenant != "" {
+		m.tenancy.any.Store(true)
 	}
 	return x.Tenant, err == nil, err
 }

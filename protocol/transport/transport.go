@@ -121,8 +121,8 @@ type ServerOptions struct {
 	Subscriber func(peer string, up bool)
 	// Filter is Salt's zmq_filtering: topic frames before envelopes. Both sides must agree.
 	Filter bool
-	// Isolate keeps publishes from subscribers that have no name: these get what PublishTo sends them only.
-	Isolate bool
+	// Isolate, while it says true, keeps publishes from subscribers that have no name: these get what PublishTo sends them only. nil is never.
+	Isolate func() bool
 	// PubHWM and PubBytes bound what may wait for one subscriber, in messages and bytes. Over the limit it is cut off.
 	PubHWM   int
 	PubBytes int64

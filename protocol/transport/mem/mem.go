@@ -164,8 +164,9 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	if s.closed {
 		return transport.ErrClosed
 	}
+	strict := s.o.Isolate != nil && s.o.Isolate()
 	for x := range s.sessions {
-		if x.id == "" && s.o.Isolate || topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
+		if x.id == "" && strict || topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
 			continue
 		}
 		if !x.put(msg, s.o.PubHWM, s.o.PubBytes) {

@@ -101,11 +101,13 @@ func (s *server) Present() []string { return s.roster.Present() }
 // Reach implements transport.Publisher. With Filter, where subscribers choose topics, each of them may have chosen any.
 func (s *server) Reach(ids ...string) (named, nameless int) {
 	named, nameless = s.roster.Reach(ids...)
-	if s.o.Filter && !s.o.Isolate {
+	if s.o.Filter && !s.isolated() {
 		nameless = s.Subscribers()
 	}
 	return named, nameless
 }
+
+func (s *server) isolated() bool { return s.o.Isolate != nil && s.o.Isolate() }
 
 // Name implements transport.Publisher.
 func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
@@ -140,7 +142,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		return transport.ErrClosed
 	}
 	switch {
-	case !s.o.Filter || s.o.Isolate:
+	case !s.o.Filter || s.isolated():
 		head, key := s.frame(msg)
 		s.roster.Each(topics, func(m *serve.Member) {
 			if s.members[m].takes(key) {

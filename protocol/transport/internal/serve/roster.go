@@ -9,7 +9,7 @@ import (
 // Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
 // name gets what is for everybody or for that name.
 type Roster struct {
-	strict bool // a connection without a name gets nothing
+	strict func() bool // while it is true, a connection without a name gets nothing
 
 	mu      sync.Mutex // guards the fields below, and the ids of members
 	all     map[*Member]struct{}
@@ -26,8 +26,11 @@ type Member struct {
 	id   string // "" while nobody knows; guarded by Roster.mu
 }
 
-// NewRoster makes an empty one. In a strict one connections without a name get nothing but what One puts.
-func NewRoster(strict bool) *Roster {
+// NewRoster makes an empty one. While it is strict, connections without a name get nothing but what One puts; nil is never.
+func NewRoster(strict func() bool) *Roster {
+	if strict == nil {
+		strict = func() bool { return false }
+	}
 	return &Roster{strict: strict, all: make(map[*Member]struct{}), unnamed: make(map[*Member]struct{}), byID: make(map[string]map[*Member]struct{}),
 		byPeer: make(map[string]*Member)}
 }
@@ -133,7 +136,7 @@ func (r *Roster) Each(topics []string, put func(m *Member)) bool {
 	if r.closed {
 		return false
 	}
-	if !r.strict {
+	if !r.strict() {
 		for m := range r.unnamed {
 			put(m)
 		}
