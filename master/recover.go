@@ -19,6 +19,8 @@ const (
 	maxTries = 5
 	// journalLife is how long our minion surely knows a job id again, queueLife a stock one: it remembers the last hundred.
 	journalLife, queueLife = 12 * time.Hour, 2 * time.Minute
+	// cacheLife is for how long saltutil.clear_job_cache leaves what a minion keeps of a job, unless it is told otherwise.
+	cacheLife = 24 * time.Hour
 	// scanBatch is how many overdue deliveries are read at once.
 	scanBatch = 2000
 	// maxAsking is how many deliveries are asked after at one time, and askSlots how many questions after single jobs are on their way.
@@ -312,9 +314,26 @@ func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Del
 	if known.Spec["journal"] == true {
 		return age < journalLife
 	}
+	if !time.UnixMicro(started).Before(x.Sent) {
+		return false
+	}
+	if age < queueLife {
+		return true
+	}
 	said, _ := payload.Text(cached)
 	never := strings.HasPrefix(said, "Local jobs cache directory ") && strings.HasSuffix(said, x.JID+" not found")
-	return (never || age < queueLife) && time.UnixMicro(started).Before(x.Sent)
+	return never && age < cacheLife && !d.mayHaveCleared(ctx, x)
+}
+
+// mayHaveCleared says whether a minion may have been told, since a delivery, to clear what it keeps of its jobs.
+func (d *dispatcher) mayHaveCleared(ctx context.Context, x store.Delivery) bool {
+	jobs, err := d.m.store.Jobs(ctx, store.Filter{Since: x.Sent, Minion: x.Minion})
+	if err != nil || len(jobs) >= store.DefaultLimit {
+		return true
+	}
+	return slices.ContainsFunc(jobs, func(j store.Job) bool {
+		return slices.Contains(funsOf(j.Fun), "saltutil.clear_job_cache")
+	})
 }
 
 // settle ends a delivery that was sent.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -210,25 +211,27 @@ func httpPillar(kind string) ExtFunc {
 		if err != nil {
 			return nil, err
 		}
-		url, ok := args["url"].(string)
+		address, ok := args["url"].(string)
 		if !ok {
 			return nil, fmt.Errorf("'%s' object has no attribute 'replace'", pyobj.TypeName(args["url"]))
 		}
-		url = strings.ReplaceAll(url, "%s", quoted(r.ID))
+		address = strings.ReplaceAll(address, "%s", quoted(r.ID))
 		if pytext.Truth(args["with_grains"]) {
-			if url, err = withGrains(ctx, r, url); err != nil || url == "" {
+			if address, err = withGrains(ctx, r, address); err != nil || address == "" {
 				return nil, err
 			}
 		}
-		v, err := r.Call.ExecKw(ctx, "http.query", nil, map[string]any{"url": url, "text": true,
+		v, err := r.Call.ExecKw(ctx, "http.query", nil, map[string]any{"url": address, "text": true,
 			"header_dict": args["header_dict"], "auth": args["auth"], "username": args["username"], "password": args["password"]})
+		shown := publicPart(address)
+		public := func(text string) string { return strings.ReplaceAll(text, address, shown) }
 		if err != nil {
-			return nil, err
+			return nil, errors.New(public(err.Error())) // the minion reads it
 		}
 		data, _ := v.(map[string]any)
 		text, ok := data["text"]
 		if !ok || data["error"] != nil {
-			r.Call.Logger().Error("Error on minion '"+r.ID+"' http query: "+url, "err", data["error"])
+			r.Call.Logger().Error("Error on minion '"+r.ID+"' http query: "+shown, "err", public(pytext.Str(data["error"])))
 			return nil, nil
 		}
 		// Read here, and not by http.query, for the order of what it says.
@@ -236,7 +239,7 @@ func httpPillar(kind string) ExtFunc {
 		if b := []byte(pytext.Str(text)); kind == "json" {
 			got, err = pyjson.ParseObject(b)
 		} else {
-			got, err = yaml.ParseObject(b, url, false)
+			got, err = yaml.ParseObject(b, shown, false)
 		}
 		if err == nil && pytext.Truth(args["namespace"]) {
 			out := pyobj.NewDict()
@@ -244,6 +247,16 @@ func httpPillar(kind string) ExtFunc {
 		}
 		return got, err
 	}
+}
+
+// publicPart is what of an address may be seen in a log: neither user and password nor the query, in which there are often tokens.
+func publicPart(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "<address>"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return shown.String()
 }
 
 // withGrains puts grains into an address, for names in angle brackets; "" when the minion lacks one.
