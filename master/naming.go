@@ -164,7 +164,7 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 			next = 0
 			continue
 		}
-		l.next = now.Add(nameAgain[min(l.asked/(len(tenants)+1), len(nameAgain)-1)])
+		l.next = now.Add(nameAgain[min(l.asked/(len(tenants)+2), len(nameAgain)-1)])
 		l.asked++
 		next = min(next, l.next.Sub(now))
 		due = append(due, l)
@@ -197,7 +197,7 @@ func (n *namer) storm(now time.Time) bool {
 	return n.busy
 }
 
-// ask sends the question to one subscriber, and says whether it is there and unknown. It must be under the key of the minion's tenant: first of
+// ask sends the question to one subscriber, and says whether it is there and unknown. It must be under the key of the minion's tenant: first, twice, of
 // whose minion signed in last from there, which is nearly always right, then of all in turn. A minion that cannot read it signs in again.
 func (n *namer) ask(l *link, tenants []string) bool {
 	select {
@@ -210,8 +210,8 @@ func (n *namer) ask(l *link, tenants []string) bool {
 	}
 	m := n.m
 	tenant := l.guess
-	if l.asked > 1 && len(tenants) > 0 {
-		tenant = tenants[(l.asked-2)%len(tenants)]
+	if l.asked > 2 && len(tenants) > 0 {
+		tenant = tenants[(l.asked-3)%len(tenants)]
 	}
 	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": target.TypeGlob, "ret": "", "jid": string(m.clock.Next(time.Now())),
 		"metadata": map[string]any{"brine": knockMark, linkMark: l.mark}}
