@@ -19,6 +19,8 @@ const (
 	// knockFirst and knockLast bound the pause between questions to a minion that does not answer. Of several masters the one that
 	// has just heard the minion has knockFirst to send, before the others ask.
 	knockFirst, knockLast = 250 * time.Millisecond, 5 * time.Minute
+	// knockHere is knockLast for a minion that is connected here.
+	knockHere = 15 * time.Second
 	// knockAgain is how long a connected minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
 	knockAgain = 30 * time.Second
 	// knockOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
@@ -294,7 +296,7 @@ func (d *dispatcher) knocks(now time.Time) (near, others []string, next time.Dur
 			others = append(others, id)
 		}
 		if d.m.here(id) {
-			k.wait = max(k.wait, orderPoll) // it will hear, and may be slow
+			k.wait = min(max(k.wait, orderPoll), knockHere) // it will hear, and may be slow, or its answer was lost
 		}
 		k.near = false
 		k.asked, k.next, k.wait = now, now.Add(k.wait), min(2*k.wait, knockLast)
