@@ -27,7 +27,7 @@ func (s *services) react(ctx context.Context) error {
 			return nil
 		}
 	}
-	o.Template = s.minion.template
+	o.Template, o.Caller = s.minion.template, s.minion.exec
 	r, err := reactor.New(o)
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package reactor runs what a master's operator wants to happen on events: files in the form of states, whose functions are jobs
-// for minions, runners and wheel functions, and functions of the embedding program.
+// for minions, runners, wheel functions and execution functions on the master's host, and functions of the embedding program.
 //
 //	reactor:
 //	  - 'salt/minion/*/start':
@@ -72,6 +72,8 @@ type Options struct {
 	Renderer string
 	// Runner and Wheel run functions on the master; nil refuses them.
 	Runner, Wheel *runner.Client
+	// Caller runs execution functions on the master's host, for reactions of the kind caller; nil refuses them.
+	Caller func(ctx context.Context, q modules.Request) (any, error)
 	// Workers is how many reactions run at once (reactor_worker_threads), Queue how many may wait (reactor_worker_hwm); 0 means
 	// 10 and 10,000.
 	Workers, Queue int
@@ -283,11 +285,16 @@ func (r *Reactor) react(ctx context.Context, e events.Event, work chan<- func(co
 		return
 	}
 	for _, low := range r.compile(ctx, e, files) {
-		enqueue(low.ID(), func(ctx context.Context) {
+		run := func(ctx context.Context) {
 			if err := r.run(ctx, low); err != nil {
 				r.log.Error(fmt.Sprintf("Reactor '%s' failed to execute %s '%s': %v", low.ID(), low.State(), low.Fun(), err), "tag", e.Tag)
 			}
-		})
+		}
+		if kind := low.State(); kind == "local" || kind == "cmd" {
+			r.guard(ctx, run) // jobs go out in the order of their files, and wait for nothing
+		} else {
+			enqueue(low.ID(), run)
+		}
 	}
 }
 

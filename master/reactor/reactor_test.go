@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -231,6 +232,66 @@ accept:
 	}
 }
 
+// TestFormsOfArguments: what functions get is what stock's ReactWrap 3007 hands over.
+func TestFormsOfArguments(t *testing.T) {
+	type kw = map[string]any
+	calls := make(chan modules.Request, 1)
+	for name, c := range map[string]struct {
+		text  string
+		args  []any
+		named kw
+	}{
+		"names":      {"caller.test.arg: [{args: '[a: 1]'}]", nil, kw{"a": int64(1)}},
+		"a map":      {"caller.test.arg: [{args: {a: 1, b: 2}}]", nil, kw{"a": int64(1), "b": int64(2)}},
+		"a dictlist": {"caller.test.arg: [{args: [a: x, b: [1]]}]", nil, kw{"a": "x", "b": []any{int64(1)}}},
+		"values":     {"caller.test.arg: [{args: [x, {a: 1}]}]", []any{"x", kw{"a": int64(1)}}, nil},
+		"two in one": {"caller.test.arg: [{args: [{a: 1, b: 2}]}]", []any{kw{"a": int64(1), "b": int64(2)}}, nil},
+		"old":        {"caller.test.arg: [{arg: [1]}, {kwarg: {z: 1}}]", []any{int64(1)}, kw{"z": int64(1)}},
+		"one":        {"caller.test.arg: [{arg: x}]", []any{"x"}, nil},
+		"none":       {"caller.test.arg: [{x: 1}]", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t, "it:\n  "+c.text+"\n")
+			r := start(t, func(o *reactor.Options) {
+				o.Rules = []reactor.Rule{{Tag: "go", Files: []string{path}}}
+				o.Caller = func(_ context.Context, q modules.Request) (any, error) {
+					calls <- q
+					return nil, errors.New("it failed")
+				}
+			})
+			r.fire("go", nil)
+			got := <-calls
+			if d := cmp.Diff(modules.Request{Fun: "test.arg", Args: c.args, Kwargs: c.named}, got); d != "" {
+				t.Error(d)
+			}
+			r.logs("Reactor 'it' failed to execute caller 'test.arg': it failed")
+		})
+	}
+	path := file(t, "it:\n  runner.test.arg:\n    - args: [a, b: 1]\n")
+	r := start(t, func(o *reactor.Options) { o.Rules = []reactor.Rule{{Tag: "go", Files: []string{path}}} })
+	r.fire("go", nil)
+	ret, _ := r.wait("salt/run/*/ret").Data["return"].(map[string]any)
+	if d := cmp.Diff(map[string]any{"a": nil, "b": int64(1)}, ret["kwargs"]); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestJobsInOrder: the jobs of a file are published one after the other, as they stand there.
+func TestJobsInOrder(t *testing.T) {
+	text := ""
+	for i := range 20 {
+		text += fmt.Sprintf("j%02d:\n  local.test.arg:\n    - tgt: '*'\n    - arg: [%d]\n", i, i)
+	}
+	path := file(t, text)
+	r := start(t, func(o *reactor.Options) { o.Rules = []reactor.Rule{{Tag: "go", Files: []string{path}}} })
+	r.fire("go", nil)
+	for i := range 20 {
+		if d := cmp.Diff([]any{int64(i)}, r.wait("salt/job/*/new").Data["arg"]); d != "" {
+			t.Fatal(d)
+		}
+	}
+}
+
 func TestFilesOfTheFileServer(t *testing.T) {
 	r := start(t, func(o *reactor.Options) { o.Rules = []reactor.Rule{{Tag: "go", Files: []string{"salt://react.sls"}}} })
 	r.fire("go", nil)
@@ -293,7 +354,10 @@ func TestBadReactions(t *testing.T) {
 		"no such kind":        {"a:\n  remote.test.ping:\n    - tgt: '*'\n", "there is no reaction of the kind remote"},
 		"no such runner":      {"a:\n  runner.test.nothing: []\n", "function not available"},
 		"arguments":           {"a:\n  runner.test.arg:\n    - args: text\n", "incorrect argument format"},
-		"arguments in a list": {"a:\n  runner.test.arg:\n    - args: [a, b]\n", "incorrect argument format"},
+		"no arguments":        {"a:\n  runner.test.arg:\n    - args: []\n", "incorrect argument format"},
+		"two in one":          {"a:\n  runner.test.arg:\n    - args: [{a: 1, b: 2}]\n", "incorrect argument format"},
+		"arguments in a list": {"a:\n  local.test.arg:\n    - tgt: '*'\n    - args: [[1]]\n", "incorrect argument format"},
+		"nobody calls":        {"a:\n  caller.test.arg: []\n", "there are no execution functions here"},
 		"job id":              {"a:\n  local.test.ping:\n    - tgt: '*'\n    - jid: ../../x\n", "is not a job id"},
 		"failing run":         {"a:\n  runner.error.error:\n    - args:\n      - name: Exception\n      - message: broken\n", "broken"},
 	} {

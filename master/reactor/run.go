@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"
@@ -23,9 +25,38 @@ func (r *Reactor) run(ctx context.Context, low *states.Low) error {
 		return r.onMaster(ctx, r.o.Runner, kind, low)
 	case "wheel":
 		return r.onMaster(ctx, r.o.Wheel, kind, low)
+	case "caller":
+		return r.here(ctx, low)
 	default:
-		return fmt.Errorf("there is no reaction of the kind %s: local, runner and wheel are", kind)
+		return fmt.Errorf("there is no reaction of the kind %s: local, runner, wheel and caller are", kind)
 	}
+}
+
+// here runs an execution function on the master's host. Here alone args may also be a plain list of values.
+func (r *Reactor) here(ctx context.Context, low *states.Low) error {
+	if r.o.Caller == nil {
+		return errors.New("there are no execution functions here")
+	}
+	var args []any
+	var kwargs map[string]any
+	if list, ok := low.Ordered("args").(*pyobj.List); ok && !dictlist(list) {
+		args, _ = low.Value("args").([]any)
+	} else {
+		var err error
+		if args, kwargs, err = r.arguments(low, nil); err != nil {
+			return err
+		}
+	}
+	_, err := r.o.Caller(ctx, modules.Request{Fun: low.Fun(), Args: args, Kwargs: kwargs})
+	return err
+}
+
+// dictlist tells whether a list has maps of one entry only.
+func dictlist(l *pyobj.List) bool {
+	return !slices.ContainsFunc(l.Items, func(x any) bool {
+		d, ok := x.(*pyobj.Dict)
+		return !ok || d.Len() != 1
+	})
 }
 
 // local publishes a job and does not wait for it.
@@ -90,11 +121,8 @@ func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[strin
 				r.log.Warn(fmt.Sprintf("Reactor '%s' is ignoring '%s' param %v due to presence of 'args' param.", low.ID(), old, low.Value(old)))
 			}
 		}
-		kwargs, ok := named(low.Ordered("args"))
-		if !ok {
-			return nil, nil, errors.New("incorrect argument format: args is a list of names with a value each")
-		}
-		return nil, kwargs, nil
+		kwargs, err := repack(low.Ordered("args"))
+		return nil, kwargs, err
 	}
 	var args []any
 	var kwargs map[string]any
@@ -135,6 +163,45 @@ func bookkeeping(key string) bool {
 		return true
 	}
 	return false
+}
+
+// repack are arguments by name: a map, or a list, also as YAML in a text, of maps with one entry and of names whose value is None
+// (salt.utils.data.repack_dictlist).
+func repack(v any) (map[string]any, error) {
+	wrong := errors.New("incorrect argument format: args is a list of names with a value each")
+	if d, ok := v.(*pyobj.Dict); ok {
+		kwargs, ok := named(d)
+		if !ok {
+			return nil, wrong
+		}
+		return kwargs, nil
+	}
+	if s, ok := v.(string); ok {
+		var err error
+		if v, err = yaml.ParseObject([]byte(s), "args", false); err != nil {
+			return nil, wrong
+		}
+	}
+	list, ok := v.(*pyobj.List)
+	if !ok || len(list.Items) == 0 {
+		return nil, wrong
+	}
+	out := map[string]any{}
+	for _, x := range list.Items {
+		switch x := x.(type) {
+		case string:
+			out[x] = nil
+		case *pyobj.Dict:
+			one, ok := named(x)
+			if !ok || len(one) != 1 {
+				return nil, wrong
+			}
+			maps.Copy(out, one)
+		default:
+			return nil, wrong
+		}
+	}
+	return out, nil
 }
 
 // named are arguments given as a map, or as a list of maps.
