@@ -206,6 +206,32 @@ func TestDropFile(t *testing.T) {
 	}
 }
 
+// TestLostKeyIsNoticed: a minion whose key is deleted while it is connected, and to whom no job goes any more, gets something that it cannot
+// read, signs in and waits for acceptance.
+func TestLostKeyIsNoticed(t *testing.T) {
+	r := serve(t, master.Options{AutoAccept: false})
+	var both [2]*minion
+	for i, id := range []string{"stays", "lost"} {
+		m := r.newMinion(id, i+1)
+		m.signIn()
+		if err := r.Keys().Accept(id, false, false); err != nil {
+			t.Fatal(err)
+		}
+		m.signIn()
+		both[i] = m.subscribe()
+	}
+	eventually(t, "both are known", func() bool { return r.Named() == 2 })
+	if err := r.Keys().Delete("lost"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Rotate(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the key waits for acceptance", func() bool { return r.Keys().State("lost") == keys.Pending })
+	both[1].sub.Close()
+	both[1].wg.Wait() // for the answer of its sign-in
+}
+
 func TestSessionsSurviveACleanRestart(t *testing.T) {
 	o := master.Options{AutoAccept: true, CacheDir: t.TempDir(), PKIDir: filepath.Join(t.TempDir(), "pki")}
 	r := serve(t, o)

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // secrets are the shared key and the counter of publishes under it. Salt counts from 1 at every start; here the counter is
@@ -35,6 +37,7 @@ func (m *Master) Rotate(ctx context.Context) error {
 		return err
 	}
 	m.log.Info("shared key was replaced")
+	m.dismiss()
 	m.events.Publish("key", map[string]any{"rotate_aes_key": true})
 	if m.opts.PingOnRotate {
 		if _, err := m.Publish(ctx, Job{Fun: "test.ping", Tgt: "*"}); err != nil && !isNoMinions(err) && !errors.Is(err, ErrDenied) {
@@ -42,6 +45,34 @@ func (m *Master) Rotate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// dismiss has minions that are connected, but whose key was deleted or rejected, notice that: they get a job for nobody, which they cannot
+// read. Jobs do not go to their connections.
+func (m *Master) dismiss() {
+	if !m.serving.Load() {
+		return
+	}
+	accepted, err := m.keys.List(keys.Accepted)
+	if err != nil {
+		m.log.Error("cannot tell minions that their keys are gone", "err", err)
+		return
+	}
+	var gone []string
+	for _, s := range m.servers {
+		for _, id := range s.Present() {
+			if _, ok := slices.BinarySearch(accepted, id); !ok && !slices.Contains(gone, id) {
+				gone = append(gone, id)
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	job := map[string]any{"fun": "test.ping", "arg": []any{}, "tgt": []any{}, "tgt_type": target.TypeList, "ret": "", "jid": string(m.clock.Next(time.Now()))}
+	if err := m.transmit(job, gone); err != nil {
+		m.log.Debug("cannot tell minions that their keys are gone", "err", err)
+	}
 }
 
 // replaceKey makes a new shared key.

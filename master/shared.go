@@ -335,6 +335,7 @@ func (s *shared) reload(ctx context.Context) {
 	if err := s.loadSecrets(ctx); err != nil && ctx.Err() == nil {
 		s.m.log.Error("cannot read secrets of the masters", "err", err)
 	}
+	s.m.dismiss()
 }
 
 // publishOthers hands a job to the minions of the other masters.
