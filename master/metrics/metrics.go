@@ -34,7 +34,11 @@ func Handler(m *master.Master) http.Handler {
 func Text(s master.Stats) []byte {
 	var b bytes.Buffer
 	head := func(name, kind, help string) {
-		fmt.Fprintf(&b, "# TYPE brine_master_%s %s\n# HELP brine_master_%s %s\n", name, kind, name, help)
+		fmt.Fprintf(&b, "# TYPE brine_master_%s %s\n", name, kind)
+		if strings.HasSuffix(name, "_seconds") {
+			fmt.Fprintf(&b, "# UNIT brine_master_%s seconds\n", name)
+		}
+		fmt.Fprintf(&b, "# HELP brine_master_%s %s\n", name, help)
 	}
 	line := func(name, label, value string, v float64) {
 		b.WriteString("brine_master_" + name)

@@ -20,6 +20,7 @@ func TestText(t *testing.T) {
 	got := string(metrics.Text(master.Stats{Started: time.UnixMilli(1700000000500), Requests: map[string]master.RequestStats{"_return": {Count: 3, Seconds: 0.25}, "_auth": {Count: 1, Seconds: 2}},
 		SignIns: map[string]int64{"pend": 2}, Jobs: 4, Returns: 3, Keys: map[string]int{"accepted": 1, `a"\b`: 0}, Connected: 1, Subscribers: 2, Dropped: 5, Listeners: 6}))
 	const want = `# TYPE brine_master_start_time_seconds gauge
+# UNIT brine_master_start_time_seconds seconds
 # HELP brine_master_start_time_seconds When the master was made, in seconds since 1970.
 brine_master_start_time_seconds 1.7000000005e+09
 # TYPE brine_master_requests counter
@@ -27,6 +28,7 @@ brine_master_start_time_seconds 1.7000000005e+09
 brine_master_requests_total{cmd="_auth"} 1
 brine_master_requests_total{cmd="_return"} 3
 # TYPE brine_master_request_seconds counter
+# UNIT brine_master_request_seconds seconds
 # HELP brine_master_request_seconds How long answering took all together, by command.
 brine_master_request_seconds_total{cmd="_auth"} 2
 brine_master_request_seconds_total{cmd="_return"} 0.25
