@@ -273,7 +273,7 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 // TestCVE_2025_22242_JobIDs is T31: a job id is one, and its returns are for the minion that asked.
 func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	base := t.TempDir()
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), Peer: map[string][]string{"a": {"test.*"}},
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), Peer: map[string][]any{"a": {"test.*"}},
 		Local: &master.Local{SockDir: shortDir(t)}})
 	a, b := r.accepted("a", 1).subscribe(), r.accepted("b", 2).subscribe()
 	pub := a.must(map[string]any{"cmd": "minion_pub", "fun": "test.ping", "arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": ""}).(map[string]any)

@@ -45,7 +45,7 @@ func TestHostileRequests(t *testing.T) {
 		Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
 			return map[string]any{"secret": map[string]string{"victim": "canary-pillar"}[q.ID]}, nil
 		},
-		MineGet: map[string][]string{"victim": {".*"}}, Peer: map[string][]string{"asker": {"test\\..*"}}, PeerRun: map[string][]string{"asker": {"ours\\..*"}},
+		MineGet: map[string][]string{"victim": {".*"}}, Peer: map[string][]any{"asker": {"test\\..*"}}, PeerRun: map[string][]string{"asker": {"ours\\..*"}},
 		Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {
 			return []any{id, fun, args, kw}, nil
 		},

@@ -62,7 +62,6 @@ type local struct {
 	m     *Master
 	opts  Local
 	keys  map[string]string          // by user; never changed
-	rules *eauth.Auth                // judges rules
 	ipc   atomic.Pointer[ipc.Server] // requests may come before the sockets are open
 	cache *jobcache.Store
 	tries *ratelimit.Limiter // of names and passwords
@@ -109,10 +108,6 @@ func (l *local) isLocal(peer string) bool {
 func openLocal(m *Master, o Local) (*local, error) {
 	setDefault(&o.User, "root")
 	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.New(1, 20)}
-	var err error
-	if l.rules, err = eauth.New(eauth.Options{Match: m.Match}); err != nil {
-		return nil, err
-	}
 	dir, err := confined.Open(m.opts.CacheDir, 0o750)
 	if err != nil {
 		return nil, err

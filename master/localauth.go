@@ -163,12 +163,12 @@ func (l *local) mayPublish(who asker, load map[string]any, args []any) (tgtType 
 	if tgtType == "" {
 		tgtType = target.TypeGlob
 	}
-	if l.rules.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
+	if l.m.rules.MayPublish(eauth.Everywhere(who.rules), funs, each, tgtType, tgt) {
 		return tgtType, tgt, true
 	}
 	kwargs, _ := payload.Map(load["kwargs"])
 	tgtType, tgt, err := l.m.byID(tgtType, tgt, text(kwargs, "delimiter"))
-	return tgtType, tgt, err == nil && l.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
+	return tgtType, tgt, err == nil && l.m.rules.MayPublish(who.rules, funs, each, tgtType, tgt)
 }
 
 // withoutSecrets is what may be kept of a request's kwargs.
@@ -218,7 +218,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	q := callOf(kind, load)
 	switch {
 	case err != nil:
-	case who.trusted, l.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
+	case who.trusted, l.m.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
 	default:
 		err = errors.New("not allowed")
 	}

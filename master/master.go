@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/cache"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
@@ -64,7 +65,9 @@ type Master struct {
 	local    *local  // nil without Options.Local
 	clock    protocol.JIDClock
 
-	peer, peerRun, mineGet access
+	peer             []peerRule
+	peerRun, mineGet access
+	rules            *eauth.Auth // what rules of Peer and Local mean
 
 	authLimit *ratelimit.Limiter
 	authSlots chan struct{} // one element per sign-in being signed
@@ -148,7 +151,7 @@ func (m *Master) open() error {
 			return err
 		}
 	}
-	if m.peer, err = compileAccess("Peer", o.Peer); err != nil {
+	if m.peer, err = m.compilePeer(o.Peer); err != nil {
 		return err
 	}
 	if m.peerRun, err = compileAccess("PeerRun", o.PeerRun); err != nil {

@@ -386,7 +386,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"algorithm": {SigningAlgorithm: "ROT13"},
 		"push":      {FileRecv: true},
 		"local":     {Local: &master.Local{}},
-		"peer":      {Peer: map[string][]string{"(": {".*"}}},
+		"peer":      {Peer: map[string][]any{"(": {".*"}}},
 		"mine":      {MineGet: map[string][]string{".*": {"("}}},
 		"hash":      {HashType: "crc32"},
 		"ignore":    {FileIgnoreRegex: []string{"("}},

@@ -176,9 +176,10 @@ type Options struct {
 	// Nodegroups is Salt's nodegroups.
 	Nodegroups map[string]any
 
-	// Peer is Salt's peer: which minions (regular expression) may publish which functions (regular expressions). Both must
-	// match in full. Nobody may by default.
-	Peer map[string][]string
+	// Peer is Salt's peer: which minions (regular expression) may publish what. A rule is a regular expression of functions, on all minions,
+	// or a map of one compound target to functions, and conditions for their arguments, as in publisher_acl. Expressions must match in
+	// full. Nobody may by default.
+	Peer map[string][]any
 	// PeerRun is Salt's peer_run for Runner.
 	PeerRun map[string][]string
 	// Runner runs a runner function for a minion that PeerRun allows.

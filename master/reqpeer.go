@@ -1,20 +1,121 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 // peerTimeout bounds minion_publish: the minion's own request ends after a minute.
 const peerTimeout = 50 * time.Second
+
+// peerRule is one entry of Options.Peer.
+type peerRule struct {
+	id    *regexp.Regexp
+	rules []any
+}
+
+// compilePeer checks and compiles rules.
+func (m *Master) compilePeer(peer map[string][]any) ([]peerRule, error) {
+	var err error
+	if m.rules, err = eauth.New(eauth.Options{Match: m.Match}); err != nil {
+		return nil, err
+	}
+	var out []peerRule
+	for id, rules := range peer {
+		r := peerRule{rules: rules}
+		if r.id, err = regexp.Compile(`\A(?:` + id + `)\z`); err != nil {
+			return nil, fmt.Errorf("peer: minion pattern %q: %w", id, err)
+		}
+		for _, rule := range rules {
+			switch rule := rule.(type) {
+			case string:
+				if _, err := regexp.Compile(`\A(?:` + rule + `)\z`); err != nil {
+					return nil, fmt.Errorf("peer: function pattern %q: %w", rule, err)
+				}
+			case map[string]any:
+				if len(rule) != 1 {
+					return nil, fmt.Errorf("peer: a rule of %q has %d targets, not one", id, len(rule))
+				}
+			default:
+				return nil, fmt.Errorf("peer: a rule of %q is %T, neither a pattern nor a map", id, rule)
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// allowsPeer says whether a minion may publish a job. A rule for some minions binds the job to those that its target means here.
+func (m *Master) allowsPeer(id string, j *Job) bool {
+	var rules []any
+	for _, r := range m.peer {
+		if r.id.MatchString(id) {
+			rules = append(rules, r.rules...)
+		}
+	}
+	calls := j.Calls
+	if len(calls) == 0 {
+		calls = []Call{{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}}
+	}
+	allowed := func(rules []any, tgtType string, tgt any) bool {
+		return !slices.ContainsFunc(calls, func(c Call) bool {
+			args := slices.Clone(c.Args)
+			if len(c.Kwargs) > 0 {
+				kw := maps.Clone(c.Kwargs)
+				kw["__kwarg__"] = true
+				args = append(args, kw)
+			}
+			return !m.rules.Allows(rules, c.Fun, args, tgtType, tgt)
+		})
+	}
+	tgtType := cmp.Or(j.TgtType, target.TypeGlob)
+	if len(rules) == 0 || m.probes(tgtType, j.Tgt) {
+		return false
+	}
+	if allowed(eauth.Everywhere(rules), tgtType, j.Tgt) {
+		return true
+	}
+	tgtType, tgt, err := m.byID(tgtType, j.Tgt, "")
+	if err != nil || !allowed(rules, tgtType, tgt) {
+		return false
+	}
+	j.TgtType, j.Tgt = tgtType, tgt
+	return true
+}
+
+// probes says whether a target finds minions by patterns of pillar values, by which one minion could guess those of another.
+func (m *Master) probes(tgtType string, tgt any) bool {
+	exact := ""
+	switch strings.ToLower(tgtType) {
+	case target.TypePillar, target.TypePillarPCRE:
+		exact = target.TypePillarExact
+	case target.TypeCompound:
+		exact = target.TypeCompoundPillarExact
+	default:
+		return false
+	}
+	meant, _, err := m.expected(tgtType, tgt, "")
+	if err != nil {
+		return false // which the publish will say
+	}
+	known, _, err := m.expected(exact, tgt, "")
+	return err != nil || slices.ContainsFunc(meant, func(id string) bool { return !slices.Contains(known, id) })
+}
 
 // peerJob judges what a minion wants to publish (Salt's peer option). Every function of a compound command must be allowed,
 // and none may publish in turn.
@@ -38,7 +139,7 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 		return Job{}, false
 	}
 	for _, f := range names {
-		if f == "" || strings.HasPrefix(f, "publish.") || !m.peer.allows(v.ID(), f) {
+		if f == "" || strings.HasPrefix(f, "publish.") {
 			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(f))
 			return Job{}, false
 		}
@@ -46,7 +147,7 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 	if len(names) == 1 {
 		j.Fun = fun
 		j.Args, j.Kwargs = cliargs.Values(args, load["no_parse"])
-		return j, true
+		return m.peerMay(j)
 	}
 	// Each member of arg is the arguments of one function, separated by spaces: "cat /proc/cpuinfo".
 	for i, f := range names {
@@ -59,6 +160,18 @@ func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
 			}
 		}
 		j.Calls = append(j.Calls, c)
+	}
+	return m.peerMay(j)
+}
+
+func (m *Master) peerMay(j Job) (Job, bool) {
+	fun := j.Fun
+	for _, c := range j.Calls {
+		fun += c.Fun + " "
+	}
+	if !m.allowsPeer(j.Asker, &j) {
+		m.log.Warn("minion may not publish this", "minion", j.Asker, "fun", brief(strings.TrimSpace(fun)))
+		return Job{}, false
 	}
 	return j, true
 }

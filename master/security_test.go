@@ -157,7 +157,7 @@ FPqri0cb2JZfXJ/DgYSF6vUpwmJG8wVQZKjeGcjDOL5UlsuusFncCzWBQ7RKNUSesmQRMSGkVb1/
 
 // TestT3CompoundAndWrappedCalls: a rule is applied to every function of a compound command (CVE-2013-4435).
 func TestT3CompoundAndWrappedCalls(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, Peer: map[string][]string{"web.*": {"test.ping", `test\.echo`}, "db": {".*"}}})
+	r := serve(t, master.Options{AutoAccept: true, Peer: map[string][]any{"web.*": {"test.ping", `test\.echo`}, "db": {".*"}}})
 	web, db := r.accepted("web1", 1).subscribe(), r.accepted("db", 2)
 	pub := func(m *minion, fun string, arg ...any) map[string]any {
 		v, _ := m.must(map[string]any{"cmd": "minion_pub", "fun": fun, "arg": arg, "tgt": "*", "tgt_type": "glob", "ret": ""}).(map[string]any)

@@ -16,7 +16,7 @@ import (
 // TestTenants: a tenant sees its own minions, jobs and events, and its minions see each other and nobody else.
 func TestTenants(t *testing.T) {
 	o := orderOptions()
-	o.Advertise, o.Peer = []string{"salt.example"}, map[string][]string{".*": {".*"}}
+	o.Advertise, o.Peer = []string{"salt.example"}, map[string][]any{".*": {".*"}}
 	o.Pillar = func(_ context.Context, r pillar.Request) (map[string]any, error) {
 		return object{"tenant": r.Tenant}, nil
 	}

@@ -43,7 +43,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
 		Nodegroups: c.Map("nodegroups"),
-		Peer:       rules(c, "peer"), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
+		Peer:       peers(c), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),
 		NoKeyRevoke: !c.Bool("allow_minion_key_revoke"), NoMinionDataCache: !c.Bool("minion_data_cache"),
 		SigningAlgorithm: c.String("publish_signing_algorithm"),
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
@@ -130,13 +130,24 @@ func roots(c *conf.Config, name string) map[string][]string {
 	return out
 }
 
-// rules reads an option like peer: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
+// rules reads an option like peer_run: patterns of minions and lists of patterns of functions. Absent it is nil, which is not
 // the same as empty for mine_get.
 func rules(c *conf.Config, name string) map[string][]string {
 	if len(c.Map(name)) == 0 {
 		return nil
 	}
 	return roots(c, name)
+}
+
+// peers reads peer: patterns of minions and what they may publish. As in stock, what is no list counts for nothing.
+func peers(c *conf.Config) map[string][]any {
+	out := map[string][]any{}
+	for id, v := range c.Map("peer") {
+		if list, ok := v.([]any); ok {
+			out[id] = list
+		}
+	}
+	return out
 }
 
 // acl reads publisher_acl: users, or patterns of them, and what they may do.

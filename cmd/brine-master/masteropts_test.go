@@ -54,7 +54,7 @@ fileserver_backend: [roots, s3fs]
 	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
 		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
-		int64(2 << 20), true, map[string][]string{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
+		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
 		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
