@@ -122,7 +122,7 @@ func TestNarrowGrants(t *testing.T) {
 // TestDeniedToEverybody: what the blacklist names is published by nobody: not by the program (runners and the reactor publish so), as an order,
 // or by minions with a grant. The master's own questions go on.
 func TestDeniedToEverybody(t *testing.T) {
-	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Peer: map[string][]string{".*": {".*"}},
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: t.TempDir(), Peer: map[string][]any{".*": {".*"}},
 		Local: &master.Local{SockDir: shortDir(t), DeniedUsers: []string{"mallory"}, DeniedFunctions: []string{"cmd.*", `system\.reboot`, "saltutil.*", "test.ping"}}})
 	x := r.accepted("x", 1).subscribe()
 	for _, c := range []struct {
