@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +46,11 @@ func measure(m *master.Master, line []string) string {
 	case "job":
 		args := make([]any, 0, 1)
 		for _, x := range line[2:] {
-			args = append(args, x)
+			n, err := strconv.Atoi(x)
+			if err != nil {
+				return err.Error()
+			}
+			args = append(args, n)
 		}
 		if _, err := m.Publish(context.Background(), master.Job{Fun: line[1], Args: args, Tgt: "*"}); err != nil {
 			return err.Error()

@@ -77,20 +77,15 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 
 // BindTCP listens on addr; connections it accepts have k. For transports.
 func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
-	ln, err := bind(addr)
-	if err != nil {
-		return nil, err
-	}
-	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
-}
-
-func bind(addr string) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
 	}
-	return ln, nil
+	if inherit(ln, k) {
+		return ln, nil
+	}
+	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
 }
 
 type keepAliveListener struct {
@@ -108,21 +103,23 @@ func (l *keepAliveListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// listener is ln or, without one, what listens on addr; connections it accepts have k.
+func listener(ln net.Listener, addr string, k KeepAlive) (net.Listener, error) {
+	if ln == nil {
+		return BindTCP(addr, k)
+	}
+	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
+}
+
 // Listeners gives the listeners that o describes, wrapped, publish first. For transports. wrap is false for a transport without TLS.
 func (o ServerOptions) Listeners(wrap bool) (pub, req net.Listener, err error) {
-	if pub = o.PublishListener; pub == nil {
-		if pub, err = bind(o.PublishAddr); err != nil {
-			return nil, nil, err
-		}
+	if pub, err = listener(o.PublishListener, o.PublishAddr, o.KeepAlive.forSubscribers()); err != nil {
+		return nil, nil, err
 	}
-	if req = o.RequestListener; req == nil {
-		if req, err = bind(o.RequestAddr); err != nil {
-			pub.Close()
-			return nil, nil, err
-		}
+	if req, err = listener(o.RequestListener, o.RequestAddr, o.KeepAlive); err != nil {
+		pub.Close()
+		return nil, nil, err
 	}
-	pub = &keepAliveListener{Listener: pub, keepAlive: o.KeepAlive.forSubscribers()}
-	req = &keepAliveListener{Listener: req, keepAlive: o.KeepAlive}
 	if wrap && o.Wrap != nil {
 		pub, req = o.Wrap(pub), o.Wrap(req)
 	}

@@ -13,3 +13,6 @@ func setUserTimeout(*net.TCPConn, time.Duration) error { return nil }
 
 // reuseAddr: elsewhere a fixed source port has to wait for its old connection to be forgotten.
 func reuseAddr(syscall.RawConn) error { return nil }
+
+// inherit is for systems where connections take over what their listener was told.
+func inherit(net.Listener, KeepAlive) bool { return false }

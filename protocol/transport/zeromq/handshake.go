@@ -26,9 +26,14 @@ var known struct {
 	all map[string]struct{}
 }
 
-// shake exchanges greetings and READYs as typ. The library judges what the peer said.
+// shake exchanges greetings and READYs as typ. Those of a client go out together. A server says READY when it has heard the client, which
+// may send a request as soon as it has that. The library judges what the peer said.
 func (k *conn) shake(typ zmq4.SocketType, server bool) error {
-	if err := k.write(greeting()); err != nil {
+	hello, ready := greeting(), readyFrame(typ)
+	if !server {
+		hello, ready = append(hello, ready...), nil
+	}
+	if err := k.write(hello); err != nil {
 		return fmt.Errorf("zeromq: handshake failed: %w", err)
 	}
 	said := make([]byte, greetingSize, shakeBuffer)
@@ -38,8 +43,10 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 	if said[0] != 0xff || said[9] != 0x7f || said[10] < 3 || string(said[12:17]) != "NULL\x00" {
 		return k.judge(typ, server, said) // it says what is wrong, and the peer is not waited for any longer
 	}
-	if err := k.write(readyFrame(typ)); err != nil {
-		return fmt.Errorf("zeromq: handshake failed: %w", err)
+	if len(ready) > 0 {
+		if err := k.write(ready); err != nil {
+			return fmt.Errorf("zeromq: handshake failed: %w", err)
+		}
 	}
 	flags, body, err := k.frame()
 	if err != nil {

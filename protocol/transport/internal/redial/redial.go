@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -88,7 +89,7 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 		}
 		if ctx.Err() != nil {
 			var zero T
-			if errors.Is(err, ctx.Err()) {
+			if errors.Is(err, ctx.Err()) || errors.Is(err, os.ErrDeadlineExceeded) {
 				if last == nil {
 					return zero, err
 				}

@@ -314,23 +314,30 @@ type shaking struct {
 	since time.Time
 }
 
-// room waits until there is a place, and returns whom it has put out of the line for that, if anybody.
+// room waits until there is a place, and returns whom it has put out of the line for that, if anybody: the oldest that has had its time
+// and from whom nothing is there to be read. Somebody who has spoken waits for us.
 func (p *pending) room(ctx context.Context) (evicted net.Conn) {
 	for {
+		wait := handshakeGrace
 		p.mu.Lock()
 		if p.l.Len() < p.max {
 			p.mu.Unlock()
 			return nil
 		}
-		oldest := p.l.Front().Value.(shaking)
-		left := handshakeGrace - time.Since(oldest.since)
-		if left <= 0 {
-			p.l.Remove(p.l.Front())
-			p.mu.Unlock()
-			return oldest.c
+		for el := p.l.Front(); el != nil; el = el.Next() {
+			s := el.Value.(shaking)
+			if left := handshakeGrace - time.Since(s.since); left > 0 {
+				wait = left
+				break
+			}
+			if !unread(s.c) {
+				p.l.Remove(el)
+				p.mu.Unlock()
+				return s.c
+			}
 		}
 		p.mu.Unlock()
-		t := time.NewTimer(left)
+		t := time.NewTimer(wait)
 		select {
 		case <-p.freed:
 		case <-t.C:

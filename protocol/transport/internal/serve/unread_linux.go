@@ -1,0 +1,26 @@
+package serve
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// unread says whether bytes of the peer wait to be read.
+func unread(c net.Conn) bool {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	rc, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = rc.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return err == nil && n > 0
+}
