@@ -337,11 +337,6 @@ func (r *Run) saltenv(low *Low, args map[string]any) string {
 
 // runFunction runs the state function itself.
 func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, saltenv string, test bool) (record, error) {
-	if mask, ok := low.d.Value("__umask__").(int64); ok && !low.Has("parallel") {
-		n := int(mask)
-		r.umask = &n
-		defer func() { r.umask = nil }()
-	}
 	args, err := r.slots(ctx, args)
 	if err != nil {
 		return nil, err
@@ -351,7 +346,15 @@ func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[str
 		return nil, err
 	}
 	c := &Call{Call: mc, Low: low, KeywordNames: extra, run: r, test: test || pytext.Truth(r.opts["test"]), saltenv: saltenv}
-	res, err := invoke(ctx, t.def, c)
+	var res *Result
+	if mask, ok := low.d.Value("__umask__").(int64); ok && !low.Has("parallel") {
+		n := int(mask)
+		r.umask = &n
+		underMask(n, func() { res, err = invoke(ctx, t.def, c) })
+		r.umask = nil
+	} else {
+		res, err = invoke(ctx, t.def, c)
+	}
 	if err != nil {
 		return nil, err
 	}
