@@ -256,7 +256,14 @@ func (r *Run) checkCmd(ctx context.Context, low *Low) (record, error) {
 	ret := identify(low, record{"result": false})
 	opts := map[string]any{"ignore_retcode": true, "python_shell": true}
 	r.shell(opts)
-	for _, entry := range entries(low.d.Value("check_cmd")) {
+	commands := []any{low.d.Value("check_cmd")}
+	if _, ok := commands[0].(string); !ok {
+		var err error
+		if commands, err = iterate(commands[0]); err != nil {
+			return nil, err
+		}
+	}
+	for _, entry := range commands {
 		code, err := r.callExec(ctx, "cmd.retcode", []any{pyobj.Plain(entry)}, opts)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	data, ok := c.Value("data").(*pyobj.Dict)
 	if !ok {
-		return nil, &modules.TypeError{Msg: "argument of type '" + pyobj.TypeName(c.Value("data")) + "' is not iterable"}
+		return nil, &modules.TypeError{Msg: notAChunk(c.Value("data"))}
 	}
 	run := states.New(c, states.Options{})
 	chunk := states.NewLow(data)
@@ -36,6 +36,17 @@ func low(ctx context.Context, c *modules.Call) (any, error) {
 		c.SetRetcode(codeState)
 	}
 	return rec, nil
+}
+
+// notAChunk is what Python says to a chunk that is no dictionary, in which stock looks for keys and then takes one.
+func notAChunk(v any) string {
+	switch v.(type) {
+	case string:
+		return "string indices must be integers, not 'str'"
+	case *pyobj.List:
+		return "list indices must be integers or slices, not str"
+	}
+	return "argument of type '" + pyobj.TypeName(v) + "' is not iterable"
 }
 
 func high(ctx context.Context, c *modules.Call) (any, error) {

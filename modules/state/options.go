@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -84,6 +86,9 @@ func textOrNone(v any) any {
 // localConfig lays a file of options over those of the minion.
 func localConfig(c *modules.Call, opts map[string]any, path string) error {
 	b, err := readFile(c.Path(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // as in stock it is no more than a line of the log
+	}
 	if err != nil {
 		return modules.OSError(err)
 	}
