@@ -54,7 +54,7 @@ func TestParseAggregateHostile(t *testing.T) {
 			t.Errorf("%q: an error without a text", msg)
 		}
 	}
-	big := "b: &b !aggregate [" + strings.Repeat("1, ", 50_000) + "1]\nc: &c {l: *b}\n" + strings.Repeat("b: !aggregate [1]\n", 300)
+	big := "b: &b !aggregate [" + strings.Repeat("1, ", 5_000) + "1]\nc: &c {l: *b}\n" + strings.Repeat("b: !aggregate [1]\n", 3_000)
 	if _, err := ParseAggregate([]byte(big), "<file>"); !errors.Is(err, ErrLimit) {
 		t.Errorf("many merges: %v, want the limit", err)
 	}
