@@ -56,6 +56,47 @@ type PythonError struct{ Type, Msg string }
 
 func (e *PythonError) Error() string { return e.Type + ": " + e.Msg }
 
+// IndexError is what stock raises where the output of a program has fewer words or lines than it counts on.
+func IndexError() error { return &PythonError{Type: "IndexError", Msg: "list index out of range"} }
+
+// Exception is the qualified name and the text of the Python exception that an error stands for, "" if it stands for none.
+func Exception(err error) (name, text string) {
+	var (
+		exec    *ExecError
+		usage   *UsageError
+		typ     *TypeError
+		missing *MissingCommandError
+		absent  *NotAvailableError
+		python  *PythonError
+		render  *RenderError
+	)
+	switch {
+	case errors.As(err, &absent):
+		return "KeyError", "'" + absent.Fun + "'"
+	case errors.As(err, &exec):
+		return "salt.exceptions.CommandExecutionError", err.Error()
+	case errors.As(err, &usage):
+		return "salt.exceptions.SaltInvocationError", err.Error()
+	case errors.As(err, &typ):
+		return "TypeError", err.Error()
+	case errors.As(err, &python):
+		switch python.Type {
+		case "error":
+			return "re.error", python.Msg
+		case "Error":
+			return "binascii.Error", python.Msg
+		case "TimedProcTimeoutError":
+			return "salt.exceptions.TimedProcTimeoutError", python.Msg
+		}
+		return python.Type, python.Msg
+	case errors.As(err, &missing):
+		return "salt.exceptions.CommandNotFoundError", err.Error()
+	case errors.As(err, &render):
+		return "salt.exceptions.SaltRenderError", err.Error()
+	}
+	return "", err.Error()
+}
+
 // ExitError is an error with a return code of its own: that of a program which failed. It shows as the error inside.
 type ExitError struct {
 	Code int

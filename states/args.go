@@ -146,14 +146,7 @@ func watchIsRequire(low *Low, watch, require string) {
 
 // iterate is Python's iteration of a value that should be a list; an error is what Python raises.
 func iterate(v any) ([]any, error) {
-	switch v := v.(type) {
-	case *pyobj.List, pyobj.Tuple, *pyobj.Dict, []any:
-		return items(v), nil
-	case string:
-		list := make([]any, 0, len(v))
-		for _, r := range v {
-			list = append(list, string(r))
-		}
+	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil
 	}
 	return nil, &modules.PythonError{Type: "TypeError", Msg: "'" + pyobj.TypeName(v) + "' object is not iterable"}

@@ -1,7 +1,6 @@
 package states
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/brine-salt/brine/modules"
@@ -30,38 +29,13 @@ func traceback(err error) string {
 	return "Traceback (most recent call last):\n" + name + "\n"
 }
 
-// exception is the qualified name and the text of the Python exception that an error stands for.
+// exception is the Python exception that an error stands for; one of no special kind is an Exception.
 func exception(err error) (name, text string) {
-	var (
-		exec    *modules.ExecError
-		usage   *modules.UsageError
-		typ     *modules.TypeError
-		missing *modules.MissingCommandError
-		absent  *modules.NotAvailableError
-		python  *modules.PythonError
-		render  *modules.RenderError
-	)
-	switch {
-	case errors.As(err, &absent):
-		return "KeyError", "'" + absent.Fun + "'"
-	case errors.As(err, &exec):
-		return "salt.exceptions.CommandExecutionError", err.Error()
-	case errors.As(err, &usage):
-		return "salt.exceptions.SaltInvocationError", err.Error()
-	case errors.As(err, &typ):
-		return "TypeError", err.Error()
-	case errors.As(err, &python) && python.Type == "error":
-		return "re.error", python.Msg
-	case errors.As(err, &python) && python.Type == "Error":
-		return "binascii.Error", python.Msg
-	case errors.As(err, &python):
-		return python.Type, python.Msg
-	case errors.As(err, &missing):
-		return "salt.exceptions.CommandNotFoundError", err.Error()
-	case errors.As(err, &render):
-		return "salt.exceptions.SaltRenderError", err.Error()
+	name, text = modules.Exception(err)
+	if name == "" {
+		name = "Exception"
 	}
-	return "Exception", err.Error()
+	return name, text
 }
 
 // ErrorText is Python's str() of the exception that an error stands for: what a state shows that catches it.

@@ -374,3 +374,24 @@ func (s *Set) Len() int { return s.d.Len() }
 
 // Items are the members.
 func (s *Set) Items() []any { return s.d.Keys() }
+
+// Iterate is Python's iteration of a value: its members, keys or letters; false if it has none to give.
+func Iterate(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case *List:
+		return v.Items, true
+	case Tuple:
+		return v, true
+	case *Dict:
+		return v.Keys(), true
+	case []any:
+		return v, true
+	case string:
+		list := make([]any, 0, len(v))
+		for _, r := range v {
+			list = append(list, string(r))
+		}
+		return list, true
+	}
+	return nil, false
+}

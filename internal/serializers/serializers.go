@@ -150,18 +150,7 @@ func writeYAML(v any, opts *pyobj.Dict) (any, error) {
 
 // iterate is Python's iteration, with the error that unpacking a value which has none gives.
 func iterate(v any) ([]any, error) {
-	switch v := v.(type) {
-	case *pyobj.List:
-		return v.Items, nil
-	case pyobj.Tuple:
-		return v, nil
-	case *pyobj.Dict:
-		return v.Keys(), nil
-	case string:
-		var list []any
-		for _, r := range v {
-			list = append(list, string(r))
-		}
+	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil
 	}
 	return nil, fmt.Errorf("cannot unpack non-iterable %s object", pyobj.TypeName(v))

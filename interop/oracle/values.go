@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"encoding/hex"
-	"errors"
 	"math/big"
 	"strconv"
 	"strings"
@@ -88,32 +87,10 @@ func Plain(v any) any {
 
 // Exception is the Python exception that stands for one of our errors, and its message.
 func Exception(err error) (name, text string) {
-	var (
-		exec    *modules.ExecError
-		usage   *modules.UsageError
-		typ     *modules.TypeError
-		missing *modules.MissingCommandError
-		absent  *modules.NotAvailableError
-		python  *modules.PythonError
-		render  *modules.RenderError
-	)
-	switch {
-	case errors.As(err, &absent):
-		return "KeyError", "'" + absent.Fun + "'"
-	case errors.As(err, &exec):
-		return "CommandExecutionError", err.Error()
-	case errors.As(err, &usage):
-		return "SaltInvocationError", err.Error()
-	case errors.As(err, &typ):
-		return "TypeError", err.Error()
-	case errors.As(err, &python):
-		return python.Type[strings.LastIndexByte(python.Type, '.')+1:], python.Msg
-	case errors.As(err, &missing):
-		return "CommandNotFoundError", err.Error()
-	case errors.As(err, &render):
-		return "SaltRenderError", err.Error()
+	if name, text = modules.Exception(err); name == "" {
+		return "<go>", text
 	}
-	return "<go>", err.Error()
+	return name[strings.LastIndexByte(name, '.')+1:], text
 }
 
 // Without takes the part at a path out of a value; * stands for every key or index.

@@ -308,7 +308,7 @@ func owner(ctx context.Context, c *modules.Call) (any, error) {
 		case strings.Contains(out.Stdout, "ERROR:"):
 			ret[path] = "Could not find owner package"
 		case !ok:
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		default:
 			ret[path] = strings.TrimSpace(by)
 		}

@@ -110,7 +110,7 @@ func parseKeys(text string) (map[string]any, error) {
 		}
 		kind := item(0)
 		if (kind == "sub" || kind == "fpr" || kind == "uid") && len(keys) == 0 || (kind == "pub" || kind == "sub") && len(raw) < 12 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		switch kind {
 		case "pub", "sub":

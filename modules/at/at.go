@@ -24,10 +24,6 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 // run is the output of one of the programs.
 func run(ctx context.Context, c *modules.Call, program string, args ...any) (saltcmd.Result, error) {
 	path := c.Which(program)
@@ -119,7 +115,7 @@ func parse(c *modules.Call, line string) (map[string]any, error) {
 		job, layout, words, queue, user = 8, "Jan _2 15:04:05 MST 2006", [2]int{1, 6}, 7, 6
 	}
 	if len(f) <= max(job, queue, user) {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	text := strings.Join(f[words[0]:words[1]], " ")
 	t, err := time.Parse(strings.ReplaceAll(layout, "_2", "2"), text)
@@ -201,14 +197,14 @@ func at(ctx context.Context, c *modules.Call) (any, error) {
 	for _, start := range [...]string{"warning: commands", "commands will be executed"} {
 		if lines := pytext.SplitLines(out, false); strings.HasPrefix(out, start) {
 			if len(lines) < 2 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			out = lines[1]
 		}
 	}
 	f := strings.Fields(out)
 	if len(f) < 2 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	var number any = f[1]
 	if !bsd(c) {

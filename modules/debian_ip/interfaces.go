@@ -146,7 +146,7 @@ func parse(all *adapters, text string) error {
 			}
 		case strings.HasPrefix(line, "source"):
 			if len(f) < 2 {
-				return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return modules.IndexError()
 			}
 			a := all.get("source")
 			a.sources = append(a.sources, f[1])
@@ -174,7 +174,7 @@ func parseOption(options map[string]any, family, line string) error {
 	part := func() (string, error) {
 		i := strings.IndexAny(name, "_-")
 		if i < 0 {
-			return "", &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return "", modules.IndexError()
 		}
 		return name[i+1:], nil
 	}

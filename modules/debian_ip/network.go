@@ -34,7 +34,7 @@ func readGlobal(c *modules.Call) (*global, error) {
 			if strings.HasPrefix(line, "CONFIGURE_INTERFACES") {
 				_, value, found := strings.Cut(line, "=")
 				if !found {
-					return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+					return nil, modules.IndexError()
 				}
 				g.networking = pytext.Strip(value)
 			}

@@ -40,7 +40,7 @@ func enabledServices(ctx context.Context, c *modules.Call) ([]string, error) {
 	if !strings.Contains(out.Stdout, "unknown") {
 		words := strings.Fields(out.Stdout)
 		if len(words) < 2 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		level = words[1]
 	}

@@ -132,24 +132,20 @@ func lookupMX(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		if c.Bool("resolve") {
 			if len(f) < 2 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			list, err := addresses(ctx, c, f[1], "A")
 			if err != nil {
 				return nil, err
 			}
 			if len(list) == 0 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			entry = []any{f[0], list[0]}
 		}
 		out = append(out, entry)
 	}
 	return out, nil
-}
-
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
 }
 
 func lookupSPF(ctx context.Context, c *modules.Call) (any, error) {
@@ -174,7 +170,7 @@ func spf(ctx context.Context, c *modules.Call, domain any, record string, left *
 		return []any{}, nil
 	}
 	if len(f) < 2 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	if to, ok := strings.CutPrefix(f[1], "redirect="); ok {
 		return spf(ctx, c, to, "SPF", left)

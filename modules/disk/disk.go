@@ -238,7 +238,7 @@ func query(ctx context.Context, c *modules.Call, device any, wanted []string) (a
 	all := map[string]any{}
 	for i, line := range strings.Fields(r.Stdout) {
 		if i == len(queries()) {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		all[queries()[i]] = line
 	}

@@ -89,7 +89,7 @@ func hosts(text string) (map[string]any, error) {
 			continue
 		}
 		if len(f) == 0 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		names, _ := out[f[0]].([]any)
 		if names == nil {
@@ -101,10 +101,6 @@ func hosts(text string) (map[string]any, error) {
 		out[f[0]] = names
 	}
 	return out, nil
-}
-
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
 }
 
 func entries(c *modules.Call) ([]string, error) {

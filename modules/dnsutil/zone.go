@@ -29,7 +29,7 @@ func parseZone(_ context.Context, c *modules.Call) (any, error) {
 		if strings.HasPrefix(line, "$") {
 			f := strings.Fields(line)
 			if len(f) < 2 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			z[strings.ReplaceAll(f[0], "$", "")] = f[1]
 			continue
@@ -70,7 +70,7 @@ func (z zone) record(line string) error {
 		f = append([]string{origin}, f...)
 	}
 	if len(f) < 4 {
-		return indexError()
+		return modules.IndexError()
 	}
 	if !strings.HasSuffix(f[0], ".") && !strings.Contains(line, "NS") {
 		f[0] += "." + origin
@@ -84,12 +84,12 @@ func (z zone) record(line string) error {
 			return nil // stock keeps the first
 		}
 		if len(f) < 5 {
-			return indexError()
+			return modules.IndexError()
 		}
 		z["MX"] = []any{map[string]any{"priority": f[3], "host": f[4]}}
 	case f[3] == "A" || f[3] == "AAAA":
 		if len(f) < 5 {
-			return indexError()
+			return modules.IndexError()
 		}
 		z.put(f[3], f[0], map[string]any{"TARGET": f[4], "TTL": f[1]})
 	default:
@@ -113,7 +113,7 @@ func (z zone) start(f []string) error {
 		f = append(f[:1:1], f[2:]...)
 	}
 	if len(f) < 10 {
-		return indexError()
+		return modules.IndexError()
 	}
 	z["ORIGIN"], z["NETWORK"], z["SOURCE"], z["SERIAL"] = f[0], f[1], f[3], f[5]
 	z["CONTACT"] = strings.Replace(f[4], ".", "@", 1)

@@ -101,10 +101,6 @@ func dump(ctx context.Context, c *modules.Call) (any, error) {
 	return m, nil
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 // read is extfs.dump.
 func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 	cmd := []any{"dumpe2fs", c.Value("device")}
@@ -137,7 +133,7 @@ func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 		case begins:
 			f := strings.Fields(strings.NewReplacer(":", "", "(", "", ")", "", "[", "", "]", "").Replace(line))
 			if len(f) < 4 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			group = map[string]any{"group": f[1], "range": f[3], "extra": []any{}}
 			groups["Group "+f[1]] = group
@@ -146,7 +142,7 @@ func read(ctx context.Context, c *modules.Call) (map[string]any, error) {
 		case strings.Contains(line, "Free inodes:") && len(parts) > 1:
 			group["free inodes"] = nested.Anys(strings.Split(parts[1], ", "))
 		case strings.Contains(line, "Free blocks:") || strings.Contains(line, "Free inodes:"):
-			return nil, indexError()
+			return nil, modules.IndexError()
 		default:
 			group["extra"] = append(group["extra"].([]any), pytext.Strip(line))
 		}

@@ -247,19 +247,3 @@ func setMode(h *host) (any, error) {
 	}
 	return h.setMode(path, h.Value("mode"))
 }
-
-// normalMode is salt.utils.files.normalize_mode: four digits, or nil for None.
-func normalMode(v any) any {
-	if v == nil {
-		return nil
-	}
-	s := strings.ReplaceAll(pytext.Str(v), "0o", "0")
-	s = strings.TrimLeft(strings.Trim(strings.Trim(s, `"`), "'"), "0")
-	if len(s) >= 4 {
-		return s
-	}
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		return s[:1] + strings.Repeat("0", 4-len(s)) + s[1:]
-	}
-	return strings.Repeat("0", 4-len(s)) + s
-}

@@ -240,7 +240,7 @@ func (h *host) metaPerms(path string, m meta, now, changes map[string]any) error
 	if p.group != nil && !same(p.group, now["group"]) && !same(p.group, now["gid"]) {
 		changes["group"] = p.group
 	}
-	if mode := normalMode(p.mode); mode != nil && mode != normalMode(now["mode"]) {
+	if mode := modules.NormalMode(p.mode); mode != nil && mode != modules.NormalMode(now["mode"]) {
 		changes["mode"] = mode
 	}
 	if pytext.Truth(p.attrs) {

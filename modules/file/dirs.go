@@ -47,7 +47,7 @@ func makeDirs(h *host) (any, error) {
 // makeDirs is file.makedirs: it makes the directory that a path is in. A text says that there is nothing to do.
 func (h *host) makeDirs(path string, user, group, mode any) (any, error) {
 	if pytext.Truth(mode) {
-		mode = normalMode(mode)
+		mode = modules.NormalMode(mode)
 	}
 	dir := posixpath.Norm(posixpath.Dir(path))
 	if h.isDir(dir) {

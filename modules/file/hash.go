@@ -207,7 +207,7 @@ func (h *host) sourceSum(name, source, sourceHash, hashName any, s signing) (map
 			"3) either a path to a local file containing hashes, or a URI of a remote hash file. "+
 			"Supported protocols for remote hash files are: salt, file, http, https, ftp, swift, s3. "+
 			"The hash may also not be of a valid length, the following are supported hash types and lengths: %s.",
-			redact(expr), hashLengths())
+			modules.RedactAuth(expr), hashLengths())
 	}
 	file := ""
 	switch scheme := parseURL(expr).scheme; {
@@ -219,7 +219,7 @@ func (h *host) sourceSum(name, source, sourceHash, hashName any, s signing) (map
 			return nil, err
 		}
 		if cached == "" {
-			return nil, modules.Errorf("Source hash file %s not found", redact(expr))
+			return nil, modules.Errorf("Source hash file %s not found", modules.RedactAuth(expr))
 		}
 		if file = cached; pytext.Truth(s.hashSig) {
 			if err := h.checkSig(file, s.hashSig, s); err != nil {
@@ -431,17 +431,4 @@ func isScheme(s string) bool {
 		}
 	}
 	return true
-}
-
-// redact takes user and password out of a web address.
-func redact(url string) string {
-	re, err := pyre.Compile("(https?)://.*@", pyre.IgnoreCase)
-	if err != nil {
-		return url
-	}
-	out, _, err := re.Subn(`\1://<redacted>@`, url, 0)
-	if err != nil {
-		return url
-	}
-	return out
 }

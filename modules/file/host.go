@@ -92,7 +92,7 @@ func (s *stat) isLink() bool { return s.kind() == unix.S_IFLNK }
 func (s *stat) perm() uint32 { return s.mode & 0o7777 }
 
 // digits is the mode as Salt shows it.
-func (s *stat) digits() any { return normalMode(strconv.FormatUint(uint64(s.perm()), 8)) }
+func (s *stat) digits() any { return modules.NormalMode(strconv.FormatUint(uint64(s.perm()), 8)) }
 
 func (h *host) stat(path string) (*stat, error) { return h.statAt(path, 0) }
 

@@ -86,7 +86,7 @@ func isNumber(v any) bool {
 // checkPerms is file.check_perms: it makes a file have owner, group, mode, attributes and context, and puts what it changed into
 // ret, which it may be given and changes. The second map is what it set: "cuser", "cgroup", "cmode".
 func (h *host) checkPerms(name string, ret map[string]any, want perms) (map[string]any, map[string]any, error) {
-	mode := normalMode(want.mode)
+	mode := modules.NormalMode(want.mode)
 	given := any("")
 	if len(ret) == 0 {
 		ret = map[string]any{"name": name, "changes": map[string]any{}, "comment": []any{}, "result": true}

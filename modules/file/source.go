@@ -354,11 +354,11 @@ func (h *host) getManaged(w wanted) (sfn any, sum map[string]any, comment string
 	case h.ctx.Err() != nil:
 		return nil, nil, "", context.Cause(h.ctx)
 	case err != nil:
-		return "", none, fmt.Sprintf("Failed to cache %s: %s", redact(source), message(err)), nil
+		return "", none, fmt.Sprintf("Failed to cache %s: %s", modules.RedactAuth(source), message(err)), nil
 	case path == "":
-		return false, none, fmt.Sprintf("Source file '%s' not found", redact(source)), nil
+		return false, none, fmt.Sprintf("Source file '%s' not found", modules.RedactAuth(source)), nil
 	case !h.exists(path):
-		return path, none, fmt.Sprintf("Source file '%s' not found", redact(source)), nil
+		return path, none, fmt.Sprintf("Source file '%s' not found", modules.RedactAuth(source)), nil
 	case path == w.name:
 		return nil, nil, "", modules.Usagef("Source file cannot be the same as destination")
 	case !pytext.Truth(w.template):
@@ -405,7 +405,7 @@ func (h *host) sourceOf(w wanted, source string) (path string, sum map[string]an
 		return path, sum, "", err
 	case !pytext.Truth(w.useEtag):
 		return "", nil, fmt.Sprintf("Unable to verify upstream hash of source file %s, "+
-			"please set source_hash or set skip_verify to True", redact(source)), nil
+			"please set source_hash or set skip_verify to True", modules.RedactAuth(source)), nil
 	}
 	return path, map[string]any{}, "", nil
 }

@@ -346,7 +346,7 @@ func listPortFwd(ctx context.Context, c *modules.Call) (any, error) {
 		for i, name := range [...]string{"Source port", "Protocol", "Destination port", "Destination address"} {
 			value := strings.Split(parts[i], "=")
 			if len(value) < 2 {
-				return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return nil, modules.IndexError()
 			}
 			rule[name] = value[1]
 		}

@@ -198,7 +198,7 @@ func remoteList(ctx context.Context, c *modules.Call, hide bool) (map[string]any
 		}
 		link := strings.Join(cols[1:len(cols)-1], " ")
 		if hide {
-			link = redact(link)
+			link = modules.RedactAuth(link)
 		}
 		one, _ := ret[cols[0]].(map[string]any)
 		if one == nil {

@@ -126,11 +126,6 @@ func expand(ctx context.Context, c *modules.Call, path string) string {
 // directory is the argument cwd.
 func directory(ctx context.Context, c *modules.Call) string { return expand(ctx, c, c.Str("cwd")) }
 
-var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(https?)://.*@`) })
-
-// redact takes user and password out of addresses.
-func redact(s string) string { return credentials().ReplaceAllString(s, "$1://<redacted>@") }
-
 // address puts user and password into an address.
 func address(link any, user, password any) (string, error) {
 	text := pytext.Str(link)
@@ -184,9 +179,9 @@ func (cmd command) run(ctx context.Context, c *modules.Call) (result, error) {
 	for _, a := range cmd.args {
 		words = append(words, pytext.Str(a))
 	}
-	text := "Command '" + redact(strings.Join(words, " ")) + "' failed"
+	text := "Command '" + modules.RedactAuth(strings.Join(words, " ")) + "' failed"
 	if said := cmd.said(r); said != "" {
-		text += ": " + redact(said)
+		text += ": " + modules.RedactAuth(said)
 	}
 	return r, modules.Errorf("%s", text)
 }
@@ -235,7 +230,7 @@ func (cmd command) asIdentity(ctx context.Context, c *modules.Call, identity any
 			return r, err
 		}
 		if said := cmd.said(r); said != "" {
-			problems = append(problems, redact(said))
+			problems = append(problems, modules.RedactAuth(said))
 		}
 	}
 	text := "Unable to authenticate using identity file:\n\n" + strings.Join(problems, "\n")

@@ -391,7 +391,7 @@ func mergeBase(ctx context.Context, c *modules.Call) (any, error) {
 	case all:
 		return bases, nil
 	case len(bases) == 0:
-		return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return nil, modules.IndexError()
 	}
 	return bases[0], nil
 }

@@ -86,7 +86,7 @@ func parse(text string) (map[string]any, error) {
 		case strings.HasPrefix(line, ":"):
 			f := strings.Fields(line)
 			if table == nil || len(f) < 3 {
-				return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return nil, modules.IndexError()
 			}
 			packets, bytes, _ := strings.Cut(strings.Trim(f[2], "[]"), ":")
 			table[strings.ReplaceAll(f[0], ":", "")] = map[string]any{

@@ -49,7 +49,7 @@ func getSys(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	parts := strings.Split(out, "=")
 	if len(parts) < 2 {
-		return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return nil, modules.IndexError()
 	}
 	return strings.ReplaceAll(parts[1], `"`, ""), nil
 }
@@ -105,7 +105,7 @@ func getX(ctx context.Context, c *modules.Call) (any, error) {
 			return pytext.Strip(value), nil
 		}
 	}
-	return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+	return nil, modules.IndexError()
 }
 
 func setX(ctx context.Context, c *modules.Call) (any, error) {

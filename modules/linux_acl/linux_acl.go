@@ -14,10 +14,6 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("getfacl") != "", "The linux_acl execution module cannot be loaded: the getfacl binary is not in the path."
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func version(ctx context.Context, c *modules.Call) (any, error) {
 	out, err := saltcmd.Text(ctx, c, "getfacl", "--version")
 	if err != nil {
@@ -25,7 +21,7 @@ func version(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	f := strings.Fields(strings.Split(out, "\n")[0])
 	if len(f) < 2 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	return f[1], nil
 }
@@ -111,7 +107,7 @@ func getfacl(ctx context.Context, c *modules.Call) (any, error) {
 		case strings.HasPrefix(line, "#"):
 			key, value, ok := strings.Cut(strings.ReplaceAll(line, "# ", ""), ": ")
 			if !ok {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			if key == "file" {
 				file = map[string]any{"comment": map[string]any{}, "user": []any{}, "group": []any{}}
@@ -150,7 +146,7 @@ func addEntry(file map[string]any, line string) error {
 		into = file["defaults"].(map[string]any)
 	}
 	if len(f) < 2 {
-		return indexError()
+		return modules.IndexError()
 	}
 	name := f[1]
 	if name == "" && f[0] == "user" {

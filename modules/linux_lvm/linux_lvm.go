@@ -18,10 +18,6 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("lvm") != "", "The linux_lvm execution module cannot be loaded: the lvm binary is not in the path."
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func version(ctx context.Context, c *modules.Call) (any, error) {
 	out, err := saltcmd.Text(ctx, c, "lvm", "version")
 	if err != nil {
@@ -29,7 +25,7 @@ func version(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	parts := strings.Split(strings.Split(out, "\n")[0], ": ")
 	if len(parts) < 2 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	return pytext.Strip(parts[1]), nil
 }
@@ -43,7 +39,7 @@ func fullVersion(ctx context.Context, c *modules.Call) (any, error) {
 	for _, line := range pytext.SplitLines(text, false) {
 		parts := strings.Split(line, ":")
 		if len(parts) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		out[pytext.Strip(parts[0])] = pytext.Strip(parts[1])
 	}
@@ -82,7 +78,7 @@ func display(ctx context.Context, c *modules.Call, program, columns string, name
 		}
 		f := strings.Split(pytext.Strip(line), ":")
 		if len(f) < len(names) {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		m := map[string]any{}
 		for i, n := range names {

@@ -47,7 +47,7 @@ func (s spwd) value() map[string]any {
 func parse(f []string) (s spwd, err error) {
 	for i := 2; i < 9; i++ {
 		if i >= len(f) {
-			return s, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return s, modules.IndexError()
 		}
 		s.numbers[i-2] = -1
 		if f[i] != "" {

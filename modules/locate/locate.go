@@ -45,7 +45,7 @@ func stats(ctx context.Context, c *modules.Call) (any, error) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0 || strings.HasPrefix(line, "Database") && len(f) < 2:
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		case strings.HasPrefix(line, "Database"):
 			out["database"] = strings.ReplaceAll(f[1], ":", "")
 		default:

@@ -161,7 +161,7 @@ func (p *parser) line(line string, words []string) (begins bool, err error) {
 	}
 	if words[0] == "include" {
 		if len(words) == 1 {
-			return false, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return false, modules.IndexError()
 		}
 		if err := p.include(words[1]); err != nil {
 			return false, err

@@ -31,10 +31,6 @@ func available(e *modules.Env) (bool, string) {
 	return true, ""
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func list(ctx context.Context, c *modules.Call) (any, error) {
 	m, err := arrays(ctx, c)
 	if err != nil {
@@ -55,13 +51,13 @@ func arrays(ctx context.Context, c *modules.Call) (map[string]any, error) {
 			continue
 		}
 		if len(f) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		m := map[string]any{"device": f[1]}
 		for _, w := range f[2:] {
 			parts := strings.Split(w, "=")
 			if len(parts) < 2 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			m[strings.ToLower(parts[0])] = parts[1]
 		}
@@ -94,13 +90,13 @@ func describe(ctx context.Context, c *modules.Call, device string) (map[string]a
 		case strings.Contains(line, ":"):
 			parts := strings.Split(line, " : ")
 			if len(parts) < 2 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			out[strings.ReplaceAll(pytext.Strip(strings.ToLower(parts[0])), " ", "_")] = pytext.Strip(parts[1])
 		case strings.Contains(line, "/dev/"):
 			f := strings.Fields(line)
 			if len(f) < 4 {
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			members[f[0]] = map[string]any{
 				"device": f[len(f)-1], "major": f[1], "minor": f[2], "number": f[0], "raiddevice": f[3],
@@ -241,7 +237,7 @@ func saveConfig(ctx context.Context, c *modules.Call) (any, error) {
 	for _, line := range lines {
 		f := strings.Fields(line)
 		if len(f) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		there, err := replace(ctx, c, `^ARRAY\s+`+pyre.Escape(f[1])+`\s+.*$`, line, true)
 		if err != nil {

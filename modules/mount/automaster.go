@@ -50,7 +50,7 @@ func autoEntry(line string) ([]string, bool) {
 func afterColon(s string) (string, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) < 2 {
-		return "", &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return "", modules.IndexError()
 	}
 	return parts[1], nil
 }

@@ -78,7 +78,7 @@ func tokens(sql string, whose *account) (grant, error) {
 		column  bool
 	)
 	phrase := "grants"
-	short := &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+	short := modules.IndexError()
 loop:
 	for i, token := range all[1:] {
 		next, more := "", i+2 < len(all)

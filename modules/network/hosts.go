@@ -374,7 +374,7 @@ func hopOf(line string, modern bool) (map[string]any, error) {
 	case len(parts) >= 5:
 		name := strings.Fields(parts[1])
 		if len(name) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		out["hostname"], out["ip"] = name[0], strings.Trim(name[1], "()")
 		for i, p := range parts[2:5] {

@@ -11,10 +11,6 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func netstat(ctx context.Context, c *modules.Call) (any, error) {
 	if err := unsupported(c); err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func netstat(ctx context.Context, c *modules.Call) (any, error) {
 
 func netstatLine(f []string, tcp bool) (any, error) {
 	if len(f) < 8 || tcp && len(f) < 9 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	m := map[string]any{"proto": f[0], "recv-q": f[1], "send-q": f[2], "local-address": f[3], "remote-address": f[4]}
 	if f = f[5:]; tcp {
@@ -56,7 +52,7 @@ func netstatLine(f []string, tcp bool) (any, error) {
 
 func ssLine(f []string, tcp bool) (any, error) {
 	if len(f) < 6 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	m := map[string]any{
 		"proto": f[0], "recv-q": f[2], "send-q": f[3], "local-address": f[4], "remote-address": f[5],
@@ -158,7 +154,7 @@ func viaNetstat(ctx context.Context, c *modules.Call) ([]map[string]any, error) 
 			f := strings.Fields(line)
 			if family == "inet" {
 				if len(f) < 8 {
-					return nil, indexError()
+					return nil, modules.IndexError()
 				}
 				out = append(out, map[string]any{
 					"addr_family": family, "destination": f[0], "gateway": f[1], "netmask": f[2], "flags": f[3], "interface": f[7],
@@ -241,7 +237,7 @@ func getRoute(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	lines := pytext.SplitLines(text, false)
 	if len(lines) == 0 {
-		return nil, indexError()
+		return nil, modules.IndexError()
 	}
 	re := regexp.MustCompile(`(?:via\s+([\w\.:]+))?\s+dev\s+([\w\.\:\-]+)\s+.*src\s+([\w\.:]+)`)
 	m := re.FindStringSubmatchIndex(lines[0])

@@ -228,7 +228,7 @@ func version(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	f := strings.Fields(out)
 	if len(f) < 2 {
-		return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return nil, modules.IndexError()
 	}
 	return f[1], nil
 }

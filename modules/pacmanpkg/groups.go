@@ -62,7 +62,7 @@ func groupInfo(ctx context.Context, c *modules.Call) (any, error) {
 			continue
 		}
 		if len(cols) < 2 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		names = append(names, cols[1])
 	}

@@ -184,7 +184,7 @@ func refresh(ctx context.Context, c *modules.Call, root any) (any, error) {
 		loads := strings.Contains(line, "downloading")
 		switch {
 		case len(cols) == 0 || loads && len(cols) == 1:
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		case strings.Contains(line, "is up to date"):
 			ret[cols[0]] = false
 		case loads:
@@ -405,7 +405,7 @@ func fileDict(ctx context.Context, c *modules.Call) (any, error) {
 	for _, line := range lines {
 		cols := strings.Fields(line)
 		if len(cols) == 0 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		list, _ := ret[cols[0]].([]any)
 		ret[cols[0]] = append(list, strings.Join(cols[1:], " "))

@@ -262,7 +262,7 @@ func readTypes(ctx context.Context, c *modules.Call) (map[string]any, error) {
 		}
 		f := strings.Fields(line)
 		if len(f) < 2 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		out[f[0]] = f[1]
 	}

@@ -16,10 +16,6 @@ func available(e *modules.Env) (bool, string) {
 		"on POSIX-like systems with the setquota binary available."
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func report(ctx context.Context, c *modules.Call) (any, error) {
 	users, err := read(ctx, c, c.Value("mount"), "-u", "Users")
 	if err != nil {
@@ -54,7 +50,7 @@ func read(ctx context.Context, c *modules.Call, mount any, option, kind string) 
 			header = !strings.HasPrefix(line, "-")
 		case len(f) < 8:
 		case len(f) < 10:
-			return nil, indexError()
+			return nil, modules.IndexError()
 		default:
 			quotas[f[0]] = map[string]any{
 				"block-used": f[2], "block-soft-limit": f[3], "block-hard-limit": f[4], "block-grace": f[5],
@@ -130,7 +126,7 @@ func stats(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		parts := strings.Split(line, ": ")
 		if len(parts) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		out[parts[0]] = parts[1]
 	}
@@ -156,7 +152,7 @@ func getMode(ctx context.Context, c *modules.Call) (any, error) {
 	for _, line := range pytext.SplitLines(text, false) {
 		f := strings.Fields(line)
 		if len(f) < 4 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		if out[f[3]] == nil {
 			switch ours := strings.HasPrefix(f[0], "quotaon"); {
@@ -169,13 +165,13 @@ func getMode(ctx context.Context, c *modules.Call) (any, error) {
 			case ours:
 				continue
 			case len(f) < 5:
-				return nil, indexError()
+				return nil, modules.IndexError()
 			}
 			out[f[3]] = map[string]any{"device": strings.NewReplacer("(", "", ")", "").Replace(f[4])}
 		}
 		m, ok := out[f[3]].(map[string]any)
 		if len(f) < 7 || !ok {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		m[f[0]] = f[6]
 	}

@@ -469,7 +469,7 @@ func policies(ctx context.Context, c *modules.Call, vhost string) (map[string]an
 		keys, rest := []string{"pattern", "apply_to", "definition", "priority"}, parts[2:]
 		switch {
 		case pkgversion.Python(version, "3.7") >= 0 && len(rest) < 4:
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		case pkgversion.Python(version, "3.7") >= 0:
 		case len(rest) == 4:
 			keys = []string{"apply_to", "pattern", "definition", "priority"}

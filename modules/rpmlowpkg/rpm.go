@@ -96,7 +96,7 @@ func installed(ctx context.Context, c *modules.Call) (versions map[string]any, o
 		}
 		cols := strings.Fields(line)
 		if len(cols) < 2 {
-			return nil, nil, nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, nil, nil, modules.IndexError()
 		}
 		if _, ok := versions[cols[0]]; !ok {
 			order = append(order, cols[0])

@@ -131,10 +131,6 @@ func succeeds(ctx context.Context, c *modules.Call, words ...any) (any, error) {
 	return err == nil && code == 0, err
 }
 
-func indexError() error {
-	return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
-}
-
 func listSebool(ctx context.Context, c *modules.Call) (any, error) {
 	m, err := booleans(ctx, c)
 	if err != nil {
@@ -156,7 +152,7 @@ func booleans(ctx context.Context, c *modules.Call) (map[string]any, error) {
 			continue
 		}
 		if len(f) < 4 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		out[f[0]] = map[string]any{"State": f[1][1:], "Default": f[3][:len(f[3])-1], "Description": strings.Join(f[4:], " ")}
 	}
@@ -228,7 +224,7 @@ func semods(ctx context.Context, c *modules.Call) (map[string]any, error) {
 			continue
 		}
 		if len(f) < 2 {
-			return nil, indexError()
+			return nil, modules.IndexError()
 		}
 		var version any
 		if name == 0 {

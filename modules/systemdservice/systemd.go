@@ -456,7 +456,7 @@ func properties(ctx context.Context, c *modules.Call, name string) (map[string]a
 			for item := range strings.SplitSeq(strings.NewReplacer("{", "", "}", "").Replace(value), " ; ") {
 				k, rest, ok := strings.Cut(item, "=")
 				if !ok {
-					return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+					return nil, modules.IndexError()
 				}
 				v, _, _ := strings.Cut(rest, "=")
 				parts[strings.TrimSpace(k)] = strings.TrimSpace(v)

@@ -173,7 +173,7 @@ func (r *room) revoked(index string) ([]pki.Revoked, error) {
 		}
 		fields := strings.Split(line, "\t")
 		if len(fields) < 4 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		n, ok := new(big.Int).SetString(strings.TrimSpace(fields[3]), 16)
 		if !ok || n.Sign() <= 0 || len(fields[3]) > 1000 {

@@ -94,7 +94,7 @@ func passwd(c *modules.Call, root any) ([]string, error) {
 // entry reads the fields of a line; the errors are those of Python's list, int and pwd.struct_passwd.
 func entry(f []string) (nss.User, error) {
 	if len(f) < 4 {
-		return nss.User{}, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return nss.User{}, modules.IndexError()
 	}
 	uid, err := modules.ToInt(f[2])
 	if err != nil {

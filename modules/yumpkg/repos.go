@@ -180,7 +180,7 @@ func fromCopr(name string) (string, error) {
 	}
 	owner, project, ok := strings.Cut(rest, "/")
 	if !ok {
-		return "", &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return "", modules.IndexError()
 	}
 	return "copr:copr.fedorainfracloud.org:" + owner + ":" + project, nil
 }

@@ -69,7 +69,7 @@ func cleanLocks(ctx context.Context, c *modules.Call) (any, error) {
 		if text := strings.ToLower(n.Text); strings.HasPrefix(text, "removed") {
 			words := strings.Split(text, " ")
 			if len(words) < 2 {
-				return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return nil, modules.IndexError()
 			}
 			return map[string]any{"removed": words[1]}, nil
 		}

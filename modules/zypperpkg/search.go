@@ -279,7 +279,7 @@ func fetch(ctx context.Context, c *modules.Call, names []string) (map[string]any
 	for _, n := range out.doc.all("download-result") {
 		repo, file, name := n.all("repository"), n.all("localfile"), n.all("name")
 		if len(repo) == 0 || len(file) == 0 {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		key := ""
 		if len(name) > 0 {

@@ -167,7 +167,7 @@ func auto(ctx context.Context, c *states.Call) (*states.Result, error) {
 		return nil, err
 	}
 	if len(lines) == 0 {
-		return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return nil, modules.IndexError()
 	}
 	switch {
 	case strings.HasSuffix(lines[0], " auto mode"):

@@ -314,7 +314,7 @@ func (j *job) find() error {
 	if j.local {
 		j.source = j.real(path)
 		if !j.isFile(j.source) {
-			return j.fail("Source file '" + redact(j.source) + "' does not exist")
+			return j.fail("Source file '" + modules.RedactAuth(j.source) + "' does not exist")
 		}
 	}
 	format := j.Value("archive_format")
@@ -346,21 +346,6 @@ func (j *job) real(path string) string {
 		return p
 	}
 	return filepath.Clean(path)
-}
-
-// redact hides the password in an address.
-func redact(url string) string {
-	for _, scheme := range [...]string{"http://", "https://"} {
-		start := strings.Index(url, scheme)
-		if start < 0 {
-			continue
-		}
-		start += len(scheme)
-		if at := strings.LastIndexByte(url[start:], '@'); at >= 0 {
-			return url[:start] + "<redacted>" + url[start+at:]
-		}
-	}
-	return url
 }
 
 // formatted checks the arguments that depend on the format.

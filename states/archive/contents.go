@@ -36,7 +36,7 @@ func (j *job) list() error {
 			return err
 		}
 		if err == nil && pytext.Truth(v) {
-			return j.fail("Archive " + redact(j.source) + " is password-protected, but no password was specified. Please set the 'password' argument.")
+			return j.fail("Archive " + modules.RedactAuth(j.source) + " is password-protected, but no password was specified. Please set the 'password' argument.")
 		}
 	}
 	v, err := j.execKw("archive.list", []any{j.cached}, map[string]any{"archive_format": j.format, "options": j.Value("list_options"),

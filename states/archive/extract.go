@@ -34,12 +34,12 @@ func (j *job) extract() error {
 			return err
 		}
 		if !pytext.Truth(right) {
-			return j.fail(redact(j.source) + " does not match the desired source_hash " + pytext.Str(sum["hsum"]))
+			return j.fail(modules.RedactAuth(j.source) + " does not match the desired source_hash " + pytext.Str(sum["hsum"]))
 		}
 		j.ret.Result = states.True
 	}
 	if j.Test() {
-		comment := "Archive " + redact(j.source) + " would be extracted to " + j.name
+		comment := "Archive " + modules.RedactAuth(j.source) + " would be extracted to " + j.name
 		if j.Bool("clean") {
 			comment += ", after cleaning destination path(s)"
 		}
@@ -174,13 +174,13 @@ func (j *job) report() error {
 			j.ret.Changes["directories_created"] = []any{j.name}
 		}
 		j.ret.Changes["extracted_files"] = j.files
-		j.ret.Comment = redact(j.source) + " extracted to " + j.name + j.explanation()
+		j.ret.Comment = modules.RedactAuth(j.source) + " extracted to " + j.name + j.explanation()
 		if n, ok := j.trim.(int64); ok && n != 0 {
 			j.ret.Comment += ". Output was trimmed to " + strconv.FormatInt(n, 10) + " number of lines"
 		}
 		j.ret.Result = states.True
 	case j.needed:
-		j.ret.Result, j.ret.Comment = states.False, "No files were extracted from "+redact(j.source)
+		j.ret.Result, j.ret.Comment = states.False, "No files were extracted from "+modules.RedactAuth(j.source)
 	default:
 		j.ret.Result, j.ret.Comment = states.True, "All files in archive are already present"
 		if j.Test() && j.ret.Changes["updated ownership"] != nil {

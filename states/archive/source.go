@@ -44,7 +44,7 @@ func (j *job) hash() error {
 		if j.Test() {
 			outcome = states.None
 		}
-		return j.end(outcome, "Archive "+redact(j.source)+" existing source sum is the same as the expected one and skip_files_list_verify argument "+
+		return j.end(outcome, "Archive "+modules.RedactAuth(j.source)+" existing source sum is the same as the expected one and skip_files_list_verify argument "+
 			"was set to True. Extraction is not needed")
 	}
 	return nil
@@ -61,14 +61,14 @@ func (j *job) fetch() error {
 	case j.local:
 		j.cached = j.source
 	case j.Test():
-		return j.end(states.None, "Archive "+redact(j.source)+" would be cached (if necessary) and checked to discover if extraction is needed")
+		return j.end(states.None, "Archive "+modules.RedactAuth(j.source)+" would be cached (if necessary) and checked to discover if extraction is needed")
 	default:
 		kwargs := j.picked("source_hash", "source_hash_name", "skip_verify", "use_etag", "source_hash_sig", "signed_by_any", "signed_by_all",
 			"keyring", "gnupghome")
 		kwargs["name"], kwargs["saltenv"] = j.source, j.Saltenv()
 		res, err := j.State(j.ctx, "file.cached", kwargs)
 		if err != nil {
-			return j.fail("Failed to cache " + redact(j.source) + ": " + states.ErrorText(err))
+			return j.fail("Failed to cache " + modules.RedactAuth(j.source) + ": " + states.ErrorText(err))
 		}
 		if res.Result != states.True {
 			return &ended{res}

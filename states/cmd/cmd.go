@@ -179,7 +179,7 @@ func (a args) stateful() (on bool, testName string, err error) {
 		return a.value("stateful") == true, "", nil
 	}
 	if len(list) == 0 {
-		return false, "", &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return false, "", modules.IndexError()
 	}
 	if m, ok := list[0].(map[string]any); ok && m["test_name"] != nil {
 		testName = pytext.Str(m["test_name"])

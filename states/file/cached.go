@@ -28,18 +28,6 @@ var notCachedDef = states.Def{Name: "not_cached", Doc: notCachedDoc, Params: []m
 // remoteSchemes are those whose files need a hash.
 func remoteSchemes() []string { return []string{"http", "https", "ftp", "swift", "s3"} }
 
-// redact takes user and password out of a web address.
-func redact(url string) string {
-	for _, start := range [...]string{"http://", "https://"} {
-		if i := strings.Index(url, start); i >= 0 {
-			if at := strings.LastIndexByte(url, '@'); at > i {
-				return url[:i] + start + "<redacted>" + url[at:]
-			}
-		}
-	}
-	return url
-}
-
 // localPath is the path that a URL names on this host, if it does.
 func (j *job) localPath(url string) (string, bool) {
 	switch scheme(url) {
@@ -81,7 +69,7 @@ type caching struct {
 func cached(j *job) (*states.Result, error) {
 	c := &caching{job: j, ret: j.Result(), name: j.Str("name")}
 	if !c.Bool("skip_verify") && !c.Bool("source_hash") && !c.Bool("use_etag") && slices.Contains(remoteSchemes(), scheme(c.name)) {
-		return fail(c.ret, "Unable to verify upstream hash of source file "+redact(c.name)+
+		return fail(c.ret, "Unable to verify upstream hash of source file "+modules.RedactAuth(c.name)+
 			", please set source_hash or set skip_verify or use_etag to True")
 	}
 	if c.Bool("source_hash") {
@@ -177,10 +165,10 @@ func (c *caching) fetch() (*states.Result, error) {
 		if c.ctx.Err() != nil {
 			return nil, context.Cause(c.ctx)
 		}
-		return fail(c.ret, redact(states.ErrorText(err)))
+		return fail(c.ret, modules.RedactAuth(states.ErrorText(err)))
 	}
 	if path, _ = v.(string); path == "" {
-		return fail(c.ret, "Failed to cache "+redact(c.name)+", check minion log for more information")
+		return fail(c.ret, "Failed to cache "+modules.RedactAuth(c.name)+", check minion log for more information")
 	}
 	after, err := c.hashOf(path)
 	if err != nil {

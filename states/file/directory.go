@@ -60,7 +60,7 @@ func directory(j *job) (*states.Result, error) {
 	if !pytext.Truth(d.fileMode) {
 		d.fileMode = d.dirMode
 	}
-	d.dirMode, d.fileMode = normalMode(d.dirMode), normalMode(d.fileMode)
+	d.dirMode, d.fileMode = modules.NormalMode(d.dirMode), modules.NormalMode(d.fileMode)
 	wrong, err := j.checkUser(d.user, d.group)
 	switch {
 	case err != nil:
@@ -242,7 +242,7 @@ func (d *direct) checkAll(dir string, names []string, user, group, mode any, fil
 		if group != nil && group != stats["group"] && group != stats["gid"] {
 			changes["group"] = group
 		}
-		if mode != nil && mode != normalMode(stats["mode"]) && (d.follow || stats["type"] != "link" || d.Grain("kernel") != "Linux") {
+		if mode != nil && mode != modules.NormalMode(stats["mode"]) && (d.follow || stats["type"] != "link" || d.Grain("kernel") != "Linux") {
 			changes["mode"] = mode
 		}
 		if len(changes) > 0 {

@@ -202,7 +202,7 @@ func (j *job) store(ret *states.Result, name, format string, data any, opts *pyo
 	if text, ok := contents.(string); ok {
 		contents = text + "\n" // not so for bytes, which are binary or end as they should
 	}
-	mode := normalMode(j.Value("mode"))
+	mode := modules.NormalMode(j.Value("mode"))
 	if j.Test() {
 		v, err := j.execKw("file.check_managed_changes", nil, map[string]any{"name": name, "source": nil, "source_hash": map[string]any{},
 			"source_hash_name": nil, "user": j.Value("user"), "group": j.Value("group"), "mode": mode, "attrs": nil, "template": nil, "context": nil,

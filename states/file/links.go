@@ -155,7 +155,7 @@ func symlink(j *job) (*states.Result, error) {
 		if !l.Bool("makedirs") {
 			return fail(l.ret, "Directory "+dir+" for symlink is not present")
 		}
-		if err := l.makedirs(l.name, l.user, l.group, normalMode(l.Value("mode"))); err != nil {
+		if err := l.makedirs(l.name, l.user, l.group, modules.NormalMode(l.Value("mode"))); err != nil {
 			return nil, err
 		}
 	}
@@ -388,7 +388,7 @@ func hardlink(j *job) (*states.Result, error) {
 	case !j.Bool("makedirs"):
 		return fail(ret, "Directory "+dir+" for hard link is not present")
 	default:
-		if err := j.makedirs(name, user, group, normalMode(j.Value("dir_mode"))); err != nil {
+		if err := j.makedirs(name, user, group, modules.NormalMode(j.Value("dir_mode"))); err != nil {
 			return nil, err
 		}
 	}

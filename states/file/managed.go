@@ -110,7 +110,7 @@ func (m *management) arguments() error {
 	if s, ok := m.mode.(string); ok && strings.EqualFold(s, "keep") {
 		m.keepMode, m.mode = true, nil
 	}
-	m.mode = normalMode(m.mode)
+	m.mode = modules.NormalMode(m.mode)
 	given := 0
 	for _, name := range [...]string{"contents", "contents_pillar", "contents_grains"} {
 		if m.Value(name) != nil {

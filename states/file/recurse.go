@@ -38,7 +38,7 @@ type recursion struct {
 }
 
 func recurse(j *job) (*states.Result, error) {
-	r := &recursion{job: j, group: j.Value("group"), dirMode: normalMode(j.Value("dir_mode")), fileMode: j.Value("file_mode"),
+	r := &recursion{job: j, group: j.Value("group"), dirMode: modules.NormalMode(j.Value("dir_mode")), fileMode: j.Value("file_mode"),
 		comments: map[string][]string{}, merging: pytext.Truth(j.Keywords["merge"])}
 	r.name, r.ret = j.begin()
 	r.user = j.testOwner(j.Value("user"))
@@ -48,7 +48,7 @@ func recurse(j *job) (*states.Result, error) {
 	if s, ok := r.fileMode.(string); ok && strings.EqualFold(s, "keep") {
 		r.fileMode = "keep"
 	} else {
-		r.fileMode = normalMode(r.fileMode)
+		r.fileMode = modules.NormalMode(r.fileMode)
 	}
 	wrong, err := j.checkUser(r.user, r.group)
 	switch {

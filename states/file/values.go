@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/pytext"
 )
 
 // ordered is an argument in the order of the SLS: collections are those of package pyobj. One with slots in it is plain.
@@ -41,16 +40,6 @@ func hasSlot(v any) bool {
 		}
 	}
 	return false
-}
-
-// normalMode is salt.utils.files.normalize_mode: four digits, or nil for None.
-func normalMode(v any) any {
-	if v == nil {
-		return nil
-	}
-	s := strings.ReplaceAll(pytext.Str(v), "0o", "0")
-	s = strings.TrimLeft(strings.Trim(strings.Trim(s, `"`), "'"), "0")
-	return strings.Repeat("0", max(0, 4-len(s))) + s
 }
 
 // scheme is the scheme of an address, in small letters, "" if it has none.

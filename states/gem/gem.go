@@ -80,7 +80,7 @@ func suits(have []any, version any) (string, error) {
 			oper = "<" // as Salt reads it
 		}
 		if len(have) == 0 {
-			return "", &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return "", modules.IndexError()
 		}
 		now := pytext.Strip(strings.ReplaceAll(pytext.Str(have[0]), "default: ", ""))
 		if pkgversion.Holds(now, oper, pytext.Strip(strings.ReplaceAll(text, oper, "")), pkgversion.Loose) {

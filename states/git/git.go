@@ -267,20 +267,6 @@ func quote(s string) string {
 	return b.String()
 }
 
-// redact takes user and password out of an address.
-func redact(address string) string {
-	lower := strings.ToLower(address)
-	for _, scheme := range [...]string{"https://", "http://"} {
-		if at := strings.Index(lower, scheme); at >= 0 {
-			if end := strings.LastIndexByte(address, '@'); end >= at+len(scheme) {
-				return address[:at+len(scheme)] + "<redacted>" + address[end:]
-			}
-			return address
-		}
-	}
-	return address
-}
-
 // isSHA tells whether a text may be a revision's hash.
 func isSHA(rev string) bool {
 	return len(rev) <= 40 && strings.Trim(rev, "0123456789abcdefABCDEF") == ""

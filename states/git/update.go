@@ -273,17 +273,17 @@ func (u *update) track(ctx context.Context) (err error) {
 		return err
 	}
 	if !isText {
-		u.say("Remote '" + u.remote + "' set to " + redact(u.fetchURL))
+		u.say("Remote '" + u.remote + "' set to " + modules.RedactAuth(u.fetchURL))
 		u.ret.Changes["new"] = u.Name() + " => " + u.remote
 	} else {
-		u.say("Remote '" + u.remote + "' changed from " + redact(old) + " to " + redact(u.fetchURL))
+		u.say("Remote '" + u.remote + "' changed from " + modules.RedactAuth(old) + " to " + modules.RedactAuth(u.fetchURL))
 	}
 	return nil
 }
 
 // announceRemote says what would be done where the remote's address has to change.
 func (u *update) announceRemote(old string) error {
-	actions := []string{"Remote '" + u.remote + "' would be changed from " + redact(old) + " to " + redact(u.fetchURL)}
+	actions := []string{"Remote '" + u.remote + "' would be changed from " + modules.RedactAuth(old) + " to " + modules.RedactAuth(u.fetchURL)}
 	if !u.hasRev {
 		actions = append(actions, "Remote would be fetched")
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -102,14 +103,7 @@ const (
 
 // iterate are the members of a list, or the letters of a text.
 func iterate(v any) ([]any, error) {
-	switch v := v.(type) {
-	case []any:
-		return v, nil
-	case string:
-		var list []any
-		for _, r := range v {
-			list = append(list, string(r))
-		}
+	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil
 	}
 	return nil, &modules.TypeError{Msg: "'" + modules.TypeName(v) + "' object is not iterable"}

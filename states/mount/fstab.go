@@ -278,7 +278,7 @@ func fstabPresent(ctx context.Context, c *states.Call) (*states.Result, error) {
 		}
 		_, reason, ok := strings.Cut(text, ":")
 		if !ok {
-			return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return nil, modules.IndexError()
 		}
 		ret.Result = states.False
 		comments = append(comments, "Error while mounting "+reason)

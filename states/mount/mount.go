@@ -152,7 +152,7 @@ func (m *mounting) identify() (done bool, err error) {
 		}
 		// Salt takes the first letter of the output for the device, so that any one will do.
 		if res.Stdout == "" {
-			return true, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return true, modules.IndexError()
 		}
 		m.actual = res.Stdout[:1]
 		m.devices = append(m.devices, m.actual)

@@ -295,7 +295,7 @@ func cacheCleaned(ctx context.Context, c *states.Call) (*states.Result, error) {
 			root = string([]rune(all)[:1])
 		case []any:
 			if len(all) == 0 {
-				return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return nil, modules.IndexError()
 			}
 			root = pytext.Str(all[0])
 		}

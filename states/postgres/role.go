@@ -125,7 +125,7 @@ func otherEnd(ctx context.Context, c *states.Call, have map[string]any) (bool, e
 	}
 	rows, _ := v.([]any)
 	if len(rows) == 0 {
-		return false, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return false, modules.IndexError()
 	}
 	row, _ := rows[0].(map[string]any)
 	var want any

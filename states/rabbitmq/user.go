@@ -138,7 +138,7 @@ func grants(c *states.Call) ([]grant, error) {
 		for _, vhost := range slices.Sorted(maps.Keys(m)) {
 			perms, _ := m[vhost].([]any)
 			if len(perms) < 3 {
-				return nil, &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+				return nil, modules.IndexError()
 			}
 			out = append(out, grant{vhost, perms})
 		}

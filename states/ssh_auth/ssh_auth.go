@@ -106,7 +106,7 @@ func (k *key) split(rest bool) error {
 	if m == nil {
 		words := cut(k.name, 2)
 		if len(words) == 0 {
-			return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+			return modules.IndexError()
 		}
 		if k.name = words[0]; len(words) == 2 {
 			k.comment = words[1]
@@ -122,7 +122,7 @@ func (k *key) split(rest bool) error {
 	}
 	words := cut(k.name[m[4]:m[5]], 3)
 	if len(words) < 2 {
-		return &modules.PythonError{Type: "IndexError", Msg: "list index out of range"}
+		return modules.IndexError()
 	}
 	if k.enc, k.name = words[0], words[1]; len(words) == 3 {
 		k.comment = words[2]
