@@ -100,14 +100,18 @@ def main():
                 before[fun] = funcs._dict[fun] if fun in funcs else None
                 funcs[fun] = code
 
-    real = dict(funcs.pack["__grains__"])
+    real, opts = dict(funcs.pack["__grains__"]), dict(funcs.pack["__opts__"])
     managing = False  # a job of its own has begun to manage schedule and beacons
     for q in talk.asked():
         if q.get("first"):  # of a job
             funcs.pack["__context__"].clear()
-            # A job has a process of its own; what modules put into the environment while they are loaded is gone with it.
+            # A job has a process of its own; what modules put into the environment while they are loaded is gone with it, and what
+            # they make of the options: saltutil.mmodule empties the minion's pillar there.
             os.environ.clear()
             os.environ.update(environ)
+            own = funcs.pack["__opts__"]
+            own.clear()
+            own.update(opts)
             managing = False
             pose(q.get("providers") or {}, q.get("grains") or {})
         connected = contextlib.nullcontext()
