@@ -426,7 +426,14 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	}
 	for i := range minions {
 		for _, r := range rigs { // the same minion at every master
-			all = append(all, r.accepted(fmt.Sprint("m", i), i+1).subscribe())
+			m := r.accepted(fmt.Sprint("m", i), i+1)
+			m.run = func(j protocol.Job) (any, error) {
+				if strings.HasPrefix(j.Fun[0], "saltutil.") {
+					return nil, errSilent // or what another master sent would be sent again
+				}
+				return true, nil
+			}
+			all = append(all, m.subscribe())
 		}
 	}
 	for n := range jobs {
