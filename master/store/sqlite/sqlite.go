@@ -5,13 +5,15 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver named "sqlite"
+	sqlite "modernc.org/sqlite" // the driver named "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/brine-salt/brine/master/store/sqlstore"
 )
@@ -46,6 +48,14 @@ func dialect() sqlstore.Dialect {
 	}
 }
 
+// busyFor is how long one who finds the file locked waits for the others.
+const busyFor = 10 * time.Second
+
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
 // Open opens the file at path, creating it (0600) when it is missing. Close the store after the master ended.
 func Open(path string) (*sqlstore.Store, error) {
 	// SQLite would create the file with the process's umask; returns may hold secrets.
@@ -58,7 +68,7 @@ func Open(path string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store %q: %w", path, err)
 	}
-	q := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
+	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
 		"temp_store(MEMORY)"}, "_txlock": {"immediate"}}
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath(), RawQuery: q.Encode()}).String()
 	db, err := sql.Open("sqlite", dsn)
@@ -68,7 +78,13 @@ func Open(path string) (*sqlstore.Store, error) {
 	db.SetMaxOpenConns(3) // the writer and two readers; each has a page cache of 1 MiB
 	db.SetMaxIdleConns(3)
 	db.SetConnMaxIdleTime(time.Minute)
-	s, err := sqlstore.Open(db, dialect())
+	var s *sqlstore.Store
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		// Of several that make the file at the same time, all but one are refused when they begin its journal, without any wait.
+		if s, err = sqlstore.Open(db, dialect()); !isBusy(err) || time.Since(begun) > busyFor {
+			break
+		}
+	}
 	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("cannot open job store %q: %w", path, err)

@@ -127,3 +127,25 @@ func BenchmarkKeys(b *testing.B) {
 	defer s.Close()
 	storetest.BenchKeys(b, s)
 }
+
+// TestOpenedBySeveral: masters that start at the same time make the file together.
+func TestOpenedBySeveral(t *testing.T) {
+	const masters, rounds = 4, 8
+	for range rounds {
+		path := filepath.Join(t.TempDir(), "jobs")
+		var wg sync.WaitGroup
+		for range masters {
+			wg.Go(func() {
+				s, err := sqlite.Open(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
