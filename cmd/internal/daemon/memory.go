@@ -13,6 +13,9 @@ const (
 	percentBusy = 100
 )
 
+// busyAfter is how long jobs last before they may have more: what short ones leave behind in a larger heap stays.
+const busyAfter = 200 * time.Millisecond
+
 // Memory keeps a daemon small while it has nothing to do, and lets it take what it needs for its jobs. The environment
 // variable GOGC has the last word on the garbage collector.
 type Memory struct {
@@ -38,8 +41,8 @@ func NewMemory(pause time.Duration) *Memory {
 
 func (m *Memory) start() {
 	m.percent(percentIdle)
-	m.timer = time.AfterFunc(time.Hour, m.rest)
-	m.timer.Stop() // until somebody touches it
+	m.timer = time.AfterFunc(time.Hour, m.turn)
+	m.timer.Stop() // until there is something to wait for
 }
 
 // Touch tells that the daemon did something other than a job, such as connecting.
@@ -55,32 +58,35 @@ func (m *Memory) Touch() {
 func (m *Memory) Jobs(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	was := m.jobs
 	m.jobs = n
-	if n == 0 {
+	switch {
+	case n == 0:
 		m.timer.Reset(m.pause)
-		return
-	}
-	m.timer.Stop()
-	if !m.busy {
-		m.busy = true
-		m.percent(percentBusy)
+	case was == 0 && m.busy:
+		m.timer.Stop()
+	case was == 0:
+		m.timer.Reset(busyAfter)
 	}
 }
 
 // Stop ends the keeping.
 func (m *Memory) Stop() { m.timer.Stop() }
 
-// rest gives back what only the work needed.
-func (m *Memory) rest() {
+// turn follows what has lasted long enough: jobs, or that there are none, when it gives back what only they needed.
+func (m *Memory) turn() {
 	m.mu.Lock()
-	if m.jobs > 0 {
-		m.mu.Unlock()
-		return // a job came at the same moment
-	}
-	if m.busy {
-		m.busy = false
-		m.percent(percentIdle)
+	working := m.jobs > 0
+	if m.busy != working {
+		m.busy = working
+		if working {
+			m.percent(percentBusy)
+		} else {
+			m.percent(percentIdle)
+		}
 	}
 	m.mu.Unlock()
-	m.trim() // takes its time, and jobs that come meanwhile do not wait
+	if !working {
+		m.trim() // takes its time, and jobs that come meanwhile do not wait
+	}
 }

@@ -34,9 +34,14 @@ func TestMemory(t *testing.T) {
 		m.Jobs(0)
 		wait(time.Second)
 		m.Jobs(1) // before the pause is over
+		wait(time.Second)
 		m.Jobs(0)
 		wait(time.Minute)
-		want := []string{"0s 50", "1m3s trim", "1m6s 100", "3m9s 50", "3m9s trim"}
+		m.Jobs(1)
+		wait(100 * time.Millisecond)
+		m.Jobs(0) // a short one
+		wait(time.Minute)
+		want := []string{"0s 50", "1m3s trim", "1m6.2s 100", "3m10s 50", "3m10s trim", "4m10.1s trim"}
 		if !slices.Equal(did, want) {
 			t.Errorf("got  %q\nwant %q", did, want)
 		}
