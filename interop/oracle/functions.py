@@ -100,18 +100,19 @@ def main():
                 before[fun] = funcs._dict[fun] if fun in funcs else None
                 funcs[fun] = code
 
-    real, opts = dict(funcs.pack["__grains__"]), dict(funcs.pack["__opts__"])
+    real = dict(funcs.pack["__grains__"])
+    loaded = [mod for name, mod in sys.modules.items() if name.startswith("salt.loaded.")]
+    options = {mod: mod.__opts__ for mod in loaded if hasattr(mod, "__opts__")}
     managing = False  # a job of its own has begun to manage schedule and beacons
     for q in talk.asked():
         if q.get("first"):  # of a job
             funcs.pack["__context__"].clear()
-            # A job has a process of its own; what modules put into the environment while they are loaded is gone with it, and what
-            # they make of the options: saltutil.mmodule empties the minion's pillar there.
+            # A job has a process of its own. What modules put into the environment while they are loaded is gone with it, and so are the
+            # options that a second loader gives to the modules of the first, such as that of saltutil.mmodule, which has no pillar.
             os.environ.clear()
             os.environ.update(environ)
-            own = funcs.pack["__opts__"]
-            own.clear()
-            own.update(opts)
+            for mod, own in options.items():
+                mod.__opts__ = own
             managing = False
             pose(q.get("providers") or {}, q.get("grains") or {})
         connected = contextlib.nullcontext()

@@ -16,8 +16,11 @@ with open(conf, "w", encoding="utf-8") as f:
 
 
 def plain(v):
+    """What a minion gets: the texts of yamlex show themselves in another way than others."""
+    if isinstance(v, str):
+        return str.__str__(v)
     if isinstance(v, dict):
-        return {k: plain(x) for k, x in v.items()}
+        return {plain(k): plain(x) for k, x in v.items()}
     if isinstance(v, (list, tuple)):
         return [plain(x) for x in v]
     return v
