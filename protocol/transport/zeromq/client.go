@@ -275,7 +275,7 @@ func (p *requestPool) Close() error {
 func (c *reqConn) claim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || !c.timer.Stop() {
+	if c.closed || ended(c.c.Conn) || !c.timer.Stop() {
 		return false
 	}
 	c.busy = true
