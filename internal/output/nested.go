@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
 )
 
 // nested is salt/output/nested.py.
@@ -75,7 +76,10 @@ func (n *nester) display(v any, indent int, prefix string) {
 	if indent > 0 {
 		n.line(indent, mapping, "", "----------", "")
 	}
-	for _, e := range nestedOrder(m) {
+	if _, given := v.(yaml.Map); !given || !n.KeepOrder {
+		m = nestedOrder(m)
+	}
+	for _, e := range m {
 		n.line(indent, mapping, prefix, pytext.Str(e.key), ":")
 		n.display(e.value, indent+4, "")
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Retcode int
 	// NestedIndent is where nested begins.
 	NestedIndent int
+	// KeepOrder makes nested show yaml.Map values as they are, like stock's OrderedDict, instead of sorting their keys.
+	KeepOrder bool
 
 	// StateOutput is state_output: full (also for ""), terse, mixed, changes, filter, and these with _id.
 	StateOutput string

@@ -24,6 +24,14 @@ func TestOrderedMappingsKeepTheirOrder(t *testing.T) {
 			t.Errorf("%s: got %q, %v", out, got, err)
 		}
 	}
+	for keep, want := range map[bool]string{
+		false: "a:\n    ----------\n    b:\n        t\n    y:\n        None\nz:\n    1",
+		true:  "z:\n    1\na:\n    ----------\n    y:\n        None\n    b:\n        t",
+	} {
+		if got, err := Render("nested", v, Options{KeepOrder: keep}); err != nil || got != want {
+			t.Errorf("nested, %v: got %q, %v", keep, got, err)
+		}
+	}
 	one := -1
 	if got, err := Render("json", v, Options{Indent: &one}); err != nil || got != `{"z": 1, "a": {"y": null, "b": "t"}}` {
 		t.Errorf("json: got %q, %v", got, err)

@@ -29,7 +29,7 @@ type Options struct {
 	MaxText int
 }
 
-// Error is an exception of json.dumps.
+// Error is an exception of json.dumps or json.loads.
 type Error struct{ Type, Msg string }
 
 func (e *Error) Error() string { return e.Msg }

@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"strconv"
 	"strings"
-
-	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // maxDepth bounds the nesting; Python's own limit is about a thousand.
@@ -81,67 +78,4 @@ func number(s string) any {
 	}
 	f, _ := strconv.ParseFloat(s, 64) // out of range is infinite, as in Python
 	return f
-}
-
-// ParseObject is Parse with ordered values: *pyobj.Dict and *pyobj.List, and *big.Int beyond 64 bits.
-func ParseObject(b []byte) (any, error) {
-	if err := shallow(b); err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	v, err := object(d)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read JSON: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("cannot read JSON: there is more after the value")
-	}
-	return v, nil
-}
-
-func object(d *json.Decoder) (any, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case json.Number:
-		s := t.String()
-		if strings.ContainsAny(s, ".eE") {
-			return number(s), nil
-		}
-		if n, ok := new(big.Int).SetString(s, 10); ok {
-			return pyobj.Int(n), nil
-		}
-		return number(s), nil
-	case json.Delim:
-		if t == '[' {
-			l := &pyobj.List{Items: []any{}}
-			for d.More() {
-				v, err := object(d)
-				if err != nil {
-					return nil, err
-				}
-				l.Items = append(l.Items, v)
-			}
-			_, err := d.Token()
-			return l, err
-		}
-		m := &pyobj.Dict{}
-		for d.More() {
-			k, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			v, err := object(d)
-			if err != nil {
-				return nil, err
-			}
-			_ = m.Set(k, v)
-		}
-		_, err := d.Token()
-		return m, err
-	}
-	return t, nil
 }

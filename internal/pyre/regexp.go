@@ -37,7 +37,7 @@ type Regexp struct {
 	bytes bool
 
 	mu       sync.Mutex
-	compiled map[string]*engine // guarded by mu; by the pattern's prefix
+	compiled map[place]*engine // guarded by mu
 }
 
 // Compile compiles a pattern for text. Its error has Python's text.
@@ -69,10 +69,13 @@ func (re *Regexp) Groups() int { return re.t.Groups }
 // Names are the numbers of the named groups.
 func (re *Regexp) Names() map[string]int { return re.t.Names }
 
-// Where a match may be.
-const (
-	searching = ``
-	anchored  = `\A`
+// place is where a match may be: what goes before and behind a pattern.
+type place struct{ before, behind string }
+
+var (
+	searching = place{}
+	anchored  = place{before: `\A`}
+	whole     = place{`\A`, `\z`}
 )
 
 // engine is a pattern compiled for one use. Either may be nil.
@@ -81,23 +84,23 @@ type engine struct {
 	back   *regexp2.Regexp
 }
 
-func (re *Regexp) engine(prefix string) (*engine, error) {
+func (re *Regexp) engine(p place) (*engine, error) {
 	re.mu.Lock()
 	defer re.mu.Unlock()
-	if e := re.compiled[prefix]; e != nil {
+	if e := re.compiled[p]; e != nil {
 		return e, nil
 	}
 	e := &engine{}
 	if re.t.Linear != "" {
-		e.linear, _ = regexp.Compile(prefix + `(?:` + re.t.Linear + `)`) // too many repetitions, for one
+		e.linear, _ = regexp.Compile(p.before + `(?:` + re.t.Linear + `)` + p.behind) // too many repetitions, for one
 	}
 	if re.compiled == nil {
-		re.compiled = map[string]*engine{}
+		re.compiled = map[place]*engine{}
 	}
-	re.compiled[prefix] = e
+	re.compiled[p] = e
 	if e.linear == nil {
 		var err error
-		e.back, err = compileBack(prefix + `(?:` + re.t.Back + `)`)
+		e.back, err = compileBack(p.before + `(?:` + re.t.Back + `)` + p.behind)
 		return e, err
 	}
 	return e, nil
@@ -113,18 +116,18 @@ func compileBack(pattern string) (*regexp2.Regexp, error) {
 }
 
 // backtracking is the pattern for the engine that knows everything. suffix is put behind it.
-func (re *Regexp) backtracking(prefix, suffix string) (*regexp2.Regexp, error) {
-	e, err := re.engine(prefix)
+func (re *Regexp) backtracking(p place, suffix string) (*regexp2.Regexp, error) {
+	e, err := re.engine(p)
 	if err != nil || suffix == "" && e.back != nil {
 		return e.back, err
 	}
 	re.mu.Lock()
 	defer re.mu.Unlock()
-	key := prefix + "\x00" + suffix
+	key := place{p.before, p.behind + "\x00" + suffix}
 	if have := re.compiled[key]; have != nil {
 		return have.back, nil
 	}
-	back, err := compileBack(prefix + `(?:` + re.t.Back + `)` + suffix)
+	back, err := compileBack(p.before + `(?:` + re.t.Back + `)` + p.behind + suffix)
 	if err == nil {
 		re.compiled[key] = &engine{back: back}
 	}
@@ -143,8 +146,14 @@ func (re *Regexp) Search(s string) ([]int, error) { return re.find(searching, s)
 // Match is re.match: a match at the beginning.
 func (re *Regexp) Match(s string) ([]int, error) { return re.find(anchored, s) }
 
-func (re *Regexp) find(prefix, s string) ([]int, error) {
-	e, err := re.engine(prefix)
+// FullMatch is re.fullmatch: whether the pattern matches the whole text.
+func (re *Regexp) FullMatch(s string) (bool, error) {
+	loc, err := re.find(whole, s)
+	return loc != nil, err
+}
+
+func (re *Regexp) find(p place, s string) ([]int, error) {
+	e, err := re.engine(p)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +165,7 @@ func (re *Regexp) find(prefix, s string) ([]int, error) {
 	if re.regular(e, w) {
 		loc = e.linear.FindStringSubmatchIndex(w)
 	} else {
-		back, err := re.backtracking(prefix, "")
+		back, err := re.backtracking(p, "")
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,8 @@ func TestPython(t *testing.T) {
 		}
 		check("search", row[4], func() (any, error) { return groups(re.Search(text)) })
 		check("match", row[5], func() (any, error) { return groups(re.Match(text)) })
-		check("split", row[6], func() (any, error) {
+		check("fullmatch", row[6], func() (any, error) { return re.FullMatch(text) })
+		check("split", row[7], func() (any, error) {
 			list, err := re.Split(text)
 			out := []any{}
 			for _, s := range list {
@@ -72,7 +73,7 @@ func TestPython(t *testing.T) {
 			}
 			return out, err
 		})
-		for _, x := range row[7:] {
+		for _, x := range row[8:] {
 			x := x.([]any)
 			check("subn "+x[0].(string), x[2], func() (any, error) {
 				s, n, err := re.Subn(x[0].(string), text, int(x[1].(float64)))

@@ -102,11 +102,14 @@ func checkPercent(text string) error {
 }
 
 // readConfig reads sections, with what their values refer to put in.
-func readConfig(text string, opts *pyobj.Dict) (any, error) {
+func readConfig(name, text string, opts *pyobj.Dict) (any, error) {
 	if err := refuse("configparser", opts, "interpolation"); err != nil {
 		return nil, err
 	}
-	list, err := configparser.Parse(text, "<???>", true)
+	if name == "" {
+		name = "<???>"
+	}
+	list, err := configparser.Parse(text, name, true)
 	if err != nil {
 		return nil, err
 	}

@@ -53,11 +53,12 @@ func Serialize(format string, v any, opts *pyobj.Dict) (any, error) {
 	return nil, fmt.Errorf("the serializer %s is not available", format)
 }
 
-// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError.
-func Deserialize(format string, in []byte, opts *pyobj.Dict) (any, error) {
+// Deserialize reads data from text or bytes. The error has the text of Salt's DeserializationError; name is that of the file in it,
+// empty for what is in no file.
+func Deserialize(format, name string, in []byte, opts *pyobj.Dict) (any, error) {
 	switch format {
 	case "configparser":
-		return readConfig(string(in), opts)
+		return readConfig(name, string(in), opts)
 	case "json":
 		if err := refuse(format, opts); err != nil {
 			return nil, err
@@ -79,7 +80,10 @@ func Deserialize(format string, in []byte, opts *pyobj.Dict) (any, error) {
 		if err := refuse(format, opts); err != nil {
 			return nil, err
 		}
-		return yaml.ParseObject(in, "<string>", false)
+		if name == "" {
+			name = "<string>"
+		}
+		return yaml.ParseObject(in, name, false)
 	}
 	return nil, fmt.Errorf("the serializer %s is not available", format)
 }
@@ -132,10 +136,17 @@ func writePython(v any, opts *pyobj.Dict) (any, error) {
 }
 
 func writeYAML(v any, opts *pyobj.Dict) (any, error) {
-	if err := refuse("yaml", opts, "indent", "default_flow_style", "allow_unicode"); err != nil {
+	if err := refuse("yaml", opts, "indent", "default_flow_style", "allow_unicode", "width", "explicit_start", "explicit_end", "sort_keys"); err != nil {
 		return nil, err
 	}
-	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true, Indent: indentOf(opts, 0)}
+	style := yaml.Style{Flow: yaml.FlowLeafs, ASCII: !pyobj.Truth(opts.Value("allow_unicode")), Sorted: true, Indent: indentOf(opts, 0),
+		Start: pyobj.Truth(opts.Value("explicit_start")), End: pyobj.Truth(opts.Value("explicit_end"))}
+	if n, ok := opts.Value("width").(int64); ok {
+		style.Width = int(max(min(n, 1<<30), -1))
+	}
+	if opts.Has("sort_keys") && !pyobj.Truth(opts.Value("sort_keys")) {
+		style.Sorted, style.Unsorted = false, true
+	}
 	if v := opts.Value("default_flow_style"); v != nil {
 		if style.Flow = yaml.FlowNever; pyobj.Truth(v) {
 			style.Flow = yaml.FlowAll

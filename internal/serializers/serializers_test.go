@@ -40,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 		if !ok {
 			b = []byte(out.(string))
 		}
-		back, err := Deserialize(c.format, b, &pyobj.Dict{})
+		back, err := Deserialize(c.format, "", b, &pyobj.Dict{})
 		if err != nil || pyobj.Repr(back) != pyobj.Repr(c.v) {
 			t.Errorf("%s: %q gives %s, %v; want %s", c.format, b, pyobj.Repr(back), err, pyobj.Repr(c.v))
 		}
@@ -57,7 +57,7 @@ func TestHostileInput(t *testing.T) {
 		{"configparser", "[s]\na=%(a)s\n"}, {"plist", "bplist00"}, {"plist", binaryOf("\xa1\x00", 1)}, {"plist", binaryOf("\xa1\x01", 1)}, {"plist", binaryOf("\x5f\x13\xff\xff\xff\xff\xff\xff\xff\xff", 1)},
 		{"plist", binaryOf("\xaf\x13\x7f\xff\xff\xff\xff\xff\xff\xff", 1)}, {"plist", binaryOf("\x08", 255)}, {"plist", binaryOf("\x33", 1)}, {"plist", binaryOf("\x51\xff", 1)}, {"plist", binaryOf("\xff", 1)},
 	} {
-		if v, err := Deserialize(c.format, []byte(c.in), &pyobj.Dict{}); err == nil {
+		if v, err := Deserialize(c.format, "", []byte(c.in), &pyobj.Dict{}); err == nil {
 			t.Errorf("%s: %.20q gives %v", c.format, c.in, v)
 		}
 	}
@@ -80,11 +80,11 @@ func TestRepeatedText(t *testing.T) {
 	for _, n := range []uint64{2, 0, table} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
-	if _, err := Deserialize("plist", b, &pyobj.Dict{}); err == nil || !strings.Contains(err.Error(), "repeats too much") {
+	if _, err := Deserialize("plist", "", b, &pyobj.Dict{}); err == nil || !strings.Contains(err.Error(), "repeats too much") {
 		t.Errorf("%d bytes, %d times: %v", size, times, err)
 	}
 	b[8] = 0xa3 // three times
-	if v, err := Deserialize("plist", b, &pyobj.Dict{}); err != nil || len(v.(*pyobj.List).Items) != 3 {
+	if v, err := Deserialize("plist", "", b, &pyobj.Dict{}); err != nil || len(v.(*pyobj.List).Items) != 3 {
 		t.Error(err)
 	}
 }
@@ -100,6 +100,6 @@ func FuzzDeserialize(f *testing.F) {
 	f.Add("plist", []byte("<plist><dict><key>a</key><array><true/></array></dict></plist>"))
 	f.Add("configparser", []byte("[s]\na = %(b)s\nb: 1\n"))
 	f.Fuzz(func(t *testing.T, format string, in []byte) {
-		_, _ = Deserialize(format, in, &pyobj.Dict{})
+		_, _ = Deserialize(format, "", in, &pyobj.Dict{})
 	})
 }

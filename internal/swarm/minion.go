@@ -27,12 +27,15 @@ const (
 	minWait, maxWait = 50 * time.Millisecond, time.Second
 	// connectTime is how long the publish connection may take.
 	connectTime = 20 * time.Second
+	// keepIdle is for ever, for a test.
+	keepIdle = 24 * time.Hour
 )
 
 // minion is one of the swarm.
 type minion struct {
 	s          *Swarm
 	id, source string
+	keep       bool // of the request connection
 
 	signing sync.Mutex // held while signing in
 
@@ -96,17 +99,17 @@ func (m *minion) request(ctx context.Context, body []byte) (any, error) {
 		}
 		addr := m.s.o.Masters[m.at].Request
 		var err error
-		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, RequestSource: m.source, ID: m.id}); err != nil {
+		if conn, err = m.s.o.Dialer.Requester(transport.ClientOptions{RequestAddr: addr, PublishAddr: addr, RequestSource: m.source, ID: m.id, KeepIdle: keepIdle}); err != nil {
 			m.mu.Unlock()
 			return nil, err
 		}
 		m.conn, m.connAt = conn, m.at
 	}
-	if !m.s.o.KeepConn {
+	if !m.keep {
 		m.conn = nil // it is used once
 	}
 	m.mu.Unlock()
-	if !m.s.o.KeepConn {
+	if !m.keep {
 		defer conn.Close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.s.o.RequestTime)

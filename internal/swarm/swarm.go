@@ -44,8 +44,9 @@ type Options struct {
 	Parallel int
 	// Spread gives each minion a source address of its own in 127.0.0.0/8, for masters on loopback.
 	Spread bool
-	// KeepConn keeps the request connection of each open. Stock minions open one for each request.
-	KeepConn bool
+	// KeepConns is how many keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do beside the one they sign in on,
+	// which ends; here it is one. The others open one for each request, as older ones do.
+	KeepConns int
 	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
 	Pillar, StartEvent bool
 	// Grains are what the pillar is asked with.
@@ -136,7 +137,7 @@ func (s *Swarm) PublicKey() string { return s.o.Key.Public().Text() }
 func (s *Swarm) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i := range s.o.Minions {
-		m := &minion{s: s, id: s.ID(i), source: s.source(i), at: i % len(s.o.Masters)}
+		m := &minion{s: s, id: s.ID(i), source: s.source(i), keep: i < s.o.KeepConns, at: i % len(s.o.Masters)}
 		wg.Go(func() { m.live(ctx) })
 	}
 	wg.Wait()

@@ -137,7 +137,7 @@ func TestMovesOn(t *testing.T) {
 		m, end := serve(t, master.Options{Store: db, Shared: &master.Shared{Key: []byte("0123456789abcdef")}})
 		masters, ends, addrs = append(masters, m), append(ends, end), append(addrs, swarm.Addr{Request: m.RequestAddr().String()})
 	}
-	s := run(t, swarm.Options{Masters: addrs, Dialer: zeromq.New(), Minions: n, KeepConn: true})
+	s := run(t, swarm.Options{Masters: addrs, Dialer: zeromq.New(), Minions: n, KeepConns: n / 2})
 	subscribed(t, masters[0], n/2)
 	ends[0]()
 	subscribed(t, masters[1], n)

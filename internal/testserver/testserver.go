@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func Start(t testing.TB, cred *syscall.Credential, sig os.Signal, args ...string
 	t.Cleanup(func() {
 		s.end()
 		if t.Failed() {
-			t.Logf("the server said:\n%s", s.log.String())
+			t.Logf("the server said at last:\n%s", s.last(6))
 		}
 	})
 	return s
@@ -127,6 +128,12 @@ func (s *Server) end() {
 		s.t.Error(err)
 	}
 	_ = s.cmd.Wait()
+}
+
+// last gives the last lines of what the server said.
+func (s *Server) last(n int) string {
+	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
 // Restart ends the server as its operator would, connections and all, and starts it again.

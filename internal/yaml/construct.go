@@ -415,11 +415,13 @@ func (c *constructor) mergeOf(n, value *yamlv3.Node) ([]entry, error) {
 		return c.flatten(value)
 	case yamlv3.SequenceNode:
 		var all []entry
-		for i := len(value.Content) - 1; i >= 0; i-- {
-			sub := target(value.Content[i])
-			if sub.Kind != yamlv3.MappingNode {
+		for _, x := range value.Content {
+			if sub := target(x); sub.Kind != yamlv3.MappingNode {
 				return nil, c.failIn(n, sub, "expected a mapping for merging, but found %s", kindName(sub))
 			}
+		}
+		for i := len(value.Content) - 1; i >= 0; i-- {
+			sub := target(value.Content[i])
 			more, err := c.flatten(sub)
 			if err != nil {
 				return nil, err

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// bestWidth is the column after which libyaml folds long scalars at the next blank.
+// bestWidth is the column after which libyaml folds long scalars at the next blank, unless there is another width.
 const bestWidth = 80
 
 // emitter writes nodes by the rules of libyaml's emitter 0.2.5, which is what PyYAML's C dumper uses.
@@ -23,6 +23,8 @@ type emitter struct {
 	indention  bool // only blanks and indicators in this line so far
 	openEnded  bool // the document needs an explicit end
 	ascii      bool // other characters are escaped
+	width      int  // the column after which scalars are folded
+	python     bool // what PyYAML's emitter does, which libyaml's does not
 }
 
 // context says where a node stands.
@@ -118,7 +120,7 @@ func (e *emitter) flowSequence(n *node) {
 		if i > 0 {
 			e.indicator(",", false, false, false)
 		}
-		if e.column > bestWidth {
+		if e.column > e.width {
 			e.writeIndent()
 		}
 		e.node(item, context{})
@@ -136,7 +138,7 @@ func (e *emitter) flowMapping(n *node) {
 		if i > 0 {
 			e.indicator(",", false, false, false)
 		}
-		if e.column > bestWidth {
+		if e.column > e.width {
 			e.writeIndent()
 		}
 		if n.items[i].simpleKey() {
@@ -145,7 +147,7 @@ func (e *emitter) flowMapping(n *node) {
 		} else {
 			e.indicator("?", true, false, false)
 			e.node(n.items[i], context{mapping: true})
-			if e.column > bestWidth {
+			if e.column > e.width {
 				e.writeIndent()
 			}
 			e.indicator(":", true, false, false)
@@ -304,7 +306,7 @@ func (e *emitter) plain(s string, breaks bool) {
 	spaces := false
 	for i, r := range s {
 		if r == ' ' {
-			if breaks && !spaces && e.column > bestWidth && !spaceAt(s, i+1) {
+			if breaks && !spaces && e.column > e.width && !spaceAt(s, i+1) {
 				e.writeIndent()
 			} else {
 				e.put(r)
@@ -330,6 +332,7 @@ func (e *emitter) putFolded(r rune, again bool) {
 		e.column = 0
 	}
 	e.indention = true
+	e.whitespace = e.whitespace || e.python
 }
 
 func (e *emitter) singleQuoted(s string, allowed bool) {
@@ -338,7 +341,11 @@ func (e *emitter) singleQuoted(s string, allowed bool) {
 	for i, r := range s {
 		switch {
 		case r == ' ':
-			if allowed && !spaces && e.column > bestWidth && i > 0 && i < len(s)-1 && !spaceAt(s, i+1) {
+			if breaks && e.python {
+				e.writeIndent()
+				breaks = false
+			}
+			if allowed && !spaces && e.column > e.width && i > 0 && i < len(s)-1 && !spaceAt(s, i+1) {
 				e.writeIndent()
 			} else {
 				e.put(r)
@@ -376,7 +383,7 @@ func (e *emitter) doubleQuoted(s string, allowed bool) {
 			}
 			spaces = false
 		case r == ' ':
-			if allowed && !spaces && e.column > bestWidth && i > 0 && i < len(s)-1 {
+			if allowed && !spaces && e.column > e.width && i > 0 && i < len(s)-1 {
 				e.writeIndent()
 				if spaceAt(s, i+1) {
 					e.put('\\')

@@ -3,6 +3,7 @@ package yaml
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"sort"
@@ -33,6 +34,12 @@ type Style struct {
 	ASCII bool
 	// Sorted sorts OrderedDicts as well.
 	Sorted bool
+	// Unsorted leaves all dicts in their order.
+	Unsorted bool
+	// Width is the column after which scalars are folded: 80 for 0 and what libyaml finds too small, no limit if it is negative.
+	Width int
+	// Start and End write the marks of a document's begin and end.
+	Start, End bool
 }
 
 // Marshal writes a value as salt.utils.yaml.safe_dump(v, default_flow_style=False) does: keys sorted, block style,
@@ -42,7 +49,7 @@ func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
 // MarshalStyle is Marshal with a style.
 func MarshalStyle(v any, s Style) (string, error) {
-	r := representer{flow: s.Flow, sorted: s.Sorted}
+	r := representer{flow: s.Flow, sorted: s.Sorted, unsorted: s.Unsorted}
 	root, err := r.represent(v, 0)
 	if err != nil {
 		return "", err
@@ -51,13 +58,22 @@ func MarshalStyle(v any, s Style) (string, error) {
 		anchors := 0
 		root.anchors(map[*node]bool{}, &anchors)
 	}
-	e := &emitter{indentBy: s.Indent, indent: -1, whitespace: true, indention: true, ascii: s.ASCII}
+	e := &emitter{indentBy: s.Indent, indent: -1, whitespace: true, indention: true, ascii: s.ASCII, width: s.Width}
 	if s.Indent < 2 || s.Indent > 9 {
 		e.indentBy = 2
 	}
+	switch {
+	case e.width < 0:
+		e.width = math.MaxInt
+	case e.width <= 2*e.indentBy:
+		e.width = bestWidth
+	}
+	if s.Start {
+		e.indicator("---", true, false, false)
+	}
 	e.node(root, context{})
 	e.writeIndent()
-	if e.openEnded {
+	if e.openEnded || s.End {
 		e.out.WriteString("...\n")
 	}
 	return e.out.String(), nil
@@ -78,9 +94,9 @@ type node struct {
 
 // representer turns values into nodes. One collection is one node, wherever it occurs.
 type representer struct {
-	flow   Flow
-	sorted bool
-	seen   map[any]*node
+	flow             Flow
+	sorted, unsorted bool
+	seen             map[any]*node
 }
 
 // anchors names the nodes that occur again, in the order in which they do so.
@@ -195,7 +211,7 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 			text = text && ok
 			m = append(m, Item{k, x})
 		}
-		if !v.Ordered || r.sorted {
+		if (!v.Ordered || r.sorted) && !r.unsorted {
 			sortItems(m, text)
 		}
 		return r.represent(m, depth)
@@ -317,14 +333,14 @@ func encodeBase64(b []byte) string {
 
 // DoubleQuoted writes a text as a double quoted scalar on one line.
 func DoubleQuoted(s string) string {
-	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true}
+	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true, width: math.MaxInt}
 	e.doubleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
 	return e.out.String()
 }
 
 // SingleQuoted writes a text as a single quoted scalar.
 func SingleQuoted(s string) string {
-	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true}
+	e := &emitter{indentBy: 2, indent: -1, whitespace: true, indention: true, width: math.MaxInt, python: true}
 	e.singleQuoted(strings.ToValidUTF8(s, "\ufffd"), false)
 	return e.out.String()
 }

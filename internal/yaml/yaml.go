@@ -127,15 +127,14 @@ func checkInput(b []byte, name string) error {
 	if len(b) > MaxInput {
 		return fmt.Errorf("cannot parse %s: %d bytes exceed %d: %w", name, len(b), MaxInput, ErrLimit)
 	}
-	position := 0
-	for i := 0; i < len(b); position++ {
+	for i := 0; i < len(b); {
 		c := b[i]
 		if c < utf8.RuneSelf {
 			if c >= 0x20 && c < 0x7f || c == '\t' || c == '\n' || c == '\r' {
 				i++
 				continue
 			}
-			return unacceptable(rune(c), name, position)
+			return unacceptable(rune(c), name, i)
 		}
 		r, n := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && n == 1 {
@@ -144,7 +143,7 @@ func checkInput(b []byte, name string) error {
 		}
 		ok := r == 0x85 || r >= 0xa0 && r < 0xd800 || r >= 0xe000 && r <= 0xfffd && (r != 0xfeff || i == 0) || r >= 0x10000
 		if !ok {
-			return unacceptable(r, name, position)
+			return unacceptable(r, name, i)
 		}
 		i += n
 	}

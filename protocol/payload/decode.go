@@ -21,6 +21,7 @@ const (
 	modeRaw                 // every str and bin stays bytes
 	modeDisk                // bin is bytes, str is text when valid UTF-8
 	modeOrdered             // as modeNet, every map an OrderedMap
+	modeShared              // as modeNet, bytes are parts of the input
 )
 
 // Extension types of Salt (salt/payload.py:dumps).
@@ -38,6 +39,9 @@ func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, modeNet) }
 
 // UnmarshalLimits is [Unmarshal] within l.
 func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeNet) }
+
+// UnmarshalShared is [UnmarshalLimits] for input that is the caller's: byte strings that are no text are parts of it, and not copied.
+func UnmarshalShared(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeShared) }
 
 // UnmarshalRaw decodes a network payload without turning byte strings into text, except for map keys. Salt reads
 // replies that carry file data like this.
@@ -70,8 +74,11 @@ func decodeOne(s *source, l Limits, m mode) (any, error) {
 	d := msgpack.GetDecoder()
 	d.ResetReader(s)
 	w := walker{d: d, s: s, mode: m, elements: l.Elements, total: s.left}
-	if m == modeOrdered {
+	switch m {
+	case modeOrdered:
 		w.mode, w.ordered = modeNet, true
+	case modeShared:
+		w.mode, w.alias = modeNet, true
 	}
 	v, err := w.value(l.Depth)
 	msgpack.PutDecoder(d)
@@ -187,6 +194,7 @@ type walker struct {
 	s        *source
 	mode     mode
 	ordered  bool
+	alias    bool  // bytes may be parts of the input
 	elements int   // how many more values are allowed
 	pending  int64 // values that open containers still expect
 	total    int64 // s.left at the start, for positions in errors
@@ -283,7 +291,7 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 			return string(b)
 		}
 	}
-	if shared {
+	if shared && !w.alias {
 		return append(make([]byte, 0, len(b)), b...)
 	}
 	return b

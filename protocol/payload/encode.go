@@ -179,6 +179,7 @@ func (e *encoder) string(s string) error {
 	if e.bin && !utf8.ValidString(s) {
 		return e.bytes([]byte(s))
 	}
+	e.room(len(s))
 	if err := e.strHead(len(s)); err != nil {
 		return err
 	}
@@ -186,8 +187,19 @@ func (e *encoder) string(s string) error {
 	return nil
 }
 
+// slack is what is set aside behind a long text, for what follows it.
+const slack = 512
+
+// room makes room for a text that does not fit, so that the little that follows does not make a copy of it once more.
+func (e *encoder) room(n int) {
+	if n > cap(e.b)-len(e.b) {
+		e.b = slices.Grow(e.b, n+slack)
+	}
+}
+
 func (e *encoder) bytes(b []byte) error {
 	n := len(b)
+	e.room(n)
 	switch {
 	case !e.bin:
 		if err := e.strHead(n); err != nil {

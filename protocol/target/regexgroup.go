@@ -205,7 +205,7 @@ func (p *rxParser) flagGroup(c rune, first bool) *rxNode {
 	}
 	if c == ')' {
 		if !first {
-			p.fail("global flags not at the start of the expression")
+			p.failAt(p.opened, "global flags not at the start of the expression")
 		}
 		p.flags |= set
 		return nil

@@ -420,15 +420,21 @@ func (p *rxParser) charEscape(c rune) rune {
 	return c
 }
 
+// hex reads the n digits of an escape, from behind its letter.
 func (p *rxParser) hex(n int) rune {
-	if p.pos+n > len(p.src) {
-		p.fail("incomplete escape")
+	end := p.pos
+	for end < len(p.src) && end < p.pos+n && strings.ContainsRune("0123456789abcdefABCDEF", p.src[end]) {
+		end++
 	}
-	v, err := strconv.ParseUint(string(p.src[p.pos:p.pos+n]), 16, 32)
+	start := p.pos - 2
+	if end < p.pos+n {
+		p.failAt(start, "incomplete escape "+string(p.src[start:end]))
+	}
+	v, err := strconv.ParseUint(string(p.src[p.pos:end]), 16, 32)
 	if err != nil || v > unicode.MaxRune {
-		p.fail("incomplete escape")
+		p.failAt(start, "bad escape "+string(p.src[start:end]))
 	}
-	p.pos += n
+	p.pos = end
 	return rune(v)
 }
 

@@ -97,7 +97,7 @@ func TestStockClients(t *testing.T) {
 				t.Parallel()
 				s := i.StartServer(t, func(o *transport.ServerOptions) {
 					o.Handler = func(_ context.Context, _ string, body []byte) []byte { return body }
-					o.Presence = func(load []byte) (string, bool) {
+					o.Presence = func(_ string, load []byte) (string, bool) {
 						return "stock", bytes.Contains(load, []byte("stock"))
 					}
 				})

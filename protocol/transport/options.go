@@ -122,6 +122,7 @@ func (o ClientOptions) WithDefaults() ClientOptions {
 	setDefault(&o.HandshakeTimeout, DefaultHandshakeTimeout)
 	setDefault(&o.ReadTimeout, DefaultReadTimeout)
 	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&o.KeepIdle, DefaultKeepIdle)
 	setDefault(&o.ReconDefault, DefaultReconDefault)
 	setDefault(&o.ReconMax, DefaultReconMax)
 	o.ReconMax = max(o.ReconMax, o.ReconDefault)

@@ -46,6 +46,8 @@ const (
 	// is 1 s and its recon_max 10 s; a window of 5 s brings a minion back within 5 s of a healed network.
 	DefaultReconDefault = 250 * time.Millisecond
 	DefaultReconMax     = 5 * time.Second
+	// DefaultKeepIdle is how long a client keeps a request connection that it does not use: the master has ten thousand clients.
+	DefaultKeepIdle = 60 * time.Second
 	// DefaultProbe finds a publish path that is dead beyond the reach of keepalive. Keepalive finds any other within 45 seconds;
 	// asking as often would double the wake-ups of an idle minion.
 	DefaultProbe = 2 * time.Minute
@@ -64,7 +66,8 @@ var (
 )
 
 // Handler answers one request: body is a packed envelope, peer the remote address ("ip:port"), the result the packed reply. A nil
-// result closes the connection without an answer. It is called from many goroutines at once and owns body. ctx ends when
+// result closes the connection without an answer. It is called from many goroutines at once, none of which reads a connection, so that
+// no idle connection keeps the stack that answering took, and owns body. ctx ends when
 // the server is closed. A panic is logged and closes the connection only. See Approve.
 type Handler func(ctx context.Context, peer string, body []byte) []byte
 
@@ -114,8 +117,8 @@ type ServerOptions struct {
 	Wrap func(net.Listener) net.Listener
 	// Handler answers requests. Needed.
 	Handler Handler
-	// Presence judges a tcp presence frame, whose body load is a packed envelope, and names the minion behind it.
-	Presence func(load []byte) (id string, ok bool)
+	// Presence judges a tcp presence frame, whose body load is a packed envelope, and names the minion behind it; peer is its remote address.
+	Presence func(peer string, load []byte) (id string, ok bool)
 	// Subscriber hears that a subscription began or ended; peer is its remote address. It is called from many goroutines and must
 	// not block.
 	Subscriber func(peer string, up bool)
@@ -166,6 +169,8 @@ type ClientOptions struct {
 	// Probe is how often a subscriber asks its publisher for a sign of life, where the transport has such a question (zeromq): 0
 	// means DefaultProbe, negative never. A publisher that has answered before and does not within a quarter of that is left.
 	Probe time.Duration
+	// KeepIdle is how long a request connection without requests is kept. Stock minions keep theirs for ever.
+	KeepIdle time.Duration
 	// ID is the minion's id, for topics.
 	ID string
 	// Filter is Salt's zmq_filtering: subscribe to the topics of ID only.

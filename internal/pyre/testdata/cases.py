@@ -42,6 +42,7 @@ for (p, flags), t, mode in itertools.product(PATTERNS, TEXTS, ("text", "bytes"))
     row = [mode, p, flags, t]
     row.append(plain(answer(lambda: groups(re.search(q, s, flags)))))
     row.append(plain(answer(lambda: groups(re.match(q, s, flags)))))
+    row.append(plain(answer(lambda: re.fullmatch(q, s, flags) is not None)))
     row.append(plain(answer(lambda: [x if x is not None else s[:0] for x in re.split(q, s, flags=flags)])))
     n = (len(p) * 7 + len(t)) % len(REPLACEMENTS)
     for r in (REPLACEMENTS[n], REPLACEMENTS[(n + 4) % len(REPLACEMENTS)]):

@@ -345,7 +345,7 @@ func (d dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (trans
 			if err != nil {
 				return nil, fmt.Errorf("mem: cannot announce presence: %w", err)
 			}
-			if id, ok := s.o.Presence(load); ok {
+			if id, ok := s.o.Presence("mem", load); ok {
 				x.id = id
 			} else {
 				x.id = ""

@@ -16,9 +16,6 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 )
 
-// idleTimeout is how long a connection without requests is kept: the master has ten thousand clients.
-const idleTimeout = 60 * time.Second
-
 // lastWords is how long the reason of a peer that closed is waited for.
 const lastWords = time.Second
 
@@ -260,7 +257,7 @@ func (l *link) unregister(id string) {
 		l.c.Close()
 		return
 	}
-	l.idle = time.AfterFunc(idleTimeout, l.retireIdle)
+	l.idle = time.AfterFunc(l.p.o.KeepIdle, l.retireIdle)
 }
 
 // retireIdle ends a connection that nobody used for long.

@@ -28,7 +28,7 @@ const (
 	// maxFields is how many entries a frame may have; Salt's has two.
 	maxFields = 8
 	// readBuffer is small since there are ten thousand of them; bodies are read past it. Subscribers say next to nothing.
-	readBuffer, subscriberBuffer = 512, 64
+	readBuffer, subscriberBuffer = 256, 64
 )
 
 // frame is one {head, body}, both still packed.

@@ -22,81 +22,31 @@ const (
 	maxRunning = 64
 )
 
-type server struct {
-	o        transport.ServerOptions
-	g        *serve.Group
-	pub, req net.Listener
-	budget   *serve.Budget
-	dropped  atomic.Int64
-	roster   *serve.Roster
-}
+type server struct{ *serve.Base }
 
 // Listen starts the master side.
 func Listen(o transport.ServerOptions) (transport.Server, error) {
-	o, err := o.WithDefaults()
+	base, err := serve.Listen(o, true)
 	if err != nil {
 		return nil, err
 	}
-	pub, req, err := o.Listeners(true)
-	if err != nil {
-		return nil, err
-	}
-	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		roster: serve.NewRoster(o.Isolate)}
-	s.g.Accept(pub, s.acceptSubscriber)
-	s.g.Accept(req, s.acceptRequests)
+	s := &server{base}
+	s.Accept(s.acceptSubscriber, s.acceptRequests)
 	return s, nil
-}
-
-// PublishAddr implements transport.Server.
-func (s *server) PublishAddr() net.Addr { return s.pub.Addr() }
-
-// RequestAddr implements transport.Server.
-func (s *server) RequestAddr() net.Addr { return s.req.Addr() }
-
-// Subscribers implements transport.Publisher.
-func (s *server) Subscribers() int { return s.roster.Count() }
-
-// Present implements transport.Publisher.
-func (s *server) Present() []string { return s.roster.Present() }
-
-// Reach implements transport.Publisher.
-func (s *server) Reach(ids ...string) (named, nameless int) { return s.roster.Reach(ids...) }
-
-// Name implements transport.Publisher.
-func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
-
-// Dropped implements transport.Publisher.
-func (s *server) Dropped() int64 { return s.dropped.Load() }
-
-// Shutdown implements transport.Server.
-func (s *server) Shutdown(ctx context.Context) error {
-	s.roster.Close()
-	return s.g.Shutdown(ctx)
-}
-
-// Close implements transport.Server.
-func (s *server) Close() error {
-	s.roster.Close()
-	s.g.Close()
-	return nil
 }
 
 // Publish implements transport.Publisher. The body is bin: minions of 3007 and later do not take a map.
 func (s *server) Publish(msg []byte, topics []string) error {
 	start := appendBin(head(emptyHead), len(msg))
-	if !s.roster.Each(topics, func(m *serve.Member) { m.Box.Put(start, msg) }) {
+	if !s.Roster.Each(topics, func(m *serve.Member) { m.Box.Put(start, msg) }) {
 		return transport.ErrClosed
 	}
 	return nil
 }
 
-// Unnamed implements transport.Publisher.
-func (s *server) Unnamed(peer string) bool { return s.roster.Unnamed(peer) }
-
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(peer string, msg []byte) bool {
-	return s.roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
+	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
@@ -106,21 +56,18 @@ func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
 // readSubscriber handles presence frames until the connection ends.
 func (s *server) readSubscriber(c net.Conn) error {
 	peer := c.RemoteAddr().String()
-	sub := s.roster.Add(peer, serve.NewOutbox(s.g, serve.Stream{Conn: c}, func() {
-		s.dropped.Add(1)
-		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", peer)
-	}))
-	s.o.Subscriber(peer, true)
-	defer s.o.Subscriber(peer, false)
-	defer s.roster.Remove(sub)
-	r := newReader(c, subscriberBuffer, maxPresence, s.o.ReadTimeout, nil)
-	done := make(chan error)
+	sub := s.Roster.Add(peer, s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr()))
+	s.Options.Subscriber(peer, true)
+	defer s.Options.Subscriber(peer, false)
+	defer s.Roster.Remove(sub)
+	r := newReader(c, subscriberBuffer, maxPresence, s.Options.ReadTimeout, nil)
 	for range maxPresences {
 		if err := r.wait(); err != nil {
 			return quiet(err)
 		}
 		// What it takes to judge a frame ends with a goroutine of its own: ten thousand of these wait, for hours, and keep the stack that they
 		// once needed.
+		done := make(chan error)
 		go func() { done <- s.readPresence(r, sub, peer) }()
 		if err := <-done; err != nil {
 			return quiet(err)
@@ -137,15 +84,15 @@ func (s *server) readPresence(r *reader, sub *serve.Member, peer string) (err er
 		}
 	}()
 	f, err := r.next()
-	if err != nil || s.o.Presence == nil {
+	if err != nil || s.Options.Presence == nil {
 		return err
 	}
-	id, ok := s.o.Presence(f.body)
+	id, ok := s.Options.Presence(peer, f.body)
 	if !ok {
-		s.o.Log.Debug("Presence not believed", "peer", peer)
+		s.Options.Log.Debug("Presence not believed", "peer", peer)
 		return nil
 	}
-	s.roster.Name(sub, id)
+	s.Roster.Name(sub, id)
 	return nil
 }
 
@@ -171,16 +118,16 @@ func (r *requester) grant(total int64) error {
 	if r.approved.Load() || total <= r.total {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.s.g.Context(), r.s.o.ReadTimeout)
+	ctx, cancel := context.WithTimeout(r.s.Group.Context(), r.s.Options.ReadTimeout)
 	defer cancel()
-	share, err := r.s.budget.Grow(ctx, r.share, r.c, total-r.total)
+	share, err := r.s.Budget.Grow(ctx, r.share, r.c, total-r.total)
 	r.share, r.total = share, total
 	return err
 }
 
 func (r *requester) serve() error {
 	defer func() { r.share.Release() }()
-	rd := newReader(r.c, readBuffer, r.s.o.MaxMessage, r.s.o.ReadTimeout, r.grant)
+	rd := newReader(r.c, readBuffer, r.s.Options.MaxMessage, r.s.Options.ReadTimeout, r.grant)
 	r.running = make(chan struct{}, maxRunning)
 	peer := r.c.RemoteAddr().String()
 	for {
@@ -196,11 +143,11 @@ func (r *requester) serve() error {
 		}
 		select {
 		case r.running <- struct{}{}:
-		case <-r.s.g.Context().Done():
+		case <-r.s.Group.Context().Done():
 			share.Release()
 			return nil
 		}
-		if !r.s.g.Work(r.c, func() error { return r.answer(peer, f, share) }) {
+		if !r.s.Group.Work(r.c, func() error { return r.answer(peer, f, share) }) {
 			share.Release()
 			return nil
 		}
@@ -211,17 +158,17 @@ func (r *requester) serve() error {
 func (r *requester) answer(peer string, f frame, share *serve.Share) error {
 	defer func() { <-r.running }()
 	defer share.Release()
-	ctx := transport.WithApprove(r.s.g.Context(), func() {
+	ctx := transport.WithApprove(r.s.Group.Context(), func() {
 		r.approved.Store(true)
 		share.Release()
 	})
-	reply := r.s.o.Handler(ctx, peer, f.body)
+	reply := r.s.Options.Handler(ctx, peer, f.body)
 	if reply == nil {
 		return transport.ErrNoReply
 	}
 	r.wmu.Lock()
 	defer r.wmu.Unlock()
-	if err := serve.Write(r.c, r.s.o.WriteTimeout, head(f.head), reply); err != nil {
+	if err := serve.Write(r.c, r.s.Options.WriteTimeout, head(f.head), reply); err != nil {
 		return fmt.Errorf("tcp: cannot send: %w", err)
 	}
 	return nil

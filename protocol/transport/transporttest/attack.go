@@ -21,7 +21,7 @@ func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.MaxMessage, o.MaxUnauthenticated = 4<<20, 4<<20
 		o.WriteTimeout = 2 * time.Second
-		o.Presence = func([]byte) (string, bool) { return "", false }
+		o.Presence = func(string, []byte) (string, bool) { return "", false }
 	})
 	sub, r := i.NewSubscriber(t, s, nil), i.NewRequester(t, s, nil)
 	WaitSubscribers(t, s, 1)

@@ -188,7 +188,7 @@ func names(t *testing.T, i Impl) {
 }
 
 // trust is a Presence function that believes everything but "liar".
-func trust(load []byte) (string, bool) {
+func trust(_ string, load []byte) (string, bool) {
 	id := Unpack(load)
 	return id, id != "liar"
 }
@@ -274,11 +274,7 @@ func publishTooBig(t *testing.T, i Impl) {
 	WaitSubscribers(t, s, 1)
 	MustPublish(t, s, strings.Repeat("x", 1<<20), nil)
 	Eventually(t, "reconnected", func() bool { return sub.State().Reconnects == 1 })
-	WaitSubscribers(t, s, 1)
-	MustPublish(t, s, "after", nil)
-	if got := Unpack(Receive(t, sub)); got != "after" {
-		t.Errorf("got %.20q", got)
-	}
+	PublishAgain(t, s, sub, "after")
 }
 
 func serverRestart(t *testing.T, i Impl) {
@@ -358,11 +354,7 @@ func reset(t *testing.T, i Impl) {
 		sub.Reset()
 	}
 	Eventually(t, "connected", func() bool { return sub.State().Connected && sub.State().Reconnects == 3 })
-	WaitSubscribers(t, s, 1)
-	MustPublish(t, s, "still here", nil)
-	if got := Unpack(Receive(t, sub)); got != "still here" {
-		t.Errorf("got %q", got)
-	}
+	PublishAgain(t, s, sub, "still here")
 }
 
 func subscriberContext(t *testing.T, i Impl) {

@@ -235,6 +235,23 @@ func MustPublish(t testing.TB, s transport.Server, msg string, topics []string) 
 	}
 }
 
+// PublishAgain publishes until a subscriber that came back receives it. Its server may count the former connection still, and send there.
+func PublishAgain(t testing.TB, s transport.Server, sub transport.Subscriber, msg string) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%q received", msg), func() bool {
+		MustPublish(t, s, msg, nil)
+		select {
+		case b := <-sub.Messages():
+			if got := Unpack(b); got != msg {
+				t.Fatalf("got %.20q", got)
+			}
+			return true
+		case <-time.After(20 * time.Millisecond):
+			return false
+		}
+	})
+}
+
 // Logs is a logger to look into.
 func Logs() (*slog.Logger, func() string) {
 	b := &lockedBuffer{}

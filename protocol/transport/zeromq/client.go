@@ -17,9 +17,8 @@ import (
 const (
 	// maxConns is how many requests of one requester may be under way; more wait.
 	maxConns = 128
-	// maxIdle is how many connections are kept for later, idleTimeout for how long: the master has ten thousand clients.
-	maxIdle     = 2
-	idleTimeout = 60 * time.Second
+	// maxIdle is how many connections are kept for later.
+	maxIdle = 2
 )
 
 type dialer struct{}
@@ -241,7 +240,7 @@ func (p *requestPool) put(c *reqConn) {
 		return
 	}
 	c.busy = false
-	c.timer = time.AfterFunc(idleTimeout, func() { c.c.Close() })
+	c.timer = time.AfterFunc(p.o.KeepIdle, func() { c.c.Close() })
 	p.idle = append(p.idle, c)
 }
 

@@ -327,7 +327,7 @@ func TestAnswerNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.served(t)
-	g := a.Server.(*server).g
+	g := a.Server.(*server).Group
 	transporttest.Eventually(t, "closed", func() bool { return g.Conns() <= 2 })
 	_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
 	n, err := io.Copy(io.Discard, c)
@@ -346,7 +346,7 @@ func TestUnapprovedMemory(t *testing.T) {
 			return transporttest.Echo(ctx, peer, body)
 		}
 	})
-	a.Server.(*server).budget.SetGrace(50 * time.Millisecond)
+	a.Server.(*server).Budget.SetGrace(50 * time.Millisecond)
 	transporttest.MustRequest(t, a.req, "approved now")
 	claim := append(handshakeBytes("REQ"), append(appendFrame(nil, flagMore, nil), frameHeader(0, 8<<20)...)...)
 	var claims []net.Conn

@@ -83,7 +83,7 @@ func TestLibzmqSubscribers(t *testing.T) {
 			_, out := peer(t, args...)
 			transporttest.WaitSubscribers(t, s, 1)
 			time.Sleep(time.Second) // heartbeats, and the second subscription
-			if s.Subscribers() != 1 || s.(*server).dropped.Load() != 0 {
+			if s.Subscribers() != 1 || s.(*server).Dropped() != 0 {
 				t.Error("lost the subscriber to its heartbeats")
 			}
 			publish := func(msg string, topics []string) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-zeromq/zmq4"
 
@@ -32,14 +31,8 @@ func topic(id string) string {
 
 // server is a PUB and a ROUTER side.
 type server struct {
-	o        transport.ServerOptions
-	g        *serve.Group
-	pub, req net.Listener
-	budget   *serve.Budget
-	dropped  atomic.Int64
-
-	// roster has the subscribers, where they do not choose topics themselves (Filter). Its lock comes after mu.
-	roster *serve.Roster
+	// The roster has the subscribers, where they do not choose topics themselves (Filter). Its lock comes after mu.
+	*serve.Base
 
 	mu          sync.Mutex // guards the fields below
 	members     map[*serve.Member]*subscriber
@@ -47,7 +40,6 @@ type server struct {
 	longest     int // longest subscription ever seen, so that matching looks no further
 	subscribers int
 	seq         uint64
-	closed      bool
 }
 
 // subscriber is one connection of the PUB side.
@@ -67,26 +59,14 @@ type subscription struct {
 
 // Listen starts the master side. TLS is not part of Salt's ZeroMQ transport: o.Wrap is ignored.
 func Listen(o transport.ServerOptions) (transport.Server, error) {
-	o, err := o.WithDefaults()
+	base, err := serve.Listen(o, false)
 	if err != nil {
 		return nil, err
 	}
-	pub, req, err := o.Listeners(false)
-	if err != nil {
-		return nil, err
-	}
-	s := &server{o: o, g: serve.NewGroup(o), pub: pub, req: req, budget: serve.NewBudget(o.MaxUnauthenticated),
-		index: make(map[string]map[*subscriber]struct{}), roster: serve.NewRoster(o.Isolate), members: make(map[*serve.Member]*subscriber)}
-	s.g.Accept(pub, s.acceptSubscriber)
-	s.g.Accept(req, s.acceptRequests)
+	s := &server{Base: base, index: make(map[string]map[*subscriber]struct{}), members: make(map[*serve.Member]*subscriber)}
+	s.Accept(s.acceptSubscriber, s.acceptRequests)
 	return s, nil
 }
-
-// PublishAddr implements transport.Server.
-func (s *server) PublishAddr() net.Addr { return s.pub.Addr() }
-
-// RequestAddr implements transport.Server.
-func (s *server) RequestAddr() net.Addr { return s.req.Addr() }
 
 // Subscribers implements transport.Publisher.
 func (s *server) Subscribers() int {
@@ -95,56 +75,28 @@ func (s *server) Subscribers() int {
 	return s.subscribers
 }
 
-// Present implements transport.Publisher.
-func (s *server) Present() []string { return s.roster.Present() }
-
 // Reach implements transport.Publisher. With Filter, where subscribers choose topics, each of them may have chosen any.
 func (s *server) Reach(ids ...string) (named, nameless int) {
-	named, nameless = s.roster.Reach(ids...)
-	if s.o.Filter && !s.isolated() {
+	named, nameless = s.Roster.Reach(ids...)
+	if s.Options.Filter && !s.isolated() {
 		nameless = s.Subscribers()
 	}
 	return named, nameless
 }
 
-func (s *server) isolated() bool { return s.o.Isolate != nil && s.o.Isolate() }
-
-// Name implements transport.Publisher.
-func (s *server) Name(peer, id string) bool { return s.roster.NamePeer(peer, id) }
-
-// Dropped implements transport.Publisher.
-func (s *server) Dropped() int64 { return s.dropped.Load() }
-
-// Shutdown implements transport.Server.
-func (s *server) Shutdown(ctx context.Context) error {
-	s.refuse()
-	return s.g.Shutdown(ctx)
-}
-
-// Close implements transport.Server.
-func (s *server) Close() error {
-	s.refuse()
-	s.g.Close()
-	return nil
-}
-
-func (s *server) refuse() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-}
+func (s *server) isolated() bool { return s.Options.Isolate != nil && s.Options.Isolate() }
 
 // Publish implements transport.Publisher.
 func (s *server) Publish(msg []byte, topics []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.Roster.Closed() {
 		return transport.ErrClosed
 	}
 	switch {
-	case !s.o.Filter || s.isolated():
+	case !s.Options.Filter || s.isolated():
 		head, key := s.frame(msg)
-		s.roster.Each(topics, func(m *serve.Member) {
+		s.Roster.Each(topics, func(m *serve.Member) {
 			if s.members[m].takes(key) {
 				m.Box.Put(head, msg)
 			}
@@ -159,16 +111,13 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
-// Unnamed implements transport.Publisher.
-func (s *server) Unnamed(peer string) bool { return s.roster.Unnamed(peer) }
-
 // PublishTo implements transport.Publisher. With Filter it goes out as what is for everybody.
 func (s *server) PublishTo(peer string, msg []byte) bool {
 	head, key := s.frame(msg)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sent := false
-	s.roster.One(peer, func(m *serve.Member) {
+	s.Roster.One(peer, func(m *serve.Member) {
 		if sent = s.members[m].takes(key); sent {
 			m.Box.Put(head, msg)
 		}
@@ -178,7 +127,7 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 
 // frame is what goes before a message to a subscriber that the roster chose, and what its subscriptions must match.
 func (s *server) frame(msg []byte) (head, key []byte) {
-	if !s.o.Filter {
+	if !s.Options.Filter {
 		return appendHeader(nil, 0, len(msg)), msg
 	}
 	key = []byte(broadcast)
@@ -216,15 +165,12 @@ func (s *server) send(key, head, body []byte) {
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
-	k, err := newConn(c, zmq4.Pub, true, maxCommand, s.o.ReadTimeout, s.o.WriteTimeout, nil)
+	k, err := newConn(c, zmq4.Pub, true, maxCommand, s.Options.ReadTimeout, s.Options.WriteTimeout, nil)
 	if err != nil {
 		return nil, err
 	}
 	sub := &subscriber{c: k}
-	sub.box = serve.NewOutbox(s.g, serve.Stream{Conn: c}, func() {
-		s.dropped.Add(1)
-		s.o.Log.Warn("Dropped subscriber that does not keep up", "peer", c.RemoteAddr().String())
-	})
+	sub.box = s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr())
 	return func() error { return s.readSubscriber(sub) }, nil
 }
 
@@ -235,7 +181,7 @@ func (s *server) readSubscriber(sub *subscriber) error {
 	defer func() {
 		if sub.member != nil {
 			s.leave(sub.member)
-			s.o.Subscriber(peer, false)
+			s.Options.Subscriber(peer, false)
 		}
 	}()
 	for {
@@ -268,7 +214,7 @@ func (s *server) readSubscriber(sub *subscriber) error {
 			return err
 		}
 		if first {
-			s.o.Subscriber(peer, true)
+			s.Options.Subscriber(peer, true)
 		}
 	}
 }
@@ -277,7 +223,7 @@ func (s *server) readSubscriber(sub *subscriber) error {
 func (s *server) enter(sub *subscriber, peer string) *serve.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.roster.Add(peer, sub.box)
+	m := s.Roster.Add(peer, sub.box)
 	s.members[m] = sub
 	return m
 }
@@ -285,7 +231,7 @@ func (s *server) enter(sub *subscriber, peer string) *serve.Member {
 func (s *server) leave(m *serve.Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roster.Remove(m)
+	s.Roster.Remove(m)
 	delete(s.members, m)
 }
 
@@ -351,61 +297,28 @@ func (s *server) forget(sub *subscriber) {
 	}
 }
 
-// requester is one connection of the ROUTER side. Requests are answered in order by the goroutine that reads them: REQ has one
+// requester is one connection of the ROUTER side. Requests are answered in order, while the goroutine that reads them waits: REQ has one
 // under way, and a DEALER that sends more waits.
 type requester struct {
-	s        *server
-	c        *conn
-	ctx      context.Context
-	approved atomic.Bool
-	mu       sync.Mutex   // guards share: Approve may be called late, from any goroutine
-	share    *serve.Share // what the message being received or handled holds of the budget
-	total    int64        // bytes of the budget asked for, for this message
+	s    *server
+	c    *conn
+	ctx  context.Context
+	room serve.Allowance
 }
 
 func (s *server) acceptRequests(c net.Conn) (func() error, error) {
-	r := &requester{s: s}
-	k, err := newConn(c, zmq4.Router, true, s.o.MaxMessage+frameSlack, s.o.ReadTimeout, s.o.WriteTimeout, r.grant)
+	r := &requester{s: s, room: serve.Allowance{Base: s.Base, Conn: c}}
+	k, err := newConn(c, zmq4.Router, true, s.Options.MaxMessage+frameSlack, s.Options.ReadTimeout, s.Options.WriteTimeout, r.room.Grant)
 	if err != nil {
 		return nil, err
 	}
 	r.c = k
-	r.ctx = transport.WithApprove(s.g.Context(), r.approve)
+	r.ctx = r.room.Context()
 	return r.serve, nil
 }
 
-// grant asks for memory for a large message of a peer that nobody vouched for.
-func (r *requester) grant(total int64) error {
-	if r.approved.Load() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(r.s.g.Context(), r.s.o.ReadTimeout)
-	defer cancel()
-	r.mu.Lock()
-	share, more := r.share, total-r.total
-	r.mu.Unlock()
-	share, err := r.s.budget.Grow(ctx, share, r.c.Conn, more)
-	r.mu.Lock()
-	r.share, r.total = share, total
-	r.mu.Unlock()
-	return err
-}
-
-func (r *requester) approve() {
-	if r.approved.CompareAndSwap(false, true) {
-		r.release()
-	}
-}
-
-func (r *requester) release() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.share.Release()
-	r.share, r.total = nil, 0
-}
-
 func (r *requester) serve() error {
-	defer r.release()
+	defer r.room.Release()
 	peer := r.c.RemoteAddr().String()
 	for {
 		frames, cmd, err := r.c.recv()
@@ -425,22 +338,16 @@ func (r *requester) serve() error {
 			return err
 		}
 		frames = nil
-		if r.s.g.Draining() || !r.s.g.Begin() {
-			return nil
+		if err := r.s.Group.Do(r.c, func() error { return r.answer(peer, route, body) }); err != nil {
+			return quiet(err)
 		}
-		err = r.answer(peer, route, body)
-		r.s.g.End()
-		if err != nil {
-			return err
-		}
-		body = nil
-		r.release()
+		r.room.Release()
 	}
 }
 
 // answer handles one request and sends the reply.
 func (r *requester) answer(peer string, route, body []byte) error {
-	reply := r.s.o.Handler(r.ctx, peer, body)
+	reply := r.s.Options.Handler(r.ctx, peer, body)
 	if reply == nil {
 		return transport.ErrNoReply
 	}

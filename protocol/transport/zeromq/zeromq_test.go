@@ -72,7 +72,7 @@ func TestNoGrowth(t *testing.T) {
 		t.Errorf("heap grew by %d bytes over 1,000 rounds", after-before)
 	}
 	sv := s.(*server)
-	transporttest.Eventually(t, "no connections", func() bool { return sv.g.Conns() == 0 })
+	transporttest.Eventually(t, "no connections", func() bool { return sv.Group.Conns() == 0 })
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	if len(sv.index) != 0 || sv.subscribers != 0 {

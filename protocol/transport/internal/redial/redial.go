@@ -84,16 +84,19 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 		if err == nil || errors.Is(err, transport.ErrClosed) {
 			return v, err
 		}
+		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+			<-ctx.Done() // a socket may know of the end a moment before ctx
+		}
 		if ctx.Err() == nil {
 			sleep(ctx, b.Next(), nil)
 		}
 		if ctx.Err() != nil {
 			var zero T
-			if errors.Is(err, ctx.Err()) || errors.Is(err, os.ErrDeadlineExceeded) {
-				if last == nil {
-					return zero, err
-				}
+			if last != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, os.ErrDeadlineExceeded)) {
 				err = last
+			}
+			if errors.Is(err, ctx.Err()) {
+				return zero, err
 			}
 			return zero, fmt.Errorf("%w (%w)", err, ctx.Err())
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,18 @@ func TestRetry(t *testing.T) {
 		return 0, ctx.Err()
 	})
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+	// A socket that the deadline of the context ended says only that time is up, perhaps before the context does.
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = Retry(ctx, o, func(ctx context.Context) (int, error) {
+		end, _ := ctx.Deadline()
+		for time.Now().Before(end) {
+		}
+		return 0, os.ErrDeadlineExceeded
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 }

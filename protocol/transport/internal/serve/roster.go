@@ -128,6 +128,13 @@ func (r *Roster) Close() {
 	r.closed = true
 }
 
+// Closed says whether it is closed.
+func (r *Roster) Closed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
 // Each calls put for every connection that may belong to one of topics, which name each id once, all of them if topics is nil, and says
 // whether the roster is open. put must not wait: messages stay in one order for all.
 func (r *Roster) Each(topics []string, put func(m *Member)) bool {

@@ -22,6 +22,7 @@ type Group struct {
 	ctx    context.Context // of handlers; ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	tasks  chan func() // taken by workers that have nothing to do
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
@@ -35,7 +36,7 @@ type Group struct {
 // NewGroup makes an empty group; o has its defaults filled.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]struct{})}
+	return &Group{o: o, ctx: ctx, cancel: cancel, tasks: make(chan func()), conns: make(map[net.Conn]struct{})}
 }
 
 // Context ends when the group is closed.
@@ -145,18 +146,62 @@ func recovered(log *slog.Logger, c net.Conn, err *error) {
 	}
 }
 
-// Go runs f in a goroutine that Close and Shutdown wait for. It reports false, without running f, after Close.
+// Go runs f in a goroutine, perhaps one that has run others, that Close and Shutdown wait for. It reports false, without running f, after Close.
 func (g *Group) Go(f func()) bool {
 	if !g.Begin() {
 		return false
 	}
 	g.wg.Add(1)
-	go func() {
+	task := func() {
 		defer g.wg.Done()
 		defer g.End()
 		f()
-	}()
+	}
+	select {
+	case g.tasks <- task:
+	default:
+		g.wg.Add(1)
+		go g.work(task)
+	}
 	return true
+}
+
+// workerLinger is how long a worker waits for another task.
+const workerLinger = time.Second
+
+// work does a task, and those that come while it lingers: what handles a request needs a deep stack, which a fresh goroutine would have to
+// grow each time, and each of ten thousand that read connections would keep.
+func (g *Group) work(task func()) {
+	defer g.wg.Done()
+	linger := time.NewTimer(workerLinger)
+	defer linger.Stop()
+	for {
+		task()
+		task = nil
+		linger.Reset(workerLinger)
+		select {
+		case task = <-g.tasks:
+		case <-linger.C:
+			return
+		case <-g.ctx.Done():
+			return
+		}
+	}
+}
+
+// Do runs f, a part of serving c, in another goroutine and waits for its end; a panic becomes its error. That is net.ErrClosed, without
+// running f, when the group is closed or draining.
+func (g *Group) Do(c net.Conn, f func() error) error {
+	done := make(chan error, 1)
+	if g.Draining() || !g.Go(func() {
+		var err error
+		defer func() { done <- err }()
+		defer recovered(g.o.Log, c, &err)
+		err = f()
+	}) {
+		return net.ErrClosed
+	}
+	return <-done
 }
 
 // Work runs f, a part of serving c, in a goroutine of its own that Close and Shutdown wait for. An error or a panic closes c.

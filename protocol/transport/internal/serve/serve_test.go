@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -51,22 +52,24 @@ func (f *failing) Addr() net.Addr { return &net.TCPAddr{} }
 
 // TestAcceptErrors: pauses grow, and Close does not wait for them.
 func TestAcceptErrors(t *testing.T) {
-	g := group(t, nil)
-	f := &failing{done: make(chan struct{})}
-	g.Accept(f, nil)
-	time.Sleep(200 * time.Millisecond) // 5+10+20+40+80 ms: five or six attempts
-	if n := f.calls.Load(); n < 2 || n > 8 {
-		t.Errorf("%d attempts in 200 ms", n)
-	}
-	start := time.Now()
-	g.Close()
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("close took %v", d)
-	}
-	g.Accept(&failing{done: make(chan struct{})}, nil) // refused, no goroutine
-	if g.Begin() || g.Go(func() {}) || g.Work(nil, nil) {
-		t.Error("work begun after close")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, nil)
+		f := &failing{done: make(chan struct{})}
+		g.Accept(f, nil)
+		time.Sleep(200 * time.Millisecond)
+		if n := f.calls.Load(); n != 6 { // after 5, 10, 20, 40 and 80 ms
+			t.Errorf("%d attempts in 200 ms", n)
+		}
+		start := time.Now()
+		g.Close()
+		if d := time.Since(start); d > 0 {
+			t.Errorf("close took %v", d)
+		}
+		g.Accept(&failing{done: make(chan struct{})}, nil) // refused, no goroutine
+		if g.Begin() || g.Go(func() {}) || g.Work(nil, nil) {
+			t.Error("work begun after close")
+		}
+	})
 }
 
 // TestRoom: who comes while the line is full waits for a place, which the oldest loses when it has had its time.
@@ -321,4 +324,42 @@ func TestBudget(t *testing.T) {
 	if b.free != 100 || b.holders.Len() != 0 {
 		t.Errorf("%d free, %d holders", b.free, b.holders.Len())
 	}
+}
+
+// TestDo: f has run, whatever became of it, when Do returns.
+func TestDo(t *testing.T) {
+	g := group(t, nil)
+	c, other := net.Pipe()
+	defer c.Close()
+	defer other.Close()
+	mine := errors.New("mine")
+	for i := range 100 {
+		ran := false
+		if err := g.Do(c, func() error { ran = true; return mine }); err != mine || !ran {
+			t.Fatalf("call %d: %v, ran %v", i, err, ran)
+		}
+		if err := g.Do(c, func() error { panic("hostile") }); err == nil || !strings.Contains(err.Error(), "hostile") {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	g.Close() // ends those that linger
+	if err := g.Do(c, func() error { t.Error("it ran"); return nil }); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after close: %v", err)
+	}
+}
+
+// TestDoManyAtOnce: none waits for another.
+func TestDoManyAtOnce(t *testing.T) {
+	g := group(t, nil)
+	const n = 50
+	var all, ended sync.WaitGroup
+	all.Add(n)
+	for range n {
+		ended.Go(func() {
+			if err := g.Do(nil, func() error { all.Done(); all.Wait(); return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ended.Wait()
 }

@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+
+	"github.com/brine-salt/brine/protocol/transport"
+)
+
+// Base is what the servers of all stream transports have and answer alike: two listeners, the connections of both, and the subscribers.
+type Base struct {
+	Options transport.ServerOptions // with defaults
+	Group   *Group
+	Budget  *Budget
+	Roster  *Roster
+
+	pub, req net.Listener
+	dropped  atomic.Int64
+}
+
+// Listen opens both listeners; wrap says whether the transport has TLS. Nothing is accepted yet.
+func Listen(o transport.ServerOptions, wrap bool) (*Base, error) {
+	o, err := o.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	pub, req, err := o.Listeners(wrap)
+	if err != nil {
+		return nil, err
+	}
+	return &Base{Options: o, Group: NewGroup(o), Budget: NewBudget(o.MaxUnauthenticated), Roster: NewRoster(o.Isolate), pub: pub, req: req}, nil
+}
+
+// Accept starts to accept subscribers and requests.
+func (b *Base) Accept(subscriber, request Handshake) {
+	b.Group.Accept(b.pub, subscriber)
+	b.Group.Accept(b.req, request)
+}
+
+// Outbox is the write side of a subscriber that is dropped when it does not keep up.
+func (b *Base) Outbox(to Sink, peer net.Addr) *Outbox {
+	return NewOutbox(b.Group, to, func() {
+		b.dropped.Add(1)
+		b.Options.Log.Warn("Dropped subscriber that does not keep up", "peer", peer.String())
+	})
+}
+
+// PublishAddr implements transport.Server.
+func (b *Base) PublishAddr() net.Addr { return b.pub.Addr() }
+
+// RequestAddr implements transport.Server.
+func (b *Base) RequestAddr() net.Addr { return b.req.Addr() }
+
+// Subscribers implements transport.Publisher.
+func (b *Base) Subscribers() int { return b.Roster.Count() }
+
+// Present implements transport.Publisher.
+func (b *Base) Present() []string { return b.Roster.Present() }
+
+// Reach implements transport.Publisher.
+func (b *Base) Reach(ids ...string) (named, nameless int) { return b.Roster.Reach(ids...) }
+
+// Name implements transport.Publisher.
+func (b *Base) Name(peer, id string) bool { return b.Roster.NamePeer(peer, id) }
+
+// Unnamed implements transport.Publisher.
+func (b *Base) Unnamed(peer string) bool { return b.Roster.Unnamed(peer) }
+
+// Dropped implements transport.Publisher.
+func (b *Base) Dropped() int64 { return b.dropped.Load() }
+
+// Shutdown implements transport.Server.
+func (b *Base) Shutdown(ctx context.Context) error {
+	b.Roster.Close()
+	return b.Group.Shutdown(ctx)
+}
+
+// Close implements transport.Server.
+func (b *Base) Close() error {
+	b.Roster.Close()
+	b.Group.Close()
+	return nil
+}
