@@ -434,7 +434,7 @@ func TestT4PillarBombs(t *testing.T) {
 		if list, _ := p["_errors"].([]any); err != nil || len(list) != 1 || len(p) != 1 {
 			t.Errorf("%s: %.200v %v", id, p, err)
 		}
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s took %v", id, d)
 		}
 	}

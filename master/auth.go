@@ -118,6 +118,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	log.Debug("minion signed in", "auto", v.Auto)
 	m.presence.saw(r.ID, time.Now())
 	m.authEvent(r, "accept", true)
+	m.clones.signedIn(r.ID, peer)
 	m.joined(ctx, r.ID)
 	m.orders.contact(r.ID)
 	return reply, nil

@@ -50,6 +50,8 @@ type dispatcher struct {
 	wake  chan struct{}
 	jobs  sync.WaitGroup // recoveries under way
 
+	backlog backlog
+
 	mu       sync.Mutex // guards the fields below
 	targets  map[string]*knock
 	ready    map[string]struct{}
@@ -241,10 +243,28 @@ func (d *dispatcher) send(ctx context.Context, ids []string) {
 			mu.Unlock()
 		}
 	})
-	for _, jid := range slices.Sorted(maps.Keys(byJob)) {
-		d.failed(ctx, "cannot send order", d.publish(ctx, jid, byJob[jid], false))
+	jids := slices.Sorted(maps.Keys(byJob))
+	recs, errs := make([]store.Order, len(jids)), make([]error, len(jids))
+	inParallel(len(jids), sendWorkers, func(i int) { recs[i], errs[i] = d.q.OrderOf(ctx, jids[i]) })
+	var others []store.Message
+	for i, jid := range jids { // in the order of placing
+		var tell []store.Message
+		if errs[i] == nil {
+			tell, errs[i] = d.publish(recs[i], byJob[jid], nil)
+		}
+		others = append(others, tell...)
+		d.failed(ctx, "cannot send order", errs[i])
 		d.changed(jid)
 	}
+	d.failed(ctx, "cannot send orders", d.tell(ctx, others))
+}
+
+// tell tells other masters, if there are any, what they are to send.
+func (d *dispatcher) tell(ctx context.Context, list []store.Message) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return d.m.shared.db.Tell(ctx, list...)
 }
 
 // take claims what may be sent to one minion now: everything parallel, and of the rest the first one, unless one is under way. Of several
@@ -312,13 +332,11 @@ func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	return job
 }
 
-// publish sends a job to the minions of deliveries that were taken: of several masters only this one, when all of them listen to it
-// and it is not sent again because it may have been lost.
-func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Delivery, again bool) error {
-	rec, err := d.q.OrderOf(ctx, jid)
-	if err != nil {
-		return err
-	}
+// publish sends a job to the minions of deliveries that were taken. Of several masters one sends it to each of them, over one connection,
+// if it is known which: via are those that are sent it again because they may not have got it, with the master over whose connection they
+// have just said so; nil when it is sent for the first time. It gives what the others must be told for that.
+func (d *dispatcher) publish(rec store.Order, ds []store.Delivery, via map[string]string) (tell []store.Message, err error) {
+	jid := rec.JID
 	ids := make([]string, len(ds))
 	for i, x := range ds {
 		ids[i] = x.Minion
@@ -327,10 +345,42 @@ func (d *dispatcher) publish(ctx context.Context, jid string, ds []store.Deliver
 	job := d.load(rec, ids)
 	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
-	if d.m.shared != nil && d.m.allHere(ids) || !again && d.hears(ids) {
-		return d.m.send(job, audience{ids, ids})
+	if d.m.shared == nil {
+		return nil, d.m.send(job, audience{ids, ids})
 	}
-	return d.m.broadcast(job, audience{ids, ids})
+	by := make(map[string][]string)
+	for _, id := range ids {
+		name := d.pathTo(id, via)
+		by[name] = append(by[name], id)
+	}
+	var errs []error
+	for name, ids := range by {
+		job, to := d.load(rec, ids), audience{ids, ids}
+		if name != d.m.shared.name {
+			msg, err := d.m.shared.publishMessage(name, job, to)
+			errs = append(errs, err)
+			if err == nil {
+				tell = append(tell, msg)
+			}
+		}
+		if name == d.m.shared.name || name == "" {
+			errs = append(errs, d.m.send(job, to))
+		}
+	}
+	return tell, errors.Join(errs...)
+}
+
+// pathTo is which of several masters a minion listens to, empty if nobody knows.
+func (d *dispatcher) pathTo(id string, via map[string]string) string {
+	self := d.m.shared.name
+	name := via[id]
+	switch {
+	case name != "" && (name == self || d.m.presence.knows(name)):
+		return name
+	case d.m.here(id) || via == nil && d.hears([]string{id}):
+		return self
+	}
+	return ""
 }
 
 // giveUp ends a delivery that waited too long.

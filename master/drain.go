@@ -40,5 +40,10 @@ const drainTick = 20 * time.Millisecond
 func (m *Master) awaited() bool {
 	m.runsMu.Lock()
 	defer m.runsMu.Unlock()
-	return len(m.runs) > 0
+	for _, r := range m.runs {
+		if !r.internal {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package master_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -191,35 +192,43 @@ func (m *minion) signIn() protocol.SigninStatus {
 
 func (m *minion) signInWith(s protocol.Signin) protocol.SigninStatus {
 	m.t.Helper()
+	st, err := m.trySignIn(s)
+	if err != nil {
+		m.t.Fatal("sign-in:", err)
+	}
+	return st
+}
+
+func (m *minion) trySignIn(s protocol.Signin) (st protocol.SigninStatus, err error) {
 	s.ID, s.Key = m.id, m.key
 	if s.MasterKey == nil {
 		s.MasterKey = m.signed.MasterKey
 	}
 	e, err := s.Request()
 	if err != nil {
-		m.t.Fatal(err)
+		return st, err
 	}
 	b, err := e.Marshal()
 	if err != nil {
-		m.t.Fatal(err)
+		return st, err
 	}
 	v, err := m.send(b)
 	if err != nil {
-		m.t.Fatal("sign-in:", err)
+		return st, err
 	}
 	res, err := s.Reply(v)
 	if err != nil {
-		m.t.Fatalf("sign-in: %v in %v", err, v)
+		return st, fmt.Errorf("%w in %v", err, v)
 	}
 	if res.Status == protocol.Accepted {
 		m.signed = res
 		tok, err := protocol.RequestToken(m.key)
 		if err != nil {
-			m.t.Fatal(err)
+			return st, err
 		}
 		m.requester = protocol.Requester{ID: m.id, Session: res.Session, Token: tok}
 	}
-	return res.Status
+	return res.Status, nil
 }
 
 // accepted makes a minion that is signed in.
@@ -301,8 +310,9 @@ func (m *minion) subscribe() *minion {
 		m.t.Fatal("cannot subscribe")
 	}
 	eventually(m.t, "subscribed", func() bool { return m.rig.Subscribers() > before })
+	messages := m.sub.Messages() // sub may be another one soon
 	m.wg.Go(func() {
-		for msg := range m.sub.Messages() {
+		for msg := range messages {
 			m.published(msg)
 		}
 	})
@@ -317,7 +327,11 @@ func (m *minion) published(msg []byte) {
 	}
 	job, err := protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
 	if errors.Is(err, protocol.ErrReauth) {
-		if m.signIn() != protocol.Accepted {
+		st, serr := m.trySignIn(protocol.Signin{})
+		if serr != nil && !errors.Is(serr, transport.ErrClosed) { // the test is not over
+			m.t.Errorf("%s: sign-in: %v", m.id, serr)
+		}
+		if st != protocol.Accepted {
 			return
 		}
 		job, err = protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
@@ -345,6 +359,9 @@ func (m *minion) published(msg []byte) {
 		load, _ := payload.Map(got)
 		if err == nil {
 			j, err = protocol.ParseJob(load)
+		}
+		if errors.Is(err, transport.ErrClosed) {
+			return
 		}
 		if err != nil {
 			m.t.Errorf("%s: fetch: %v %v", m.id, got, err)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log/slog"
 	"maps"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -18,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
@@ -34,14 +39,73 @@ func hostile(more ...any) []any {
 
 type leftOut struct{}
 
-// TestHostileRequests: every function that minions and tools may ask for, with every field missing, of another kind, too large and
-// hostile. The master goes on, says nothing of another minion, and changes nothing but what is the asker's own.
+// commands are those that the master answers, encrypted and in the clear, as its source has them: what is added there is tried here.
+func commands(t *testing.T) (encrypted, clear []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "requests.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		add := func(exprs ...ast.Expr) {
+			for _, e := range exprs {
+				name := protocol.FetchCmd // the only one that is no text there
+				if lit, ok := e.(*ast.BasicLit); ok {
+					name, _ = strconv.Unquote(lit.Value)
+				}
+				if f.Name.Name == "clearRequest" {
+					clear = append(clear, name)
+				} else if name != "" {
+					encrypted = append(encrypted, name)
+				}
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CaseClause:
+				if f.Name.Name == "encrypted" || f.Name.Name == "clearRequest" {
+					add(n.List...)
+				}
+			case *ast.BinaryExpr: // v.Cmd() == "_pillar"
+				call, ok := n.X.(*ast.CallExpr)
+				if !ok || n.Op != token.EQL {
+					break
+				}
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Cmd" {
+					add(n.Y)
+				}
+			}
+			return true
+		})
+	}
+	if len(encrypted) < len(saltFuncs) || len(clear) < 6 {
+		t.Fatalf("so few: %v, %v", encrypted, clear)
+	}
+	return encrypted, clear
+}
+
+// TestHostileRequests: every function that minions and tools may ask for, in both dialects, with every field missing, of another kind, too
+// large and hostile. The master goes on, says nothing of another minion, and changes nothing but what is the asker's own.
 func TestHostileRequests(t *testing.T) {
+	t.Run("dialect 3", func(t *testing.T) { hostileRequests(t, false) })
+	t.Run("dialect 2", func(t *testing.T) { hostileRequests(t, true) })
+}
+
+func hostileRequests(t *testing.T, old bool) {
 	var log lockedBuffer
 	base := t.TempDir()
+	minimum := 3
+	if old {
+		minimum = 2
+	}
 	r := serve(t, master.Options{AutoAccept: true, AuthRate: -1, Listen: zeromq.Listen, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRecv: true, NoKeyRevoke: true,
-		Files:      fstest.MapFS{"all/f": {Data: []byte("x")}, "victim/f": {Data: []byte("canary-file")}},
-		FileAccess: func(f master.FileRequest) bool { return f.ID == "victim" || !strings.HasPrefix(f.Path, "victim") },
+		MinimumVersion: minimum,
+		Files:          fstest.MapFS{"all/f": {Data: []byte("x")}, "victim/f": {Data: []byte("canary-file")}},
+		FileAccess:     func(f master.FileRequest) bool { return f.ID == "victim" || !strings.HasPrefix(f.Path, "victim") },
 		Pillar: func(_ context.Context, q pillar.Request) (map[string]any, error) {
 			return map[string]any{"secret": map[string]string{"victim": "canary-pillar"}[q.ID]}, nil
 		},
@@ -53,6 +117,9 @@ func TestHostileRequests(t *testing.T) {
 	victim, asker := r.accepted("victim", 1), r.accepted("asker", 2)
 	victim.run = func(protocol.Job) (any, error) { return "canary-return", nil }
 	victim.subscribe()
+	if old {
+		asker.old()
+	}
 	victim.must(object{"cmd": "_mine", "data": object{"f": "canary-mine"}})
 	victim.must(object{"cmd": "_minion_event", "tag": "salt/minion/victim/start", "data": "started", "grains": object{"serial": "canary-grain"}})
 	if _, err := r.Run(t.Context(), master.Job{JID: "20260101000000000000", Fun: "test.ping", Tgt: "victim"}); err != nil {
@@ -74,15 +141,24 @@ func TestHostileRequests(t *testing.T) {
 		"_file_recv": {"path": []any{"a"}, "loc": int64(0), "data": "x", "size": int64(1)}, "minion_pub": pub, "minion_publish": pub,
 		"minion_runner": {"fun": "ours.do", "arg": []any{"x"}, "kwarg": object{}}, "pub_ret": {"jid": jid}, "revoke_auth": {}, "verify_minion": {"token": "x", "id_": "victim"},
 		"_syndic_return":      {"load": []any{object{"jid": jid, "return": object{"victim": int64(1)}}}, "jid": jid, "return": object{"victim": int64(1)}, "fun": "f"},
-		"_register_resources": {"resources": object{"victim": object{}}},
+		"_register_resources": {"resources": object{"victim": object{}}}, protocol.FetchCmd: {"jid": jid},
 	}
-	for _, cmd := range saltFuncs {
+	inClear := map[string]object{"publish": tool, "runner": tool, "wheel": tool, "mk_token": tool, "get_token": tool, "ping": tool, "_send_pub": tool, "__init__": tool,
+		"_auth": {"nonce": protocol.NewNonce(), "pub": asker.key.Public().Text(), "enc_algo": crypt.OAEPSHA1, "sig_algo": crypt.PKCS1v15SHA1, "token": make([]byte, 256),
+			"autosign_grains": object{"a": int64(1)}, "fun": "test.ping", "tgt": "*"}}
+	sealed, open := commands(t)
+	for _, cmd := range append(sealed, saltFuncs...) {
 		if loads[cmd] == nil {
 			t.Errorf("%s is not tried", cmd)
 		}
 	}
+	for _, cmd := range open {
+		if inClear[cmd] == nil {
+			t.Errorf("%s in clear is not tried", cmd)
+		}
+	}
 	before := r.state(t, base)
-	requests := 0
+	requests, pillars := 0, 0
 	check := func(what string, v any, err error) {
 		t.Helper()
 		requests++
@@ -116,7 +192,8 @@ func TestHostileRequests(t *testing.T) {
 				}
 				if cmd == "_pillar" {
 					p, err := asker.pillar(load)
-					if err != nil {
+					if pillars++; err != nil {
+						pillars--
 						err = fmt.Errorf("no reply: %w", err) // a refusal is no pillar
 					}
 					check(what, p, err)
@@ -127,18 +204,21 @@ func TestHostileRequests(t *testing.T) {
 			}
 		}
 	}
-	for _, cmd := range []string{"publish", "runner", "wheel", "mk_token", "get_token", "ping", "_auth", "_send_pub", "__init__"} {
-		for field := range tool {
+	for cmd, fields := range inClear {
+		for field := range fields {
 			for i, x := range hostile() {
-				load := maps.Clone(tool)
+				load := maps.Clone(fields)
 				load["cmd"], load[field] = cmd, x
+				if cmd == "_auth" {
+					load["id"] = "asker" // others are tried in TestT1HostileIDs
+				}
 				if _, out := x.(leftOut); out {
 					delete(load, field)
 				}
 				v, err := asker.sendValue(object{"enc": "clear", "load": load, "version": int64(3)})
 				what := fmt.Sprintf("%s in clear with %s number %d", cmd, field, i)
 				check(what, v, err)
-				if m, _ := v.(map[string]any); cmd != "ping" && m["load"] != nil {
+				if m, _ := v.(map[string]any); cmd != "ping" && cmd != "_auth" && m["load"] != nil {
 					t.Errorf("%s did it: %v", what, v)
 				}
 			}
@@ -153,6 +233,9 @@ func TestHostileRequests(t *testing.T) {
 	asker.must(object{"cmd": "_file_envs"})
 	if res, err := r.Run(t.Context(), master.Job{Fun: "test.ping", Tgt: "victim"}); err != nil || res["victim"].Return != "canary-return" {
 		t.Error(res, err)
+	}
+	if pillars < 50 {
+		t.Errorf("only %d pillars were read", pillars)
 	}
 	t.Logf("%d requests", requests)
 }

@@ -19,8 +19,9 @@ const (
 	// knockFirst and knockLast bound the pause between questions to a minion that does not answer. Of several masters the one that
 	// has just heard the minion has knockFirst to send, before the others ask.
 	knockFirst, knockLast = 250 * time.Millisecond, 5 * time.Minute
-	// knockHere is knockLast for a minion that is connected here.
-	knockHere = 15 * time.Second
+	// knockHere is knockLast for a minion that is connected here. Of several masters each that it is connected to asks it; one that takes
+	// seconds for an answer would be kept busy with nothing else if they asked every few seconds, and what it was asked it answers in the end.
+	knockHere = 2 * time.Minute
 	// knockAgain is how long a connected minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
 	knockAgain = 30 * time.Second
 	// knockOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
@@ -31,9 +32,31 @@ const (
 	maxProofs = 100_000
 )
 
-// knockMark is the metadata of a question whether somebody listens. Minions send it back, which tells masters that share a store that
-// there may be something to deliver.
-const knockMark = "knock"
+// knockMark is the metadata of a question whether somebody listens, askMark of one after jobs. Minions send it back, which tells masters
+// that share a store that there may be something to deliver, and over which of their connections the minion was asked.
+const knockMark, askMark = "knock", "ask"
+
+// marked is the metadata of a question. near says that it is for the connections of this one of several masters, and so may be of interest
+// to no other.
+func marked(mark string, near bool) map[string]any {
+	meta := map[string]any{"brine": mark}
+	if near {
+		meta["near"] = true
+	}
+	return map[string]any{"metadata": meta}
+}
+
+// onlyHere says whether an answer is of interest to nobody but this one of several masters: it asked, over its own connection.
+func (s *shared) onlyHere(load map[string]any) bool {
+	meta, _ := payload.Map(load["metadata"])
+	return meta["near"] == true && knockOf(load) == s.name
+}
+
+// isQuestion says whether a job asks whether somebody listens, or after jobs.
+func isQuestion(job map[string]any) bool {
+	meta, _ := payload.Map(job["metadata"])
+	return meta["brine"] == knockMark || meta["brine"] == askMark
+}
 
 // isKnock says whether a return answers such a question, which may be another master's, or that of a master that died.
 func isKnock(load map[string]any) bool {
@@ -41,7 +64,7 @@ func isKnock(load map[string]any) bool {
 	return meta["brine"] == knockMark
 }
 
-// knockOf is which of several masters sent a question that was answered.
+// knockOf is which of several masters sent a question that was answered, over its own connection.
 func knockOf(load map[string]any) string {
 	meta, _ := payload.Map(load["metadata"])
 	return text(meta, "of")
@@ -176,9 +199,9 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	}
 	now := time.Now()
 	d.proofs[id] = now
-	another := false
+	another, here := false, false
 	if d.m.shared != nil {
-		_, here := d.paths[id]
+		_, here = d.paths[id]
 		if isKnock(load) {
 			of := knockOf(load)
 			here = of == d.m.shared.name
@@ -197,6 +220,11 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 	case another && waits:
 		// It listens to another one, which is told of this answer and sends: over one connection, not over all that the minion may have.
 		d.targets[id] = &knock{next: now.Add(orderPoll + mathrand.N(orderPoll)), wait: knockFirst, look: true}
+	case d.m.shared != nil && waits && !isKnock(load) && !here && !d.m.here(id):
+		// It lives, but nobody knows where it listens: it is asked, unless it was just now.
+		if k := d.targets[id]; !k.look && now.Sub(k.asked) > orderPoll {
+			k.next = now
+		}
 	case !another && (waits || isKnock(load)):
 		delete(d.targets, id)
 		d.ready[id] = struct{}{}
@@ -261,8 +289,7 @@ func (d *dispatcher) knock(ctx context.Context, now time.Time) time.Duration {
 			continue
 		}
 		slices.Sort(ids)
-		_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: here,
-			extra: map[string]any{"metadata": map[string]any{"brine": knockMark}}})
+		_, err := d.m.publish(ctx, publication{fun: "test.ping", tgt: ids, tgtType: target.TypeList, internal: true, here: here, extra: marked(knockMark, here)})
 		if err != nil && !isNoMinions(err) && !errors.Is(err, ErrNotServing) {
 			d.failed(ctx, "cannot ask minions that are awaited", err)
 		}

@@ -40,6 +40,16 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 		if n != 4 { // after 0, 2, 6 and 14 seconds
 			t.Errorf("asked %d times", n)
 		}
+		last := time.Duration(0)
+		for at, was := 30*time.Second, 14*time.Second; at < time.Hour; at += time.Second { // nothing else is ordered
+			if asked(now.Add(at)) > 0 {
+				last, was = at-was, at
+			}
+		}
+		if last != knockHere {
+			t.Errorf("asked every %v in the end", last)
+		}
+		now = now.Add(time.Hour)
 		d.contact("m")
 		at := now.Add(29 * time.Second)
 		if order(at); asked(at) != 1 {
@@ -67,5 +77,43 @@ func TestOneOfSeveralMastersSends(t *testing.T) {
 	d.heard("m", answer("a"))
 	if _, ready := d.ready["m"]; !ready || d.targets["m"] != nil || d.paths["m"].IsZero() {
 		t.Errorf("%+v %v", d.targets["m"], d.ready)
+	}
+}
+
+// TestARepeatTakesOneWay: what is sent again goes over the connection over which its minion has just answered, and what is sent first over one
+// that is known; only if nobody knows any, over all.
+func TestARepeatTakesOneWay(t *testing.T) {
+	m := &Master{presence: newPresence(), shared: &shared{name: "a"}}
+	m.presence.others["b"] = map[string]struct{}{}
+	d := newDispatcher(m, nil)
+	d.paths["proved"] = time.Now()
+	via := map[string]string{"there": "b", "own": "a", "gone": "c"}
+	for _, c := range []struct {
+		id, want string
+		via      map[string]string
+	}{
+		{"there", "b", via}, {"own", "a", via}, {"gone", "", via}, {"unknown", "", via}, {"proved", "", via}, {"proved", "a", nil}, {"there", "", nil},
+	} {
+		if got := d.pathTo(c.id, c.via); got != c.want {
+			t.Errorf("%s: %q instead of %q", c.id, got, c.want)
+		}
+	}
+	if d = connected(m.shared); d.pathTo("connected", nil) != "a" || d.pathTo("connected", via) != "a" {
+		t.Error("not to the own connection")
+	}
+}
+
+// TestAnswersThatConcernNobodyElse: others are not told of what this master asked over its own connection and was answered.
+func TestAnswersThatConcernNobodyElse(t *testing.T) {
+	s := &shared{name: "a"}
+	for _, c := range []struct {
+		mark, of string
+		near     bool
+		want     bool
+	}{{knockMark, "a", true, true}, {askMark, "a", true, true}, {knockMark, "a", false, false}, {knockMark, "b", true, false}} {
+		job := knockedBy(marked(c.mark, c.near), c.of)
+		if !isQuestion(job) || isKnock(job) != (c.mark == knockMark) || s.onlyHere(job) != c.want {
+			t.Errorf("%+v: %v", c, job)
+		}
 	}
 }

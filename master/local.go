@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
@@ -59,13 +60,14 @@ type Local struct {
 
 // local is a running Local.
 type local struct {
-	m     *Master
-	opts  Local
-	keys  map[string]string          // by user; never changed
-	ipc   atomic.Pointer[ipc.Server] // requests may come before the sockets are open
-	cache *jobcache.Store
-	tries *ratelimit.Limiter // of names and passwords
-	addrs []netip.Addr       // of this host
+	m      *Master
+	opts   Local
+	keys   map[string]string          // by user; never changed
+	ipc    atomic.Pointer[ipc.Server] // requests may come before the sockets are open
+	cache  *jobcache.Store
+	behind *jobcache.Behind   // nil without a database
+	tries  *ratelimit.Limiter // of names and passwords
+	addrs  []netip.Addr       // of this host
 }
 
 // hostAddrs are the addresses of this host.
@@ -132,8 +134,29 @@ func openLocal(m *Master, o Local) (*local, error) {
 	if l.cache, err = jobcache.Open(m.opts.CacheDir+"/jobs", m.opts.HashType); err != nil {
 		return nil, err
 	}
-	m.store = store.Multi(m.store, l.cache)
+	first, ok := m.store.(store.Paged)
+	if !ok { // it is gone with the process: the files are what stays
+		m.store = store.Multi(m.store, l.cache)
+		return l, nil
+	}
+	if l.behind, err = l.cache.Behind(first, m.log); err != nil {
+		l.cache.Close()
+		return nil, err
+	}
+	m.store = l.behind
 	return l, nil
+}
+
+// closeCache closes the job cache.
+func (l *local) closeCache(log *slog.Logger) {
+	if l.behind != nil {
+		if err := l.behind.Close(); err != nil {
+			log.Error("cannot close", "err", err)
+		}
+	}
+	if l.cache != nil {
+		l.cache.Close()
+	}
 }
 
 // aclUsers are those that get a key file: the names of rules, and the users of this host that patterns mean.
@@ -242,6 +265,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	args, _ := payload.List(load["arg"])
 	who, err := l.ask(ctx, peer, load, kwargs)
 	name := who.name
+	entry := AuditEntry{Via: "local", From: peer, User: name, EAuth: text(kwargs, "eauth"), Kind: "local", Fun: funsOf(load["fun"]), TgtType: text(load, "tgt_type"), Tgt: load["tgt"], Outcome: AuditDenied}
+	defer func() { l.m.Audit(entry) }()
 	if err != nil {
 		l.m.log.Warn("publish refused", "user", brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
@@ -267,11 +292,13 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 		s.Admit() // the program listens already, and must not miss the first returns
 	}
 	out, err := l.m.publish(ctx, p)
+	entry.Outcome, entry.JID = AuditAllowed, out.JID
 	var none *NoMinionsError
 	switch {
 	case errors.As(err, &none):
 		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": none.Error()}}
 	case err != nil:
+		entry.Outcome = AuditFailed
 		l.m.log.Error("cannot publish", "user", name, "err", err)
 		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": err.Error()}}
 	}

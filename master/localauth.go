@@ -216,6 +216,8 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	}
 	name := map[string]string{"user": "UserAuthenticationError", "token": "TokenAuthenticationError", "eauth": "EauthAuthenticationError"}[kindOf]
 	q := callOf(kind, load)
+	entry := AuditEntry{Via: "local", From: peer, User: who.name, EAuth: text(load, "eauth"), Kind: kind, Fun: []string{q.Fun}, Outcome: AuditDenied}
+	defer func() { l.m.Audit(entry) }()
 	switch {
 	case err != nil:
 	case who.trusted, l.m.rules.MayRun(who.rules, kind, q.Fun, q.Args, q.Kwargs):
@@ -226,6 +228,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 		l.m.log.Warn(kind+" function refused", "user", brief(who.name), "fun", brief(q.Fun), "peer", peer, "err", err)
 		return refused(name, `Authentication failure of type "`+kindOf+`" occurred for user `+brief(who.name)+".")
 	}
+	entry.Outcome = AuditFailed
 	if l.opts.Call == nil {
 		return refused("SaltInvocationError", "this master has no "+kind+" functions")
 	}
@@ -246,6 +249,7 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	if err != nil {
 		return refused("SaltInvocationError", err.Error())
 	}
+	entry.Outcome, entry.JID = AuditAllowed, res.JID
 	l.m.log.Info("user called a function of the master", "user", who.name, "fun", kind+"."+q.Fun, "jid", res.JID)
 	if kind == "wheel" {
 		return map[string]any{"tag": res.Tag, "data": res.Data}
@@ -289,6 +293,11 @@ func (l *local) makeToken(ctx context.Context, peer string, load map[string]any)
 		return ""
 	}
 	t, err := l.opts.Auth.Login(ctx, text(load, "eauth"), text(load, "username"), password(load))
+	entry := AuditEntry{Via: "local", From: peer, User: text(load, "username"), EAuth: text(load, "eauth"), Kind: "login", Outcome: AuditAllowed}
+	if err != nil {
+		entry.Outcome = AuditDenied
+	}
+	l.m.Audit(entry)
 	if err != nil {
 		return ""
 	}

@@ -40,6 +40,7 @@ func (m *Master) maintain(ctx context.Context) {
 	var ends sync.WaitGroup
 	defer ends.Wait()
 	ends.Go(func() { m.names.run(ctx) })
+	ends.Go(func() { m.clones.run(ctx) })
 	if m.opts.PresenceEvents {
 		ends.Go(func() { m.tellPresence(ctx) })
 	}
@@ -110,6 +111,9 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 			m.log.Debug("old jobs forgotten", "jobs", n)
 		}
 	}
+	if duty {
+		m.clones.recheck(ctx, now)
+	}
 	if accepted, err := m.keys.List(keys.Accepted); err == nil {
 		m.sessions.sweep(accepted, now)
 	}
@@ -139,6 +143,9 @@ func (m *Master) keyChanged(c keys.Change) {
 		if err := m.cache.Delete(c.ID); err != nil {
 			m.log.Warn("cannot forget minion", "minion", c.ID, "err", err)
 		}
+		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+		m.clones.forget(ctx, c.ID)
+		cancel()
 		if m.pillars != nil { // the next of this name may be somebody else's
 			if err := m.pillars.Clear(c.ID); err != nil {
 				m.log.Warn("cannot forget a kept pillar", "minion", c.ID, "err", err)

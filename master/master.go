@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -56,6 +58,7 @@ type Master struct {
 	sessions *sessions
 	presence *presence
 	names    *namer
+	clones   *cloneGuard
 	fetched  fetchCache
 	tenancy  tenancy
 	counts   *counters
@@ -70,9 +73,12 @@ type Master struct {
 	rules            *eauth.Auth // what rules of Peer and Local mean
 
 	authLimit *ratelimit.Limiter
-	authSlots chan struct{} // one element per sign-in being signed
-	signingIn atomic.Int64  // those that wait for a slot as well
-	rotate    chan struct{} // asks maintain for a new shared key
+	authSlots chan struct{}       // one element per sign-in being signed
+	signingIn atomic.Int64        // those that wait for a slot as well
+	turns     *semaphore.Weighted // of large requests; see admit
+	rotate    chan struct{}       // asks maintain for a new shared key
+
+	auditMu sync.Mutex // guards Options.Audit
 
 	skewMu sync.Mutex // guards skewed
 	skewed map[string]time.Time
@@ -110,8 +116,8 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
+		turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
@@ -128,6 +134,7 @@ func New(o Options) (*Master, error) {
 	}
 	m.minions, _ = store.MinionsOf(m.store)
 	m.names = newNamer(m)
+	m.clones = newCloneGuard(m)
 	m.keys.OnChange(m.keyChanged)
 	return m, nil
 }
@@ -328,11 +335,7 @@ func (m *Master) listenOn(l Listener) (transport.Server, error) {
 			case <-ctx.Done():
 				return nil
 			}
-			// In a goroutine of its own: an RSA signature grows the stack, and that of a connection would stay as large as
-			// long as the connection lives.
-			reply := make(chan []byte, 1)
-			go func() { reply <- m.handle(ctx, peer, body, int(publishPort.Load())) }()
-			return <-reply
+			return m.handle(ctx, peer, body, int(publishPort.Load()))
 		},
 	})
 	if err != nil {
@@ -373,7 +376,7 @@ func portOf(a net.Addr) int {
 }
 
 // present judges a presence frame of tcp.
-func (m *Master) present(load []byte) (string, bool) {
+func (m *Master) present(peer string, load []byte) (string, bool) {
 	e, err := protocol.ParseEnvelope(load, presenceLimits())
 	if err != nil {
 		return "", false
@@ -381,7 +384,7 @@ func (m *Master) present(load []byte) (string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	var id string
-	err = m.underKey(ctx, func(key *crypt.Key) (string, error) {
+	err = m.underKey(ctx, peer, len(load), func(key *crypt.Key) (string, error) {
 		id, err = protocol.OpenPresence(e, key, func(id string) *crypt.PublicKey {
 			pub, err := m.keys.Accepted(id)
 			if err != nil {
@@ -429,8 +432,8 @@ func (m *Master) closeRooms() {
 			m.log.Error("cannot close", "err", err)
 		}
 	}
-	if m.local != nil && m.local.cache != nil {
-		m.local.cache.Close()
+	if m.local != nil {
+		m.local.closeCache(m.log)
 	}
 	if m.cache != nil {
 		m.cache.Close()

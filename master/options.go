@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
-	"regexp"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"
@@ -128,6 +129,9 @@ type Options struct {
 	AdvertiseTransport string
 	// OrderTTL is how long an order waits for its minions where it does not say so itself; 0 means DefaultTTL, below 0 for ever.
 	OrderTTL time.Duration
+	// MaxUnfinished is how many deliveries, each an order to one minion, may be open in the store before Cast answers ErrBusy; 0 means
+	// DefaultMaxUnfinished, below 0 no bound. Those that wait for absent minions count.
+	MaxUnfinished int
 	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an hour.
 	LostAfter time.Duration
 	// Authorize is asked for every minion of an order, before the order is stored; an error refuses it for this minion.
@@ -211,6 +215,9 @@ type Options struct {
 	// Local serves Salt's own command line tools on this host; nil opens nothing but the two ports.
 	Local *Local
 
+	// Audit gets a line of JSON, an [AuditEntry], for each call of users and minions, those that are refused, too; nil keeps no account.
+	Audit io.Writer
+
 	// Log gets what an operator should know; nil is silent.
 	Log *slog.Logger
 }
@@ -251,6 +258,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.KeepJobs, 24*time.Hour)
 	setDefault(&o.OrderTTL, DefaultTTL)
 	setDefault(&o.LostAfter, time.Hour)
+	setDefault(&o.MaxUnfinished, DefaultMaxUnfinished)
 	setDefault(&o.HashType, "sha256")
 	setDefault(&o.FileRecvMaxSize, 100<<20)
 	setDefault(&o.FileRecvQuota, 1<<30)
@@ -304,8 +312,8 @@ func setDefault[T comparable](p *T, def T) {
 type access []accessRule
 
 type accessRule struct {
-	id   *regexp.Regexp
-	funs []*regexp.Regexp
+	id   *pyre.Regexp
+	funs []*pyre.Regexp
 }
 
 // compileAccess compiles rules. Salt matches both sides at the start only, so that "web1" is also "web10"; here they must
@@ -315,11 +323,11 @@ func compileAccess(name string, rules map[string][]string) (access, error) {
 	for id, funs := range rules {
 		r := accessRule{}
 		var err error
-		if r.id, err = regexp.Compile(`\A(?:` + id + `)\z`); err != nil {
+		if r.id, err = pyre.Compile(id, 0); err != nil {
 			return nil, fmt.Errorf("%s: minion pattern %q: %w", name, id, err)
 		}
 		for _, f := range funs {
-			re, err := regexp.Compile(`\A(?:` + f + `)\z`)
+			re, err := pyre.Compile(f, 0)
 			if err != nil {
 				return nil, fmt.Errorf("%s: function pattern %q: %w", name, f, err)
 			}
@@ -333,11 +341,11 @@ func compileAccess(name string, rules map[string][]string) (access, error) {
 // allows says whether a minion may use a function.
 func (a access) allows(id, fun string) bool {
 	for _, r := range a {
-		if !r.id.MatchString(id) {
+		if ok, err := r.id.FullMatch(id); !ok || err != nil {
 			continue
 		}
 		for _, f := range r.funs {
-			if f.MatchString(fun) {
+			if ok, err := f.FullMatch(fun); ok && err == nil {
 				return true
 			}
 		}

@@ -81,7 +81,8 @@ func (o Outcome) Success() bool {
 }
 
 // Cast places an order and does not wait. When an order with its id was placed before, that one is reported, or ErrOrderDiffers
-// when it asks for something else. The error is a *NoMinionsError when the target means nobody.
+// when it asks for something else. The error is a *NoMinionsError when the target means nobody, and ErrBusy when the master takes no new
+// orders for the moment.
 func (m *Master) Cast(ctx context.Context, o Order) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
@@ -133,6 +134,9 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	}
 	ids, err := m.meant(ctx, o)
 	if err != nil {
+		return Outcome{}, err
+	}
+	if err := m.orders.room(ctx, len(ids)); err != nil {
 		return Outcome{}, err
 	}
 	list := m.deliveries(ctx, o, ids, now)

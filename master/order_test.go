@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,6 +156,31 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	if _, err := r.Wait(within(t), "nope"); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
+}
+
+// TestBusy: with too many unfinished orders none is taken, but those that are there are known; room is made by what ends.
+func TestBusy(t *testing.T) {
+	o := orderOptions()
+	o.MaxUnfinished = 2
+	r := serve(t, o)
+	two := master.Order{ID: "two", Job: master.Job{Fun: "job.a", Tgt: []string{"m", "n"}, TgtType: "list"}}
+	first := cast(t, r, two)
+	if out, err := r.Cast(within(t), order("three", "job.a", "m")); !errors.Is(err, master.ErrBusy) {
+		t.Fatal(out, err)
+	}
+	if _, err := r.Result(within(t), "three"); !errors.Is(err, store.ErrNotFound) {
+		t.Error("it was placed", err)
+	}
+	if again := cast(t, r, two); again.JID != first.JID {
+		t.Error(again)
+	}
+	if _, err := r.Cancel(within(t), "two"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there is room", func() bool {
+		_, err := r.Cast(within(t), order("three", "job.a", "m"))
+		return err == nil
+	})
 }
 
 func TestOneOrderAtATime(t *testing.T) {
@@ -465,6 +491,54 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 	}
 }
 
+// TestARepeatReachesAMinionOnce: a minion that listens to several masters gets an order, and what is sent again because it does not know
+// it, over one of its connections.
+func TestARepeatReachesAMinionOnce(t *testing.T) {
+	all := equals(t, 2, orderOptions())
+	var mu sync.Mutex
+	got := 0
+	run := func(j protocol.Job) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch j.Fun[0] {
+		case "test.echo":
+			if got++; got == 1 {
+				return nil, errSilent
+			}
+		case "saltutil.running":
+			return []any{}, nil
+		case "saltutil.find_job":
+			if got > 1 { // its return is on the way
+				return map[string]any{"jid": j.Args[0][0]}, nil
+			}
+			return map[string]any{}, nil
+		case "saltutil.find_cached_job":
+			return "not found", nil
+		}
+		return true, nil
+	}
+	m := all[0].accepted("m", 1)
+	m.run = run
+	m.subscribe()
+	there := m.at(all[1])
+	there.run = run
+	there.subscribe()
+	cast(t, all[0], master.Order{ID: "o", Idempotent: true, Job: master.Job{Fun: "test.echo", Args: []any{"x"}, Tgt: []string{"m"}, TgtType: "list"}})
+	if r := waitFor(t, all[0], "o", "m"); r.Status != master.Returned {
+		t.Fatal(r)
+	}
+	q, _ := store.QueueOf(all[0].Store())
+	list, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "m"})
+	if err != nil || len(list) != 1 || list[0].Tries < 2 {
+		t.Fatal(list, err)
+	}
+	eventually(t, "each time once", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return got == list[0].Tries
+	})
+}
+
 func TestOrderEvents(t *testing.T) {
 	r := serve(t, orderOptions())
 	s := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/order/"})
@@ -519,6 +593,9 @@ func TestDrain(t *testing.T) {
 		_, err := r.Cast(within(t), order("more", "job.more", "somebody else"))
 		return errors.Is(err, master.ErrDraining)
 	})
+	if err := r.Health(within(t)); !errors.Is(err, master.ErrDraining) {
+		t.Error("its health is", err)
+	}
 	m.must(protocol.Return{JID: awaited.JID, ID: "m", Fun: "job.awaited", Return: "done", Retcode: 0, Success: true}.Load())
 	if res, err := run.Next(within(t)); err != nil || res.Return != "done" {
 		t.Fatal(res, err)

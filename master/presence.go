@@ -14,7 +14,8 @@ import (
 
 const (
 	// presenceGrace is how long a minion that was heard of counts as connected before it is known which subscriber it is, and after
-	// the end of a connection, which it may be about to make anew.
+	// the end of a connection, which it may be about to make anew. Where nobody may see jobs that are not for him it does not count: nothing
+	// reaches a subscriber that nobody knows.
 	presenceGrace = 10 * time.Second
 	// presencePause is how long changes are gathered before an event tells of them.
 	presencePause = 2 * time.Second
@@ -64,13 +65,16 @@ func (p *presence) forgetOthers() {
 	clear(p.others)
 }
 
-// here lists the ids that are connected to this master, as a set of the caller's.
-func (p *presence) here(servers []transport.Server, now time.Time) map[string]struct{} {
+// here lists the ids that are connected to this master, as a set of the caller's; with those that were heard of, if they count.
+func (p *presence) here(servers []transport.Server, now time.Time, heard bool) map[string]struct{} {
 	ids := make(map[string]struct{})
 	for _, s := range servers {
 		for _, id := range s.Present() {
 			ids[id] = struct{}{}
 		}
+	}
+	if !heard {
+		return ids
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +87,8 @@ func (p *presence) here(servers []transport.Server, now time.Time) map[string]st
 }
 
 // present lists the ids that are connected to any master, sorted.
-func (p *presence) present(servers []transport.Server, now time.Time) []string {
-	ids := p.here(servers, now)
+func (p *presence) present(servers []transport.Server, now time.Time, heard bool) []string {
+	ids := p.here(servers, now, heard)
 	p.mu.Lock()
 	for _, other := range p.others {
 		maps.Copy(ids, other)
@@ -105,9 +109,16 @@ func (p *presence) elsewhere(id string) bool {
 	return false
 }
 
+// knows says whether another master of this name is there.
+func (p *presence) knows(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.others[name] != nil
+}
+
 // count is how many ids are connected, and whether one of them is id.
 func (p *presence) count(id string, servers []transport.Server, now time.Time) (int, bool) {
-	ids := p.present(servers, now)
+	ids := p.present(servers, now, true)
 	_, known := slices.BinarySearch(ids, id)
 	return len(ids), known
 }
@@ -138,9 +149,10 @@ func (p *presence) keep(now time.Time) {
 }
 
 // Present lists the accepted minions that are connected, to this master or to one that shares its database; sorted. A minion whose
-// path is dead is missing after half a minute at the latest, one that left in order after some seconds.
+// path is dead is missing after half a minute at the latest, one that left in order after some seconds. With tenants, or Options.Isolate, jobs reach
+// whoever is listed; else one that has just signed in may be listed before it listens.
 func (m *Master) Present() []string {
-	ids := m.presence.present(m.servers, time.Now())
+	ids := m.presence.present(m.servers, time.Now(), !m.isolated())
 	accepted, err := m.keys.List(keys.Accepted)
 	if err != nil {
 		m.log.Warn("cannot list accepted minions", "err", err)

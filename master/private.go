@@ -29,10 +29,11 @@ const (
 	fetchedFor  = time.Minute
 )
 
-// fetchCache keeps the jobs that are being fetched.
+// fetchCache keeps the jobs that are being fetched. One of those who ask for a job at a time reads it from the store, the others wait.
 type fetchCache struct {
-	mu   sync.Mutex
-	jobs []fetchedJob // guarded by mu; the newest first
+	mu      sync.Mutex
+	jobs    []fetchedJob             // guarded by mu; the newest first
+	reading map[string]chan struct{} // guarded by mu; closed when a job was read
 }
 
 type fetchedJob struct {
@@ -86,32 +87,14 @@ func (m *Master) overheard(to audience) bool {
 
 // fetchers is which of some minions said at their start that they fetch jobs.
 func (m *Master) fetchers(ctx context.Context, ids []string) ([]string, error) {
-	const few = 50
-	var out []string
-	if len(ids) <= few {
-		for _, id := range ids {
-			x, err := m.minions.Minion(ctx, id)
-			if err == nil && x.Spec["fetch"] == true {
-				out = append(out, id)
-			} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	list, err := m.minions.Minions(ctx, store.MinionFilter{})
+	list, err := m.minions.Minions(ctx, store.MinionFilter{IDs: ids})
 	if err != nil {
 		return nil, err
 	}
-	fetch := make(map[string]struct{})
+	var out []string
 	for _, x := range list {
 		if x.Spec["fetch"] == true {
-			fetch[x.ID] = struct{}{}
-		}
-	}
-	for _, id := range ids {
-		if _, ok := fetch[id]; ok {
-			out = append(out, id)
+			out = append(out, x.ID)
 		}
 	}
 	return out, nil
@@ -146,9 +129,20 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 	if !protocol.ValidJID(jid) {
 		return map[string]any{}, nil
 	}
-	now := time.Now()
-	if load := m.fetched.get(jid, v.ID(), now); load != nil {
-		return load, nil
+	for {
+		load, wait, read := m.fetched.get(jid, v.ID(), time.Now())
+		if load != nil {
+			return load, nil
+		}
+		if read != nil {
+			defer read()
+			break
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	rec, err := m.store.Job(ctx, jid)
 	if errors.Is(err, store.ErrNotFound) {
@@ -157,7 +151,7 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := fetchedJob{jid: jid, at: now, load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), ids: make(map[string]struct{}, len(rec.Minions))}
+	x := fetchedJob{jid: jid, at: time.Now(), load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), ids: make(map[string]struct{}, len(rec.Minions))}
 	for _, id := range rec.Minions {
 		x.ids[id] = struct{}{}
 	}
@@ -169,16 +163,30 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 	return x.load, nil
 }
 
-// get is a job that is at hand and for a minion. A batch may have added the minion since; then the store knows.
-func (c *fetchCache) get(jid, id string, now time.Time) map[string]any {
+// get is a job that is at hand and for a minion. A batch may have added the minion since; then the store knows. While another one reads the
+// job there, it gives what to wait for; else the caller is to read it, and to call read afterwards.
+func (c *fetchCache) get(jid, id string, now time.Time) (load map[string]any, wait <-chan struct{}, read func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range c.jobs {
 		if _, meant := x.ids[id]; x.jid == jid && meant && now.Sub(x.at) < fetchedFor {
-			return maps.Clone(x.load)
+			return maps.Clone(x.load), nil, nil
 		}
 	}
-	return nil
+	if other := c.reading[jid]; other != nil {
+		return nil, other, nil
+	}
+	if c.reading == nil {
+		c.reading = make(map[string]chan struct{})
+	}
+	done := make(chan struct{})
+	c.reading[jid] = done
+	return nil, nil, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.reading, jid)
+		close(done)
+	}
 }
 
 func (c *fetchCache) put(x fetchedJob) {

@@ -134,7 +134,7 @@ func (d *dispatcher) askRunning(ctx context.Context, byJob [][]store.Delivery) {
 	answers := d.ask(ctx, "saltutil.running", nil, all)
 	running := make(map[string]map[string]any, len(all)) // by minion and job id
 	for id, answer := range answers {
-		list, _ := payload.List(answer)
+		list, _ := payload.List(answer.value)
 		for _, v := range list {
 			if job, ok := payload.Map(v); ok {
 				running[id+" "+text(job, "jid")] = job
@@ -210,9 +210,10 @@ func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Deli
 		return
 	}
 	var again []store.Delivery
+	via := make(map[string]string)
 	for _, x := range ds {
-		value, said := answers[x.Minion]
-		answer, _ := payload.Map(value)
+		a, said := answers[x.Minion]
+		answer, _ := payload.Map(a.value)
 		job, _ := payload.Map(answer[findJob])
 		switch {
 		case !said:
@@ -221,11 +222,13 @@ func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Deli
 			d.stillRuns(ctx, x)
 		case d.isOver(ctx, rec, &x, answer[findCachedJob]):
 			again = append(again, x)
+			via[x.Minion] = a.via
 		}
 	}
 	if len(again) > 0 {
 		d.m.log.Info("order is sent again", "jid", jid, "minions", len(again))
-		d.failed(ctx, "cannot send order again", d.publish(ctx, jid, again, true))
+		tell, err := d.publish(rec, again, via)
+		d.failed(ctx, "cannot send order again", errors.Join(err, d.tell(ctx, tell)))
 	}
 }
 
@@ -352,42 +355,61 @@ func (d *dispatcher) checkAgain(ctx context.Context, x store.Delivery, since, no
 	})
 }
 
-// ask calls a function on the minions of deliveries and gives the answers that come in GatherTimeout.
-func (d *dispatcher) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]any {
-	out := make(map[string]any)
-	if len(ds) == 0 {
-		return out
+// answer is what a minion said to a question after jobs, and over the connection of which of several masters it was asked.
+type answer struct {
+	value any
+	via   string
+}
+
+// ask calls a function on the minions of deliveries and gives the answers that come in GatherTimeout. Of several masters this one asks
+// those that it is connected to, all of them the others.
+func (d *dispatcher) ask(ctx context.Context, fun any, arg []any, ds []store.Delivery) map[string]answer {
+	var here, others []string
+	for _, x := range ds {
+		if d.m.shared != nil && d.m.here(x.Minion) {
+			here = append(here, x.Minion)
+		} else {
+			others = append(others, x.Minion)
+		}
 	}
-	ids := make([]string, len(ds))
-	for i, x := range ds {
-		ids[i] = x.Minion
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
 	ctx, cancel := context.WithTimeout(ctx, d.m.opts.GatherTimeout)
 	defer cancel()
-	run := d.m.newRun(d.m.opts.GatherTimeout, d.m.opts.GatherTimeout)
-	if _, err := d.m.publish(ctx, publication{fun: fun, arg: arg, tgt: ids, tgtType: target.TypeList, internal: true,
-		here: d.m.shared != nil && d.m.allHere(ids), wait: run}); err != nil {
-		if !isNoMinions(err) {
-			d.failed(ctx, "cannot ask after order", err)
+	var runs []*Run
+	for i, ids := range [][]string{here, others} {
+		if len(ids) == 0 {
+			continue
 		}
-		return out
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		run := d.m.newRun(d.m.opts.GatherTimeout, d.m.opts.GatherTimeout)
+		run.internal = true
+		_, err := d.m.publish(ctx, publication{fun: fun, arg: arg, tgt: ids, tgtType: target.TypeList, internal: true, here: i == 0, wait: run,
+			extra: marked(askMark, i == 0)})
+		if err != nil {
+			if !isNoMinions(err) {
+				d.failed(ctx, "cannot ask after order", err)
+			}
+			continue
+		}
+		defer run.Close()
+		runs = append(runs, run)
 	}
-	defer run.Close()
-	for _, res := range run.gather(ctx) {
-		out[res.ID] = res.Return
+	out := make(map[string]answer)
+	for _, run := range runs {
+		for _, res := range run.gather(ctx) {
+			out[res.ID] = answer{res.Return, knockOf(res.Load)}
+		}
 	}
 	return out
 }
 
 // askUntilIdle asks whether a job runs until it does so nowhere, or GatherTimeout has passed: a job that was told to end takes a moment.
-func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]any {
+func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]answer {
 	limit := time.NewTimer(d.m.opts.GatherTimeout)
 	defer limit.Stop()
 	for {
 		answers := d.ask(ctx, findJob, []any{jid}, ds)
-		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion]); return len(job) > 0 }) {
+		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion].value); return len(job) > 0 }) {
 			return answers
 		}
 		select {
@@ -434,7 +456,7 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	}
 	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
 	for _, x := range sent {
-		job, said := payload.Map(answers[x.Minion])
+		job, said := payload.Map(answers[x.Minion].value)
 		reason := "cancelled while it ran"
 		if !said {
 			reason = "cancelled, and the minion did not answer"
@@ -449,14 +471,16 @@ func (d *dispatcher) drain(ctx context.Context) error {
 	d.mu.Lock()
 	d.draining = true
 	d.mu.Unlock()
+	soon := time.Now().UTC().Add(d.m.opts.Timeout)
 	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{Open: true, Limit: maxDeliveries})
-	for _, x := range list {
-		if x.State == store.Sent && x.Owner == d.owner {
-			d.finish(ctx, x, func(x *store.Delivery) bool {
-				x.Owner, x.Due = "", time.Now().UTC()
-				return true
-			})
-		}
-	}
+	list = slices.DeleteFunc(list, func(x store.Delivery) bool {
+		return x.State != store.Sent || x.Owner != d.owner || x.Due.Before(soon)
+	})
+	inParallel(len(list), sendWorkers, func(i int) {
+		d.finish(ctx, list[i], func(x *store.Delivery) bool {
+			x.Owner, x.Due = "", soon
+			return true
+		})
+	})
 	return err
 }

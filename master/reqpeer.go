@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/protocol"
@@ -25,7 +25,7 @@ const peerTimeout = 50 * time.Second
 
 // peerRule is one entry of Options.Peer.
 type peerRule struct {
-	id    *regexp.Regexp
+	id    *pyre.Regexp
 	rules []any
 }
 
@@ -38,13 +38,13 @@ func (m *Master) compilePeer(peer map[string][]any) ([]peerRule, error) {
 	var out []peerRule
 	for id, rules := range peer {
 		r := peerRule{rules: rules}
-		if r.id, err = regexp.Compile(`\A(?:` + id + `)\z`); err != nil {
+		if r.id, err = pyre.Compile(id, 0); err != nil {
 			return nil, fmt.Errorf("peer: minion pattern %q: %w", id, err)
 		}
 		for _, rule := range rules {
 			switch rule := rule.(type) {
 			case string:
-				if _, err := regexp.Compile(`\A(?:` + rule + `)\z`); err != nil {
+				if _, err := pyre.Compile(rule, 0); err != nil {
 					return nil, fmt.Errorf("peer: function pattern %q: %w", rule, err)
 				}
 			case map[string]any:
@@ -64,7 +64,7 @@ func (m *Master) compilePeer(peer map[string][]any) ([]peerRule, error) {
 func (m *Master) allowsPeer(id string, j *Job) bool {
 	var rules []any
 	for _, r := range m.peer {
-		if r.id.MatchString(id) {
+		if ok, err := r.id.FullMatch(id); ok && err == nil {
 			rules = append(rules, r.rules...)
 		}
 	}
@@ -120,6 +120,22 @@ func (m *Master) probes(tgtType string, tgt any) bool {
 // peerJob judges what a minion wants to publish (Salt's peer option). Every function of a compound command must be allowed,
 // and none may publish in turn.
 func (m *Master) peerJob(v protocol.Verified) (Job, bool) {
+	j, ok := m.readPeerJob(v)
+	m.auditPeer(v, "local", ok)
+	return j, ok
+}
+
+// auditPeer accounts for what a minion asks to be run elsewhere.
+func (m *Master) auditPeer(v protocol.Verified, kind string, ok bool) {
+	e := AuditEntry{Via: "peer", User: v.ID(), Kind: kind, Fun: funsOf(v.Load()["fun"]), TgtType: text(v.Load(), "tgt_type"), Tgt: v.Load()["tgt"], Outcome: AuditDenied}
+	if ok {
+		e.Outcome = AuditAllowed
+	}
+	m.Audit(e)
+}
+
+// readPeerJob is peerJob without account.
+func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 	load := v.Load()
 	fun, isText := payload.Text(load["fun"])
 	tgt, hasTgt := load["tgt"]
@@ -273,7 +289,9 @@ func (m *Master) reqPubRet(ctx context.Context, v protocol.Verified) (any, error
 func (m *Master) reqMinionRunner(ctx context.Context, v protocol.Verified) (any, error) {
 	fun, ok := payload.Text(v.Load()["fun"])
 	args, isList := payload.List(v.Load()["arg"])
-	if !ok || !isList || m.opts.Runner == nil || !m.peerRun.allows(v.ID(), fun) {
+	may := ok && isList && m.opts.Runner != nil && m.peerRun.allows(v.ID(), fun)
+	m.auditPeer(v, "runner", may)
+	if !may {
 		return map[string]any{}, nil
 	}
 	pos, kw := cliargs.Values(args, v.Load()["no_parse"])

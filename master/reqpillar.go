@@ -38,6 +38,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 		return payload.OrderedMap{}
 	}
 	grains["id"] = v.ID()
+	m.clones.asksPillar(v.ID(), grains)
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
 	r.Override, _ = payload.Map(load["pillar_override"])
 	r.Extra, _ = payload.Map(load["extra_minion_data"])

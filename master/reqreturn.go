@@ -30,7 +30,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	now := time.Now()
 	jid := string(r.JID)
-	order := false
+	order, question := false, isQuestion(load)
 	switch r.JID {
 	case protocol.JIDRequest:
 		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
@@ -43,6 +43,9 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		}
 		return nil, err
 	default:
+		if question {
+			break // whose it is, if it was not of this master, is told to all
+		}
 		if order, err = m.knownJob(ctx, jid, now); err != nil {
 			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
 			return nil, nil
@@ -50,7 +53,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	load["jid"] = jid
 	first := true
-	if !m.noCache(jid) && !isKnock(load) {
+	if !question && !m.noCache(jid) {
 		first, err = m.saveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
 		if err != nil && !first {
 			return nil, errors.Join(errDrop, err)
@@ -58,7 +61,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		if err != nil {
 			m.log.Error("return is stored, but not everywhere", "minion", v.ID(), "jid", jid, "err", err)
 		}
-	} else if m.shared != nil && m.runOf(jid) == nil {
+	} else if m.shared != nil && m.runOf(jid) == nil && !(question && m.shared.onlyHere(load)) {
 		if err := m.shared.tellReturned(ctx, jid, v.ID(), load); err != nil {
 			return nil, errors.Join(errDrop, err)
 		}

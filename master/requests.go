@@ -131,7 +131,7 @@ func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPo
 	if local {
 		limits.Elements = localElements
 	}
-	v, err := payload.UnmarshalLimits(body, limits)
+	v, err := payload.UnmarshalShared(body, limits)
 	if err != nil {
 		m.log.Debug("request does not unpack", "peer", peer, "err", err)
 		return map[string]any{"msg": protocol.BadLoad}
@@ -232,7 +232,17 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 		m.log.Debug("request refused: no session", "minion", e.ID, "peer", peer)
 		return protocol.BadLoad
 	}
+	sealed, _ := e.Load.([]byte)
+	done, err := m.admit(ctx, len(sealed))
+	if err != nil {
+		return noReply{} // the master ends
+	}
 	v, err := m.openRequest(e, s, pub)
+	if err == nil && v.Cmd() == "_return" {
+		defer done()
+	} else {
+		done()
+	}
 	if err != nil {
 		m.log.Debug("request refused", "minion", e.ID, "peer", peer, "err", err)
 		return protocol.ReplyText(err)
@@ -245,7 +255,8 @@ func (m *Master) minionRequest(ctx context.Context, peer string, e protocol.Enve
 func (m *Master) oldRequest(ctx context.Context, peer string, e protocol.Envelope) any {
 	var pub *crypt.PublicKey
 	var v protocol.Verified
-	err := m.underKey(ctx, func(key *crypt.Key) (id string, err error) {
+	sealed, _ := e.Load.([]byte)
+	err := m.underKey(ctx, peer, len(sealed), func(key *crypt.Key) (id string, err error) {
 		v, err = protocol.OpenRequestWith(e, key, func(id string) *crypt.PublicKey {
 			pub, _ = m.keys.Accepted(id)
 			return pub

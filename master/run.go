@@ -30,6 +30,9 @@ type Run struct {
 	over     bool // nothing more is awaited: the rest of pending has not returned
 	tail     []Result
 	closed   bool
+
+	internal bool         // a question after orders, which nobody but this program awaits
+	each     func(Result) // gets every result, also those of minions that have returned already; nil is nobody
 }
 
 // maxStrangers bounds results of minions that the master did not expect: those that match by grains it does not know.
@@ -90,6 +93,9 @@ func (r *Run) begin(p Published) {
 func (r *Run) deliver(res Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.each != nil && !r.closed {
+		r.each(res)
+	}
 	if _, dup := r.returned[res.ID]; dup || r.closed {
 		return
 	}

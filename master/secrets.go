@@ -128,11 +128,6 @@ func (m *Master) here(id string) bool {
 	return false
 }
 
-// allHere is here for several.
-func (m *Master) allHere(ids []string) bool {
-	return !slices.ContainsFunc(ids, func(id string) bool { return !m.here(id) })
-}
-
 // transmit seals a job map and hands it to every transport: where there are tenants, to each one's minions apart. topics are ids, nil for
 // everybody.
 func (m *Master) transmit(job map[string]any, topics []string) error {
@@ -178,7 +173,7 @@ func (m *Master) sealJob(tenant string, job map[string]any) ([]byte, error) {
 	}
 	if m.shared == nil {
 		job["serial"] = m.secrets.next(time.Now())
-	} else if isKnock(job) {
+	} else if isQuestion(job) {
 		job = knockedBy(job, m.shared.name)
 	}
 	return protocol.SealPublish(job, key, m.identity.Key, m.opts.SigningAlgorithm)

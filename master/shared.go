@@ -130,7 +130,7 @@ func (o *Shared) sealing() (sealing, error) {
 	return all, nil
 }
 
-// tell tells the other masters; what cannot be told is logged.
+// tell tells the other masters.
 func (s *shared) tell(ctx context.Context, kind string, body map[string]any) error {
 	b, err := payload.MarshalBin(body)
 	if err != nil {
@@ -340,8 +340,17 @@ func (s *shared) reload(ctx context.Context) {
 
 // publishOthers hands a job to the minions of the other masters.
 func (s *shared) publishOthers(job map[string]any, to audience) error {
+	msg, err := s.publishMessage("", job, to)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
+	return s.db.Tell(ctx, msg)
+}
+
+// publishMessage is what hands a job to the minions of another master, or of all others if it has no name.
+func (s *shared) publishMessage(name string, job map[string]any, to audience) (store.Message, error) {
 	body := map[string]any{"job": job}
 	if to.topics != nil {
 		body["topics"] = to.topics
@@ -356,7 +365,8 @@ func (s *shared) publishOthers(job map[string]any, to audience) error {
 	if s.m.noCache(text(job, "jid")) {
 		body["nocache"] = true
 	}
-	return s.tell(ctx, tellPublish, body)
+	b, err := payload.MarshalBin(body)
+	return store.Message{From: s.name, To: name, Kind: tellPublish, Body: b}, err
 }
 
 // publishHere sends a job of another master.

@@ -39,7 +39,7 @@ func (s *shared) beatPresence(ctx context.Context) error {
 			return err
 		}
 	}
-	now := p.here(s.m.servers, time.Now())
+	now := p.here(s.m.servers, time.Now(), !s.m.isolated())
 	body := map[string]any{}
 	if s.asked.Swap(false) {
 		body["full"], body["up"] = true, nested.Anys(slices.Sorted(maps.Keys(now)))

@@ -129,11 +129,14 @@ func (m *Master) isReady() bool {
 	}
 }
 
-// Health is nil while the master serves and its store answers; else the error says what is wrong. With a ctx without a deadline it
-// waits for the store at most ten seconds.
+// Health is nil while the master serves and its store answers; else the error says what is wrong, ErrDraining from Drain on. It waits for the
+// store at most ten seconds.
 func (m *Master) Health(ctx context.Context) error {
 	if !m.serving.Load() {
 		return ErrNotServing
+	}
+	if m.orders != nil && m.orders.isDraining() {
+		return ErrDraining
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

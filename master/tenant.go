@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/bootstrap"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
@@ -26,12 +28,14 @@ const tenantsFor = 2 * time.Second
 
 // tenancy is which minions are whose.
 type tenancy struct {
-	mu   sync.Mutex        // guards the fields below; held while the store is read
-	of   map[string]string // tenants by minion, of those that have one
-	read time.Time
-	last map[string]string // by host, whose minion signed in there last
+	mu    sync.Mutex        // guards the fields below; held while the store is read
+	of    map[string]string // tenants by minion, of those that have one
+	names []string          // all of them, nobody's ("") first
+	read  time.Time
+	last  map[string][]string // by host, whose minions signed in there last, the last first
 
-	any atomic.Bool // there is a tenant, or was one
+	any   atomic.Bool        // there is a tenant, or was one
+	tries *ratelimit.Limiter // of keys that are none of the host's
 }
 
 func (t *tenancy) forget() {
@@ -61,7 +65,11 @@ func (m *Master) tenants(ctx context.Context) (map[string]string, error) {
 			of[x.ID] = x.Tenant
 		}
 	}
-	t.of, t.read = of, time.Now()
+	names := make(map[string]struct{})
+	for _, tenant := range of {
+		names[tenant] = struct{}{}
+	}
+	t.of, t.names, t.read = of, append([]string{""}, slices.Sorted(maps.Keys(names))...), time.Now()
 	if len(of) > 0 {
 		t.any.Store(true)
 	}

@@ -5,13 +5,43 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
+
+// TestPresentMinionsGetJobs: a tenant's minion that has signed in is not present before jobs reach it, at none of several masters.
+func TestPresentMinionsGetJobs(t *testing.T) {
+	o := orderOptions()
+	o.Advertise, o.Listen = []string{"salt.example"}, zeromq.Listen
+	all := equals(t, 2, o)
+	r := all[0]
+	blue, err := r.Tenant("blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blue.EnsureMinion(within(t), master.MinionSpec{ID: "b1"}); err != nil {
+		t.Fatal(err)
+	}
+	m := r.accepted("b1", 1)
+	m.mayMiss = true
+	if got := r.Present(); len(got) > 0 {
+		t.Fatalf("%v present before it listens", got)
+	}
+	m.subscribe()
+	for i, r := range all {
+		eventually(t, "present", func() bool { return slices.Contains(r.Present(), "b1") })
+		res, err := r.Run(within(t), master.Job{Fun: "job.now", Tgt: "b1", TgtType: "list", Timeout: time.Minute})
+		if err != nil || res["b1"].Status != master.Returned {
+			t.Error(i, res, err)
+		}
+	}
+}
 
 // TestTenants: a tenant sees its own minions, jobs and events, and its minions see each other and nobody else.
 func TestTenants(t *testing.T) {

@@ -1,14 +1,17 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -62,8 +65,15 @@ func (m *Master) publishKey(ctx context.Context, peer, id string) (*crypt.Key, e
 	return m.keyOf(tenant)
 }
 
-// maxHosts bounds the hosts of which it is remembered whose minion signed in there.
-const maxHosts = 10_000
+// Bounds of what is remembered of the hosts that minions sign in from, and of what is tried for peers that say only inside who they are: a peer
+// needs no key to have its request tried, so what it costs does not grow with the tenants.
+const (
+	maxHosts     = 10_000
+	hostTenants  = 4 // the last whose minions signed in from one host: there may be several behind a gateway
+	triesRate    = 10
+	triesBurst   = 100
+	maxGuessable = 64 << 10 // bytes; what is larger is tried with the keys of its host only
+)
 
 func hostOf(peer string) string {
 	if host, _, err := net.SplitHostPort(peer); err == nil {
@@ -83,64 +93,92 @@ func (t *tenancy) signedIn(peer, id, tenant string) {
 		t.read = t.read.Add(-tenantsFor)
 	}
 	if t.last == nil || len(t.last) >= maxHosts {
-		t.last = make(map[string]string)
+		t.last = make(map[string][]string)
 	}
-	t.last[hostOf(peer)] = tenant
+	host := hostOf(peer)
+	if known := t.last[host]; len(known) == 0 || known[0] != tenant {
+		others := slices.DeleteFunc(slices.Clone(known), func(x string) bool { return x == tenant })
+		t.last[host] = append([]string{tenant}, others[:min(len(others), hostTenants-1)]...)
+	}
 }
 
-// lastAt is whose minion signed in last from where a subscriber comes, "" for nobody's.
-func (t *tenancy) lastAt(peer string) string {
+// at is whose minions signed in from where a peer comes, the last first. The list is not to be changed.
+func (t *tenancy) at(peer string) []string {
 	if !t.any.Load() {
-		return ""
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last[hostOf(peer)]
 }
 
-// guesses are all whose minions there are, nobody's first.
+// lastAt is whose minion signed in last from where a subscriber comes, "" for nobody's.
+func (t *tenancy) lastAt(peer string) string {
+	if all := t.at(peer); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// guesses are all whose minions there are, nobody's first. The list is not to be changed.
 func (m *Master) guesses(ctx context.Context) []string {
 	if !m.tenancy.any.Load() {
 		return nil
 	}
-	of, err := m.tenants(ctx)
-	if err != nil {
+	if _, err := m.tenants(ctx); err != nil {
 		m.log.Error("cannot read whose minions are", "err", err)
 		return nil
 	}
-	all := make(map[string]struct{})
-	for _, tenant := range of {
-		all[tenant] = struct{}{}
-	}
-	return append([]string{""}, slices.Sorted(maps.Keys(all))...)
+	m.tenancy.mu.Lock()
+	defer m.tenancy.mu.Unlock()
+	return m.tenancy.names
 }
 
-// errForeignKey says that a minion used the key of a tenant that it is not of.
-var errForeignKey = errors.New("minion uses the key of another tenant")
+// Why a request that says only inside who it is from is not opened.
+var (
+	errForeignKey = errors.New("minion uses the key of another tenant")
+	errGuesses    = errors.New("too many keys to try: a minion that signs in again is known")
+)
 
-// underKey opens what a minion sealed with the key of publishes, which says only inside who it is from. open gives the id.
-func (m *Master) underKey(ctx context.Context, open func(key *crypt.Key) (id string, err error)) error {
-	guesses := m.guesses(ctx)
-	if guesses == nil {
-		guesses = []string{""}
-	}
+// underKey opens what a minion sealed with the key of publishes, which says only inside who it is from. open gives the id. The keys of those
+// whose minions signed in from where it comes are tried first, which is nearly always right; then the others', as far as the source has not
+// had too many tried in vain. A minion that is refused signs in again, and is known after that.
+func (m *Master) underKey(ctx context.Context, peer string, size int, open func(key *crypt.Key) (id string, err error)) error {
 	var failure error
-	for _, tenant := range guesses {
+	try := func(tenant string) (done bool, err error) {
 		key, err := m.keyOf(tenant)
 		if err != nil {
-			return err
+			return true, err
 		}
 		id, err := open(key)
 		if err != nil {
-			if failure == nil {
-				failure = err
-			}
-			continue
+			failure = cmp.Or(failure, err)
+			return false, nil
 		}
 		if own, _, err := m.tenantOf(ctx, id); err != nil || own != tenant {
-			return errors.Join(errForeignKey, err)
+			return true, errors.Join(errForeignKey, err)
 		}
-		return nil
+		return true, nil
+	}
+	first := m.tenancy.at(peer)
+	if len(first) == 0 {
+		first = []string{""}
+	}
+	for _, tenant := range first {
+		if done, err := try(tenant); done {
+			return err
+		}
+	}
+	for _, tenant := range m.guesses(ctx) {
+		if slices.Contains(first, tenant) {
+			continue
+		}
+		if size > maxGuessable || !m.tenancy.tries.Allow(peer, time.Now()) {
+			return fmt.Errorf("%w (%w)", failure, errGuesses)
+		}
+		if done, err := try(tenant); done {
+			return err
+		}
 	}
 	return failure
 }

@@ -1,6 +1,7 @@
 // Package cache is what a master remembers about its minions between their visits: the grains and the pillar of the last
 // pillar request, by which jobs are targeted, and the mine. On disk it has the layout of Salt 3006 and 3007
-// (minions/<id>/data.p and mine.p below cachedir), which salt-run reads. Without a directory it is in memory, packed.
+// (minions/<id>/data.p and mine.p below cachedir), which salt-run reads, and beside it copies in the layout of 3008
+// (banks.go), whose tools look nowhere else. Without a directory it is in memory, packed.
 // Salt's source: salt/cache/localfs.py, salt/daemons/masterapi.py.
 package cache
 
@@ -57,9 +58,11 @@ func Open(dir string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Mkdir("minions", 0o700); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("cannot create minion cache: %w", err)
+	for _, name := range append([]string{"minions"}, banks[:]...) {
+		if err := d.Mkdir(name, 0o700); err != nil {
+			d.Close()
+			return nil, fmt.Errorf("cannot create minion cache: %w", err)
+		}
 	}
 	c.dir = d
 	return c, nil
@@ -86,12 +89,9 @@ func (c *Cache) write(id, file string, v any) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	b, err := payload.MarshalBin(v)
+	b, err := pack(v)
 	if err != nil {
 		return err
-	}
-	if len(b) > MaxEntry {
-		return fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
 	}
 	if c.db != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
@@ -108,14 +108,30 @@ func (c *Cache) write(id, file string, v any) error {
 		c.memory[id+"/"+file] = b
 		return nil
 	}
-	name := "minions/" + id + "/" + file
-	err = c.dir.Write(name, b, 0o600, false)
+	return c.put("minions/"+id, file, b)
+}
+
+// put writes a file unless that is what it holds, as most of the time; its directory is made when it is not there (any more).
+func (c *Cache) put(dir, file string, b []byte) error {
+	old, _, err := c.dir.Read(dir+"/"+file, int64(len(b)))
+	if err == nil && bytes.Equal(old, b) {
+		return nil
+	}
+	err = c.dir.Write(dir+"/"+file, b, 0o600, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = c.dir.Mkdir("minions/"+id, 0o700); err == nil {
-			err = c.dir.Write(name, b, 0o600, false)
+		if err = c.dir.Mkdir(dir, 0o700); err == nil {
+			err = c.dir.Write(dir+"/"+file, b, 0o600, false)
 		}
 	}
 	return err
+}
+
+func pack(v any) ([]byte, error) {
+	b, err := payload.MarshalBin(v)
+	if err == nil && len(b) > MaxEntry {
+		err = fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
+	}
+	return b, err
 }
 
 // read returns an entry, nil when there is none.
@@ -173,7 +189,14 @@ func (c *Cache) shared(id, file string) (map[string]any, int64, error) {
 
 // Store keeps a minion's grains and pillar.
 func (c *Cache) Store(id string, d Data) error {
-	if err := c.write(id, dataFile, map[string]any{"grains": d.Grains, "pillar": d.Pillar}); err != nil {
+	err := c.write(id, dataFile, map[string]any{"grains": d.Grains, "pillar": d.Pillar})
+	if err == nil {
+		err = c.copyTo("grains", id, d.Grains)
+	}
+	if err == nil {
+		err = c.copyTo("pillar", id, d.Pillar)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot cache data of minion %q: %w", id, err)
 	}
 	return nil
@@ -214,7 +237,11 @@ func (c *Cache) ChangeMine(id string, f func(mine map[string]any) bool) error {
 	if !f(m) {
 		return nil
 	}
-	if err := c.write(id, mineFile, m); err != nil {
+	err := c.write(id, mineFile, m)
+	if err == nil {
+		err = c.copyTo("mine", id, m)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot store mine of minion %q: %w", id, err)
 	}
 	return nil
@@ -236,12 +263,9 @@ func (c *Cache) swapMine(id string, f func(mine map[string]any) bool) error {
 		if !f(m) {
 			return nil
 		}
-		b, err := payload.MarshalBin(m)
+		b, err := pack(m)
 		if err != nil {
 			return err
-		}
-		if len(b) > MaxEntry {
-			return fmt.Errorf("%d bytes are more than %d", len(b), MaxEntry)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 		ok, err := c.db.SetDatum(ctx, mineFile, id, b, epoch)
@@ -275,8 +299,12 @@ func (c *Cache) Delete(id string) error {
 		delete(c.memory, id+"/"+mineFile)
 		return nil
 	}
-	for _, f := range []string{dataFile, mineFile} {
-		if err := c.dir.Remove("minions/" + id + "/" + f); err != nil {
+	names := []string{"minions/" + id + "/" + dataFile, "minions/" + id + "/" + mineFile}
+	for _, bank := range banks {
+		names = append(names, bank+"/"+id+".p")
+	}
+	for _, name := range names {
+		if err := c.dir.Remove(name); err != nil {
 			return fmt.Errorf("cannot forget minion %q: %w", id, err)
 		}
 	}

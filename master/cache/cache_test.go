@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 func both(t *testing.T, f func(t *testing.T, c *cache.Cache)) {
@@ -81,6 +82,52 @@ func TestMineChangesAreNotLost(t *testing.T) {
 			t.Fatal(m)
 		}
 	})
+}
+
+// TestBanks: what the tools of Salt 3008 read is there for each minion, follows every change, and goes with the minion.
+func TestBanks(t *testing.T) {
+	dir := t.TempDir()
+	c, err := cache.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	bank := func(name string) any {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(dir, name, "m.p"))
+		if err != nil {
+			return nil
+		}
+		v, err := payload.UnmarshalDisk(b, payload.Limits{Bytes: cache.MaxEntry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	all := func() []any { return []any{bank("grains"), bank("pillar"), bank("mine")} }
+	entry := func(k string) any { return map[string]any{k: int64(1)} }
+	if err := c.Store("m", cache.Data{Grains: map[string]any{"g": int64(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]any{entry("g"), map[string]any{}, nil}, all()); d != "" {
+		t.Fatal(d)
+	}
+	os.RemoveAll(filepath.Join(dir, "pillar")) // as salt-run cache.flush does with a bank
+	if err := c.Store("m", cache.Data{Grains: map[string]any{"h": int64(1)}, Pillar: map[string]any{"p": int64(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ChangeMine("m", func(m map[string]any) bool { m["f"] = int64(1); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]any{entry("h"), entry("p"), entry("f")}, all()); d != "" {
+		t.Fatal(d)
+	}
+	if err := c.Delete("m"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]any{nil, nil, nil}, all()); d != "" {
+		t.Fatal(d)
+	}
 }
 
 func TestLimitsAndDamage(t *testing.T) {

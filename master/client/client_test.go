@@ -50,11 +50,11 @@ func run(t *testing.T, c *client.Client, cmd client.Command, o client.RunOptions
 func TestRunReportsEveryMinionOnce(t *testing.T) {
 	f := newFake(t, map[string]minion{"quick": {value: "a"}, "slow": {value: "b", delay: 150 * time.Millisecond}, "dead": {dead: true}})
 	start := time.Now()
-	got := run(t, f.client(), all, client.RunOptions{Timeout: 400 * time.Millisecond})
+	got := run(t, f.client(), all, client.RunOptions{Timeout: 2 * time.Second})
 	if diff := cmp.Diff([]string{"dead=no response", "quick=a", "slow=b"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v, as if it had no timeout", took)
 	}
 }

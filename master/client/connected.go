@@ -68,7 +68,23 @@ func (c *Client) Present(ctx context.Context) map[string]string {
 	return out
 }
 
+// Clones shows the ids that several hosts use at once, as the master has found them.
+func (c *Client) Clones(ctx context.Context) (map[string]any, error) {
+	v, err := c.askMinions(ctx, "minions.clones")
+	if err != nil {
+		return nil, fmt.Errorf("cannot list clones: %w", err)
+	}
+	all, _ := payload.Map(v)
+	return all, nil
+}
+
 func (c *Client) askPresent(ctx context.Context) ([]string, error) {
+	v, err := c.askMinions(ctx, "minions.connected")
+	return texts(v), err
+}
+
+// askMinions asks the master for what it knows of minions' connections.
+func (c *Client) askMinions(ctx context.Context, fun string) (any, error) {
 	if marker := c.o.Events.Marker; marker != "" {
 		if _, err := os.Stat(marker); err != nil {
 			return nil, err
@@ -79,7 +95,7 @@ func (c *Client) askPresent(ctx context.Context) ([]string, error) {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, presentTime)
 	defer cancel()
-	v, err := c.Request(ctx, map[string]any{"cmd": "wheel", "fun": "minions.connected", "key": key, "user": c.o.User})
+	v, err := c.Request(ctx, map[string]any{"cmd": "wheel", "fun": fun, "key": key, "user": c.o.User})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +104,7 @@ func (c *Client) askPresent(ctx context.Context) ([]string, error) {
 	if data["success"] != true {
 		return nil, fmt.Errorf("refused: %.200v", v)
 	}
-	return texts(data["return"]), nil
+	return data["return"], nil
 }
 
 // Connected lists the minions that the master remembers and that have a connection to its publish port on this host, with the

@@ -12,13 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -235,10 +235,14 @@ func MatchName(pattern, name string) bool {
 	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
 }
 
-// full says whether a regular expression matches the whole text. One that is none matches nothing.
+// full says whether one of Python's regular expressions matches the whole text. One that is none, or takes too long, matches nothing.
 func full(pattern, text string) bool {
-	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
-	return err == nil && re.MatchString(text)
+	re, err := pyre.Compile(pattern, 0)
+	if err != nil {
+		return false
+	}
+	ok, err := re.FullMatch(text)
+	return err == nil && ok
 }
 
 // MayPublish says whether rules allow every one of the functions, with its arguments, on every minion of the target.

@@ -261,9 +261,9 @@ func TestLists(t *testing.T) {
 			Links:     map[string]string{"l.sls": "top.sls", "ld": "d", "dead": "nowhere", "loop": ".", "abs": filepath.Join(a, "top.sls")},
 		}},
 		{"no links", fileserver.RootsOptions{FollowSymlinks: true, IgnoreSymlinks: true}, fileserver.Listing{
-			Files:     []string{"d/x.sls", "top.sls", "y/z"},
-			Dirs:      []string{"d", "d/e", "y"},
-			EmptyDirs: []string{"d/e"},
+			Files:     []string{"d/x.sls", "ld/x.sls", "outside/o/secret", "top.sls", "y/z"}, // links are not listed, what is behind them is
+			Dirs:      []string{"d", "d/e", "ld/e", "outside/o", "y"},
+			EmptyDirs: []string{"d/e", "ld/e"},
 			Links:     map[string]string{},
 		}},
 	} {

@@ -3,13 +3,14 @@ package fileserver
 import (
 	"fmt"
 
+	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
 // Ignore is Salt's file_ignore_regex and file_ignore_glob. A nil Ignore ignores nothing.
 type Ignore struct {
 	globs []string
-	exprs []*target.Expr
+	exprs []*pyre.Regexp
 }
 
 // NewIgnore compiles the lists. Regular expressions are Python's and match anywhere in a path; shell patterns match all of
@@ -20,7 +21,7 @@ func NewIgnore(regexes, globs []string) (*Ignore, error) {
 	}
 	ig := &Ignore{globs: globs}
 	for _, r := range regexes {
-		e, err := target.Compile(target.TypePCRE, `(?s:.*?)(?:`+r+`)`, "", nil)
+		e, err := pyre.Compile(r, 0)
 		if err != nil {
 			return nil, fmt.Errorf("cannot use file_ignore_regex %q: %w", r, err)
 		}
@@ -36,7 +37,7 @@ func (ig *Ignore) Match(name string) bool {
 		return false
 	}
 	for _, e := range ig.exprs {
-		if ok, err := e.Match(target.Subject{ID: name}); ok || err != nil {
+		if at, err := e.Search(name); at != nil || err != nil {
 			return true
 		}
 	}

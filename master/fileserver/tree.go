@@ -93,7 +93,10 @@ func (t *followingTree) open(name string) (Handle, error) {
 }
 
 func (t *followingTree) inside(link, target string) bool {
-	if !filepath.IsAbs(target) {
+	switch {
+	case strings.HasPrefix(target, ".."): // Salt takes the link for a directory then, so that one step more stays inside
+		target = filepath.Join(t.where(link), target)
+	case !filepath.IsAbs(target):
 		target = filepath.Join(filepath.Dir(t.where(link)), target)
 	}
 	root, err := filepath.EvalSymlinks(t.dir)
@@ -202,11 +205,17 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 		}
 		name := path.Join(dir, e.Name())
 		link := e.Type()&fs.ModeSymlink != 0
-		if link && w.skipLinks {
-			continue
-		}
 		isDir := e.IsDir()
 		var info fs.FileInfo
+		if link && w.skipLinks {
+			// Salt leaves the link out and what is behind it in, where it follows links.
+			if info, err = w.tree.stat(name); err == nil && info.IsDir() && w.tree.follows() {
+				if err := w.enter(name, true, info, above, false); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		if link {
 			if info, err = w.tree.stat(name); err == nil {
 				isDir = info.IsDir()
@@ -220,15 +229,16 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 			continue
 		}
 		w.out.Dirs = append(w.out.Dirs, name)
-		if err := w.enter(name, link, info, above); err != nil {
+		if err := w.enter(name, link, info, above, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) enter(name string, link bool, info fs.FileInfo, above []fs.FileInfo) error {
-	if sub, err := w.tree.readDir(name); err == nil && len(sub) == 0 {
+// enter walks on in a directory, which is listed when it is empty.
+func (w *walker) enter(name string, link bool, info fs.FileInfo, above []fs.FileInfo, listed bool) error {
+	if sub, err := w.tree.readDir(name); listed && err == nil && len(sub) == 0 {
 		w.out.EmptyDirs = append(w.out.EmptyDirs, name)
 		return nil
 	}

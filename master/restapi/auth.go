@@ -115,7 +115,14 @@ func (s *Server) login(q *request) (any, error) {
 	return map[string]any{"return": []any{out}}, nil
 }
 
-func (s *Server) newToken(q *request, creds map[string]any) (eauth.Token, error) {
+func (s *Server) newToken(q *request, creds map[string]any) (t eauth.Token, err error) {
+	defer func() {
+		e := s.entry(q.Request, t, "login", err)
+		if err != nil {
+			e.User, e.EAuth = text(creds["username"]), text(creds["eauth"])
+		}
+		s.o.Master.Audit(e)
+	}()
 	if !s.logins.Allow(source(q.Request), time.Now()) {
 		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
 	}

@@ -16,11 +16,17 @@ import (
 )
 
 // read takes the body in the format that it says it has.
-func (q *request) read() error {
+func (s *Server) read(q *request) error {
 	if q.Method != http.MethodPost || q.ContentLength == 0 {
 		return nil
 	}
-	b, err := io.ReadAll(q.Body)
+	free, err := s.admit(q.Request)
+	if err != nil {
+		return err
+	}
+	// The request keeps its own body: the server knows what to do with one that nobody wanted.
+	b, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, s.o.MaxBody))
+	free()
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,9 @@ func (s *Server) returns(q *request, session, client string) (any, error) {
 type several []any
 
 // command runs one command after looking at who gives it and whether they may.
-func (s *Server) command(r *http.Request, session string, c map[string]any) (any, error) {
+func (s *Server) command(r *http.Request, session string, c map[string]any) (v any, err error) {
+	var t eauth.Token
+	defer func() { s.audit(r, t, c, v, err) }()
 	name, _ := c["client"].(string)
 	if !slices.Contains(Clients(), name) {
 		return nil, &statusError{http.StatusBadRequest, "Invalid client specified: '" + pytext.Str(c["client"]) + "'"}
@@ -108,8 +110,7 @@ func (s *Server) command(r *http.Request, session string, c map[string]any) (any
 	if !slices.Contains(s.o.Clients, name) {
 		return nil, &statusError{http.StatusBadRequest, "Client disabled: '" + name + "'. Add to 'netapi_enable_clients' master config option to enable."}
 	}
-	t, err := s.who(r, c, session)
-	if err != nil {
+	if t, err = s.who(r, c, session); err != nil {
 		return nil, err
 	}
 	fun, ok := c["fun"].(string)
@@ -132,7 +133,7 @@ func (s *Server) command(r *http.Request, session string, c map[string]any) (any
 	if strings.HasPrefix(name, "local") {
 		return s.local(ctx, t, name, c)
 	}
-	v, err := s.onMaster(ctx, t, name, fun, c)
+	v, err = s.onMaster(ctx, t, name, fun, c)
 	if err == nil && tenant != "" {
 		return s.ownJobs(ctx, t, fun, v)
 	}

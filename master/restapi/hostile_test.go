@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -273,7 +276,22 @@ func hostileValues() []any {
 		[]any{}, []any{nil}, []any{[]any{}}, []any{m{}}, m{}, m{"": nil}, m{"__kwarg__": true}, deep, "20250102030405678901", "999999999999999999999999", "1e400", "nan", "-inf"}
 }
 
-// TestHostileFields: whatever a field of a command or a part of a path is, the answer is a clear one, and the interface goes on.
+// clearAnswer checks that an answer says what is wrong, and nothing of the inside.
+func clearAnswer(t *testing.T, what string, code int, text string) {
+	t.Helper()
+	var v any
+	if code/100 == 5 && code != 503 || json.Unmarshal([]byte(text), &v) != nil {
+		t.Errorf("%s: %d %.300s", what, code, text)
+	}
+	for _, inside := range []string{"goroutine ", "runtime error", ".go:", "panic", "canary"} {
+		if strings.Contains(text, inside) {
+			t.Errorf("%s shows the inside, or another's: %.300s", what, text)
+		}
+	}
+}
+
+// TestHostileFields: whatever a field of a command is, the answer is a clear one, and the interface goes on. Other requests are those of
+// TestEveryEndpointBearsBadInput.
 func TestHostileFields(t *testing.T) {
 	var log logged
 	s := newSite(t, func(o *restapi.Options) {
@@ -289,18 +307,6 @@ func TestHostileFields(t *testing.T) {
 		{"client": "wheel", "fun": "key.finger", "match": "*"},
 		{"client": "wheel", "fun": "key.accept", "match": "x", "include_rejected": false},
 	}
-	check := func(what string, code int, text string) {
-		t.Helper()
-		var v any
-		if code == 500 || code/100 == 5 && code != 503 || json.Unmarshal([]byte(text), &v) != nil {
-			t.Errorf("%s: %d %.300s", what, code, text)
-		}
-		for _, inside := range []string{"goroutine ", "runtime error", ".go:", "panic"} {
-			if strings.Contains(text, inside) {
-				t.Errorf("%s shows the inside: %.300s", what, text)
-			}
-		}
-	}
 	send := func(what string, body any) {
 		t.Helper()
 		b, err := json.Marshal(body)
@@ -308,7 +314,7 @@ func TestHostileFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, text, _ := s.do("POST", "/", "application/json", string(b))
-		check(what, code, text)
+		clearAnswer(t, what, code, text)
 	}
 	for _, base := range bases {
 		for field := range base {
@@ -323,51 +329,6 @@ func TestHostileFields(t *testing.T) {
 				}
 				send(fmt.Sprintf("%v %v with %s number %d", base["client"], base["fun"], field, i), low)
 			}
-		}
-	}
-	for i, v := range hostileValues() {
-		for _, e := range []string{"/", "/run", "/login", "/token", "/minions", "/keys", "/hook/x", "/v1/minions", "/v1/jobs"} {
-			b, _ := json.Marshal(v)
-			code, text, _ := s.do("POST", e, "application/json", string(b))
-			check(fmt.Sprintf("%s with body %d", e, i), code, text)
-			b, _ = json.Marshal([]any{m{"username": v, "password": v, "eauth": v, "mid": v, "keysize": v, "force": v, "client": v}})
-			if strings.HasPrefix(e, "/v1/") {
-				continue // one map, below
-			}
-			code, text, _ = s.do("POST", e, "application/json", string(b))
-			if e == "/keys" && code == 200 {
-				continue // a key pair for a good name
-			}
-			check(fmt.Sprintf("%s with fields %d", e, i), code, text)
-		}
-	}
-	for path, base := range map[string]m{
-		"/v1/jobs": {"id": "x", "jid": "", "tenant": "", "tgt": []any{"x"}, "tgt_type": "list", "fun": "test.ping", "arg": []any{}, "kwarg": m{}, "ret": "", "metadata": m{},
-			"ttl": 1, "deadline": 1, "priority": 1, "parallel": false, "idempotent": false},
-		"/v1/minions": {"id": "x", "tenant": "", "grains": m{}, "public_key": "", "key_pair": false, "token_ttl": 1, "masters": []any{"x"}, "config": m{}},
-	} {
-		for field := range base {
-			for i, v := range append(hostileValues(), missing{}) {
-				body := maps.Clone(base)
-				if body[field] = v; v == (missing{}) {
-					delete(body, field)
-				}
-				b, err := json.Marshal(body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				code, text, _ := s.do("POST", path, "application/json", string(b))
-				check(fmt.Sprintf("%s with %s number %d", path, field, i), code, text)
-			}
-		}
-	}
-	for _, part := range []string{"*", "x%00", "..%2f..%2fetc%2fpasswd", "%2e%2e", "%ff%fe", strings.Repeat("a", 10_000), "a%0d%0aSet-Cookie:%20x=y", "%7b%7b7*7%7d%7d"} {
-		for _, e := range []string{"/minions/", "/minions?mid=", "/jobs/", "/jobs?jid=", "/keys/", "/keys?mid=", "/ws/", "/hook/", "/v1/minions/", "/v1/jobs/", "/v1/jobs/x?wait=", "/v1/events?cursor=x&x="} {
-			code, text, h := s.do("GET", e+part, "", "")
-			if h.Get("Set-Cookie") != "" {
-				t.Errorf("%s%s sets a cookie", e, part)
-			}
-			check(e+part, code, text)
 		}
 	}
 	if text := log.text(); strings.Contains(text, "panic") {
@@ -447,4 +408,109 @@ func FuzzBodies(f *testing.F) {
 			t.Fatal(text)
 		}
 	})
+}
+
+// TestCVE_2017_5200_NoSSHClient: there is no client that starts a program on the master, also for those who may do everything, whatever options
+// they name (also CVE-2020-16846).
+func TestCVE_2017_5200_NoSSHClient(t *testing.T) {
+	s := newSite(t, nil)
+	dir := t.TempDir()
+	made := filepath.Join(dir, "made")
+	for _, client := range []string{"ssh", "ssh_async", "ssh_sync", "thorium", "cloud", "caller"} {
+		for name, extra := range map[string]m{"nothing": {}, "raw": {"raw_shell": true, "arg": "touch " + made}, "a key": {"ssh_priv": "|touch " + made, "priv": made},
+			"options": {"ssh_options": []any{"ProxyCommand=touch " + made}}, "a port": {"ssh_port": "22 -oProxyCommand='touch " + made + "'"}, "a roster": {"roster_file": "/etc/passwd", "rosters": []any{"/etc"}}} {
+			low := m{"client": client, "tgt": "*", "fun": "test.ping"}
+			maps.Copy(low, extra)
+			for _, path := range []string{"/", "/run"} {
+				if path == "/run" {
+					low["token"] = s.token
+				}
+				if code, v := s.json("POST", path, low); code != 400 || v["return"] != "Invalid client specified: '"+client+"'" {
+					t.Errorf("%s with %s at %s: %d %v", client, name, path, code, v)
+				}
+			}
+		}
+	}
+	if _, err := os.Lstat(made); err == nil {
+		t.Error("a program ran")
+	}
+}
+
+// TestCVE_2018_15750_PathsTellNothing: no part of a request becomes a path: what names a file that there is gets the answer of one that there is not.
+func TestCVE_2018_15750_PathsTellNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	static := filepath.Join(dir, "static")
+	if err := os.Mkdir(static, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "there"), filepath.Join(static, "out")); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Pages = -1, restapi.Pages{Static: static} })
+	token := s.token
+	requests := map[string]func(path string) (int, string, http.Header){
+		"token in a header": func(p string) (int, string, http.Header) { return s.do("GET", "/jobs", "", "", "X-Auth-Token", p) },
+		"token in a cookie": func(p string) (int, string, http.Header) {
+			return s.do("GET", "/jobs", "", "", "Cookie", "session_id="+p)
+		},
+		"token in a command": func(p string) (int, string, http.Header) {
+			return s.do("POST", "/run", "application/json", jsonText(t, m{"client": "local", "tgt": "*", "fun": "test.ping", "token": p}))
+		},
+		"token of a websocket": func(p string) (int, string, http.Header) { return s.do("GET", "/ws/"+url.PathEscape(p), "", "") },
+		"minion":               func(p string) (int, string, http.Header) { return s.do("GET", "/minions/"+url.PathEscape(p), "", "") },
+		"key":                  func(p string) (int, string, http.Header) { return s.do("GET", "/keys/"+url.PathEscape(p), "", "") },
+		"job":                  func(p string) (int, string, http.Header) { return s.do("GET", "/jobs/"+url.PathEscape(p), "", "") },
+		"order":                func(p string) (int, string, http.Header) { return s.do("GET", "/v1/jobs/"+url.PathEscape(p), "", "") },
+		"page":                 func(p string) (int, string, http.Header) { return s.do("GET", "/static/"+url.PathEscape(p), "", "") },
+		"page of a path": func(p string) (int, string, http.Header) {
+			return s.do("GET", "/static/%2e%2e/"+filepath.Base(p), "", "")
+		},
+		"system": func(p string) (int, string, http.Header) {
+			return s.do("POST", "/login", "application/json", jsonText(t, m{"username": p, "password": p, "eauth": p}))
+		},
+	}
+	for name, ask := range requests {
+		for _, form := range []string{dir + "/%s", "../../../../../../../../.." + dir + "/%s", "../%s"} {
+			s.token = token
+			if strings.HasPrefix(name, "token") {
+				s.token = ""
+			}
+			there, missing := fmt.Sprintf(form, "there"), fmt.Sprintf(form, "nowhr")
+			code, text, _ := ask(there)
+			code2, text2, _ := ask(missing)
+			if code != code2 || strings.ReplaceAll(text, "there", "nowhr") != text2 || strings.Contains(text, "canary") {
+				t.Errorf("%s %s: %d %.200s, but for what is not there %d %.200s", name, form, code, text, code2, text2)
+			}
+			if code == 200 && name != "minion" && name != "key" {
+				t.Errorf("%s %s: %d %.200s", name, form, code, text)
+			}
+		}
+	}
+	if code, text, _ := s.do("GET", "/static/out", "", ""); code != 404 || strings.Contains(text, "canary") {
+		t.Errorf("a link that leads out: %d %s", code, text)
+	}
+}
+
+// TestCVE_2018_15751_CommandsBringCredentials: a command at /run that shows no system and no token is refused by every client, and a session's token
+// does not count there; nor do credentials that are no text, or those of one user beside the token of another.
+func TestCVE_2018_15751_CommandsBringCredentials(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	bob := s.login("bob")
+	for _, client := range restapi.Clients() {
+		for name, creds := range map[string]m{
+			"the session alone": {}, "a name": {"username": "alice", "password": "secret"}, "no system": {"username": "alice", "password": "secret", "eauth": nil},
+			"a number": {"username": "alice", "password": "secret", "eauth": 1}, "a list": {"username": "alice", "password": "secret", "eauth": []any{"file"}},
+			"a map as name": {"username": m{"alice": "secret"}, "password": "secret", "eauth": "file"},
+			"token of bob":  {"username": "alice", "password": "secret", "eauth": "file", "token": bob},
+		} {
+			low := m{"client": client, "tgt": "*", "match": "*", "fun": "key.list_all"}
+			maps.Copy(low, creds)
+			if code, v := s.json("POST", "/run", low); code != 401 {
+				t.Errorf("%s with %s: %d %v", client, name, code, v)
+			}
+		}
+	}
 }

@@ -119,6 +119,8 @@ func refused(err error) error {
 		return answer(http.StatusConflict, "Another job has this id")
 	case errors.Is(err, master.ErrDraining):
 		return answer(http.StatusServiceUnavailable, "The master takes no more jobs")
+	case errors.Is(err, master.ErrBusy):
+		return answer(http.StatusServiceUnavailable, "Too many jobs are unfinished")
 	case errors.Is(err, master.ErrNoOrders), errors.Is(err, master.ErrNoMinionRecords):
 		return answer(http.StatusNotImplemented, err.Error())
 	case errors.As(err, &none):
@@ -128,15 +130,20 @@ func refused(err error) error {
 }
 
 // mayKeys says whether somebody may do what a function of the wheel key does, to the minions that they see.
-func (s *Server) mayKeys(q *request, fun string) (eauth.Token, view, error) {
-	t, err := s.session(q.Request)
+func (s *Server) mayKeys(q *request, fun string) (t eauth.Token, v view, err error) {
+	defer func() {
+		e := s.entry(q.Request, t, "wheel", err)
+		e.Fun = []string{fun}
+		s.o.Master.Audit(e)
+	}()
+	t, err = s.session(q.Request)
 	if err != nil {
 		return t, nil, err
 	}
 	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), "wheel", fun, nil, nil) {
 		return t, nil, errAuthZ
 	}
-	v, err := s.view(t)
+	v, err = s.view(t)
 	return t, v, err
 }
 
@@ -225,8 +232,16 @@ func (s *Server) revokeMinion(q *request) (any, error) {
 }
 
 // castOrder places an order. The same id and the same job again give the same order.
-func (s *Server) castOrder(q *request) (any, error) {
+func (s *Server) castOrder(q *request) (v any, err error) {
 	t, err := s.session(q.Request)
+	defer func() {
+		e, m := s.entry(q.Request, t, "order", err), map[string]any{}
+		if body, ok := q.body.(map[string]any); ok {
+			m = body
+		}
+		e.Fun, e.TgtType, e.Tgt = []string{text(m["fun"])}, text(m["tgt_type"]), m["tgt"]
+		s.o.Master.Audit(e)
+	}()
 	if err != nil {
 		return nil, err
 	}
@@ -262,11 +277,11 @@ func (s *Server) castOrder(q *request) (any, error) {
 		s.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
 		return nil, errAuthZ
 	}
-	v, err := s.view(t)
+	part, err := s.view(t)
 	if err != nil {
 		return nil, err
 	}
-	out, err := v.Cast(q.Context(), o)
+	out, err := part.Cast(q.Context(), o)
 	if err != nil {
 		return nil, refused(err)
 	}

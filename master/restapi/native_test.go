@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/restapi"
 )
 
 // TestNativeMinions: a minion is announced twice, listed, looked at and revoked.
@@ -98,6 +100,31 @@ func TestNativeJobs(t *testing.T) {
 	}
 }
 
+// TestBusyMaster: who has too many unfinished jobs takes no new one, says when to try again, and knows those that it took.
+func TestBusyMaster(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) {
+		busy, err := master.New(master.Options{Interface: "127.0.0.1", KeySize: 2048, MaxUnfinished: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(busy.Close)
+		o.Master = busy
+	})
+	one, two := `{"id": "one", "tgt": ["m"], "fun": "test.ping"}`, `{"id": "two", "tgt": ["m"], "fun": "test.ping"}`
+	for _, c := range []struct {
+		body        string
+		code        int
+		text, again string
+	}{
+		{one, 202, `"id":"one"`, ""}, {two, 503, `{"return":"Too many jobs are unfinished","status":503}`, "5"}, {one, 202, `"id":"one"`, ""},
+	} {
+		code, text, header := s.do("POST", "/v1/jobs", "application/json", c.body)
+		if code != c.code || !strings.Contains(text, c.text) || header.Get("Retry-After") != c.again {
+			t.Errorf("%s: %d %s %v", c.body, code, text, header)
+		}
+	}
+}
+
 // TestNativeRefusals: what is wrong with a body is said, and nothing is placed.
 func TestNativeRefusals(t *testing.T) {
 	s := newSite(t, nil)
@@ -174,6 +201,7 @@ func tenants(t *testing.T) *site {
 	}
 	o := s.options
 	o.Auth, o.LoginRate = auth, -1
+	s.options = o
 	s.serve(o)
 	return s
 }

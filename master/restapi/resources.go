@@ -169,7 +169,7 @@ func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
-	if err := q.read(); err != nil {
+	if err := s.read(q); err != nil {
 		return nil, "", err
 	}
 	chunks, err := q.chunks()
@@ -217,14 +217,20 @@ func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
 
 // hook fires an event with what came.
 func (s *Server) hook(q *request) (any, error) {
-	if !s.o.OpenHooks {
-		if _, err := s.operator(q.Request); err != nil {
-			return nil, err
-		}
-	}
 	tag := "salt/netapi/hook"
 	if p := strings.Trim(q.PathValue("path"), "/"); p != "" {
 		tag += "/" + p
+	}
+	var t eauth.Token
+	var err error
+	if !s.o.OpenHooks {
+		t, err = s.operator(q.Request)
+	}
+	e := s.entry(q.Request, t, "hook", err)
+	e.Fun = []string{tag}
+	s.o.Master.Audit(e)
+	if err != nil {
+		return nil, err
 	}
 	headers := map[string]any{}
 	for name, values := range q.Header {

@@ -43,6 +43,9 @@ type Options struct {
 	Clients []string
 	// MaxBody bounds the body of a request in bytes; 0 means Salt's 1 MiB.
 	MaxBody int64
+	// Strangers bounds the bytes of all larger bodies that are being received without a living token; 0 means 64 MiB. Beyond it they are
+	// refused (503); small ones, as for logging in, never are.
+	Strangers int64
 	// LoginRate and LoginBurst bound log-ins per second and source address; 0 means 1 and 20, below 0 no bound.
 	LoginRate, LoginBurst float64
 	// Streams bounds how many clients follow events at once; 0 means 256.
@@ -80,6 +83,8 @@ type Server struct {
 	async    *background
 	started  time.Time
 	stats    stats
+
+	strangers share
 }
 
 // New makes a server; use it as an http.Handler.
@@ -103,6 +108,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("restapi: %w", err)
 	}
 	setDefault(&o.MaxBody, 1<<20)
+	setDefault(&o.Strangers, 64<<20)
 	setDefault(&o.LoginRate, 1)
 	setDefault(&o.LoginBurst, 20)
 	setDefault(&o.Streams, 256)
@@ -210,7 +216,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, &statusError{http.StatusForbidden, "Bad IP"})
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "/hook/") {
@@ -272,8 +277,14 @@ var (
 	errAuthZ   = &statusError{http.StatusUnauthorized, "Authorization error occurred."}
 )
 
+// retryAfter is how many seconds a client should wait that was turned away for the moment.
+const retryAfter = "5"
+
 // fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
 func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
+	if e.code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	if accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.code)
@@ -349,7 +360,7 @@ func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
 			return
 		}
 		q := &request{Request: r, w: w, code: http.StatusOK}
-		err := q.read()
+		err := s.read(q)
 		var v any
 		if err == nil {
 			v, err = f(q)

@@ -38,12 +38,14 @@ type site struct {
 	rest    *restapi.Server
 	server  *httptest.Server
 	token   string
+	account logged // the audit log
 }
 
 // newSite is a master without minions and its HTTP interface; alice may do everything, bob runs jobs.*.
 func newSite(t testing.TB, change func(*restapi.Options)) *site {
 	t.Helper()
-	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Advertise: []string{"salt.example"}})
+	s := &site{t: t}
+	m, err := master.New(master.Options{Audit: &s.account, Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Advertise: []string{"salt.example"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func newSite(t testing.TB, change func(*restapi.Options)) *site {
 	if change != nil {
 		change(&o)
 	}
-	s := &site{t: t, master: m, options: o}
+	s.master, s.options = m, o
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -489,6 +491,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestWebSocket: events come after the message that Salt's clients begin with; it and others are answered.
 func TestWebSocket(t *testing.T) {
 	s := newSite(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -498,27 +501,65 @@ func TestWebSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.CloseNow()
+	say := func(text string) {
+		t.Helper()
+		if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear := func(want string) {
+		t.Helper()
+		if _, b, err := c.Read(ctx); err != nil || string(b) != want {
+			t.Fatalf("%q, %v; want %q", b, err, want)
+		}
+	}
+	fire := func(tag string) {
+		s.master.Events().Publish(tag, map[string]any{"n": int64(1), "_stamp": "now"})
+	}
+	say("hello")
+	hear("server received message")
+	fire("not/yet")
+	say("websocket client ready")
+	hear("server received message")
+	fire("my/tag")
+	hear(`data: {"data":{"_stamp":"now","n":1},"tag":"my/tag"}` + "\n\n")
+	say("hello again")
+	hear("server received message")
+	fire("my/other")
+	hear(`data: {"data":{"_stamp":"now","n":1},"tag":"my/other"}` + "\n\n")
+}
+
+// TestWebSocketOfMinionsAndJobs: with format_events a client is told of minions and jobs in place of events.
+func TestWebSocketOfMinionsAndJobs(t *testing.T) {
+	s := newSite(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, _, err := websocket.Dial(ctx, s.server.URL+"/ws/"+s.token+"?format_events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseNow()
 	if err := c.Write(ctx, websocket.MessageText, []byte("websocket client ready")); err != nil {
 		t.Fatal(err)
 	}
-	// The server listens from its reading of that message on: fire until something comes.
-	got := make(chan string, 1)
-	go func() {
+	read := func() string {
+		t.Helper()
 		_, b, err := c.Read(ctx)
 		if err != nil {
-			b = []byte(err.Error())
+			t.Fatal(err)
 		}
-		got <- string(b)
-	}()
-	for {
-		s.master.Events().Publish("my/tag", map[string]any{"n": int64(1), "_stamp": "now"})
-		select {
-		case text := <-got:
-			if text != `data: {"data":{"_stamp":"now","n":1},"tag":"my/tag"}`+"\n\n" {
-				t.Errorf("%q", text)
-			}
-			return
-		case <-time.After(10 * time.Millisecond):
+		return string(b)
+	}
+	if got := read(); got != "server received message" {
+		t.Fatal(got)
+	}
+	s.master.Events().Publish("my/tag", m{"n": int64(1)})
+	s.master.Events().Publish("salt/key", m{"act": "accept", "id": "web1", "result": true})
+	s.master.Events().Publish("salt/job/20260101000000000000/new", m{"jid": "20260101000000000000", "_stamp": "now", "minions": []any{"web1"}, "fun": "test.ping", "tgt": "web1", "tgt_type": "glob"})
+	for _, want := range []string{`{"minions":[{"id":"web1"}]}`,
+		`{"jobs":{"20260101000000000000":{"fun":"test.ping","jid":"20260101000000000000","minions":{"web1":{"success":false}},"start_time":"now","state":"running","tgt":"web1","tgt_type":"glob"}}}`} {
+		if got := read(); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

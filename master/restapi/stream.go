@@ -12,7 +12,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/restapi/internal/saltinfo"
 	"github.com/brine-salt/brine/protocol/events"
 )
 
@@ -174,7 +176,32 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, t eauth.Token, sour
 // oneLine keeps a tag from ending its line.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
 
-// websocket streams events over a WebSocket, after the client's first message.
+// formatted is what is done with events for a client that wants to know of minions and jobs instead. Grains of minions that come are asked for in
+// the client's name, if that may.
+func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string) error) func(e events.Event) error {
+	all := saltinfo.New()
+	return func(e events.Event) error {
+		out, wanted := all.Event(e)
+		if len(wanted) > 0 {
+			_, err := s.command(r, t.ID, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
+			if err != nil {
+				s.o.Log.Debug("grains are not asked for", "user", t.Name, "err", err)
+			}
+		}
+		for _, x := range out {
+			text, err := marshal(x)
+			if err != nil {
+				return nil
+			}
+			if err := send(string(text)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// websocket streams events over a WebSocket, after the client says that it is ready.
 func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {
@@ -202,30 +229,56 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = c.CloseNow() }()
 	c.SetReadLimit(4096)
-	ready, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if _, _, err := c.Read(ready); err != nil {
-		return
-	}
-	source, cursor, err := s.stream(t)
-	if err != nil {
-		return
-	}
-	ctx := c.CloseRead(r.Context())
 	send := func(text string) error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, []byte(text))
 	}
-	err = s.follow(ctx, t, source, cursor, func(e events.Logged) error {
-		if e.Missed > 0 {
-			return nil // salt-api's clients know no sign for it
+	const received = "server received message" // Salt's answer to whatever the client says
+	patience, end := context.WithTimeout(ctx, time.Minute)
+	defer end()
+	var source func(ctx context.Context, cursor string) iter.Seq[events.Logged]
+	var cursor string
+	for source == nil {
+		_, text, err := c.Read(patience)
+		if err == nil && string(text) == "websocket client ready" {
+			source, cursor, err = s.stream(t)
 		}
-		text, err := eventText(e.Event)
+		if err == nil {
+			err = send(received)
+		}
+		if err != nil {
+			return
+		}
+	}
+	heard := make(chan struct{})
+	defer func() { cancel(); <-heard }()
+	go func() {
+		defer close(heard)
+		defer cancel()
+		for {
+			if _, _, err := c.Read(ctx); err != nil || send(received) != nil {
+				return
+			}
+		}
+	}()
+	each := func(e events.Event) error {
+		text, err := eventText(e)
 		if err != nil {
 			return nil
 		}
 		return send("data: " + string(text) + "\n\n")
+	}
+	if r.URL.Query().Has("format_events") {
+		each = s.formatted(r, t, send)
+	}
+	err = s.follow(ctx, t, source, cursor, func(e events.Logged) error {
+		if e.Missed > 0 {
+			return nil // salt-api's clients know no sign for it
+		}
+		return each(e.Event)
 	}, func() error {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()

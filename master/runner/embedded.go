@@ -22,6 +22,14 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			}
 			return out, nil
 		},
+		Clones: func(ctx context.Context) (map[string]any, error) {
+			list, err := m.Clones(ctx)
+			out := make(map[string]any, len(list))
+			for _, c := range list {
+				out[c.ID] = c.Map()
+			}
+			return out, err
+		},
 		Listen: func(_ context.Context, node, _ string) (modules.EventStream, error) {
 			if node != "master" {
 				return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)

@@ -59,6 +59,10 @@ removekeys
 		{Name: "versions", Doc: `The minions by how their version compares with the master's.
 
     salt-run manage.versions`, Run: f.versions},
+		{Name: "clones", Doc: `The ids that several hosts use at once with the same key, as copies of one machine's image do, with what these hosts say
+of themselves. Salt has no such function.
+
+    salt-run manage.clones`, Run: f.clones},
 		{Name: "key_regen", Doc: `Let all minions make new keys, and delete the keys that the master has.
 
     salt-run manage.key_regen`, Run: f.keyRegen},
@@ -189,6 +193,13 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+func (f funcs) clones(ctx context.Context, _ *modules.Call) (any, error) {
+	if f.Clones == nil {
+		return nil, errNeeds("list of clones")
+	}
+	return f.Clones(ctx)
 }
 
 func (f funcs) versions(ctx context.Context, _ *modules.Call) (any, error) {

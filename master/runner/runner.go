@@ -37,6 +37,8 @@ type Host struct {
 	Match func(tgtType string, tgt any) ([]string, error)
 	// Connected lists the minions that are connected, with an address for each where it is known.
 	Connected func(ctx context.Context) (map[string]string, error)
+	// Clones shows the ids that several hosts use at once, with what they say of themselves.
+	Clones func(ctx context.Context) (map[string]any, error)
 	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made of. nil is a
 	// program without states.
 	Exec func(ctx context.Context, q modules.Request) (any, error)

@@ -41,6 +41,9 @@ func newHost(t *testing.T) (*Host, *[]fired) {
 			}
 			return map[string]Answer{"web1": {Value: true}}, nil
 		},
+		Clones: func(context.Context) (map[string]any, error) {
+			return map[string]any{"web1": map[string]any{"id": "web1"}}, nil
+		},
 		Fire: func(_ context.Context, tag string, data map[string]any) error {
 			*events = append(*events, fired{tag, data})
 			return nil
@@ -67,6 +70,7 @@ func TestCalls(t *testing.T) {
 		{"manage.down", nil, nil, []any{"web2"}},
 		{"manage.versions", nil, nil, map[string]any{"Master": "3007.15", "Minion requires update": map[string]any{"web1": "3006.1"},
 			"Minion newer than master": map[string]any{"web2": "3999.0"}}},
+		{"manage.clones", nil, nil, map[string]any{"web1": map[string]any{"id": "web1"}}},
 		{"cache.grains", []any{"*"}, nil, map[string]any{"web1": map[string]any{"id": "web1"}, "web2": map[string]any{"id": "web2"}}},
 		{"cache.clear_pillar", []any{"*"}, nil, true},
 		{"cache.pillar", []any{"*"}, nil, map[string]any{"web1": map[string]any{}, "web2": map[string]any{}}},

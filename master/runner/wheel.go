@@ -281,6 +281,7 @@ func (f funcs) minions() *modules.Module {
 			slices.Sort(ids)
 			return nested.Anys(ids), nil
 		}},
+		{Name: "clones", Doc: "The ids that several hosts use at once.", Run: f.clones},
 	}}
 }
 

@@ -116,6 +116,15 @@ func (m *memory) Deliveries(_ context.Context, f DeliveryFilter) ([]Delivery, er
 	return out[:min(len(out), f.Limit)], nil
 }
 
+func (m *memory) CountOpen(context.Context) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, jids := range m.queue.open {
+		n += len(jids)
+	}
+	return n, nil
+}
+
 func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,7 +173,18 @@ func (m *memory) Minions(_ context.Context, f MinionFilter) ([]Minion, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Minion
+	var chosen map[string]struct{}
+	if f.IDs != nil {
+		chosen = make(map[string]struct{}, len(f.IDs))
+		for _, id := range f.IDs {
+			chosen[id] = struct{}{}
+		}
+		f.After, f.Limit = "", 0
+	}
 	for _, x := range m.queue.minions {
+		if _, ok := chosen[x.ID]; chosen != nil && !ok {
+			continue
+		}
 		if (f.Tenant == "" || x.Tenant == f.Tenant) && (!f.Absent || !x.Joined) && x.ID > f.After {
 			out = append(out, x)
 		}

@@ -82,4 +82,7 @@ func (m *multi) PurgeBeyond(ctx context.Context, keep int) (int, error) {
 	return n, err
 }
 
+// Unwrap implements Wrapper.
+func (m *multi) Unwrap() Store { return m.stores[0] }
+
 func (m *multi) Close() error { return m.each(Store.Close) }

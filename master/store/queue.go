@@ -90,6 +90,8 @@ type Queue interface {
 	OrderOf(ctx context.Context, jid string) (Order, error)
 	// Deliveries returns what a filter chooses: by minion, then in the order of sending; with Due, those that wait longest first.
 	Deliveries(ctx context.Context, f DeliveryFilter) ([]Delivery, error)
+	// CountOpen is how many deliveries are not final.
+	CountOpen(ctx context.Context) (int, error)
 	// SwapDelivery stores d in place of the one with the same JID and Minion if that has the same Version, and then
 	// counts d's Version on. ErrChanged if it has another, or is final already, or is not there.
 	SwapDelivery(ctx context.Context, d *Delivery) error
@@ -110,6 +112,8 @@ type Minion struct {
 
 // MinionFilter chooses minions. Zero fields choose all.
 type MinionFilter struct {
+	// IDs chooses those of some ids; those that are not there are left out. nil is any. With it, After and Limit have no meaning.
+	IDs []string
 	// Tenant chooses those of one tenant.
 	Tenant string
 	// Absent chooses those that have not joined.
@@ -134,8 +138,8 @@ type Minions interface {
 
 // QueueOf returns the queue of a store that has one.
 func QueueOf(s Store) (Queue, bool) {
-	if m, ok := s.(*multi); ok {
-		return QueueOf(m.stores[0])
+	if w, ok := s.(Wrapper); ok {
+		return QueueOf(w.Unwrap())
 	}
 	q, ok := s.(Queue)
 	return q, ok
@@ -143,8 +147,8 @@ func QueueOf(s Store) (Queue, bool) {
 
 // MinionsOf returns what a store knows of minions, if it does.
 func MinionsOf(s Store) (Minions, bool) {
-	if m, ok := s.(*multi); ok {
-		return MinionsOf(m.stores[0])
+	if w, ok := s.(Wrapper); ok {
+		return MinionsOf(w.Unwrap())
 	}
 	q, ok := s.(Minions)
 	return q, ok

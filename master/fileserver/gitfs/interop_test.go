@@ -142,7 +142,7 @@ func ourAnswer(t *testing.T, opts map[string]any, envs, files []string) map[stri
 		for k, v := range l.Links {
 			links[k] = v
 		}
-		list[env] = []any{nested.Anys(l.Files), nested.Anys(l.Dirs), links}
+		list[env] = []any{nested.Anys(l.Files), nested.Anys(l.Dirs), links, nested.Anys(l.EmptyDirs)}
 		for _, name := range files {
 			text[env+" "+name] = nil
 			if f, err := s.Find(name, env); err == nil {

@@ -135,30 +135,38 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 // Write replaces a file by data in one step: a reader sees the old content or the new one, never a part. With sync the
 // data is on the disk before the name is.
 func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error {
-	return d.replace(path.Join(path.Dir(name), unfinished+randomName()), name, data, perm, sync)
+	temp := path.Join(path.Dir(name), unfinished+randomName())
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = f.Chmod(perm)
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return d.finish(f, err, temp, name)
 }
 
-// WriteBelow is Write, without sync, for a file in a directory of this one that was made here: what is not finished waits in this
-// directory, so that the other is looked up once.
+// WriteBelow is Write, without sync and with permissions that the umask restricts, for a file in a directory of this one that was made
+// here: what is not finished waits in this directory, so that the other is looked up once.
 func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
-	return d.replace(unfinished+randomName(), name, data, perm, false)
+	temp := unfinished + randomName()
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return d.finish(f, err, temp, name)
 }
 
 // unfinished begins the names of files that are being written.
 const unfinished = ".new-"
 
-func (d *Dir) replace(temp, name string, data []byte, perm fs.FileMode, sync bool) error {
-	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(perm)
-	}
-	if err == nil && sync {
-		err = f.Sync()
-	}
+// finish closes a file that was written, unless err says that it was not, and gives it its name.
+func (d *Dir) finish(f *os.File, err error, temp, name string) error {
 	if e := f.Close(); err == nil {
 		err = e
 	}

@@ -216,7 +216,13 @@ func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (mad
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	// Its directory says that a minion returned: whoever makes it was the first.
-	if made, err = job.MakeDir(r.ID, 0o750); err != nil || !made {
+	if made, err = job.MakeDir(r.ID, 0o750); err == nil && !made {
+		// One without a return is what a master left that ended in between.
+		if _, e := job.Stat(r.ID + "/" + returnFile); errors.Is(e, fs.ErrNotExist) {
+			made = true
+		}
+	}
+	if err != nil || !made {
 		return made, err
 	}
 	if err := job.WriteBelow(r.ID+"/"+returnFile, kept, 0o640); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlstore"
 )
 
@@ -51,7 +52,7 @@ func dialect() sqlstore.Dialect {
 			_, err := db.ExecContext(ctx, "INSERT IGNORE INTO brine_schema (version) VALUES (?)", n)
 			return err
 		},
-		Insert: "INSERT IGNORE", ForUpdate: "FOR UPDATE",
+		Insert: "INSERT IGNORE", ForUpdate: "FOR UPDATE", Told: told,
 		Retry: func(err error) bool {
 			var e *mysql.MySQLError
 			return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205) // deadlock, lock wait timeout
@@ -68,6 +69,19 @@ func dialect() sqlstore.Dialect {
 	}
 }
 
+// told writes messages and commits.
+func told(list []store.Message, made int64) string {
+	b := fmt.Appendf(nil, "UPDATE brine_counter SET n = LAST_INSERT_ID(n + %d) WHERE name = 'relay'; "+
+		"INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES ", len(list))
+	for i, m := range list {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = fmt.Appendf(b, "(LAST_INSERT_ID() - %d, %d, _utf8mb4 x'%x', _utf8mb4 x'%x', _utf8mb4 x'%x', x'%x')", len(list)-1-i, made, m.From, m.To, m.Kind, m.Body)
+	}
+	return string(append(b, "; COMMIT"...))
+}
+
 // maxConns is how many connections one master has at most.
 const maxConns = 8
 
@@ -78,7 +92,8 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
-	config.MaxAllowedPacket = 0 // as the server says
+	config.MaxAllowedPacket = 0   // as the server says
+	config.MultiStatements = true // of told
 	config.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {

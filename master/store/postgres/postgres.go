@@ -13,6 +13,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlstore"
 )
 
@@ -67,7 +68,21 @@ func dialect(dsn string) sqlstore.Dialect {
 		},
 		Listen: func(ctx context.Context, wake func()) { listen(ctx, dsn, wake) },
 		Notify: "NOTIFY brine_relay",
+		Told:   told,
 	}
+}
+
+// told writes messages and commits; the driver ends the transaction that it begins then.
+func told(list []store.Message, made int64) string {
+	b := fmt.Appendf(nil, `NOTIFY brine_relay; WITH c AS (UPDATE brine_counter SET n = n + %d WHERE name = 'relay' RETURNING n)
+INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) SELECT c.n - %d + m.i, %d, m.f, m.t, m.k, m.b FROM c, (VALUES `, len(list), len(list), made)
+	for i, m := range list {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = fmt.Appendf(b, `(%d, decode('%x', 'hex'), decode('%x', 'hex'), decode('%x', 'hex'), decode('%x', 'hex'))`, i+1, m.From, m.To, m.Kind, m.Body)
+	}
+	return string(append(b, ") AS m (i, f, t, k, b); COMMIT; BEGIN"...))
 }
 
 // maxConns is how many connections one master has at most.

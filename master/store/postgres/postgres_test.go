@@ -4,9 +4,6 @@ package postgres_test
 
 import (
 	"database/sql"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/testserver"
@@ -15,103 +12,31 @@ import (
 	"github.com/brine-salt/brine/master/store/storetest"
 )
 
-// TestServer runs the suite of all stores on a real server, and lets several masters write to one database at once.
-func TestServer(t *testing.T) {
+// server starts a real one; dsn names a database there.
+func server(t testing.TB) (db *sql.DB, dsn func(name string) string) {
+	t.Helper()
 	port := testserver.Postgres(t)
-	dsn := func(name string) string {
+	dsn = func(name string) string {
 		return "host=127.0.0.1 user=postgres sslmode=disable port=" + port + " dbname=" + name
 	}
 	db, err := sql.Open("postgres", dsn("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	testserver.Until(t, "postgres", db.PingContext)
-	var n atomic.Int64
-	fresh := func(t *testing.T) string {
-		t.Helper()
-		name := fmt.Sprintf("brine%d", n.Add(1))
-		if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
-			t.Fatal(err)
-		}
-		return dsn(name)
-	}
-	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) store.Store {
-			s, err := postgres.Open(fresh(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
-		})
-	})
-	t.Run("shared", func(t *testing.T) {
-		storetest.RunShared(t, func(t *testing.T) (out [2]store.Shared) {
-			dsn := fresh(t)
-			for i := range out {
-				s, err := postgres.Open(dsn)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out[i] = s
-			}
-			return out
-		})
-	})
-	t.Run("migration", func(t *testing.T) {
-		name := fresh(t)
-		own, err := sql.Open("postgres", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer own.Close()
-		open := func(t *testing.T) store.Shared {
-			s, err := postgres.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
-		}
-		exec := func(statement string) error {
-			_, err := own.ExecContext(t.Context(), statement)
-			return err
-		}
-		storetest.RunMigration(t, open, exec, "DELETE FROM brine_schema WHERE version > 1")
-	})
-	t.Run("several masters", func(t *testing.T) { storetest.Shared(t, several(t, fresh(t))) })
+	return db, dsn
 }
 
-// several opens one database many times at once: each makes the tables if it is the first.
-func several(t *testing.T, dsn string) []store.Store {
-	t.Helper()
-	out := make([]store.Store, 4)
-	var wg sync.WaitGroup
-	for i := range out {
-		wg.Go(func() {
-			s, err := postgres.Open(dsn)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			out[i] = s
-		})
-	}
-	wg.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	return out
+func TestServer(t *testing.T) {
+	db, dsn := server(t)
+	storetest.RunServer(t, db, func(name string) (store.Shared, error) { return postgres.Open(dsn(name)) },
+		func(name string) (*sql.DB, error) { return sql.Open("postgres", dsn(name)) })
 }
 
 func BenchmarkKeys(b *testing.B) {
-	dsn := "host=127.0.0.1 user=postgres sslmode=disable dbname=postgres port=" + testserver.Postgres(b)
-	db, err := sql.Open("postgres", dsn)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
-	testserver.Until(b, "postgres", db.PingContext)
-	s, err := postgres.Open(dsn)
+	_, dsn := server(b)
+	s, err := postgres.Open(dsn("postgres"))
 	if err != nil {
 		b.Fatal(err)
 	}

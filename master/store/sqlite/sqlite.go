@@ -45,8 +45,19 @@ func dialect() sqlstore.Dialect {
 			return err
 		},
 		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", Lines: "group_concat(%s, char(10))",
+		// What it could not do, for somebody reads or writes, is done the next time; its errors are those that the next write has.
+		Tidy: func(db *sql.DB) { _, _ = db.Exec("PRAGMA wal_checkpoint(PASSIVE)") },
 	}
 }
+
+const (
+	// pageSize is that of new files, in bytes: a return of some kilobytes fits in a page, which is written at once, and not in a chain of
+	// smaller ones, each of them written, and read and written again when the log becomes part of the file.
+	pageSize = 16 << 10
+	// logSize is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
+	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then.
+	logSize, keepLog = 256 << 20, 16 << 20
+)
 
 // busyFor is how long one who finds the file locked waits for the others.
 const busyFor = 10 * time.Second
@@ -68,8 +79,10 @@ func Open(path string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store %q: %w", path, err)
 	}
-	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)",
-		"temp_store(MEMORY)"}, "_txlock": {"immediate"}}
+	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), fmt.Sprintf("page_size(%d)", pageSize), "synchronous(FULL)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", logSize/pageSize), fmt.Sprintf("journal_size_limit(%d)", keepLog), "cache_size(-1024)", "temp_store(MEMORY)"},
+		"_journal_mode": {"WAL"}, // comes after the size of pages, which it settles
+		"_txlock":       {"immediate"}}
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath(), RawQuery: q.Encode()}).String()
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,21 +70,25 @@ func TestNotADatabase(t *testing.T) {
 }
 
 func BenchmarkReturns(b *testing.B) {
-	s := open(b, filepath.Join(b.TempDir(), "jobs.db"))
-	defer s.Close()
-	load := map[string]any{"return": true, "retcode": 0, "success": true, "fun": "test.ping", "fun_args": []any{}}
-	var wg sync.WaitGroup
-	sem := make(chan struct{}, 64)
-	for i := range b.N {
-		sem <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-sem }()
-			if _, err := s.SaveReturn(b.Context(), store.Return{JID: fmt.Sprint(i / 1000), ID: fmt.Sprint(i % 1000), Load: load, Received: time.Now()}); err != nil {
-				b.Error(err)
+	for name, value := range map[string]any{"ping": true, "10 KB": strings.Repeat("x", 10<<10)} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, filepath.Join(b.TempDir(), "jobs.db"))
+			defer s.Close()
+			load := map[string]any{"return": value, "retcode": 0, "success": true, "fun": "test.ping", "fun_args": []any{}}
+			var wg sync.WaitGroup
+			sem := make(chan struct{}, 1000)
+			for i := range b.N {
+				sem <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-sem }()
+					if _, err := s.SaveReturn(b.Context(), store.Return{JID: fmt.Sprint(i / 1000), ID: fmt.Sprint(i % 1000), Load: load, Received: time.Now()}); err != nil {
+						b.Error(err)
+					}
+				})
 			}
+			wg.Wait()
 		})
 	}
-	wg.Wait()
 }
 
 func TestShared(t *testing.T) {

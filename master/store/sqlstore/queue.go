@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -207,6 +209,14 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 	return out, nil
 }
 
+// CountOpen implements store.Queue.
+func (s *Store) CountOpen(ctx context.Context) (n int, err error) {
+	if err := s.row(ctx, "SELECT count(*) FROM delivery WHERE state = 1", nil, &n); err != nil {
+		return 0, fmt.Errorf("cannot count deliveries: %w", err)
+	}
+	return n, nil
+}
+
 // SwapDelivery implements store.Queue.
 func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	body, err := packDelivery(*d)
@@ -277,6 +287,9 @@ func (s *Store) Minion(ctx context.Context, id string) (store.Minion, error) {
 
 // Minions implements store.Minions.
 func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Minion, error) {
+	if f.IDs != nil {
+		return s.minionsOf(ctx, f)
+	}
 	where, args := "id > ?", []any{s.d.text(f.After)}
 	if f.Tenant != "" {
 		where += " AND tenant = ?"
@@ -293,6 +306,39 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 	out, err := s.minions(ctx, where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list minions: %w", err)
+	}
+	return out, nil
+}
+
+// manyIDs is how many ids one statement asks for; fewer are filled up, or there would be a statement for each number of them.
+const manyIDs = 100
+
+// minionsOf is Minions for some ids.
+func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Minion, error) {
+	ids := slices.Compact(slices.Sorted(slices.Values(f.IDs)))
+	where := ""
+	var more []any
+	if f.Tenant != "" {
+		where, more = " AND tenant = ?", append(more, s.d.text(f.Tenant))
+	}
+	if f.Absent {
+		where += " AND joined = 0"
+	}
+	var out []store.Minion
+	for chunk := range slices.Chunk(ids, manyIDs) {
+		n := 1
+		if len(chunk) > 1 {
+			n = manyIDs
+		}
+		args := make([]any, n, n+1)
+		for i := range args {
+			args[i] = s.d.text(chunk[min(i, len(chunk)-1)])
+		}
+		list, err := s.minions(ctx, "id IN (?"+strings.Repeat(", ?", n-1)+")"+where+" ORDER BY id", append(args, more...)...)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list minions: %w", err)
+		}
+		out = append(out, list...)
 	}
 	return out, nil
 }

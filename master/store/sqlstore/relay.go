@@ -19,33 +19,49 @@ const (
 	pollBeside = 2 * time.Second
 )
 
+// followPause is the least pause between two looks, where the database tells: of a hundred commits a second it tells a hundred times.
+const followPause = 10 * time.Millisecond
+
 // manyMessages is how many messages one statement writes, if there are so many.
 const manyMessages = 16
+
+// maxTold is up to which size of all bodies they go to the server as part of a text.
+const maxTold = 1 << 20
 
 // maxRead is how many messages are read at once.
 const maxRead = 500
 
 // flush writes what the others are told, as the last thing of a transaction: the counter's row is locked from here to the commit, so
-// the numbers of messages are without gaps and in the order of the commits.
-func (s *Store) flush(tx *txn) error {
+// the numbers of messages are without gaps and in the order of the commits. All masters wait for whoever has that lock; where a
+// way to the server takes time, everything from the lock to the commit is one, and the transaction is committed then.
+func (s *Store) flush(tx *txn) (committed bool, err error) {
 	if tx.keys {
 		if _, err := s.count(tx, "keys", 1); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(tx.tell) == 0 {
-		return nil
+		return false, nil
+	}
+	size := 0
+	for _, m := range tx.tell {
+		size += len(m.Body)
+	}
+	now := time.Now().UnixMicro()
+	if s.d.Told != nil && size <= maxTold {
+		_, err := tx.Tx.Exec(s.d.Told(tx.tell, now))
+		return err == nil, err
 	}
 	if s.d.Notify != "" { // before the lock: it happens at the commit anyway
 		if _, err := tx.Tx.Exec(s.d.Notify); err != nil {
-			return err
+			return false, err
 		}
 	}
 	last, err := s.count(tx, "relay", int64(len(tx.tell)))
 	if err != nil {
-		return err
+		return false, err
 	}
-	now, seq := time.Now().UnixMicro(), last-int64(len(tx.tell))
+	seq := last - int64(len(tx.tell))
 	for list := tx.tell; len(list) > 0; {
 		n := 1
 		if len(list) >= manyMessages {
@@ -61,18 +77,18 @@ func (s *Store) flush(tx *txn) error {
 		}
 		if _, err := tx.Exec("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES (?, ?, ?, ?, ?, ?)"+
 			strings.Repeat(", (?, ?, ?, ?, ?, ?)", n-1), args...); err != nil {
-			return err
+			return false, err
 		}
 		list = list[n:]
 	}
-	return nil
+	return false, nil
 }
 
 // count adds to a counter and returns its value. The row is locked until the transaction ends.
 func (s *Store) count(tx *txn, name string, by int64) (n int64, err error) {
 	const add = "UPDATE brine_counter SET n = n + ? WHERE name = ?"
 	args := []any{by, s.d.text(name)}
-	if s.d.Returning { // all masters wait for whoever has the lock: every way to the server counts
+	if s.d.Returning {
 		err = tx.row(add+" RETURNING n", args, &n)
 		return n, err
 	}
@@ -124,6 +140,7 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 		})
 	}
 	for {
+		looked := time.Now()
 		now, found, err := s.follow(ctx, self, last, f)
 		if err != nil && ctx.Err() == nil && !s.lost(err) {
 			return fmt.Errorf("cannot follow other masters: %w", err)
@@ -138,6 +155,9 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 		timer := time.NewTimer(wait)
 		select {
 		case <-wake:
+			if d := followPause - time.Since(looked); d > 0 {
+				s.pause(d)
+			}
 		case <-timer.C:
 		case <-s.stop:
 			timer.Stop()

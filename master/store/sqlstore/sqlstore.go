@@ -57,6 +57,11 @@ type Dialect struct {
 	// Without them messages are looked for.
 	Listen func(ctx context.Context, wake func())
 	Notify string
+	// Told, where it is set, gives the text that adds to the counter "relay", writes messages, made at a time, with the numbers up to what
+	// it is then, does what Notify does, and commits: statements that are one way to the server.
+	Told func(list []store.Message, made int64) string
+	// Tidy, if there is one, is called when many writes are over and no others wait.
+	Tidy func(*sql.DB)
 }
 
 // text is an id as a parameter.
@@ -87,6 +92,12 @@ func (d *Dialect) sql(text string) string {
 // maxBatch is how many writes share one transaction.
 const maxBatch = 1024
 
+const (
+	// tidyWrites is after how many writes Dialect.Tidy is called, and tidyAfter how long after the last of them.
+	tidyWrites = 256
+	tidyAfter  = time.Second
+)
+
 // maxTries is how often a transaction is begun that others disturb.
 const maxTries = 10
 
@@ -104,7 +115,7 @@ type Store struct {
 	err  error // of closing
 }
 
-var _ store.Store = (*Store)(nil)
+var _ store.Paged = (*Store)(nil)
 
 // write is a change that waits for its transaction; do is called by the writer only.
 type write struct {
@@ -167,10 +178,21 @@ func (s *Store) update(ctx context.Context, do func(*txn) error) error {
 }
 
 func (s *Store) writer() {
+	quiet := time.NewTimer(tidyAfter)
+	quiet.Stop()
+	defer quiet.Stop()
+	untidy := 0 // writes
 	for {
 		select {
 		case w := <-s.writes:
-			s.commit(s.collect(w))
+			batch := s.collect(w)
+			s.commit(batch)
+			if untidy += len(batch); s.d.Tidy != nil && untidy >= tidyWrites {
+				quiet.Reset(tidyAfter)
+			}
+		case <-quiet.C:
+			untidy = 0
+			s.d.Tidy(s.db)
 		case <-s.stop:
 			for {
 				select {
@@ -287,7 +309,8 @@ func (s *Store) transactWith(batch []write, results []error, again, save bool) e
 			return errUndo
 		}
 	}
-	if err := s.flush(tx); err != nil {
+	committed, err := s.flush(tx)
+	if err != nil || committed {
 		return err
 	}
 	return tx.Commit()
@@ -423,6 +446,43 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.text(jid))
 	if err != nil {
 		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
+	}
+	return out, nil
+}
+
+// Returned implements store.Paged.
+func (s *Store) Returned(ctx context.Context, jid string) ([]string, error) {
+	var out []string
+	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, "SELECT id FROM ret WHERE jid = ?", s.d.text(jid))
+	if err != nil {
+		return nil, fmt.Errorf("cannot find who returned for job %s: %w", jid, err)
+	}
+	return out, nil
+}
+
+// ReturnsOf implements store.Paged.
+func (s *Store) ReturnsOf(ctx context.Context, jid string, ids []string) ([]store.Return, error) {
+	var out []store.Return
+	for _, id := range ids {
+		var received int64
+		var body []byte
+		err := s.row(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.text(jid), s.d.text(id)}, &received, &body)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot find return of %q for job %s: %w", id, jid, err)
+		}
+		r, err := unpackReturn(jid, id, received, body)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }

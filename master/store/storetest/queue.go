@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,11 +191,19 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 	ctx := t.Context()
 	o, list := order(0, "web1")
 	save(t, q, o, list)
+	open := func(want int) {
+		t.Helper()
+		if n, err := q.CountOpen(ctx); err != nil || n != want {
+			t.Fatalf("%d are open instead of %d, %v", n, want, err)
+		}
+	}
+	open(1)
 	d := list[0]
 	d.State, d.Reason, d.Due = store.Cancelled, "enough", time.Time{}
 	if err := q.SwapDelivery(ctx, &d); err != nil {
 		t.Fatal(err)
 	}
+	open(0)
 	d.State = store.Returned
 	if err := q.SwapDelivery(ctx, &d); !errors.Is(err, store.ErrChanged) {
 		t.Fatal(err)
@@ -289,6 +298,11 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 		{"absent", store.MinionFilter{Absent: true}, "bcd"},
 		{"both", store.MinionFilter{Tenant: "blue", Absent: true}, "cd"},
 		{"page", store.MinionFilter{After: "a", Limit: 2}, "bc"},
+		{"of ids", store.MinionFilter{IDs: []string{"d", "x", "a", "d"}}, "ad"},
+		{"of one id", store.MinionFilter{IDs: []string{"b"}}, "b"},
+		{"of ids, absent and of a tenant", store.MinionFilter{IDs: []string{"b", "c", "a"}, Absent: true, Tenant: "blue"}, "c"},
+		{"of many ids", store.MinionFilter{IDs: append(strings.Split(strings.Repeat("yz", 200), ""), "c", "b")}, "bc"},
+		{"of no ids", store.MinionFilter{IDs: []string{}}, ""},
 	} {
 		list, err := s.Minions(ctx, c.f)
 		got := ""

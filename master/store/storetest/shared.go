@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	}
 	with("Messages", messages)
 	with("MessagesOfMany", messagesOfMany)
+	with("LargeMessages", largeMessages)
 	with("MessagesAreMissed", messagesAreMissed)
 	with("ReturnsTell", returnsTell)
 	with("OrdersTell", ordersTell)
@@ -111,12 +113,12 @@ func (l *listener) next(t *testing.T) store.Message {
 func messages(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
-	if err := b.Tell(ctx, store.Message{From: "b", Kind: "one", Body: []byte{1, 0, 255}}, store.Message{From: "a", Kind: "own"},
+	if err := b.Tell(ctx, store.Message{From: "b", Kind: `'); "ö\'`, Body: []byte{1, 0, 255}}, store.Message{From: "a", Kind: "own"},
 		store.Message{From: "b", To: "c", Kind: "not for a"}, store.Message{From: "b", To: "a", Kind: "two"}); err != nil {
 		t.Fatal(err)
 	}
 	one, two := at.next(t), at.next(t)
-	if one.Kind != "one" || string(one.Body) != "\x01\x00\xff" || one.From != "b" || two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
+	if one.Kind != `'); "ö\'` || string(one.Body) != "\x01\x00\xff" || one.From != "b" || two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
 		t.Errorf("%+v, %+v", one, two)
 	}
 	if two.Seq != one.Seq+3 {
@@ -152,6 +154,23 @@ func messagesOfMany(t *testing.T, a, b store.Shared) {
 	}
 	if !slices.Equal(ofA, ofB) || !slices.IsSorted(ofA) {
 		t.Errorf("orders differ: %v, %v", ofA, ofB)
+	}
+}
+
+// largeMessages arrive whole and in order with small ones.
+func largeMessages(t *testing.T, a, b store.Shared) {
+	at := listen(t, a, b, "a")
+	large := bytes.Repeat([]byte{0, 255, '\'', '\\'}, 400_000)
+	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "1"}, store.Message{From: "b", Kind: "2", Body: large}, store.Message{From: "b", Kind: "3"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "4", Body: []byte{4}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]byte{nil, large, nil, {4}} {
+		if m := at.next(t); m.Kind != fmt.Sprint(i+1) || !bytes.Equal(m.Body, want) {
+			t.Fatalf("message %d is %q with %d bytes", i+1, m.Kind, len(m.Body))
+		}
 	}
 }
 

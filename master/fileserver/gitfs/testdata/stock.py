@@ -1,4 +1,5 @@
-"""Answers, as JSON, what stock's gitfs makes of configurations: a list of {opts, envs, files} on standard input."""
+"""Answers, as JSON, what stock's file server makes of configurations: a list of {opts, envs, files} on standard input. The back end is
+gitfs unless opts have another."""
 
 import json
 import logging
@@ -15,9 +16,9 @@ logging.disable(logging.CRITICAL)
 def one(case):
     salt.utils.gitfs.GitFS.instance_map.clear()  # of the case before
     opts = salt.config.master_config(None)
+    opts["fileserver_backend"] = ["gitfs"]
     opts.update(case["opts"])
     opts["__role"] = "master"
-    opts["fileserver_backend"] = ["gitfs"]
     os.makedirs(opts["cachedir"], exist_ok=True)
     server = salt.fileserver.Fileserver(opts)
     server.update()
@@ -30,6 +31,7 @@ def one(case):
                 sorted(server.file_list(dict(load))),
                 sorted(server.dir_list(dict(load))),
                 dict(links),
+                sorted(server.file_list_emptydirs(dict(load))),
             ]
         except ValueError:  # GitPython's, of a number that is no commit
             out["list"][env] = "raises"

@@ -1,0 +1,146 @@
+// Package audit keeps the master's account of calls (master.Options.Audit) in a file: whole lines whatever happened to the one before,
+// through rotation, and, on request, chained: each line names the SHA-256 of the line before it, so that a line that was changed,
+// taken out or put in shows ([Verify]). Whoever may write the file can make the whole chain anew; the newest hash, kept where they
+// cannot write, tells. Salt has no such account.
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// maxLine is the longest line that a chain goes on from: entries are far shorter.
+const maxLine = 4 << 20
+
+// File is an account in a file. Its methods may be called from many goroutines.
+type File struct {
+	path  string
+	chain bool
+
+	mu   sync.Mutex // guards what follows
+	f    *os.File
+	info os.FileInfo
+	torn bool   // the last line has no end
+	last string // hash of the last line, "" when there is none
+}
+
+// Open opens the account at path, to be gone on with, and makes it if there is none, for its owner alone. With chain each line has the
+// hash of the line before, under "prev".
+func Open(path string, chain bool) (*File, error) {
+	a := &File{path: path, chain: chain}
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// open opens what is at the path. A file that is empty goes on from the one before it.
+func (a *File) open() error {
+	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot open audit log: %w", err)
+	}
+	info, err := f.Stat()
+	torn, last := false, a.last
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		var line []byte
+		if line, torn, err = lastLine(f, info.Size()); err == nil {
+			last = sum(line)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("cannot go on with audit log %q: %w", a.path, err)
+	}
+	if a.f != nil {
+		a.f.Close()
+	}
+	a.f, a.info, a.torn, a.last = f, info, torn, last
+	return nil
+}
+
+// lastLine reads the last line of a file of that size, without its end; torn is when it has none: the writer died in it.
+func lastLine(f *os.File, size int64) (line []byte, torn bool, err error) {
+	for n := int64(4096); ; n *= 4 {
+		n = min(n, size, maxLine)
+		b := make([]byte, n)
+		if _, err := f.ReadAt(b, size-n); err != nil {
+			return nil, false, err
+		}
+		b, whole := bytes.CutSuffix(b, []byte("\n"))
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return b[i+1:], !whole, nil
+		}
+		switch n {
+		case size:
+			return b, !whole, nil
+		case maxLine:
+			return nil, false, fmt.Errorf("its last line has more than %d bytes", maxLine)
+		}
+	}
+}
+
+// Write adds a line, an object of JSON with its end. Whoever renamed or removed the file finds a new one at its path, and a file that was
+// cut to nothing begins again; nobody needs to be told.
+func (a *File) Write(line []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.f == nil {
+		return 0, os.ErrClosed
+	}
+	if a.info.Mode().IsRegular() {
+		if now, err := os.Stat(a.path); err != nil || !os.SameFile(now, a.info) {
+			if err := a.open(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	out := line
+	if a.chain {
+		head, ok := bytes.CutSuffix(line, []byte("}\n"))
+		if !ok {
+			return 0, errors.New("cannot chain a line that is not an object of JSON")
+		}
+		out = fmt.Appendf(nil, "%s,\"prev\":%q}\n", head, a.last)
+	}
+	begin := 0
+	if a.torn {
+		out, begin = append([]byte("\n"), out...), 1
+	}
+	n, err := a.f.Write(out)
+	switch {
+	case err == nil:
+		a.torn, a.last = false, sum(out[begin:len(out)-1])
+		return len(line), nil
+	case n > begin: // the disk is full: what is there of the line is a line of the chain
+		a.torn, a.last = true, sum(out[begin:n])
+	case n > 0:
+		a.torn = false
+	}
+	return 0, err
+}
+
+// Close closes the file.
+func (a *File) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.f == nil {
+		return nil
+	}
+	err := a.f.Close()
+	a.f = nil
+	return err
+}
+
+func sum(line []byte) string {
+	h := sha256.Sum256(line)
+	return hex.EncodeToString(h[:])
+}
+
+var _ io.WriteCloser = (*File)(nil)

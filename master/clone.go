@@ -1,0 +1,447 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/protocol/payload"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// Clone is an id that several hosts use at once with one key, as copies of a machine's image do.
+type Clone struct {
+	ID    string
+	Since time.Time
+	Hosts []CloneHost
+}
+
+// CloneHost is what one of them said of itself.
+type CloneHost struct {
+	Name, MachineID, UUID string
+	HWAddrs, IPv4         []string // sorted
+}
+
+const (
+	// cloneFirst is how soon after a suspicion the question is asked: whoever comes needs a moment to listen. cloneQuiet is how long another
+	// address alone is no reason to ask again.
+	cloneFirst, cloneQuiet = 2 * time.Second, 10 * time.Minute
+	// cloneRecheck is how often it is asked whether clones are there still, cloneGone how often in a row one host alone must have answered.
+	cloneRecheck, cloneGone = 5 * time.Minute, 3
+	// maxGuarded bounds the minions of which it is remembered what they said last.
+	maxGuarded = 200_000
+	// cloneDatum is the kind of what several masters know of clones.
+	cloneDatum = "clone"
+)
+
+// cloneAgain are the pauses before the question is asked again when one host alone has answered.
+var cloneAgain = [...]time.Duration{10 * time.Second, time.Minute}
+
+// cloneGuard finds out whether an id is used by several hosts. Another address or other hardware than before is reason to ask, and nothing
+// more: a host may be replaced, a way through the network may change. The question is a job for that id, and only if two hosts that
+// cannot be the same one answer it, twice in a row, they are there both.
+type cloneGuard struct {
+	m    *Master
+	seed maphash.Seed
+	wake chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	known map[string]guarded
+	due   map[string]cloneCheck
+	found map[string]Clone     // of a master alone; several have them in their database
+	last  map[string]time.Time // when it was asked last whether those that were found are there still
+	alone map[string]int       // how often in a row one of those that were found has answered alone
+}
+
+// guarded is what was seen last of a minion: hashes of its host's marks and of its address, 0 for none.
+type guarded struct {
+	marks, peer uint64
+	asked       time.Time
+}
+
+// cloneCheck is a question that is to be asked.
+type cloneCheck struct {
+	next  time.Time
+	done  int  // of cloneAgain
+	watch bool // of one that was found
+}
+
+func newCloneGuard(m *Master) *cloneGuard {
+	return &cloneGuard{m: m, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1), known: make(map[string]guarded), due: make(map[string]cloneCheck),
+		found: make(map[string]Clone), last: make(map[string]time.Time), alone: make(map[string]int)}
+}
+
+// cloneHostOf reads the grains that tell hosts apart.
+func cloneHostOf(grains map[string]any) CloneHost {
+	h := CloneHost{Name: text(grains, "nodename"), MachineID: text(grains, "machine_id"), UUID: strings.ToLower(text(grains, "uuid"))}
+	addrs, _ := payload.Map(grains["hwaddr_interfaces"])
+	for _, x := range addrs {
+		if mac, ok := payload.Text(x); ok && strings.Trim(mac, "0:") != "" {
+			h.HWAddrs = append(h.HWAddrs, strings.ToLower(mac))
+		}
+	}
+	for _, ip := range textList(grains["ipv4"]) {
+		if !strings.HasPrefix(ip, "127.") {
+			h.IPv4 = append(h.IPv4, ip)
+		}
+	}
+	slices.Sort(h.HWAddrs)
+	slices.Sort(h.IPv4)
+	h.HWAddrs = slices.Compact(h.HWAddrs)
+	return h
+}
+
+// differs says that two hosts cannot be the same one: the firmware or the system has another number, or they have no network card in common.
+func (h CloneHost) differs(o CloneHost) bool {
+	other := func(a, b string) bool { return a != "" && b != "" && a != b }
+	return other(h.UUID, o.UUID) || other(h.MachineID, o.MachineID) || len(h.HWAddrs) > 0 && len(o.HWAddrs) > 0 &&
+		!slices.ContainsFunc(h.HWAddrs, func(mac string) bool { return slices.Contains(o.HWAddrs, mac) })
+}
+
+func (h CloneHost) body() map[string]any {
+	return map[string]any{"nodename": h.Name, "machine_id": h.MachineID, "uuid": h.UUID, "hwaddrs": nested.Anys(h.HWAddrs), "ipv4": nested.Anys(h.IPv4)}
+}
+
+// Map is what events and runners show of it.
+func (c Clone) Map() map[string]any {
+	hosts := make([]any, len(c.Hosts))
+	for i, h := range c.Hosts {
+		hosts[i] = h.body()
+	}
+	return map[string]any{"id": c.ID, "since": c.Since.UTC().Format(time.RFC3339), "hosts": hosts}
+}
+
+// signedIn notes where a minion came from.
+func (g *cloneGuard) signedIn(id, peer string) {
+	h := maphash.String(g.seed, hostOf(peer))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := g.known[id]
+	before := e.peer
+	e.peer = h
+	now := time.Now()
+	if before != 0 && before != h && now.Sub(e.asked) >= cloneQuiet {
+		e.asked = now
+		g.suspect(id, now)
+	}
+	g.remember(id, e)
+}
+
+// asksPillar notes what a minion says of its host, before that takes the place of what was known of it.
+func (g *cloneGuard) asksPillar(id string, grains map[string]any) {
+	host := cloneHostOf(grains)
+	h := maphash.Comparable(g.seed, [3]string{host.UUID, host.MachineID, strings.Join(host.HWAddrs, " ")})
+	g.mu.Lock()
+	e := g.known[id]
+	same := e.marks == h
+	before := e.marks
+	e.marks = h
+	g.remember(id, e)
+	g.mu.Unlock()
+	if same {
+		return
+	}
+	old, ok := g.m.cache.Data(id)
+	if ok && !cloneHostOf(old.Grains).differs(host) || !ok && before == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.suspect(id, time.Now())
+}
+
+// remember keeps what is known of a minion. Callers hold mu.
+func (g *cloneGuard) remember(id string, e guarded) {
+	if _, ok := g.known[id]; !ok && len(g.known) >= maxGuarded {
+		clear(g.known)
+	}
+	g.known[id] = e
+}
+
+// suspect has an id asked. Callers hold mu.
+func (g *cloneGuard) suspect(id string, now time.Time) {
+	g.due[id] = cloneCheck{next: now.Add(cloneFirst)}
+	g.signal()
+}
+
+func (g *cloneGuard) signal() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run asks until ctx ends.
+func (g *cloneGuard) run(ctx context.Context) {
+	var questions sync.WaitGroup
+	defer questions.Wait()
+	for {
+		batch, next := g.take(time.Now())
+		if len(batch) > 0 {
+			questions.Go(func() { g.check(ctx, batch, g.m.opts.GatherTimeout) })
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-g.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// take takes those whose time has come, and says when to look again.
+func (g *cloneGuard) take(now time.Time) (batch map[string]cloneCheck, next time.Duration) {
+	next = time.Hour
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, c := range g.due {
+		if wait := c.next.Sub(now); wait > 0 {
+			next = min(next, wait)
+		} else if len(batch) == maxKnock {
+			next = cloneFirst
+		} else {
+			if batch == nil {
+				batch = make(map[string]cloneCheck)
+			}
+			batch[id] = c
+			delete(g.due, id)
+		}
+	}
+	return batch, next
+}
+
+// check asks ids, and those of which several hosts answer once more.
+func (g *cloneGuard) check(ctx context.Context, batch map[string]cloneCheck, window time.Duration) {
+	ids := make([]string, 0, len(batch))
+	for id := range batch {
+		if g.m.accepted(id) {
+			ids = append(ids, id)
+		}
+	}
+	answers := g.ask(ctx, ids, window)
+	var several []string
+	for id, hosts := range answers {
+		if len(hosts) > 1 {
+			several = append(several, id)
+		}
+	}
+	again := g.ask(ctx, several, window)
+	for _, id := range ids {
+		switch n := len(again[id]); {
+		case ctx.Err() != nil:
+			return
+		case n > 1:
+			g.several(ctx, Clone{ID: id, Since: time.Now().UTC().Truncate(time.Second), Hosts: again[id]})
+		case n == 0 && len(answers[id]) == 1:
+			if batch[id].watch {
+				g.one(ctx, id)
+			}
+			fallthrough
+		default:
+			if c := batch[id]; !c.watch && c.done < len(cloneAgain) {
+				g.mu.Lock()
+				if _, ok := g.due[id]; !ok {
+					g.due[id] = cloneCheck{next: time.Now().Add(cloneAgain[c.done]), done: c.done + 1}
+				}
+				g.mu.Unlock()
+				g.signal()
+			}
+		}
+	}
+}
+
+// ask asks ids and gives the hosts that answer in a time, by id: sooner, when several have answered of each.
+func (g *cloneGuard) ask(ctx context.Context, ids []string, window time.Duration) map[string][]CloneHost {
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	var mu sync.Mutex
+	out := make(map[string][]CloneHost)
+	left := len(ids)
+	all := make(chan struct{})
+	run := g.m.newRun(window, window)
+	run.internal = true
+	run.each = func(res Result) {
+		grains, ok := payload.Map(res.Return)
+		if _, asked := slices.BinarySearch(ids, res.ID); !ok || !asked {
+			return
+		}
+		host := cloneHostOf(grains)
+		mu.Lock()
+		defer mu.Unlock()
+		if slices.ContainsFunc(out[res.ID], func(o CloneHost) bool { return !o.differs(host) }) {
+			return
+		}
+		out[res.ID] = append(out[res.ID], host)
+		if len(out[res.ID]) == 2 {
+			if left--; left == 0 {
+				close(all)
+			}
+		}
+	}
+	_, err := g.m.publish(ctx, publication{fun: "grains.item", arg: []any{"machine_id", "uuid", "hwaddr_interfaces", "nodename", "ipv4"}, tgt: ids,
+		tgtType: target.TypeList, internal: true, wait: run, extra: marked(askMark, false)})
+	if err != nil {
+		if !isNoMinions(err) && !errors.Is(err, ErrNotServing) && ctx.Err() == nil {
+			g.m.log.Error("cannot ask who uses an id", "err", err)
+		}
+		return nil
+	}
+	defer run.Close()
+	timer := time.NewTimer(window)
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	run.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	return out
+}
+
+// several tells of an id that several hosts use, once.
+func (g *cloneGuard) several(ctx context.Context, c Clone) {
+	g.mu.Lock()
+	delete(g.alone, c.ID)
+	g.last[c.ID] = time.Now()
+	_, known := g.found[c.ID]
+	if g.m.shared == nil && !known {
+		g.found[c.ID] = c
+	}
+	g.mu.Unlock()
+	if g.m.shared != nil {
+		b, err := payload.MarshalBin(c.Map())
+		var first bool
+		if err == nil {
+			first, err = g.m.shared.db.SetDatum(ctx, cloneDatum, c.ID, b, 0)
+		}
+		if err != nil {
+			g.m.log.Error("cannot note that hosts share an id", "minion", c.ID, "err", err)
+		}
+		known = err == nil && !first
+	}
+	if known {
+		return
+	}
+	g.m.log.Warn("several hosts use one id and key: copies of one machine? Give each an id and a key of its own", "minion", c.ID, "hosts", c.Map()["hosts"])
+	body := c.Map()
+	body["cloned"] = true
+	g.m.events.Publish("brine/clone/"+c.ID, body)
+}
+
+// one notes that one host alone answered; after some times in a row, one of several that were found is left.
+func (g *cloneGuard) one(ctx context.Context, id string) {
+	g.mu.Lock()
+	g.alone[id]++
+	n := g.alone[id]
+	g.mu.Unlock()
+	if n < cloneGone {
+		return
+	}
+	g.forget(ctx, id)
+	g.m.log.Info("one host alone uses the id again", "minion", id)
+	g.m.events.Publish("brine/clone/"+id, map[string]any{"id": id, "cloned": false})
+}
+
+// forget drops what was found of an id, whose key is gone or which one host uses.
+func (g *cloneGuard) forget(ctx context.Context, id string) {
+	g.mu.Lock()
+	delete(g.found, id)
+	delete(g.last, id)
+	delete(g.alone, id)
+	delete(g.known, id)
+	g.mu.Unlock()
+	if g.m.shared == nil {
+		return
+	}
+	if _, err := g.m.shared.db.SetDatum(ctx, cloneDatum, id, nil, -1); err != nil && ctx.Err() == nil {
+		g.m.log.Warn("cannot forget that hosts shared an id", "minion", id, "err", err)
+	}
+}
+
+// recheck asks those that were found, from time to time.
+func (g *cloneGuard) recheck(ctx context.Context, now time.Time) {
+	list, err := g.list(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			g.m.log.Warn("cannot list ids that hosts share", "err", err)
+		}
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range list {
+		if now.Sub(g.last[id]) >= cloneRecheck {
+			g.last[id] = now
+			g.due[id] = cloneCheck{next: now, watch: true}
+			g.signal()
+		}
+	}
+}
+
+// list are the ids that were found.
+func (g *cloneGuard) list(ctx context.Context) ([]string, error) {
+	if g.m.shared != nil {
+		return g.m.shared.db.DatumIDs(ctx, cloneDatum)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	ids := make([]string, 0, len(g.found))
+	for id := range g.found {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Clones lists the ids that several hosts use at once with one key, sorted, as they are found when such a host comes: of all masters that
+// share a database. Such an id leaves the list when its key is deleted, or one host alone has answered for some time.
+func (m *Master) Clones(ctx context.Context) ([]Clone, error) {
+	ids, err := m.clones.list(ctx)
+	var out []Clone
+	for _, id := range ids {
+		var c Clone
+		if c, err = m.clones.clone(ctx, id); err != nil {
+			return nil, err
+		}
+		if len(c.Hosts) > 0 && m.keys.State(id) == keys.Accepted {
+			out = append(out, c)
+		}
+	}
+	return out, err
+}
+
+// clone is what was found of an id.
+func (g *cloneGuard) clone(ctx context.Context, id string) (Clone, error) {
+	if g.m.shared == nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.found[id], nil
+	}
+	b, _, err := g.m.shared.db.Datum(ctx, cloneDatum, id)
+	if err != nil || b == nil {
+		return Clone{}, err
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	body, _ := payload.Map(v)
+	c := Clone{ID: id}
+	c.Since, _ = time.Parse(time.RFC3339, text(body, "since"))
+	for _, x := range list(body["hosts"]) {
+		h, _ := payload.Map(x)
+		c.Hosts = append(c.Hosts, CloneHost{Name: text(h, "nodename"), MachineID: text(h, "machine_id"), UUID: text(h, "uuid"),
+			HWAddrs: textList(h["hwaddrs"]), IPv4: textList(h["ipv4"])})
+	}
+	return c, err
+}

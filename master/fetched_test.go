@@ -1,0 +1,32 @@
+package master
+
+import (
+	"testing"
+	"time"
+)
+
+// TestAJobIsReadOnce: of the minions that fetch a job at one time one has it read from the store.
+func TestAJobIsReadOnce(t *testing.T) {
+	var c fetchCache
+	now := time.Now()
+	load, wait, read := c.get("1", "a", now)
+	if load != nil || wait != nil || read == nil {
+		t.Fatal(load, wait)
+	}
+	if _, wait, other := c.get("1", "b", now); wait == nil || other != nil {
+		t.Fatal("two read it")
+	}
+	_, wait, _ = c.get("1", "b", now)
+	if _, _, other := c.get("2", "b", now); other == nil {
+		t.Fatal("another job waits")
+	}
+	c.put(fetchedJob{jid: "1", at: now, load: map[string]any{"jid": "1"}, ids: map[string]struct{}{"b": {}}})
+	read()
+	<-wait
+	if load, _, _ := c.get("1", "b", now); load["jid"] != "1" {
+		t.Error(load)
+	}
+	if load, wait, read := c.get("1", "c", now); load != nil || wait != nil || read == nil {
+		t.Error("it is not looked for again", load, wait)
+	}
+}

@@ -1,0 +1,68 @@
+package restapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/restapi"
+)
+
+// TestAuditLog: there is a line for each call, with who and from where, also for those that are refused, and no argument or password in any.
+func TestAuditLog(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+	alice := s.token
+	for _, c := range []struct {
+		token, path string
+		body        any
+	}{
+		{"", "/login", m{"username": "bob", "password": "hunter2", "eauth": "file"}},
+		{alice, "/", []any{m{"client": "local_async", "tgt": "web*", "fun": "test.echo", "arg": []any{"hunter2"}}, m{"client": "runner", "fun": "test.arg", "kwarg": m{"password": "hunter2"}}}},
+		{"0bad", "/", m{"client": "local", "tgt": "*", "fun": "cmd.run", "arg": "hunter2"}}, // not a call of anybody's
+		{"", "/run", m{"client": "wheel", "fun": "key.accept", "match": "hunter2", "username": "eve", "password": "hunter2", "eauth": "file"}},
+		{s.login("bob"), "/", m{"client": "local", "tgt": []any{"a", "b"}, "tgt_type": "list", "fun": []any{"test.ping", "cmd.run"}, "arg": []any{[]any{}, []any{"hunter2"}}}},
+		{alice, "/hook/a/b", m{"password": "hunter2"}},
+		{alice, "/v1/jobs", m{"id": "x", "tgt": []any{"db-7"}, "fun": "test.ping", "arg": []any{"hunter2"}}},
+		{alice, "/v1/minions", m{"id": "../x"}},
+	} {
+		s.token = c.token
+		s.json("POST", c.path, c.body)
+	}
+	text := s.account.text()
+	if strings.Contains(text, "hunter") || strings.Contains(text, "secret") {
+		t.Error("the log has what was shown:", text)
+	}
+	var got []m
+	for line := range strings.Lines(text) {
+		var e m
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(line, err)
+		}
+		if from, _ := e["from"].(string); !strings.HasPrefix(from, "127.0.0.1:") || e["time"] == nil || e["via"] != "http" {
+			t.Error(line)
+		}
+		delete(e, "from")
+		delete(e, "time")
+		delete(e, "via")
+		delete(e, "jid")
+		got = append(got, e)
+	}
+	login := func(user, outcome string) m {
+		return m{"user": user, "eauth": "file", "kind": "login", "outcome": outcome}
+	}
+	want := []m{
+		login("alice", "allowed"), login("bob", "allowed"), login("bob", "denied"),
+		{"user": "alice", "eauth": "file", "kind": "local", "fun": []any{"test.echo"}, "tgt": "web*", "outcome": "allowed"},
+		{"user": "alice", "eauth": "file", "kind": "runner", "fun": []any{"test.arg"}, "outcome": "allowed"},
+		{"user": "eve", "eauth": "file", "kind": "wheel", "fun": []any{"key.accept"}, "outcome": "denied"},
+		{"user": "bob", "eauth": "file", "kind": "local", "fun": []any{"test.ping", "cmd.run"}, "tgt_type": "list", "tgt": []any{"a", "b"}, "outcome": "denied"},
+		{"user": "alice", "eauth": "file", "kind": "hook", "fun": []any{"salt/netapi/hook/a/b"}, "outcome": "allowed"},
+		{"user": "alice", "eauth": "file", "kind": "order", "fun": []any{"test.ping"}, "tgt": []any{"db-7"}, "outcome": "allowed"},
+		{"user": "alice", "eauth": "file", "kind": "wheel", "fun": []any{"key.gen_accept"}, "outcome": "allowed"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,133 @@
+package restapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+)
+
+// smallBody is what anybody may send: log-ins fit well.
+const smallBody = 64 << 10
+
+// admit lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
+// bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back.
+func (s *Server) admit(r *http.Request) (free func(), err error) {
+	if r.ContentLength > s.o.MaxBody {
+		return nil, &http.MaxBytesError{Limit: s.o.MaxBody}
+	}
+	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
+		return func() {}, nil
+	}
+	if _, err := s.session(r); err == nil {
+		return func() {}, nil
+	}
+	n := r.ContentLength
+	if n < 0 {
+		n = s.o.MaxBody
+	}
+	s.strangers.Lock()
+	defer s.strangers.Unlock()
+	if s.strangers.bytes+n > s.o.Strangers {
+		return nil, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
+	}
+	s.strangers.bytes += n
+	return func() {
+		s.strangers.Lock()
+		defer s.strangers.Unlock()
+		s.strangers.bytes -= n
+	}, nil
+}
+
+// share is what is taken of Options.Strangers.
+type share struct {
+	sync.Mutex // guards bytes
+	bytes      int64
+}
+
+// Limit bounds the connections of a listener for HTTP: how many there are at once, beyond which more wait in the kernel, and how many of
+// one address (of one /64 for IPv6), beyond which more are closed. Unix sockets have no addresses.
+func Limit(ln net.Listener, all, each int) net.Listener {
+	return &limited{Listener: ln, slots: make(chan struct{}, all), each: each, done: make(chan struct{}), from: make(map[netip.Prefix]int)}
+}
+
+type limited struct {
+	net.Listener
+	slots chan struct{}
+	each  int
+	once  sync.Once
+	done  chan struct{}
+
+	mu   sync.Mutex // guards from
+	from map[netip.Prefix]int
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.done:
+			return nil, net.ErrClosed
+		}
+		c, err := l.Listener.Accept()
+		if err != nil {
+			<-l.slots
+			return nil, err
+		}
+		source := prefix(c.RemoteAddr())
+		l.mu.Lock()
+		full := source.IsValid() && l.from[source] >= l.each
+		if !full {
+			l.from[source]++
+		}
+		l.mu.Unlock()
+		if !full {
+			return &limitedConn{Conn: c, l: l, source: source}, nil
+		}
+		_ = c.Close()
+		<-l.slots
+	}
+}
+
+// Close implements net.Listener.
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// prefix is the network of an address that counts as one place.
+func prefix(a net.Addr) netip.Prefix {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := t.AddrPort().Addr().Unmap().WithZone("")
+	bits := 32
+	if ip.Is6() {
+		bits = 64
+	}
+	p, _ := ip.Prefix(bits)
+	return p
+}
+
+type limitedConn struct {
+	net.Conn
+	l      *limited
+	source netip.Prefix
+	once   sync.Once
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.l.mu.Lock()
+		if c.l.from[c.source]--; c.l.from[c.source] == 0 {
+			delete(c.l.from, c.source)
+		}
+		c.l.mu.Unlock()
+		<-c.l.slots
+	})
+	return err
+}

@@ -1,0 +1,162 @@
+package restapi_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master/restapi"
+)
+
+// sender is a connection that announces a body and asks whether it may send it.
+type sender struct {
+	net.Conn
+	t testing.TB
+	r *bufio.Reader
+}
+
+// announce sends the head of a request. length is its Content-Length, or "chunked".
+func (s *site) announce(path, length, token string) *sender {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.server.Listener.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(2 * patience))
+	head := "Content-Length: " + length
+	if length == "chunked" {
+		head = "Transfer-Encoding: chunked"
+	}
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nX-Auth-Token: %s\r\n%s\r\n\r\n", path, token, head)
+	return &sender{c, s.t, bufio.NewReader(c)}
+}
+
+// status reads an answer; 100 means that the body is awaited.
+func (c *sender) status() int {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.r, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if resp.StatusCode != 100 {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if (resp.Header.Get("Retry-After") != "") != (resp.StatusCode == 503) {
+			c.t.Error(resp.StatusCode, resp.Header)
+		}
+	}
+	return resp.StatusCode
+}
+
+// TestStrangersShareTheirMemory: large bodies that nobody is known to send are received as long as their share lasts; the others and small
+// ones go on meanwhile, and what is over is refused before it is sent.
+func TestStrangersShareTheirMemory(t *testing.T) {
+	const large = "1000000"
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Strangers = -1, 2_500_000 })
+	is := func(what string, c *sender, want int) *sender {
+		t.Helper()
+		if got := c.status(); got != want {
+			t.Errorf("%s: %d", what, got)
+		}
+		return c
+	}
+	first := is("the first", s.announce("/login", large, ""), 100)
+	second := is("the second", s.announce("/run", large, "0bad"), 100)
+	for _, path := range []string{"/login", "/run", "/token", "/keys", "/hook", "/"} {
+		is("over the share, "+path, s.announce(path, large, ""), 503)
+		is("without a length, "+path, s.announce(path, "chunked", ""), 503)
+		is("more than any request, "+path, s.announce(path, "1099511627776", ""), 413)
+	}
+	is("with a token", s.announce("/", large, s.token), 100)
+	is("with a token, too large", s.announce("/", "1048577", s.token), 413)
+	is("small", s.announce("/login", "65536", ""), 100)
+	if s.login("bob") == "" {
+		t.Error("nobody can log in meanwhile")
+	}
+	// Who sends all of it, or leaves, gives the share back.
+	fmt.Fprint(first, strings.Repeat(" ", 1_000_000))
+	is("the first, sent", first, 400)
+	is("behind the first", s.announce("/login", large, ""), 100)
+	second.Close()
+	for { // the server needs a moment to see that it left
+		c := s.announce("/login", large, "")
+		if c.status() == 100 {
+			break
+		}
+		c.Close()
+	}
+}
+
+// TestLimit: connections beyond the limit of an address are closed, beyond the limit of all they wait.
+func TestLimit(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := restapi.Limit(inner, 3, 2)
+	accepted, ended := make(chan net.Conn, 10), make(chan error, 1)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			accepted <- c
+		}
+	}()
+	dial := func(from string) net.Conn {
+		t.Helper()
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(2 * patience))
+		return c
+	}
+	closed := func(c net.Conn) {
+		t.Helper()
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "timeout") {
+			t.Error("not closed:", err)
+		}
+	}
+	dial("127.0.0.1")
+	dial("127.0.0.1")
+	one, two := <-accepted, <-accepted
+	closed(dial("127.0.0.1")) // the third of its address
+	one.Close()
+	one.Close()       // counts once
+	dial("127.0.0.1") // has the place of the first
+	three := <-accepted
+	dial("127.0.0.2")
+	four := <-accepted
+	dial("127.0.0.2") // there is no place for it, but for its address there is
+	select {
+	case c := <-accepted:
+		t.Error("one too many:", c.RemoteAddr())
+	default:
+	}
+	two.Close()
+	five := <-accepted
+	if got := five.RemoteAddr().(*net.TCPAddr).IP.String(); got != "127.0.0.2" {
+		t.Error(got)
+	}
+	if err := ln.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	for _, c := range []net.Conn{three, four, five} {
+		c.Close()
+	}
+}

@@ -1,0 +1,313 @@
+package jobcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/master/internal/confined"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+)
+
+const (
+	// stormAt is how many returns of one job must be under way for another one to be copied later, calmAt with how many of all jobs the
+	// copying goes on.
+	stormAt, calmAt = 64, 16
+	// maxLag is how old the oldest return may be that is not copied yet, and maxBehind how many there may be (100 bytes each): beyond
+	// that new ones are written at once, and the copying waits for nothing.
+	maxLag    = 5 * time.Second
+	maxBehind = 100_000
+	// copyPage is how many returns are read at once, lookEvery how often it is looked whether a storm is over.
+	copyPage  = 16
+	lookEvery = 20 * time.Millisecond
+	// finishTime is how long Close goes on with what is left; the next one does the rest.
+	finishTime = 3 * time.Second
+)
+
+// Behind is a store in front of a job cache, for what only Salt's tools read there: the other store decides, and is read. Jobs, and
+// returns that come in small numbers, are in both when they are acknowledged. When many minions return for one job at the same time,
+// their returns are in the other store then, which can do many of them at once, and are copied when the storm is over, some seconds later
+// at most. The job is marked meanwhile, so that what a crash interrupts is done at the next start; files are never half there.
+type Behind struct {
+	store.Store // both
+	first       store.Paged
+	cache       *Store
+	log         *slog.Logger
+
+	marking sync.Mutex    // held while a mark is made or removed; comes before mu
+	marks   *confined.Dir // a file named for each marked job
+
+	mu     sync.Mutex // guards the fields below
+	jobs   map[string]*copied
+	line   []*copied // those with ids, the oldest first
+	behind int       // all ids
+	saving int       // returns under way to both
+
+	wake chan struct{} // has one element when there may be something to do
+	quit chan struct{}
+	done chan struct{}
+}
+
+// copied is a job whose returns come.
+type copied struct {
+	jid    string
+	saving int
+	marked bool
+	ids    []string  // of whom returns are to be copied
+	since  time.Time // when the first of them came
+	failed bool      // some are not in the cache: it stays marked, for the next start
+}
+
+// Behind puts first in front of the cache. Close it before either.
+func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
+	marks, err := confined.Open(s.dir.Path()+".behind", 0o750)
+	if err != nil {
+		return nil, err
+	}
+	b := &Behind{Store: store.Multi(first, s), first: first, cache: s, log: log, marks: marks, jobs: make(map[string]*copied),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	if err := b.resume(); err != nil {
+		marks.Close()
+		return nil, err
+	}
+	go b.run()
+	return b, nil
+}
+
+// Unwrap implements store.Wrapper.
+func (b *Behind) Unwrap() store.Store { return b.first }
+
+// PurgeBeyond implements store.Bounded for those of the stores that can.
+func (b *Behind) PurgeBeyond(ctx context.Context, keep int) (int, error) {
+	both, ok := b.Store.(store.Bounded)
+	if !ok {
+		return 0, nil
+	}
+	return both.PurgeBeyond(ctx, keep)
+}
+
+// Close copies what is left, as long as that does not take too much time, and closes neither store.
+func (b *Behind) Close() error {
+	close(b.quit)
+	<-b.done
+	return b.marks.Close()
+}
+
+// resume takes up what was interrupted.
+func (b *Behind) resume() error {
+	entries, err := b.marks.List(".")
+	if err != nil {
+		return fmt.Errorf("cannot find jobs that are not copied yet: %w", err)
+	}
+	for _, e := range entries {
+		jid := e.Name()
+		if !protocol.ValidJID(jid) {
+			continue
+		}
+		ids, err := b.first.Returned(context.Background(), jid)
+		if err != nil {
+			return err
+		}
+		j := &copied{jid: jid, marked: true, ids: ids, since: time.Now()}
+		b.jobs[jid] = j
+		if len(ids) > 0 {
+			b.line = append(b.line, j)
+			b.behind += len(ids)
+		}
+	}
+	b.signal()
+	return nil
+}
+
+// SaveReturn implements store.Store.
+func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
+	j, later := b.enter(r.JID)
+	if later {
+		if err := b.mark(j); err != nil {
+			b.log.Error("returns of a job cannot be copied later, and are copied at once", "jid", r.JID, "err", err)
+			later = false
+		}
+	}
+	to := store.Store(b.first)
+	if !later {
+		to = b.Store
+	}
+	isNew, err := to.SaveReturn(ctx, r)
+	b.leave(j, r.ID, later && isNew && err == nil, isNew && err != nil)
+	return isNew, err
+}
+
+// enter counts a return that is going to be saved, and says whether it is to be copied later.
+func (b *Behind) enter(jid string) (j *copied, later bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j = b.jobs[jid]; j == nil {
+		j = &copied{jid: jid}
+		b.jobs[jid] = j
+	}
+	j.saving++
+	b.saving++
+	return j, j.saving > stormAt && !b.late() && protocol.ValidJID(jid)
+}
+
+// late says that the copying is as far behind as it may be. The caller holds mu.
+func (b *Behind) late() bool {
+	return b.behind >= maxBehind || len(b.line) > 0 && time.Since(b.line[0].since) > maxLag
+}
+
+// mark makes sure that a job is found after a crash.
+func (b *Behind) mark(j *copied) error {
+	b.mu.Lock()
+	marked := j.marked
+	b.mu.Unlock()
+	if marked {
+		return nil
+	}
+	b.marking.Lock()
+	defer b.marking.Unlock()
+	if _, err := b.marks.Create(j.jid, nil, 0o640); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	j.marked = true
+	b.mu.Unlock()
+	return nil
+}
+
+// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone.
+func (b *Behind) leave(j *copied, id string, later, failed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j.saving--
+	b.saving--
+	if later {
+		if len(j.ids) == 0 {
+			j.since = time.Now()
+			b.line = append(b.line, j)
+		}
+		j.ids = append(j.ids, id)
+		b.behind++
+	}
+	j.failed = j.failed || failed
+	switch {
+	case j.marked || j.failed:
+		b.signal()
+	case j.saving == 0:
+		delete(b.jobs, j.jid)
+	}
+}
+
+func (b *Behind) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run copies until Close.
+func (b *Behind) run() {
+	defer close(b.done)
+	look := time.NewTicker(lookEvery)
+	look.Stop()
+	quit, end := b.quit, time.Time{}
+	for {
+		select {
+		case <-quit:
+			quit, end = nil, time.Now().Add(finishTime)
+		default:
+		}
+		j, ids, wait := b.next()
+		var tick <-chan time.Time
+		switch {
+		case j == nil:
+			if b.unmark(); quit == nil {
+				return
+			}
+		case !wait || quit == nil:
+			b.copy(j, ids)
+			if quit == nil && time.Now().After(end) {
+				return
+			}
+			continue
+		default:
+			look.Reset(lookEvery)
+			tick = look.C
+		}
+		select {
+		case <-b.wake:
+		case <-tick:
+		case <-quit:
+			quit, end = nil, time.Now().Add(finishTime)
+		}
+	}
+}
+
+// next are returns to be copied; wait says that those which are being saved go first.
+func (b *Behind) next() (j *copied, ids []string, wait bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.line) == 0 {
+		return nil, nil, false
+	}
+	j = b.line[0]
+	return j, j.ids[:min(len(j.ids), copyPage)], b.saving > calmAt && !b.late()
+}
+
+// copy copies the first ids of a job.
+func (b *Behind) copy(j *copied, ids []string) {
+	all, err := b.first.ReturnsOf(context.Background(), j.jid, ids)
+	for _, r := range all {
+		if _, e := b.cache.SaveReturn(context.Background(), r); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
+		b.log.Error("returns are stored, but not in the job cache", "jid", j.jid, "err", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j.failed = j.failed || err != nil
+	b.behind -= len(ids)
+	if j.ids = j.ids[len(ids):]; len(j.ids) == 0 {
+		j.ids = nil
+		b.line = b.line[1:]
+	}
+}
+
+// unmark removes the marks of jobs that are done, and marks those that will not be.
+func (b *Behind) unmark() {
+	b.marking.Lock()
+	defer b.marking.Unlock()
+	var over []string
+	var failed []*copied
+	b.mu.Lock()
+	for jid, j := range b.jobs {
+		switch {
+		case j.failed && !j.marked:
+			failed = append(failed, j)
+		case j.marked && !j.failed && j.saving == 0 && len(j.ids) == 0:
+			delete(b.jobs, jid)
+			over = append(over, jid)
+		}
+	}
+	b.mu.Unlock()
+	for _, j := range failed {
+		if _, err := b.marks.Create(j.jid, nil, 0o640); err != nil {
+			b.log.Error("returns of a job are not copied at the next start", "jid", j.jid, "err", err)
+			continue // perhaps next time
+		}
+		b.mu.Lock()
+		j.marked = true
+		b.mu.Unlock()
+	}
+	for _, jid := range over {
+		if err := b.marks.Remove(jid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			b.log.Error("mark of a copied job stays", "jid", jid, "err", err)
+		}
+	}
+}

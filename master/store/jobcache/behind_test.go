@@ -1,0 +1,298 @@
+package jobcache
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/master/store/storetest"
+)
+
+// gated is a store whose returns wait for a gate.
+type gated struct {
+	store.Paged
+	entered chan struct{}
+	gate    chan struct{}
+}
+
+func (g gated) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
+	g.entered <- struct{}{}
+	<-g.gate
+	return g.Paged.SaveReturn(ctx, r)
+}
+
+// site is a database and a job cache in one directory.
+type site struct {
+	t     testing.TB
+	dir   string
+	db    store.Paged
+	cache *Store
+	log   bytes.Buffer
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	s := &site{t: t, dir: t.TempDir()}
+	db, err := sqlite.Open(filepath.Join(s.dir, "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s.db = db
+	if s.cache, err = Open(filepath.Join(s.dir, "jobs"), ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cache.Close() })
+	return s
+}
+
+func (s *site) behind(first store.Paged) *Behind {
+	s.t.Helper()
+	b, err := s.cache.Behind(first, slog.New(slog.NewTextHandler(&s.log, nil)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func (s *site) close(b *Behind) {
+	s.t.Helper()
+	if err := b.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// marks are the jobs that are not copied.
+func (s *site) marks() (all []string) {
+	s.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(s.dir, "jobs.behind"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// copied are the returns of a job in the files.
+func (s *site) copied(jid string) map[string]any {
+	s.t.Helper()
+	list, err := s.cache.Returns(s.t.Context(), jid)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out := make(map[string]any)
+	for _, r := range list {
+		out[r.ID] = r.Load["return"]
+	}
+	return out
+}
+
+const behindJID = "20260101120000000000"
+
+func answer(id string) store.Return {
+	return store.Return{JID: behindJID, ID: id, Load: map[string]any{"return": "of " + id, "retcode": 0, "success": true, "out": "nested"}, Received: time.Now()}
+}
+
+func TestBehindSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		s := newSite(t)
+		return s.behind(s.db)
+	})
+}
+
+// TestBehindAlone: a return that comes alone is in the files when it is acknowledged.
+func TestBehindAlone(t *testing.T) {
+	s := newSite(t)
+	b := s.behind(s.db)
+	defer s.close(b)
+	for i := range 3 {
+		id := fmt.Sprint("m", i)
+		if first, err := b.SaveReturn(t.Context(), answer(id)); !first || err != nil {
+			t.Fatal(first, err)
+		}
+		if got := s.copied(behindJID); len(got) != i+1 || got[id] != "of "+id {
+			t.Fatal(got)
+		}
+		if first, err := b.SaveReturn(t.Context(), answer(id)); first || err != nil {
+			t.Fatal(first, err)
+		}
+	}
+	if left := s.marks(); len(left) != 0 {
+		t.Fatal(left)
+	}
+}
+
+// TestBehindStorm: what comes at the same time is in the database when it is acknowledged, and in the files afterwards.
+func TestBehindStorm(t *testing.T) {
+	s := newSite(t)
+	const n = 4 * stormAt
+	g := gated{s.db, make(chan struct{}, 2*n), make(chan struct{})}
+	b := s.behind(g)
+	var wg sync.WaitGroup
+	firsts := make(chan bool, 2*n)
+	for i := range 2 * n { // each twice
+		wg.Go(func() {
+			first, err := b.SaveReturn(t.Context(), answer(fmt.Sprint("m", i/2)))
+			if err != nil {
+				t.Error(err)
+			}
+			firsts <- first
+		})
+	}
+	for range 2 * n {
+		<-g.entered
+	}
+	if got := s.marks(); len(got) != 1 || got[0] != behindJID {
+		t.Errorf("marked: %v", got)
+	}
+	close(g.gate)
+	wg.Wait()
+	count := 0
+	for range 2 * n {
+		if <-firsts {
+			count++
+		}
+	}
+	if all, err := s.db.Returns(t.Context(), behindJID); count != n || len(all) != n || err != nil {
+		t.Fatal(count, len(all), err)
+	}
+	s.close(b)
+	for end := time.Now().Add(time.Minute); len(s.marks()) > 0 && time.Now().Before(end); { // the disk is slow: the next master goes on
+		s.close(s.behind(s.db))
+	}
+	got := s.copied(behindJID)
+	for i := range n {
+		if id := fmt.Sprint("m", i); got[id] != "of "+id {
+			t.Errorf("%s: %v", id, got[id])
+		}
+	}
+	if len(got) != n || len(s.marks()) != 0 || s.log.Len() > 0 {
+		t.Fatal(len(got), s.marks(), s.log.String())
+	}
+}
+
+// TestBehindResumes: what a master that was killed left undone, a directory without a return included, is done at the next start.
+func TestBehindResumes(t *testing.T) {
+	s := newSite(t)
+	for i := range 3 * copyPage {
+		if _, err := s.db.SaveReturn(t.Context(), answer(fmt.Sprint("m", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.cache.SaveReturn(t.Context(), answer("m1")); err != nil {
+		t.Fatal(err)
+	}
+	job := filepath.Join(s.dir, "jobs", mustPlace(t, s.cache))
+	if err := os.Mkdir(filepath.Join(job, "m2"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	s.close(s.behind(s.db)) // nothing is marked
+	if got := s.copied(behindJID); len(got) != 1 {
+		t.Fatal(got)
+	}
+	for _, name := range []string{behindJID, "20260101120000000001", "not a job"} {
+		if err := os.WriteFile(filepath.Join(s.dir, "jobs.behind", name), nil, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(time.Minute); len(s.marks()) > 1 && time.Now().Before(end); {
+		s.close(s.behind(s.db))
+	}
+	if got := s.copied(behindJID); len(got) != 3*copyPage || got["m2"] != "of m2" {
+		t.Fatal(got)
+	}
+	if left := s.marks(); len(left) != 1 || left[0] != "not a job" {
+		t.Fatal(left)
+	}
+}
+
+func mustPlace(t testing.TB, s *Store) string {
+	t.Helper()
+	dir, err := s.place(behindJID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestBehindFails: what cannot be copied is said, and tried again at the next start.
+func TestBehindFails(t *testing.T) {
+	s := newSite(t)
+	if _, err := s.db.SaveReturn(t.Context(), answer("m1")); err != nil {
+		t.Fatal(err)
+	}
+	s.close(s.behind(s.db))
+	if err := os.WriteFile(filepath.Join(s.dir, "jobs.behind", behindJID), nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	top, _, _ := strings.Cut(mustPlace(t, s.cache), "/")
+	block := filepath.Join(s.dir, "jobs", top)
+	if err := os.WriteFile(block, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	b := s.behind(s.db)
+	s.close(b)
+	if !strings.Contains(s.log.String(), "not in the job cache") || len(s.marks()) != 1 {
+		t.Fatal(s.log.String(), s.marks())
+	}
+	if err := os.Remove(block); err != nil {
+		t.Fatal(err)
+	}
+	s.close(s.behind(s.db))
+	if got := s.copied(behindJID); got["m1"] != "of m1" || len(s.marks()) != 0 {
+		t.Fatal(got, s.marks())
+	}
+}
+
+// TestBehindFailsAtOnce: a return that could be stored in the database alone is copied at the next start, whatever comes after it.
+func TestBehindFailsAtOnce(t *testing.T) {
+	s := newSite(t)
+	top, _, _ := strings.Cut(mustPlace(t, s.cache), "/")
+	block := filepath.Join(s.dir, "jobs", top)
+	if err := os.WriteFile(block, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	b := s.behind(s.db)
+	if first, err := b.SaveReturn(t.Context(), answer("m1")); !first || err == nil {
+		t.Fatal(first, err)
+	}
+	if err := os.Remove(block); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := b.SaveReturn(t.Context(), answer("m2")); !first || err != nil {
+		t.Fatal(first, err)
+	}
+	s.close(b)
+	if got := s.copied(behindJID); len(got) != 1 || len(s.marks()) != 1 {
+		t.Fatal(got, s.marks())
+	}
+	s.close(s.behind(s.db))
+	if got := s.copied(behindJID); got["m1"] != "of m1" || got["m2"] != "of m2" || len(s.marks()) != 0 {
+		t.Fatal(got, s.marks())
+	}
+}
+
+// TestBehindIsBounded: returns are copied at once while those that wait are too many or too old.
+func TestBehindIsBounded(t *testing.T) {
+	for name, b := range map[string]*Behind{
+		"many": {behind: maxBehind},
+		"old":  {line: []*copied{{since: time.Now().Add(-2 * maxLag)}}},
+		"few":  {line: []*copied{{since: time.Now().Add(time.Hour)}}},
+	} {
+		b.jobs = map[string]*copied{behindJID: {jid: behindJID, saving: stormAt}}
+		if _, later := b.enter(behindJID); later != (name == "few") {
+			t.Errorf("%s: %v", name, later)
+		}
+	}
+}
