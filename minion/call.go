@@ -19,7 +19,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 	local := q.Local || s.masterType == typeDisable
 	l := &link{m: m, log: m.log, local: true}
 	if q.SkipGrains {
-		m.grains.set(map[string]any{"id": s.id})
+		m.grains.set(map[string]any{})
 	}
 	if local && !s.truth("use_master_when_local", false) {
 		if err := makeCacheDir(s.cacheDir); err != nil {

@@ -180,7 +180,7 @@ func TestCallLocal(t *testing.T) {
 		return nil
 	}})
 	res, err := m.Call(t.Context(), CallOptions{Fun: "test.grain", Args: []any{"id"}, Local: true, SkipGrains: true})
-	if err != nil || res.Return != "alpha" {
+	if err != nil || res.Return != nil { // not even the id, as in stock
 		t.Errorf("with --skip-grains: %v %v", res.Return, err)
 	}
 }

@@ -532,6 +532,7 @@ var testModule = &modules.Module{Name: "test", Funcs: []modules.Def{
 			return nil, context.Cause(ctx)
 		}
 	}},
+	{Name: "shown", Out: "highstate", Run: func(context.Context, *modules.Call) (any, error) { return "text", nil }},
 	{Name: "fail", Run: func(context.Context, *modules.Call) (any, error) { return nil, modules.Errorf("no %s", "disk") }},
 	{Name: "gen", Run: func(_ context.Context, c *modules.Call) (any, error) {
 		for i := range 3 {

@@ -2,11 +2,13 @@ package minion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/strftime"
@@ -90,13 +92,15 @@ func (m *Minion) startScheduled(r schedule.Run) {
 		return
 	}
 	jid := m.jids.Next(m.now())
-	args, _ := r.Job["args"].([]any)
-	kwargs, _ := r.Job["kwargs"].(map[string]any)
+	args, _ := pyobj.Iterate(r.Job["args"])
 	funArgs := append([]any{}, args...)
-	if kwargs != nil {
+	if kwargs, ok := r.Job["kwargs"]; ok {
 		funArgs = append(funArgs, kwargs)
 	}
-	raw := map[string]any{"id": m.ID(), "fun": r.Fun, "fun_args": funArgs, "schedule": r.Name, "jid": string(jid)}
+	raw := map[string]any{"id": m.ID(), "fun": r.Fun, "fun_args": funArgs, "schedule": r.Name, "jid": string(jid), "pid": int64(os.Getpid())}
+	if r.Fun == "" {
+		raw["fun"] = nil
+	}
 	m.addScheduleMetadata(raw, r.Job["metadata"])
 	j := &job{Job: protocol.Job{JID: jid, Fun: []string{r.Fun}, Raw: raw}, received: time.Now(), finished: make(chan struct{}), link: m.firstLink()}
 	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
@@ -110,7 +114,7 @@ func (m *Minion) startScheduled(r schedule.Run) {
 	m.log.Info(fmt.Sprintf("Running scheduled job: %s with jid %s", r.Name, jid), "jid", string(jid))
 	m.wg.Go(func() {
 		defer m.finish(j)
-		m.runScheduled(j, r, args, kwargs)
+		m.runScheduled(j, r, args)
 	})
 }
 
@@ -146,21 +150,21 @@ func (m *Minion) firstLink() *link {
 }
 
 // runScheduled runs a job of the schedule and hands its return on (salt/utils/schedule.py: handle_func).
-func (m *Minion) runScheduled(j *job, r schedule.Run, args []any, kwargs map[string]any) {
+func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	job := options(r.Job)
 	proc := ""
 	if job.truth("jid_include", true) {
 		proc = m.writeProc(j)
 	}
 	ret := maps.Clone(j.Raw) // others read the job's own
-	ret["pid"] = int64(os.Getpid())
-	res, code := m.callScheduled(j, args, kwargs)
+	res, code := m.callScheduled(j, args, r.Job["kwargs"])
 	ret["return"], ret["retcode"], ret["success"] = res.Return, int64(code), true
 	if res.Err != nil {
-		m.log.Error(fmt.Sprintf("Unhandled exception running %s", r.Fun), "err", res.Err)
-		ret["success"], ret["retcode"] = false, int64(254)
-		if !isMissing(res.Err) {
-			ret["return"] = "Unhandled exception running " + r.Fun
+		text := "Unhandled exception running " + pytext.Str(j.Raw["fun"])
+		m.log.Error(text, "err", res.Err)
+		ret["return"], ret["success"], ret["retcode"] = text, false, int64(254)
+		if isMissing(res.Err) {
+			ret["return"] = res.Err.Error() // and no documentation of others, which jobs of a master get
 		}
 	}
 	j.returning.Store(true)
@@ -175,6 +179,9 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any, kwargs map[str
 		}
 		m.sendToReturners(j.ctx, j.link, names, ret)
 	}
+	if def, err := m.dispatch.registry().Lookup(r.Fun, m.env(j.ctx, j.link, j)); err == nil && def.Out != "" {
+		ret["out"] = def.Out
+	}
 	m.returnScheduled(j, ret, r.Job["return_job"], len(names) == 0)
 	if proc != "" {
 		os.Remove(proc)
@@ -182,8 +189,15 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any, kwargs map[str
 }
 
 // callScheduled runs the function, with the checks that a master's job has to pass too: the pillar's schedule is the master's.
-func (m *Minion) callScheduled(j *job, args []any, kwargs map[string]any) (modules.Result, int) {
+func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result, int) {
 	fun := j.Fun[0]
+	kwargs, ok := keywords.(map[string]any)
+	switch {
+	case fun == "":
+		return failure(fun, errors.New("the job names no function")), 1
+	case keywords != nil && !ok:
+		return failure(fun, fmt.Errorf("kwargs is %s, not a dictionary", modules.TypeName(keywords))), 1
+	}
 	if err := m.dispatch.refuse(j.ctx, j.link, fun); err != nil {
 		return failure(fun, err), 1
 	}

@@ -29,6 +29,12 @@ func TestScheduledJobs(t *testing.T) {
 			"silent": map[string]any{"function": "test.ping", "seconds": int64(10), "return_job": false},
 			"bad":    map[string]any{"function": "test.nosuch", "seconds": int64(10), "return_job": "nocache"},
 			"failed": map[string]any{"function": "test.fail", "seconds": int64(10)},
+			"noname": map[string]any{"seconds": int64(10)},
+			"module": map[string]any{"function": "test", "seconds": int64(10)},
+			"two":    map[string]any{"function": []any{"test.ping", "test.echo"}, "seconds": int64(10)},
+			"letter": map[string]any{"function": "test.echo", "args": "x", "seconds": int64(10)},
+			"text":   map[string]any{"function": "test.ping", "kwargs": "x", "seconds": int64(10)},
+			"shown":  map[string]any{"function": "test.shown", "seconds": int64(10)},
 		}})
 		r.start()
 		r.until(Connected)
@@ -56,6 +62,24 @@ func TestScheduledJobs(t *testing.T) {
 		}
 		if got := f.await("return", ofSchedule("failed")); got["return"] != "Unhandled exception running test.fail" || got["retcode"] != int64(254) {
 			t.Errorf("a failing function gives %v", got)
+		}
+		if got := f.await("return", ofSchedule("noname")); got["return"] != "Unhandled exception running None" || got["retcode"] != int64(254) || got["fun"] != nil {
+			t.Errorf("no function gives %v", got)
+		}
+		if got := f.await("return", ofSchedule("module")); got["return"] != "'test' is not available." || got["retcode"] != int64(254) {
+			t.Errorf("the name of a module gives %v", got)
+		}
+		if n := f.count(ofSchedule("two")); n != 0 {
+			t.Errorf("%d returns of a list of functions", n)
+		}
+		if got := f.await("return", ofSchedule("letter")); got["return"] != "x" {
+			t.Errorf("an argument without a list gives %v", got)
+		}
+		if got := f.await("return", ofSchedule("text")); got["return"] != "Unhandled exception running test.ping" {
+			t.Errorf("a text in place of keywords gives %v", got)
+		}
+		if got := f.await("return", ofSchedule("shown")); got["out"] != "highstate" || got["return"] != "text" {
+			t.Errorf("a function with an outputter gives %v", got)
 		}
 		if err := r.stop(); err != nil {
 			t.Error(err)

@@ -174,11 +174,14 @@ func (l *link) count(v *verdicts, status protocol.SigninStatus) {
 	}
 }
 
+// rejectedText is what Salt says when the master has rejected the key.
+const rejectedText = "The Salt Master has rejected this minion's public key!\nTo repair this issue, delete the public key " +
+	"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in open mode to clean out the " +
+	"keys. The Salt Minion will now exit."
+
 // rejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
 func (l *link) rejected(ctx context.Context) error {
-	l.m.critical("The Salt Master has rejected this minion's public key!\nTo repair this issue, delete the public key " +
-		"for this minion on the Salt Master and restart this minion.\nOr restart the Salt Master in open mode to clean out the " +
-		"keys. The Salt Minion will now exit.")
+	l.m.critical(rejectedText)
 	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
 		return ctx.Err()
 	}
@@ -197,6 +200,7 @@ func (l *link) callFailed(v verdicts) error {
 	case v.pending > 0:
 		return &ExitError{Code: ExitNotAccepted, Err: ErrNotAccepted}
 	case v.rejected > 0:
+		l.m.critical(rejectedText)
 		return &ExitError{Code: ExitRejected, Err: ErrRejected}
 	}
 	return &ExitError{Code: 1, Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's connection "+

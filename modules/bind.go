@@ -70,7 +70,7 @@ func (d *Def) checkKeywords(kwargs map[string]any) error {
 	for i, name := range bad {
 		bad[i] = name + "=" + pytext.Str(d.border(kwargs[name]))
 	}
-	return Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
+	return &UsageError{Msg: "The following keyword arguments are not valid: " + strings.Join(bad, ", "), Early: true}
 }
 
 // unknown are the keywords that are no parameters, sorted.

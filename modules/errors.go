@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ExecError says that the work could not be done. Salt's CommandExecutionError; shown as "ERROR: <text>".
@@ -26,7 +27,11 @@ func IsExecError(err error) bool {
 }
 
 // UsageError says that the arguments make no sense. Salt's SaltInvocationError; shown as "ERROR executing '<fun>': <text>".
-type UsageError struct{ Msg string }
+type UsageError struct {
+	Msg string
+	// Early says that the function was not called. salt-call shows no documentation then.
+	Early bool
+}
 
 func (e *UsageError) Error() string { return e.Msg }
 
@@ -85,8 +90,9 @@ func Exception(err error) (name, text string) {
 			return "re.error", python.Msg
 		case "Error":
 			return "binascii.Error", python.Msg
-		case "TimedProcTimeoutError":
-			return "salt.exceptions.TimedProcTimeoutError", python.Msg
+		}
+		if strings.HasPrefix(python.Type, "Salt") || python.Type == "TimedProcTimeoutError" {
+			return "salt.exceptions." + python.Type, python.Msg
 		}
 		return python.Type, python.Msg
 	case errors.As(err, &missing):

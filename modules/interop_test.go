@@ -62,7 +62,7 @@ var speed = regexp.MustCompile(`[0-9.]+ [kMG]?B/s \| +[0-9.]+ [kMG]?B +[0-9:]+`)
 // stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
 	*oracle.Process
-	clock  oracle.Clock
+	cases  oracle.Cases
 	host   *privatehost.Host // nil where cases leave the host alone
 	newJob func()            // called before our side of each case
 }
@@ -189,9 +189,9 @@ func (s *stock) runCases(t *testing.T, r *modules.Registry, e *modules.Env, case
 	v := &testserver.Servers{T: t}
 	for _, c := range cases(dir) {
 		c.fill(v)
-		t.Run(c.name, func(t *testing.T) { s.clock.Time(c.name, s.Process, func() { s.compare(t, r, e, c, dir) }) })
+		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, r, e, c, dir) })
 	}
-	s.clock.Report(t)
+	s.cases.Report(t)
 }
 
 // env is our side of the same minion.
@@ -300,6 +300,7 @@ func (s *stock) fresh(t *testing.T, dir, setup string) {
 		s.host.Fresh(t)
 	}
 	oracle.Fresh(t, dir, setup)
+	modules.Default().Reset() // as in stock, each job looks which modules suit the host
 }
 
 // argspecExempt are functions whose declaration differs from Salt's, with the reason.

@@ -3,6 +3,7 @@ package modules
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -201,6 +202,33 @@ func TestProviders(t *testing.T) {
 		}}
 		if got := r.Run(t.Context(), e, Request{Fun: c.fun}).Return; got != c.want {
 			t.Errorf("%s with provider %s is %v, want %s", c.fun, c.provider, got, c.want)
+		}
+	}
+}
+
+// TestSeveralProviders: what the first module behind a name lacks comes from the next that suits the host, as in Salt.
+func TestSeveralProviders(t *testing.T) {
+	module := func(name string, suits bool, funs ...string) *Module {
+		m := &Module{Name: name, Virtual: "service", Available: func(*Env) (bool, string) { return suits, "no" }}
+		for _, fun := range funs {
+			m.Funcs = append(m.Funcs, Def{Name: fun, Run: func(context.Context, *Call) (any, error) { return name, nil }})
+		}
+		return m
+	}
+	r := NewRegistry(module("a", true, "start"), module("b", true, "start", "offline"), module("c", false, "start", "reload"), module("d", true, "offline", "mask"))
+	e := &Env{Opts: func() map[string]any { return nil }}
+	for fun, want := range map[string]any{"start": "a", "offline": "b", "mask": "d"} {
+		if got := r.Run(t.Context(), e, Request{Fun: "service." + fun}).Return; got != want {
+			t.Errorf("service.%s is %v's, want %v", fun, got, want)
+		}
+	}
+	if got := r.Functions(e); !slices.Equal(got, []string{"service.mask", "service.offline", "service.start"}) {
+		t.Errorf("functions %v", got)
+	}
+	e.Opts = func() map[string]any { return map[string]any{"providers": map[string]any{"service": "c"}} }
+	for fun, want := range map[string]any{"start": "c", "reload": "c", "mask": "d"} {
+		if got := r.Run(t.Context(), e, Request{Fun: "service." + fun}).Return; got != want {
+			t.Errorf("service.%s is %v's, want %v", fun, got, want)
 		}
 	}
 }

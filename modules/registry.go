@@ -94,7 +94,7 @@ func (r *Registry) allSources() []Source {
 // module that the host's owner put there replaces the one of that name, also where it refuses the host.
 func (r *Registry) pick(called string, e *Env) *choice {
 	if m := r.provider(called, e); m != nil {
-		return &choice{module: m}
+		return r.remembered(called+" "+m.Name, func() *choice { return &choice{module: m.with(r.own(called, e).module)} })
 	}
 	for _, s := range r.allSources() {
 		if list := s.Find(r, e, called); len(list) > 0 {
@@ -104,7 +104,8 @@ func (r *Registry) pick(called string, e *Env) *choice {
 	return r.own(called, e)
 }
 
-// choose takes the first module of that name which suits the host.
+// choose takes the first module of that name which suits the host, with the functions that only later ones have: on a Debian without a
+// running systemd, say, "service" is debian_service with the functions that only systemd_service has.
 func choose(list []*Module, called string, e *Env) *choice {
 	c := &choice{}
 	for _, m := range list {
@@ -115,28 +116,54 @@ func choose(list []*Module, called string, e *Env) *choice {
 		if m.Available != nil {
 			ok, reason = m.Available(e)
 		}
-		if ok && m.Called() == called {
+		switch {
+		case ok && m.Called() == called && c.module == nil:
 			c.module = m
-			break
-		}
-		if !ok {
+		case ok && m.Called() == called:
+			c.module = c.module.with(m)
+		case !ok:
 			c.refused = append(c.refused, refusal(called, reason))
 		}
 	}
 	return c
 }
 
-// own decides among the modules of the program. They are asked outside of the lock, since they look at the host; two calls at
-// once may both ask.
+// with is m and the functions of other that m lacks.
+func (m *Module) with(other *Module) *Module {
+	if other == nil {
+		return m
+	}
+	all := *m
+	all.Funcs = slices.Clone(m.Funcs)
+	for _, d := range other.Funcs {
+		if !slices.ContainsFunc(m.Funcs, func(have Def) bool { return have.Name == d.Name }) {
+			all.Funcs = append(all.Funcs, d)
+		}
+	}
+	return &all
+}
+
+// own decides among the modules of the program.
 func (r *Registry) own(called string, e *Env) *choice {
+	return r.remembered(called, func() *choice {
+		r.mu.Lock()
+		list := r.modules
+		r.mu.Unlock()
+		return choose(list, called, e)
+	})
+}
+
+// remembered is the choice of a key, made when it is first asked for. That happens outside of the lock, since modules look at the host;
+// two calls at once may both make it.
+func (r *Registry) remembered(key string, decide func() *choice) *choice {
 	r.mu.Lock()
-	c, ok := r.chosen[called]
-	list, version := r.modules, r.version
+	c, ok := r.chosen[key]
+	version := r.version
 	r.mu.Unlock()
 	if ok {
 		return c
 	}
-	c = choose(list, called, e)
+	c = decide()
 	if c.module == nil && len(c.refused) == 0 {
 		return c // any name may be asked for; only those of modules are worth remembering
 	}
@@ -146,7 +173,7 @@ func (r *Registry) own(called string, e *Env) *choice {
 		if r.chosen == nil {
 			r.chosen = map[string]*choice{}
 		}
-		r.chosen[called] = c
+		r.chosen[key] = c
 	}
 	return c
 }
@@ -317,7 +344,10 @@ type Request struct {
 
 // Result is what a call sends back to the master.
 type Result struct {
-	Return  any
+	// Return is the answer as plain data.
+	Return any
+	// Ordered is the answer with dictionaries in their order (*pyobj.Dict), where the function gave one; else nil.
+	Ordered any
 	Retcode int
 	Success bool
 	// Out is the outputter, "" for the default.
@@ -342,9 +372,12 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	if err != nil {
 		return r.failed(e, q.Fun, def, err)
 	}
-	v = pyobj.Plain(v)
-	res := Result{Return: v, Retcode: job.Retcode(), Out: def.Out}
-	if res.Retcode == 0 && falseResult(v) {
+	res := Result{Return: pyobj.Plain(v), Retcode: job.Retcode(), Out: def.Out}
+	switch v.(type) {
+	case *pyobj.Dict, *pyobj.List:
+		res.Ordered = v
+	}
+	if res.Retcode == 0 && falseResult(res.Return) {
 		res.Retcode = 1
 	}
 	res.Success = res.Retcode == 0

@@ -2,8 +2,12 @@ package states
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -114,7 +118,10 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 	d = pyobj.DeepCopy(d).(*pyobj.Dict)
 	get, _ := d.Delete("get_return")
 	fun, _ := d.Delete("fun")
-	argv, _ := d.Delete("args")
+	argv, ok := d.Delete("args")
+	if !ok {
+		argv = &pyobj.List{}
+	}
 	args := map[string]any{"args": argv}
 	for k, v := range d.All() {
 		args["kw:"+pyobj.Str(k)] = v
@@ -128,13 +135,15 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 			kwargs[k[3:]] = pyobj.Plain(v)
 		}
 	}
-	list, _ := pyobj.Plain(args["args"]).([]any)
-	if s, ok := args["args"].(string); ok {
-		for _, c := range s {
-			list = append(list, string(c)) // f(*"ab") is f("a", "b")
-		}
+	name, err := checkName(fun)
+	if err != nil {
+		return false, nil, err
 	}
-	result, err = r.callExec(ctx, pyobj.Str(fun), list, kwargs)
+	list, err := spread(args["args"])
+	if err != nil {
+		return false, nil, err
+	}
+	result, err = r.callExec(ctx, name, list, kwargs)
 	if err != nil {
 		return false, nil, err
 	}
@@ -142,6 +151,44 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 		result = traverse(result, pyobj.Str(get), ":")
 	}
 	return r.parent.Context().Retcode() != 0, result, nil
+}
+
+// checkName is the name of a condition's function. Stock looks it up in its loader, which says these things of what is no name.
+func checkName(fun any) (string, error) {
+	name, ok := fun.(string)
+	if _, err := pyobj.Hash(fun); err != nil {
+		return "", &modules.TypeError{Msg: err.Error()}
+	}
+	switch {
+	case !ok:
+		return "", &modules.PythonError{Type: "KeyError", Msg: "'The key must be a string.'"}
+	case !strings.Contains(name, "."):
+		return "", &modules.PythonError{Type: "KeyError", Msg: pytext.Repr("The key " + pytext.Repr(name) + " should contain a '.'")}
+	}
+	return name, nil
+}
+
+// spread is what Python makes of f(*args).
+func spread(args any) (list []any, err error) {
+	switch args := args.(type) {
+	case string:
+		for _, c := range args {
+			list = append(list, string(c))
+		}
+	case *pyobj.Dict:
+		for k := range args.All() {
+			list = append(list, pyobj.Plain(k))
+		}
+	case *pyobj.List:
+		list, _ = pyobj.Plain(args).([]any)
+	case []any:
+		list = args
+	case map[string]any:
+		list = nested.Anys(slices.Sorted(maps.Keys(args)))
+	default:
+		return nil, &modules.TypeError{Msg: "'" + pyobj.TypeName(args) + "' object is not iterable"}
+	}
+	return list, nil
 }
 
 func (r *Run) onlyif(ctx context.Context, low *Low, opts map[string]any) (record, error) {

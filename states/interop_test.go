@@ -56,7 +56,7 @@ import (
 // stock is stock Salt's side of the cases, and what both sides have in common.
 type stock struct {
 	*oracle.Process
-	clock  oracle.Clock
+	cases  oracle.Cases
 	job    *modules.Context  // of our calls, which share what stock's process remembers
 	host   *privatehost.Host // nil where cases leave the host alone
 	bus    string            // what stock's side has of a running minion, see states.py
@@ -95,6 +95,7 @@ func (s *stock) theirs(t *testing.T, fun string, args []any, kwargs, opts map[st
 // ours calls the same function here.
 func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[string]any) answer {
 	t.Helper()
+	modules.Default().Reset() // as in stock, each job looks which modules suit the host
 	all := maps.Clone(s.Opts)
 	maps.Copy(all, opts)
 	grains := s.Grains
@@ -113,7 +114,7 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 	if s.bus != "" {
 		e.Agent = s.daemon
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	job := s.job
 	if job == nil {
@@ -158,8 +159,8 @@ func tidy(v any) any {
 
 var (
 	failedReqs = regexp.MustCompile(`One or more requisite failed: (.*)`)
-	jinjaTrace = regexp.MustCompile(`(?s)\nTraceback \(most recent call last\):\n.*?\n\n; line `)         // between an error of a template and its line
-	lineTrace  = regexp.MustCompile(`(?s)(    <={22}\n)\nTraceback \(most recent call last\):\n.*\n---$`) // behind the line
+	jinjaTrace = regexp.MustCompile(`(?s)\nTraceback \(most recent call last\):\n.*?\n\n; line `)             // between an error of a template and its line
+	lineTrace  = regexp.MustCompile(`(?s)(    <={22}\n.*?)\n?Traceback \(most recent call last\):\n.*\n---$`) // behind the line
 )
 
 func tidyText(s string) string {
@@ -321,9 +322,9 @@ func (s *stock) runCases(t *testing.T, cases func(dir string) []stateCase) {
 		c.id, c.setup, c.check, c.sls = v.Text(c.id), v.Text(c.setup), v.Text(c.check), v.Text(c.sls)
 		v.Value(c.args)
 		v.Value(c.before)
-		t.Run(c.name, func(t *testing.T) { s.clock.Time(c.name, s.Process, func() { s.compare(t, c, dir) }) })
+		s.cases.Run(t, c.name, s.Process, func(t *testing.T) { s.compare(t, c, dir) })
 	}
-	s.clock.Report(t)
+	s.cases.Report(t)
 }
 
 func (s *stock) compare(t *testing.T, c stateCase, dir string) {

@@ -24,20 +24,23 @@ func NewLow(v any) *Low {
 	}
 	l := &Low{d: d}
 	for _, key := range [...]string{"state", "fun", "name", "__id__", "__sls__"} {
-		l.note(key, d.Value(key))
+		if v, ok := d.Get(key); ok {
+			l.note(key, v)
+		}
 	}
 	return l
 }
 
+// note keeps the text of a part that every chunk has.
 func (l *Low) note(key string, v any) {
-	text := ""
-	switch v := v.(type) {
-	case nil:
-	case string:
-		text = v
-	default:
+	text, ok := v.(string)
+	if !ok {
 		text = pyobj.Str(v)
 	}
+	l.keep(key, text)
+}
+
+func (l *Low) keep(key, text string) {
 	switch key {
 	case "state":
 		l.state = text
@@ -98,7 +101,7 @@ func (l *Low) Set(key string, v any) {
 // Delete removes a key.
 func (l *Low) Delete(key string) {
 	l.d.Delete(key)
-	l.note(key, nil)
+	l.keep(key, "")
 }
 
 // Keys are the keys in order.

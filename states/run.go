@@ -228,6 +228,7 @@ func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error)
 	if errs := r.verify(low); errs != nil {
 		rec := record{"result": false, "name": low.Value("name"), "changes": map[string]any{}, "comment": strings.Join(errs, "\n") + "\n", "__run_num__": r.num}
 		r.num++
+		r.logResult(ctx, rec)
 		r.refresh(ctx, low, rec)
 		return rec, nil
 	}
@@ -358,7 +359,11 @@ func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[str
 	if err != nil {
 		return nil, err
 	}
-	return r.record(res), nil
+	rec := r.record(res)
+	if name := low.Value("name"); rec["name"] == any(low.name) {
+		rec["name"] = name // which need not be text
+	}
+	return rec, nil
 }
 
 // invoke runs a function and catches its panic.
@@ -463,10 +468,34 @@ func (r *Run) logResult(ctx context.Context, rec record) {
 		if diff, ok := changes["diff"].(string); ok {
 			text = "File changed:\n" + diff
 		}
+		if list := oldAndNew(changes); list != "" {
+			text = "Made the following changes:\n" + list
+		}
 	} else if text == "" {
 		text = "No changes made for " + pytext.Str(rec["name"])
 	}
 	log.Log(ctx, level, text, "jid", r.jid)
+}
+
+// oldAndNew lists changes that all have the form {old: …, new: …}; "" if there are others.
+func oldAndNew(changes map[string]any) string {
+	absent := func(v any) any {
+		if v != nil && v != false && !pyobj.Truth(v) {
+			return "absent"
+		}
+		return v
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		m, _ := changes[name].(map[string]any)
+		old, ok := m["old"]
+		now, ok2 := m["new"]
+		if !ok || !ok2 {
+			return ""
+		}
+		fmt.Fprintf(&b, "'%s' changed from '%s' to '%s'\n", name, pytext.Str(absent(old)), pytext.Str(absent(now)))
+	}
+	return b.String()
 }
 
 // refresh makes changes of the host visible to later states (State.check_refresh).

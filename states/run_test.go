@@ -286,3 +286,22 @@ func BenchmarkUnchanged(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/2000, "µs/state")
 }
+
+// TestConditionsThatCannotRun has the errors of stock's loader, which takes long to say some of them.
+func TestConditionsThatCannotRun(t *testing.T) {
+	for text, want := range map[string]string{
+		"{onlyif: [{fun: [a]}]}":                      "TypeError: unhashable type: 'list'",
+		"{unless: [{fun: {a: b}}]}":                   "TypeError: unhashable type: 'dict'",
+		"{onlyif: [{fun: ~}]}":                        "KeyError: 'The key must be a string.'",
+		"{onlyif: [{fun: 5}]}":                        "KeyError: 'The key must be a string.'",
+		"{unless: [{fun: nodots}]}":                   `KeyError: "The key 'nodots' should contain a '.'"`,
+		"{onlyif: [{fun: door.open, args: 5}]}":       "TypeError: 'int' object is not iterable",
+		"{onlyif: [{fun: door.open, args: ~}]}":       "TypeError: 'NoneType' object is not iterable",
+		"{onlyif: [{fun: none.there, args: {a: b}}]}": "KeyError: 'none.there'",
+	} {
+		got, _ := apply(t, bare(t), parse(t, "x: {test: [nop, "+text+"]}"), states.Options{})
+		if !strings.HasPrefix(got["x"], "false An exception occurred in this state: ") || !strings.HasSuffix(strings.TrimSpace(got["x"]), want) {
+			t.Errorf("%s\n got %s\nwant %s", text, got["x"], want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -84,8 +85,9 @@ func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[s
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
-		errs = append(errs, renderingFailed(sls, env, err))
-		h.env.Logger().Error(errs[0])
+		msg, trace := renderingFailed(sls, env, err)
+		errs = append(errs, msg+trace)
+		h.env.Logger().Log(ctx, levelCritical, msg)
 		data = nil
 	}
 	if mods != nil {
@@ -110,14 +112,17 @@ func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[s
 	return state, f.errs, nil
 }
 
-// renderingFailed is the text for a file that cannot be rendered.
-func renderingFailed(sls, env string, err error) string {
+// levelCritical is Salt's log level CRITICAL.
+const levelCritical = slog.LevelError + 4
+
+// renderingFailed is the text for a file that cannot be rendered, and the traceback that follows it in the result.
+func renderingFailed(sls, env string, err error) (msg, trace string) {
 	var render *modules.RenderError
 	if errors.As(err, &render) {
-		return "Rendering SLS '" + env + ":" + sls + "' failed: " + render.Error()
+		return "Rendering SLS '" + env + ":" + sls + "' failed: " + render.Error(), ""
 	}
-	_, msg := exception(err)
-	return "Rendering SLS " + sls + " failed, render error: " + msg + "\n" + traceback(err)
+	_, msg = exception(err)
+	return "Rendering SLS " + sls + " failed, render error: " + msg, "\n" + traceback(err)
 }
 
 // stateFile is a state file while it is read.
@@ -277,7 +282,7 @@ func (f *stateFile) order() {
 			case string, *pyobj.List, pyobj.Tuple:
 				continue
 			}
-			f.h.env.Logger().Error("Could not render SLS " + f.sls + ". Syntax error detected.")
+			f.h.env.Logger().Log(context.Background(), levelCritical, "Could not render SLS "+f.sls+". Syntax error detected.")
 			return // as in Salt, what follows gets no order
 		}
 		for k, run := range b.All() {

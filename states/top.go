@@ -151,11 +151,14 @@ func section(top *pyobj.Dict, env, targets any) error {
 
 // mergeTops makes one of all top files (merge_tops).
 func (h *HighState) mergeTops(t *tops) (*pyobj.Dict, error) {
-	switch h.opts["top_file_merging_strategy"] {
+	switch strategy := h.opts["top_file_merging_strategy"]; strategy {
 	case "same":
 		return h.mergeSame(t)
 	case "merge_all":
 		return mergeAll(t)
+	case "merge", nil:
+	default:
+		h.env.Logger().Warn(fmt.Sprintf("Invalid top_file_merging_strategy '%s', falling back to 'merge'", pytext.Str(strategy)))
 	}
 	return mergeTops(t)
 }

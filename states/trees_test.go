@@ -28,7 +28,8 @@ import (
 //	- state.sls: [web, {test: true}]
 //	differs: why                              # the sides must differ
 //
-// Without calls it is compiled and applied as a highstate. Files of which the first line is "@@" have "\n" removed at the end.
+// Without calls it is compiled and applied as a highstate. Files of which the first line is "@@" have "\n" removed at the end. In all of it,
+// @DIR@ is the scratch directory.
 
 type tree struct {
 	name, differs string
@@ -91,6 +92,27 @@ func parseTree(t *testing.T, name, text string) tree {
 	return tr
 }
 
+// inDir puts a directory for @DIR@ in the texts of a value.
+func inDir(v any, dir string) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "@DIR@", dir)
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = inDir(x, dir)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = inDir(x, dir)
+		}
+		return out
+	}
+	return v
+}
+
 // callOf is a call of a tree's head.
 func callOf(v any) (fun string, args []any, kwargs map[string]any) {
 	m, ok := v.(map[string]any)
@@ -140,12 +162,13 @@ func TestStockTrees(t *testing.T) {
 		}
 		t.Run(tr.name, func(t *testing.T) {
 			different := false
+			opts := inDir(tr.opts, s.Scratch).(map[string]any)
 			for _, call := range tr.calls {
 				fun, args, kwargs := callOf(call)
 				s.plant(t, tr)
-				theirs := s.theirs(t, fun, args, kwargs, tr.opts)
+				theirs := s.theirs(t, fun, args, kwargs, opts)
 				s.plant(t, tr)
-				ours := s.ours(t, fun, args, kwargs, tr.opts)
+				ours := s.ours(t, fun, args, kwargs, opts)
 				if diff := cmp.Diff(theirs, ours); diff != "" {
 					different = true
 					if tr.differs == "" {

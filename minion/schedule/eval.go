@@ -47,7 +47,8 @@ func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, change
 		e := evaluation{s: s, job: job, name: name, now: now, window: window}
 		run, err := e.decide()
 		if err != nil {
-			s.say(name, fmt.Sprintf("Exception %s occurred in scheduled job", err))
+			_, text := modules.Exception(err)
+			s.say(name, fmt.Sprintf("Exception %s occurred in scheduled job", text))
 			continue
 		}
 		if run && !pytext.Truth(job["dry_run"]) {
@@ -122,7 +123,10 @@ func (e *evaluation) decide() (bool, error) {
 	if !e.has("name") {
 		j["name"] = e.name
 	}
-	e.fun = function(j)
+	var err error
+	if e.fun, err = function(j); err != nil {
+		return false, err
+	}
 	for _, k := range [...]string{"_next_fire_time", "_splay"} {
 		if !e.has(k) {
 			j[k] = nil
@@ -141,7 +145,7 @@ func (e *evaluation) decide() (bool, error) {
 		e.s.say(e.name, `Unable to use "when", "cron", "once" options together. Ignoring.`)
 		return false, nil
 	}
-	err := e.moment()
+	err = e.moment()
 	if errors.Is(err, errStop) {
 		return false, nil
 	}

@@ -160,8 +160,13 @@ func (s *Schedule) runNow(name string) {
 	if !pytext.Truth(job["run"]) || pytext.Truth(job["dry_run"]) {
 		return
 	}
+	fun, err := function(job)
+	if err != nil {
+		s.o.Log.Error(fmt.Sprintf("Exception %s occurred in scheduled job", err), "job", name)
+		return
+	}
 	copied, _ := nested.Copy(job).(map[string]any)
-	s.o.Start(Run{Name: pytext.Str(job["name"]), Fun: function(job), Job: copied})
+	s.o.Start(Run{Name: pytext.Str(job["name"]), Fun: fun, Job: copied})
 }
 
 // explicit puts a job off, or only skips it.

@@ -26,7 +26,7 @@ import (
 
 // Run is a job whose time has come.
 type Run struct {
-	// Name is the job's name in the schedule, Fun the function.
+	// Name is the job's name in the schedule, Fun the function, "" if the job has none.
 	Name, Fun string
 	// Job is the job's data, a copy.
 	Job map[string]any
@@ -306,13 +306,20 @@ func list(v any) []any {
 }
 
 // function is the job's function under any of the names that it may have.
-func function(job map[string]any) string {
+func function(job map[string]any) (string, error) {
 	for _, k := range [...]string{"function", "func", "fun"} {
-		if v, ok := job[k]; ok {
-			return pytext.Str(v)
+		switch v := job[k].(type) {
+		case nil:
+			if _, ok := job[k]; ok {
+				return "", nil
+			}
+		case []any, map[string]any:
+			return "", fmt.Errorf("unhashable type: '%s'", modules.TypeName(v))
+		default:
+			return pytext.Str(v), nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // randomBetween is random.randint.

@@ -21,13 +21,13 @@ CLI Example:
 
     salt '*' cmd.exec_code ruby 'puts "cheese"'
     salt '*' cmd.exec_code ruby 'puts "cheese"' args='["arg1", "arg2"]' env='{"FOO": "bar"}'
-`, Params: []modules.Param{{Name: "lang"}, {Name: "code"}, {Name: "cwd", Optional: true}, {Name: "args", Optional: true}}, Kwargs: "kwargs", Run: execCode},
+`, Params: []modules.Param{{Name: "lang"}, {Name: "code"}, cwdParam, argsParam}, Kwargs: "kwargs", Run: execCode},
 	{Name: "exec_code_all", Doc: `Run a piece of code in a language and return all that cmd.run_all does. The arguments are those of cmd.exec_code.
 
 CLI Example:
 
     salt '*' cmd.exec_code_all ruby 'puts "cheese"'
-`, Params: []modules.Param{{Name: "lang"}, {Name: "code"}, {Name: "cwd", Optional: true}, {Name: "args", Optional: true}}, Kwargs: "kwargs", Run: execCodeAll},
+`, Params: []modules.Param{{Name: "lang"}, {Name: "code"}, cwdParam, argsParam}, Kwargs: "kwargs", Run: execCodeAll},
 	{Name: "has_exec", Doc: `Tell whether a program is there and can be run.
 
 CLI Example:
@@ -45,18 +45,13 @@ CLI Example:
 
     salt '*' cmd.powershell "$PSVersionTable.CLRVersion"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "shell", Default: "powershell", Type: modules.String}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "hide_output", Default: false, Type: modules.Bool}, {Name: "timeout", Optional: true},
-		{Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "depth", Optional: true}, {Name: "encode_cmd", Default: false, Type: modules.Bool},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, {Name: "shell", Default: "powershell", Type: modules.String}, envParam,
+		{Name: "clean_env", Default: false, Type: modules.Bool}, templateParam, {Name: "rstrip", Default: true, Type: modules.Bool},
+		umaskParam, outputEncodingParam, {Name: "output_loglevel", Default: "debug", Type: modules.String},
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, passwordParam, {Name: "depth", Optional: true},
+		{Name: "encode_cmd", Default: false, Type: modules.Bool}, successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: powershell},
 	{Name: "powershell_all", Doc: `Run a PowerShell command and return its result as data under "result", with pid, retcode and stderr. The arguments are those
 of cmd.powershell, and:
@@ -68,18 +63,14 @@ CLI Example:
 
     salt '*' cmd.powershell_all "$PSVersionTable.CLRVersion"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "shell", Default: "powershell", Type: modules.String}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "quiet", Default: false, Type: modules.Bool}, {Name: "timeout", Optional: true},
-		{Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "depth", Optional: true}, {Name: "encode_cmd", Default: false, Type: modules.Bool},
-		{Name: "force_list", Default: false, Type: modules.Bool}, {Name: "success_retcodes", Optional: true},
-		{Name: "success_stdout", Optional: true}, {Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, {Name: "shell", Default: "powershell", Type: modules.String}, envParam,
+		{Name: "clean_env", Default: false, Type: modules.Bool}, templateParam, {Name: "rstrip", Default: true, Type: modules.Bool},
+		umaskParam, outputEncodingParam, {Name: "output_loglevel", Default: "debug", Type: modules.String},
+		{Name: "quiet", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, passwordParam, {Name: "depth", Optional: true},
+		{Name: "encode_cmd", Default: false, Type: modules.Bool}, {Name: "force_list", Default: false, Type: modules.Bool},
+		successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: powershellAll},
 	{Name: "retcode", Doc: `Run a command and return its exit status. The arguments are those of cmd.run.
 
@@ -87,17 +78,12 @@ CLI Example:
 
     salt '*' cmd.retcode "file /bin/bash"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "timeout", Optional: true},
-		{Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String},
+		pythonShellParam, envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam, umaskParam,
+		outputEncodingParam, {Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, passwordParam, successRetcodesParam, successStdoutParam,
+		successStderrParam,
 	}, Kwargs: "kwargs", Run: retcode},
 	{Name: "run", Doc: `Run a command and return what it prints.
 
@@ -152,20 +138,16 @@ CLI Example:
     salt '*' cmd.run "ls -l | awk '/foo/{print \\$2}'"
     salt '*' cmd.run cmd='ls -l | awk "/foo/{print \\$2}"' cwd=/srv timeout=10
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "redirect_stderr", Default: true, Type: modules.Bool},
-		{Name: "bg", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String},
+		pythonShellParam, envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam,
+		{Name: "rstrip", Default: true, Type: modules.Bool}, umaskParam, outputEncodingParam,
+		{Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "redirect_stderr", Default: true, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool}, passwordParam,
 		{Name: "encoded_cmd", Default: false, Type: modules.Bool}, {Name: "raise_err", Default: false, Type: modules.Bool},
-		{Name: "prepend_path", Optional: true}, {Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		prependPathParam, successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: run},
 	{Name: "run_all", Doc: `Run a command and return its output, standard error, process id and exit status. The arguments are those of cmd.run.
 
@@ -173,19 +155,16 @@ CLI Example:
 
     salt '*' cmd.run_all "ls -l | awk '/foo/{print \\$2}'"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "redirect_stderr", Default: false, Type: modules.Bool},
-		{Name: "password", Optional: true, Secret: true}, {Name: "encoded_cmd", Default: false, Type: modules.Bool},
-		{Name: "prepend_path", Optional: true}, {Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String},
+		pythonShellParam, envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam,
+		{Name: "rstrip", Default: true, Type: modules.Bool}, umaskParam, outputEncodingParam,
+		{Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "redirect_stderr", Default: false, Type: modules.Bool}, passwordParam,
+		{Name: "encoded_cmd", Default: false, Type: modules.Bool}, prependPathParam, successRetcodesParam, successStdoutParam,
+		successStderrParam,
 	}, Kwargs: "kwargs", Run: runAll},
 	{Name: "run_bg", Doc: `Start a command, do not wait for it, and return its process id. The arguments are those of cmd.run.
 
@@ -193,16 +172,11 @@ CLI Example:
 
     salt '*' cmd.run_bg "sleep 3600"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "runas", Optional: true}, {Name: "group", Optional: true},
-		{Name: "shell", Default: "/bin/sh", Type: modules.String}, {Name: "python_shell", Optional: true},
-		{Name: "env", Optional: true}, {Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "umask", Optional: true}, {Name: "timeout", Optional: true}, {Name: "output_encoding", Optional: true},
-		{Name: "output_loglevel", Default: "debug", Type: modules.String}, {Name: "log_callback", Optional: true},
-		{Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "prepend_path", Optional: true},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String}, pythonShellParam,
+		envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam, umaskParam, timeoutParam,
+		outputEncodingParam, {Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, passwordParam, prependPathParam, successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: runBg},
 	{Name: "run_chroot", Doc: `Run a command in another root directory, with /dev, /proc and /sys mounted there meanwhile. The arguments are those of
 cmd.run, and:
@@ -216,57 +190,28 @@ CLI Example:
 
     salt '*' cmd.run_chroot /var/lib/lxc/container_name/rootfs 'sh /tmp/bootstrap.sh'
 `, Params: []modules.Param{
-		{Name: "root"}, {Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true},
-		{Name: "runas", Optional: true}, {Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Default: true, Type: modules.Bool}, {Name: "binds", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "quiet", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "root"}, {Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam,
+		{Name: "shell", Default: "/bin/sh", Type: modules.String}, {Name: "python_shell", Default: true, Type: modules.Bool},
+		{Name: "binds", Optional: true}, envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam,
+		{Name: "rstrip", Default: true, Type: modules.Bool}, umaskParam, outputEncodingParam,
+		{Name: "output_loglevel", Default: "quiet", Type: modules.String}, logCallbackParam,
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool},
+		successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: runChroot},
 	{Name: "run_stderr", Doc: `Run a command and return its standard error. The arguments are those of cmd.run.
 
 CLI Example:
 
     salt '*' cmd.run_stderr "ls -l /nonexistent"
-`, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "prepend_path", Optional: true}, {Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
-	}, Kwargs: "kwargs", Run: runStderr},
+`, Params: streamParams, Kwargs: "kwargs", Run: runStderr},
 	{Name: "run_stdout", Doc: `Run a command and return its standard output without standard error. The arguments are those of cmd.run.
 
 CLI Example:
 
     salt '*' cmd.run_stdout "ls -l"
-`, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "prepend_path", Optional: true}, {Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
-	}, Kwargs: "kwargs", Run: runStdout},
+`, Params: streamParams, Kwargs: "kwargs", Run: runStdout},
 	{Name: "script", Doc: `Fetch a script from a file server, run it, and return all that cmd.run_all does.
 
 source
@@ -281,16 +226,13 @@ CLI Example:
     salt '*' cmd.script salt://scripts/runme.sh
     salt '*' cmd.script salt://scripts/runme.sh 'arg1 arg2 "arg 3"'
 `, Params: []modules.Param{
-		{Name: "source"}, {Name: "args", Optional: true}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true},
-		{Name: "runas", Optional: true}, {Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true}, {Name: "template", Optional: true},
-		{Name: "umask", Optional: true}, {Name: "output_encoding", Optional: true},
-		{Name: "output_loglevel", Default: "debug", Type: modules.String}, {Name: "log_callback", Optional: true},
-		{Name: "hide_output", Default: false, Type: modules.Bool}, {Name: "timeout", Optional: true},
-		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool},
-		{Name: "password", Optional: true, Secret: true}, {Name: "success_retcodes", Optional: true},
-		{Name: "success_stdout", Optional: true}, {Name: "success_stderr", Optional: true},
+		{Name: "source"}, argsParam, cwdParam, stdinParam, runasParam, groupParam,
+		{Name: "shell", Default: "/bin/sh", Type: modules.String}, pythonShellParam, envParam, templateParam, umaskParam,
+		outputEncodingParam, {Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, saltenvParam,
+		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool}, passwordParam,
+		successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: script},
 	{Name: "script_retcode", Doc: `Fetch a script from a file server, run it, and return its exit status. The arguments are those of cmd.script.
 
@@ -298,16 +240,13 @@ CLI Example:
 
     salt '*' cmd.script_retcode salt://scripts/runme.sh
 `, Params: []modules.Param{
-		{Name: "source"}, {Name: "args", Optional: true}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true},
-		{Name: "runas", Optional: true}, {Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String},
-		{Name: "python_shell", Optional: true}, {Name: "env", Optional: true},
-		{Name: "template", Default: "jinja", Type: modules.String}, {Name: "umask", Optional: true},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "saltenv", Optional: true}, {Name: "output_encoding", Optional: true},
-		{Name: "output_loglevel", Default: "debug", Type: modules.String}, {Name: "log_callback", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "password", Optional: true, Secret: true},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "source"}, argsParam, cwdParam, stdinParam, runasParam, groupParam,
+		{Name: "shell", Default: "/bin/sh", Type: modules.String}, pythonShellParam, envParam,
+		{Name: "template", Default: "jinja", Type: modules.String}, umaskParam, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, saltenvParam, outputEncodingParam,
+		{Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "use_vt", Default: false, Type: modules.Bool}, passwordParam, successRetcodesParam, successStdoutParam,
+		successStderrParam,
 	}, Kwargs: "kwargs", Run: scriptRetcode},
 	{Name: "shell", Doc: `Run a command in a shell and return what it prints. The arguments are those of cmd.run.
 
@@ -315,18 +254,14 @@ CLI Example:
 
     salt '*' cmd.shell "ls -l | wc -l"
 `, Params: []modules.Param{
-		{Name: "cmd"}, {Name: "cwd", Optional: true}, {Name: "stdin", Optional: true}, {Name: "runas", Optional: true},
-		{Name: "group", Optional: true}, {Name: "shell", Default: "/bin/sh", Type: modules.String}, {Name: "env", Optional: true},
-		{Name: "clean_env", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "rstrip", Default: true, Type: modules.Bool}, {Name: "umask", Optional: true},
-		{Name: "output_encoding", Optional: true}, {Name: "output_loglevel", Default: "debug", Type: modules.String},
-		{Name: "log_callback", Optional: true}, {Name: "hide_output", Default: false, Type: modules.Bool},
-		{Name: "timeout", Optional: true}, {Name: "reset_system_locale", Default: true, Type: modules.Bool},
-		{Name: "ignore_retcode", Default: false, Type: modules.Bool}, {Name: "saltenv", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool},
-		{Name: "password", Optional: true, Secret: true}, {Name: "prepend_path", Optional: true},
-		{Name: "success_retcodes", Optional: true}, {Name: "success_stdout", Optional: true},
-		{Name: "success_stderr", Optional: true},
+		{Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String},
+		envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam,
+		{Name: "rstrip", Default: true, Type: modules.Bool}, umaskParam, outputEncodingParam,
+		{Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+		{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+		{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+		saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, {Name: "bg", Default: false, Type: modules.Bool},
+		passwordParam, prependPathParam, successRetcodesParam, successStdoutParam, successStderrParam,
 	}, Kwargs: "kwargs", Run: shell},
 	{Name: "shell_info", Doc: `Tell whether a shell or script language is installed, where, and in which version.
 
@@ -367,3 +302,37 @@ CLI Example:
     salt '*' cmd.which_bin '[pip2, pip, pip-python]'
 `, Params: []modules.Param{{Name: "cmds"}}, Run: whichBin},
 }}
+
+// Parameters that functions share.
+var (
+	argsParam            = modules.Param{Name: "args", Optional: true}
+	cwdParam             = modules.Param{Name: "cwd", Optional: true}
+	envParam             = modules.Param{Name: "env", Optional: true}
+	groupParam           = modules.Param{Name: "group", Optional: true}
+	logCallbackParam     = modules.Param{Name: "log_callback", Optional: true}
+	outputEncodingParam  = modules.Param{Name: "output_encoding", Optional: true}
+	passwordParam        = modules.Param{Name: "password", Optional: true, Secret: true}
+	prependPathParam     = modules.Param{Name: "prepend_path", Optional: true}
+	pythonShellParam     = modules.Param{Name: "python_shell", Optional: true}
+	runasParam           = modules.Param{Name: "runas", Optional: true}
+	saltenvParam         = modules.Param{Name: "saltenv", Optional: true}
+	stdinParam           = modules.Param{Name: "stdin", Optional: true}
+	successRetcodesParam = modules.Param{Name: "success_retcodes", Optional: true}
+	successStderrParam   = modules.Param{Name: "success_stderr", Optional: true}
+	successStdoutParam   = modules.Param{Name: "success_stdout", Optional: true}
+	templateParam        = modules.Param{Name: "template", Optional: true}
+	timeoutParam         = modules.Param{Name: "timeout", Optional: true}
+	umaskParam           = modules.Param{Name: "umask", Optional: true}
+)
+
+// streamParams are those of cmd.run_stdout and cmd.run_stderr.
+var streamParams = []modules.Param{
+	{Name: "cmd"}, cwdParam, stdinParam, runasParam, groupParam, {Name: "shell", Default: "/bin/sh", Type: modules.String},
+	pythonShellParam, envParam, {Name: "clean_env", Default: false, Type: modules.Bool}, templateParam,
+	{Name: "rstrip", Default: true, Type: modules.Bool}, umaskParam, outputEncodingParam,
+	{Name: "output_loglevel", Default: "debug", Type: modules.String}, logCallbackParam,
+	{Name: "hide_output", Default: false, Type: modules.Bool}, timeoutParam,
+	{Name: "reset_system_locale", Default: true, Type: modules.Bool}, {Name: "ignore_retcode", Default: false, Type: modules.Bool},
+	saltenvParam, {Name: "use_vt", Default: false, Type: modules.Bool}, passwordParam, prependPathParam, successRetcodesParam,
+	successStdoutParam, successStderrParam,
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -248,9 +249,36 @@ func (o *options) report(res *result) {
 	if res.truncated {
 		log.Warn("output beyond the limit was dropped", "fun", o.c.Fun)
 	}
-	ctx := context.Background()
-	if !o.level.on || !log.Enabled(ctx, o.level.level) {
+	ctx, level := context.Background(), o.level.level
+	code, _ := res.retcode.(int64)
+	failed := code != 0 && !o.truth("ignore_retcode", false)
+	if failed {
+		level = max(level, slog.LevelError)
+	}
+	if !o.level.on || !log.Enabled(ctx, level) {
 		return
 	}
-	log.Log(ctx, o.level.level, "command ended", "retcode", res.retcode, "stdout", res.stdout, "stderr", res.stderr)
+	if failed {
+		log.Error(fmt.Sprintf("Command '%s' failed with return code: %d", o.program(), code))
+	}
+	for _, out := range [...]struct{ name, text string }{{"stdout", res.stdout}, {"stderr", res.stderr}} {
+		if out.text != "" {
+			log.Log(ctx, level, out.name+": "+out.text)
+		}
+	}
+	if code != 0 {
+		log.Log(ctx, level, fmt.Sprintf("retcode: %d", code))
+	}
+}
+
+// program is the command without its arguments, which may hold secrets.
+func (o *options) program() string {
+	text := pytext.Str(o.cmd)
+	if list, ok := o.cmd.([]any); ok && len(list) > 0 {
+		return strings.TrimSpace(pytext.Str(list[0]))
+	}
+	if words := strings.Fields(text); len(words) > 0 {
+		return words[0]
+	}
+	return text
 }

@@ -10,21 +10,17 @@ var Module = &modules.Module{Name: "cp", Doc: "Copying files from the master, fr
 
 url
     The address of the file.
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.cache_dest https://example.com/bar.rpm
     salt '*' cp.cache_dest salt://my/file saltenv=dev
-`, Params: []modules.Param{{Name: "url"}, {Name: "saltenv", Optional: true}}, Run: cacheDest},
+`, Params: []modules.Param{{Name: "url"}, saltenvParam}, Run: cacheDest},
 	{Name: "cache_dir", Doc: `Bring everything below a directory of the file server into the minion's cache. The answer is the list of cached files.
 
 path
     The directory.
-saltenv
-    The environment; the configured one when not given.
-include_empty
+` + saltenvDoc + `include_empty
     Make the empty directories as well.
 include_pat, exclude_pat
     Bring only files whose path matches the first and not the second: shell patterns, or regular expressions after "E@", one
@@ -35,7 +31,7 @@ CLI Example:
     salt '*' cp.cache_dir salt://path/to/dir
     salt '*' cp.cache_dir salt://path/to/dir include_pat='E@\.py$'
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "saltenv", Optional: true}, {Name: "include_empty", Default: false, Type: modules.Bool},
+		{Name: "path"}, saltenvParam, {Name: "include_empty", Default: false, Type: modules.Bool},
 		{Name: "include_pat", Optional: true}, {Name: "exclude_pat", Optional: true},
 	}, Run: cacheDir},
 	{Name: "cache_file", Doc: `Bring a file into the minion's cache and return where it is there, or False if the master has no such file.
@@ -54,8 +50,8 @@ CLI Example:
     salt '*' cp.cache_file salt://path/to/file
     salt '*' cp.cache_file salt://path/to/file?saltenv=dev
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "saltenv", Optional: true}, {Name: "source_hash", Optional: true},
-		{Name: "verify_ssl", Default: true, Type: modules.Bool}, {Name: "use_etag", Default: false, Type: modules.Bool},
+		{Name: "path"}, saltenvParam, {Name: "source_hash", Optional: true}, {Name: "verify_ssl", Default: true, Type: modules.Bool},
+		{Name: "use_etag", Default: false, Type: modules.Bool},
 	}, Run: cacheFile},
 	{Name: "cache_file_ssh", Python: "cache_file", Doc: `The same as cp.cache_file.
 
@@ -63,20 +59,18 @@ CLI Example:
 
     salt '*' cp.cache_file_ssh salt://path/to/file
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "saltenv", Optional: true}, {Name: "source_hash", Optional: true},
-		{Name: "verify_ssl", Default: true, Type: modules.Bool}, {Name: "use_etag", Default: false, Type: modules.Bool},
+		{Name: "path"}, saltenvParam, {Name: "source_hash", Optional: true}, {Name: "verify_ssl", Default: true, Type: modules.Bool},
+		{Name: "use_etag", Default: false, Type: modules.Bool},
 	}, Run: cacheFile},
 	{Name: "cache_files", Doc: `Bring several files into the minion's cache. The answer lists where they are, with False for what the master does not have.
 
 paths
     Addresses, a list or separated by commas.
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.cache_files salt://path/to/file1,salt://path/to/file2
-`, Params: []modules.Param{{Name: "paths"}, {Name: "saltenv", Optional: true}}, Run: cacheFiles},
+`, Params: []modules.Param{{Name: "paths"}, saltenvParam}, Run: cacheFiles},
 	{Name: "cache_local_file", Doc: `Copy a file of this host into the minion's cache and return where it is there, an empty text if there is no such file.
 
 CLI Example:
@@ -85,13 +79,11 @@ CLI Example:
 `, Params: []modules.Param{{Name: "path"}}, Run: cacheLocalFile},
 	{Name: "cache_master", Doc: `Bring all files of the file server into the minion's cache.
 
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.cache_master
-`, Params: []modules.Param{{Name: "saltenv", Optional: true}}, Run: cacheMaster},
+`, Params: []modules.Param{saltenvParam}, Run: cacheMaster},
 	{Name: "envs", Doc: `List the environments of the file server.
 
 CLI Example:
@@ -104,9 +96,7 @@ path
     The directory.
 dest
     Where it is put.
-saltenv
-    The environment; the configured one when not given.
-template
+` + saltenvDoc + `template
     Expand path and dest with this template engine first.
 gzip
     Taken for compatibility.
@@ -115,15 +105,12 @@ CLI Example:
 
     salt '*' cp.get_dir salt://path/to/dir/ /minion/dest
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, {Name: "saltenv", Optional: true}, {Name: "template", Optional: true},
-		{Name: "gzip", Optional: true},
+		{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "template", Optional: true}, {Name: "gzip", Optional: true},
 	}, Kwargs: "kwargs", Run: getDir},
 	{Name: "get_file", Doc: `Copy a file of the file server. The answer is where it was put, an empty text if there is no such file, or False if the
 directory is missing.
 
-path
-    The address of the file.
-dest
+` + pathDoc + `dest
     Where it is put: a path, or a directory.
 saltenv
     The environment; the configured one when not given. "?saltenv=NAME" at the end of the address counts more.
@@ -139,33 +126,24 @@ CLI Example:
     salt '*' cp.get_file salt://path/to/file /minion/dest
     salt '*' cp.get_file "salt://{{grains.os}}/vimrc" /etc/vimrc template=jinja
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, {Name: "saltenv", Optional: true},
-		{Name: "makedirs", Default: false, Type: modules.Bool}, {Name: "template", Optional: true},
-		{Name: "gzip", Optional: true},
+		{Name: "path"}, {Name: "dest"}, saltenvParam, {Name: "makedirs", Default: false, Type: modules.Bool},
+		{Name: "template", Optional: true}, {Name: "gzip", Optional: true},
 	}, Kwargs: "kwargs", Run: getFile},
 	{Name: "get_file_str", Doc: `Bring a file into the minion's cache and return its content, or False if the master has no such file.
 
-path
-    The address of the file.
-saltenv
-    The environment; the configured one when not given.
-
+` + pathDoc + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.get_file_str salt://my/file
-`, Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Optional: true}}, Run: getFileStr},
+`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: getFileStr},
 	{Name: "get_template", Doc: `Expand a file of the file server with a template engine and put the result somewhere. The answer is where it was put, an empty
 text if that was not possible.
 
-path
-    The address of the file.
-dest
+` + pathDoc + `dest
     Where it is put; the minion's cache if empty.
 template
     The template engine.
-saltenv
-    The environment; the configured one when not given.
-makedirs
+` + saltenvDoc + `makedirs
     Make missing directories.
 
 Further keyword arguments are names that the template sees.
@@ -174,8 +152,8 @@ CLI Example:
 
     salt '*' cp.get_template salt://path/to/template /minion/dest
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest"}, {Name: "template", Default: "jinja", Type: modules.String},
-		{Name: "saltenv", Optional: true}, {Name: "makedirs", Default: false, Type: modules.Bool},
+		{Name: "path"}, {Name: "dest"}, {Name: "template", Default: "jinja", Type: modules.String}, saltenvParam,
+		{Name: "makedirs", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: getTemplate},
 	{Name: "get_url", Doc: `Copy a file from an address. The answer is where it was put, False if the master has no such file.
 
@@ -183,9 +161,7 @@ path
     A salt://, http:// or https:// address, or the path of a file of this host, which is returned as it is.
 dest
     Where it is put: a path, or a directory. The minion's cache if empty; None returns the content rather than a path.
-saltenv
-    The environment; the configured one when not given.
-makedirs
+` + saltenvDoc + `makedirs
     Make missing directories.
 source_hash
     Keep what is cached of a web server if it has this hash.
@@ -195,94 +171,72 @@ CLI Example:
     salt '*' cp.get_url salt://my/file /tmp/this_file_is_mine
     salt '*' cp.get_url https://example.com/ /tmp/index.html
 `, Params: []modules.Param{
-		{Name: "path"}, {Name: "dest", Default: "", Type: modules.String}, {Name: "saltenv", Optional: true},
+		{Name: "path"}, {Name: "dest", Default: "", Type: modules.String}, saltenvParam,
 		{Name: "makedirs", Default: false, Type: modules.Bool}, {Name: "source_hash", Optional: true},
 	}, Run: getURL},
 	{Name: "hash_file", Doc: `Return the hash of a file of the file server, or of this host: the digest and the name of the hash function.
 
 path
     A salt:// address, or the path of a file of this host.
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.hash_file salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Optional: true}}, Run: hashFile},
+`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
 	{Name: "hash_file_ssh", Python: "hash_file", Doc: `The same as cp.hash_file.
 
 CLI Example:
 
     salt '*' cp.hash_file_ssh salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Optional: true}}, Run: hashFile},
+`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: hashFile},
 	{Name: "is_cached", Doc: `Tell where in the minion's cache a file is, with an empty text if it is not there.
 
-path
-    The address of the file.
-saltenv
-    The environment; the configured one when not given.
-
+` + pathDoc + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.is_cached salt://path/to/file
-`, Params: []modules.Param{{Name: "path"}, {Name: "saltenv", Optional: true}}, Run: isCached},
+`, Params: []modules.Param{{Name: "path"}, saltenvParam}, Run: isCached},
 	{Name: "list_master", Doc: `List the files of the file server.
 
-saltenv
-    The environment; the configured one when not given.
-prefix
+` + saltenvDoc + `prefix
     List only what begins with this.
 
 CLI Example:
 
     salt '*' cp.list_master
-`, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "prefix", Default: "", Type: modules.String},
-	}, Run: listMaster},
+`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMaster},
 	{Name: "list_master_dirs", Doc: `List the directories of the file server.
 
-saltenv
-    The environment; the configured one when not given.
-prefix
+` + saltenvDoc + `prefix
     List only what begins with this.
 
 CLI Example:
 
     salt '*' cp.list_master_dirs
-`, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "prefix", Default: "", Type: modules.String},
-	}, Run: listMasterDirs},
+`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterDirs},
 	{Name: "list_master_symlinks", Doc: `List the symbolic links of the file server and where they lead.
 
-saltenv
-    The environment; the configured one when not given.
-prefix
+` + saltenvDoc + `prefix
     List only what begins with this.
 
 CLI Example:
 
     salt '*' cp.list_master_symlinks
-`, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "prefix", Default: "", Type: modules.String},
-	}, Run: listMasterSymlinks},
+`, Params: []modules.Param{saltenvParam, {Name: "prefix", Default: "", Type: modules.String}}, Run: listMasterSymlinks},
 	{Name: "list_minion", Doc: `List the files in the minion's cache.
 
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.list_minion
-`, Params: []modules.Param{{Name: "saltenv", Optional: true}}, Run: listMinion},
+`, Params: []modules.Param{saltenvParam}, Run: listMinion},
 	{Name: "list_states", Doc: `List the state files of an environment by the names that states are applied by.
 
-saltenv
-    The environment; the configured one when not given.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' cp.list_states
-`, Params: []modules.Param{{Name: "saltenv", Optional: true}}, Run: listStates},
+`, Params: []modules.Param{saltenvParam}, Run: listStates},
 	{Name: "push", Doc: `Send a file of this host to the master, which keeps it with what it has cached of the minion. The master must allow it by its
 option file_recv. The answer is False if the file cannot be sent.
 
@@ -353,15 +307,25 @@ CLI Example:
 
 path
     A salt:// address, or the path of a file of this host.
-saltenv
-    The environment; the configured one when not given.
-octal
+` + saltenvDoc + `octal
     Return the last four octal digits as text rather than the number.
 
 CLI Example:
 
     salt '*' cp.stat_file salt://path/to/file
-`, Params: []modules.Param{
-		{Name: "path"}, {Name: "saltenv", Optional: true}, {Name: "octal", Default: true, Type: modules.Bool},
-	}, Run: statFile},
+`, Params: []modules.Param{{Name: "path"}, saltenvParam, {Name: "octal", Default: true, Type: modules.Bool}}, Run: statFile},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	pathDoc = `path
+    The address of the file.
+`
+	saltenvDoc = `saltenv
+    The environment; the configured one when not given.
+`
+)
+
+var (
+	saltenvParam = modules.Param{Name: "saltenv", Optional: true}
+)

@@ -8,54 +8,42 @@ func init() { modules.Register(Module) }
 var Module = &modules.Module{Name: "debian_service", Virtual: "service", Doc: `Services of Debian without systemd.`, Available: available, Funcs: []modules.Def{
 	{Name: "available", Doc: `Tell whether there is a service of that name.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.available sshd
 `, Params: []modules.Param{{Name: "name"}}, Run: present},
 	{Name: "disable", Doc: `Let a service not be started with the host. True if that worked.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.disable <service name>
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: disable},
 	{Name: "disabled", Doc: `Tell whether a service is not started with the host.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.disabled <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: disabled},
 	{Name: "enable", Doc: `Let a service be started with the host.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.enable <service name>
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: enable},
 	{Name: "enabled", Doc: `Tell whether a service is started with the host.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.enabled <service name>
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: enabled},
 	{Name: "force_reload", Doc: `Let a service read its configuration again, or restart it.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.force_reload <service name>
@@ -80,45 +68,35 @@ CLI Example:
 `, Run: getEnabled},
 	{Name: "missing", Doc: `Tell whether there is no service of that name.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.missing sshd
 `, Params: []modules.Param{{Name: "name"}}, Run: missing},
 	{Name: "reload", Python: "reload_", Doc: `Let a service read its configuration again.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.reload <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: reload},
 	{Name: "restart", Doc: `Restart a service.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.restart <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: restart},
 	{Name: "start", Doc: `Start a service.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.start <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: start},
 	{Name: "status", Doc: `Tell whether a service runs; for a pattern a map.
 
-name
-    The service.
-sig
+` + nameDoc + `sig
     Look for a process by this text instead.
 
 CLI Example:
@@ -128,11 +106,16 @@ CLI Example:
 `, Params: []modules.Param{{Name: "name"}, {Name: "sig", Optional: true}}, Run: status},
 	{Name: "stop", Doc: `Stop a service. True if that worked.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.stop <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: stop},
 }}
+
+// The documentation of parameters that functions share.
+const (
+	nameDoc = `name
+    The service.
+`
+)

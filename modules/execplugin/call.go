@@ -36,7 +36,7 @@ func (p *program) call(ctx context.Context, c *modules.Call, f *function) (any, 
 		}
 		if c.Given(q.name) {
 			if err := q.schema.Check(v, q.name, q.secret); err != nil {
-				return nil, &modules.UsageError{Msg: err.Error()}
+				return nil, &modules.UsageError{Msg: err.Error(), Early: true}
 			}
 		}
 		args[q.name] = v

@@ -221,6 +221,9 @@ func (b *block) insert(whole []string) error {
 	if !pytext.Truth(pattern) {
 		pattern, shift = b.after, 1
 	}
+	if len(b.old) == 0 {
+		return nil // Python looks at the pattern only when there is a line
+	}
 	re, err := compileText(pattern.(string), 0)
 	if err != nil {
 		return err

@@ -15,5 +15,7 @@ package file
 // file.manage_file differs: new_file_diff shows nothing where show_changes is off.
 // file.psed differs: a copy is only made once the replacement is known to work.
 // file.replace differs: not_found_content may be empty, where stock fails.
+// file.replace differs: a file stays as it was if the pattern would cut characters of UTF-8 apart, where stock empties it; files that are
+// not UTF-8 can be edited without an encoding.
 // file.source_list differs: without the http module an address of a web server counts if it can be fetched.
 // file.statvfs differs: on other systems than Linux, macOS and FreeBSD it fails.

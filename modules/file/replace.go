@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pycodec"
@@ -212,6 +213,9 @@ func (h *host) replace(flags any) (any, error) {
 
 // content is the file as the pattern sees it.
 func (r *replacing) content() (string, error) {
+	if size, ok := r.Value("bufsize").(string); ok && size != "file" && r.encoding == "" {
+		return "", &modules.TypeError{Msg: "'str' object cannot be interpreted as an integer"}
+	}
 	b, err := r.read(r.path)
 	if isOS(err) {
 		return "", modules.Errorf("Unable to open file '%s'. Exception: %s", r.path, osText(err))
@@ -298,6 +302,9 @@ func (r *replacing) run() (any, error) {
 	fresh := r.lines(result)
 	changed := !slices.Equal(lines, fresh)
 	if changed && !r.dryRun {
+		if err := r.writable(old, result); err != nil {
+			return nil, err
+		}
 		if err := r.write(result); err != nil {
 			return nil, err
 		}
@@ -343,6 +350,22 @@ func (r *replacing) bytesOf(content string) ([]byte, error) {
 		return []byte(content), nil
 	}
 	return pycodec.Encode(content, r.encoding, "strict")
+}
+
+// writable tells why Salt could not write what became of bytes: it maps the file into memory, and takes its bytes for UTF-8. Files that
+// are not UTF-8 can be edited here.
+func (r *replacing) writable(old, result string) error {
+	if r.encoding != "" {
+		return nil
+	}
+	if old == "" {
+		return valueError("cannot mmap an empty file")
+	}
+	if utf8.ValidString(old) {
+		_, err := pycodec.UTF8([]byte(result))
+		return err
+	}
+	return nil
 }
 
 // write puts the new content into the file: into the same file, so that hard links see it, unless the caller wants another one.

@@ -448,6 +448,10 @@ func (h *host) expanded(w wanted, path string) (any, map[string]any, string, err
 		return path, map[string]any{}, unsupported, nil
 	}
 	content, err := h.readText(path)
+	if err != nil && h.isBinary(path) { // not a template: it is taken as it is
+		digits, err := h.hash(path, "sha256")
+		return path, map[string]any{"hash_type": "sha256", "hsum": digits}, "", err
+	}
 	if err != nil {
 		return nil, nil, "", err
 	}

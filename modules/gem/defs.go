@@ -10,13 +10,7 @@ var Module = &modules.Module{Name: "gem", Doc: `Packages of Ruby.`, Funcs: []mod
 
 gems
     The gems: a list, or text with blanks between them.
-ruby
-    The ruby of rvm or rbenv.
-gem_bin
-    The program gem.
-runas
-    The user to run the program as.
-version
+` + rubyDoc + gemBinDoc + runasDoc + `version
     The version.
 rdoc
     Also make the documentation.
@@ -33,186 +27,106 @@ CLI Example:
 
     salt '*' gem.install vagrant
 `, Params: []modules.Param{
-		{Name: "gems"},
-		{Name: "ruby", Optional: true},
-		{Name: "gem_bin", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "version", Optional: true},
-		{Name: "rdoc", Default: false, Type: modules.Bool},
-		{Name: "ri", Default: false, Type: modules.Bool},
-		{Name: "pre_releases", Default: false, Type: modules.Bool},
-		{Name: "proxy", Optional: true},
-		{Name: "source", Optional: true},
+		{Name: "gems"}, rubyParam, gemBinParam, runasParam, {Name: "version", Optional: true},
+		{Name: "rdoc", Default: false, Type: modules.Bool}, {Name: "ri", Default: false, Type: modules.Bool},
+		{Name: "pre_releases", Default: false, Type: modules.Bool}, {Name: "proxy", Optional: true}, {Name: "source", Optional: true},
 	}, Run: install},
 	{Name: "list", Python: "list_", Doc: `List installed gems with their versions.
 
 prefix
     Only gems whose name begins with this.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.list
 `, Params: []modules.Param{
-		{Name: "prefix", Default: "", Type: modules.String},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
+		{Name: "prefix", Default: "", Type: modules.String}, rubyParam, runasParam, gemBinParam,
 	}, Run: list},
 	{Name: "list_upgrades", Doc: `List gems that can be upgraded, with the new versions.
 
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.list_upgrades
-`, Params: []modules.Param{
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: listUpgrades},
+`, Params: []modules.Param{rubyParam, runasParam, gemBinParam}, Run: listUpgrades},
 	{Name: "sources_add", Doc: `Add a source of gems.
 
 source_uri
     The address of the source.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.sources_add http://rubygems.org/
-`, Params: []modules.Param{
-		{Name: "source_uri"},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: sourcesAdd},
+`, Params: []modules.Param{{Name: "source_uri"}, rubyParam, runasParam, gemBinParam}, Run: sourcesAdd},
 	{Name: "sources_list", Doc: `List the sources of gems.
 
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.sources_list
-`, Params: []modules.Param{
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: sourcesList},
+`, Params: []modules.Param{rubyParam, runasParam, gemBinParam}, Run: sourcesList},
 	{Name: "sources_remove", Doc: `Remove a source of gems.
 
 source_uri
     The address of the source.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.sources_remove http://rubygems.org/
-`, Params: []modules.Param{
-		{Name: "source_uri"},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: sourcesRemove},
+`, Params: []modules.Param{{Name: "source_uri"}, rubyParam, runasParam, gemBinParam}, Run: sourcesRemove},
 	{Name: "uninstall", Doc: `Remove gems, and return what gem said.
 
 gems
     The gems: a list, or text with blanks between them.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.uninstall vagrant
-`, Params: []modules.Param{
-		{Name: "gems"},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: uninstall},
+`, Params: []modules.Param{{Name: "gems"}, rubyParam, runasParam, gemBinParam}, Run: uninstall},
 	{Name: "update", Doc: `Upgrade gems, and return what gem said.
 
 gems
     The gems: a list, or text with blanks between them.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.update vagrant
-`, Params: []modules.Param{
-		{Name: "gems"},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: update},
+`, Params: []modules.Param{{Name: "gems"}, rubyParam, runasParam, gemBinParam}, Run: update},
 	{Name: "update_system", Doc: `Upgrade gem itself.
 
 version
     The version.
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.update_system
 `, Params: []modules.Param{
-		{Name: "version", Default: "", Type: modules.String},
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
+		{Name: "version", Default: "", Type: modules.String}, rubyParam, runasParam, gemBinParam,
 	}, Run: updateSystem},
 	{Name: "version", Doc: `Return the version of gem.
 
-ruby
-    The ruby of rvm or rbenv.
-runas
-    The user to run the program as.
-gem_bin
-    The program gem.
-
+` + rubyDoc + runasDoc + gemBinDoc + `
 CLI Example:
 
     salt '*' gem.version
-`, Params: []modules.Param{
-		{Name: "ruby", Optional: true},
-		{Name: "runas", Optional: true},
-		{Name: "gem_bin", Optional: true},
-	}, Run: versionRun},
+`, Params: []modules.Param{rubyParam, runasParam, gemBinParam}, Run: versionRun},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	gemBinDoc = `gem_bin
+    The program gem.
+`
+	rubyDoc = `ruby
+    The ruby of rvm or rbenv.
+`
+	runasDoc = `runas
+    The user to run the program as.
+`
+)
+
+var (
+	gemBinParam = modules.Param{Name: "gem_bin", Optional: true}
+	rubyParam   = modules.Param{Name: "ruby", Optional: true}
+	runasParam  = modules.Param{Name: "runas", Optional: true}
+)

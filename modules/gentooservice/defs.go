@@ -8,36 +8,28 @@ func init() { modules.Register(Module) }
 var Module = &modules.Module{Name: "gentoo_service", Virtual: "service", Doc: `Services of OpenRC.`, Available: available, Funcs: []modules.Def{
 	{Name: "available", Doc: `Tell whether there is a service of that name.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.available sshd
 `, Params: []modules.Param{{Name: "name"}}, Run: present},
 	{Name: "disable", Doc: `Let a service not be started with the host. True if that worked.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.disable <service name>
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: disable},
 	{Name: "disabled", Doc: `Tell whether a service is not started with the host.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.disabled <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: disabled},
 	{Name: "enable", Doc: `Let a service be started with the host, in certain runlevels or the default one.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.enable <service name>
@@ -45,9 +37,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: enable},
 	{Name: "enabled", Doc: `Tell whether a service is started with the host.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.enabled <service name>
@@ -72,45 +62,35 @@ CLI Example:
 `, Run: getEnabled},
 	{Name: "missing", Doc: `Tell whether there is no service of that name.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.missing sshd
 `, Params: []modules.Param{{Name: "name"}}, Run: missing},
 	{Name: "reload", Python: "reload_", Doc: `Let a service read its configuration again.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.reload <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: reload},
 	{Name: "restart", Doc: `Restart a service.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.restart <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: restart},
 	{Name: "start", Doc: `Start a service.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.start <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: start},
 	{Name: "status", Doc: `Tell whether a service runs; for a pattern a map.
 
-name
-    The service.
-sig
+` + nameDoc + `sig
     Look for a process by this text instead.
 
 CLI Example:
@@ -120,20 +100,23 @@ CLI Example:
 `, Params: []modules.Param{{Name: "name"}, {Name: "sig", Optional: true}}, Run: status},
 	{Name: "stop", Doc: `Stop a service. True if that worked.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.stop <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: stop},
 	{Name: "zap", Doc: `Forget the state of a service that crashed.
 
-name
-    The service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.zap <service name>
 `, Params: []modules.Param{{Name: "name"}}, Run: zap},
 }}
+
+// The documentation of parameters that functions share.
+const (
+	nameDoc = `name
+    The service.
+`
+)

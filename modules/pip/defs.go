@@ -8,26 +8,12 @@ func init() { modules.Register(Module) }
 var Module = &modules.Module{Name: "pip", Doc: `Packages of Python.`, Funcs: []modules.Def{
 	{Name: "freeze", Doc: `List installed packages as requirements.
 
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-use_vt
-    Show the output as it comes.
-env_vars
-    Environment variables for pip.
-
+` + binEnvDoc + userDoc + cwdDoc + useVtDoc + envVarsDoc + `
 CLI Example:
 
     salt '*' pip.freeze bin_env=/home/code/path/to/virtualenv
 `, Params: []modules.Param{
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool},
-		{Name: "env_vars", Optional: true},
+		binEnvParam, userParam, cwdParam, {Name: "use_vt", Default: false, Type: modules.Bool}, envVarsParam,
 	}, Kwargs: "kwargs", Run: freezeRun},
 	{Name: "install", Doc: `Install packages, and return what pip said.
 
@@ -35,9 +21,7 @@ pkgs
     The packages: a list, or text with commas between them.
 requirements
     Requirement files, also of the file server.
-bin_env
-    A virtual environment, its python or its pip.
-use_wheel
+` + binEnvDoc + `use_wheel
     Prefer wheels (old versions of pip).
 no_use_wheel
     Use no wheels (old versions of pip).
@@ -87,11 +71,7 @@ global_options
     Options for setup.py.
 install_options
     Options for setup.py install.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-pre_releases
+` + userDoc + cwdDoc + `pre_releases
     Also take releases that are not final.
 cert
     A file with certificates of authorities.
@@ -105,11 +85,7 @@ process_dependency_links
     Follow links of packages.
 saltenv
     The environment of the file server.
-env_vars
-    Environment variables for pip.
-use_vt
-    Show the output as it comes.
-trusted_host
+` + envVarsDoc + useVtDoc + `trusted_host
     A host that needs no valid certificate.
 no_cache_dir
     Use no cache.
@@ -128,113 +104,56 @@ CLI Example:
     salt '*' pip.install requirements=/path/to/requirements.txt bin_env=/path/to/virtualenv
     salt '*' pip.install <package> index_url=https://index.example.org/simple upgrade=True
 `, Params: []modules.Param{
-		{Name: "pkgs", Optional: true},
-		{Name: "requirements", Optional: true},
-		{Name: "bin_env", Optional: true},
-		{Name: "use_wheel", Default: false, Type: modules.Bool},
-		{Name: "no_use_wheel", Default: false, Type: modules.Bool},
-		{Name: "log", Optional: true},
-		{Name: "proxy", Optional: true},
-		{Name: "timeout", Optional: true},
-		{Name: "editable", Optional: true},
-		{Name: "find_links", Optional: true},
-		{Name: "index_url", Optional: true},
-		{Name: "extra_index_url", Optional: true},
-		{Name: "no_index", Default: false, Type: modules.Bool},
-		{Name: "mirrors", Optional: true},
-		{Name: "build", Optional: true},
-		{Name: "target", Optional: true},
-		{Name: "download", Optional: true},
-		{Name: "download_cache", Optional: true},
-		{Name: "source", Optional: true},
-		{Name: "upgrade", Default: false, Type: modules.Bool},
-		{Name: "force_reinstall", Default: false, Type: modules.Bool},
-		{Name: "ignore_installed", Default: false, Type: modules.Bool},
-		{Name: "exists_action", Optional: true},
-		{Name: "no_deps", Default: false, Type: modules.Bool},
-		{Name: "no_install", Default: false, Type: modules.Bool},
-		{Name: "no_download", Default: false, Type: modules.Bool},
-		{Name: "global_options", Optional: true},
-		{Name: "install_options", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "pre_releases", Default: false, Type: modules.Bool},
-		{Name: "cert", Optional: true},
-		{Name: "allow_all_external", Default: false, Type: modules.Bool},
-		{Name: "allow_external", Optional: true},
-		{Name: "allow_unverified", Optional: true},
+		{Name: "pkgs", Optional: true}, {Name: "requirements", Optional: true}, binEnvParam,
+		{Name: "use_wheel", Default: false, Type: modules.Bool}, {Name: "no_use_wheel", Default: false, Type: modules.Bool},
+		{Name: "log", Optional: true}, {Name: "proxy", Optional: true}, {Name: "timeout", Optional: true},
+		{Name: "editable", Optional: true}, {Name: "find_links", Optional: true}, {Name: "index_url", Optional: true},
+		{Name: "extra_index_url", Optional: true}, {Name: "no_index", Default: false, Type: modules.Bool},
+		{Name: "mirrors", Optional: true}, {Name: "build", Optional: true}, {Name: "target", Optional: true},
+		{Name: "download", Optional: true}, {Name: "download_cache", Optional: true}, {Name: "source", Optional: true},
+		{Name: "upgrade", Default: false, Type: modules.Bool}, {Name: "force_reinstall", Default: false, Type: modules.Bool},
+		{Name: "ignore_installed", Default: false, Type: modules.Bool}, {Name: "exists_action", Optional: true},
+		{Name: "no_deps", Default: false, Type: modules.Bool}, {Name: "no_install", Default: false, Type: modules.Bool},
+		{Name: "no_download", Default: false, Type: modules.Bool}, {Name: "global_options", Optional: true},
+		{Name: "install_options", Optional: true}, userParam, cwdParam, {Name: "pre_releases", Default: false, Type: modules.Bool},
+		{Name: "cert", Optional: true}, {Name: "allow_all_external", Default: false, Type: modules.Bool},
+		{Name: "allow_external", Optional: true}, {Name: "allow_unverified", Optional: true},
 		{Name: "process_dependency_links", Default: false, Type: modules.Bool},
-		{Name: "saltenv", Default: "base", Type: modules.String},
-		{Name: "env_vars", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool},
-		{Name: "trusted_host", Optional: true},
-		{Name: "no_cache_dir", Default: false, Type: modules.Bool},
-		{Name: "extra_args", Optional: true},
-		{Name: "cache_dir", Optional: true},
-		{Name: "no_binary", Optional: true},
+		{Name: "saltenv", Default: "base", Type: modules.String}, envVarsParam, {Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "trusted_host", Optional: true}, {Name: "no_cache_dir", Default: false, Type: modules.Bool},
+		{Name: "extra_args", Optional: true}, {Name: "cache_dir", Optional: true}, {Name: "no_binary", Optional: true},
 		{Name: "disable_version_check", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: install},
 	{Name: "is_installed", Doc: `Tell whether a package is installed.
 
 pkgname
     The package.
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-
+` + binEnvDoc + userDoc + cwdDoc + `
 CLI Example:
 
     salt '*' pip.is_installed salt
-`, Params: []modules.Param{
-		{Name: "pkgname"},
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-	}, Run: isInstalled},
+`, Params: []modules.Param{{Name: "pkgname"}, binEnvParam, userParam, cwdParam}, Run: isInstalled},
 	{Name: "list", Python: "list_", Doc: `List installed packages with their versions.
 
 prefix
     Only packages whose name begins with this.
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-env_vars
-    Environment variables for pip.
-
+` + binEnvDoc + userDoc + cwdDoc + envVarsDoc + `
 CLI Example:
 
     salt '*' pip.list
     salt '*' pip.list prefix=salt
-`, Params: []modules.Param{
-		{Name: "prefix", Optional: true},
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "env_vars", Optional: true},
-	}, Kwargs: "kwargs", Run: list},
+`, Params: []modules.Param{{Name: "prefix", Optional: true}, binEnvParam, userParam, cwdParam, envVarsParam}, Kwargs: "kwargs", Run: list},
 	{Name: "list_all_versions", Doc: `List the versions of a package that the index has, None if there is none.
 
 pkg
     The package.
-bin_env
-    A virtual environment, its python or its pip.
-include_alpha
+` + binEnvDoc + `include_alpha
     Also alpha versions.
 include_beta
     Also beta versions.
 include_rc
     Also release candidates.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-index_url
+` + userDoc + cwdDoc + `index_url
     The address of the index.
 extra_index_url
     The address of a further index.
@@ -244,56 +163,26 @@ CLI Example:
     salt '*' pip.list_all_versions <package>
     salt '*' pip.list_all_versions <package> include_rc=True
 `, Params: []modules.Param{
-		{Name: "pkg"},
-		{Name: "bin_env", Optional: true},
-		{Name: "include_alpha", Default: false, Type: modules.Bool},
-		{Name: "include_beta", Default: false, Type: modules.Bool},
-		{Name: "include_rc", Default: false, Type: modules.Bool},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "index_url", Optional: true},
-		{Name: "extra_index_url", Optional: true},
+		{Name: "pkg"}, binEnvParam, {Name: "include_alpha", Default: false, Type: modules.Bool},
+		{Name: "include_beta", Default: false, Type: modules.Bool}, {Name: "include_rc", Default: false, Type: modules.Bool},
+		userParam, cwdParam, {Name: "index_url", Optional: true}, {Name: "extra_index_url", Optional: true},
 	}, Run: listAllVersions},
 	{Name: "list_freeze_parse", Doc: `List installed packages with their versions, from pip freeze.
 
 prefix
     Only packages whose name begins with this.
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-env_vars
-    Environment variables for pip.
-
+` + binEnvDoc + userDoc + cwdDoc + envVarsDoc + `
 CLI Example:
 
     salt '*' pip.list_freeze_parse salt
-`, Params: []modules.Param{
-		{Name: "prefix", Optional: true},
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "env_vars", Optional: true},
-	}, Kwargs: "kwargs", Run: listFreezeParse},
+`, Params: []modules.Param{{Name: "prefix", Optional: true}, binEnvParam, userParam, cwdParam, envVarsParam}, Kwargs: "kwargs", Run: listFreezeParse},
 	{Name: "list_upgrades", Doc: `List packages that can be upgraded, with the new versions.
 
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-
+` + binEnvDoc + userDoc + cwdDoc + `
 CLI Example:
 
     salt '*' pip.list_upgrades
-`, Params: []modules.Param{
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-	}, Run: listUpgrades},
+`, Params: []modules.Param{binEnvParam, userParam, cwdParam}, Run: listUpgrades},
 	{Name: "normalize", Doc: `Return the name of a package as names are compared.
 
 name
@@ -309,23 +198,15 @@ pkgs
     The packages: a list, or text with commas between them.
 requirements
     Requirement files, also of the file server.
-bin_env
-    A virtual environment, its python or its pip.
-log
+` + binEnvDoc + `log
     A file for the log of pip.
 proxy
     A proxy; False for none.
 timeout
     How long to wait for the network, in seconds.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-saltenv
+` + userDoc + cwdDoc + `saltenv
     The environment of the file server.
-use_vt
-    Show the output as it comes.
-extra_args
+` + useVtDoc + `extra_args
     Further options.
 
 CLI Example:
@@ -333,74 +214,61 @@ CLI Example:
     salt '*' pip.uninstall <package>,<package2>
     salt '*' pip.uninstall requirements=/path/to/requirements.txt
 `, Params: []modules.Param{
-		{Name: "pkgs", Optional: true},
-		{Name: "requirements", Optional: true},
-		{Name: "bin_env", Optional: true},
-		{Name: "log", Optional: true},
-		{Name: "proxy", Optional: true},
-		{Name: "timeout", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "saltenv", Default: "base", Type: modules.String},
-		{Name: "use_vt", Default: false, Type: modules.Bool},
+		{Name: "pkgs", Optional: true}, {Name: "requirements", Optional: true}, binEnvParam, {Name: "log", Optional: true},
+		{Name: "proxy", Optional: true}, {Name: "timeout", Optional: true}, userParam, cwdParam,
+		{Name: "saltenv", Default: "base", Type: modules.String}, {Name: "use_vt", Default: false, Type: modules.Bool},
 		{Name: "extra_args", Optional: true},
 	}, Run: uninstall},
 	{Name: "upgrade", Doc: `Upgrade all packages, and return what changed.
 
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-use_vt
-    Show the output as it comes.
-
+` + binEnvDoc + userDoc + cwdDoc + useVtDoc + `
 CLI Example:
 
     salt '*' pip.upgrade
 `, Params: []modules.Param{
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "use_vt", Default: false, Type: modules.Bool},
+		binEnvParam, userParam, cwdParam, {Name: "use_vt", Default: false, Type: modules.Bool},
 	}, Run: upgrade},
 	{Name: "upgrade_available", Doc: `Tell whether there is a newer version of a package.
 
 pkg
     The package.
-bin_env
-    A virtual environment, its python or its pip.
-user
-    The user to work as.
-cwd
-    The directory to work in.
-
+` + binEnvDoc + userDoc + cwdDoc + `
 CLI Example:
 
     salt '*' pip.upgrade_available <package>
-`, Params: []modules.Param{
-		{Name: "pkg"},
-		{Name: "bin_env", Optional: true},
-		{Name: "user", Optional: true},
-		{Name: "cwd", Optional: true},
-	}, Run: upgradeAvailable},
+`, Params: []modules.Param{{Name: "pkg"}, binEnvParam, userParam, cwdParam}, Run: upgradeAvailable},
 	{Name: "version", Doc: `Return the version of pip.
 
-bin_env
-    A virtual environment, its python or its pip.
-cwd
-    The directory to work in.
-user
-    The user to work as.
-
+` + binEnvDoc + cwdDoc + userDoc + `
 CLI Example:
 
     salt '*' pip.version
     salt '*' pip.version bin_env=/path/to/virtualenv
-`, Params: []modules.Param{
-		{Name: "bin_env", Optional: true},
-		{Name: "cwd", Optional: true},
-		{Name: "user", Optional: true},
-	}, Run: versionRun},
+`, Params: []modules.Param{binEnvParam, cwdParam, userParam}, Run: versionRun},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	binEnvDoc = `bin_env
+    A virtual environment, its python or its pip.
+`
+	cwdDoc = `cwd
+    The directory to work in.
+`
+	envVarsDoc = `env_vars
+    Environment variables for pip.
+`
+	useVtDoc = `use_vt
+    Show the output as it comes.
+`
+	userDoc = `user
+    The user to work as.
+`
+)
+
+var (
+	binEnvParam  = modules.Param{Name: "bin_env", Optional: true}
+	cwdParam     = modules.Param{Name: "cwd", Optional: true}
+	envVarsParam = modules.Param{Name: "env_vars", Optional: true}
+	userParam    = modules.Param{Name: "user", Optional: true}
+)

@@ -5,19 +5,7 @@ import "github.com/brine-salt/brine/modules"
 func init() { modules.Register(Module) }
 
 // connection documents the parameters of functions that connect to a server.
-const connection = `user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-`
+const connection = userDoc + hostDoc + portDoc + maintenanceDBDoc + passwordDoc + runasDoc
 
 // Module is Salt's "postgres".
 var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privileges of PostgreSQL, through psql.", Available: available, Funcs: []modules.Def{
@@ -27,20 +15,15 @@ var Module = &modules.Module{Name: "postgres", Doc: "Users, databases and privil
 CLI Example:
 
     salt '*' postgres.available_extensions
-`, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: availableExtensions},
+`, Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: availableExtensions},
 	{Name: "cluster_create", Doc: `Make a cluster with Debian's tools.
 
-port
-    Its port; the option postgres.port without it.
-
+` + portDoc + `
 CLI Example:
 
     salt '*' postgres.cluster_create 15 main
 `, Params: []modules.Param{
-		{Name: "version"}, {Name: "name", Default: "main"}, {Name: "port", Optional: true}, {Name: "locale", Optional: true},
+		{Name: "version"}, {Name: "name", Default: "main"}, portParam, {Name: "locale", Optional: true},
 		{Name: "encoding", Optional: true}, {Name: "datadir", Optional: true}, {Name: "allow_group_access", Optional: true},
 		{Name: "data_checksums", Optional: true}, {Name: "wal_segsize", Optional: true},
 	}, Run: clusterCreate},
@@ -73,9 +56,8 @@ CLI Example:
     salt '*' postgres.create_extension hstore
 `, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_not_exists", Optional: true}, {Name: "schema", Optional: true},
-		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, {Name: "user", Optional: true},
-		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, userParam, hostParam, portParam,
+		maintenanceDBParam, passwordParam, runasParam,
 	}, Run: createExtension},
 	{Name: "create_metadata", Doc: `Return what an extension is: installed, to be upgraded, to be moved.
 
@@ -84,9 +66,8 @@ CLI Example:
 
     salt '*' postgres.create_metadata hstore
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "ext_version", Optional: true}, {Name: "schema", Optional: true}, {Name: "user", Optional: true},
-		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "ext_version", Optional: true}, {Name: "schema", Optional: true}, userParam, hostParam, portParam,
+		maintenanceDBParam, passwordParam, runasParam,
 	}, Run: createMetadata},
 	{Name: "datadir_exists", Doc: `Tell whether a directory holds the data of a server.
 
@@ -103,20 +84,13 @@ waldir
 checksums
     Keep checksums of the pages.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + userDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.datadir_init /var/lib/pgsql/data
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "auth", Default: "password"}, {Name: "user", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "encoding", Default: "UTF8"}, {Name: "locale", Optional: true},
-		{Name: "waldir", Optional: true}, {Name: "checksums", Default: false}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "auth", Default: "password"}, userParam, passwordParam, {Name: "encoding", Default: "UTF8"},
+		{Name: "locale", Optional: true}, {Name: "waldir", Optional: true}, {Name: "checksums", Default: false}, runasParam,
 	}, Run: datadirInit},
 	{Name: "db_alter", Doc: `Give a database another owner or tablespace.
 
@@ -128,10 +102,8 @@ CLI Example:
 
     salt '*' postgres.db_alter web owner=ada
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true},
-		{Name: "tablespace", Optional: true}, {Name: "owner", Optional: true}, {Name: "owner_recurse", Default: false},
-		{Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, {Name: "tablespace", Optional: true},
+		ownerParam, {Name: "owner_recurse", Default: false}, runasParam,
 	}, Run: dbAlter},
 	{Name: "db_create", Doc: `Make a database.
 
@@ -140,11 +112,9 @@ CLI Example:
 
     salt '*' postgres.db_create web owner=ada
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true},
-		{Name: "tablespace", Optional: true}, {Name: "encoding", Optional: true}, {Name: "lc_collate", Optional: true},
-		{Name: "lc_ctype", Optional: true}, {Name: "owner", Optional: true}, {Name: "template", Optional: true},
-		{Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, {Name: "tablespace", Optional: true},
+		{Name: "encoding", Optional: true}, {Name: "lc_collate", Optional: true}, {Name: "lc_ctype", Optional: true}, ownerParam,
+		{Name: "template", Optional: true}, runasParam,
 	}, Run: dbCreate},
 	{Name: "db_exists", Doc: `Tell whether a database exists.
 
@@ -153,8 +123,7 @@ CLI Example:
 
     salt '*' postgres.db_exists web
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: dbExists},
 	{Name: "db_list", Doc: `Return the databases with their properties.
 
@@ -162,10 +131,7 @@ CLI Example:
 CLI Example:
 
     salt '*' postgres.db_list
-`, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: dbList},
+`, Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: dbList},
 	{Name: "db_remove", Doc: `Remove a database after ending its connections.
 
 ` + connection + `
@@ -173,8 +139,7 @@ CLI Example:
 
     salt '*' postgres.db_remove web
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: dbRemove},
 	{Name: "drop_extension", Doc: `Remove an extension.
 
@@ -184,8 +149,7 @@ CLI Example:
     salt '*' postgres.drop_extension hstore
 `, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_exists", Optional: true}, {Name: "restrict", Optional: true}, {Name: "cascade", Optional: true},
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: dropExtension},
 	{Name: "get_available_extension", Doc: `Return an extension that the server could install.
 
@@ -194,8 +158,7 @@ CLI Example:
 
     salt '*' postgres.get_available_extension hstore
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: getAvailableExtension},
 	{Name: "get_installed_extension", Doc: `Return an installed extension.
 
@@ -204,8 +167,7 @@ CLI Example:
 
     salt '*' postgres.get_installed_extension hstore
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: getInstalledExtension},
 	{Name: "group_create", Doc: `Make a group.
 
@@ -214,11 +176,8 @@ CLI Example:
 
     salt '*' postgres.group_create staff
 `, Params: []modules.Param{
-		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
-		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "login", Optional: true},
-		{Name: "inherit", Optional: true}, {Name: "superuser", Optional: true}, {Name: "replication", Optional: true},
-		{Name: "rolepassword", Optional: true, Secret: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+		{Name: "groupname"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, createdbParam, createrolesParam,
+		encryptedParam, loginParam, inheritParam, superuserParam, replicationParam, rolepasswordParam, groupsParam, runasParam,
 	}, Run: groupCreate},
 	{Name: "group_remove", Doc: `Remove a group.
 
@@ -227,8 +186,7 @@ CLI Example:
 
     salt '*' postgres.group_remove staff
 `, Params: []modules.Param{
-		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "groupname"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: groupRemove},
 	{Name: "group_update", Doc: `Change a group.
 
@@ -237,35 +195,19 @@ CLI Example:
 
     salt '*' postgres.group_update staff createdb=True
 `, Params: []modules.Param{
-		{Name: "groupname"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
-		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "inherit", Optional: true},
-		{Name: "login", Optional: true}, {Name: "superuser", Optional: true}, {Name: "replication", Optional: true},
-		{Name: "rolepassword", Optional: true, Secret: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+		{Name: "groupname"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, createdbParam, createrolesParam,
+		encryptedParam, inheritParam, loginParam, superuserParam, replicationParam, rolepasswordParam, groupsParam, runasParam,
 	}, Run: groupUpdate},
 	{Name: "has_privileges", Doc: `Tell whether a role has privileges on an object.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.has_privileges ada books table SELECT,INSERT
 `, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
-		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, hostParam,
+		portParam, passwordParam, runasParam,
 	}, Run: hasPrivileges},
 	{Name: "installed_extensions", Doc: `Return the installed extensions.
 
@@ -273,10 +215,7 @@ CLI Example:
 CLI Example:
 
     salt '*' postgres.installed_extensions
-`, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: installedExtensions},
+`, Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: installedExtensions},
 	{Name: "is_available_extension", Doc: `Tell whether the server could install an extension.
 
 ` + connection + `
@@ -284,8 +223,7 @@ CLI Example:
 
     salt '*' postgres.is_available_extension hstore
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: isAvailableExtension},
 	{Name: "is_installed_extension", Doc: `Tell whether an extension is installed.
 
@@ -294,187 +232,81 @@ CLI Example:
 
     salt '*' postgres.is_installed_extension hstore
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: isInstalledExtension},
 	{Name: "language_create", Doc: `Install a language in a database.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.language_create plperl web
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
-		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "maintenance_db"}, userParam, hostParam, portParam, passwordParam, runasParam,
 	}, Run: languageCreate},
 	{Name: "language_exists", Doc: `Tell whether a database has a language.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.language_exists plpgsql web
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
-		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "maintenance_db"}, userParam, hostParam, portParam, passwordParam, runasParam,
 	}, Run: languageExists},
 	{Name: "language_list", Doc: `Return the languages of a database.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.language_list web
-`, Params: []modules.Param{
-		{Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: languageList},
+`, Params: []modules.Param{{Name: "maintenance_db"}, userParam, hostParam, portParam, passwordParam, runasParam}, Run: languageList},
 	{Name: "language_remove", Doc: `Remove a language from a database.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.language_remove plperl web
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
-		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "maintenance_db"}, userParam, hostParam, portParam, passwordParam, runasParam,
 	}, Run: languageRemove},
 	{Name: "owner_to", Doc: `Give everything in a database to a role.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.owner_to web ada
 `, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "ownername"}, {Name: "user", Optional: true}, {Name: "host", Optional: true},
-		{Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "dbname"}, {Name: "ownername"}, userParam, hostParam, portParam, passwordParam, runasParam,
 	}, Run: ownerTo},
 	{Name: "privileges_grant", Doc: `Grant privileges on an object to a role.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.privileges_grant ada books table SELECT,INSERT
 `, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
-		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, hostParam,
+		portParam, passwordParam, runasParam,
 	}, Run: privilegesGrant},
 	{Name: "privileges_list", Doc: `Return the privileges on an object by role.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.privileges_list books table
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "object_type"}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "object_type"}, {Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, hostParam,
+		portParam, passwordParam, runasParam,
 	}, Run: privilegesList},
 	{Name: "privileges_revoke", Doc: `Take privileges on an object from a role.
 
-maintenance_db
-    The database to connect to; the option postgres.maintenance_db without it, or postgres.
-user
-    The user of the database to work as; the option postgres.user without it.
-host
-    The server; the option postgres.host without it, or the socket of this host.
-port
-    Its port; the option postgres.port without it.
-password
-    The password of the user; the option postgres.pass without it.
-runas
-    The user of the system to run psql as: postgres without it, on this host's socket.
-
+` + maintenanceDBDoc + userDoc + hostDoc + portDoc + passwordDoc + runasDoc + `
 CLI Example:
 
     salt '*' postgres.privileges_revoke ada books table INSERT
 `, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
-		{Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true}, {Name: "user", Optional: true},
-		{Name: "host", Optional: true}, {Name: "port", Optional: true}, {Name: "password", Optional: true, Secret: true},
-		{Name: "runas", Optional: true},
+		{Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, hostParam, portParam, passwordParam, runasParam,
 	}, Run: privilegesRevoke},
 	{Name: "psql_query", Doc: `Run a query and return its rows.
 
@@ -486,8 +318,7 @@ CLI Example:
 
     salt '*' postgres.psql_query 'select * from pg_stat_activity'
 `, Params: []modules.Param{
-		{Name: "query"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "query"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 		{Name: "write", Default: false},
 	}, Run: psqlQuery},
 	{Name: "role_get", Doc: `Return what is known of a role.
@@ -497,110 +328,51 @@ CLI Example:
 
     salt '*' postgres.role_get ada
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 		{Name: "return_password", Default: false, Secret: true},
 	}, Run: roleGet},
 	{Name: "schema_create", Doc: `Make a schema in a database.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-db_user
-    The user of the database to work as; the option postgres.user without it.
-db_password
-    The password of the user; the option postgres.pass without it.
-db_host
-    The server; the option postgres.host without it, or the socket of this host.
-db_port
-    Its port; the option postgres.port without it.
-
+` + userDoc + dbUserDoc + dbPasswordDoc + dbHostDoc + dbPortDoc + `
 CLI Example:
 
     salt '*' postgres.schema_create web blog owner=ada
 `, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "owner", Optional: true}, {Name: "user", Optional: true},
-		{Name: "db_user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
-		{Name: "db_port", Optional: true},
+		{Name: "dbname"}, {Name: "name"}, ownerParam, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: schemaCreate},
 	{Name: "schema_exists", Doc: `Tell whether a database has a schema.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-db_user
-    The user of the database to work as; the option postgres.user without it.
-db_password
-    The password of the user; the option postgres.pass without it.
-db_host
-    The server; the option postgres.host without it, or the socket of this host.
-db_port
-    Its port; the option postgres.port without it.
-
+` + userDoc + dbUserDoc + dbPasswordDoc + dbHostDoc + dbPortDoc + `
 CLI Example:
 
     salt '*' postgres.schema_exists web blog
 `, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+		{Name: "dbname"}, {Name: "name"}, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: schemaExists},
 	{Name: "schema_get", Doc: `Return what is known of a schema.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-db_user
-    The user of the database to work as; the option postgres.user without it.
-db_password
-    The password of the user; the option postgres.pass without it.
-db_host
-    The server; the option postgres.host without it, or the socket of this host.
-db_port
-    Its port; the option postgres.port without it.
-
+` + userDoc + dbUserDoc + dbPasswordDoc + dbHostDoc + dbPortDoc + `
 CLI Example:
 
     salt '*' postgres.schema_get web blog
 `, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+		{Name: "dbname"}, {Name: "name"}, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: schemaGet},
 	{Name: "schema_list", Doc: `Return the schemas of a database.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-db_user
-    The user of the database to work as; the option postgres.user without it.
-db_password
-    The password of the user; the option postgres.pass without it.
-db_host
-    The server; the option postgres.host without it, or the socket of this host.
-db_port
-    Its port; the option postgres.port without it.
-
+` + userDoc + dbUserDoc + dbPasswordDoc + dbHostDoc + dbPortDoc + `
 CLI Example:
 
     salt '*' postgres.schema_list web
-`, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-	}, Run: schemaList},
+`, Params: []modules.Param{{Name: "dbname"}, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam}, Run: schemaList},
 	{Name: "schema_remove", Doc: `Remove a schema from a database.
 
-user
-    The user of the database to work as; the option postgres.user without it.
-db_user
-    The user of the database to work as; the option postgres.user without it.
-db_password
-    The password of the user; the option postgres.pass without it.
-db_host
-    The server; the option postgres.host without it, or the socket of this host.
-db_port
-    Its port; the option postgres.port without it.
-
+` + userDoc + dbUserDoc + dbPasswordDoc + dbHostDoc + dbPortDoc + `
 CLI Example:
 
     salt '*' postgres.schema_remove web blog
 `, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+		{Name: "dbname"}, {Name: "name"}, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: schemaRemove},
 	{Name: "tablespace_alter", Doc: `Change a tablespace.
 
@@ -609,10 +381,8 @@ CLI Example:
 
     salt '*' postgres.tablespace_alter fast new_owner=ada
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "new_name", Optional: true},
-		{Name: "new_owner", Optional: true}, {Name: "set_option", Optional: true}, {Name: "reset_option", Optional: true},
-		{Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, {Name: "new_name", Optional: true},
+		{Name: "new_owner", Optional: true}, {Name: "set_option", Optional: true}, {Name: "reset_option", Optional: true}, runasParam,
 	}, Run: tablespaceAlter},
 	{Name: "tablespace_create", Doc: `Make a tablespace.
 
@@ -621,9 +391,8 @@ CLI Example:
 
     salt '*' postgres.tablespace_create fast /srv/fast
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "location"}, {Name: "options", Optional: true}, {Name: "owner", Optional: true},
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "location"}, {Name: "options", Optional: true}, ownerParam, userParam, hostParam, portParam,
+		maintenanceDBParam, passwordParam, runasParam,
 	}, Run: tablespaceCreate},
 	{Name: "tablespace_exists", Doc: `Tell whether a tablespace exists.
 
@@ -632,8 +401,7 @@ CLI Example:
 
     salt '*' postgres.tablespace_exists fast
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: tablespaceExists},
 	{Name: "tablespace_list", Doc: `Return the tablespaces.
 
@@ -641,10 +409,7 @@ CLI Example:
 CLI Example:
 
     salt '*' postgres.tablespace_list
-`, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: tablespaceList},
+`, Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: tablespaceList},
 	{Name: "tablespace_remove", Doc: `Remove a tablespace.
 
 ` + connection + `
@@ -652,8 +417,7 @@ CLI Example:
 
     salt '*' postgres.tablespace_remove fast
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: tablespaceRemove},
 	{Name: "user_create", Doc: `Make a user.
 
@@ -662,12 +426,9 @@ CLI Example:
 
     salt '*' postgres.user_create ada rolepassword=secret
 `, Params: []modules.Param{
-		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
-		{Name: "createroles", Optional: true}, {Name: "inherit", Optional: true}, {Name: "login", Optional: true},
-		{Name: "connlimit", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "superuser", Optional: true},
-		{Name: "replication", Optional: true}, {Name: "rolepassword", Optional: true, Secret: true},
-		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+		{Name: "username"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, createdbParam, createrolesParam,
+		inheritParam, loginParam, {Name: "connlimit", Optional: true}, encryptedParam, superuserParam, replicationParam,
+		rolepasswordParam, {Name: "valid_until", Optional: true}, groupsParam, runasParam,
 	}, Run: userCreate},
 	{Name: "user_exists", Doc: `Tell whether a user exists.
 
@@ -676,8 +437,7 @@ CLI Example:
 
     salt '*' postgres.user_exists ada
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "name"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: userExists},
 	{Name: "user_list", Doc: `Return the users and groups.
 
@@ -689,8 +449,7 @@ CLI Example:
 
     salt '*' postgres.user_list
 `, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 		{Name: "return_password", Default: false, Secret: true},
 	}, Run: userList},
 	{Name: "user_remove", Doc: `Remove a user.
@@ -700,8 +459,7 @@ CLI Example:
 
     salt '*' postgres.user_remove ada
 `, Params: []modules.Param{
-		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
+		{Name: "username"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam,
 	}, Run: userRemove},
 	{Name: "user_update", Doc: `Change a user.
 
@@ -710,12 +468,9 @@ CLI Example:
 
     salt '*' postgres.user_update ada createdb=True
 `, Params: []modules.Param{
-		{Name: "username"}, {Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "createdb", Optional: true},
-		{Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true}, {Name: "superuser", Optional: true},
-		{Name: "inherit", Optional: true}, {Name: "login", Optional: true}, {Name: "connlimit", Optional: true},
-		{Name: "replication", Optional: true}, {Name: "rolepassword", Optional: true, Secret: true},
-		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, {Name: "runas", Optional: true},
+		{Name: "username"}, userParam, hostParam, portParam, maintenanceDBParam, passwordParam, createdbParam, createrolesParam,
+		encryptedParam, superuserParam, inheritParam, loginParam, {Name: "connlimit", Optional: true}, replicationParam,
+		rolepasswordParam, {Name: "valid_until", Optional: true}, groupsParam, runasParam,
 	}, Run: userUpdate},
 	{Name: "version", Doc: `Return the version of the server.
 
@@ -723,8 +478,62 @@ CLI Example:
 CLI Example:
 
     salt '*' postgres.version
-`, Params: []modules.Param{
-		{Name: "user", Optional: true}, {Name: "host", Optional: true}, {Name: "port", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "password", Optional: true, Secret: true}, {Name: "runas", Optional: true},
-	}, Run: version},
+`, Params: []modules.Param{userParam, hostParam, portParam, maintenanceDBParam, passwordParam, runasParam}, Run: version},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	dbHostDoc = `db_host
+    The server; the option postgres.host without it, or the socket of this host.
+`
+	dbPasswordDoc = `db_password
+    The password of the user; the option postgres.pass without it.
+`
+	dbPortDoc = `db_port
+    Its port; the option postgres.port without it.
+`
+	dbUserDoc = `db_user
+    The user of the database to work as; the option postgres.user without it.
+`
+	hostDoc = `host
+    The server; the option postgres.host without it, or the socket of this host.
+`
+	maintenanceDBDoc = `maintenance_db
+    The database to connect to; the option postgres.maintenance_db without it, or postgres.
+`
+	passwordDoc = `password
+    The password of the user; the option postgres.pass without it.
+`
+	portDoc = `port
+    Its port; the option postgres.port without it.
+`
+	runasDoc = `runas
+    The user of the system to run psql as: postgres without it, on this host's socket.
+`
+	userDoc = `user
+    The user of the database to work as; the option postgres.user without it.
+`
+)
+
+var (
+	createdbParam      = modules.Param{Name: "createdb", Optional: true}
+	createrolesParam   = modules.Param{Name: "createroles", Optional: true}
+	dbHostParam        = modules.Param{Name: "db_host", Optional: true}
+	dbPasswordParam    = modules.Param{Name: "db_password", Optional: true, Secret: true}
+	dbPortParam        = modules.Param{Name: "db_port", Optional: true}
+	dbUserParam        = modules.Param{Name: "db_user", Optional: true}
+	encryptedParam     = modules.Param{Name: "encrypted", Optional: true}
+	groupsParam        = modules.Param{Name: "groups", Optional: true}
+	hostParam          = modules.Param{Name: "host", Optional: true}
+	inheritParam       = modules.Param{Name: "inherit", Optional: true}
+	loginParam         = modules.Param{Name: "login", Optional: true}
+	maintenanceDBParam = modules.Param{Name: "maintenance_db", Optional: true}
+	ownerParam         = modules.Param{Name: "owner", Optional: true}
+	passwordParam      = modules.Param{Name: "password", Optional: true, Secret: true}
+	portParam          = modules.Param{Name: "port", Optional: true}
+	replicationParam   = modules.Param{Name: "replication", Optional: true}
+	rolepasswordParam  = modules.Param{Name: "rolepassword", Optional: true, Secret: true}
+	runasParam         = modules.Param{Name: "runas", Optional: true}
+	superuserParam     = modules.Param{Name: "superuser", Optional: true}
+	userParam          = modules.Param{Name: "user", Optional: true}
+)

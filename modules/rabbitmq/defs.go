@@ -8,167 +8,101 @@ func init() { modules.Register(Module) }
 var Module = &modules.Module{Name: "rabbitmq", Doc: `Users, virtual hosts, policies and plugins of a RabbitMQ server.`, Available: available, Funcs: []modules.Def{
 	{Name: "add_user", Doc: `Add a user. Without a password nobody can log in by one.
 
-name
-    The name.
-password
+` + nameDoc + `password
     The password.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.add_user ada secret
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "password", Optional: true, Secret: true},
-		{Name: "runas", Optional: true},
-	}, Run: addUser},
+`, Params: []modules.Param{{Name: "name"}, {Name: "password", Optional: true, Secret: true}, runasParam}, Run: addUser},
 	{Name: "add_vhost", Doc: `Add a virtual host.
 
-vhost
-    The virtual host.
-runas
-    Who runs it.
-
+` + vhostDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.add_vhost /app
-`, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: addVhost},
+`, Params: []modules.Param{{Name: "vhost"}, runasParam}, Run: addVhost},
 	{Name: "change_password", Doc: `Give a user another password.
 
-name
-    The name.
-password
+` + nameDoc + `password
     The password.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.change_password ada secret
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "password", Secret: true},
-		{Name: "runas", Optional: true},
-	}, Run: changePassword},
+`, Params: []modules.Param{{Name: "name"}, {Name: "password", Secret: true}, runasParam}, Run: changePassword},
 	{Name: "check_password", Doc: `Tell whether a password is that of a user.
 
-name
-    The name.
-password
+` + nameDoc + `password
     The password.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.check_password ada secret
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "password", Secret: true},
-		{Name: "runas", Optional: true},
-	}, Run: checkPassword},
+`, Params: []modules.Param{{Name: "name"}, {Name: "password", Secret: true}, runasParam}, Run: checkPassword},
 	{Name: "clear_password", Doc: `Take the password of a user away.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.clear_password ada
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: clearPassword},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: clearPassword},
 	{Name: "cluster_status", Doc: `Return the status of the cluster.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.cluster_status
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: clusterStatus},
+`, Params: []modules.Param{runasParam}, Run: clusterStatus},
 	{Name: "delete_policy", Doc: `Remove a policy.
 
-vhost
-    The virtual host.
-name
-    The name.
-runas
-    Who runs it.
-
+` + vhostDoc + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.delete_policy / HA
-`, Params: []modules.Param{
-		{Name: "vhost"},
-		{Name: "name"},
-		{Name: "runas", Optional: true},
-	}, Run: deletePolicy},
+`, Params: []modules.Param{{Name: "vhost"}, {Name: "name"}, runasParam}, Run: deletePolicy},
 	{Name: "delete_upstream", Doc: `Remove an upstream.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.delete_upstream up
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: deleteUpstream},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: deleteUpstream},
 	{Name: "delete_user", Doc: `Remove a user.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.delete_user ada
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: deleteUser},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: deleteUser},
 	{Name: "delete_vhost", Doc: `Remove a virtual host.
 
-vhost
-    The virtual host.
-runas
-    Who runs it.
-
+` + vhostDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.delete_vhost /app
-`, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: deleteVhost},
+`, Params: []modules.Param{{Name: "vhost"}, runasParam}, Run: deleteVhost},
 	{Name: "disable_plugin", Doc: `Disable a plugin.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.disable_plugin rabbitmq_top
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: disablePlugin},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: disablePlugin},
 	{Name: "enable_plugin", Doc: `Enable a plugin.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.enable_plugin rabbitmq_top
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: enablePlugin},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: enablePlugin},
 	{Name: "force_reset", Doc: `Reset the node, whatever the cluster does.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.force_reset
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: forceReset},
+`, Params: []modules.Param{runasParam}, Run: forceReset},
 	{Name: "join_cluster", Doc: `Join a cluster.
 
 host
@@ -177,158 +111,107 @@ user
     The user.
 ram_node
     Keep the data in memory only.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.join_cluster rabbit.example.com rabbit
 `, Params: []modules.Param{
-		{Name: "host"},
-		{Name: "user", Default: "rabbit", Type: modules.String},
-		{Name: "ram_node", Optional: true},
-		{Name: "runas", Optional: true},
+		{Name: "host"}, {Name: "user", Default: "rabbit", Type: modules.String}, {Name: "ram_node", Optional: true}, runasParam,
 	}, Run: joinCluster},
 	{Name: "list_available_plugins", Doc: `List all plugins.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_available_plugins
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: listAvailablePlugins},
+`, Params: []modules.Param{runasParam}, Run: listAvailablePlugins},
 	{Name: "list_enabled_plugins", Doc: `List enabled plugins.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_enabled_plugins
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: listEnabledPlugins},
+`, Params: []modules.Param{runasParam}, Run: listEnabledPlugins},
 	{Name: "list_permissions", Doc: `List the permissions on a virtual host, by user.
 
-vhost
-    The virtual host.
-runas
-    Who runs it.
-
+` + vhostDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_permissions /app
-`, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Run: listPermissions},
+`, Params: []modules.Param{{Name: "vhost"}, runasParam}, Run: listPermissions},
 	{Name: "list_policies", Doc: `List the policies of a virtual host.
 
-vhost
-    The virtual host.
-runas
-    Who runs it.
-
+` + vhostDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_policies
-`, Params: []modules.Param{{Name: "vhost", Default: "/", Type: modules.String}, {Name: "runas", Optional: true}}, Run: listPolicies},
+`, Params: []modules.Param{{Name: "vhost", Default: "/", Type: modules.String}, runasParam}, Run: listPolicies},
 	{Name: "list_queues", Doc: `List queues, with these columns.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_queues root messages
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Args: "args", Run: listQueues},
+`, Params: []modules.Param{runasParam}, Args: "args", Run: listQueues},
 	{Name: "list_queues_vhost", Doc: `List the queues of a virtual host, with these columns.
 
-vhost
-    The virtual host.
-runas
-    Who runs it.
-
+` + vhostDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_queues_vhost /app root messages
-`, Params: []modules.Param{{Name: "vhost"}, {Name: "runas", Optional: true}}, Args: "args", Run: listQueuesVhost},
+`, Params: []modules.Param{{Name: "vhost"}, runasParam}, Args: "args", Run: listQueuesVhost},
 	{Name: "list_upstreams", Doc: `List upstreams with their definitions.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_upstreams
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: listUpstreams},
+`, Params: []modules.Param{runasParam}, Run: listUpstreams},
 	{Name: "list_user_permissions", Doc: `List the permissions of a user, by virtual host.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_user_permissions user
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: listUserPermissions},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: listUserPermissions},
 	{Name: "list_users", Doc: `List users with their tags.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_users
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: listUsers},
+`, Params: []modules.Param{runasParam}, Run: listUsers},
 	{Name: "list_vhosts", Doc: `List virtual hosts.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.list_vhosts
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: listVhosts},
+`, Params: []modules.Param{runasParam}, Run: listVhosts},
 	{Name: "plugin_is_enabled", Doc: `Tell whether a plugin is enabled.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.plugin_is_enabled rabbitmq_top
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginIsEnabled},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: pluginIsEnabled},
 	{Name: "policy_exists", Doc: `Tell whether there is a policy.
 
-vhost
-    The virtual host.
-name
-    The name.
-runas
-    Who runs it.
-
+` + vhostDoc + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.policy_exists / HA
-`, Params: []modules.Param{
-		{Name: "vhost"},
-		{Name: "name"},
-		{Name: "runas", Optional: true},
-	}, Run: policyExists},
+`, Params: []modules.Param{{Name: "vhost"}, {Name: "name"}, runasParam}, Run: policyExists},
 	{Name: "reset", Doc: `Reset the node.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.reset
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: reset},
+`, Params: []modules.Param{runasParam}, Run: reset},
 	{Name: "set_permissions", Doc: `Give a user permissions on a virtual host.
 
-vhost
-    The virtual host.
-user
+` + vhostDoc + `user
     The user.
 conf
     A pattern for what may be configured.
@@ -336,54 +219,35 @@ write
     A pattern for what may be written to.
 read
     A pattern for what may be read.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.set_permissions /app ada
 `, Params: []modules.Param{
-		{Name: "vhost"},
-		{Name: "user"},
-		{Name: "conf", Default: ".*", Type: modules.String},
-		{Name: "write", Default: ".*", Type: modules.String},
-		{Name: "read", Default: ".*", Type: modules.String},
-		{Name: "runas", Optional: true},
+		{Name: "vhost"}, {Name: "user"}, {Name: "conf", Default: ".*", Type: modules.String},
+		{Name: "write", Default: ".*", Type: modules.String}, {Name: "read", Default: ".*", Type: modules.String}, runasParam,
 	}, Run: setPermissions},
 	{Name: "set_policy", Doc: `Set a policy.
 
-vhost
-    The virtual host.
-name
-    The name.
-pattern
+` + vhostDoc + nameDoc + `pattern
     A pattern for names of queues and exchanges.
 definition
     The definition: a map, or JSON.
 priority
     The priority.
-runas
-    Who runs it.
-apply_to
+` + runasDoc + `apply_to
     queues, exchanges or all.
 
 CLI Example:
 
     salt '*' rabbitmq.set_policy / HA '.*' '{"ha-mode": "all"}'
 `, Params: []modules.Param{
-		{Name: "vhost"},
-		{Name: "name"},
-		{Name: "pattern"},
-		{Name: "definition"},
-		{Name: "priority", Optional: true},
-		{Name: "runas", Optional: true},
+		{Name: "vhost"}, {Name: "name"}, {Name: "pattern"}, {Name: "definition"}, {Name: "priority", Optional: true}, runasParam,
 		{Name: "apply_to", Optional: true},
 	}, Run: setPolicy},
 	{Name: "set_upstream", Doc: `Set an upstream of the federation.
 
-name
-    The name.
-uri
+` + nameDoc + `uri
     The address of the upstream.
 prefetch_count
     How many messages may be under way.
@@ -405,102 +269,82 @@ ha_policy
     The queue's policy for high availability.
 queue
     The queue of the upstream.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.set_upstream up uri=amqp://host
 `, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "uri"},
-		{Name: "prefetch_count", Optional: true},
-		{Name: "reconnect_delay", Optional: true},
-		{Name: "ack_mode", Optional: true},
-		{Name: "trust_user_id", Optional: true},
-		{Name: "exchange", Optional: true},
-		{Name: "max_hops", Optional: true},
-		{Name: "expires", Optional: true},
-		{Name: "message_ttl", Optional: true},
-		{Name: "ha_policy", Optional: true},
-		{Name: "queue", Optional: true},
-		{Name: "runas", Optional: true},
+		{Name: "name"}, {Name: "uri"}, {Name: "prefetch_count", Optional: true}, {Name: "reconnect_delay", Optional: true},
+		{Name: "ack_mode", Optional: true}, {Name: "trust_user_id", Optional: true}, {Name: "exchange", Optional: true},
+		{Name: "max_hops", Optional: true}, {Name: "expires", Optional: true}, {Name: "message_ttl", Optional: true},
+		{Name: "ha_policy", Optional: true}, {Name: "queue", Optional: true}, runasParam,
 	}, Run: setUpstream},
 	{Name: "set_user_tags", Doc: `Give a user tags.
 
-name
-    The name.
-tags
+` + nameDoc + `tags
     A tag, or a list of them.
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.set_user_tags ada administrator
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "tags"},
-		{Name: "runas", Optional: true},
-	}, Run: setUserTags},
+`, Params: []modules.Param{{Name: "name"}, {Name: "tags"}, runasParam}, Run: setUserTags},
 	{Name: "start_app", Doc: `Start the RabbitMQ application.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.start_app
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: startApp},
+`, Params: []modules.Param{runasParam}, Run: startApp},
 	{Name: "status", Doc: `Return the status of the server.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.status
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: status},
+`, Params: []modules.Param{runasParam}, Run: status},
 	{Name: "stop_app", Doc: `Stop the RabbitMQ application, not Erlang.
 
-runas
-    Who runs it.
-
+` + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.stop_app
-`, Params: []modules.Param{{Name: "runas", Optional: true}}, Run: stopApp},
+`, Params: []modules.Param{runasParam}, Run: stopApp},
 	{Name: "upstream_exists", Doc: `Tell whether there is an upstream.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.upstream_exists up
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: upstreamExists},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: upstreamExists},
 	{Name: "user_exists", Doc: `Tell whether there is a user.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.user_exists ada
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: userExists},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: userExists},
 	{Name: "vhost_exists", Doc: `Tell whether there is a virtual host.
 
-name
-    The name.
-runas
-    Who runs it.
-
+` + nameDoc + runasDoc + `
 CLI Example:
 
     salt '*' rabbitmq.vhost_exists /app
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: vhostExists},
+`, Params: []modules.Param{{Name: "name"}, runasParam}, Run: vhostExists},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	nameDoc = `name
+    The name.
+`
+	runasDoc = `runas
+    Who runs it.
+`
+	vhostDoc = `vhost
+    The virtual host.
+`
+)
+
+var (
+	runasParam = modules.Param{Name: "runas", Optional: true}
+)

@@ -24,17 +24,7 @@ CLI Example:
 	{Name: "cmd", Doc: `Run a function on minions of the master, which must run on the host of this minion. The answer has for each minion what it
 returned, as "ret", and how.
 
-tgt
-    The minions that are meant, and with tgt_type how they are.
-fun, arg, kwarg
-    The function with its arguments.
-timeout
-    How many seconds a minion may keep silent; by default the master's timeout.
-ret
-    Returners to hand the returns to; ret_config and ret_kwargs are theirs.
-expect_minions
-    Whether minions that do not return are in the answer, too.
-batch
+` + jobDoc + `batch
     How many minions work at a time, a number or a percentage; failhard ends with the first that fails.
 subset
     How many of the minions that have the function to run it on, at random.
@@ -42,26 +32,14 @@ subset
 CLI Example:
 
     salt master_minion saltutil.cmd 'web*' test.ping
-`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, {Name: "timeout", Optional: true},
-		{Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "kwarg", Optional: true}, {Name: "ssh", Default: false}}, Kwargs: "kwargs", Run: cmd},
+`, Params: jobParams, Kwargs: "kwargs", Run: cmd},
 	{Name: "cmd_iter", Doc: `As saltutil.cmd, and fire an event of the job's progress for every answer as it comes.
 
-tgt
-    The minions that are meant, and with tgt_type how they are.
-fun, arg, kwarg
-    The function with its arguments.
-timeout
-    How many seconds a minion may keep silent; by default the master's timeout.
-ret
-    Returners to hand the returns to; ret_config and ret_kwargs are theirs.
-expect_minions
-    Whether minions that do not return are in the answer, too.
-
+` + jobDoc + `
 CLI Example:
 
     salt master_minion saltutil.cmd_iter 'web*' test.ping
-`, Params: []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, {Name: "timeout", Optional: true},
-		{Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "kwarg", Optional: true}, {Name: "ssh", Default: false}}, Kwargs: "kwargs", Run: cmdIter},
+`, Params: jobParams, Kwargs: "kwargs", Run: cmdIter},
 	{Name: "find_cached_job", Doc: `Return what the minion keeps of a finished job; it must have the option cache_jobs.
 
 CLI Example:
@@ -239,9 +217,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "jid"}, {Name: "sig"}}, Run: signalJob},
 	{Name: "sync_all", Doc: `Bring code of all kinds from the master. There is no Python here to run it, so that nothing is brought and the lists are empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-clean_pillar_cache
+` + saltenvDoc + `clean_pillar_cache
     Have the master make the pillar even if it keeps one (pillar_cache).
 refresh
     Refresh grains and pillar.
@@ -250,315 +226,208 @@ CLI Example:
 
     salt '*' saltutil.sync_all
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncAll},
 	{Name: "sync_beacons", Doc: `Bring beacons from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_beacons
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncBeacons},
 	{Name: "sync_clouds", Doc: `Bring cloud modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_clouds
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_engines", Doc: `Bring engines from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_engines
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_executors", Doc: `Bring executors from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_executors
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_grains", Doc: `Bring grains from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_grains
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncGrains},
 	{Name: "sync_log_handlers", Doc: `Bring log handlers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_log_handlers
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_matchers", Doc: `Bring matchers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_matchers
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_modules", Doc: `Bring execution modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_modules
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_output
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_outputters", Python: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_outputters
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_pillar", Doc: `Bring external pillars from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_pillar
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncPillar},
 	{Name: "sync_proxymodules", Doc: `Bring proxy modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_proxymodules
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_renderers", Doc: `Bring renderers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_renderers
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_resources", Doc: `Bring kinds of resources from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
+` + saltenvDoc + `refresh
     Fire the event resource_refresh.
 
 CLI Example:
 
     salt '*' saltutil.sync_resources
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncResources},
 	{Name: "sync_returners", Doc: `Bring returners from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_returners
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_sdb", Doc: `Bring sdb modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_sdb
-`, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "extmod_whitelist", Optional: true},
-		{Name: "extmod_blacklist", Optional: true},
-	}, Run: syncSdb},
+`, Params: []modules.Param{saltenvParam, extmodWhitelistParam, extmodBlacklistParam}, Run: syncSdb},
 	{Name: "sync_serializers", Doc: `Bring serializers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_serializers
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_states", Doc: `Bring state modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_states
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_thorium", Doc: `Bring thorium modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_thorium
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_tops", Doc: `Bring master tops from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-
+` + saltenvDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_tops
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncTops},
 	{Name: "sync_utils", Doc: `Bring utility modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_utils
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncCode},
 	{Name: "sync_wrapper", Doc: `Bring wrapper modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
 
-saltenv, extmod_whitelist, extmod_blacklist
-    Taken for compatibility.
-refresh
-    Refresh what depends on them.
-
+` + saltenvDoc + refreshDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_wrapper
 `, Params: []modules.Param{
-		{Name: "saltenv", Optional: true}, {Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "extmod_whitelist", Optional: true}, {Name: "extmod_blacklist", Optional: true},
+		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncWrapper},
 	{Name: "term_all_jobs", Doc: `Ask all running jobs to end. The answer says what was done to each.
 
@@ -590,3 +459,36 @@ CLI Example:
     salt master_minion saltutil.wheel minions.connected
 `, Params: []modules.Param{{Name: "name"}}, Args: "args", Kwargs: "kwargs", Run: wheel},
 }}
+
+// jobDoc tells of the arguments that cmd and cmd_iter share.
+const jobDoc = `tgt
+    The minions that are meant, and with tgt_type how they are.
+fun, arg, kwarg
+    The function with its arguments.
+timeout
+    How many seconds a minion may keep silent; by default the master's timeout.
+ret
+    Returners to hand the returns to; ret_config and ret_kwargs are theirs.
+expect_minions
+    Whether minions that do not return are in the answer, too.
+`
+
+// jobParams are these arguments.
+var jobParams = []modules.Param{{Name: "tgt"}, {Name: "fun"}, {Name: "arg", Default: []any{}}, {Name: "timeout", Optional: true},
+	{Name: "tgt_type", Default: "glob"}, {Name: "ret", Default: ""}, {Name: "kwarg", Optional: true}, {Name: "ssh", Default: false}}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	refreshDoc = `refresh
+    Refresh what depends on them.
+`
+	saltenvDoc = `saltenv, extmod_whitelist, extmod_blacklist
+    Taken for compatibility.
+`
+)
+
+var (
+	extmodBlacklistParam = modules.Param{Name: "extmod_blacklist", Optional: true}
+	extmodWhitelistParam = modules.Param{Name: "extmod_whitelist", Optional: true}
+	saltenvParam         = modules.Param{Name: "saltenv", Optional: true}
+)

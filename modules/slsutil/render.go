@@ -121,9 +121,9 @@ func deserialize(_ context.Context, c *modules.Call) (any, error) {
 	)
 	switch in := c.Value("stream_or_string").(type) {
 	case string:
-		v, err = serializers.Deserialize(name, []byte(in), options(c))
+		v, err = serializers.Deserialize(name, "", []byte(in), options(c))
 	case []byte:
-		v, err = serializers.Deserialize(name, in, options(c))
+		v, err = serializers.Deserialize(name, "", in, options(c))
 	default:
 		err = errors.New("'" + modules.TypeName(in) + "' object has no attribute 'read'")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -151,13 +152,7 @@ func failedPillar(errs []any) []any {
 }
 
 // raisePillar are the errors of the pillar for the functions that raise.
-func raisePillar(errs []any) error {
-	lines := make([]string, len(errs))
-	for i, e := range errs {
-		lines[i] = "- " + pytext.Str(e)
-	}
-	return modules.Errorf("Pillar failed to render. Additional info follows:\n\n%s", strings.Join(lines, "\n"))
-}
+func raisePillar(errs []any) error { return saltcmd.Problem("Pillar failed to render", errs) }
 
 // setup is what the functions that run or show states begin with.
 type setup struct {

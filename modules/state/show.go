@@ -47,17 +47,16 @@ func showHighstate(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain := pyobj.Plain(ret)
-	setRetcode(c, plain, nil)
-	return plain, nil
+	setRetcode(c, pyobj.Plain(ret), nil)
+	return ret, nil
 }
 
-func plainLow(chunks []*states.Low) []any {
+func lowData(chunks []*states.Low) *pyobj.List {
 	out := make([]any, len(chunks))
 	for i, chunk := range chunks {
-		out[i] = chunk.Plain()
+		out[i] = chunk.Dict()
 	}
-	return out
+	return pyobj.NewList(out...)
 }
 
 func showLowstate(ctx context.Context, c *modules.Call) (any, error) {
@@ -73,7 +72,7 @@ func showLowstate(ctx context.Context, c *modules.Call) (any, error) {
 	if errs != nil {
 		return nested.Anys(errs), nil
 	}
-	return plainLow(chunks), nil
+	return lowData(chunks), nil
 }
 
 func showStates(ctx context.Context, c *modules.Call) (any, error) {
@@ -160,7 +159,7 @@ func showSLS(ctx context.Context, c *modules.Call) (any, error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	return pyobj.Plain(high), nil
+	return high, nil
 }
 
 func showLowSLS(ctx context.Context, c *modules.Call) (any, error) {
@@ -168,7 +167,7 @@ func showLowSLS(ctx context.Context, c *modules.Call) (any, error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	return plainLow(h.CompileHigh(high)), nil
+	return lowData(h.CompileHigh(high)), nil
 }
 
 func slsExists(ctx context.Context, c *modules.Call) (any, error) {

@@ -8,84 +8,49 @@ func init() { modules.Register(Module) }
 var Module = &modules.Module{Name: "systemd_service", Virtual: "service", Doc: `Services of systemd.`, Available: available, Funcs: []modules.Def{
 	{Name: "available", Doc: `Tell whether there is a service of that name.
 
-name
-    The service or unit; without a suffix a service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.available sshd
 `, Params: []modules.Param{{Name: "name"}}, Run: availableRun},
 	{Name: "disable", Doc: `Let a service not be started with the host. True if that worked.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-root
-    Work in the system below this directory.
-
+` + nameDoc + noBlockDoc + rootDoc + `
 CLI Example:
 
     salt '*' service.disable <service name>
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "no_block", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: disable},
+`, Params: []modules.Param{{Name: "name"}, {Name: "no_block", Default: false, Type: modules.Bool}, rootParam}, Kwargs: "kwargs", Run: disable},
 	{Name: "disabled", Doc: `Tell whether a service is not started with the host.
 
-name
-    The service or unit; without a suffix a service.
-root
-    Work in the system below this directory.
-
+` + nameDoc + rootDoc + `
 CLI Example:
 
     salt '*' service.disabled <service name>
-`, Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}}, Run: disabled},
+`, Params: []modules.Param{{Name: "name"}, rootParam}, Run: disabled},
 	{Name: "enable", Doc: `Let a service be started with the host.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-unmask
-    Unmask the service first.
-unmask_runtime
-    Take away a mask that lasts until the host is started again.
-root
-    Work in the system below this directory.
-
+` + nameDoc + noBlockDoc + unmaskDoc + unmaskRuntimeDoc + rootDoc + `
 CLI Example:
 
     salt '*' service.enable <service name>
 `, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "no_block", Default: false, Type: modules.Bool},
-		{Name: "unmask", Default: false, Type: modules.Bool},
-		{Name: "unmask_runtime", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
+		{Name: "name"}, {Name: "no_block", Default: false, Type: modules.Bool}, {Name: "unmask", Default: false, Type: modules.Bool},
+		{Name: "unmask_runtime", Default: false, Type: modules.Bool}, rootParam,
 	}, Kwargs: "kwargs", Run: enable},
 	{Name: "enabled", Doc: `Tell whether a service is started with the host.
 
-name
-    The service or unit; without a suffix a service.
-root
-    Work in the system below this directory.
-
+` + nameDoc + rootDoc + `
 CLI Example:
 
     salt '*' service.enabled <service name>
-`, Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: enabledRun},
+`, Params: []modules.Param{{Name: "name"}, rootParam}, Kwargs: "kwargs", Run: enabledRun},
 	{Name: "execs", Doc: `Return the program of each service.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.execs
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: execs},
+`, Params: []modules.Param{rootParam}, Run: execs},
 	{Name: "firstboot", Doc: `Make the settings of a system that is started for the first time.
 
 locale
@@ -100,32 +65,17 @@ hostname
     The name of the host.
 machine_id
     The id of the machine.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.firstboot keymap=jp locale=en_US.UTF-8
 `, Params: []modules.Param{
-		{Name: "locale", Optional: true},
-		{Name: "locale_message", Optional: true},
-		{Name: "keymap", Optional: true},
-		{Name: "timezone", Optional: true},
-		{Name: "hostname", Optional: true},
-		{Name: "machine_id", Optional: true},
-		{Name: "root", Optional: true},
+		{Name: "locale", Optional: true}, {Name: "locale_message", Optional: true}, {Name: "keymap", Optional: true},
+		{Name: "timezone", Optional: true}, {Name: "hostname", Optional: true}, {Name: "machine_id", Optional: true}, rootParam,
 	}, Run: firstboot},
 	{Name: "force_reload", Doc: `Let a service read its configuration again, or restart it.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-unmask
-    Unmask the service first.
-unmask_runtime
-    Take away a mask that lasts until the host is started again.
-
+` + nameDoc + noBlockDoc + unmaskDoc + unmaskRuntimeDoc + `
 CLI Example:
 
     salt '*' service.force_reload <service name>
@@ -137,31 +87,25 @@ CLI Example:
 	}, Run: forceReload},
 	{Name: "get_all", Doc: `List all services and other units that have files.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.get_all
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: getAll},
+`, Params: []modules.Param{rootParam}, Run: getAll},
 	{Name: "get_disabled", Doc: `List the services that are not started with the host.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.get_disabled
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: getDisabled},
+`, Params: []modules.Param{rootParam}, Run: getDisabled},
 	{Name: "get_enabled", Doc: `List the services that are started with the host.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.get_enabled
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: getEnabled},
+`, Params: []modules.Param{rootParam}, Run: getEnabled},
 	{Name: "get_running", Doc: `List the running services.
 
 CLI Example:
@@ -170,54 +114,34 @@ CLI Example:
 `, Run: getRunning},
 	{Name: "get_static", Doc: `List the services that can neither be enabled nor disabled.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.get_static
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: getStatic},
+`, Params: []modules.Param{rootParam}, Run: getStatic},
 	{Name: "mask", Doc: `Make it impossible to start a service.
 
-name
-    The service or unit; without a suffix a service.
-runtime
+` + nameDoc + `runtime
     Only until the host is started again.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.mask foo
     salt '*' service.mask foo runtime=True
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "runtime", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-	}, Run: mask},
+`, Params: []modules.Param{{Name: "name"}, {Name: "runtime", Default: false, Type: modules.Bool}, rootParam}, Run: mask},
 	{Name: "masked", Doc: `Tell whether a service is masked.
 
-name
-    The service or unit; without a suffix a service.
-runtime
+` + nameDoc + `runtime
     Only until the host is started again.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.masked foo
     salt '*' service.masked foo runtime=True
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "runtime", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-	}, Run: maskedRun},
+`, Params: []modules.Param{{Name: "name"}, {Name: "runtime", Default: false, Type: modules.Bool}, rootParam}, Run: maskedRun},
 	{Name: "missing", Doc: `Tell whether there is no service of that name.
 
-name
-    The service or unit; without a suffix a service.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' service.missing sshd
@@ -230,15 +154,7 @@ CLI Example:
 `, Run: offline},
 	{Name: "reload", Python: "reload_", Doc: `Let a service read its configuration again.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-unmask
-    Unmask the service first.
-unmask_runtime
-    Take away a mask that lasts until the host is started again.
-
+` + nameDoc + noBlockDoc + unmaskDoc + unmaskRuntimeDoc + `
 CLI Example:
 
     salt '*' service.reload <service name>
@@ -250,15 +166,7 @@ CLI Example:
 	}, Run: reload},
 	{Name: "restart", Doc: `Restart a service.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-unmask
-    Unmask the service first.
-unmask_runtime
-    Take away a mask that lasts until the host is started again.
-
+` + nameDoc + noBlockDoc + unmaskDoc + unmaskRuntimeDoc + `
 CLI Example:
 
     salt '*' service.restart <service name>
@@ -270,26 +178,14 @@ CLI Example:
 	}, Run: restart},
 	{Name: "show", Doc: `Return the properties of a unit.
 
-name
-    The service or unit; without a suffix a service.
-root
-    Work in the system below this directory.
-
+` + nameDoc + rootDoc + `
 CLI Example:
 
     salt '*' service.show <service name>
-`, Params: []modules.Param{{Name: "name"}, {Name: "root", Optional: true}}, Run: show},
+`, Params: []modules.Param{{Name: "name"}, rootParam}, Run: show},
 	{Name: "start", Doc: `Start a service.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-unmask
-    Unmask the service first.
-unmask_runtime
-    Take away a mask that lasts until the host is started again.
-
+` + nameDoc + noBlockDoc + unmaskDoc + unmaskRuntimeDoc + `
 CLI Example:
 
     salt '*' service.start <service name>
@@ -301,9 +197,7 @@ CLI Example:
 	}, Run: start},
 	{Name: "status", Doc: `Tell whether a service runs; for a pattern a map.
 
-name
-    The service or unit; without a suffix a service.
-sig
+` + nameDoc + `sig
     Not used; other modules find the process by it.
 
 CLI Example:
@@ -313,11 +207,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "name"}, {Name: "sig", Optional: true}}, Run: statusRun},
 	{Name: "stop", Doc: `Stop a service. True if that worked.
 
-name
-    The service or unit; without a suffix a service.
-no_block
-    Do not wait until systemd is done.
-
+` + nameDoc + noBlockDoc + `
 CLI Example:
 
     salt '*' service.stop <service name>
@@ -330,20 +220,35 @@ CLI Example:
 `, Run: systemctlReload},
 	{Name: "unmask", Python: "unmask_", Doc: `Take away the mask of a service.
 
-name
-    The service or unit; without a suffix a service.
-runtime
+` + nameDoc + `runtime
     Only until the host is started again.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' service.unmask foo
     salt '*' service.unmask foo runtime=True
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "runtime", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-	}, Run: unmaskRun},
+`, Params: []modules.Param{{Name: "name"}, {Name: "runtime", Default: false, Type: modules.Bool}, rootParam}, Run: unmaskRun},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	nameDoc = `name
+    The service or unit; without a suffix a service.
+`
+	noBlockDoc = `no_block
+    Do not wait until systemd is done.
+`
+	rootDoc = `root
+    Work in the system below this directory.
+`
+	unmaskDoc = `unmask
+    Unmask the service first.
+`
+	unmaskRuntimeDoc = `unmask_runtime
+    Take away a mask that lasts until the host is started again.
+`
+)
+
+var (
+	rootParam = modules.Param{Name: "root", Optional: true}
+)

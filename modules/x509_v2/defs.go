@@ -16,17 +16,11 @@ ca_server
     The minion that signs.
 signing_policy
     The signing policy to follow.
-encoding
-    What to make: pem, der.
-append_certs
+` + encodingDoc + `append_certs
     Further certificates to put behind it.
-path
-    The file to write.
-overwrite
+` + pathDoc + `overwrite
     Whether to write a file that is there.
-raw
-    Return bytes as they are.
-
+` + rawDoc + `
 CLI Example:
 
     salt '*' x509.create_certificate signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt private_key=/etc/pki/web.key CN=www.example.com days_valid=90
@@ -53,15 +47,9 @@ days_valid
     How many days it is valid.
 digest
     The digest that is signed.
-encoding
-    What to make: pem, der.
-extensions
+` + encodingDoc + `extensions
     The extensions of the list.
-path
-    The file to write.
-raw
-    Return bytes as they are.
-
+` + pathDoc + rawDoc + `
 CLI Example:
 
     salt '*' x509.create_crl signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt revoked="[{'certificate': '/etc/pki/web.crt'}]"
@@ -69,7 +57,7 @@ CLI Example:
 		{Name: "signing_private_key"}, {Name: "revoked"}, {Name: "signing_cert"},
 		{Name: "signing_private_key_passphrase", Optional: true, Secret: true}, {Name: "include_expired", Default: false},
 		{Name: "days_valid", Optional: true}, {Name: "digest", Default: "sha256"}, {Name: "encoding", Default: "pem"},
-		{Name: "extensions", Optional: true}, {Name: "path", Optional: true}, {Name: "raw", Default: false},
+		{Name: "extensions", Optional: true}, pathParam, {Name: "raw", Default: false},
 	}, Kwargs: "kwargs", Run: createCrl},
 	{Name: "create_csr", Doc: `Make a certificate request and return it, or write it to a file.
 
@@ -79,19 +67,13 @@ private_key_passphrase
     The passphrase of the private key.
 digest
     The digest that is signed.
-encoding
-    What to make: pem, der.
-path
-    The file to write.
-raw
-    Return bytes as they are.
-
+` + encodingDoc + pathDoc + rawDoc + `
 CLI Example:
 
     salt '*' x509.create_csr private_key=/etc/pki/web.key CN=www.example.com
 `, Params: []modules.Param{
 		{Name: "private_key"}, {Name: "private_key_passphrase", Optional: true, Secret: true}, {Name: "digest", Default: "sha256"},
-		{Name: "encoding", Default: "pem"}, {Name: "path", Optional: true}, {Name: "raw", Default: false},
+		{Name: "encoding", Default: "pem"}, pathParam, {Name: "raw", Default: false},
 	}, Kwargs: "kwargs", Run: createCsr},
 	{Name: "create_private_key", Doc: `Make a private key and return it, or write it to a file.
 
@@ -99,34 +81,21 @@ algo
     The kind of key: rsa, ec, ed25519.
 keysize
     Its size in bits.
-passphrase
-    The passphrase of the key.
-encoding
-    What to make: pem, der.
-path
-    The file to write.
-raw
-    Return bytes as they are.
-
+` + passphraseDoc + encodingDoc + pathDoc + rawDoc + `
 CLI Example:
 
     salt '*' x509.create_private_key algo=ec path=/etc/pki/web.key
 `, Params: []modules.Param{
-		{Name: "algo", Default: "rsa"}, {Name: "keysize", Optional: true}, {Name: "passphrase", Optional: true, Secret: true},
-		{Name: "encoding", Default: "pem"}, {Name: "pkcs12_encryption_compat", Default: false}, {Name: "path", Optional: true},
-		{Name: "raw", Default: false},
+		{Name: "algo", Default: "rsa"}, {Name: "keysize", Optional: true}, passphraseParam, {Name: "encoding", Default: "pem"},
+		{Name: "pkcs12_encryption_compat", Default: false}, pathParam, {Name: "raw", Default: false},
 	}, Kwargs: "kwargs", Run: createPrivateKey},
 	{Name: "encode_certificate", Doc: `Return a certificate in another encoding.
 
-encoding
-    What to make: pem, der.
-append_certs
+` + encodingDoc + `append_certs
     Further certificates to put behind it.
 private_key_passphrase
     The passphrase of the private key.
-raw
-    Return bytes as they are.
-
+` + rawDoc + `
 CLI Example:
 
     salt '*' x509.encode_certificate /etc/pki/web.crt encoding=der
@@ -138,42 +107,28 @@ CLI Example:
 	}, Run: encodeCertificate},
 	{Name: "encode_crl", Doc: `Return a list of revoked certificates in another encoding.
 
-encoding
-    What to make: pem, der.
-raw
-    Return bytes as they are.
-
+` + encodingDoc + rawDoc + `
 CLI Example:
 
     salt '*' x509.encode_crl /etc/pki/ca.crl encoding=der
 `, Params: []modules.Param{{Name: "crl"}, {Name: "encoding", Default: "pem"}, {Name: "raw", Default: false}}, Run: encodeCrl},
 	{Name: "encode_csr", Doc: `Return a certificate request in another encoding.
 
-encoding
-    What to make: pem, der.
-raw
-    Return bytes as they are.
-
+` + encodingDoc + rawDoc + `
 CLI Example:
 
     salt '*' x509.encode_csr /etc/pki/web.csr encoding=der
 `, Params: []modules.Param{{Name: "csr"}, {Name: "encoding", Default: "pem"}, {Name: "raw", Default: false}}, Run: encodeCsr},
 	{Name: "encode_private_key", Doc: `Return a private key in another encoding.
 
-encoding
-    What to make: pem, der.
-passphrase
-    The passphrase of the key.
-private_key_passphrase
+` + encodingDoc + passphraseDoc + `private_key_passphrase
     The passphrase of the private key.
-raw
-    Return bytes as they are.
-
+` + rawDoc + `
 CLI Example:
 
     salt '*' x509.encode_private_key /etc/pki/web.key encoding=der
 `, Params: []modules.Param{
-		{Name: "private_key"}, {Name: "encoding", Default: "pem"}, {Name: "passphrase", Optional: true, Secret: true},
+		{Name: "private_key"}, {Name: "encoding", Default: "pem"}, passphraseParam,
 		{Name: "private_key_passphrase", Optional: true, Secret: true}, {Name: "pkcs12_encryption_compat", Default: false},
 		{Name: "raw", Default: false},
 	}, Run: encodePrivateKey},
@@ -206,22 +161,18 @@ CLI Example:
 `, Params: []modules.Param{{Name: "text"}, {Name: "pem_type", Optional: true}}, Run: getPemEntry},
 	{Name: "get_private_key_size", Doc: `Return the size of a private key in bits.
 
-passphrase
-    The passphrase of the key.
-
+` + passphraseDoc + `
 CLI Example:
 
     salt '*' x509.get_private_key_size /etc/pki/web.key
-`, Params: []modules.Param{{Name: "private_key"}, {Name: "passphrase", Optional: true, Secret: true}}, Run: getPrivateKeySize},
+`, Params: []modules.Param{{Name: "private_key"}, passphraseParam}, Run: getPrivateKeySize},
 	{Name: "get_public_key", Doc: `Return the public key of a certificate, a request or a key.
 
-passphrase
-    The passphrase of the key.
-
+` + passphraseDoc + `
 CLI Example:
 
     salt '*' x509.get_public_key /etc/pki/web.crt
-`, Params: []modules.Param{{Name: "key"}, {Name: "passphrase", Optional: true, Secret: true}, {Name: "asObj", Optional: true}}, Run: getPublicKey},
+`, Params: []modules.Param{{Name: "key"}, passphraseParam, {Name: "asObj", Optional: true}}, Run: getPublicKey},
 	{Name: "get_signing_policy", Doc: `Return a signing policy of this minion, or of another.
 
 signing_policy
@@ -274,13 +225,11 @@ CLI Example:
 `, Params: []modules.Param{{Name: "crl"}, {Name: "cert"}}, Run: verifyCrl},
 	{Name: "verify_private_key", Doc: `Tell whether a private key and a public key belong together.
 
-passphrase
-    The passphrase of the key.
-
+` + passphraseDoc + `
 CLI Example:
 
     salt '*' x509.verify_private_key /etc/pki/web.key /etc/pki/web.crt
-`, Params: []modules.Param{{Name: "private_key"}, {Name: "public_key"}, {Name: "passphrase", Optional: true, Secret: true}}, Run: verifyPrivateKey},
+`, Params: []modules.Param{{Name: "private_key"}, {Name: "public_key"}, passphraseParam}, Run: verifyPrivateKey},
 	{Name: "verify_signature", Doc: `Tell whether a certificate is signed by a key.
 
 CLI Example:
@@ -298,9 +247,7 @@ CLI Example:
 `, Params: []modules.Param{{Name: "certificate"}, {Name: "days"}}, Run: willExpire},
 	{Name: "write_pem", Doc: `Write a PEM entry to a file.
 
-path
-    The file to write.
-overwrite
+` + pathDoc + `overwrite
     Whether to write a file that is there.
 pem_type
     The kind of entry.
@@ -316,5 +263,26 @@ var certificateParams = []modules.Param{
 	{Name: "ca_server", Optional: true}, {Name: "signing_policy", Optional: true}, {Name: "encoding", Default: "pem"},
 	{Name: "append_certs", Optional: true}, {Name: "pkcs12_passphrase", Optional: true, Secret: true},
 	{Name: "pkcs12_encryption_compat", Default: false}, {Name: "pkcs12_friendlyname", Optional: true},
-	{Name: "path", Optional: true}, {Name: "overwrite", Default: true}, {Name: "raw", Default: false},
+	pathParam, {Name: "overwrite", Default: true}, {Name: "raw", Default: false},
 }
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	encodingDoc = `encoding
+    What to make: pem, der.
+`
+	passphraseDoc = `passphrase
+    The passphrase of the key.
+`
+	pathDoc = `path
+    The file to write.
+`
+	rawDoc = `raw
+    Return bytes as they are.
+`
+)
+
+var (
+	passphraseParam = modules.Param{Name: "passphrase", Optional: true, Secret: true}
+	pathParam       = modules.Param{Name: "path", Optional: true}
+)

@@ -21,13 +21,11 @@ CLI Example:
 
 repo
     The name of the repository.
-basedir
-    The directories of repositories.
-
+` + basedirDoc + `
 CLI Example:
 
     salt '*' pkg.del_repo myrepo
-`, Params: []modules.Param{{Name: "repo"}, {Name: "basedir", Optional: true}}, Kwargs: "kwargs", Run: delRepo},
+`, Params: []modules.Param{{Name: "repo"}, basedirParam}, Kwargs: "kwargs", Run: delRepo},
 	{Name: "diff", Doc: `Return what differs between installed files and those in their packages.
 
 CLI Example:
@@ -60,27 +58,21 @@ CLI Example:
 
 repo
     The name of the repository.
-basedir
-    The directories of repositories.
-
+` + basedirDoc + `
 CLI Example:
 
     salt '*' pkg.get_repo myrepo
-`, Params: []modules.Param{{Name: "repo"}, {Name: "basedir", Optional: true}}, Kwargs: "kwargs", Run: getRepo},
+`, Params: []modules.Param{{Name: "repo"}, basedirParam}, Kwargs: "kwargs", Run: getRepo},
 	{Name: "group_diff", Doc: `Return which packages of a group are installed and which are not.
 
-name
-    The name.
-
+` + nameDoc + `
 CLI Example:
 
     salt '*' pkg.group_diff 'Perl Support'
 `, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: groupDiff},
 	{Name: "group_info", Doc: `Return the packages of a group.
 
-name
-    The name.
-expand
+` + nameDoc + `expand
     Also the members of groups in the group.
 ignore_groups
     Groups that are not expanded.
@@ -95,9 +87,7 @@ CLI Example:
 	}, Kwargs: "kwargs", Run: groupInfo},
 	{Name: "group_install", Doc: `Install the packages of groups that are not optional, and return what changed.
 
-name
-    The name.
-skip
+` + nameDoc + `skip
     Packages to leave out.
 include
     Packages to add.
@@ -119,9 +109,7 @@ CLI Example:
 `, Run: groupList},
 	{Name: "groupinstall", Doc: `Install the packages of groups that are not optional; the same as group_install.
 
-name
-    The name.
-skip
+` + nameDoc + `skip
     Packages to leave out.
 include
     Packages to add.
@@ -136,24 +124,15 @@ CLI Example:
 	}, Kwargs: "kwargs", Run: groupInstall},
 	{Name: "hold", Doc: `Keep packages from being changed.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-sources
+` + nameDoc + pkgsDoc + `sources
     Package files: a list of maps from a name to a path or URL.
-normalize
-    Leave out the architecture of names where the manager does not need it.
-
+` + normalizeDoc + `
 CLI Example:
 
     salt '*' pkg.hold <package>
     salt '*' pkg.hold pkgs='[foo, bar]'
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "sources", Optional: true},
-		{Name: "normalize", Default: true, Type: modules.Bool},
+		nameParam, pkgsParam, {Name: "sources", Optional: true}, {Name: "normalize", Default: true, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: hold},
 	{Name: "info_installed", Doc: pkglist.InfoInstalledDoc, Args: "names", Kwargs: "kwargs", Run: rpm.InfoInstalled},
 	{Name: "install", Doc: `Install packages, and return what changed.
@@ -161,23 +140,15 @@ CLI Example:
 A version may be exact, a pattern, or a comparison such as '>=1.2'. Further keywords: version, fromrepo, enablerepo, disablerepo,
 disableexcludes, branch, setopt, diff_attr, advisory_ids, split_arch.
 
-name
-    The name.
-refresh
-    Bring the indexes of the repositories up to date first.
-skip_verify
+` + nameDoc + refreshDoc + `skip_verify
     Do not check signatures.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-sources
+` + pkgsDoc + `sources
     Package files: a list of maps from a name to a path or URL.
 downloadonly
     Only download.
 reinstall
     Install packages again that are installed in that version.
-normalize
-    Leave out the architecture of names where the manager does not need it.
-update_holds
+` + normalizeDoc + `update_holds
     Also change packages that are on hold.
 saltenv
     The environment of the file server.
@@ -190,16 +161,10 @@ CLI Example:
     salt '*' pkg.install pkgs='[foo, {bar: 1.2.3-4.el9}]'
     salt '*' pkg.install sources='[{foo: salt://foo.rpm}]'
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "skip_verify", Default: false, Type: modules.Bool},
-		{Name: "pkgs", Optional: true},
-		{Name: "sources", Optional: true},
-		{Name: "downloadonly", Default: false, Type: modules.Bool},
-		{Name: "reinstall", Default: false, Type: modules.Bool},
-		{Name: "normalize", Default: true, Type: modules.Bool},
-		{Name: "update_holds", Default: false, Type: modules.Bool},
-		{Name: "saltenv", Default: "base", Type: modules.String},
+		nameParam, {Name: "refresh", Default: false, Type: modules.Bool}, {Name: "skip_verify", Default: false, Type: modules.Bool},
+		pkgsParam, {Name: "sources", Optional: true}, {Name: "downloadonly", Default: false, Type: modules.Bool},
+		{Name: "reinstall", Default: false, Type: modules.Bool}, {Name: "normalize", Default: true, Type: modules.Bool},
+		{Name: "update_holds", Default: false, Type: modules.Bool}, {Name: "saltenv", Default: "base", Type: modules.String},
 		{Name: "ignore_epoch", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: install},
 	{Name: "latest_version", Doc: `Return the version that an installation or upgrade of packages would bring, empty for those that are up to date or unknown.
@@ -240,9 +205,7 @@ CLI Example:
 `, Kwargs: "kwargs", Run: listInstalledPatches},
 	{Name: "list_patches", Doc: `List the advisories, with their packages.
 
-refresh
-    Bring the indexes of the repositories up to date first.
-
+` + refreshDoc + `
 CLI Example:
 
     salt '*' pkg.list_patches
@@ -270,18 +233,14 @@ CLI Example:
 `, Args: "args", Kwargs: "kwargs", Run: listRepoPkgs},
 	{Name: "list_repos", Doc: `List the repositories, by name.
 
-basedir
-    The directories of repositories.
-
+` + basedirDoc + `
 CLI Example:
 
     salt '*' pkg.list_repos
-`, Params: []modules.Param{{Name: "basedir", Optional: true}}, Kwargs: "kwargs", Run: listRepos},
+`, Params: []modules.Param{basedirParam}, Kwargs: "kwargs", Run: listRepos},
 	{Name: "list_updates", Doc: `List packages that can be upgraded, with the new versions; the same as list_upgrades.
 
-refresh
-    Bring the indexes of the repositories up to date first.
-
+` + refreshDoc + `
 CLI Example:
 
     salt '*' pkg.list_updates
@@ -291,14 +250,12 @@ CLI Example:
 
 repo
     The name of the repository.
-basedir
-    The directories of repositories.
-
+` + basedirDoc + `
 CLI Example:
 
     salt '*' pkg.mod_repo reponame enabled=1 gpgcheck=1
     salt '*' pkg.mod_repo reponame basedir=/path/to/dir enabled=1
-`, Params: []modules.Param{{Name: "repo"}, {Name: "basedir", Optional: true}}, Kwargs: "kwargs", Run: modRepo},
+`, Params: []modules.Param{{Name: "repo"}, basedirParam}, Kwargs: "kwargs", Run: modRepo},
 	{Name: "modified", Doc: `List files that are not as they were installed, with what differs.
 
 CLI Example:
@@ -309,7 +266,7 @@ CLI Example:
 	{Name: "normalize_name", Doc: pkglist.NormalizeNameDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.NormalizeName},
 	{Name: "owner", Doc: pkglist.OwnerDoc, Args: "paths", Kwargs: "kwargs", Run: rpm.Owner},
 	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.ParseArch},
-	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: purge},
+	{Name: "purge", Doc: pkglist.PurgeDoc, Params: []modules.Param{nameParam, pkgsParam}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Fetch the indexes of the repositories again. True if there are updates, None if there are none, False if that failed.
 
 CLI Example:
@@ -317,31 +274,19 @@ CLI Example:
     salt '*' pkg.refresh_db
     salt '*' pkg.refresh_db enablerepo=epel check_update=False
 `, Kwargs: "kwargs", Run: refreshDB},
-	{Name: "remove", Doc: pkglist.RemoveDoc, Params: []modules.Param{{Name: "name", Optional: true}, {Name: "pkgs", Optional: true}}, Kwargs: "kwargs", Run: remove},
+	{Name: "remove", Doc: pkglist.RemoveDoc, Params: []modules.Param{nameParam, pkgsParam}, Kwargs: "kwargs", Run: remove},
 	{Name: "services_need_restart", Doc: `List services that still use files of packages that were upgraded.
 
 CLI Example:
 
     salt '*' pkg.services_need_restart
 `, Kwargs: "kwargs", Run: servicesNeedRestart},
-	{Name: "unhold", Doc: pkglist.UnholdDoc, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "sources", Optional: true},
-	}, Kwargs: "kwargs", Run: unhold},
+	{Name: "unhold", Doc: pkglist.UnholdDoc, Params: []modules.Param{nameParam, pkgsParam, {Name: "sources", Optional: true}}, Kwargs: "kwargs", Run: unhold},
 	{Name: "update", Doc: `Upgrade all packages or the named ones, leaving obsolete ones in place; the same as upgrade with obsoletes=False.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-refresh
-    Bring the indexes of the repositories up to date first.
-skip_verify
+` + nameDoc + pkgsDoc + refreshDoc + `skip_verify
     Do not check signatures.
-normalize
-    Leave out the architecture of names where the manager does not need it.
-minimal
+` + normalizeDoc + `minimal
     Only upgrades that fix something.
 obsoletes
     Also replace packages that are obsolete.
@@ -350,29 +295,17 @@ CLI Example:
 
     salt '*' pkg.update
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "skip_verify", Default: false, Type: modules.Bool},
-		{Name: "normalize", Default: true, Type: modules.Bool},
-		{Name: "minimal", Default: false, Type: modules.Bool},
-		{Name: "obsoletes", Default: false, Type: modules.Bool},
+		nameParam, pkgsParam, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "skip_verify", Default: false, Type: modules.Bool}, {Name: "normalize", Default: true, Type: modules.Bool},
+		{Name: "minimal", Default: false, Type: modules.Bool}, {Name: "obsoletes", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: update},
 	{Name: "upgrade", Doc: `Upgrade all packages or the named ones, and return what changed.
 
 Keywords: fromrepo, enablerepo, disablerepo, disableexcludes, branch, setopt; others are options of the manager.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-refresh
-    Bring the indexes of the repositories up to date first.
-skip_verify
+` + nameDoc + pkgsDoc + refreshDoc + `skip_verify
     Do not check signatures.
-normalize
-    Leave out the architecture of names where the manager does not need it.
-minimal
+` + normalizeDoc + `minimal
     Only upgrades that fix something.
 obsoletes
     Also replace packages that are obsolete.
@@ -384,13 +317,9 @@ CLI Example:
     salt '*' pkg.upgrade
     salt '*' pkg.upgrade name=openssl
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "skip_verify", Default: false, Type: modules.Bool},
-		{Name: "normalize", Default: true, Type: modules.Bool},
-		{Name: "minimal", Default: false, Type: modules.Bool},
-		{Name: "obsoletes", Default: true, Type: modules.Bool},
+		nameParam, pkgsParam, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "skip_verify", Default: false, Type: modules.Bool}, {Name: "normalize", Default: true, Type: modules.Bool},
+		{Name: "minimal", Default: false, Type: modules.Bool}, {Name: "obsoletes", Default: true, Type: modules.Bool},
 		{Name: "diff_attr", Optional: true},
 	}, Kwargs: "kwargs", Run: upgrade},
 	{Name: "upgrade_available", Doc: pkglist.UpgradeAvailableDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
@@ -404,3 +333,28 @@ CLI Example:
 	{Name: "version", Doc: pkglist.VersionDoc, Args: "names", Kwargs: "kwargs", Run: pkglist.VersionOf},
 	{Name: "version_cmp", Doc: pkglist.VersionCmpDoc, Params: []modules.Param{{Name: "pkg1"}, {Name: "pkg2"}, {Name: "ignore_epoch", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: versionCmp},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	basedirDoc = `basedir
+    The directories of repositories.
+`
+	nameDoc = `name
+    The name.
+`
+	normalizeDoc = `normalize
+    Leave out the architecture of names where the manager does not need it.
+`
+	pkgsDoc = `pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+`
+	refreshDoc = `refresh
+    Bring the indexes of the repositories up to date first.
+`
+)
+
+var (
+	basedirParam = modules.Param{Name: "basedir", Optional: true}
+	nameParam    = modules.Param{Name: "name", Optional: true}
+	pkgsParam    = modules.Param{Name: "pkgs", Optional: true}
+)

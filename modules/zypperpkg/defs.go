@@ -13,24 +13,20 @@ var Module = &modules.Module{Name: "zypperpkg", Virtual: "pkg", Doc: `Packages a
 	{Name: "available_version", Doc: pkglist.AvailableVersionDoc, Args: "names", Kwargs: "kwargs", Run: latestVersion},
 	{Name: "clean_locks", Doc: `Remove locks that nothing needs, and tell how many there were.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.clean_locks
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: cleanLocks},
+`, Params: []modules.Param{rootParam}, Run: cleanLocks},
 	{Name: "del_repo", Doc: `Remove a repository.
 
 repo
     The name of the repository.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.del_repo myrepo
-`, Params: []modules.Param{{Name: "repo"}, {Name: "root", Optional: true}}, Run: delRepo},
+`, Params: []modules.Param{{Name: "repo"}, rootParam}, Run: delRepo},
 	{Name: "diff", Doc: `Return what differs between installed files and those in their packages.
 
 CLI Example:
@@ -49,30 +45,18 @@ CLI Example:
 
 repo
     The name of the repository.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.get_repo myrepo
-`, Params: []modules.Param{{Name: "repo"}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: getRepo},
+`, Params: []modules.Param{{Name: "repo"}, rootParam}, Kwargs: "kwargs", Run: getRepo},
 	{Name: "hold", Doc: `Keep packages from being changed.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-root
-    Work in the system below this directory.
-
+` + nameDoc + pkgsDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.hold pkgs='[foo, bar]'
-`, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: hold},
+`, Params: []modules.Param{nameParam, pkgsParam, rootParam}, Kwargs: "kwargs", Run: hold},
 	{Name: "info_available", Doc: `Return what the repositories know about packages. Keywords: refresh, root.
 
 CLI Example:
@@ -84,15 +68,9 @@ CLI Example:
 
 Further keywords: advisory_ids, diff_attr, normalize, resolve_capabilities.
 
-name
-    The name.
-refresh
-    Bring the indexes of the repositories up to date first.
-fromrepo
+` + nameDoc + refreshDoc + `fromrepo
     The repositories to take packages from.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-sources
+` + pkgsDoc + `sources
     Package files: a list of maps from a name to a path or URL.
 downloadonly
     Only download.
@@ -104,24 +82,16 @@ ignore_repo_failure
     Go on where a repository fails.
 no_recommends
     Do not install recommended packages.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.install pkgs='[foo, {bar: 1.2.3-4}]'
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "fromrepo", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "sources", Optional: true},
-		{Name: "downloadonly", Optional: true},
-		{Name: "skip_verify", Default: false, Type: modules.Bool},
-		{Name: "version", Optional: true},
-		{Name: "ignore_repo_failure", Default: false, Type: modules.Bool},
-		{Name: "no_recommends", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
+		nameParam, {Name: "refresh", Default: false, Type: modules.Bool}, {Name: "fromrepo", Optional: true}, pkgsParam,
+		{Name: "sources", Optional: true}, {Name: "downloadonly", Optional: true},
+		{Name: "skip_verify", Default: false, Type: modules.Bool}, {Name: "version", Optional: true},
+		{Name: "ignore_repo_failure", Default: false, Type: modules.Bool}, {Name: "no_recommends", Default: false, Type: modules.Bool},
+		rootParam,
 	}, Kwargs: "kwargs", Run: install},
 	{Name: "latest_version", Doc: `Return the version that an installation or upgrade of packages would bring, empty for those that are up to date or unknown.
 
@@ -133,122 +103,90 @@ CLI Example:
 `, Args: "names", Kwargs: "kwargs", Run: latestVersion},
 	{Name: "list_downloaded", Doc: `List the package files in zypper's cache.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_downloaded
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listDownloadedRun},
+`, Params: []modules.Param{rootParam}, Kwargs: "kwargs", Run: listDownloadedRun},
 	{Name: "list_holds", Doc: `List installed packages that are locked.
 
 pattern
     A regular expression for names of packages.
 full
     Give versions as well.
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_holds
 `, Params: []modules.Param{
-		{Name: "pattern", Optional: true},
-		{Name: "full", Default: true, Type: modules.Bool},
-		{Name: "root", Optional: true},
+		{Name: "pattern", Optional: true}, {Name: "full", Default: true, Type: modules.Bool}, rootParam,
 	}, Kwargs: "kwargs", Run: listHolds},
 	{Name: "list_installed_patches", Doc: `List installed patches.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_installed_patches
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listInstalledPatches},
+`, Params: []modules.Param{rootParam}, Kwargs: "kwargs", Run: listInstalledPatches},
 	{Name: "list_installed_patterns", Doc: `List installed patterns.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_installed_patterns
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: listInstalledPatterns},
+`, Params: []modules.Param{rootParam}, Run: listInstalledPatterns},
 	{Name: "list_locks", Doc: `List the locks, by what they are on.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_locks
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Run: listLocks},
+`, Params: []modules.Param{rootParam}, Run: listLocks},
 	{Name: "list_patches", Doc: `List patches, and whether they are installed.
 
-refresh
-    Bring the indexes of the repositories up to date first.
-root
-    Work in the system below this directory.
-
+` + refreshDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_patches
-`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listPatches},
+`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, rootParam}, Kwargs: "kwargs", Run: listPatches},
 	{Name: "list_patterns", Doc: `List patterns, and whether they are installed.
 
-refresh
-    Bring the indexes of the repositories up to date first.
-root
-    Work in the system below this directory.
-
+` + refreshDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_patterns
-`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, {Name: "root", Optional: true}}, Run: listPatterns},
+`, Params: []modules.Param{{Name: "refresh", Default: false, Type: modules.Bool}, rootParam}, Run: listPatterns},
 	{Name: "list_pkgs", Doc: `List installed packages with their versions. The keyword attr asks for attributes instead.
 
 versions_as_list
     Give the versions of each package as a list instead of text.
-root
-    Work in the system below this directory.
-includes
+` + rootDoc + `includes
     Also list product, pattern or patch.
 
 CLI Example:
 
     salt '*' pkg.list_pkgs attr=version,arch
 `, Params: []modules.Param{
-		{Name: "versions_as_list", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-		{Name: "includes", Optional: true},
+		{Name: "versions_as_list", Default: false, Type: modules.Bool}, rootParam, {Name: "includes", Optional: true},
 	}, Kwargs: "kwargs", Run: listPkgs},
 	{Name: "list_products", Doc: `List products.
 
 all
     Also those that are not installed.
-refresh
-    Bring the indexes of the repositories up to date first.
-root
-    Work in the system below this directory.
-
+` + refreshDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_products all=True
 `, Params: []modules.Param{
-		{Name: "all", Default: false, Type: modules.Bool},
-		{Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
+		{Name: "all", Default: false, Type: modules.Bool}, {Name: "refresh", Default: false, Type: modules.Bool}, rootParam,
 	}, Run: listProducts},
 	{Name: "list_provides", Doc: `List what packages provide, each with the packages.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_provides
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listProvides},
+`, Params: []modules.Param{rootParam}, Kwargs: "kwargs", Run: listProvides},
 	{Name: "list_repo_pkgs", Doc: `List the versions of packages that the repositories have; of all packages if none is named.
 
 Keywords: byrepo, fromrepo, root.
@@ -259,25 +197,19 @@ CLI Example:
 `, Args: "args", Kwargs: "kwargs", Run: listRepoPkgs},
 	{Name: "list_repos", Doc: `List the repositories, by name.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_repos
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listRepos},
+`, Params: []modules.Param{rootParam}, Kwargs: "kwargs", Run: listRepos},
 	{Name: "list_updates", Doc: `List packages that can be upgraded; the same as list_upgrades.
 
-refresh
-    Bring the indexes of the repositories up to date first.
-root
-    Work in the system below this directory.
-
+` + refreshDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.list_updates
-`, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listUpgrades},
-	{Name: "list_upgrades", Doc: pkglist.ListUpgradesDoc, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, {Name: "root", Optional: true}}, Kwargs: "kwargs", Run: listUpgrades},
+`, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, rootParam}, Kwargs: "kwargs", Run: listUpgrades},
+	{Name: "list_upgrades", Doc: pkglist.ListUpgradesDoc, Params: []modules.Param{{Name: "refresh", Default: true, Type: modules.Bool}, rootParam}, Kwargs: "kwargs", Run: listUpgrades},
 	{Name: "mod_repo", Doc: `Add a repository, or change one, and return what it is now.
 
 Keywords: baseurl, mirrorlist or url, enabled, refresh, cache, gpgcheck, priority, name, humanname, gpgautoimport, root.
@@ -300,72 +232,38 @@ CLI Example:
 	{Name: "parse_arch", Doc: pkglist.ParseArchDoc, Params: []modules.Param{{Name: "name"}}, Run: rpm.ParseArch},
 	{Name: "purge", Doc: `Remove packages, and return what changed; the same as remove.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-root
-    Work in the system below this directory.
-
+` + nameDoc + pkgsDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.purge pkgs='[foo, bar]'
-`, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: purge},
+`, Params: []modules.Param{nameParam, pkgsParam, rootParam}, Kwargs: "kwargs", Run: purge},
 	{Name: "refresh_db", Doc: `Bring the indexes of the repositories up to date. For each one: True if it is new, False if it is as before. The keyword repos chooses some.
 
 force
     Fetch indexes that are up to date as well; the default is zypper:refreshdb_force of the pillar, or True.
-root
-    Work in the system below this directory.
-gpgautoimport
+` + rootDoc + `gpgautoimport
     Trust new keys.
 
 CLI Example:
 
     salt '*' pkg.refresh_db force=False
 `, Params: []modules.Param{
-		{Name: "force", Optional: true},
-		{Name: "root", Optional: true},
-		{Name: "gpgautoimport", Default: false, Type: modules.Bool},
+		{Name: "force", Optional: true}, rootParam, {Name: "gpgautoimport", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: refreshDB},
 	{Name: "remove", Doc: `Remove packages, and return what changed.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-root
-    Work in the system below this directory.
-
+` + nameDoc + pkgsDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.remove pkgs='[foo, bar]'
-`, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: remove},
+`, Params: []modules.Param{nameParam, pkgsParam, rootParam}, Kwargs: "kwargs", Run: remove},
 	{Name: "resolve_capabilities", Doc: `Put packages in the place of the capabilities that only they provide. The keyword resolve_capabilities must be True for that.
 
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-refresh
-    Bring the indexes of the repositories up to date first.
-root
-    Work in the system below this directory.
-
+` + pkgsDoc + refreshDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.resolve_capabilities resolve_capabilities=True w3m_ssl
-`, Params: []modules.Param{
-		{Name: "pkgs"},
-		{Name: "refresh", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: resolveCapabilities},
+`, Params: []modules.Param{{Name: "pkgs"}, {Name: "refresh", Default: false, Type: modules.Bool}, rootParam}, Kwargs: "kwargs", Run: resolveCapabilities},
 	{Name: "search", Doc: `Search packages.
 
 Keywords: match (words, exact or substrings), provides, recommends, requires, suggests, conflicts, obsoletes, file_list,
@@ -373,48 +271,28 @@ search_descriptions, case_sensitive, installed_only, not_installed_only, details
 
 criteria
     What to look for.
-refresh
-    Bring the indexes of the repositories up to date first.
-
+` + refreshDoc + `
 CLI Example:
 
     salt '*' pkg.search <criteria> match=exact
 `, Params: []modules.Param{{Name: "criteria"}, {Name: "refresh", Default: false, Type: modules.Bool}}, Kwargs: "kwargs", Run: searchRun},
 	{Name: "services_need_restart", Doc: `List services that still use files of packages that were upgraded.
 
-root
-    Work in the system below this directory.
-
+` + rootDoc + `
 CLI Example:
 
     salt '*' pkg.services_need_restart
-`, Params: []modules.Param{{Name: "root", Optional: true}}, Kwargs: "kwargs", Run: servicesNeedRestart},
+`, Params: []modules.Param{rootParam}, Kwargs: "kwargs", Run: servicesNeedRestart},
 	{Name: "unhold", Doc: `Let packages be changed again.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-root
-    Work in the system below this directory.
-
+` + nameDoc + pkgsDoc + rootDoc + `
 CLI Example:
 
     salt '*' pkg.unhold pkgs='[foo, bar]'
-`, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "root", Optional: true},
-	}, Kwargs: "kwargs", Run: unhold},
+`, Params: []modules.Param{nameParam, pkgsParam, rootParam}, Kwargs: "kwargs", Run: unhold},
 	{Name: "upgrade", Doc: `Upgrade all packages or the named ones, and return what changed.
 
-name
-    The name.
-pkgs
-    Several packages: a list of names, or of maps from a name to a version.
-refresh
-    Bring the indexes of the repositories up to date first.
-dryrun
+` + nameDoc + pkgsDoc + refreshDoc + `dryrun
     Only tell what would be done.
 dist_upgrade
     Upgrade the distribution.
@@ -426,26 +304,18 @@ skip_verify
     Do not check signatures.
 no_recommends
     Do not install recommended packages.
-root
-    Work in the system below this directory.
-diff_attr
+` + rootDoc + `diff_attr
     Attributes to compare: epoch, version, release, arch, install_date, install_date_time_t.
 
 CLI Example:
 
     salt '*' pkg.upgrade dist_upgrade=True fromrepo='["MyRepo"]'
 `, Params: []modules.Param{
-		{Name: "name", Optional: true},
-		{Name: "pkgs", Optional: true},
-		{Name: "refresh", Default: true, Type: modules.Bool},
-		{Name: "dryrun", Default: false, Type: modules.Bool},
-		{Name: "dist_upgrade", Default: false, Type: modules.Bool},
-		{Name: "fromrepo", Optional: true},
-		{Name: "novendorchange", Default: false, Type: modules.Bool},
-		{Name: "skip_verify", Default: false, Type: modules.Bool},
-		{Name: "no_recommends", Default: false, Type: modules.Bool},
-		{Name: "root", Optional: true},
-		{Name: "diff_attr", Optional: true},
+		nameParam, pkgsParam, {Name: "refresh", Default: true, Type: modules.Bool},
+		{Name: "dryrun", Default: false, Type: modules.Bool}, {Name: "dist_upgrade", Default: false, Type: modules.Bool},
+		{Name: "fromrepo", Optional: true}, {Name: "novendorchange", Default: false, Type: modules.Bool},
+		{Name: "skip_verify", Default: false, Type: modules.Bool}, {Name: "no_recommends", Default: false, Type: modules.Bool},
+		rootParam, {Name: "diff_attr", Optional: true},
 	}, Kwargs: "kwargs", Run: upgrade},
 	{Name: "upgrade_available", Doc: pkglist.UpgradeAvailableDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: upgradeAvailable},
 	{Name: "verify", Doc: `Return what differs between installed files and what their packages say about them.
@@ -475,3 +345,25 @@ CLI Example:
 		{Name: "ignore_epoch", Default: false, Type: modules.Bool},
 	}, Kwargs: "kwargs", Run: versionCmp},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	nameDoc = `name
+    The name.
+`
+	pkgsDoc = `pkgs
+    Several packages: a list of names, or of maps from a name to a version.
+`
+	refreshDoc = `refresh
+    Bring the indexes of the repositories up to date first.
+`
+	rootDoc = `root
+    Work in the system below this directory.
+`
+)
+
+var (
+	nameParam = modules.Param{Name: "name", Optional: true}
+	pkgsParam = modules.Param{Name: "pkgs", Optional: true}
+	rootParam = modules.Param{Name: "root", Optional: true}
+)

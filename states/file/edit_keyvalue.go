@@ -148,9 +148,6 @@ func (k *keyValues) edit(text string) error {
 		}
 		k.left[s] = count
 	}
-	if k.separator == "" && text != "" {
-		return raise("ValueError", "empty separator")
-	}
 	foldKeys := k.Bool("key_ignore_case")
 	for _, line := range textLines(text) {
 		bare := k.uncommented(line)
@@ -166,6 +163,9 @@ func (k *keyValues) edit(text string) error {
 				wanted = strings.ToLower(wanted)
 			}
 			if strings.HasPrefix(seen, wanted) {
+				if k.separator == "" {
+					return raise("ValueError", "empty separator")
+				}
 				line = k.line(line, key, wanted, value, commented, foldKeys)
 			}
 		}

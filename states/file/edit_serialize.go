@@ -12,7 +12,6 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/serializers"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
@@ -86,10 +85,7 @@ func (j *job) existing(format, name string, opts *pyobj.Dict) (any, error) {
 			return nil, err
 		}
 	}
-	if format == "yaml" {
-		return yaml.ParseObject(b, name, false)
-	}
-	return serializers.Deserialize(format, b, opts)
+	return serializers.Deserialize(format, name, b, opts)
 }
 
 func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {

@@ -71,14 +71,8 @@ var Database = &states.Module{Name: "postgres_database", Doc: "Databases of Post
 
 name
     the database
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-		{Name: "db_user", Optional: true},
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
+		{Name: "name"}, userParam, maintenanceDBParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: databaseAbsent},
 	{Name: "present", Doc: `Have a database with these properties.
 
@@ -98,16 +92,10 @@ owner_recurse
     change the owner of everything in it as well
 template
     the database it is copied from
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "tablespace", Optional: true}, {Name: "encoding", Optional: true}, {Name: "lc_collate", Optional: true},
 		{Name: "lc_ctype", Optional: true}, {Name: "owner", Optional: true}, {Name: "owner_recurse", Default: false},
-		{Name: "template", Optional: true}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-		{Name: "db_user", Optional: true},
+		{Name: "template", Optional: true}, userParam, maintenanceDBParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: databasePresent},
 }}
 
@@ -123,14 +111,9 @@ restrict
     refuse if something depends on it
 cascade
     remove what depends on it
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_exists", Optional: true}, {Name: "restrict", Optional: true}, {Name: "cascade", Optional: true},
-		{Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+		userParam, maintenanceDBParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: extensionAbsent},
 	{Name: "present", Doc: `Have an extension in a database.
 
@@ -144,15 +127,10 @@ ext_version
     the version to have
 from_version
     the version that is there without being an extension
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "if_not_exists", Optional: true}, {Name: "schema", Optional: true},
-		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, {Name: "user", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+		{Name: "ext_version", Optional: true}, {Name: "from_version", Optional: true}, userParam, maintenanceDBParam, dbUserParam,
+		dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: extensionPresent},
 }}
 
@@ -162,14 +140,8 @@ var Group = &states.Module{Name: "postgres_group", Doc: "Groups of PostgreSQL.",
 
 name
     the group
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-		{Name: "db_user", Optional: true},
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
+		{Name: "name"}, userParam, maintenanceDBParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: groupAbsent},
 	{Name: "present", Doc: `Have a group with these properties.
 
@@ -195,17 +167,12 @@ refresh_password
     set the password without looking whether it is the right one
 groups
     the groups that it is in
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "createdb", Optional: true}, {Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true},
 		{Name: "superuser", Optional: true}, {Name: "inherit", Optional: true}, {Name: "login", Optional: true},
 		{Name: "replication", Optional: true}, {Name: "password", Optional: true, Secret: true},
-		{Name: "refresh_password", Optional: true, Secret: true}, {Name: "groups", Optional: true}, {Name: "user", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
-		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "refresh_password", Optional: true, Secret: true}, {Name: "groups", Optional: true}, userParam, maintenanceDBParam,
+		dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: groupPresent},
 }}
 
@@ -232,9 +199,9 @@ waldir
 checksums
     keep checksums of the pages
 `, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "password", Optional: true, Secret: true},
-		{Name: "auth", Default: "password"}, {Name: "encoding", Default: "UTF8"}, {Name: "locale", Optional: true},
-		{Name: "runas", Optional: true}, {Name: "waldir", Optional: true}, {Name: "checksums", Default: false},
+		{Name: "name"}, userParam, {Name: "password", Optional: true, Secret: true}, {Name: "auth", Default: "password"},
+		{Name: "encoding", Default: "UTF8"}, {Name: "locale", Optional: true}, {Name: "runas", Optional: true},
+		{Name: "waldir", Optional: true}, {Name: "checksums", Default: false},
 	}, Run: initdbPresent},
 }}
 
@@ -244,25 +211,15 @@ var Language = &states.Module{Name: "postgres_language", Doc: "Languages in data
 
 name
     the language
-maintenance_db
-    the database to connect to
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
-		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+` + maintenanceDBDoc + userDoc + login, Params: []modules.Param{
+		{Name: "name"}, {Name: "maintenance_db"}, userParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: languageAbsent},
 	{Name: "present", Doc: `Have a language in a database.
 
 name
     the language
-maintenance_db
-    the database to connect to
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "maintenance_db"}, {Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
-		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+` + maintenanceDBDoc + userDoc + login, Params: []modules.Param{
+		{Name: "name"}, {Name: "maintenance_db"}, userParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: languagePresent},
 }}
 
@@ -280,15 +237,9 @@ privileges
     a list of privileges
 prepend
     the schema of the object
-maintenance_db
-    the database to connect to
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
+` + maintenanceDBDoc + userDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
-		{Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true}, {Name: "user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-		{Name: "db_user", Optional: true},
+		{Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: privilegesAbsent},
 	{Name: "present", Doc: `Have a role with privileges on an object.
 
@@ -304,15 +255,10 @@ grant_option
     whether the role may pass them on
 prepend
     the schema of the object
-maintenance_db
-    the database to connect to
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
+` + maintenanceDBDoc + userDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "object_name"}, {Name: "object_type"}, {Name: "privileges", Optional: true},
-		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, {Name: "maintenance_db", Optional: true},
-		{Name: "user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
-		{Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "grant_option", Optional: true}, {Name: "prepend", Default: "public"}, maintenanceDBParam, userParam, dbPasswordParam,
+		dbHostParam, dbPortParam, dbUserParam,
 	}, Run: privilegesPresent},
 }}
 
@@ -324,11 +270,8 @@ dbname
     the database
 name
     the schema
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "user", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+` + userDoc + login, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, userParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: schemaAbsent},
 	{Name: "present", Doc: `Have a schema in a database.
 
@@ -338,12 +281,9 @@ name
     the schema
 owner
     its owner
-user
-    the user of the system to run psql as
-` + login, Params: []modules.Param{
-		{Name: "dbname"}, {Name: "name"}, {Name: "owner", Optional: true}, {Name: "user", Optional: true},
-		{Name: "db_user", Optional: true}, {Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true},
-		{Name: "db_port", Optional: true},
+` + userDoc + login, Params: []modules.Param{
+		{Name: "dbname"}, {Name: "name"}, {Name: "owner", Optional: true}, userParam, dbUserParam, dbPasswordParam, dbHostParam,
+		dbPortParam,
 	}, Run: schemaPresent},
 }}
 
@@ -353,13 +293,8 @@ var Tablespace = &states.Module{Name: "postgres_tablespace", Doc: "Tablespaces o
 
 name
     the tablespace
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_user", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
+		{Name: "name"}, userParam, maintenanceDBParam, dbUserParam, dbPasswordParam, dbHostParam, dbPortParam,
 	}, Run: tablespaceAbsent},
 	{Name: "present", Doc: `Have a tablespace with these properties.
 
@@ -371,14 +306,9 @@ options
     its options
 owner
     its owner
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "directory"}, {Name: "options", Optional: true}, {Name: "owner", Optional: true},
-		{Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
-		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
+		{Name: "name"}, {Name: "directory"}, {Name: "options", Optional: true}, {Name: "owner", Optional: true}, userParam,
+		maintenanceDBParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: tablespacePresent},
 }}
 
@@ -388,14 +318,8 @@ var User = &states.Module{Name: "postgres_user", Doc: "Users of PostgreSQL.", Av
 
 name
     the user
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
-		{Name: "name"}, {Name: "user", Optional: true}, {Name: "maintenance_db", Optional: true},
-		{Name: "db_password", Optional: true, Secret: true}, {Name: "db_host", Optional: true}, {Name: "db_port", Optional: true},
-		{Name: "db_user", Optional: true},
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
+		{Name: "name"}, userParam, maintenanceDBParam, dbPasswordParam, dbHostParam, dbPortParam, dbUserParam,
 	}, Run: userAbsent},
 	{Name: "present", Doc: `Have a user with these properties.
 
@@ -425,17 +349,31 @@ valid_until
     when the password ends
 groups
     the groups of the user
-user
-    the user of the system to run psql as
-maintenance_db
-    the database to connect to
-` + login, Params: []modules.Param{
+` + userDoc + maintenanceDBDoc + login, Params: []modules.Param{
 		{Name: "name"}, {Name: "createdb", Optional: true}, {Name: "createroles", Optional: true}, {Name: "encrypted", Optional: true},
 		{Name: "superuser", Optional: true}, {Name: "replication", Optional: true}, {Name: "inherit", Optional: true},
 		{Name: "login", Optional: true}, {Name: "password", Optional: true, Secret: true},
 		{Name: "default_password", Optional: true, Secret: true}, {Name: "refresh_password", Optional: true, Secret: true},
-		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, {Name: "user", Optional: true},
-		{Name: "maintenance_db", Optional: true}, {Name: "db_password", Optional: true, Secret: true},
-		{Name: "db_host", Optional: true}, {Name: "db_port", Optional: true}, {Name: "db_user", Optional: true},
+		{Name: "valid_until", Optional: true}, {Name: "groups", Optional: true}, userParam, maintenanceDBParam, dbPasswordParam,
+		dbHostParam, dbPortParam, dbUserParam,
 	}, Run: userPresent},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	maintenanceDBDoc = `maintenance_db
+    the database to connect to
+`
+	userDoc = `user
+    the user of the system to run psql as
+`
+)
+
+var (
+	dbHostParam        = modules.Param{Name: "db_host", Optional: true}
+	dbPasswordParam    = modules.Param{Name: "db_password", Optional: true, Secret: true}
+	dbPortParam        = modules.Param{Name: "db_port", Optional: true}
+	dbUserParam        = modules.Param{Name: "db_user", Optional: true}
+	maintenanceDBParam = modules.Param{Name: "maintenance_db", Optional: true}
+	userParam          = modules.Param{Name: "user", Optional: true}
+)

@@ -20,9 +20,7 @@ var User = &states.Module{Name: "rabbitmq_user", Doc: "Users of a RabbitMQ serve
 
 name
     the user
-runas
-    who runs it
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: userAbsent},
+` + runasDoc, Params: []modules.Param{{Name: "name"}, runasParam}, Run: userAbsent},
 	{Name: "present", Doc: `Have a user.
 
 name
@@ -35,15 +33,9 @@ tags
     a list of tags
 perms
     permissions: a list of maps from a virtual host to three patterns, of what may be configured, written to and read
-runas
-    who runs it
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "password", Optional: true, Secret: true},
-		{Name: "force", Default: false, Type: modules.Bool},
-		{Name: "tags", Optional: true},
-		{Name: "perms", Default: []any{}},
-		{Name: "runas", Optional: true},
+` + runasDoc, Params: []modules.Param{
+		{Name: "name"}, {Name: "password", Optional: true, Secret: true}, {Name: "force", Default: false, Type: modules.Bool},
+		{Name: "tags", Optional: true}, {Name: "perms", Default: []any{}}, runasParam,
 	}, Run: userPresent},
 }}
 
@@ -69,13 +61,7 @@ name
     the policy
 vhost
     the virtual host
-runas
-    who runs it
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "vhost", Default: "/", Type: modules.String},
-		{Name: "runas", Optional: true},
-	}, Run: policyAbsent},
+` + runasDoc, Params: []modules.Param{{Name: "name"}, {Name: "vhost", Default: "/", Type: modules.String}, runasParam}, Run: policyAbsent},
 	{Name: "present", Doc: `Have a policy.
 
 name
@@ -88,18 +74,11 @@ priority
     the priority
 vhost
     the virtual host
-runas
-    who runs it
-apply_to
+` + runasDoc + `apply_to
     queues, exchanges or all
 `, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "pattern"},
-		{Name: "definition"},
-		{Name: "priority", Default: int64(0), Type: modules.Int},
-		{Name: "vhost", Default: "/", Type: modules.String},
-		{Name: "runas", Optional: true},
-		{Name: "apply_to", Optional: true},
+		{Name: "name"}, {Name: "pattern"}, {Name: "definition"}, {Name: "priority", Default: int64(0), Type: modules.Int},
+		{Name: "vhost", Default: "/", Type: modules.String}, runasParam, {Name: "apply_to", Optional: true},
 	}, Run: policyPresent},
 }}
 
@@ -109,16 +88,12 @@ var Plugin = &states.Module{Name: "rabbitmq_plugin", Doc: "Plugins of a RabbitMQ
 
 name
     the plugin
-runas
-    who runs it
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginDisabled},
+` + runasDoc, Params: []modules.Param{{Name: "name"}, runasParam}, Run: pluginDisabled},
 	{Name: "enabled", Doc: `Have a plugin enabled.
 
 name
     the plugin
-runas
-    who runs it
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: pluginEnabled},
+` + runasDoc, Params: []modules.Param{{Name: "name"}, runasParam}, Run: pluginEnabled},
 }}
 
 // Upstream is "rabbitmq_upstream".
@@ -127,9 +102,7 @@ var Upstream = &states.Module{Name: "rabbitmq_upstream", Doc: "Upstreams of the 
 
 name
     the upstream
-runas
-    who runs it
-`, Params: []modules.Param{{Name: "name"}, {Name: "runas", Optional: true}}, Run: upstreamAbsent},
+` + runasDoc, Params: []modules.Param{{Name: "name"}, runasParam}, Run: upstreamAbsent},
 	{Name: "present", Doc: `Have an upstream.
 
 name
@@ -156,22 +129,11 @@ ha_policy
     the queue's policy for high availability
 queue
     the queue of the upstream
-runas
-    who runs it
-`, Params: []modules.Param{
-		{Name: "name"},
-		{Name: "uri"},
-		{Name: "prefetch_count", Optional: true},
-		{Name: "reconnect_delay", Optional: true},
-		{Name: "ack_mode", Optional: true},
-		{Name: "trust_user_id", Optional: true},
-		{Name: "exchange", Optional: true},
-		{Name: "max_hops", Optional: true},
-		{Name: "expires", Optional: true},
-		{Name: "message_ttl", Optional: true},
-		{Name: "ha_policy", Optional: true},
-		{Name: "queue", Optional: true},
-		{Name: "runas", Optional: true},
+` + runasDoc, Params: []modules.Param{
+		{Name: "name"}, {Name: "uri"}, {Name: "prefetch_count", Optional: true}, {Name: "reconnect_delay", Optional: true},
+		{Name: "ack_mode", Optional: true}, {Name: "trust_user_id", Optional: true}, {Name: "exchange", Optional: true},
+		{Name: "max_hops", Optional: true}, {Name: "expires", Optional: true}, {Name: "message_ttl", Optional: true},
+		{Name: "ha_policy", Optional: true}, {Name: "queue", Optional: true}, runasParam,
 	}, Run: upstreamPresent},
 }}
 
@@ -187,9 +149,7 @@ user
     the user part of the name of the node
 ram_node
     keep the data in memory only
-runas
-    who runs it
-`, Params: []modules.Param{
+` + runasDoc, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "host"},
 		{Name: "user", Default: "rabbit", Type: modules.String},
@@ -206,9 +166,7 @@ user
     the user part of the name of the node
 ram_node
     keep the data in memory only
-runas
-    who runs it
-`, Params: []modules.Param{
+` + runasDoc, Params: []modules.Param{
 		{Name: "name"},
 		{Name: "host"},
 		{Name: "user", Default: "rabbit", Type: modules.String},
@@ -216,3 +174,14 @@ runas
 		{Name: "runas", Default: "root", Type: modules.String},
 	}, Run: joined},
 }}
+
+// What the functions share: the documentation of parameters, and parameters that may be absent.
+const (
+	runasDoc = `runas
+    who runs it
+`
+)
+
+var (
+	runasParam = modules.Param{Name: "runas", Optional: true}
+)

@@ -210,7 +210,7 @@ func addressFilter(name string) jinja.Filter {
 	case "filter_by_networks":
 		return byNetworks
 	case "ipwrap":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			wrap := func(x any) any {
 				if a, _, ok := parseAddress(x); ok && !a.Is4() {
 					return "[" + strings.Trim(pyobj.Str(x), "[]") + "]"
@@ -331,6 +331,9 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			return nil, err
 		}
 		out := &pyobj.List{Items: []any{}}
+		if len(networks) == 0 {
+			return out, nil
+		}
 		for _, x := range ips {
 			addr, err := netip.ParseAddr(pyobj.Str(x))
 			if err != nil {

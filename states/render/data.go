@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyjson"
@@ -27,8 +26,9 @@ func textOf(in any, name string) (string, error) {
 // marker points at the line in an excerpt.
 const marker = "    <======================"
 
-// Excerpt shows a line of a text with five lines before and after it (salt.utils.stringutils.get_context).
-func Excerpt(text string, line int) string {
+// Excerpt shows a line of a text with five lines before and after it (salt.utils.stringutils.get_context). more says that the text goes on,
+// with what is not shown.
+func Excerpt(text string, line int, more bool) string {
 	const around = 5
 	lines := pytext.SplitLines(text, false)
 	if line > len(lines) || line < 1 {
@@ -47,7 +47,9 @@ func Excerpt(text string, line int) string {
 		}
 		b.WriteByte('\n')
 	}
-	if end < len(lines) {
+	if past := line + around - len(lines); past == 1 && more && strings.HasSuffix(text, "\n") {
+		b.WriteString("\n[...]\n") // what goes on begins with the end of a line
+	} else if end < len(lines) || past == 0 && more {
 		b.WriteString("[...]\n")
 	}
 	return b.String() + "---"
@@ -81,19 +83,6 @@ func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 	return v, nil
 }
 
-// parseJSON reads JSON as Python does, which knows NaN and Infinity as well.
-func parseJSON(text string) (any, error) {
-	switch t := strings.TrimSpace(text); t {
-	case "NaN":
-		return math.NaN(), nil
-	case "Infinity":
-		return math.Inf(1), nil
-	case "-Infinity":
-		return math.Inf(-1), nil
-	}
-	return pyjson.ParseObject([]byte(text))
-}
-
 // renderJSON reads JSON.
 func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
 	text, err := textOf(in, "json")
@@ -106,7 +95,7 @@ func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 	if strings.TrimSpace(text) == "" {
 		return &pyobj.Dict{}, nil
 	}
-	v, err := parseJSON(text)
+	v, err := pyjson.ParseObject([]byte(text))
 	if err != nil {
 		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -23,10 +22,30 @@ func dataFilter(name string) jinja.Filter {
 	case "compare_lists":
 		return compareLists
 	case "json_encode_dict", "json_decode_dict", "json_encode_list", "json_decode_list":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return encode(v, 0), nil }
+		kind := name[len(name)-4:]
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			_, err := a.Bind("encode_"+kind, []string{"encoding", "errors", "keep", "preserve_dict_class", "preserve_tuples"}, nil, "strict", false, false, false)
+			if err != nil {
+				return nil, err
+			}
+			if kind == "dict" {
+				if _, ok := v.(*pyobj.Dict); !ok {
+					return nil, jinja.LacksAttribute(v, "items")
+				}
+				return encode(v, 0), nil
+			}
+			items, err := jinja.Collect(v)
+			return encode(&pyobj.List{Items: items}, 0), err
+		}
 	case "exactly_n_true", "exactly_one_true":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-			args, err := a.Bind("exactly_n", []string{"amount"}, int64(1))
+			args := []any{int64(1)}
+			var err error
+			if name == "exactly_one_true" {
+				err = a.None("exactly_one")
+			} else {
+				args, err = a.Bind("exactly_n", []string{"amount"}, int64(1))
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -90,11 +109,14 @@ func dataFilter(name string) jinja.Filter {
 			return false, nil
 		}
 	case "is_list":
-		return plainFilter(func(v any) (any, error) { _, ok := v.(*pyobj.List); return ok, nil })
+		return plainFilter(name, func(v any) (any, error) { _, ok := v.(*pyobj.List); return ok, nil })
 	case "is_iter":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return isIter(v), nil }
+		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			_, err := a.Bind(name, []string{"ignore"}, nil)
+			return isIter(v), err
+		}
 	case "sorted_ignorecase":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			items, err := jinja.Collect(v)
 			if err != nil {
 				return nil, err
@@ -131,9 +153,9 @@ func dataFilter(name string) jinja.Filter {
 	case "random_sample", "random_shuffle":
 		return randomSample(name)
 	case "to_entries":
-		return plainFilter(toEntries)
+		return plainFilter(name, toEntries)
 	case "from_entries":
-		return plainFilter(fromEntries)
+		return plainFilter(name, fromEntries)
 	case "set_dict_key_value", "update_dict_key_value", "append_dict_key_value", "extend_dict_key_value":
 		return dictKeyFilter(strings.TrimSuffix(name, "_dict_key_value"))
 	}
@@ -195,6 +217,9 @@ func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	old, _ := v.(*pyobj.Dict)
 	now, _ := args[0].(*pyobj.Dict)
+	if (v == nil || old != nil && old.Len() == 0) && (args[0] == nil || now != nil && now.Len() == 0) {
+		return &pyobj.Dict{}, nil
+	}
 	if old == nil || now == nil {
 		return nil, raised("TypeError", "argument of type 'NoneType' is not iterable")
 	}
@@ -216,23 +241,21 @@ func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, nil
 }
 
-func compareLists(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("compare_lists", []string{"new"}, nil)
 	if err != nil {
 		return nil, err
 	}
-	old, err := jinja.Collect(v)
-	if err != nil {
-		return nil, err
-	}
-	now, err := jinja.Collect(args[0])
-	if err != nil {
-		return nil, err
-	}
 	out := &pyobj.Dict{}
-	note := func(key string, list, other []any) {
-		for _, x := range list {
-			if has(other, x) {
+	note := func(key string, list, other any) error {
+		items, err := jinja.Collect(list)
+		if err != nil {
+			return err
+		}
+		for _, x := range items {
+			if found, err := r.Contains(other, x); err != nil {
+				return err
+			} else if found {
 				continue
 			}
 			l, ok := out.Value(key).(*pyobj.List)
@@ -242,10 +265,12 @@ func compareLists(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			}
 			l.Items = append(l.Items, x)
 		}
+		return nil
 	}
-	note("new", now, old)
-	note("old", old, now)
-	return out, nil
+	if err := note("new", args[0], v); err != nil {
+		return nil, err
+	}
+	return out, note("old", v, args[0])
 }
 
 // encode makes bytes of all text.
@@ -374,9 +399,19 @@ func randomSample(name string) jinja.Filter {
 		if name == "random_shuffle" {
 			params = params[1:]
 		}
-		args, err := a.Bind(name, params, nil)
+		args, err := a.Bind(strings.TrimPrefix(name, "random_"), params, nil)
 		if err != nil {
 			return nil, err
+		}
+		if name == "random_shuffle" {
+			if _, err := jinja.Length(v); err != nil {
+				return nil, err
+			}
+		}
+		switch v.(type) {
+		case string, pyobj.Markup, []byte, *pyobj.List, pyobj.Tuple, *jinja.Range:
+		default:
+			return nil, raised("TypeError", "Population must be a sequence.  For dicts or sets, use sorted(d).")
 		}
 		items, err := jinja.Collect(v)
 		if err != nil {
@@ -441,7 +476,21 @@ func fromEntries(v any) (any, error) {
 	for _, x := range items {
 		entry, ok := x.(*pyobj.Dict)
 		if !ok {
-			return nil, raised("ValueError", "dictionary update sequence element #0 has length 1; 2 is required")
+			if pairs, err := jinja.Collect(x); err != nil {
+				return nil, err
+			} else if len(pairs) == 0 {
+				continue
+			} else if pair, err := jinja.Collect(pairs[0]); err != nil {
+				return nil, raised("TypeError", "cannot unpack non-iterable "+pyobj.TypeName(pairs[0])+" object")
+			} else if len(pair) < 2 {
+				return nil, raised("ValueError", "not enough values to unpack (expected 2, got "+pyobj.Str(int64(len(pair)))+")")
+			} else if len(pair) > 2 {
+				return nil, raised("ValueError", "too many values to unpack (expected 2)")
+			}
+			entry = &pyobj.Dict{}
+			if err := jinja.Update(entry, x); err != nil {
+				return nil, err
+			}
 		}
 		get := func(name string) any {
 			var found any
@@ -465,76 +514,4 @@ func fromEntries(v any) (any, error) {
 		}
 	}
 	return out, nil
-}
-
-// dictKeyFilter changes a value inside of nested dicts: set, update, append or extend.
-func dictKeyFilter(how string) jinja.Filter {
-	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-		args, err := a.Bind(how+"_dict_key_value", []string{"keys", "value", "delimiter", "ordered_dict"}, ":", false)
-		if err != nil {
-			return nil, err
-		}
-		top, ok := v.(*pyobj.Dict)
-		if !ok {
-			return nil, raised("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
-		}
-		ordered, err := jinja.Truth(args[3])
-		if err != nil {
-			return nil, err
-		}
-		keys, err := textArg(args[0])
-		if err != nil {
-			return nil, err
-		}
-		path := strings.Split(keys, pyobj.Str(args[2]))
-		at := top
-		for _, k := range path[:len(path)-1] {
-			next, ok := at.Value(k).(*pyobj.Dict)
-			if !ok {
-				next = &pyobj.Dict{Ordered: ordered}
-				_ = at.Set(k, next)
-			}
-			at = next
-		}
-		last, value := path[len(path)-1], args[1]
-		have := at.Value(last)
-		fail := func(format string, what any) error {
-			return raised("SaltInvocationError", fmt.Sprintf(format, "<class '"+pyobj.TypeName(what)+"'>"))
-		}
-		switch how {
-		case "set":
-			_ = at.Set(last, value)
-		case "update":
-			if have == nil {
-				have = &pyobj.Dict{Ordered: ordered}
-				_ = at.Set(last, have)
-			}
-			d, ok := have.(*pyobj.Dict)
-			if !ok {
-				return nil, fail("The last key contains a %s, which cannot update.", have)
-			}
-			if err := jinja.Update(d, value); err != nil {
-				return nil, raised("SaltInvocationError", "Cannot update <class '"+pyobj.TypeName(have)+"'> with a <class '"+pyobj.TypeName(value)+"'>.")
-			}
-		default:
-			if have == nil {
-				have = &pyobj.List{}
-				_ = at.Set(last, have)
-			}
-			l, ok := have.(*pyobj.List)
-			if !ok {
-				return nil, fail("The last key contains a %s, which cannot "+how+".", have)
-			}
-			if how == "append" {
-				l.Items = append(l.Items, value)
-				break
-			}
-			more, err := jinja.Collect(value)
-			if err != nil {
-				return nil, raised("SaltInvocationError", "Cannot extend <class 'list'> with a <class '"+pyobj.TypeName(value)+"'>.")
-			}
-			l.Items = append(l.Items, more...)
-		}
-		return top, nil
-	}
 }

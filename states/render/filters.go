@@ -168,10 +168,17 @@ func regexFilter(name string) jinja.Filter {
 			return out, exceptionOf(err)
 		}
 	case "regex_escape":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
+			switch x := v.(type) {
+			case string, pyobj.Markup, *jinja.Undefined:
+			case []byte:
+				return nil, raised("TypeError", "cannot use a string pattern on a bytes-like object")
+			default:
+				return nil, raised("TypeError", "decoding to str: need a bytes-like object, "+pyobj.TypeName(x)+" found")
+			}
 			text, err := textArg(v)
 			return pyre.Escape(text), err
-		}
+		})
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 func (s *session) hostFilter(name string) jinja.Filter {
 	switch name {
 	case "which":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			exe, err := textArg(v)
 			if err != nil {
 				return nil, err
@@ -54,17 +54,17 @@ func (s *session) hostFilter(name string) jinja.Filter {
 	case "file_hashsum":
 		return s.fileHash
 	case "is_empty":
-		return s.onFile(func(name string) (any, error) {
+		return s.onFile(name, func(name string) (any, error) {
 			info, err := os.Stat(name)
 			return err == nil && info.Size() == 0, nil
 		})
 	case "is_text_file":
-		return s.onFile(func(name string) (any, error) {
+		return s.onFile(name, func(name string) (any, error) {
 			b, err := head(name, 512)
 			return err == nil && !binary(b), nil
 		})
 	case "is_bin_file":
-		return s.onFile(func(name string) (any, error) {
+		return s.onFile(name, func(name string) (any, error) {
 			info, err := os.Stat(name)
 			if err != nil || !info.Mode().IsRegular() {
 				return false, nil
@@ -75,7 +75,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 	case "list_files":
 		return s.listFiles
 	case "get_uid":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			name, err := textArg(v)
 			if err != nil {
 				return nil, err
@@ -88,7 +88,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			return n, err
 		})
 	case "gen_mac":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			p, err := jinja.Str(v)
 			for range 3 {
 				n := rand.IntN(256)
@@ -97,7 +97,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			return p, err
 		})
 	case "mac_str_to_bytes":
-		return plainFilter(macBytes)
+		return plainFilter(name, macBytes)
 	case "http_query":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			kwargs := map[string]any{}
@@ -117,8 +117,8 @@ func (s *session) hostFilter(name string) jinja.Filter {
 }
 
 // onFile makes a filter of a function of a path.
-func (s *session) onFile(fn func(name string) (any, error)) jinja.Filter {
-	return plainFilter(func(v any) (any, error) {
+func (s *session) onFile(filter string, fn func(name string) (any, error)) jinja.Filter {
+	return plainFilter(filter, func(v any) (any, error) {
 		name, err := textArg(v)
 		if err != nil {
 			return nil, err
@@ -212,11 +212,15 @@ func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 }
 
 func macBytes(v any) (any, error) {
-	mac, err := textArg(v)
+	n, err := jinja.Length(v)
 	if err != nil {
 		return nil, err
 	}
-	switch len(mac) {
+	mac, err := textArg(v)
+	if err != nil && (n == 12 || n == 17) {
+		return nil, err
+	}
+	switch n {
 	case 12:
 	case 17:
 		mac = strings.ReplaceAll(mac, mac[2:3], "")

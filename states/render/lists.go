@@ -79,6 +79,13 @@ func combine(name string, x, y any) (any, error) {
 		}
 		return out, nil
 	}
+	if name == "union" {
+		joined, err := jinja.Add(x, y)
+		if err != nil {
+			return nil, err
+		}
+		return unique(joined)
+	}
 	a, err := jinja.Collect(x)
 	if err != nil {
 		return nil, err
@@ -87,12 +94,10 @@ func combine(name string, x, y any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "union" {
-		joined, err := jinja.Add(x, y)
-		if err != nil {
+	if name == "symmetric_difference" {
+		if _, err := jinja.Add(x, y); err != nil {
 			return nil, err
 		}
-		return unique(joined)
 	}
 	out := &pyobj.List{}
 	for _, v := range a {
@@ -113,29 +118,27 @@ func combine(name string, x, y any) (any, error) {
 func listFilter(name string) jinja.Filter {
 	switch name {
 	case "skip":
-		return func(*jinja.Run, any, jinja.Args) (any, error) { return "", nil }
+		return plainFilter(name, func(any) (any, error) { return "", nil })
 	case "sequence":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			switch v.(type) {
 			case *pyobj.List, pyobj.Tuple, *pyobj.Set, *pyobj.Dict:
 				return v, nil
 			}
 			return pyobj.NewList(v), nil
-		}
+		})
 	case "to_bool":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return toBool(v) }
+		return plainFilter(name, toBool)
 	case "quote":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
+			if yes, err := jinja.Truth(v); err != nil || !yes {
+				return "''", err
+			}
 			s, err := textArg(v)
 			return shlex.Quote(s), err
-		}
+		})
 	case "unique":
-		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-			if _, err := a.Bind("unique", nil); err != nil {
-				return nil, err
-			}
-			return unique(v)
-		}
+		return plainFilter(name, unique)
 	case "union", "intersect", "difference", "symmetric_difference":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			args, err := a.Bind(name, []string{"lst2"})
@@ -145,10 +148,7 @@ func listFilter(name string) jinja.Filter {
 			return combine(name, v, args[0])
 		}
 	case "min", "max":
-		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-			if _, err := a.Bind("lst_"+name, nil); err != nil {
-				return nil, err
-			}
+		return plainFilter("lst_"+name, func(v any) (any, error) {
 			items, err := jinja.Collect(v)
 			if err != nil {
 				return nil, err
@@ -157,9 +157,9 @@ func listFilter(name string) jinja.Filter {
 				return nil, raised("ValueError", name+"() arg is an empty sequence")
 			}
 			return jinja.Extreme(items, nil, name == "max")
-		}
+		})
 	case "avg":
-		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			if hashable(v) {
 				return jinja.Float(v)
 			}
@@ -174,7 +174,7 @@ func listFilter(name string) jinja.Filter {
 				}
 			}
 			return jinja.Divide(sum, int64(len(items)))
-		}
+		})
 	case "method_call":
 		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
 			if len(a.Pos) == 0 {

@@ -37,6 +37,8 @@ func named(name string) renderer {
 		return renderJSON
 	case "gpg":
 		return renderGPG
+	case "pass":
+		return renderPass
 	case "stateconf":
 		return renderStateconf
 	case "yamlex":
@@ -46,7 +48,7 @@ func named(name string) renderer {
 }
 
 // Names are the renderers that there are, sorted.
-func Names() []string { return []string{"gpg", "jinja", "json", "stateconf", "yaml", "yamlex"} }
+func Names() []string { return []string{"gpg", "jinja", "json", "pass", "stateconf", "yaml", "yamlex"} }
 
 // step is one renderer of a pipe.
 type step struct {

@@ -86,7 +86,9 @@ func (o *saltObject) function(fun string) *jinja.Func {
 		}
 		for i, v := range a.Pos {
 			name := ""
-			if i == 1 {
+			if fun == "slsutil.serialize" && i == 1 {
+				name = pyobj.Str(a.Pos[0])
+			} else if i == 1 {
 				name = "default"
 			}
 			if err := undefinedArg(fun, name, v); err != nil {
@@ -114,6 +116,13 @@ func undefinedArg(fun, name string, v any) error {
 	case "config.get", "grains.get":
 		if name == "default" {
 			return nil
+		}
+	case "slsutil.serialize":
+		switch name {
+		case "yaml":
+			return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', " + pyobj.Repr(u) + ")"}
+		case "json":
+			return &jinja.Error{Kind: "SerializationError", Msg: "Object of type " + u.TypeName() + " is not JSON serializable"}
 		}
 	case "file.join":
 		return &jinja.Error{Kind: "TypeError", Msg: "join() argument must be str, bytes, or os.PathLike object, not '" + u.TypeName() + "'"}
@@ -240,11 +249,11 @@ func simple(v any, depth int) any {
 // ifelse is match.ifelse: the value after the first target that this minion is in.
 func (s *session) ifelse(_ *jinja.Run, a jinja.Args) (any, error) {
 	args := a.Pos
-	var byDefault any
-	if len(args)%2 == 1 {
-		byDefault = args[len(args)-1]
-		args = args[:len(args)-1]
+	if len(args)%2 == 0 {
+		return nil, raised("ValueError", "The ifelse function must have an odd number of arguments!")
 	}
+	byDefault := args[len(args)-1]
+	args = args[:len(args)-1]
 	for i := 0; i+1 < len(args); i += 2 {
 		yes, err := jinja.Truth(args[i])
 		if err != nil {

@@ -45,13 +45,42 @@ func digest(h hash.Hash, b []byte) string {
 }
 
 // plainFilter makes a filter of a function without further arguments.
-func plainFilter(fn func(v any) (any, error)) jinja.Filter {
+func plainFilter(name string, fn func(v any) (any, error)) jinja.Filter {
 	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-		if _, err := a.Bind("filter", nil); err != nil {
+		if err := a.None(pythonName(name)); err != nil {
 			return nil, err
 		}
 		return fn(v)
 	}
+}
+
+// pythonName is the name of a filter's function, which errors show.
+func pythonName(name string) string {
+	switch name {
+	case "avg":
+		return "lst_avg"
+	case "base64_encode":
+		return "base64_b64encode"
+	case "base64_decode":
+		return "base64_b64decode"
+	case "is_text_file":
+		return "is_text"
+	case "is_bin_file":
+		return "is_binary"
+	case "md5", "sha1", "sha256", "sha512":
+		return name + "_digest"
+	case "sequence":
+		return "ensure_sequence_filter"
+	case "skip":
+		return "skip_filter"
+	case "str_to_num":
+		return "to_num"
+	case "to_snake_case":
+		return "camel_to_snake_case"
+	case "uuid":
+		return "uuid_"
+	}
+	return name
 }
 
 // textFilter are the filters of salt.utils.stringutils, hashutils, dateutils and yamlencoding.
@@ -63,9 +92,9 @@ func textFilter(name string) jinja.Filter {
 			return b, err
 		}
 	case "to_num", "str_to_num":
-		return plainFilter(toNum)
+		return plainFilter(name, toNum)
 	case "is_hex":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			s, err := textArg(v)
 			if err != nil {
 				return false, nil
@@ -87,27 +116,44 @@ func textFilter(name string) jinja.Filter {
 			return base64.StdEncoding.EncodeToString(b)[:len(b)], nil
 		}
 	case "contains_whitespace":
-		return plainFilter(func(v any) (any, error) {
-			s, err := textArg(v)
-			return strings.IndexFunc(s, isSpace) >= 0, err
+		return plainFilter(name, func(v any) (any, error) {
+			items, err := jinja.Collect(v)
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range items {
+				s, err := textArg(x)
+				if err != nil {
+					return nil, jinja.LacksAttribute(x, "isspace")
+				}
+				if s != "" && strings.TrimFunc(s, isSpace) == "" {
+					return true, nil
+				}
+			}
+			return false, nil
 		})
 	case "human_to_bytes":
 		return humanToBytes
 	case "check_whitelist_blacklist":
 		return whitelistFilter
 	case "to_snake_case":
-		return plainFilter(snakeCase)
+		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+			if err := a.None(pythonName(name)); err != nil {
+				return nil, err
+			}
+			return snakeCase(r, v)
+		}
 	case "to_camelcase":
 		return camelCase
 	case "date_format", "strftime":
 		return dateFormat
 	case "base64_encode":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			b, err := bytesArg(v)
 			return base64.StdEncoding.EncodeToString(b), err
 		})
 	case "base64_decode":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			b, err := bytesArg(v)
 			if err != nil {
 				return nil, err
@@ -122,7 +168,7 @@ func textFilter(name string) jinja.Filter {
 			return out, nil
 		})
 	case "md5", "sha1", "sha256", "sha512":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			b, err := bytesArg(v)
 			return digest(hashname.New(name), b), err
 		})
@@ -151,19 +197,19 @@ func textFilter(name string) jinja.Filter {
 	case "random_hash", "rand_str":
 		return randomHash
 	case "yaml_dquote":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			s, err := jinja.Str(v)
 			return asciiQuoted(s), err
 		})
 	case "yaml_squote":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			s, err := jinja.Str(v)
 			return yaml.SingleQuoted(s), err
 		})
 	case "yaml_encode":
-		return plainFilter(yamlEncode)
+		return plainFilter(name, yamlEncode)
 	case "uuid":
-		return plainFilter(func(v any) (any, error) {
+		return plainFilter(name, func(v any) (any, error) {
 			b, err := bytesArg(v)
 			return uuid5(string(b)), err
 		})
@@ -178,6 +224,8 @@ func asciiQuoted(s string) string {
 		switch {
 		case c < utf8.RuneSelf:
 			b.WriteRune(c)
+		case c == 0xa0:
+			b.WriteString(`\_`)
 		case c <= 0xff:
 			fmt.Fprintf(&b, `\x%02X`, c)
 		case c <= 0xffff:
@@ -250,10 +298,7 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := textArg(v)
-	if err != nil {
-		return nil, err
-	}
+	s, notText := textArg(v)
 	var set, match [2]bool
 	for i, arg := range args {
 		if set[i], err = jinja.Truth(arg); err != nil {
@@ -270,7 +315,7 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			}
 		}
 		for _, x := range list {
-			if expr, err := textArg(x); err == nil && pyre.Expr(s, expr) {
+			if expr, err := textArg(x); err == nil && notText == nil && pyre.Expr(s, expr) {
 				match[i] = true
 			}
 		}
@@ -278,10 +323,14 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return (!set[0] || match[0]) && !match[1], nil
 }
 
-func snakeCase(v any) (any, error) {
-	s, err := textArg(v)
+func snakeCase(r *jinja.Run, v any) (any, error) {
+	first, err := r.Subscript(v, int64(0))
 	if err != nil {
 		return nil, err
+	}
+	s, err := textArg(v)
+	if err != nil {
+		return nil, jinja.LacksAttribute(first, "lower")
 	}
 	chars := []rune(s)
 	if len(chars) == 0 {
@@ -307,13 +356,16 @@ func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
 		return nil, err
 	}
 	s, err := textArg(v)
+	if err != nil {
+		return nil, jinja.LacksAttribute(v, "split")
+	}
 	words := strings.Split(s, "_")
 	for i, w := range words {
 		if i > 0 || upper {
 			words[i] = jinja.Capitalize(w)
 		}
 	}
-	return strings.Join(words, ""), err
+	return strings.Join(words, ""), nil
 }
 
 // dateFormat shows a time: None is now, a number or its text the seconds since 1970.
@@ -382,8 +434,10 @@ func yamlEncode(v any) (any, error) {
 		return strings.TrimSuffix(strings.TrimSuffix(s, "...\n"), "\n"), err
 	case []byte:
 		return base64.StdEncoding.EncodeToString(x) + "\n", nil
-	case pyobj.Markup:
-		return nil, raised("RepresenterError", "('cannot represent an object', "+pyobj.Repr(v)+")")
 	}
-	return nil, raised("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '"+pyobj.TypeName(v)+"'>")
+	switch name := pyobj.TypeName(v); name {
+	case "list", "tuple", "dict", "set":
+		return nil, raised("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '"+name+"'>")
+	}
+	return nil, raised("RepresenterError", "('cannot represent an object', "+pyobj.Repr(v)+")")
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -208,7 +209,45 @@ func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	if errors.As(err, &e) {
 		return nil, &jinja.Error{Kind: "TemplateRuntimeError", Msg: "Encountered error loading yaml: " + e.Error()}
 	}
-	return data, err
+	return decoded(data, 0), err
+}
+
+// decoded makes text of bytes and lists of tuples (salt.utils.data.decode).
+func decoded(v any, depth int) any {
+	if depth > 200 {
+		return v
+	}
+	switch v := v.(type) {
+	case []byte:
+		if utf8.Valid(v) {
+			return string(v)
+		}
+	case *pyobj.List:
+		for i, x := range v.Items {
+			v.Items[i] = decoded(x, depth+1)
+		}
+	case pyobj.Tuple:
+		return decoded(&pyobj.List{Items: v}, depth)
+	case *pyobj.Dict:
+		for k, x := range v.All() {
+			if y := decoded(x, depth+1); !same(x, y) {
+				_ = v.Set(k, y)
+			}
+		}
+	}
+	return v
+}
+
+// same tells whether a value is what it was before: only bytes and tuples become something else.
+func same(x, y any) bool {
+	switch x.(type) {
+	case []byte:
+		_, ok := y.([]byte)
+		return ok
+	case pyobj.Tuple:
+		return false
+	}
+	return true
 }
 
 func filterLoadJSON(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
@@ -223,7 +262,7 @@ func filterLoadJSON(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	default:
 		return nil, fail
 	}
-	data, err := parseJSON(text)
+	data, err := pyjson.ParseObject([]byte(text))
 	if err != nil {
 		return nil, fail
 	}

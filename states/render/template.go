@@ -343,7 +343,7 @@ func (s *session) failure(err error, text string) error {
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
 	}
-	msg := "Jinja error: " + e.Msg
+	msg, traced := "Jinja error: "+e.Msg, false // stock puts the traceback of other errors behind the template
 	var (
 		usage *modules.UsageError
 		exec  *modules.ExecError
@@ -358,16 +358,18 @@ func (s *session) failure(err error, text string) error {
 	default:
 		if errors.As(e.Err, &usage) || errors.As(e.Err, &exec) {
 			msg = "Problem running salt function in Jinja template: " + e.Msg
+		} else {
+			traced = true
 		}
 	}
 	line, source := e.Line, text
 	if e.File != "" {
-		msg += fmt.Sprintf("\n%s(%d):\n%s", e.File, e.Line, Excerpt(e.Source, e.Line))
+		msg += fmt.Sprintf("\n%s(%d):\n%s", e.File, e.Line, Excerpt(e.Source, e.Line, false))
 		line, source = 0, ""
 	}
 	r := &modules.RenderError{Msg: msg, Line: line, Text: msg, Err: err}
 	if line > 0 && source != "" {
-		r.Text += fmt.Sprintf("; line %d\n\n%s", line, Excerpt(source, line))
+		r.Text += fmt.Sprintf("; line %d\n\n%s", line, Excerpt(source, line, traced))
 	}
 	return r
 }

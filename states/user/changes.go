@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
@@ -68,17 +69,17 @@ func (a *account) changes(ctx context.Context, gid any, uidMay, gidMay bool) (*p
 	if err := a.selinuxChange(ctx, d); err != nil {
 		return nil, err
 	}
-	var errs []string
+	var errs []any
 	refuse := func(what string, may bool, from, to any) {
 		if !may && d.Has(what) {
-			errs = append(errs, fmt.Sprintf("- Changing %s (%s -> %s) not permitted, set allow_%s_change to True to force this change. "+
+			errs = append(errs, fmt.Sprintf("Changing %s (%s -> %s) not permitted, set allow_%s_change to True to force this change. "+
 				"Note that this will not change file ownership.", what, pytext.Str(from), pytext.Str(to), what))
 		}
 	}
 	refuse("uid", uidMay, have["uid"], a.Value("uid"))
 	refuse("gid", gidMay, have["gid"], gid)
 	if errs != nil {
-		return nil, modules.Errorf("Encountered error checking for needed changes. Additional info follows:\n\n%s", strings.Join(errs, "\n"))
+		return nil, saltcmd.Problem("Encountered error checking for needed changes", errs)
 	}
 	return d, nil
 }

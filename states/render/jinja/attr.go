@@ -328,5 +328,8 @@ func (r *Run) slice(v, start, stop, step any) (any, error) {
 		}
 		return nil, x.fail()
 	}
-	return r.undefinedAttr(v, &Func{Name: "slice"}), nil
+	if _, ok := v.(*pyobj.Dict); ok {
+		return nil, typeError("unhashable type: 'slice'")
+	}
+	return nil, typeError("'%s' object is not subscriptable", pyobj.TypeName(v))
 }

@@ -453,6 +453,7 @@ func (n *filterExpr) apply(f *frame, v any) (any, error) {
 		return nil, err
 	}
 	f.r.frame = f
+	args.Before = 1
 	return n.fn(f.r, v, args)
 }
 
@@ -480,6 +481,7 @@ func (n *testExpr) eval(f *frame) (any, error) {
 		return nil, err
 	}
 	f.r.frame = f
+	args.Before = 1
 	return n.fn(f.r, v, args)
 }
 

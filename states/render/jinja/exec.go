@@ -184,6 +184,13 @@ func (s *forStmt) filtered(f *frame, next func() (any, bool, error)) *Iter {
 			if err != nil || !ok {
 				return nil, false, err
 			}
+			if one, once := v.(*Iter); once && s.simple < 0 { // the loop's own target takes it apart again
+				items, err := Collect(one)
+				if err != nil {
+					return nil, false, err
+				}
+				v = pyobj.Tuple(items)
+			}
 			if err := s.testTarget.store(inner, v); err != nil {
 				return nil, false, err
 			}
@@ -216,7 +223,7 @@ func (s *forStmt) loop(f *frame, v any, depth int) error {
 		}
 		next = loop.advance
 	}
-	empty := true
+	empty := true // also if break or continue ended every round, as Jinja has it
 	var inner *frame
 	for {
 		x, ok, err := next()
@@ -229,7 +236,6 @@ func (s *forStmt) loop(f *frame, v any, depth int) error {
 		if err := f.r.step(); err != nil {
 			return err
 		}
-		empty = false
 		if inner == nil || s.scope.captured {
 			inner = f.newFrame(s.scope)
 		} else {
@@ -252,6 +258,7 @@ func (s *forStmt) loop(f *frame, v any, depth int) error {
 		if sig == sigBreak {
 			break
 		}
+		empty = empty && sig != goOn
 	}
 	if empty && s.other != nil {
 		_, err := execAll(f.newFrame(s.elseScope), s.other)

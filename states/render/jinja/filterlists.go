@@ -179,6 +179,7 @@ func digitPart(p string) any {
 }
 
 func filterGroupby(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("sync_do_groupby", []string{"attribute", "default", "case_sensitive"}, nil, false)
 	if err != nil {
 		return nil, err
@@ -318,7 +319,7 @@ func mapper(r *Run, a Args) (func(any) (any, error), error) {
 	if f == nil {
 		return nil, raise("TemplateRuntimeError", "No filter named %s.", pyobj.Repr(a.Pos[0]))
 	}
-	rest := Args{Pos: a.Pos[1:], Kw: a.Kw}
+	rest := Args{Pos: a.Pos[1:], Kw: a.Kw, Before: 1}
 	return func(v any) (any, error) { return f(r, v, rest) }, nil
 }
 
@@ -347,7 +348,7 @@ func selector(want, byAttr bool) Filter {
 			if t == nil {
 				return lazyFailure(raise("TemplateRuntimeError", "No test named %s.", pyobj.Repr(a.Pos[0]))), nil
 			}
-			rest := Args{Pos: a.Pos[1:], Kw: a.Kw}
+			rest := Args{Pos: a.Pos[1:], Kw: a.Kw, Before: 1}
 			check = func(v any) (bool, error) { return t(r, v, rest) }
 		}
 		next, err := Iterate(v)
@@ -377,6 +378,7 @@ func selector(want, byAttr bool) Filter {
 }
 
 func minMax(r *Run, v any, a Args, most bool) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_min", []string{"case_sensitive", "attribute"}, false, nil)
 	if err != nil {
 		return nil, err
@@ -478,6 +480,7 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 }
 
 func filterSlice(_ *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("sync_do_slice", []string{"slices", "fill_with"}, nil)
 	if err != nil {
 		return nil, err
@@ -517,6 +520,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 }
 
 func filterSort(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_sort", []string{"reverse", "case_sensitive", "attribute"}, false, false, nil)
 	if err != nil {
 		return nil, err
@@ -559,6 +563,7 @@ func filterSort(r *Run, v any, a Args) (any, error) {
 }
 
 func filterUnique(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("sync_do_unique", []string{"case_sensitive", "attribute"}, false, nil)
 	if err != nil {
 		return nil, err

@@ -257,6 +257,13 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if args[0] == nil && args[1] == "common" { // which gives an integer
+		x, err := round(v, 0)
+		if f, ok := x.(float64); ok {
+			return floatToInt(f)
+		}
+		return x, err
+	}
 	n, err := index(args[0])
 	if err != nil {
 		return nil, err
@@ -292,6 +299,7 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 }
 
 func filterSum(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("sync_do_sum", []string{"attribute", "start"}, nil, int64(0))
 	if err != nil {
 		return nil, err

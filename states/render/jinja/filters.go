@@ -10,6 +10,51 @@ import (
 
 // builtinFilter is one of Jinja's filters, nil if there is none of the name.
 func builtinFilter(name string) Filter {
+	f := filterOf(name)
+	if fn := bareFilter(name); fn != "" {
+		return func(r *Run, v any, a Args) (any, error) {
+			if err := a.refuse(fn); err != nil {
+				return nil, err
+			}
+			return f(r, v, a)
+		}
+	}
+	return f
+}
+
+// refuse refuses arguments of a filter that has none.
+func (a *Args) refuse(fn string) error {
+	switch fn {
+	case "abs", "len":
+		return a.one(fn)
+	case "sync_do_first", "do_last", "do_random":
+		a.Before++ // the environment
+	}
+	return a.None(fn)
+}
+
+// bareFilter is the name in errors of a filter without arguments, empty for the others.
+func bareFilter(name string) string {
+	switch name {
+	case "abs":
+		return "abs"
+	case "count", "length":
+		return "len"
+	case "e", "escape":
+		return "escape"
+	case "first", "list":
+		return "sync_do_" + name
+	case "safe":
+		return "do_mark_safe"
+	case "string":
+		return "soft_str"
+	case "capitalize", "forceescape", "items", "last", "lower", "pprint", "random", "reverse", "striptags", "title", "upper", "urlencode", "wordcount":
+		return "do_" + name
+	}
+	return ""
+}
+
+func filterOf(name string) Filter {
 	switch name {
 	case "abs":
 		return filterAbs
@@ -152,13 +197,14 @@ func escapedAny(v any) (any, error) {
 }
 
 func filterAttr(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_attr", []string{"obj", "name"}[1:])
 	if err != nil {
 		return nil, err
 	}
-	name, err := Str(args[0])
-	if err != nil {
-		return nil, err
+	name, ok := isText(args[0])
+	if !ok {
+		return nil, typeError("attribute name must be string, not '%s'", pyobj.TypeName(args[0]))
 	}
 	x, ok, err := r.attribute(v, name)
 	if err != nil {
@@ -266,11 +312,16 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	}
 	s, isStr := isText(v)
 	if !isStr {
-		_, err := r.binary(tAdd, v, "\n")
-		if err == nil {
-			err = attributeError(v, "splitlines")
+		switch u := v.(type) {
+		case *pyobj.List: // which takes the line break in
+			return nil, attributeError(v, "splitlines")
+		case *Undefined:
+			return nil, u.fail()
+		case pyobj.Tuple, []byte:
+			_, err := r.add(v, "\n")
+			return nil, err
 		}
-		return nil, err
+		return nil, typeError("unsupported operand type(s) for +=: '%s' and 'str'", pyobj.TypeName(v))
 	}
 	_, markup := v.(pyobj.Markup)
 	lines := pytext.SplitLines(s+"\n", false)
@@ -291,6 +342,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 }
 
 func filterJoin(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	var list [2]any
 	args, err := a.bind(list[:], "sync_do_join", []string{"d", "attribute"}, "", nil)
 	if err != nil {
@@ -347,6 +399,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 }
 
 func filterReplace(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	var list [3]any
 	args, err := a.bind(list[:], "do_replace", []string{"old", "new", "count"}, nil)
 	if err != nil {
@@ -411,6 +464,7 @@ func filterTrim(r *Run, v any, a Args) (any, error) {
 }
 
 func filterTruncate(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_truncate", []string{"length", "killwords", "end", "leeway"}, int64(255), false, "...", nil)
 	if err != nil {
 		return nil, err
@@ -475,6 +529,7 @@ func filterWordcount(_ *Run, v any, _ Args) (any, error) {
 }
 
 func filterWordwrap(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_wordwrap", []string{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, int64(79), true, nil, true)
 	if err != nil {
 		return nil, err

@@ -243,6 +243,9 @@ func formatValue(v any, text string) (string, error) {
 		if f.verb != 0 && f.verb != 's' {
 			return unknown()
 		}
+		if f.group != 0 {
+			return "", valueError("Cannot specify '%c' with 's'.", f.group)
+		}
 		if f.sign != 0 {
 			return "", valueError("Sign not allowed in string format specifier")
 		}
@@ -263,9 +266,6 @@ func formatValue(v any, text string) (string, error) {
 	case isNumber(v):
 		if !ok {
 			return bad()
-		}
-		if b, isBool := v.(bool); isBool && f.verb == 0 && f.width == 0 {
-			return pytext.Str(b), nil
 		}
 		return formatNumber(v, f, unknown)
 	}
@@ -292,7 +292,10 @@ func formatNumber(v any, f spec, unknown func() (string, error)) (string, error)
 			return "", valueError("Precision not allowed in integer format specifier")
 		}
 		if f.verb == 'c' {
-			n, _ := integer(v)
+			n, ok := integer(v)
+			if !ok || n < 0 || n > 0x10ffff {
+				return "", raise("OverflowError", "%c arg not in range(0x110000)")
+			}
 			return f.fillOut(string(rune(n)), ""), nil
 		}
 		verb := f.verb
@@ -511,14 +514,14 @@ func (f *formatter) value(name string) (any, error) {
 	}
 	first, rest := name[:end], name[end:]
 	var v any
-	if n, err := strconv.Atoi(first); first == "" || err == nil && first[0] != '+' && first[0] != '-' {
-		if first == "" {
+	if n, err := strconv.Atoi(first); name == "" || err == nil && first[0] != '+' && first[0] != '-' {
+		if name == "" {
 			if f.auto == -2 {
 				return nil, valueError("cannot switch from manual field specification to automatic field numbering")
 			}
 			f.auto++
 			n = f.auto
-		} else {
+		} else if rest == "" {
 			if f.auto >= 0 {
 				return nil, valueError("cannot switch from automatic field numbering to manual field specification")
 			}

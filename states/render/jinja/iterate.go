@@ -52,9 +52,9 @@ func Iterate(v any) (func() (any, bool, error), error) {
 		items := v.Items()
 		return overItems(func() []any { return items }), nil
 	case string:
-		return overText(v, false), nil
+		return overText(v), nil
 	case pyobj.Markup:
-		return overText(string(v), true), nil
+		return overText(string(v)), nil
 	case []byte:
 		i := 0
 		return func() (any, bool, error) {
@@ -91,13 +91,13 @@ func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
 	}
 }
 
-func overText(s string, markup bool) func() (any, bool, error) {
+func overText(s string) func() (any, bool, error) {
 	return func() (any, bool, error) {
 		for i := range s {
 			if i > 0 {
 				c := s[:i]
 				s = s[i:]
-				return textLike(c, markup), true, nil
+				return c, true, nil
 			}
 		}
 		if s == "" {
@@ -105,7 +105,7 @@ func overText(s string, markup bool) func() (any, bool, error) {
 		}
 		c := s
 		s = ""
-		return textLike(c, markup), true, nil
+		return c, true, nil
 	}
 }
 

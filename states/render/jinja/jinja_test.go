@@ -58,7 +58,11 @@ func TestErrorsHaveAPlace(t *testing.T) {
 		"{% from 'lib' import m %}\n\n{{ m() }}": {"UndefinedError", "/files/lib", 3},
 		"\n\n{% import 'gone' as x %}":           {"TemplateNotFound", "", 3},
 		"a\nb\n{% for %}":                        {"TemplateSyntaxError", "", 3},
-		"{% if x %}\n\n":                         {"TemplateSyntaxError", "", 2},
+		"{% if x %}\n\n":                         {"TemplateSyntaxError", "", 1}, // the end is where the last token begins
+		"{% if x %}\n{# c\n\n #}\n":              {"TemplateSyntaxError", "", 1},
+		"a\n{% if x %}\n{{ y }}\n\n":             {"TemplateSyntaxError", "", 3},
+		"\n\n{% if x":                            {"TemplateSyntaxError", "", 3},
+		"x\n{% raw %}\n\n":                       {"TemplateSyntaxError", "", 2},
 	} {
 		_, err := render(t, env, text, nil)
 		var e *Error

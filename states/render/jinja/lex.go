@@ -138,7 +138,11 @@ func lex(s *Syntax, src string) []token {
 	if l.err != nil {
 		l.toks = append(l.toks, token{kind: tEOF, line: l.err.Line, value: l.err})
 	}
-	return append(l.toks, token{kind: tEOF, line: l.line})
+	end := token{kind: tEOF, line: 1}
+	if n := len(l.toks); n > 0 {
+		end.line = l.toks[n-1].line // Jinja2's end is where the last token begins
+	}
+	return append(l.toks, end)
 }
 
 // normalize makes "\n" of all line ends and drops one at the end.

@@ -4,6 +4,7 @@ import (
 	"html"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
@@ -15,7 +16,8 @@ func filterTitle(s string) string {
 	word := ""
 	flush := func() {
 		if word != "" {
-			b.WriteString(capitalize(word))
+			first, n := utf8.DecodeRuneInString(word)
+			b.WriteString(upperRune(first) + lower(word[n:]))
 			word = ""
 		}
 	}
@@ -133,6 +135,7 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 }
 
 func filterXMLAttr(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_xmlattr", []string{"autospace"}, true)
 	if err != nil {
 		return nil, err
@@ -179,6 +182,7 @@ const (
 )
 
 func filterURLize(r *Run, v any, a Args) (any, error) {
+	a.Before++ // the environment
 	args, err := a.Bind("do_urlize", []string{"trim_url_limit", "nofollow", "target", "rel", "extra_schemes"}, nil, false, nil, nil, nil)
 	if err != nil {
 		return nil, err

@@ -202,6 +202,9 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 		}
 		return nil, keyError(k)
 	case "popitem":
+		if err := arity(0, 0); err != nil {
+			return nil, err
+		}
 		k, v, ok := d.Last()
 		if !ok {
 			if d.Ordered {

@@ -241,6 +241,11 @@ func (p *parser) tag(t token) (list []stmt, known bool) {
 	case "extends":
 		p.next()
 		p.extends = true
+		if !p.toplevel() {
+			e := raise("TemplateAssertionError", "cannot use extend from a non top-level scope")
+			e.Line = t.line
+			p.missing = append(p.missing, e)
+		}
 		return one(&extendsStmt{line: t.line, template: p.expression(), toplevel: true}), true
 	case "print":
 		return p.printTag(), true

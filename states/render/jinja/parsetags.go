@@ -14,9 +14,12 @@ func (p *parser) setTag() stmt {
 		return &assignStmt{line: line, target: p.assignTarget(x), value: value}
 	}
 	s := &assignBlockStmt{line: line}
+	soft := p.scope.soft
+	p.scope.soft = 0 // the block's own scope is in no condition
 	if f := p.filters(nil, false); f != nil {
 		s.filter = f.(*filterExpr)
 	}
+	p.scope.soft = soft
 	s.target = p.assignTarget(x)
 	s.scope = p.push(&scope{})
 	p.inMacro++
@@ -322,7 +325,10 @@ func (p *parser) callTag() stmt {
 
 func (p *parser) filterTag() stmt {
 	s := &filterStmt{line: p.next().line, check: p.inMacro == 0 && p.inBlock == 0}
+	soft := p.scope.soft
+	p.scope.soft = 0 // the block's own scope is in no condition
 	s.filter = p.filters(nil, true).(*filterExpr)
+	p.scope.soft = soft
 	s.scope = p.push(&scope{})
 	p.inMacro++
 	s.body = p.statements(true, "endfilter")

@@ -82,9 +82,12 @@ func (p *percenter) run() (string, error) {
 func (p *percenter) one(i int) (int, bool, error) {
 	s := p.s
 	incomplete := func() (int, bool, error) { return 0, false, valueError("incomplete format") }
-	named := false
+	named, start := false, i
 	var v any
 	if i < len(s) && s[i] == '(' {
+		if p.dict == nil && !p.mapping {
+			return 0, false, typeError("format requires a mapping")
+		}
 		depth, j := 1, i+1
 		for ; j < len(s) && depth > 0; j++ {
 			switch s[j] {
@@ -98,11 +101,8 @@ func (p *percenter) one(i int) (int, bool, error) {
 			return 0, false, valueError("incomplete format key")
 		}
 		if p.dict == nil {
-			if p.mapping { // a list, say: its own error
-				_, err := p.r.subscript(p.args[0], s[i+1:j-1])
-				return 0, false, err
-			}
-			return 0, false, typeError("format requires a mapping")
+			_, err := p.r.subscript(p.args[0], s[i+1:j-1]) // a list, say: its own error
+			return 0, false, err
 		}
 		x, ok := p.dict.Get(s[i+1 : j-1])
 		if !ok {
@@ -174,11 +174,11 @@ func (p *percenter) one(i int) (int, bool, error) {
 		return incomplete()
 	}
 	c, size := utf8.DecodeRuneInString(s[i:])
-	if c == '%' {
+	if c == '%' && i == start {
 		p.b.WriteByte('%')
 		return i + 1, named, nil
 	}
-	if strings.ContainsRune("diouxXeEfFgGcrsa", c) && !named {
+	if !named {
 		if v, err = p.next(); err != nil {
 			return 0, false, err
 		}
@@ -229,10 +229,10 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 		}
 		n, ok := integer(v)
 		if !ok {
-			return "", typeError("%%c requires int or char")
+			return "", typeError("%c requires int or char")
 		}
 		if n < 0 || n > 0x10ffff {
-			return "", raise("OverflowError", "%%c arg not in range(0x110000)")
+			return "", raise("OverflowError", "%c arg not in range(0x110000)")
 		}
 		return f.fillOut(string(rune(n)), ""), nil
 	case 'd', 'i', 'u', 'o', 'x', 'X':
@@ -278,7 +278,11 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 		}
 		return f.fillOut(digits, f.signOf(negative)), nil
 	}
-	return "", valueError("unsupported format character '%c' (%#x) at index %d", c, c, runes(p.s[:at]))
+	shown := c
+	if c < 0x1f || c > 0x7e {
+		shown = '?'
+	}
+	return "", valueError("unsupported format character '%c' (%#x) at index %d", shown, c, runes(p.s[:at]))
 }
 
 func firstRunes(s string, n int) string {

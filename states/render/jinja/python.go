@@ -27,5 +27,19 @@ func SortItems(items []any, by func(v any) (any, error)) ([]any, error) {
 // Update is d.update(from).
 func Update(d *pyobj.Dict, from any) error { return update(d, Args{Pos: []any{from}}) }
 
+// Length is len(v).
+func Length(v any) (int, error) { return length(v) }
+
+// LacksAttribute is the error of v.name, if there is no such attribute.
+func LacksAttribute(v any, name string) error {
+	if u, ok := v.(*Undefined); ok {
+		return u.fail()
+	}
+	return attributeError(v, name)
+}
+
+// Subscript is v[key] in Python.
+func (r *Run) Subscript(v, key any) (any, error) { return r.subscript(v, key) }
+
 // Contains is "v in box".
 func (r *Run) Contains(box, v any) (bool, error) { return r.contains(box, v) }

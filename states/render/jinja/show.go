@@ -113,7 +113,8 @@ func sortedCopy(v any, depth int) any {
 // safeSort sorts keys; those that Python cannot compare are sorted by the names of their types.
 func safeSort(keys []any) []any {
 	sort.SliceStable(keys, func(i, j int) bool {
-		c, ok, _ := cmpValues(keys[i], keys[j])
+		a, b := keys[i], keys[j]
+		c, ok, _ := cmpValues(&a, &b)
 		if ok {
 			return c < 0
 		}

@@ -7,33 +7,81 @@ import (
 )
 
 func simple(fn func(v any) bool) Test {
-	return func(_ *Run, v any, a Args) (bool, error) {
-		if len(a.Pos)+len(a.Kw) > 0 {
-			return false, typeError("test takes 1 positional argument but %d were given", 1+len(a.Pos))
-		}
-		return fn(v), nil
-	}
+	return func(_ *Run, v any, _ Args) (bool, error) { return fn(v), nil }
 }
 
 func comparison(op kind) Test {
 	return func(_ *Run, v any, a Args) (bool, error) {
-		args, err := a.Bind("test", []string{"other"})
-		if err != nil {
-			return false, err
+		if len(a.Kw) > 0 {
+			return false, typeError("_operator.%s() takes no keyword arguments", operatorName(op))
+		}
+		if len(a.Pos) != 1 {
+			return false, typeError("%s expected 2 arguments, got %d", operatorName(op), 1+len(a.Pos))
 		}
 		switch op {
 		case tEq:
-			return equals(v, args[0])
+			return equals(v, a.Pos[0])
 		case tNe:
-			same, err := equals(v, args[0])
+			same, err := equals(v, a.Pos[0])
 			return !same, err
 		}
-		return order(op, v, args[0])
+		return order(op, v, a.Pos[0])
 	}
+}
+
+// hashes fails for what cannot be looked for in a dict.
+func hashes(v any) error {
+	if u, ok := v.(*Undefined); ok && u.kind == Strict {
+		return u.fail()
+	}
+	_, err := pyobj.Hash(v)
+	return err
+}
+
+// operatorName is the name of a comparison's function.
+func operatorName(op kind) string {
+	switch op {
+	case tEq:
+		return "eq"
+	case tNe:
+		return "ne"
+	case tLt:
+		return "lt"
+	case tLtEq:
+		return "le"
+	case tGt:
+		return "gt"
+	}
+	return "ge"
 }
 
 // builtinTest is one of Jinja's tests, nil if there is none of the name.
 func builtinTest(name string) Test {
+	t := testOf(name)
+	switch name {
+	case "boolean", "defined", "escaped", "even", "false", "filter", "float", "integer", "iterable", "lower", "mapping", "none", "number", "odd",
+		"sequence", "string", "test", "true", "undefined", "upper":
+		return func(r *Run, v any, a Args) (bool, error) {
+			if name == "filter" || name == "test" {
+				a.Before++ // the environment
+			}
+			if err := a.None("test_" + name); err != nil {
+				return false, err
+			}
+			return t(r, v, a)
+		}
+	case "callable":
+		return func(r *Run, v any, a Args) (bool, error) {
+			if err := a.one(name); err != nil {
+				return false, err
+			}
+			return t(r, v, a)
+		}
+	}
+	return t
+}
+
+func testOf(name string) Test {
 	switch name {
 	case "odd", "even":
 		return func(r *Run, v any, _ Args) (bool, error) {
@@ -65,11 +113,17 @@ func builtinTest(name string) Test {
 		return simple(isUndefined)
 	case "filter":
 		return func(r *Run, v any, _ Args) (bool, error) {
+			if err := hashes(v); err != nil {
+				return false, err
+			}
 			s, ok := isText(v)
 			return ok && r.env.filter(s) != nil, nil
 		}
 	case "test":
 		return func(r *Run, v any, _ Args) (bool, error) {
+			if err := hashes(v); err != nil {
+				return false, err
+			}
 			s, ok := isText(v)
 			return ok && r.env.test(s) != nil, nil
 		}

@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -46,8 +45,10 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		return l
 	}
 	switch name {
-	case "lower", "casefold":
+	case "lower":
 		return text(lower(s)), arity(0, 0)
+	case "casefold":
+		return text(casefold(s)), arity(0, 0)
 	case "upper":
 		return text(upper(s)), arity(0, 0)
 	case "capitalize":
@@ -55,12 +56,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 	case "title":
 		return text(title(s)), arity(0, 0)
 	case "swapcase":
-		return text(strings.Map(func(c rune) rune {
-			if unicode.IsUpper(c) {
-				return unicode.ToLower(c)
-			}
-			return unicode.ToUpper(c)
-		}, s)), arity(0, 0)
+		return text(swapcase(s)), arity(0, 0)
 	case "strip", "lstrip", "rstrip":
 		if err := arity(0, 1); err != nil {
 			return nil, err
@@ -91,8 +87,8 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err != nil {
 			return nil, err
 		}
-		keep, err := Truth(args[0])
-		return list(pytext.SplitLines(s, keep)), err
+		n, err := index(args[0])
+		return list(pytext.SplitLines(s, n != 0)), err
 	case "partition", "rpartition":
 		if err := arity(1, 1); err != nil {
 			return nil, err

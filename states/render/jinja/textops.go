@@ -8,15 +8,88 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-func lower(s string) string { return strings.ToLower(s) }
+// lower is str.lower.
+func lower(s string) string {
+	if strings.Contains(s, "İ") {
+		return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")), "İ", "i\u0307")
+	}
+	return strings.ToLower(s)
+}
+
+// ligature is a letter that has no single capital, in small letters; empty for all others.
+func ligature(c rune) string {
+	switch c {
+	case 'ß':
+		return "ss"
+	case 'ŉ':
+		return "ʼn"
+	case 'ﬀ':
+		return "ff"
+	case 'ﬁ':
+		return "fi"
+	case 'ﬂ':
+		return "fl"
+	case 'ﬃ':
+		return "ffi"
+	case 'ﬄ':
+		return "ffl"
+	case 'ﬅ', 'ﬆ':
+		return "st"
+	}
+	return ""
+}
+
+// mapText changes every letter; each may become several.
+func mapText(s string, change func(c rune) string) string {
+	var b strings.Builder
+	for _, c := range s {
+		b.WriteString(change(c))
+	}
+	return b.String()
+}
+
+func upperRune(c rune) string {
+	if l := ligature(c); l != "" {
+		return strings.ToUpper(l)
+	}
+	return string(unicode.ToUpper(c))
+}
+
+func titleRune(c rune) string {
+	if l := ligature(c); l != "" {
+		return capitalize(l)
+	}
+	return string(unicode.ToTitle(c))
+}
 
 // upper is str.upper, in which ß becomes two letters.
 func upper(s string) string {
-	s = strings.ToUpper(s)
-	if strings.Contains(s, "ß") {
-		s = strings.ReplaceAll(s, "ß", "SS")
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return mapText(s, upperRune)
+		}
 	}
-	return s
+	return strings.ToUpper(s)
+}
+
+// casefold is str.casefold.
+func casefold(s string) string {
+	return mapText(lower(s), func(c rune) string {
+		if l := ligature(c); l != "" {
+			return l
+		}
+		return string(c)
+	})
+}
+
+// swapcase is str.swapcase.
+func swapcase(s string) string {
+	return mapText(s, func(c rune) string {
+		if unicode.IsUpper(c) {
+			return lower(string(c))
+		}
+		return upperRune(c)
+	})
 }
 
 func capitalize(s string) string {
@@ -24,22 +97,19 @@ func capitalize(s string) string {
 	if n == 0 {
 		return s
 	}
-	if r == 'ß' {
-		return "Ss" + lower(s[n:])
-	}
-	return string(unicode.ToTitle(r)) + lower(s[n:])
+	return titleRune(r) + lower(s[n:])
 }
 
 func title(s string) string {
 	cased := false
-	return strings.Map(func(c rune) rune {
+	return mapText(s, func(c rune) string {
 		was := cased
 		cased = unicode.IsUpper(c) || unicode.IsLower(c) || unicode.IsTitle(c)
 		if was {
-			return unicode.ToLower(c)
+			return lower(string(c))
 		}
-		return unicode.ToTitle(c)
-	}, s)
+		return titleRune(c)
+	})
 }
 
 func split(s, name string, a Args) ([]string, error) {

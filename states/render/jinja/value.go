@@ -18,12 +18,35 @@ var missing any = missingType{}
 type Args struct {
 	Pos []any
 	Kw  []KW
+	// Before counts what a filter or test gets before its arguments, which errors count as well: its value, and the
+	// environment that some get.
+	Before int
 }
 
 // KW is a keyword argument.
 type KW struct {
 	Name  string
 	Value any
+}
+
+// None refuses arguments: fn is the name of the function in errors.
+func (a *Args) None(fn string) error {
+	if len(a.Pos)+len(a.Kw) == 0 {
+		return nil
+	}
+	_, err := a.Bind(fn, nil)
+	return err
+}
+
+// one refuses arguments as the functions of Python do that are written in C.
+func (a *Args) one(fn string) error {
+	if len(a.Kw) > 0 {
+		return typeError("%s() takes no keyword arguments", fn)
+	}
+	if len(a.Pos) > 0 {
+		return typeError("%s() takes exactly one argument (%d given)", fn, 1+len(a.Pos))
+	}
+	return nil
 }
 
 // Get is a keyword argument.
@@ -49,16 +72,17 @@ func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) 
 func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]any, error) {
 	required := len(params) - len(defaults)
 	if len(a.Pos) > len(params) {
-		takes, plural, were := fmt.Sprint(len(params)), "s", "were"
-		if required != len(params) {
-			takes = fmt.Sprintf("from %d to %d", required, len(params))
-		} else if len(params) == 1 {
+		least, most, given := required+a.Before, len(params)+a.Before, len(a.Pos)+a.Before
+		takes, plural, were := fmt.Sprint(most), "s", "were"
+		if least != most {
+			takes = fmt.Sprintf("from %d to %d", least, most)
+		} else if most == 1 {
 			plural = ""
 		}
-		if len(a.Pos) == 1 {
+		if given == 1 {
 			were = "was"
 		}
-		return nil, typeError("%s() takes %s positional argument%s but %d %s given", fn, takes, plural, len(a.Pos), were)
+		return nil, typeError("%s() takes %s positional argument%s but %d %s given", fn, takes, plural, given, were)
 	}
 	for i := range out {
 		out[i] = missing
