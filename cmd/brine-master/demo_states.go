@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// siteStates are the states of the demonstration. They stay below each minion's own directory, and need no rights: the package
-// is one that is there already, and in place of a service a command says what it would do.
+// siteStates are the states of the demonstration. They stay below each minion's own directory, and need no rights: the package is one that
+// is there already, the service one that runs, or on a host without any, one that does not.
 const siteStates = `{% set site = opts['root_dir'] ~ '/site' %}
 site directory:
   file.directory:
@@ -25,6 +25,16 @@ bash:
   pkg.installed:
     - refresh: False
     - require_in: [{file: site directory}]
+{% endif %}
+{% set running = salt['service.get_running']() if 'service.get_running' in salt else [] %}
+{% if running %}
+{{ running | first }}:
+  service.running:
+    - require: [{file: front page}]
+{% elif 'service.status' in salt %}
+brine-demonstration:
+  service.dead:
+    - require: [{file: front page}]
 {% endif %}
 reload:
   cmd.run:

@@ -1,6 +1,6 @@
 // Command brine-master is the Salt master and its command line: it answers to salt-master, salt, salt-key, salt-run and
 // salt-cp, by the name it is called by. As brine-master it takes the program as its first word: "brine-master salt '*' test.ping"; and
-// "brine-master demo" shows a master with three minions at work.
+// "brine-master demo" shows a master with three minions at work, "brine-master audit" checks an account of calls.
 package main
 
 import (
@@ -18,6 +18,7 @@ const usage = `usage: brine-master master [options]                             
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master
        brine-master cp     [options] '<target>' <source> <destination>  copy files to minions
+       brine-master audit  <file> ...                                 check the chain of an audit_log, oldest file first
        brine-master demo   [--stay]                                   a master and three minions on this host, at work
 Called as salt-master, salt, salt-key, salt-run or salt-cp it is that program.
 `
@@ -49,6 +50,8 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 		return runRun(ctx, c, args)
 	case "salt-cp", "cp":
 		return runCp(ctx, c, args)
+	case "audit":
+		return runAudit(c, args)
 	case "demo":
 		return runDemo(ctx, c, args)
 	}

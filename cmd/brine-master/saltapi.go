@@ -70,6 +70,9 @@ func addresses(o *conf.Config) restapi.Addresses {
 	return a
 }
 
+// maxConnections is how many connections to the HTTP interface there may be at once; one address may have a quarter of them.
+const maxConnections = 4096
+
 // listenAPI opens the port or the socket.
 func listenAPI(o *conf.Config) (net.Listener, error) {
 	if path := o.String("socket"); path != "" {
@@ -106,6 +109,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest_cherrypy: %w", err)
 	}
+	ln = restapi.Limit(ln, maxConnections, maxConnections/4)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}

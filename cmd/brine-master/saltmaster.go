@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/daemon"
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/fileserver/gitfs"
 	"github.com/brine-salt/brine/master/store/sqlite"
 )
@@ -106,6 +107,14 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 	if err != nil {
 		return err
 	}
+	if name := p.Conf.String("audit_log"); name != "" {
+		f, err := audit.Open(name, p.Conf.Bool("audit_log_chain"))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		options.Audit = f
+	}
 	db, err := openDatabase(p.Conf)
 	if err != nil {
 		return err
@@ -137,7 +146,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		return err
 	}
 	o := daemon.Options{
-		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log,
+		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		// Keys, files and pillar are read when they are needed; the rest takes a restart.
 		Reload: func() { p.Log.Info("The master's configuration is read at its start only") },
@@ -151,6 +160,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		defer services.close()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		go daemon.Shrink(ctx)
 		if err := services.react(ctx); err != nil {
 			m.Close()
 			return err

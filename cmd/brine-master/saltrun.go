@@ -211,6 +211,7 @@ func (s *saltRun) host() (*runnerHost, error) {
 		return cl.Preview(tgtType, tgt, ":", c.Map("nodegroups"))
 	}
 	h.Connected = func(ctx context.Context) (map[string]string, error) { return cl.Present(ctx), nil }
+	h.Clones = cl.Clones
 	h.Fire = func(ctx context.Context, tag string, data map[string]any) error {
 		return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
 	}

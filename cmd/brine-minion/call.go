@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -41,6 +42,10 @@ func runCall(ctx context.Context, c *saltcli.Console, args []string) int {
 		return p.Exit(err)
 	}
 	defer p.Close()
+	if err := becomeUser(p); err != nil {
+		fmt.Fprintln(c.Err, err)
+		return saltcli.ExitNoUser
+	}
 	call := &caller{Program: p}
 	call.applyFlags()
 	options, err := minionOptions(p)
@@ -139,7 +144,7 @@ func cwd() string {
 
 // printer shows the result.
 func (c *caller) printer() *saltcli.Printer {
-	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log}
+	return &saltcli.Printer{Out: c.Out, Opts: c.Conf.Opts, Terminal: c.Terminal, Log: c.Log, KeepOrder: true}
 }
 
 func (c *caller) run(ctx context.Context) (int, error) {
@@ -169,7 +174,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.show(q, res)
+	return c.show(ctx, q, res)
 }
 
 // printDocs prints the documentation of every function whose name begins as asked.
@@ -178,11 +183,10 @@ func (c *caller) printDocs(ctx context.Context) error {
 	if len(c.Values.Args) == 1 {
 		pattern = c.Values.Args[0] + "*"
 	}
-	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, SkipGrains: true, Args: []any{pattern}})
+	docs, err := c.docs(ctx, pattern)
 	if err != nil {
 		return err
 	}
-	docs, _ := res.Return.(map[string]any)
 	names := make([]string, 0, len(docs))
 	for name := range docs {
 		names = append(names, name)
@@ -194,17 +198,28 @@ func (c *caller) printDocs(ctx context.Context) error {
 	return nil
 }
 
+// docs is what sys.doc says of a function, or of those that fit a pattern.
+func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, error) {
+	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, SkipGrains: true, Args: []any{pattern}})
+	if err != nil {
+		return nil, err
+	}
+	docs, _ := res.Return.(map[string]any)
+	return docs, nil
+}
+
 // show prints a result, or to standard error why there is none, and gives the exit code.
-func (c *caller) show(q minion.CallOptions, res modules.Result) (int, error) {
+func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Result) (int, error) {
 	if res.Err != nil {
-		if code, done := c.showError(q.Fun, res); done {
+		if code, done := c.showError(ctx, q.Fun, res); done {
 			return code, nil
 		}
 	}
-	shown, own := res.Return, res.Out
+	own := res.Out
+	shown := inOrder(res, c.printer().Outputter(own))
 	if c.Values.Bool("print_metadata") {
 		all := map[string]any{
-			"return": res.Return, "retcode": int64(res.Retcode), "fun": q.Fun, "fun_args": q.FunArgs, "id": c.minion.ID(), "jid": q.JID,
+			"return": shown, "retcode": int64(res.Retcode), "fun": q.Fun, "fun_args": q.FunArgs, "id": c.minion.ID(), "jid": q.JID,
 		}
 		if res.Out != "" {
 			all["out"] = res.Out
@@ -225,7 +240,7 @@ func (c *caller) show(q minion.CallOptions, res modules.Result) (int, error) {
 
 // showError tells what kept the function from returning, in the texts of salt/cli/caller.py. Documentation in place of a
 // missing function is a result like any other.
-func (c *caller) showError(fun string, res modules.Result) (code int, done bool) {
+func (c *caller) showError(ctx context.Context, fun string, res modules.Result) (code int, done bool) {
 	var (
 		exec    *modules.ExecError
 		usage   *modules.UsageError
@@ -244,13 +259,15 @@ func (c *caller) showError(fun string, res modules.Result) (code int, done bool)
 		fmt.Fprintf(c.Err, "Command required for '%s' not found: %s\n", fun, missing)
 	case errors.As(res.Err, &exec):
 		fmt.Fprintf(c.Err, "Error running '%s': %s\n", fun, res.Err)
-	case errors.As(res.Err, &usage):
+	case errors.As(res.Err, &usage) && usage.Early:
 		fmt.Fprintln(c.Err, res.Err)
-	case errors.As(res.Err, &typ):
-		text, _ := res.Return.(string)
-		_, doc, _ := strings.Cut(text, "\n")
+	case errors.As(res.Err, &usage), errors.As(res.Err, &typ): // Salt's SaltInvocationError is a TypeError
 		fmt.Fprintf(c.Err, "\nPassed invalid arguments: %s.\n\nUsage:\n", res.Err)
-		fmt.Fprintln(c.Out, doc)
+		docs, err := c.docs(ctx, fun)
+		if err != nil {
+			c.Log.Debug("There is no documentation", "fun", fun, "err", err)
+		}
+		fmt.Fprintln(c.Out, pytext.Str(docs[fun]))
 	default:
 		fmt.Fprintln(c.Err, res.Return)
 	}

@@ -24,6 +24,23 @@ const restartPause = 2 * time.Second
 // idlePause is how long after a job or a change of the connection the minion counts as idle.
 const idlePause = time.Second
 
+// becomeUser gives up root for the option user, who gets the directories that only root may make. Without sock_dir, which is below
+// /run, the minion has no event sockets, and says so.
+func becomeUser(p *saltcli.Program) error {
+	name := p.Conf.String("user")
+	for _, dir := range [...]struct {
+		option string
+		mode   os.FileMode
+	}{{"sock_dir", 0o755}, {"cachedir", 0o750}, {"pki_dir", 0o700}} {
+		if path := p.Conf.String(dir.option); path != "" {
+			if err := saltcli.MakeDir(path, dir.mode, name); err != nil {
+				p.Log.Warn(err.Error())
+			}
+		}
+	}
+	return saltcli.BecomeUser(name)
+}
+
 // runMinion is salt-minion from command line to exit code.
 func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
 	p, err := saltcli.Setup(c, minionParser(c), saltcli.Minion, args)
@@ -39,13 +56,7 @@ func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer p.Close()
 	id, _ := p.Conf.Opts["id"].(string)
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
-	if dir := p.Conf.String("sock_dir"); dir != "" {
-		// Below /run, where only root may make it. Without it the minion has no event sockets, and says so.
-		if err := saltcli.MakeDir(dir, 0o755, p.Conf.String("user")); err != nil {
-			p.Log.Warn(err.Error())
-		}
-	}
-	if err := saltcli.BecomeUser(p.Conf.String("user")); err != nil {
+	if err := becomeUser(p); err != nil {
 		p.Log.Error(err.Error())
 		return saltcli.ExitNoUser
 	}
@@ -73,7 +84,7 @@ func goBackground() error {
 func runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
 	o := daemon.Options{
-		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log,
+		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		Reload: func() {
 			if err := reload(ctx, p, running.Load()); err != nil {

@@ -122,6 +122,10 @@ func TestUnknownUser(t *testing.T) {
 	if got := start(t, nil, "salt-minion", "-c", dir, "-u", "no-such-user"); got.code != 67 || !strings.Contains(got.err, "no-such-user") {
 		t.Errorf("%+v", got)
 	}
+	want := "Failed to prepare the Salt environment for user no-such-user. The user is not available.\n"
+	if got := start(t, nil, "salt-call", "-c", dir, "--local", "--priv", "no-such-user", "test.ping"); got.code != 67 || got.err != want {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestMinionIsReadyWithoutMaster starts the daemon with a master that is away: it must say that it is ready once it has its

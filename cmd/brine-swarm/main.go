@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/swarm"
@@ -17,6 +18,9 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
+
+// swarmGC lets the heap grow fivefold: the machine is to be the master's, and memory is there.
+const swarmGC = 400
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -37,7 +41,7 @@ func run(args []string) error {
 	f.StringVar(&o.Prefix, "prefix", "swarm-", "what their ids begin with")
 	f.IntVar(&o.Parallel, "parallel", 0, "how many sign in at the same time; 0 is all")
 	f.BoolVar(&o.Spread, "spread", false, "give each a source address of its own in 127.0.0.0/8")
-	f.BoolVar(&o.KeepConn, "keep", false, "keep a request connection each; stock minions open one for each request")
+	f.IntVar(&o.KeepConns, "keep", 0, "how many keep a request connection, as minions of 3006.28, 3007.15 and 3008 do; older ones open one for each request")
 	f.BoolVar(&o.Pillar, "pillar", false, "ask for the pillar at the start")
 	f.BoolVar(&o.StartEvent, "start", false, "fire the start event")
 	if err := f.Parse(args); err != nil {
@@ -65,6 +69,7 @@ func run(args []string) error {
 	if *verbose {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
+	debug.SetGCPercent(swarmGC)
 	s, err := swarm.New(o)
 	if err != nil {
 		return err

@@ -26,13 +26,18 @@ type Options struct {
 	Dump   func(stacks []byte)
 	// Notify is the supervisor's socket (NOTIFY_SOCKET), Watchdog how often it wants to hear from us (WATCHDOG_USEC).
 	Notify, Watchdog string
-	Log              *slog.Logger
+	// Log is told, under Name, which signal ends the program; nil is silent.
+	Log  *slog.Logger
+	Name string
 }
 
 // Run runs the work until it returns or a signal ends its context.
 func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notifier) error) error {
-	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
-	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, endSignals()...)
+	defer signal.Stop(end)
 	if o.PIDFile != "" {
 		if err := writePID(o.PIDFile); err != nil {
 			return err
@@ -45,7 +50,7 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		serveSignals(o, done)
+		serveSignals(o, end, cancel, done)
 	}()
 	watched := n.watch(o.Watchdog, done)
 	err := work(ctx, n)
@@ -56,7 +61,7 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	return err
 }
 
-func serveSignals(o Options, done <-chan struct{}) {
+func serveSignals(o Options, end <-chan os.Signal, cancel context.CancelFunc, done <-chan struct{}) {
 	reload, dump := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	notifyExtra(reload, dump)
 	defer signal.Stop(reload)
@@ -65,6 +70,15 @@ func serveSignals(o Options, done <-chan struct{}) {
 		select {
 		case <-done:
 			return
+		case sig := <-end:
+			if o.Log != nil {
+				name := "SIGTERM"
+				if sig == os.Interrupt {
+					name = "SIGINT"
+				}
+				o.Log.Warn(o.Name + " received a " + name + ". Exiting.")
+			}
+			cancel()
 		case <-reload:
 			if o.Reload != nil {
 				o.Reload()

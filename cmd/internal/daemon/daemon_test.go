@@ -3,8 +3,10 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -34,9 +36,11 @@ func TestRun(t *testing.T) {
 	pidfile := filepath.Join(dir, "run", "pid")
 	reloaded, dumped := make(chan struct{}), make(chan []byte)
 	failure := errors.New("ended")
+	var log bytes.Buffer
 	err = Run(t.Context(), Options{
 		PIDFile: pidfile, Notify: addr.Name, Watchdog: "2000",
-		Reload: func() { close(reloaded) }, Dump: func(b []byte) { dumped <- b },
+		Reload: func() { close(reloaded) }, Dump: func(b []byte) { dumped <- b }, Name: "Minion",
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}, func(ctx context.Context, n *Notifier) error {
 		if b, _ := os.ReadFile(pidfile); string(b) != strconv.Itoa(os.Getpid()) {
 			t.Errorf("pid file has %q", b)
@@ -61,6 +65,9 @@ func TestRun(t *testing.T) {
 	})
 	if !errors.Is(err, failure) {
 		t.Errorf("Run gave %v", err)
+	}
+	if !strings.Contains(log.String(), "Minion received a SIGTERM. Exiting.") {
+		t.Errorf("the log has %q", &log)
 	}
 	if _, err := os.Stat(pidfile); err == nil {
 		t.Error("the pid file is still there")

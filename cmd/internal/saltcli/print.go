@@ -95,6 +95,8 @@ type Printer struct {
 	Opts     map[string]any
 	Terminal bool
 	Log      *slog.Logger
+	// KeepOrder makes nested keep the order of yaml.Map values.
+	KeepOrder bool
 }
 
 // Outputter is the outputter that would show a result: the one from the command line, else the result's own, else nested.
@@ -114,7 +116,7 @@ func (p *Printer) Outputter(own string) string {
 
 // Print shows a value with an outputter of its own ("" is nested) and its return code.
 func (p *Printer) Print(v any, own string, retcode int) error {
-	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color()})
+	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color(), KeepOrder: p.KeepOrder})
 	if n, ok := p.Opts["output_indent"].(int64); ok {
 		i := int(n)
 		o.Indent = &i

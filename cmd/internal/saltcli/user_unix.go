@@ -43,5 +43,12 @@ func BecomeUser(name string) error {
 			return fmt.Errorf("cannot become user %q: %w", name, step)
 		}
 	}
+	for key, value := range map[string]string{"HOME": u.HomeDir, "USER": name, "LOGNAME": name} {
+		if _, set := os.LookupEnv(key); set {
+			if err := os.Setenv(key, value); err != nil {
+				return fmt.Errorf("cannot become user %q: %w", name, err)
+			}
+		}
+	}
 	return nil
 }
