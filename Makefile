@@ -27,15 +27,12 @@ build:
 		$(GO) build $(BUILDFLAGS) -o $(BIN)/$$p ./cmd/$$p; \
 	done
 
-# Both programs for every platform of the release.
+# Both programs for every platform of the release, by one command for each, so that they are linked side by side.
 cross:
 	@set -e; for pl in $(PLATFORMS); do \
-		os=$${pl%/*}; arch=$${pl#*/}; ext=; \
-		if [ $$os = windows ]; then ext=.exe; fi; \
-		for p in $(PROGRAMS); do \
-			out=$(BIN)/$$os-$$arch/$$p$$ext; echo "$$out"; \
-			GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$out ./cmd/$$p; \
-		done; \
+		os=$${pl%/*}; arch=$${pl#*/}; dir=$(BIN)/$$os-$$arch; mkdir -p $$dir; \
+		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$dir/ $(PROGRAMS:%=./cmd/%); \
+		ls $$dir/*; \
 	done
 
 # Every package that has tests against stock Salt or real servers; those that take longest come first.

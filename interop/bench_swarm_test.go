@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,15 +31,16 @@ const (
 
 // swarmFigures are what one master does with a swarm.
 type swarmFigures struct {
-	minions         int
+	minions, keep   int
 	signIn          time.Duration
 	refused, failed int64
 	ping, lastPing  time.Duration
-	returns         time.Duration
-	retries         int64 // returns that were sent again
-	each            int64 // bytes per minion
-	// Processor time of the master and of the swarm, which share the machine: of the sign-ins, the pings and the 10 KB returns.
-	cpu, swarm [3]time.Duration
+	returns, files  time.Duration // until all were acknowledged, and until the last was in the job cache
+	retries         int64         // returns that were sent again
+	each            int64         // bytes per minion
+	// Processor time of the master and of the swarm, which share the machine: of the sign-ins, the pings, the 10 KB returns, and these until
+	// the last was in the job cache.
+	cpu, swarm [4]time.Duration
 }
 
 // TestSwarm measures our master and a stock one with the same swarm: a sign-in storm, test.ping to all, 10 KB from all, and memory. It
@@ -54,15 +56,22 @@ func TestSwarm(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if most := int(limit.Max)/2 + int(limit.Max)/4; n > most {
+	most := int(limit.Max)/2 + int(limit.Max)/4
+	if n > most {
 		t.Logf("only %d descriptors are allowed: %d minions in place of %d", limit.Max, most, n)
 		n = most
 	}
+	// All have a connection for what is published, and one for requests: kept, or open for a moment.
+	keep := func(n int) int { return min(n, int(limit.Max)-n-n/4) } // the rest are for requests of the others, and files
+	// The machine is to be the masters', and memory is there.
+	defer debug.SetGCPercent(debug.SetGCPercent(1600))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))
 	for _, over := range []string{"zeromq", "tcp"} {
 		t.Run(over, func(t *testing.T) {
 			ours := &ourMaster{site: newSite(t, over, "auto_accept: True"), t: t, root: t, line: "3007"}
 			ours.up()
-			a := measureSwarm(t, over, n, ours.ret, ours.proc, true, func(fun string, arg ...string) {
+			ours.bus.driver.close() // who listens to events needs a processor
+			a := measureSwarm(t, over, n, keep(n), ours.site, ours.proc, true, func(fun string, arg ...string) {
 				args := append([]string{"-c", filepath.Dir(ours.config()), "--async", "*", fun}, arg...)
 				if out, code := output(t, ours.program("salt"), args...); code != 0 {
 					t.Fatalf("salt ended with %d: %s", code, out)
@@ -70,7 +79,8 @@ func TestSwarm(t *testing.T) {
 			})
 			ours.proc.stop()
 			stock := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
-			b := measureSwarm(t, over, k, stock.ret, stock.proc, false, func(fun string, arg ...string) {
+			stock.bus.driver.close()
+			b := measureSwarm(t, over, k, keep(k), stock.site, stock.proc, false, func(fun string, arg ...string) {
 				list := make([]any, len(arg))
 				for i, x := range arg {
 					list[i] = x
@@ -100,6 +110,7 @@ func printSwarm(over string, a, b swarmFigures) {
 	ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 	per := func(x float64) string { return fmt.Sprintf("%.0f/s", x) }
 	row("minions", fmt.Sprint(a.minions), fmt.Sprint(b.minions), float64(a.minions)/float64(b.minions))
+	row("  that keep their request connection", fmt.Sprint(a.keep), fmt.Sprint(b.keep), 0)
 	row("all signed in and subscribed", ms(a.signIn), ms(b.signIn), 0)
 	row("  per second", per(rate(a.minions, a.signIn)), per(rate(b.minions, b.signIn)), rate(a.minions, a.signIn)/rate(b.minions, b.signIn))
 	row("  refused, failed at first", fmt.Sprint(a.refused, ", ", a.failed), fmt.Sprint(b.refused, ", ", b.failed), 0)
@@ -108,8 +119,9 @@ func printSwarm(over string, a, b swarmFigures) {
 	row("  per second", per(rate(a.minions, a.ping)), per(rate(b.minions, b.ping)), rate(a.minions, a.ping)/rate(b.minions, b.ping))
 	row("10 KB returns from all", ms(a.returns), ms(b.returns), 0)
 	row("  per second", per(rate(a.minions, a.returns)), per(rate(b.minions, b.returns)), rate(a.minions, a.returns)/rate(b.minions, b.returns))
+	row("  and in the job cache of Salt's tools", ms(a.files), ms(b.files), 0)
 	row("  returns sent again", fmt.Sprint(a.retries), fmt.Sprint(b.retries), 0)
-	for i, what := range []string{"sign-in", "test.ping", "10 KB return"} {
+	for i, what := range []string{"sign-in", "test.ping", "10 KB return", "10 KB return with its files"} {
 		x, y := a.cpu[i]/time.Duration(a.minions), b.cpu[i]/time.Duration(b.minions)
 		row("processor time of the master per "+what, x.Round(time.Microsecond).String(), y.Round(time.Microsecond).String(), y.Seconds()/max(x.Seconds(), 1e-9))
 		x, y = a.swarm[i]/time.Duration(a.minions), b.swarm[i]/time.Duration(b.minions)
@@ -118,8 +130,8 @@ func printSwarm(over string, a, b swarmFigures) {
 	row("memory per idle minion, bytes (PSS)", fmt.Sprint(a.each), fmt.Sprint(b.each), float64(b.each)/float64(max(a.each, 1)))
 }
 
-// measureSwarm lets n minions loose on a master, ours or a stock one.
-func measureSwarm(t *testing.T, over string, n, port int, p *process, ours bool, publish func(fun string, arg ...string)) swarmFigures {
+// measureSwarm lets n minions loose on a master, ours or a stock one; so many keep their request connection.
+func measureSwarm(t *testing.T, over string, n, keep int, at *site, p *process, ours bool, publish func(fun string, arg ...string)) swarmFigures {
 	t.Helper()
 	var dialer transport.Dialer = zeromq.New()
 	if over == "tcp" {
@@ -127,8 +139,8 @@ func measureSwarm(t *testing.T, over string, n, port int, p *process, ours bool,
 	}
 	time.Sleep(settle)
 	before := memoryOf(t, p)
-	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", port)}}, Dialer: dialer, Presence: over == "tcp",
-		Minions: n, Parallel: 2000, Spread: true, RequestTime: swarmTime})
+	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", at.ret)}}, Dialer: dialer, Presence: over == "tcp",
+		Minions: n, Parallel: 2000, Spread: true, KeepConns: keep, RequestTime: swarmTime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +156,7 @@ func measureSwarm(t *testing.T, over string, n, port int, p *process, ours bool,
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	f := swarmFigures{minions: n}
+	f := swarmFigures{minions: n, keep: keep}
 	begin, used, own := time.Now(), cpuOf(t, p), ownCPU(t)
 	go func() {
 		defer close(done)
@@ -162,7 +174,7 @@ func measureSwarm(t *testing.T, over string, n, port int, p *process, ours bool,
 			wait("questions who is there", func(st swarm.Stats) bool { return st.Asked >= int64(n) })
 		}
 	}
-	// Idle is a minion whose request connections have ended, as those of stock minions do, when the master has given back what it used.
+	// Idle is a minion with the one or two connections that it keeps, when the master has given back what it used.
 	f.each = memoryOf(t, p).pss
 	for still, end := 0, time.Now().Add(patience); still < 6 && time.Now().Before(end); still++ {
 		time.Sleep(settle / 2)
@@ -184,9 +196,26 @@ func measureSwarm(t *testing.T, over string, n, port int, p *process, ours bool,
 			f.returns = time.Since(begin)
 		}
 		f.cpu[i+1], f.swarm[i+1] = cpuOf(t, p)-used, ownCPU(t)-own
+		for end := time.Now().Add(swarmTime); cachedReturns(t, at) < (i+1)*n; time.Sleep(settle / 40) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d returns are in the job cache", job[0], cachedReturns(t, at)-i*n)
+			}
+		}
+		f.files = time.Since(begin)
+		f.cpu[3], f.swarm[3] = cpuOf(t, p)-used, ownCPU(t)-own
 	}
 	f.retries = s.Stats().Retries
 	return f
+}
+
+// cachedReturns is how many returns of the swarm are in the job cache.
+func cachedReturns(t *testing.T, at *site) int {
+	t.Helper()
+	all, err := filepath.Glob(at.dir + "/cache/jobs/??/*/swarm-*/return.p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // ownCPU is the processor time of this process, which is the swarm's.

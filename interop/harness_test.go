@@ -144,13 +144,16 @@ func tail(file string) string {
 	return string(b)
 }
 
-// await polls other processes' state, which announces nothing, until cond holds.
+// await polls other processes' state, which announces nothing, until cond holds. What takes long to ask for, such as what a program of
+// its own says, is asked for less often, since others need the processor to come to that state.
 func await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		begin := time.Now()
 		if cond() {
 			return
 		}
+		time.Sleep(min(max(50*time.Millisecond, 4*time.Since(begin)), time.Second))
 	}
 	t.Fatalf("waited %s in vain: %s", patience, what)
 }

@@ -182,6 +182,9 @@ func callHere(t *testing.T, conf, fun string, args []any, kwargs map[string]any)
 	if text == "" {
 		t.Fatalf("%q failed without a word: %v", words, err)
 	}
+	if at := regexp.MustCompile(`(?s)^Passed invalid arguments: (.*)\.\n\nUsage:$`).FindStringSubmatch(text); at != nil {
+		return nil, at[1]
+	}
 	return nil, text[strings.LastIndex(text, "\n")+1:]
 }
 

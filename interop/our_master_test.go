@@ -126,7 +126,7 @@ func (m *ourMaster) key(args ...string) {
 }
 
 func (m *ourMaster) pings() bool {
-	v, _ := m.salt("-t", "4", m.id, "test.ping")
+	v, _ := m.salt("-t", "15", m.id, "test.ping")
 	return v[m.id] == true
 }
 

@@ -219,7 +219,7 @@ func (a *api) do(c restCase) answer {
 	case c.Form != "":
 		body, kind = c.Form, "application/x-www-form-urlencoded"
 	}
-	fill := strings.NewReplacer("<alice>", a.tokens["alice"], "<bob>", a.tokens["bob"], "<jid>", a.saved["jid"])
+	fill := strings.NewReplacer("<alice>", a.tokens["alice"], "<bob>", a.tokens["bob"], "<jid>", a.saved["jid"], "<token>", a.saved["own"])
 	r, err := http.NewRequestWithContext(a.t.Context(), method, a.url+fill.Replace(path), strings.NewReader(fill.Replace(body)))
 	if err != nil {
 		a.t.Error(err)
@@ -273,15 +273,19 @@ func (a *api) do(c restCase) answer {
 var (
 	restJID   = regexp.MustCompile(`\b20\d{18}\b`)
 	restToken = regexp.MustCompile(`\b[0-9a-f]{40,64}\b`)
+	restOwn   = regexp.MustCompile(`"token": ?"([0-9a-f]+)"`)
 	restTime  = regexp.MustCompile(`\b20\d\d, \w{3} \d\d \d\d:\d\d:\d\d\.\d{6}|\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}`)
 	restPage  = regexp.MustCompile(`(?s)<h2>(.*?)</h2>\s*<p>(.*?)</p>`)
 	restKey   = regexp.MustCompile(`([0-9a-f]{2}:){15,}[0-9a-f]{2}`)
 )
 
-// remember keeps the newest job id and token of an answer, for the next requests.
+// remember keeps the newest job id, session and token of an answer, for the next requests.
 func (a *api) remember(text []byte, h http.Header) {
 	if jid := restJID.Find(text); jid != nil {
 		a.saved["jid"] = string(jid)
+	}
+	if own := restOwn.FindSubmatch(text); own != nil {
+		a.saved["own"] = string(own[1])
 	}
 	if t := h.Get("X-Auth-Token"); t != "" {
 		a.saved["token"] = t

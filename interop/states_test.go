@@ -14,7 +14,7 @@ import (
 )
 
 // stateTree are states that every minion applies in a directory of its own: a template with pillar and grains, a package that is
-// there, a command as stand-in for a service, and a chain of requisites.
+// there, a service that is not, and a chain of requisites.
 func stateTree() map[string]string {
 	return map[string]string{
 		"srv/tree/init.sls": `
@@ -33,6 +33,8 @@ page:
 package:
   pkg.installed: [{name: bash}, {refresh: False}]
 service:
+  service.dead: [{name: brine-demonstration}, {require: [{pkg: package}]}, {require_in: [{file: page}]}]
+reload:
   cmd.run:
     - name: echo reload {{ pillar.get('given', 'nothing') }}
     - onchanges: [{file: page}]
@@ -63,6 +65,11 @@ never:
 		"srv/wrong/argument.sls":  "a: {file.managed: [{name: relative}]}\nb: {file.managed: [{name: {{ opts.root_dir }}/x}, {contents: a}, {source: salt://b}]}\n",
 		"srv/wrong/missing.sls":   "a: {file.symlink: [{name: {{ opts.root_dir }}/x}]}\n",
 	}
+}
+
+// broken are the state files of the tree that are wrong, and one that is not there.
+func broken() []string {
+	return []string{"jinja", "undefined", "function", "module", "shape", "list", "id", "circle", "include", "require", "argument", "missing", "absent"}
 }
 
 // stateCalls are what is done with the tree, in this order, then what is done with broken ones.
@@ -124,7 +131,7 @@ func nothingTouched(t *testing.T, s *site, ids ...string) {
 // statesSideBySide applies the tree on both minions of a stock master; then stock's program shows the results of both.
 func statesSideBySide(t *testing.T, m *stockMaster) {
 	writeTree(t, m.site)
-	for _, call := range stateCalls("jinja", "undefined", "function", "module", "shape", "list", "id", "circle", "include", "require", "argument", "missing", "absent") {
+	for _, call := range stateCalls(broken()...) {
 		got := m.run(query{"tgt": "*", "fun": call[0], "arg": nested.Anys(call[1:])})
 		if len(got) != 2 {
 			t.Fatalf("answers came from %d minions: %v", len(got), got)
@@ -162,7 +169,7 @@ func (c *minionUnderStock) states() {
 				changed++
 			}
 		}
-		if len(ret) != 8 {
+		if len(ret) != 9 {
 			c.t.Errorf("%v: %d states: %v", call, len(ret), ret)
 		}
 		if len(call) == 2 && exists(c.dir+"/"+c.id+"/tree/page.html") {
@@ -189,7 +196,7 @@ func TestStatesUnderOurMaster(t *testing.T) {
 	start(t, ours("salt-minion"), "-c", m.minion(t, "ours", ""))
 	m.bus.wait(mark, "salt/minion/stock/start")
 	m.bus.wait(mark, "salt/minion/ours/start")
-	for _, call := range stateCalls("undefined", "circle") {
+	for _, call := range stateCalls(broken()...) {
 		args := append([]string{"-c", m.dir + "/etc", "-t", "60", "--out", "json", "--static", "--no-color", "*"}, call...)
 		out, _ := output(t, ours("salt"), args...)
 		var got map[string]any

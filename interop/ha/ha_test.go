@@ -31,12 +31,14 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/mysql"
 	"github.com/brine-salt/brine/master/store/postgres"
+	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// size is how large a run is. In CI it is small; BRINE_HA=full is the one whose numbers are published.
+// size is how large a run is. In CI it is small; BRINE_HA=full is the one whose numbers are published. BRINE_HA="100 1000" is one with so many
+// minions and jobs; a third word "list" gives all whole minions, stock's too, the list of the masters' addresses, and "none" leaves them out.
 type size struct {
 	minions, jobs int
 	// Every realEvery-th job is for one of real, which are whole minions. The small run has none.
@@ -54,9 +56,19 @@ func sizeOf() size {
 	}
 	s = size{minions: 500, jobs: 10_000, realEvery: 40, killEvery: 5 * time.Second, patience: 30 * time.Minute,
 		real: []real{{"stock-3006", one}, {"stock-3007", one}, {"stock-3008", one}, {"ours-one", one}, {"ours-list", list}}}
-	if text != "full" { // minions and jobs
-		if _, err := fmt.Sscan(text, &s.minions, &s.jobs); err != nil {
-			panic(err)
+	if text == "full" {
+		return s
+	}
+	where := ""
+	if _, err := fmt.Sscan(text+" .", &s.minions, &s.jobs, &where); err != nil {
+		panic(err)
+	}
+	switch where {
+	case "none":
+		s.real = nil
+	case list:
+		for i := range s.real {
+			s.real[i].masters = list
 		}
 	}
 	return s
@@ -66,7 +78,7 @@ const masters = 5
 
 // Environment of a master's process.
 const (
-	envStore = "BRINE_HA_STORE" // "postgres " or "mysql " and the database
+	envStore = "BRINE_HA_STORE" // "postgres ", "mysql " or "sqlite " and the database
 	envBind  = "BRINE_HA_BIND"  // address and ports
 )
 
@@ -91,8 +103,11 @@ func TestMain(m *testing.M) {
 
 func openStore(text string) (store.Store, error) {
 	kind, dsn, _ := strings.Cut(text, " ")
-	if kind == "mysql" {
+	switch kind {
+	case "mysql":
 		return mysql.Open(dsn)
+	case "sqlite":
+		return sqlite.Open(dsn)
 	}
 	return postgres.Open(dsn)
 }
@@ -203,6 +218,29 @@ func (c *cluster) start(i int) *proc {
 	c.procs[i] = p
 	c.mu.Unlock()
 	return p
+}
+
+// startAll starts the first n masters until the test ends.
+func (c *cluster) startAll(n int) {
+	c.t.Helper()
+	c.t.Cleanup(func() {
+		for _, p := range c.procs {
+			if p != nil {
+				p.cmd.Process.Kill()
+				<-p.done
+			}
+		}
+	})
+	var procs []*proc
+	for i := range n {
+		procs = append(procs, c.start(i))
+	}
+	for _, p := range procs {
+		c.await(p)
+	}
+	if c.t.Failed() {
+		c.t.FailNow()
+	}
 }
 
 func (p *proc) read(out io.Reader) {
@@ -319,26 +357,9 @@ func run(t *testing.T, env string, server *testserver.Server) {
 	}
 	balance(t, c.pub)
 	balance(t, c.ret)
-	t.Cleanup(func() {
-		for _, p := range c.procs {
-			if p != nil {
-				p.cmd.Process.Kill()
-				<-p.done
-			}
-		}
-	})
-	var procs []*proc
-	for i := range masters {
-		procs = append(procs, c.start(i))
-	}
-	for _, p := range procs {
-		c.await(p)
-	}
-	if t.Failed() {
-		t.FailNow()
-	}
+	c.startAll(masters)
 	book := &ledger{times: make(map[string]int), first: make(map[string]time.Time)}
-	s, err := swarm.New(swarm.Options{Masters: addrs, Dialer: zeromq.New(), Minions: sz.minions, KeepConn: true, StartEvent: true, RequestTime: 60 * time.Second,
+	s, err := swarm.New(swarm.Options{Masters: addrs, Dialer: zeromq.New(), Minions: sz.minions, KeepConns: sz.minions, StartEvent: true, RequestTime: 60 * time.Second,
 		Do: func(_ context.Context, id string, j protocol.Job) any {
 			if j.Fun[0] == "swarm.count" {
 				n, _ := payload.Text(j.Args[0][0])
@@ -426,10 +447,14 @@ func run(t *testing.T, env string, server *testserver.Server) {
 	killed := <-kills
 
 	q, _ := store.QueueOf(db)
-	for {
+	for said := time.Now(); ; {
 		open, err := q.Deliveries(ctx, store.DeliveryFilter{Open: true})
 		if err == nil && len(open) == 0 {
 			break
+		}
+		if time.Since(said) > 20*time.Second {
+			said = time.Now()
+			t.Logf("after %v %d jobs and more are open: %+v", time.Since(begin).Round(time.Second), len(open), open[:min(len(open), 3)])
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

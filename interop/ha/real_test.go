@@ -35,11 +35,15 @@ import (
 // envMinion is the configuration of a minion of ours.
 const envMinion = "BRINE_HA_MINION"
 
-// How a minion finds the masters: one address of all of them, or the list of theirs.
+// How a minion finds the masters: one address of all of them, the list of theirs, or the first of those of a list that answers.
 const (
-	one  = "one address"
-	list = "list"
+	one      = "one address"
+	list     = "list"
+	failover = "failover"
 )
+
+// failoverMasters is how many masters the minions with failover know.
+const failoverMasters = 3
 
 // real is a whole minion: stock's of the line that its name ends with, or ours.
 type real struct{ name, masters string }
@@ -61,7 +65,14 @@ func (r real) start(t *testing.T, c *cluster) {
 	// A stock minion that has lost a master looks after it every master_alive_interval seconds from then on, each time with a process of
 	// its own; the default is 0.
 	where := "master: [" + strings.Join(addrs, ", ") + "]\nmaster_alive_interval: 3600"
-	if r.masters == one {
+	switch r.masters {
+	case failover: // without ports, with which stock took minutes to leave the dead one, if it did
+		var hosts []string
+		for i := range failoverMasters {
+			hosts = append(hosts, addr(i))
+		}
+		where = "master: [" + strings.Join(hosts, ", ") + "]\nmaster_type: failover\nmaster_alive_interval: 2\nretry_dns: 0"
+	case one:
 		where = "master: " + balancer + "\nmaster_alive_interval: 3600"
 	}
 	conf := filepath.Join(dir, "etc", "minion")

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ import (
 
 var (
 	only = flag.String("stock", "", "run only the cases whose name matches this regular expression")
-	slow = flag.Int("slow", 0, "list so many of the cases that took longest, and what was slow in them")
+	slow = flag.Int("slow", 0, "list so many of the cases that cost most processor time, and the sum for every file of cases")
 )
 
 // Chosen are the cases to run: all, or those that -stock names.
@@ -115,48 +117,75 @@ func Write(t testing.TB, path, text string) {
 	}
 }
 
-// Clock keeps how long cases took.
-type Clock struct{ times []lap }
-
-type lap struct {
-	name       string
-	all, stock time.Duration
+// Cases keeps what came of cases, and what they cost.
+type Cases struct {
+	costs []cost
+	wrong []string
 }
 
-// Time runs a case of which p is the stock side.
-func (k *Clock) Time(name string, p *Process, run func()) {
-	begin, before := time.Now(), p.Spent
-	run()
-	k.times = append(k.times, lap{name: name, all: time.Since(begin), stock: p.Spent - before})
+// cost is processor time, of which the machine's load is no part: that of the test and that of stock's side, each with the programs that
+// they ran; and the time by the clock.
+type cost struct {
+	name               string
+	here, stock, clock time.Duration
 }
 
-// Report logs the slowest cases, and the sum for every file of cases, if -slow asks for them.
-func (k *Clock) Report(t testing.TB) {
+// Run runs a case of which p is the stock side.
+func (k *Cases) Run(t *testing.T, name string, p *Process, run func(t *testing.T)) {
+	begin, here, stock := time.Now(), used(os.Getpid()), used(p.PID)
+	if !t.Run(name, run) {
+		k.wrong = append(k.wrong, name)
+	}
+	k.costs = append(k.costs, cost{name: name, here: used(os.Getpid()) - here, stock: used(p.PID) - stock, clock: time.Since(begin)})
+}
+
+// Report logs which cases are wrong, which is the first that is said of them all; and, if -slow asks for them, the dearest cases and the
+// sum for every file of cases.
+func (k *Cases) Report(t testing.TB) {
+	if len(k.wrong) > 0 {
+		t.Logf("%d of %d cases are wrong:\n%s", len(k.wrong), len(k.costs), strings.Join(k.wrong, "\n"))
+	}
 	if *slow == 0 {
 		return
 	}
-	files := map[string]*lap{}
-	var sums []*lap
-	for _, l := range k.times {
-		name, _, _ := strings.Cut(l.name, "/")
+	files := map[string]*cost{}
+	var sums []*cost
+	for _, c := range k.costs {
+		name, _, _ := strings.Cut(c.name, "/")
 		if files[name] == nil {
-			files[name] = &lap{name: name}
+			files[name] = &cost{name: name}
 			sums = append(sums, files[name])
 		}
-		files[name].all += l.all
-		files[name].stock += l.stock
+		files[name].here += c.here
+		files[name].stock += c.stock
+		files[name].clock += c.clock
 	}
-	slices.SortFunc(k.times, func(a, b lap) int { return cmp.Compare(b.all, a.all) })
-	slices.SortFunc(sums, func(a, b *lap) int { return cmp.Compare(b.all, a.all) })
+	slices.SortFunc(k.costs, func(a, b cost) int { return cmp.Compare(b.here+b.stock, a.here+a.stock) })
+	slices.SortFunc(sums, func(a, b *cost) int { return cmp.Compare(b.here+b.stock, a.here+a.stock) })
 	var text strings.Builder
-	line := func(l *lap) {
-		fmt.Fprintf(&text, "%8.2f s, of which stock %8.2f s: %s\n", l.all.Seconds(), l.stock.Seconds(), l.name)
+	line := func(c *cost) {
+		fmt.Fprintf(&text, "%8.2f %8.2f %8.2f %s\n", c.here.Seconds(), c.stock.Seconds(), c.clock.Seconds(), c.name)
 	}
-	for _, l := range sums {
-		line(l)
+	for _, c := range sums {
+		line(c)
 	}
-	for _, l := range k.times[:min(*slow, len(k.times))] {
-		line(&l)
+	for _, c := range k.costs[:min(*slow, len(k.costs))] {
+		line(&c)
 	}
-	t.Logf("files, and the slowest of %d cases:\n%s", len(k.times), text.String())
+	t.Logf("seconds of processor time here, of stock's side, and by the clock: files, and the dearest of %d cases:\n%s", len(k.costs), text.String())
+}
+
+// used is the processor time of a process and of the programs it ran and waited for, as Linux counts it in hundredths of a second; elsewhere 0.
+func used(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	ticks := 0
+	for _, f := range fields[11:15] {
+		n, _ := strconv.Atoi(f)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

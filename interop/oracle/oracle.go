@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // here is this directory, from that of a test in ./modules or ./states.
@@ -27,8 +27,6 @@ type Process struct {
 	PID int
 	// Opts, Grains and Pillar are the minion's.
 	Opts, Grains, Pillar map[string]any
-	// Spent is the time that the questions took so far.
-	Spent time.Duration
 
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -53,7 +51,7 @@ func Start(t testing.TB, script, scratch string) *Process {
 		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
 	}
 	path, err1 := filepath.Abs(filepath.Join(here, script))
-	t.Setenv("PATH", filepath.Join(filepath.Dir(path), programs)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("PATH", strings.Join(append([]string{filepath.Join(filepath.Dir(path), programs)}, programDirs(venv)...), string(os.PathListSeparator)))
 	t.Setenv("PYTHONHASHSEED", "0") // tools in Python (firewalld's) list what they keep in sets in the same order to both sides
 	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", path, scratch)
@@ -79,6 +77,19 @@ func Start(t testing.TB, script, scratch string) *Process {
 	return p
 }
 
+// programDirs are the directories where both sides find programs: first those that have the programs themselves for which others have
+// scripts that look for them each time, which costs more than what many cases do (pyenv's python, Debian's psql).
+func programDirs(venv string) []string {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	real, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	real = real[max(0, len(real)-1):]
+	if python, err := filepath.EvalSymlinks(filepath.Join(venv, "bin", "python")); err == nil {
+		real = append(real, filepath.Dir(python))
+	}
+	real = slices.DeleteFunc(real, func(dir string) bool { return slices.Contains(dirs, dir) })
+	return append(real, dirs...)
+}
+
 // Answer is what a call came to: a value, or an exception's name and message.
 type Answer struct {
 	Value          any
@@ -93,7 +104,6 @@ func (p *Process) Ask(t testing.TB, question map[string]any) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
 	if _, err := p.in.Write(append(q, '\n')); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +112,6 @@ func (p *Process) Ask(t testing.TB, question map[string]any) Answer {
 		Error, Message string
 	}
 	p.read(t, &a)
-	p.Spent += time.Since(begin)
 	code, _ := a.Retcode.(float64)
 	return Answer{Value: unwrap(a.Value), Error: a.Error, Message: a.Message, Retcode: int(code)}
 }

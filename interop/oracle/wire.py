@@ -69,7 +69,7 @@ def load_what_matters():
     from salt.loader.lazy import LazyLoader
 
     inside = os.path.dirname(salt.__file__) + os.sep
-    texts = {}
+    texts, known = {}, {}
 
     def names(path, name):
         if not path.startswith(inside) or not path.endswith(".py"):
@@ -77,7 +77,9 @@ def load_what_matters():
         if path not in texts:
             with open(path, "rb") as file:
                 texts[path] = file.read()
-        return f'"{name}"'.encode() in texts[path] or f"'{name}'".encode() in texts[path]
+        if (path, name) not in known:
+            known[path, name] = f'"{name}"'.encode() in texts[path] or f"'{name}'".encode() in texts[path]
+        return known[path, name]
 
     def candidates(self, name, _all=LazyLoader._iter_files):
         for file in _all(self, name):
@@ -132,6 +134,8 @@ class Wire:
         self.out.flush()
 
     def hello(self, caller):
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays, and need not be looked through again
         self.answer(
             {
                 "opts": wrap({k: v for k, v in caller.opts.items() if k not in ("grains", "pillar")}),
