@@ -50,6 +50,7 @@ type rig struct {
 	*master.Master
 	t      testing.TB
 	dialer transport.Dialer
+	ctx    context.Context // the master serves until it is cancelled
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -92,7 +93,7 @@ func serve(t testing.TB, o master.Options) *rig {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &rig{Master: m, t: t, dialer: dialer, stop: cancel, done: make(chan error, 1)}
+	r := &rig{Master: m, t: t, dialer: dialer, ctx: ctx, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- m.Serve(ctx) }()
 	select {
 	case <-m.Ready():
@@ -328,7 +329,7 @@ func (m *minion) published(msg []byte) {
 	job, err := protocol.OpenPublish(e, m.signed.AES, m.signed.MasterKey, true)
 	if errors.Is(err, protocol.ErrReauth) {
 		st, serr := m.trySignIn(protocol.Signin{})
-		if serr != nil && !errors.Is(serr, transport.ErrClosed) { // the test is not over
+		if serr != nil && !m.over(serr) {
 			m.t.Errorf("%s: sign-in: %v", m.id, serr)
 		}
 		if st != protocol.Accepted {
@@ -360,7 +361,7 @@ func (m *minion) published(msg []byte) {
 		if err == nil {
 			j, err = protocol.ParseJob(load)
 		}
-		if errors.Is(err, transport.ErrClosed) {
+		if err != nil && m.over(err) {
 			return
 		}
 		if err != nil {
@@ -385,9 +386,14 @@ func (m *minion) published(msg []byte) {
 	if meta, ok := job["metadata"]; ok {
 		load["metadata"] = meta
 	}
-	if _, err := m.call(load); err != nil && !errors.Is(err, transport.ErrClosed) {
+	if _, err := m.call(load); err != nil && !m.over(err) {
 		m.t.Errorf("%s: return: %v", m.id, err)
 	}
+}
+
+// over says whether a request failed because the test, or its master, had ended.
+func (m *minion) over(err error) bool {
+	return errors.Is(err, transport.ErrClosed) || m.rig.ctx.Err() != nil
 }
 
 // runAll runs a job; the questions of a compound one are given to run one by one.
