@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -149,4 +150,35 @@ func TestElsewhere(t *testing.T) {
 	if d := cmp.Diff([]string{"getent passwd -- ldapuser", "getent passwd -- 5000"}, asked); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestExpandUser: as posixpath.expanduser of Python 3.
+func TestExpandUser(t *testing.T) {
+	for _, home := range []string{"/home/me/", "", "/"} {
+		e := modulestest.Env(t)
+		put(t, e, "/etc/passwd", "me:x:"+strconv.Itoa(os.Getuid())+":0::/srv/me:/bin/sh\n"+passwd, 0o644)
+		within(t, e, func(ctx context.Context, c *modules.Call) {
+			c.Context().Setenv("HOME", home)
+			for path, want := range map[string]map[string]string{
+				"~":           {"/home/me/": "/home/me", "": "/", "/": "/"},
+				"~/a/":        {"/home/me/": "/home/me/a/", "": "/a/", "/": "/a/"},
+				"~//a":        {"/home/me/": "/home/me//a", "": "//a", "/": "//a"},
+				"a/~":         {"/home/me/": "a/~", "": "a/~", "/": "a/~"},
+				"~anna/.ssh":  {"/home/me/": "/home/anna/.ssh", "": "/home/anna/.ssh", "/": "/home/anna/.ssh"},
+				"~nobody0/.x": {"/home/me/": "~nobody0/.x", "": "~nobody0/.x", "/": "~nobody0/.x"},
+			} {
+				if got := ExpandUser(ctx, c, path); got != want[home] {
+					t.Errorf("HOME=%q %q: %q, want %q", home, path, got, want[home])
+				}
+			}
+		})
+	}
+	e := modulestest.Env(t)
+	put(t, e, "/etc/passwd", "me:x:"+strconv.Itoa(os.Getuid())+":0::/srv/me:/bin/sh\n", 0o644)
+	within(t, e, func(ctx context.Context, c *modules.Call) {
+		c.Context().Unsetenv("HOME")
+		if got := ExpandUser(ctx, c, "~/a"); got != "/srv/me/a" {
+			t.Errorf("without HOME: %q", got)
+		}
+	})
 }

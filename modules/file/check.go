@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -150,7 +151,7 @@ func checkFileMeta(h *host) (any, error) {
 func (h *host) checkMeta(m meta) (map[string]any, error) {
 	changes := map[string]any{}
 	// Salt expands a leading ~ only where it looks at the file, not where it names it.
-	path := h.expandUser(m.name)
+	path := nss.ExpandUser(h.ctx, h.Call, m.name)
 	now, err := h.stats(path, m.sum["hash_type"], m.perms.follow)
 	if isExec(err) {
 		return changes, h.metaNew(m, changes)

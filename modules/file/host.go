@@ -33,41 +33,11 @@ func (h *host) path(name string) (string, error) { return h.pathOf(h.Value(name)
 func (h *host) pathOf(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
-		return h.expandUser(v), nil
+		return nss.ExpandUser(h.ctx, h.Call, v), nil
 	case []byte:
-		return h.expandUser(string(v)), nil
+		return nss.ExpandUser(h.ctx, h.Call, string(v)), nil
 	}
 	return "", &modules.TypeError{Msg: "expected str, bytes or os.PathLike object, not " + modules.TypeName(v)}
-}
-
-// expandUser is os.path.expanduser.
-func (h *host) expandUser(path string) string {
-	if !strings.HasPrefix(path, "~") {
-		return path
-	}
-	name, rest, slash := strings.Cut(path[1:], "/")
-	home := ""
-	if name == "" {
-		var ok bool
-		if home, ok = h.Context().Getenv("HOME"); !ok {
-			u, _ := nss.UserByID(h.ctx, h.Call, int64(os.Getuid()))
-			home = u.Home
-		}
-	} else {
-		u, _ := nss.UserByName(h.ctx, h.Call, name)
-		home = u.Home
-	}
-	if home == "" {
-		return path
-	}
-	home = strings.TrimRight(home, "/")
-	if slash {
-		home += "/" + rest
-	}
-	if home == "" {
-		return "/"
-	}
-	return home
 }
 
 // stat is what the system knows of a file.

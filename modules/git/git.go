@@ -100,27 +100,12 @@ func withOpts(c *modules.Call, without []string, words ...string) ([]any, error)
 	return args, err
 }
 
-// home is the directory that relative paths begin at.
-func home(ctx context.Context, c *modules.Call) string {
-	if user := c.Str("user"); user != "" {
-		a, ok := nss.UserByName(ctx, c, user)
-		if !ok {
-			return "~" + user
-		}
-		return a.Home
-	}
-	if h, ok := c.Context().Getenv("HOME"); ok && h != "" {
-		return h
-	}
-	return "/root"
-}
-
 // expand makes a path absolute.
 func expand(ctx context.Context, c *modules.Call, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return home(ctx, c) + "/" + path
+	return nss.ExpandUser(ctx, c, "~"+c.Str("user")) + "/" + path
 }
 
 // directory is the argument cwd.

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pybase64"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -84,10 +85,7 @@ func digest(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func digestFile(ctx context.Context, c *modules.Call) (any, error) {
-	name := c.Str("infile")
-	if home, ok := c.Context().Getenv("HOME"); ok && (name == "~" || strings.HasPrefix(name, "~/")) {
-		name = home + name[1:]
-	}
+	name := nss.ExpandUser(ctx, c, c.Str("infile"))
 	if info, err := os.Stat(c.Path(name)); err != nil || !info.Mode().IsRegular() || strings.IndexByte(name, 0) >= 0 {
 		return nil, modules.Errorf("File path '%s' not found.", c.Str("infile"))
 	}

@@ -5,7 +5,6 @@ package file
 import (
 	"context"
 	"os"
-	"strings"
 
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/posixpath"
@@ -52,34 +51,8 @@ func (j *job) execKw(fun string, args []any, kwargs map[string]any) (any, error)
 	return j.ExecKw(j.ctx, fun, args, kwargs)
 }
 
-// expandUser is os.path.expanduser.
-func (j *job) expandUser(path string) string {
-	if !strings.HasPrefix(path, "~") {
-		return path
-	}
-	name, rest, slash := strings.Cut(path[1:], "/")
-	home := ""
-	if name == "" {
-		var ok bool
-		if home, ok = j.Context().Getenv("HOME"); !ok {
-			u, _ := nss.UserByID(j.ctx, j.Call.Call, int64(os.Getuid()))
-			home = u.Home
-		}
-	} else {
-		u, _ := nss.UserByName(j.ctx, j.Call.Call, name)
-		home = u.Home
-	}
-	if home == "" {
-		return path
-	}
-	if home = strings.TrimRight(home, "/"); slash {
-		home += "/" + rest
-	}
-	if home == "" {
-		return "/"
-	}
-	return home
-}
+// expandUser is [nss.ExpandUser].
+func (j *job) expandUser(path string) string { return nss.ExpandUser(j.ctx, j.Call.Call, path) }
 
 // exists follows links, lexists does not.
 func (j *job) exists(path string) bool {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -213,12 +214,7 @@ func (r *repo) identity(ctx context.Context, article string) (any, error) {
 	}
 	out := make([]any, len(list))
 	for i, x := range list {
-		path := pytext.Str(x)
-		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-			if home, ok := r.Context().Getenv("HOME"); ok {
-				path = home + rest
-			}
-		}
+		path := nss.ExpandUser(ctx, r.Call.Call, pytext.Str(x))
 		out[i] = path
 		if strings.Contains(path, "salt://") {
 			cached, err := r.Exec(ctx, "cp.cache_file", path, r.Saltenv())
