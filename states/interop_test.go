@@ -19,6 +19,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/testserver"
+	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
@@ -101,6 +102,11 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 	grains := s.Grains
 	if g, ok := all["grains"].(map[string]any); ok {
 		grains = g
+	} else if own, err := yaml.Parse(s.ownGrains(t), s.grainsFile()); err != nil {
+		t.Fatal(err)
+	} else if own, ok := own.(map[string]any); ok {
+		grains = maps.Clone(grains)
+		maps.Copy(grains, own)
 	}
 	e := &modules.Env{
 		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },

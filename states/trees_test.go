@@ -5,6 +5,7 @@ package states_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -148,6 +149,18 @@ func (s *stock) plant(t *testing.T, tr tree) {
 	}
 }
 
+// grainsFile is where functions of either side keep grains that they set.
+func (s *stock) grainsFile() string { return filepath.Join(s.Scratch, "conf", "grains") }
+
+func (s *stock) ownGrains(t *testing.T) []byte {
+	t.Helper()
+	b, err := os.ReadFile(s.grainsFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func TestStockTrees(t *testing.T) {
 	var s *stock
 	file := ""
@@ -166,9 +179,13 @@ func TestStockTrees(t *testing.T) {
 			for _, call := range tr.calls {
 				fun, args, kwargs := callOf(call)
 				s.plant(t, tr)
+				before := s.ownGrains(t)
 				theirs := s.theirs(t, fun, args, kwargs, opts)
+				theirs.Check = string(s.ownGrains(t))
 				s.plant(t, tr)
+				oracle.Write(t, s.grainsFile(), string(before))
 				ours := s.ours(t, fun, args, kwargs, opts)
+				ours.Check = string(s.ownGrains(t))
 				if diff := cmp.Diff(theirs, ours); diff != "" {
 					different = true
 					if tr.differs == "" {

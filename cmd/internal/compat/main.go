@@ -139,33 +139,51 @@ func (c *compat) load() error {
 	return err
 }
 
-// countCases counts the calls that the interop tests compare with stock, by function.
+// countCases counts the calls that the interop tests compare with stock, by function: those of the cases, those of whole trees of states,
+// and the states of orchestrations.
 func (c *compat) countCases() error {
-	call := regexp.MustCompile(`\b(fun|state): ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
-	key := regexp.MustCompile(`\b([a-z_0-9]+\.[a-z_0-9]+):(?: |\n)`) // in the state files of cases
-	files := []string{"interop/side_by_side.yaml"}
-	for _, pattern := range []string{"modules/testdata/stock/*.yaml", "modules/testdata/stock/*/*.yaml", "states/testdata/stock/*.yaml", "states/testdata/stock/*/*.yaml"} {
-		more, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
+	call := regexp.MustCompile(`\bfun: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
+	stateCall := regexp.MustCompile(`\bstate: ([a-z_0-9]+\.[A-Za-z_0-9]+)`)
+	treeCall := regexp.MustCompile(`\bstate\.[a-z_]+`)
+	key := regexp.MustCompile(`\b([a-z_0-9]+\.[a-z_0-9]+):(?: |\n)`) // in state files
+	short := regexp.MustCompile(`\b([a-z_0-9]+): \[([a-z_0-9]+),`)   // with the function in the list
+	count := func(into map[string]int, in *regexp.Regexp, text string) {
+		for _, m := range in.FindAllStringSubmatch(text, -1) {
+			into[strings.Join(m[min(1, len(m)-1):], ".")]++
 		}
-		files = append(files, more...)
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	for _, pattern := range []string{"interop/side_by_side.yaml", "modules/testdata/stock/*.yaml", "modules/testdata/stock/*/*.yaml",
+		"states/testdata/stock/*.yaml", "states/testdata/stock/*/*.yaml", "states/testdata/trees/*.txt", "interop/orchestrate_test.go"} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
 		}
-		for _, m := range call.FindAllStringSubmatch(string(text), -1) {
-			if m[1] == "state" {
-				c.stateCases[m[2]]++
-			} else {
-				c.cases[m[2]]++
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				return err
 			}
-		}
-		if strings.HasPrefix(file, "states/") {
-			for _, m := range key.FindAllStringSubmatch(string(text), -1) {
-				c.stateCases[m[1]]++
+			text := string(b)
+			switch {
+			case strings.HasPrefix(file, "states/testdata/trees/"):
+				for tree := range strings.SplitSeq(text, "\n=====\n") {
+					head, _, _ := strings.Cut(tree, "\n-- ")
+					if !strings.Contains(head, "calls:") {
+						head = "state.show_top state.show_highstate state.show_lowstate state.highstate" // what such a tree is for
+					}
+					count(c.cases, treeCall, head)
+				}
+				count(c.stateCases, key, text)
+				count(c.stateCases, short, text)
+			case strings.HasPrefix(file, "states/"):
+				count(c.cases, call, text)
+				count(c.stateCases, stateCall, text)
+				count(c.stateCases, key, text)
+			case strings.HasSuffix(file, ".go"):
+				count(c.stateCases, key, text)
+			default:
+				count(c.cases, call, text)
+				count(c.stateCases, stateCall, text)
 			}
 		}
 	}
