@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,12 +28,15 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// finishTime is how long Close goes on with what is left; the next one does the rest.
 	finishTime = 3 * time.Second
+	// retryAfter is how long a job whose copying failed waits for the next try, retryMax how long when that fails again and again.
+	retryAfter, retryMax = time.Second, time.Minute
 )
 
 // Behind is a store in front of a job cache, for what only Salt's tools read there: the other store decides, and is read. Jobs, and
 // returns that come in small numbers, are in both when they are acknowledged. When many minions return for one job at the same time,
 // their returns are in the other store then, which can do many of them at once, and are copied when the storm is over, some seconds later
-// at most. The job is marked meanwhile, so that what a crash interrupts is done at the next start; files are never half there.
+// at most. What cannot be copied, because the disk is full or descriptors are short, is tried again until it can. The job is marked
+// meanwhile, so that what a crash interrupts is done at the next start; files are never half there.
 type Behind struct {
 	store.Store // both
 	first       store.Paged
@@ -48,6 +52,8 @@ type Behind struct {
 	behind int       // all ids
 	saving int       // returns under way to both
 
+	pause time.Duration // before the next try of a job that failed; only run uses it
+
 	wake chan struct{} // has one element when there may be something to do
 	quit chan struct{}
 	done chan struct{}
@@ -60,7 +66,8 @@ type copied struct {
 	marked bool
 	ids    []string  // of whom returns are to be copied
 	since  time.Time // when the first of them came
-	failed bool      // some are not in the cache: it stays marked, for the next start
+	failed bool      // some are not in the cache, which may be others than ids
+	tried  time.Time // when the copying of a failed job began anew, until all is copied
 }
 
 // Behind puts first in front of the cache. Close it before either.
@@ -70,7 +77,7 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 		return nil, err
 	}
 	b := &Behind{Store: store.Multi(first, s), first: first, cache: s, log: log, marks: marks, jobs: make(map[string]*copied),
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+		pause: retryAfter, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	if err := b.resume(); err != nil {
 		marks.Close()
 		return nil, err
@@ -113,12 +120,9 @@ func (b *Behind) resume() error {
 		if err != nil {
 			return err
 		}
-		j := &copied{jid: jid, marked: true, ids: ids, since: time.Now()}
+		j := &copied{jid: jid, marked: true}
 		b.jobs[jid] = j
-		if len(ids) > 0 {
-			b.line = append(b.line, j)
-			b.behind += len(ids)
-		}
+		b.add(j, ids...)
 	}
 	b.signal()
 	return nil
@@ -185,13 +189,8 @@ func (b *Behind) leave(j *copied, id string, later, failed bool) {
 	defer b.mu.Unlock()
 	j.saving--
 	b.saving--
-	if later {
-		if len(j.ids) == 0 {
-			j.since = time.Now()
-			b.line = append(b.line, j)
-		}
-		j.ids = append(j.ids, id)
-		b.behind++
+	if later && !j.failed { // else the next try finds it
+		b.add(j, id)
 	}
 	j.failed = j.failed || failed
 	switch {
@@ -200,6 +199,19 @@ func (b *Behind) leave(j *copied, id string, later, failed bool) {
 	case j.saving == 0:
 		delete(b.jobs, j.jid)
 	}
+}
+
+// add has returns of a job copied. The caller holds mu.
+func (b *Behind) add(j *copied, ids ...string) {
+	if len(ids) == 0 {
+		return
+	}
+	if len(j.ids) == 0 {
+		j.since = time.Now()
+		b.line = append(b.line, j)
+	}
+	j.ids = append(j.ids, ids...)
+	b.behind += len(ids)
 }
 
 func (b *Behind) signal() {
@@ -215,6 +227,7 @@ func (b *Behind) run() {
 	look := time.NewTicker(lookEvery)
 	look.Stop()
 	quit, end := b.quit, time.Time{}
+	var retry <-chan time.Time
 	for {
 		select {
 		case <-quit:
@@ -225,8 +238,12 @@ func (b *Behind) run() {
 		var tick <-chan time.Time
 		switch {
 		case j == nil:
-			if b.unmark(); quit == nil {
+			failed := b.unmark()
+			if quit == nil {
 				return
+			}
+			if failed && retry == nil {
+				retry = time.After(b.pause)
 			}
 		case !wait || quit == nil:
 			b.copy(j, ids)
@@ -241,10 +258,62 @@ func (b *Behind) run() {
 		select {
 		case <-b.wake:
 		case <-tick:
+		case <-retry:
+			retry = nil
+			b.again()
 		case <-quit:
 			quit, end = nil, time.Now().Add(finishTime)
 		}
 	}
+}
+
+// again begins to copy one of the jobs that failed, the one that waited longest. One is enough to see whether what was wrong is over:
+// then the others follow at once.
+func (b *Behind) again() {
+	var j *copied
+	b.mu.Lock()
+	for _, x := range b.jobs {
+		if x.failed && x.marked && (j == nil || x.tried.Before(j.tried)) {
+			j = x
+		}
+	}
+	if j == nil { // not even a mark could be made
+		b.mu.Unlock()
+		b.later()
+		return
+	}
+	j.failed, j.tried = false, time.Now()
+	b.mu.Unlock()
+	ids, err := b.first.Returned(context.Background(), j.jid)
+	if err != nil {
+		b.fail(j, err)
+		return
+	}
+	b.mu.Lock()
+	b.add(j, ids...)
+	b.mu.Unlock()
+	b.signal()
+}
+
+// later doubles the pause before the next try.
+func (b *Behind) later() { b.pause = min(max(2*b.pause, retryAfter), retryMax) }
+
+// fail leaves all that is to be copied of a job to the next try, which finds it in the other store.
+func (b *Behind) fail(j *copied, err error) {
+	b.mu.Lock()
+	j.failed = true
+	again := !j.tried.IsZero()
+	b.behind -= len(j.ids)
+	if len(j.ids) > 0 {
+		j.ids = nil
+		b.line = slices.DeleteFunc(b.line, func(x *copied) bool { return x == j })
+	}
+	b.mu.Unlock()
+	if again {
+		b.later()
+	}
+	b.log.Error("returns are stored, but not in the job cache; this is tried again", "jid", j.jid, "err", err)
+	b.signal()
 }
 
 // next are returns to be copied; wait says that those which are being saved go first.
@@ -267,11 +336,11 @@ func (b *Behind) copy(j *copied, ids []string) {
 		}
 	}
 	if err != nil {
-		b.log.Error("returns are stored, but not in the job cache", "jid", j.jid, "err", err)
+		b.fail(j, err)
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	j.failed = j.failed || err != nil
 	b.behind -= len(ids)
 	if j.ids = j.ids[len(ids):]; len(j.ids) == 0 {
 		j.ids = nil
@@ -279,24 +348,29 @@ func (b *Behind) copy(j *copied, ids []string) {
 	}
 }
 
-// unmark removes the marks of jobs that are done, and marks those that will not be.
-func (b *Behind) unmark() {
+// unmark removes the marks of jobs that are done, and marks those that failed; it says whether there are such.
+func (b *Behind) unmark() bool {
 	b.marking.Lock()
 	defer b.marking.Unlock()
 	var over []string
-	var failed []*copied
+	var unmarked []*copied
+	failed := false
 	b.mu.Lock()
 	for jid, j := range b.jobs {
+		failed = failed || j.failed
 		switch {
 		case j.failed && !j.marked:
-			failed = append(failed, j)
+			unmarked = append(unmarked, j)
 		case j.marked && !j.failed && j.saving == 0 && len(j.ids) == 0:
 			delete(b.jobs, jid)
 			over = append(over, jid)
+			if !j.tried.IsZero() {
+				b.pause = 0
+			}
 		}
 	}
 	b.mu.Unlock()
-	for _, j := range failed {
+	for _, j := range unmarked {
 		if _, err := b.marks.Create(j.jid, nil, 0o640); err != nil {
 			b.log.Error("returns of a job are not copied at the next start", "jid", j.jid, "err", err)
 			continue // perhaps next time
@@ -310,4 +384,5 @@ func (b *Behind) unmark() {
 			b.log.Error("mark of a copied job stays", "jid", jid, "err", err)
 		}
 	}
+	return failed
 }

@@ -226,7 +226,7 @@ func mustPlace(t testing.TB, s *Store) string {
 	return dir
 }
 
-// TestBehindFails: what cannot be copied is said, and tried again at the next start.
+// TestBehindFails: what cannot be copied is said, and tried again, at the next start too.
 func TestBehindFails(t *testing.T) {
 	s := newSite(t)
 	if _, err := s.db.SaveReturn(t.Context(), answer("m1")); err != nil {
@@ -236,50 +236,151 @@ func TestBehindFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "jobs.behind", behindJID), nil, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	top, _, _ := strings.Cut(mustPlace(t, s.cache), "/")
-	block := filepath.Join(s.dir, "jobs", top)
-	if err := os.WriteFile(block, nil, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	unblock := s.block(behindJID)
 	b := s.behind(s.db)
 	s.close(b)
 	if !strings.Contains(s.log.String(), "not in the job cache") || len(s.marks()) != 1 {
 		t.Fatal(s.log.String(), s.marks())
 	}
-	if err := os.Remove(block); err != nil {
-		t.Fatal(err)
-	}
+	unblock()
 	s.close(s.behind(s.db))
 	if got := s.copied(behindJID); got["m1"] != "of m1" || len(s.marks()) != 0 {
 		t.Fatal(got, s.marks())
 	}
 }
 
-// TestBehindFailsAtOnce: a return that could be stored in the database alone is copied at the next start, whatever comes after it.
+// block puts files where the cache would have the directories of jobs, and gives what takes them away.
+func (s *site) block(jids ...string) (unblock func()) {
+	s.t.Helper()
+	names := make(map[string]bool)
+	for _, jid := range jids {
+		dir, err := s.cache.place(jid)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		top, _, _ := strings.Cut(dir, "/")
+		names[filepath.Join(s.dir, "jobs", top)] = true
+	}
+	for name := range names {
+		if err := os.WriteFile(name, nil, 0o640); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return func() {
+		s.t.Helper()
+		for name := range names {
+			if err := os.Remove(name); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// awaitCopied waits until no job is marked.
+func (s *site) awaitCopied(b *Behind) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(lookEvery) {
+		b.mu.Lock()
+		n := len(b.jobs)
+		b.mu.Unlock()
+		switch {
+		case n == 0 && len(s.marks()) == 0:
+			return
+		case time.Now().After(end):
+			s.t.Fatal("not copied: ", s.marks(), s.log.String())
+		}
+	}
+}
+
+// TestBehindFailsAtOnce: a return that could be stored in the database alone is copied when the cache can be written again, whatever comes
+// after it.
 func TestBehindFailsAtOnce(t *testing.T) {
 	s := newSite(t)
-	top, _, _ := strings.Cut(mustPlace(t, s.cache), "/")
-	block := filepath.Join(s.dir, "jobs", top)
-	if err := os.WriteFile(block, nil, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	unblock := s.block(behindJID)
 	b := s.behind(s.db)
+	defer s.close(b)
 	if first, err := b.SaveReturn(t.Context(), answer("m1")); !first || err == nil {
 		t.Fatal(first, err)
 	}
-	if err := os.Remove(block); err != nil {
-		t.Fatal(err)
-	}
+	unblock()
 	if first, err := b.SaveReturn(t.Context(), answer("m2")); !first || err != nil {
 		t.Fatal(first, err)
 	}
-	s.close(b)
-	if got := s.copied(behindJID); len(got) != 1 || len(s.marks()) != 1 {
-		t.Fatal(got, s.marks())
+	if got := s.copied(behindJID); got["m2"] != "of m2" {
+		t.Fatal(got)
 	}
-	s.close(s.behind(s.db))
-	if got := s.copied(behindJID); got["m1"] != "of m1" || got["m2"] != "of m2" || len(s.marks()) != 0 {
-		t.Fatal(got, s.marks())
+	s.awaitCopied(b)
+	if got := s.copied(behindJID); len(got) != 2 || got["m1"] != "of m1" {
+		t.Fatal(got)
+	}
+}
+
+// asked is a store that tells of whose jobs the returns are looked for.
+type asked struct {
+	store.Paged
+	jids chan string
+}
+
+func (a asked) Returned(ctx context.Context, jid string) ([]string, error) {
+	a.jids <- jid
+	return a.Paged.Returned(ctx, jid)
+}
+
+// TestBehindTriesAgain: the copying of several jobs fails, also when it is tried again; when the cache can be written, all are copied, and
+// what came for one of them meanwhile too.
+func TestBehindTriesAgain(t *testing.T) {
+	s := newSite(t)
+	const n = 3 * copyPage
+	jobs := []string{behindJID}
+	for i := range n {
+		if _, err := s.db.SaveReturn(t.Context(), answer(fmt.Sprint("m", i))); err != nil {
+			t.Fatal(err)
+		}
+		if i >= 5 {
+			continue
+		}
+		r := answer("other")
+		r.JID = fmt.Sprint("2026010112000000001", i)
+		jobs = append(jobs, r.JID)
+		if _, err := s.db.SaveReturn(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close(s.behind(s.db)) // makes the directory
+	for _, jid := range jobs {
+		if err := os.WriteFile(filepath.Join(s.dir, "jobs.behind", jid), nil, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unblock := s.block(jobs...)
+	db := asked{s.db, make(chan string, 100)}
+	b := s.behind(db)
+	defer s.close(b)
+	tried := make(map[string]bool)
+	for range len(jobs) + 1 { // at the start, and when the first is tried again
+		tried[<-db.jids] = true
+	}
+	if len(tried) != len(jobs) || len(s.marks()) != len(jobs) {
+		t.Fatal(tried, s.marks())
+	}
+	if first, err := b.SaveReturn(t.Context(), answer("late")); !first || err == nil {
+		t.Fatal(first, err)
+	}
+	unblock()
+	s.awaitCopied(b)
+	got := s.copied(behindJID)
+	for i := range n {
+		if id := fmt.Sprint("m", i); got[id] != "of "+id {
+			t.Errorf("%s: %v", id, got[id])
+		}
+	}
+	if len(got) != n+1 || got["late"] != "of late" {
+		t.Error(got)
+	}
+	for _, jid := range jobs[1:] {
+		if got := s.copied(jid); len(got) != 1 || got["other"] != "of other" {
+			t.Error(jid, got)
+		}
 	}
 }
 
