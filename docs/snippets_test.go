@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,47 @@ func write(t *testing.T, dir string, list []block, prefix string) (paths []strin
 	}
 	return paths
 }
+
+// TestGoSnippets: all Go code of the pages is compiled. It is a file that another test builds, a whole program, or part of an example.
+func TestGoSnippets(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples string
+	for _, file := range []string{"../master/example_test.go", "../master/example_pages_test.go", "../master/restapi/example_test.go"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples += words(string(b))
+	}
+	built := map[string][]string{ // by TestPrograms and TestOwnAgent here, TestEqualMastersProgram of package master
+		"modules.md": {"greet/greet.go", "greet/greet_test.go"}, "build-your-own.md": {"main.go"}, "ha.md": {"ha/main.go"},
+	}
+	parts := 0
+	for _, page := range append(pages, "../README.md") {
+		for _, b := range blocks(t, page) {
+			switch {
+			case b.language != "go" || slices.Contains(built[page], b.file):
+			case page == "embedding.md" && b.file == "" && strings.HasPrefix(b.text, "package main\n"): // TestEmbeddingProgram of package master
+			case b.file == "example":
+				parts++
+				if !strings.Contains(examples, words(b.text)) {
+					t.Errorf("%s:%d: no example has this:\n%s", page, b.line, b.text)
+				}
+			default:
+				t.Errorf("%s:%d: nothing compiles this", page, b.line)
+			}
+		}
+	}
+	if parts < 10 {
+		t.Errorf("the pages have %d parts of examples", parts)
+	}
+}
+
+// words is a text without its layout.
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func unix(t *testing.T) {
 	t.Helper()

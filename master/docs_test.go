@@ -104,26 +104,3 @@ func TestEqualMastersProgram(t *testing.T) {
 		t.Errorf("%q", said)
 	}
 }
-
-// TestEmbeddingSnippets: the snippets in docs/embedding.md are parts of examples, which the compiler has seen.
-func TestEmbeddingSnippets(t *testing.T) {
-	page, err := os.ReadFile("../docs/embedding.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := func(b string) string { return strings.Join(strings.Fields(b), " ") }
-	parts := strings.Split(string(page), "```go example\n")
-	if len(parts) < 5 {
-		t.Fatalf("%d snippets", len(parts)-1)
-	}
-	for _, p := range parts[1:] {
-		snippet, _, _ := strings.Cut(p, "```")
-		if !strings.Contains(words(string(examples)), words(snippet)) {
-			t.Errorf("no example has this:\n%s", snippet)
-		}
-	}
-}

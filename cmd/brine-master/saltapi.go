@@ -48,8 +48,7 @@ func openAPI(s *services) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{rest: rest, log: p.Log, server: &http.Server{Handler: rest, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug)}}
+	a := &api{rest: rest, log: p.Log, server: rest.HTTP()}
 	if a.listener, err = listenAPI(o); err != nil {
 		rest.Close()
 		return nil, err
@@ -86,7 +85,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
 		}
-		return ln, nil
+		return restapi.Limit(ln, maxConnections, maxConnections/4), nil
 	}
 	cert, key := o.String("ssl_crt"), o.String("ssl_key")
 	plain := o.Bool("disable_ssl") || o.Bool("debug")

@@ -1,10 +1,13 @@
 package restapi
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // smallBody is what anybody may send: log-ins fit well.
@@ -45,8 +48,16 @@ type share struct {
 	bytes      int64
 }
 
+// HTTP is a server for the interface that bounds how long clients may take: 10 seconds for a head, 60 for a whole request, and 2 minutes between
+// requests. A request that has come may take as long as it needs. With a listener from [Limit], taking an answer has its bounds, too.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
+}
+
 // Limit bounds the connections of a listener for HTTP: how many there are at once, beyond which more wait in the kernel, and how many of
-// one address (of one /64 for IPv6), beyond which more are closed. Unix sockets have no addresses.
+// one address (of one /64 for IPv6), beyond which more are closed. Unix sockets have no addresses. A client that takes less than 64 KiB of an
+// answer in 30 seconds loses its connection.
 func Limit(ln net.Listener, all, each int) net.Listener {
 	return &limited{Listener: ln, slots: make(chan struct{}, all), each: each, done: make(chan struct{}), from: make(map[netip.Prefix]int)}
 }
@@ -116,6 +127,39 @@ type limitedConn struct {
 	l      *limited
 	source netip.Prefix
 	once   sync.Once
+	own    atomic.Bool // somebody has set a deadline for writing
+}
+
+// writePiece is what a client must take within writeTimeout.
+const writePiece = 64 << 10
+
+// Write implements net.Conn. Each piece has its time, unless somebody has set a deadline.
+func (c *limitedConn) Write(b []byte) (n int, err error) {
+	if c.own.Load() {
+		return c.Conn.Write(b)
+	}
+	for {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+			return n, err
+		}
+		m, err := c.Conn.Write(b[n:min(len(b), n+writePiece)])
+		n += m
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *limitedConn) SetWriteDeadline(t time.Time) error {
+	c.own.Store(!t.IsZero())
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *limitedConn) SetDeadline(t time.Time) error {
+	c.own.Store(!t.IsZero())
+	return c.Conn.SetDeadline(t)
 }
 
 // Close implements net.Conn.

@@ -1,0 +1,62 @@
+package master_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/store/postgres"
+	"github.com/brine-salt/brine/master/store/sqlite"
+)
+
+// The shortest master: it accepts everybody and pings who is there.
+func ExampleMaster_Run() {
+	ping := func(ctx context.Context) error {
+		m, err := master.New(master.Options{PKIDir: "pki", AutoAccept: true})
+		if err != nil {
+			return err
+		}
+		go m.Serve(ctx)
+		<-m.Ready()
+		results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
+		fmt.Println(results)
+		return err
+	}
+	log.Fatal(ping(context.Background()))
+}
+
+// Jobs and returns are in a file.
+func ExampleOptions_store() {
+	st, err := sqlite.Open("/var/lib/ours/jobs.db") // github.com/brine-salt/brine/master/store/sqlite
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer st.Close()
+	m, err := master.New(master.Options{Store: st})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+}
+
+// Jobs and returns are in a PostgreSQL database.
+func ExampleOptions_postgres() {
+	st, err := postgres.Open("postgres://ours@db.example/ours") // github.com/brine-salt/brine/master/store/postgres
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer st.Close()
+}
+
+// Masters that share a database take over the keys of a stand-alone one.
+func ExampleShared() {
+	var m *master.Master // from New
+	from, err := keys.Open(keys.Options{Dir: "/etc/salt/pki/master"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	n, err := keys.Copy(m.Keys(), from)
+	fmt.Println(n, err)
+}
