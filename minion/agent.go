@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -27,11 +28,16 @@ func (a agent) Running() []map[string]any {
 	if a.m.ctx == nil {
 		return a.m.procFiles()
 	}
+	expected := a.m.jobs.expected()
 	var list []map[string]any
 	for _, j := range a.m.jobs.list() {
+		delete(expected, string(j.JID))
 		if j != a.job && !j.returning.Load() {
 			list = append(list, j.describe())
 		}
+	}
+	for _, jid := range slices.Sorted(maps.Keys(expected)) {
+		list = append(list, expected[jid])
 	}
 	return list
 }
@@ -58,10 +64,11 @@ func (j *job) describe() map[string]any {
 // on the way.
 func (a agent) Job(jid string) map[string]any {
 	if a.m.ctx != nil {
+		expected := a.m.jobs.expected()
 		if j := a.m.jobs.get(jid); j != nil && j != a.job {
 			return j.describe()
 		}
-		return nil
+		return expected[jid]
 	}
 	for _, d := range a.Running() {
 		if have, _ := payload.Text(d["jid"]); have == jid {
@@ -79,6 +86,15 @@ const (
 	sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm = 1, 2, 3, 6, 9, 15
 )
 
+// ends tells whether a signal ends a process that does nothing about it.
+func ends(sig int) bool {
+	switch sig {
+	case sigHup, sigInt, sigQuit, sigAbrt, sigKill, sigTerm:
+		return true
+	}
+	return false
+}
+
 // Signal implements modules.Agent (salt/modules/saltutil.py: signal_job). A job is a goroutine here: its processes get the
 // signal, and one that has none, or that is told to die at once, is cancelled.
 func (a agent) Signal(jid string, sig int) string {
@@ -86,16 +102,17 @@ func (a agent) Signal(jid string, sig int) string {
 		return a.signalForeign(jid)
 	}
 	j := a.m.jobs.get(jid)
-	if j == nil || j == a.job {
+	switch {
+	case j == nil && a.m.jobs.endComing(jid, sig):
+		return fmt.Sprintf("Signal %d sent to job %s at pid %d", sig, jid, os.Getpid())
+	case j == nil || j == a.job:
 		return ""
 	}
 	sent := 0
 	if j.runner != nil {
 		sent = j.runner.Signal(sig)
 	}
-	ends := sig == sigHup || sig == sigInt || sig == sigQuit || sig == sigAbrt || sig == sigKill || sig == sigTerm
-	if sig == sigKill || ends && sent == 0 {
-		j.signal.Store(int32(sig))
+	if sig == sigKill || ends(sig) && sent == 0 {
 		j.cancel(errSignal)
 	}
 	pid := os.Getpid()

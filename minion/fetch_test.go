@@ -1,6 +1,8 @@
 package minion
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +63,82 @@ func TestAnnouncedJobs(t *testing.T) {
 		if e := f.await("start event", isEvent("salt/minion/alpha/start")); e["fetch"] != true || e["journal"] != true {
 			t.Error(e)
 		}
+	})
+}
+
+// TestAnnouncedJobsWait: while a job is being fetched the minion says that it waits, whichever way it is asked; one that is told to end
+// meanwhile answers and does not run, and one that cannot be had is not known any more.
+func TestAnnouncedJobsWait(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		f.identity.PromptReturns = true
+		const jobs = 4 // runs, is killed, is none, is terminated
+		asked, gates := make(chan string, jobs), make(map[string]chan any)
+		for i := range jobs {
+			gates[jidAt(i+1)] = make(chan any)
+		}
+		f.answer = func(v protocol.Verified) (any, bool) {
+			if v.Cmd() != protocol.FetchCmd {
+				return nil, false
+			}
+			jid := v.Load()["jid"].(string)
+			asked <- jid
+			return <-gates[jid], true
+		}
+		connectedRig(t, n, f, nil)
+		for i := range jobs {
+			f.publish(protocol.Announce(jobMap(jidAt(i+1), "test.nothing", nil), nil))
+			if jid := <-asked; jid != jidAt(i+1) {
+				t.Fatal(jid)
+			}
+		}
+		waits := func(jid string) map[string]any {
+			return map[string]any{"jid": jid, "tgt": "*", "tgt_type": "glob", "fun": protocol.FetchFun, "arg": []any{}, "ret": "",
+				"pid": int64(0), "queued": true, "queue_type": "process"}
+		}
+		none := map[string]any{}
+		find := func(probe int, jid string, want any) {
+			t.Helper()
+			if d := cmp.Diff(want, ask(f, probe, "saltutil.find_job", jid)["return"]); d != "" {
+				t.Error(d)
+			}
+		}
+		find(11, jidAt(1), waits(jidAt(1)))
+		find(12, jidAt(5), none)
+		if d := cmp.Diff([]any{waits(jidAt(1)), waits(jidAt(2)), waits(jidAt(3)), waits(jidAt(4))}, ask(f, 13, "saltutil.running")["return"]); d != "" {
+			t.Error(d)
+		}
+		for jid, fun := range map[string]string{jidAt(2): "saltutil.kill_job", jidAt(4): "saltutil.term_job"} {
+			probe, sig := 14, 9
+			if fun == "saltutil.term_job" {
+				probe, sig = 15, 15
+			}
+			want := fmt.Sprintf("Signal %d sent to job %s at pid %d", sig, jid, os.Getpid())
+			if got := ask(f, probe, fun, jid)["return"]; got != want {
+				t.Error(got)
+			}
+		}
+		for i, fun := range []string{"test.echo", "test.echo", "", "test.echo"} {
+			jid := jidAt(i + 1)
+			if fun == "" {
+				gates[jid] <- map[string]any{}
+				continue
+			}
+			gates[jid] <- jobMap(jid, fun, map[string]any{"arg": []any{"it ran"}})
+		}
+		for jid, want := range map[string]any{jidAt(1): "it ran", jidAt(2): "ERROR: the job was cancelled by a signal", jidAt(4): "ERROR: the job was cancelled by a signal"} {
+			if got := f.await("return", isReturn(jid))["return"]; got != want {
+				t.Error(jid, got)
+			}
+		}
+		wantNoRun(t, f, jidAt(20), jidAt(3))
+		for i := range jobs {
+			find(30+i, jidAt(i+1), none)
+		}
+		if d := cmp.Diff([]any{}, ask(f, 40, "saltutil.running")["return"]); d != "" {
+			t.Error(d)
+		}
+		f.publish(protocol.Announce(jobMap(jidAt(1), "test.nothing", nil), nil)) // ran before
+		find(41, jidAt(1), none)
 	})
 }

@@ -39,19 +39,26 @@ type job struct {
 	ready chan struct{} // closed when a queued job gets its place
 
 	queued    atomic.Bool
-	returning atomic.Bool  // it has ended and its return is on the way
-	signal    atomic.Int32 // the signal that ended it, 0 if none did
+	returning atomic.Bool // it has ended and its return is on the way
 	finished  chan struct{}
 }
 
 // jobTable knows the jobs that run and those that wait for a place.
 type jobTable struct {
 	mu      sync.Mutex
-	running map[string]*job // guarded by mu; waiting ones too
-	queue   []*job          // guarded by mu
-	active  int             // guarded by mu; jobs that have a place
-	closed  bool            // guarded by mu
+	running map[string]*job    // guarded by mu; waiting ones too
+	coming  map[string]*coming // guarded by mu; announced ones that are being fetched
+	queue   []*job             // guarded by mu
+	active  int                // guarded by mu; jobs that have a place
+	closed  bool               // guarded by mu
 	changed func(running int)
+}
+
+// coming is a job that was announced to this minion, and that no master has given to it yet.
+type coming struct {
+	raw      map[string]any // the announcement
+	fetching int            // several masters may announce one
+	ended    bool           // it was told to end
 }
 
 // immediate tells whether a job needs no place and no record: it only answers what is so now, or acts on other jobs. It
@@ -91,19 +98,20 @@ func urgent(j *protocol.Job) bool {
 func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	jid := string(pj.JID)
 	j := &job{Job: pj, link: l, master: master, received: time.Now(), finished: make(chan struct{})}
+	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
+	if r, ok := m.o.Runner.(*runcmd.Runner); ok {
+		j.runner = r.Sub()
+	}
 	if !m.jobs.add(j) {
+		j.cancel(nil)
 		m.log.Debug("Dropping a job that was taken on before", "jid", jid)
 		return
 	}
 	entry := journal.Entry{JID: jid, Master: master, At: m.now(), Job: m.brief(pj)}
 	if m.journal.Seen(jid) {
-		m.jobs.remove(j)
+		m.finish(j)
 		m.log.Debug("Dropping a job that has run before", "jid", jid)
 		return
-	}
-	j.ctx, j.cancel = context.WithCancelCause(context.WithoutCancel(m.ctx))
-	if r, ok := m.o.Runner.(*runcmd.Runner); ok {
-		j.runner = r.Sub()
 	}
 	m.jobs.line(j, m.places(), m.log.Warn)
 	m.wg.Go(func() {
@@ -123,11 +131,15 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 			m.log.Error("The journal cannot be written; jobs go on without it", "jid", jid, "err", err)
 		}
 		failpoint("journalled")
-		if !m.jobs.admit(j) {
+		switch admitted := m.jobs.admit(j); {
+		case j.ctx.Err() == nil:
+			m.runJob(j)
+		case admitted:
+			m.jobs.leave(m.places())
+			fallthrough
+		default:
 			m.interrupted(j)
-			return
 		}
-		m.runJob(j)
 	})
 }
 
@@ -160,8 +172,70 @@ func (t *jobTable) add(j *job) bool {
 		t.running = map[string]*job{}
 	}
 	t.running[string(j.JID)] = j
+	if c := t.coming[string(j.JID)]; c != nil {
+		delete(t.coming, string(j.JID))
+		if c.ended {
+			j.cancel(errSignal)
+		}
+	}
 	t.tell()
 	return true
+}
+
+// announced notes that a job is going to be fetched. done is called when that is over; it is nil when the job is here already.
+func (t *jobTable) announced(pj protocol.Job) (done func()) {
+	jid := string(pj.JID)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running[jid] != nil || t.closed {
+		return nil
+	}
+	c := t.coming[jid]
+	if c == nil {
+		c = &coming{raw: pj.Raw}
+		if t.coming == nil {
+			t.coming = map[string]*coming{}
+		}
+		t.coming[jid] = c
+	}
+	c.fetching++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if c.fetching--; c.fetching == 0 && t.coming[jid] == c {
+			delete(t.coming, jid)
+		}
+	}
+}
+
+// describe is the job as its proc file would have it, had it begun to wait for a place.
+func (c *coming) describe() map[string]any {
+	d := maps.Clone(c.raw)
+	d["pid"], d["queued"], d["queue_type"] = int64(0), true, "process"
+	return d
+}
+
+// expected describes the jobs that are being fetched, by job id. Who wants to know of all jobs asks this first: none is missed that is
+// taken on meanwhile.
+func (t *jobTable) expected() map[string]map[string]any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[string]map[string]any, len(t.coming))
+	for jid, c := range t.coming {
+		all[jid] = c.describe()
+	}
+	return all
+}
+
+// endComing has a job end as soon as it is fetched. It tells whether there is such a job.
+func (t *jobTable) endComing(jid string, sig int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.coming[jid]
+	if c != nil && ends(sig) {
+		c.ended = true
+	}
+	return c != nil
 }
 
 func (t *jobTable) remove(j *job) {

@@ -368,13 +368,19 @@ func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
 		return
 	}
 	if job.Announced() {
-		l.m.wg.Go(func() { l.fetch(ctx, s, job.JID) })
+		if done := l.m.jobs.announced(job); done != nil {
+			l.m.wg.Go(func() {
+				defer done()
+				l.fetch(ctx, s, job.JID)
+			})
+		}
 		return
 	}
 	l.begin(s, job)
 }
 
-// fetch asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
+// fetch asks for a job that was announced only. Until then it is one that waits; one that cannot be had counts as never heard of: the
+// master will ask what became of it.
 func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
 	if l.m.journal.Seen(string(jid)) {
 		return
