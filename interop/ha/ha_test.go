@@ -49,7 +49,7 @@ type size struct {
 }
 
 func sizeOf() size {
-	s := size{minions: 40, jobs: 200, realEvery: 20, killEvery: 2 * time.Second, patience: 10 * time.Minute}
+	s := size{minions: 40, jobs: 200, realEvery: 20, killEvery: 100 * time.Millisecond, patience: 10 * time.Minute}
 	text := os.Getenv("BRINE_HA")
 	if text == "" {
 		return s
@@ -542,13 +542,20 @@ func (c *cluster) random() *proc {
 	return c.procs[rand.N(masters)]
 }
 
+// leastKills is how many masters are killed in any run, however soon it would be over.
+const leastKills = 3
+
 // killers kills a master at random again and again, and starts it again. The next one follows when that one serves, or a machine on which
 // that takes longer than the pause would have no master at all.
 func (c *cluster) killers(ctx context.Context, every time.Duration, quiet chan struct{}) int {
 	for n := 0; ; n++ {
+		enough := quiet
+		if n < leastKills {
+			enough = nil
+		}
 		select {
 		case <-time.After(every):
-		case <-quiet:
+		case <-enough:
 			return n
 		case <-ctx.Done():
 			return n
