@@ -61,6 +61,8 @@ type Dict struct {
 	Ordered bool
 	// Aggregate marks a dict that [Aggregate] joins with others.
 	Aggregate bool
+	// Bunch marks a dict of which d.key is d[key]: what it does not have is a KeyError, not undefined.
+	Bunch bool
 
 	entries []entry
 	index   map[any]int32 // from small on; nil below

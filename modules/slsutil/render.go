@@ -44,7 +44,8 @@ func renderer(ctx context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	env, _ := vars["saltenv"].(string)
-	v, err := c.Template(ctx, modules.Template{Text: text, Pipe: c.Str("default_renderer"), Shebang: true, Path: name, SaltEnv: env, Vars: vars})
+	sls, _ := vars["sls"].(string)
+	v, err := c.Template(ctx, modules.Template{Text: text, Pipe: c.Str("default_renderer"), Shebang: true, Path: name, SaltEnv: env, SLS: sls, Vars: vars})
 	var failed *modules.RenderError
 	switch {
 	case errors.Is(err, modules.ErrEngine):

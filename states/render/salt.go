@@ -106,6 +106,9 @@ func (o *saltObject) function(fun string) *jinja.Func {
 // undefinedArg is the error of a function that is given an undefined argument, which nearly all look at. Salt's have it for a default
 // that they only give back, and some fail because it is no text or dictionary.
 func undefinedArg(fun, name string, v any) error {
+	if fun == "slsutil.serialize" && name == "yaml" && undefinedIn(v, 0) != nil {
+		return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', Undefined)"}
+	}
 	u, ok := v.(*jinja.Undefined)
 	if !ok {
 		return nil
@@ -118,10 +121,7 @@ func undefinedArg(fun, name string, v any) error {
 			return nil
 		}
 	case "slsutil.serialize":
-		switch name {
-		case "yaml":
-			return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', " + pyobj.Repr(u) + ")"}
-		case "json":
+		if name == "json" {
 			return &jinja.Error{Kind: "SerializationError", Msg: "Object of type " + u.TypeName() + " is not JSON serializable"}
 		}
 	case "file.join":

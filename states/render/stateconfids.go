@@ -417,7 +417,7 @@ func (s *stateconf) remember(data *pyobj.Dict, isExtend bool) error {
 		}
 		conf, _ := to.Value(id).(*pyobj.Dict)
 		if conf == nil {
-			conf = pyobj.NewDict()
+			conf = &pyobj.Dict{Bunch: true}
 			if err := to.Set(id, conf); err != nil {
 				return errShape
 			}

@@ -363,7 +363,9 @@ func (s *session) failure(err error, text string) error {
 		}
 	}
 	line, source := e.Line, text
-	if e.File != "" {
+	// Stock shows the file that a template took in, if its name does not end as that of the state file: that of no state file, as in
+	// slsutil.renderer, does. Then the line is looked for in the template itself.
+	if e.File != "" && !(s.t.IsSLS && strings.HasSuffix(e.File, strings.ReplaceAll(s.t.SLS, ".", "/"))) {
 		msg += fmt.Sprintf("\n%s(%d):\n%s", e.File, e.Line, Excerpt(e.Source, e.Line, false))
 		line, source = 0, ""
 	}

@@ -66,6 +66,13 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 		return a.GetAttr(r, name)
 	}
 	switch v := v.(type) {
+	case *pyobj.Dict:
+		if x, ok := v.Text(name); ok && v.Bunch {
+			return x, true, nil
+		}
+		if v.Bunch {
+			return nil, false, keyError(name)
+		}
 	case int64, bool, *big.Int:
 		switch name {
 		case "real", "numerator":
@@ -102,7 +109,7 @@ func specialDunder(v any, name string) bool {
 
 // GetAttr is v.name in a template.
 func (r *Run) GetAttr(v any, name string) (any, error) {
-	if d, ok := v.(*pyobj.Dict); ok && !strings.HasPrefix(name, "_") && !hasMethod(v, name) {
+	if d, ok := v.(*pyobj.Dict); ok && !d.Bunch && !strings.HasPrefix(name, "_") && !hasMethod(v, name) {
 		if x, ok := d.Text(name); ok {
 			return x, nil
 		}
