@@ -75,6 +75,9 @@ func (o *saltObject) Iterate() func() (any, bool, error) {
 func (o *saltObject) function(fun string) *jinja.Func {
 	return &jinja.Func{Name: fun, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
 		var kwargs map[string]any
+		if unmatched(fun, a) {
+			return false, nil
+		}
 		for _, kw := range a.Kw {
 			if err := undefinedArg(fun, kw.Name, kw.Value); err != nil {
 				return nil, err
@@ -101,6 +104,29 @@ func (o *saltObject) function(fun string) *jinja.Func {
 		}
 		return v, nil
 	}}
+}
+
+// unmatched tells whether a function that asks if the minion is in a target is given an undefined one. Salt's fail over it and say that
+// the minion does not match.
+func unmatched(fun string, a jinja.Args) bool {
+	second := "delimiter"
+	switch fun {
+	case "match.compound", "match.list", "match.pcre", "match.glob":
+		second = "minion_id" // which they look at before
+	case "match.data", "match.grain", "match.grain_pcre", "match.ipcidr", "match.pillar", "match.pillar_pcre":
+	default:
+		return false
+	}
+	args, err := a.Bind(fun, []string{"tgt", second}, nil)
+	if err != nil || second == "minion_id" && isUndefined(args[1]) {
+		return false
+	}
+	return isUndefined(args[0]) || isUndefined(args[1])
+}
+
+func isUndefined(v any) bool {
+	_, ok := v.(*jinja.Undefined)
+	return ok
 }
 
 // undefinedArg is the error of a function that is given an undefined argument, which nearly all look at. Salt's have it for a default
