@@ -368,23 +368,31 @@ func (l *link) take(ctx context.Context, s *session, job protocol.Job) {
 		return
 	}
 	if job.Announced() {
-		if done := l.m.jobs.announced(job); done != nil {
-			l.m.wg.Go(func() {
-				defer done()
-				l.fetch(ctx, s, job.JID)
-			})
-		}
+		l.announced(ctx, s, job)
 		return
 	}
 	l.begin(s, job)
 }
 
-// fetch asks for a job that was announced only. Until then it is one that waits; one that cannot be had counts as never heard of: the
-// master will ask what became of it.
-func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
-	if l.m.journal.Seen(string(jid)) {
+// announced fetches a job that is not known yet. Until it is here it counts as one that waits.
+func (l *link) announced(ctx context.Context, s *session, job protocol.Job) {
+	if l.m.journal.Seen(string(job.JID)) {
 		return
 	}
+	done := l.m.jobs.announced(job)
+	if done == nil {
+		return
+	}
+	l.m.wg.Go(func() {
+		defer done()
+		if !l.m.journal.Seen(string(job.JID)) { // else it was given by another master, and ended, just now
+			l.fetch(ctx, s, job.JID)
+		}
+	})
+}
+
+// fetch asks for a job that was announced only. One that cannot be had counts as never heard of: the master will ask what became of it.
+func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
 	v, err := l.request(ctx, map[string]any{"cmd": protocol.FetchCmd, "id": l.m.ID(), "jid": string(jid)}, l.plainCall())
 	var job protocol.Job
 	if err == nil {
