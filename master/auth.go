@@ -10,6 +10,10 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
+// authAtOnce is how many sign-ins are under way at one time. Most of them wait for the disk, or the database, each with a thread, which store
+// the keys of several together.
+const authAtOnce = 16
+
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
 func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
 	if !m.authLimit.Allow(peer, time.Now()) {
@@ -34,7 +38,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 			}
 		}
 	}
-	// Everything below costs an RSA signature: as many at once as there are processors.
+	// Everything below costs an RSA signature: as many at once as there are processors, and while the keys of some are stored others compute.
 	m.signingIn.Add(1)
 	defer m.signingIn.Add(-1)
 	select {
@@ -43,12 +47,21 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	case <-ctx.Done():
 		return noReply{}
 	}
+	m.authTurns <- struct{}{}
+	defer func() { <-m.authTurns }()
 	reply, err := m.decide(ctx, peer, r, publishPort)
 	if err != nil {
 		m.log.Error("cannot answer sign-in", "minion", r.ID, "peer", peer, "err", err)
 		return noReply{}
 	}
 	return reply
+}
+
+// aside stores a key for a sign-in, while another one computes in its place.
+func (m *Master) aside(store func() error) error {
+	<-m.authTurns
+	defer func() { m.authTurns <- struct{}{} }() // which only some wait for, not for long
+	return store()
 }
 
 func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest, publishPort int) (map[string]any, error) {
@@ -80,7 +93,14 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	case hold:
 		policy.Hold = true
 	}
-	v, err := m.keys.SignIn(r.ID, r.PubText, policy, r.AutosignGrains)
+	var v keys.Verdict
+	var session *crypt.Key
+	err = m.aside(func() (err error) {
+		if v, err = m.keys.SignIn(r.ID, r.PubText, policy, r.AutosignGrains); err == nil && v.State == keys.Accepted {
+			session, err = m.issueSession(r.ID, r.Pub)
+		}
+		return err
+	})
 	if errors.Is(err, keys.ErrPendingFull) {
 		log.Warn("key was not stored: too many keys wait for acceptance")
 	} else if err != nil {
@@ -102,10 +122,6 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		log.Info("sign-in refused: key is rejected")
 		m.authEvent(r, "reject", false)
 		return r.Refuse(m.identity, false)
-	}
-	session, err := m.issueSession(r.ID, r.Pub)
-	if err != nil {
-		return nil, err
 	}
 	key, err := m.publishKey(ctx, peer, r.ID)
 	if err != nil {

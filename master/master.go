@@ -73,7 +73,8 @@ type Master struct {
 	rules            *eauth.Auth // what rules of Peer and Local mean
 
 	authLimit *ratelimit.Limiter
-	authSlots chan struct{}       // one element per sign-in being signed
+	authSlots chan struct{}       // one element per sign-in under way
+	authTurns chan struct{}       // one element per sign-in under way that is not being stored
 	signingIn atomic.Int64        // those that wait for a slot as well
 	turns     *semaphore.Weighted // of large requests; see admit
 	rotate    chan struct{}       // asks maintain for a new shared key
@@ -116,8 +117,8 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()

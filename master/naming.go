@@ -186,7 +186,7 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 
 // storm tells whether many minions sign in, as counted about once a second, or some wait for their turn.
 func (n *namer) storm(now time.Time) bool {
-	if n.m.signingIn.Load() > int64(cap(n.m.authSlots)) {
+	if n.m.signingIn.Load() > int64(cap(n.m.authTurns)) {
 		return true
 	}
 	if passed := now.Sub(n.looked); passed >= time.Second {
