@@ -10,7 +10,6 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,20 +24,11 @@ import (
 // capacityMinions is how many minions TestCapacity lets loose; BRINE_SWARM sets another number.
 const capacityMinions = 2000
 
-// processor is what this process has used of the processors.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // measure is what TestCapacity asks of a master in its own process.
 func measure(m *master.Master, line []string) string {
 	switch line[0] {
 	case "cpu":
-		return "cpu " + processor().String()
+		return "cpu " + processorTime().String()
 	case "mem":
 		var s runtime.MemStats
 		runtime.ReadMemStats(&s)
@@ -123,14 +113,14 @@ func TestCapacity(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				begin, used, own := time.Now(), cpu(), processor()
+				begin, used, own := time.Now(), cpu(), processorTime()
 				do()
 				wctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer stop()
 				if err := s.Wait(wctx, holds); err != nil {
 					t.Fatal(what, err)
 				}
-				took, master, mine := time.Since(begin), cpu()-used, processor()-own
+				took, master, mine := time.Since(begin), cpu()-used, processorTime()-own
 				if profiles != "" {
 					pprof.StopCPUProfile()
 					c.command(t, "stop", "stopped")

@@ -419,10 +419,16 @@ func TestVersionTwoRequest(t *testing.T) {
 		}
 		return nil
 	}
+	sealed := e.Load.([]byte)
+	e.Load = bytes.Clone(sealed)
 	v, err := OpenRequestWith(e, aes, lookup)
 	if err != nil || v.ID() != "m" || v.Nonce() != nonce || asked != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
+	if _, err := OpenRequestWith(e, aes, lookup); !errors.Is(err, ErrBadLoad) || asked != 1 {
+		t.Errorf("what was opened in place is opened again: %v", err)
+	}
+	e.Load = sealed
 	if _, err := OpenRequestWith(e, newKey(t), lookup); !errors.Is(err, ErrBadLoad) || asked != 1 {
 		t.Errorf("keys are looked up for strangers: %v", err)
 	}

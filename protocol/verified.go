@@ -46,7 +46,8 @@ func (v Verified) Time() (time.Time, bool) {
 }
 
 // OpenRequest opens an encrypted request. The caller has looked up pub, the accepted key of e.ID, before it made or read
-// the session key. Errors match [ErrBadLoad] and say more for the log; the peer gets [ReplyText].
+// the session key. Errors match [ErrBadLoad] and say more for the log; the peer gets [ReplyText]. What is sealed in e is opened in place,
+// so that a large request is there once: if it was sealed with this key, e cannot be opened again.
 func OpenRequest(e Envelope, session *crypt.Key, pub *crypt.PublicKey) (Verified, error) {
 	if e.ID == "" {
 		return Verified{}, badLoad("request has no id outside")
@@ -72,11 +73,11 @@ func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *cry
 			return Verified{}, badLoad("%w", err)
 		}
 	}
-	packed, err := session.Open(sealed, "")
+	packed, err := session.OpenInPlace(sealed, "")
 	if err != nil {
 		return Verified{}, badLoad("request of %q: %w", e.ID, err)
 	}
-	value, err := payload.Unmarshal(packed)
+	value, err := payload.UnmarshalShared(packed, payload.Limits{})
 	if err != nil {
 		return Verified{}, badLoad("request of %q: %w", e.ID, err)
 	}

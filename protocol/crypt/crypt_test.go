@@ -335,6 +335,41 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
+// TestOpenInPlace: the value is a part of the message, which stays as it is when it was sealed with another key.
+func TestOpenInPlace(t *testing.T) {
+	k, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := strings.Repeat("a", NonceLen)
+	sealed, err := k.Seal([]byte("some value"), nonce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := bytes.Clone(sealed)
+	if _, err := other.OpenInPlace(sealed, nonce); !errors.Is(err, ErrAuth) || !bytes.Equal(before, sealed) {
+		t.Errorf("another key: %v, changed %v", err, !bytes.Equal(before, sealed))
+	}
+	if got, err := k.Open(sealed, nonce); err != nil || string(got) != "some value" || !bytes.Equal(before, sealed) {
+		t.Errorf("opened, not in place: %q, %v, changed %v", got, err, !bytes.Equal(before, sealed))
+	}
+	got, err := k.OpenInPlace(sealed, nonce)
+	if err != nil || string(got) != "some value" || cap(got) > len(sealed) {
+		t.Errorf("%q, %v", got, err)
+	}
+	clear(sealed)
+	if string(got) != string(make([]byte, len(got))) {
+		t.Errorf("the value is a copy: %q", got)
+	}
+	if _, err := k.OpenInPlace(sealed[:16], nonce); !errors.Is(err, ErrAuth) {
+		t.Errorf("too short: %v", err)
+	}
+}
+
 func TestParseKey(t *testing.T) {
 	k, err := NewKey()
 	if err != nil {

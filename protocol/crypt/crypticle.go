@@ -121,7 +121,13 @@ func (k *Key) seal(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]byte
 // Open checks and decrypts what [Key.Seal] made and returns the packed value. When nonce is not empty the message must
 // carry just this one. The errors are [ErrAuth], [ErrFormat] and [ErrNonce], checked in this order: nothing of a
 // message is looked at before its HMAC.
-func (k *Key) Open(ct []byte, nonce string) ([]byte, error) {
+func (k *Key) Open(ct []byte, nonce string) ([]byte, error) { return k.open(ct, nonce, false) }
+
+// OpenInPlace is [Key.Open] for a message that is the caller's: the value is a part of it, and nothing else of it remains when it was
+// sealed with this key. Another one leaves it as it is.
+func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) { return k.open(ct, nonce, true) }
+
+func (k *Key) open(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 	at := len(ct) - sha256.Size
 	if at < 0 {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrAuth, len(ct))
@@ -139,7 +145,10 @@ func (k *Key) Open(ct []byte, nonce string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open message: %w", err)
 	}
-	plain := make([]byte, at-aes.BlockSize)
+	plain := ct[aes.BlockSize:at:at]
+	if !inPlace {
+		plain = make([]byte, at-aes.BlockSize)
+	}
 	cipher.NewCBCDecrypter(block, ct[:aes.BlockSize]).CryptBlocks(plain, ct[aes.BlockSize:at])
 	plain, ok := unpad(plain)
 	if !ok {

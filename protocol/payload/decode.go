@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
@@ -21,7 +22,7 @@ const (
 	modeRaw                 // every str and bin stays bytes
 	modeDisk                // bin is bytes, str is text when valid UTF-8
 	modeOrdered             // as modeNet, every map an OrderedMap
-	modeShared              // as modeNet, bytes are parts of the input
+	modeShared              // as modeNet, the one that makes up most of the input is a part of it
 )
 
 // Extension types of Salt (salt/payload.py:dumps).
@@ -40,7 +41,9 @@ func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, modeNet) }
 // UnmarshalLimits is [Unmarshal] within l.
 func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeNet) }
 
-// UnmarshalShared is [UnmarshalLimits] for input that is the caller's: byte strings that are no text are parts of it, and not copied.
+// UnmarshalShared is [UnmarshalLimits] for input that is the caller's and of which nothing else is used or changed afterwards, except by
+// who owns the result: a text or byte string that makes up at least half of it is a part of it, and not copied. Smaller ones are, so that
+// none keeps much more memory than it has.
 func UnmarshalShared(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeShared) }
 
 // UnmarshalRaw decodes a network payload without turning byte strings into text, except for map keys. Salt reads
@@ -194,7 +197,7 @@ type walker struct {
 	s        *source
 	mode     mode
 	ordered  bool
-	alias    bool  // bytes may be parts of the input
+	alias    bool  // what makes up half of the input may be a part of it
 	elements int   // how many more values are allowed
 	pending  int64 // values that open containers still expect
 	total    int64 // s.left at the start, for positions in errors
@@ -288,14 +291,20 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 			return s
 		}
 		if utf8.Valid(b) {
+			if shared && w.mostly(b) {
+				return unsafe.String(unsafe.SliceData(b), len(b)) // nobody changes the input any more
+			}
 			return string(b)
 		}
 	}
-	if shared && !w.alias {
+	if shared && !w.mostly(b) {
 		return append(make([]byte, 0, len(b)), b...)
 	}
 	return b
 }
+
+// mostly says whether b is to be a part of the result as it is in the input.
+func (w *walker) mostly(b []byte) bool { return w.alias && len(b) > 0 && int64(len(b)) >= w.total/2 }
 
 // open checks that a container of n members, each of at least one byte, may be read. Every announced member is
 // reserved until it is read, so the sum of what all containers announce never exceeds the input.

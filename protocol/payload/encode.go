@@ -28,6 +28,9 @@ func MarshalBin(v any) ([]byte, error) { return appendTo(nil, v, true) }
 // Append is [Marshal] into the free capacity of b.
 func Append(b []byte, v any) ([]byte, error) { return appendTo(b, v, false) }
 
+// AppendBin is [MarshalBin] into the free capacity of b.
+func AppendBin(b []byte, v any) ([]byte, error) { return appendTo(b, v, true) }
+
 func appendTo(b []byte, v any, bin bool) ([]byte, error) {
 	if b == nil {
 		b = make([]byte, 0, 256)

@@ -357,3 +357,35 @@ func TestNoAliasing(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestUnmarshalShared: what makes up most of the input is a part of it, text or bytes; all else is a copy, so that it keeps no more
+// memory than its own.
+func TestUnmarshalShared(t *testing.T) {
+	for name, long := range map[string]any{"text": strings.Repeat("é", 200), "bytes": bytes.Repeat([]byte{0xff}, 400)} {
+		t.Run(name, func(t *testing.T) {
+			in, err := payload.Marshal(map[string]any{"long": long, "text": "another one", "bytes": []byte{0xfe, 0xff}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := payload.Unmarshal(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := payload.UnmarshalShared(in, payload.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("-Unmarshal +UnmarshalShared:\n%s", diff)
+			}
+			m := got.(map[string]any)
+			clear(in)
+			if m["text"] != "another one" || !bytes.Equal(m["bytes"].([]byte), []byte{0xfe, 0xff}) {
+				t.Errorf("small ones are parts of the input: %q", m)
+			}
+			if b, _ := payload.Bytes(m["long"]); !bytes.Equal(b, make([]byte, 400)) {
+				t.Errorf("the long one is a copy: %.20q", b)
+			}
+		})
+	}
+}

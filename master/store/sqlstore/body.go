@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -38,7 +39,26 @@ func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
 	return j, nil
 }
 
-func packReturn(r store.Return) ([]byte, error) { return payload.MarshalBin(r.Load) }
+// bodies are buffers of returns that were stored: thousands come at the same time, and each is packed for as long as its transaction
+// lasts. Larger ones than maxBody are not kept.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxBody = 64 << 10
+
+// packReturn packs a return. Whoever calls done has no use for the body any more.
+func packReturn(r store.Return) (body []byte, done func(), err error) {
+	buf := bodies.Get().(*[]byte)
+	body, err = payload.AppendBin((*buf)[:0], r.Load)
+	if err != nil {
+		return nil, nil, err
+	}
+	return body, func() {
+		if cap(body) <= maxBody {
+			*buf = body
+			bodies.Put(buf)
+		}
+	}, nil
+}
 
 func unpackReturn(jid, id string, received int64, body []byte) (store.Return, error) {
 	v, err := payload.UnmarshalDisk(body, limits)

@@ -379,10 +379,11 @@ func (s *Store) SaveReturnTell(ctx context.Context, r store.Return, m store.Mess
 }
 
 func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (first bool, err error) {
-	body, err := packReturn(r)
+	body, done, err := packReturn(r)
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
+	defer done() // the writer has nothing to do with it when update has returned
 	err = s.update(ctx, func(tx *txn) error {
 		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore, s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
 		if err != nil {
