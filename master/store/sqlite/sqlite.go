@@ -51,9 +51,10 @@ func dialect() sqlstore.Dialect {
 }
 
 const (
-	// pageSize is that of new files, in bytes: a return of some kilobytes fits in a page, which is written at once, and not in a chain of
-	// smaller ones, each of them written, and read and written again when the log becomes part of the file.
-	pageSize = 16 << 10
+	// pageSize is that of new files, in bytes: returns of some kilobytes fit in a page, three of 10 KB, which is written at once, and not in
+	// a chain of smaller ones, each of them written, and read and written again when the log becomes part of the file. A return that comes
+	// alone costs three pages of the log.
+	pageSize = 32 << 10
 	// logSize is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
 	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then.
 	logSize, keepLog = 256 << 20, 16 << 20
