@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -181,11 +182,17 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 	return buf, nil
 }
 
-// copy appends the next n bytes, making room as they arrive.
+// slack is what is set aside behind a long text for the little that follows it, so that this does not make a copy of all.
+const slack = 512
+
+// copy appends the next n bytes, making room as they arrive; for what a stranger may send as well, at once.
 func (r *reader) copy(buf []byte, n uint64) ([]byte, error) {
+	if n >= slack && n <= transport.SmallMessage-uint64(min(len(buf), transport.SmallMessage)) && int(n) > cap(buf)-len(buf) {
+		buf = append(make([]byte, 0, len(buf)+int(n)+slack), buf...)
+	}
 	for n > 0 {
-		k := int(min(n, uint64(max(4096, len(buf)))))
-		buf = append(buf, make([]byte, k)...)
+		k := int(min(n, uint64(max(4096, len(buf), cap(buf)-len(buf)))))
+		buf = slices.Grow(buf, k)[:len(buf)+k]
 		if _, err := io.ReadFull(r.r, buf[len(buf)-k:]); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,4 +222,35 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFrameMemory: a request with one long text, as a return has it, is there once while it is read.
+func TestFrameMemory(t *testing.T) {
+	long := strings.Repeat("x", 10<<10)
+	body, err := payload.Marshal(payload.OrderedMap{{Key: "enc", Value: "aes"}, {Key: "load", Value: long}, {Key: "version", Value: 3}, {Key: "id", Value: "m"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := append(head(midHead("0123456789")), body...)
+	r := &reader{r: bufio.NewReaderSize(bytes.NewReader(in), 256), max: 1 << 20}
+	f, err := r.next()
+	if err != nil || !bytes.Equal(f.body, body) {
+		t.Fatalf("%d bytes of %d, %v", len(f.body), len(body), err)
+	}
+	if most := len(body) + 2*slack; cap(f.body) > most {
+		t.Errorf("room for %d bytes, more than %d", cap(f.body), most)
+	}
+	var before, after runtime.MemStats
+	const rounds = 100
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		r.r.Reset(bytes.NewReader(in))
+		if _, err := r.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / rounds; each > uint64(len(in))+2<<10 {
+		t.Errorf("%d bytes of memory for a frame of %d", each, len(in))
+	}
 }
