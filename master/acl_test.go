@@ -69,7 +69,7 @@ func TestNarrowGrants(t *testing.T) {
 		{"sudo_fred", "root", "test.ping", "db1", nil, "AuthorizationError"},
 		{"sudo_barney", "root", "test.ping", "web1", nil, "AuthenticationError"},
 		{"sudo_fred", "fred", "test.ping", "web1", nil, "AuthenticationError"},
-		{"wilma", "wilma", "test.ping", "web1", nil, "AuthorizationError"},
+		{"wilma", "wilma", "test.ping", "web1", nil, "AuthenticationError"},
 		{"wilma", "fred", "test.ping", "web1", nil, "AuthenticationError"},
 		{"root", "root", "test.ping", "*", nil, ""},
 		{"root", "root", "system.reboot", "*", nil, "AuthorizationError"},

@@ -97,7 +97,9 @@ func (l *local) byKey(load map[string]any) (asker, error) {
 	if who.name == "root" || who.name == l.opts.User || strings.HasPrefix(who.name, "sudo_") || !fits(who.name) {
 		return who, errCredentials
 	}
-	who.rules = rulesOf(l.opts.ACL, who.name)
+	if who.rules = rulesOf(l.opts.ACL, who.name); len(who.rules) == 0 {
+		return who, errCredentials // as stock, for users whose list is empty
+	}
 	return who, nil
 }
 

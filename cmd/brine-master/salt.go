@@ -89,6 +89,9 @@ func (s *saltCmd) run(ctx context.Context) error {
 		err = s.work(ctx)
 	}
 	if text, ok := s.explain(err); ok {
+		if v.Bool("static") || v.Bool("async") || fmt.Sprint(v.Get("batch")) != "" { // there stock ends with an exception
+			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
+		}
 		return s.show(text, "", 1)
 	}
 	return err
@@ -143,7 +146,7 @@ func (s *saltCmd) kwargs() error {
 }
 
 // explain gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
-// is then 0, as stock's.
+// is then 0, as stock's, unless the job is a batch, static or asynchronous.
 func (s *saltCmd) explain(err error) (string, bool) {
 	var refused *client.PublishError
 	var group *groupError
@@ -251,7 +254,7 @@ func (s *saltCmd) wait(ctx context.Context) error {
 	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
 	if errors.Is(err, client.ErrNoMatch) {
 		s.noMatch()
-		return nothing()
+		return s.show(map[string]any{}, "", 0)
 	}
 	if err != nil {
 		return err
