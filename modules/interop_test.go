@@ -144,8 +144,13 @@ func oneCase(t *testing.T, where string, m map[string]any) stockCase {
 func TestStock(t *testing.T) {
 	match := oracle.Chosen()
 	covered := map[string]bool{}
+	const plain = "testdata/stock/*.yaml"
 	load := func(pattern, dir string) (chosen []stockCase) {
-		for _, c := range loadCases(t, pattern, dir) {
+		cases := loadCases(t, pattern, dir)
+		if pattern == plain {
+			cases = append(cases, randomCases(dir)...)
+		}
+		for _, c := range cases {
 			covered[c.fun] = true
 			for _, then := range c.then {
 				covered[then.fun] = true
@@ -166,7 +171,7 @@ func TestStock(t *testing.T) {
 	}
 	r := modules.NewRegistry(stockModules()...)
 	var e *modules.Env
-	for _, pattern := range []string{"testdata/stock/*.yaml", "testdata/stock/apart/*.yaml"} {
+	for _, pattern := range []string{plain, "testdata/stock/apart/*.yaml"} {
 		if len(load(pattern, "")) > 0 {
 			s := startStock(t)
 			e = s.env(t)
@@ -243,6 +248,9 @@ func (s *stock) compare(t *testing.T, r *modules.Registry, e *modules.Env, c sto
 		t.Errorf("stock Salt has no function %s here", c.fun)
 	case c.differs == "" && diff != "":
 		t.Errorf("stock (-) and ours (+):\n%s", diff)
+		if strings.HasPrefix(c.name, "random/") {
+			t.Logf("after %s\n%s", c.setup, c.calls())
+		}
 	case c.differs != "" && diff == "":
 		t.Errorf("no difference, though the case says: %s", c.differs)
 	case c.hasWant && !cmp.Equal(c.want, ours.Value):
