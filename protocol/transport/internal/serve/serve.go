@@ -189,6 +189,18 @@ func (g *Group) work(task func()) {
 	}
 }
 
+// handlerStack is how deep, in bytes, the stack is at once that a request is answered on. It becomes as deep anyway, in steps each of which
+// copies what is on it, when most of a return's calls are; at the start there is next to nothing to copy.
+const handlerStack = 12 << 10
+
+// deepen makes room for handlerStack. Every byte of its array is 0.
+//
+//go:noinline
+func deepen(at int) byte {
+	var room [handlerStack]byte
+	return room[at]
+}
+
 // Do runs f, a part of serving c, in another goroutine and waits for its end; a panic becomes its error. That is net.ErrClosed, without
 // running f, when the group is closed or draining.
 func (g *Group) Do(c net.Conn, f func() error) error {
@@ -197,6 +209,7 @@ func (g *Group) Do(c net.Conn, f func() error) error {
 		var err error
 		defer func() { done <- err }()
 		defer recovered(g.o.Log, c, &err)
+		deepen(len(g.tasks))
 		err = f()
 	}) {
 		return net.ErrClosed
@@ -219,6 +232,7 @@ func (g *Group) Work(c net.Conn, f func() error) bool {
 			}
 		}()
 		defer recovered(g.o.Log, c, &err)
+		deepen(len(g.tasks))
 		err = f()
 	})
 }
