@@ -114,7 +114,7 @@ func (r *rig) end() {
 		if err != nil {
 			r.t.Error("serve:", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		buf := make([]byte, 1<<20)
 		r.t.Fatalf("the master does not end:\n%s", buf[:runtime.Stack(buf, true)])
 	}
@@ -168,7 +168,7 @@ func (m *minion) close() {
 
 // send sends raw bytes and decodes the reply.
 func (m *minion) send(body []byte) (any, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	b, err := m.conn.Request(ctx, body)
 	if err != nil {
@@ -307,7 +307,7 @@ func (m *minion) subscribe() *minion {
 	}
 	select {
 	case <-ready:
-	case <-time.After(60 * time.Second):
+	case <-time.After(patience):
 		m.t.Fatal("cannot subscribe")
 	}
 	eventually(m.t, "subscribed", func() bool { return m.rig.Subscribers() > before })
@@ -427,7 +427,7 @@ func (m *minion) got() []string {
 // eventually waits for a condition that something else brings about.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain:", what)
 		}

@@ -153,7 +153,7 @@ func TestRunEndsWithItsContextAndWithTheMaster(t *testing.T) {
 		if !errors.Is(err, master.ErrNotServing) {
 			t.Fatal(err)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("Next waits for a master that is gone")
 	}
 }

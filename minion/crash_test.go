@@ -90,7 +90,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 			present := func() {
 				t.Helper()
-				deadline := time.Now().Add(30 * time.Second)
+				deadline := time.Now().Add(2 * time.Minute)
 				for f.srv.Subscribers() == 0 {
 					if time.Now().After(deadline) {
 						t.Fatal("the minion does not connect")

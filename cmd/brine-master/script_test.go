@@ -128,7 +128,7 @@ func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
 		_, err := os.Stat(ts.MkAbs(args[0]))
 		return (err == nil) != neg
 	}
-	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			ts.Fatalf("waited too long for %v", args)
 		}
