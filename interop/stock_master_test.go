@@ -272,6 +272,7 @@ func (c *minionUnderStock) returnDue() {
 }
 
 func (c *minionUnderStock) deletedAndAccepted() {
+	mark, begin := c.bus.mark(), time.Now()
 	c.must("delete", query{"id": c.id})
 	// Nothing is published to deleted ids, so the minion cannot notice yet; a call asks the master, and reports the key anew.
 	if _, code := output(c.t, ours("salt-call"), "-c", c.conf, "test.ping"); code != 2 {
@@ -282,6 +283,25 @@ func (c *minionUnderStock) deletedAndAccepted() {
 	await(c.t, "a ping after the acceptance", func() bool {
 		return c.run(query{"tgt": c.id, "fun": "test.ping", "timeout": 15})[c.id].Ret == true
 	})
+	signIns, accepted, starts := 0, 0, 0
+	for _, e := range c.bus.since(mark) {
+		switch {
+		case e.Tag == "salt/auth" && e.Data["id"] == c.id:
+			if signIns++; e.Data["act"] == "accept" {
+				accepted++
+			}
+		case e.Tag == "salt/minion/"+c.id+"/start":
+			starts++
+		}
+	}
+	// A sign-in in acceptance_wait_time, that of salt-call, and those after what was refused; a start for each that is accepted, if there are any,
+	// and one that was under way before.
+	if most := 6 + int(time.Since(begin)/(900*time.Millisecond)); signIns > most {
+		c.t.Errorf("%d sign-ins, want at most %d", signIns, most)
+	}
+	if starts > accepted+1 {
+		c.t.Errorf("%d starts after %d accepted sign-ins", starts, accepted)
+	}
 }
 
 func (c *minionUnderStock) rejected() {

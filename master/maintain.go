@@ -114,9 +114,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	if duty {
 		m.clones.recheck(ctx, now)
 	}
-	if accepted, err := m.keys.List(keys.Accepted); err == nil {
-		m.sessions.sweep(accepted, now)
-	}
+	m.sessions.sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)
 	m.presence.keep(now)
 	m.runsMu.Lock()
 	maps.DeleteFunc(m.uncached, func(_ string, at time.Time) bool { return now.Sub(at) > 24*time.Hour })

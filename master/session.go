@@ -286,13 +286,18 @@ func (e *session) trim(window int64) {
 	}
 }
 
-// sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any more.
-func (s *sessions) sweep(accepted []string, now time.Time) {
+// sweep gives back the memory of minions that have been quiet, and drops sessions of ids that are not accepted any more. It asks for the
+// accepted ids, sorted, after it has looked which sessions there are: who signs in meanwhile keeps his.
+func (s *sessions) sweep(accepted func() ([]string, error), now time.Time) {
 	s.mu.Lock()
 	all := maps.Clone(s.all)
 	s.mu.Unlock()
+	ids, err := accepted()
+	if err != nil {
+		return
+	}
 	for id, e := range all {
-		if _, ok := slices.BinarySearch(accepted, id); !ok {
+		if _, ok := slices.BinarySearch(ids, id); !ok {
 			s.forget(id)
 			continue
 		}
