@@ -89,6 +89,16 @@ def load_what_matters():
     LazyLoader._iter_files = candidates
 
 
+def no_bus():
+    """
+    There is no event bus beside these minions but what daemon.py lends them. Salt waits a second for one whenever it fires an event, as
+    after each state that has its modules loaded anew.
+    """
+    from salt.utils.event import SaltEvent
+
+    SaltEvent.connect_pull = lambda self, timeout=1: False
+
+
 def etcd():
     """
     Loads python-etcd for stock's module. It imports dnspython, with which Salt would look up names in another way if it were
@@ -123,6 +133,7 @@ class Wire:
         import salt.config
 
         gc.set_threshold(100_000, 50, 100)  # modules that are loaded and dropped by the thousand are no garbage of ours
+        no_bus()
         remember_files()
         load_what_matters()
         opts = salt.config.minion_config(os.path.join(scratch, "conf", "minion"))
