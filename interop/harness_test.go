@@ -472,20 +472,29 @@ func (b *bus) last(tag string) event {
 // wait gives the first event since mark whose tag matches the pattern (path.Match with * over slashes as one word).
 func (b *bus) wait(mark int, pattern string) event {
 	b.t.Helper()
+	return b.first(mark, func(e event) bool {
+		ok, _ := path.Match(pattern, e.Tag)
+		return ok
+	}, pattern)
+}
+
+// first gives the first event since mark that is the one; what names it if there is none.
+func (b *bus) first(mark int, is func(event) bool, what ...string) event {
+	b.t.Helper()
 	deadline := time.After(patience)
 	for {
 		b.mu.Lock()
 		list, more := b.events[min(mark, len(b.events)):], b.more
 		b.mu.Unlock()
 		for _, e := range list {
-			if ok, _ := path.Match(pattern, e.Tag); ok {
+			if is(e) {
 				return e
 			}
 		}
 		select {
 		case <-more:
 		case <-deadline:
-			b.t.Fatalf("no event %s within %s", pattern, patience)
+			b.t.Fatalf("no event %s within %s", what, patience)
 		}
 	}
 }

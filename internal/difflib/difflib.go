@@ -186,12 +186,15 @@ func Unified(a, b []string, from, to string) string {
 }
 
 // UnifiedLines are the lines of the diff. Each head ends with a line feed, the others as the given lines do.
-func UnifiedLines(a, b []string, from, to string) []string {
+func UnifiedLines(a, b []string, from, to string) []string { return UnifiedContext(a, b, from, to, 3) }
+
+// UnifiedContext is UnifiedLines with n lines of context.
+func UnifiedContext(a, b []string, from, to string, n int) []string {
 	if slices.Equal(a, b) {
 		return nil
 	}
 	var out []string
-	for i, group := range newMatcher(a, b).grouped(3) {
+	for i, group := range newMatcher(a, b).grouped(n) {
 		if i == 0 {
 			out = append(out, "--- "+from+"\n", "+++ "+to+"\n")
 		}

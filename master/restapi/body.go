@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -59,7 +60,7 @@ func (s *Server) read(q *request) error {
 	return nil
 }
 
-// form reads a form: fields that come several times are lists; arg and kwarg are YAML.
+// form reads a form: fields that come several times are lists, empty ones are left out; arg and kwarg are YAML.
 func (q *request) form() error {
 	fields, err := url.ParseQuery(q.raw)
 	if err != nil {
@@ -67,11 +68,15 @@ func (q *request) form() error {
 	}
 	out := map[string]any{}
 	for name, values := range fields {
-		if len(values) == 1 {
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" }) // as Python's parse_qsl
+		switch fields[name] = values; len(values) {
+		case 0:
+			delete(fields, name)
+		case 1:
 			out[name] = values[0]
-			continue
+		default:
+			out[name] = nested.Anys(values)
 		}
-		out[name] = nested.Anys(values)
 	}
 	if v, ok := out["kwarg"].(string); ok {
 		out["kwarg"] = yaml.ParseValue(v)

@@ -118,7 +118,7 @@ func NewClient(h *Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
-		f.config(), f.reactor(), f.test(), f.errorModule(), f.doc())
+		f.config(), f.reactor(), f.test(), f.survey(), f.errorModule(), f.doc())
 	if h.Exec != nil {
 		c.registry.Add(f.state())
 	}

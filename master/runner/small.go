@@ -135,6 +135,14 @@ func (f funcs) test() *modules.Module {
 			}
 			return true, nil
 		}},
+		{Name: "stdout_print", Doc: `Print one text and return another.
+
+    salt-run test.stdout_print`, Run: func(context.Context, *modules.Call) (any, error) {
+			if f.Print != nil {
+				f.Print("foo")
+			}
+			return "bar", nil
+		}},
 		{Name: "stream", Doc: `Report progress for ten seconds.
 
     salt-run test.stream`, Run: func(ctx context.Context, c *modules.Call) (any, error) {

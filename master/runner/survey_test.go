@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSurvey: groups by what was returned, their order, and what is printed of them. interop compares it with stock's.
+func TestSurvey(t *testing.T) {
+	h, _ := newHost(t)
+	var asked Job
+	h.Run = func(_ context.Context, j Job) (map[string]Answer, error) {
+		asked = j
+		return map[string]Answer{"web2": {Value: "a\nb\n"}, "web1": {Value: "a\nb\n"}, "db1": {Value: "a\nB\n"}}, nil
+	}
+	var printed []string
+	h.Print = func(line string) { printed = append(printed, line) }
+	c := NewClient(h)
+	web := map[string]any{"pool": []any{"web1", "web2"}, "result": "a\nb\n"}
+	db := map[string]any{"pool": []any{"db1"}, "result": "a\nB\n"}
+	for sort, want := range map[string][]any{"down": {web, db}, "up": {db, web}} {
+		got := c.Call(t.Context(), Request{Fun: "survey.hash", Args: []any{"*", "config.get", "text"}, Kwargs: map[string]any{"survey_sort": sort, "default": 1}})
+		if diff := cmp.Diff(any(want), got.Return); diff != "" || !got.Success {
+			t.Errorf("%s (-want +got):\n%s", sort, diff)
+		}
+	}
+	want := Job{Tgt: "*", TgtType: "compound", Fun: "config.get", Args: []any{"text"}, Kwargs: map[string]any{"default": 1}, Timeout: asked.Timeout, Gather: asked.Gather}
+	if diff := cmp.Diff(want, asked); diff != "" || printed != nil {
+		t.Errorf("(-want +got):\n%s\n%v", diff, printed)
+	}
+	c.Call(t.Context(), Request{Fun: "survey.diff", Args: []any{"*", "config.get", "text"}})
+	text := "minion pool :\n------------\n['web1', 'web2']\npool size :\n----------\n    2\npool result :\n------------\n    a\nb\n\n\n" +
+		"minion pool :\n------------\n['db1']\npool size :\n----------\n    1\ndifferences from \"web1\" results :\n--------------------------------\n" +
+		"--- web1\n+++ db1\n@@ -2 +2 @@\n-b\n+B\n\n"
+	if diff := cmp.Diff(text, strings.Join(printed, "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, _ := c.Call(t.Context(), Request{Fun: "survey.hash", Args: []any{"*"}}).Return.(string)
+	if !strings.Contains(got, "a target and a function are needed") {
+		t.Errorf("without a function: %s", got)
+	}
+}
