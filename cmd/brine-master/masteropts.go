@@ -25,7 +25,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	blacklist := &conf.Config{Opts: c.Map("publisher_acl_blacklist")}
 	o := master.Options{
 		ID: c.String("id"), Log: log,
-		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"), Isolate: c.Bool("isolate_minions"),
+		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"), Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"), AdvertiseTransport: c.String("transport"),
 		PKIDir: c.String("pki_dir"), CacheDir: c.String("cachedir"), KeySize: c.Int("keysize"),
 		SignPubkey: c.Bool("master_sign_pubkey"), UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
 		SignKeyName: c.String("master_sign_key_name"), PubkeySignature: c.String("master_pubkey_signature"),

@@ -43,6 +43,7 @@ publisher_acl: {fred: [test.ping], 'web.*': {'web*': [test.*]}}
 timeout: 7
 keep_jobs_seconds: 60
 nodegroups: {g: 'L@a'}
+advertise: [a.example, 'b.example:4606']
 engines: [{x: {}}]
 master_tops: {reclass: {}}
 ext_pillar: [{cmd_yaml: x}, {git: [x]}]
@@ -52,10 +53,12 @@ fileserver_backend: [roots, s3fs]
 		t.Fatal(err)
 	}
 	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
-		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType}
+		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
+		o.Advertise, o.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
-		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256"}
+		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256",
+		[]string{"a.example", "b.example:4606"}, "zeromq"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
