@@ -293,16 +293,17 @@ func TestOpenIsStrict(t *testing.T) {
 	}
 }
 
-func TestSealAndOpen(t *testing.T) {
+func aesKey(t *testing.T) *Key {
+	t.Helper()
 	k, err := NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	nonce := strings.Repeat("a", NonceLen)
+	return k
+}
+
+func TestSealAndOpen(t *testing.T) {
+	k, other, nonce := aesKey(t), aesKey(t), strings.Repeat("a", NonceLen)
 	for n := range 50 {
 		msg := bytes.Repeat([]byte{'x'}, n)
 		for _, nc := range []string{"", nonce} {
@@ -337,15 +338,7 @@ func TestSealAndOpen(t *testing.T) {
 
 // TestOpenInPlace: the value is a part of the message, which stays as it is when it was sealed with another key.
 func TestOpenInPlace(t *testing.T) {
-	k, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	nonce := strings.Repeat("a", NonceLen)
+	k, other, nonce := aesKey(t), aesKey(t), strings.Repeat("a", NonceLen)
 	sealed, err := k.Seal([]byte("some value"), nonce)
 	if err != nil {
 		t.Fatal(err)
