@@ -58,7 +58,7 @@ type accessCase struct {
 }
 
 // TestAccessLists gives the same command lines, as several users of the host, to stock's salt before a stock master, to ours before ours, and
-// to stock's before ours; and has a minion publish to others through both masters. What is allowed and refused, the texts and the exit codes are
+// to stock's before ours; and has a minion publish to others, and give to the mine and read it, through both masters. What is allowed and refused, the texts and the exit codes are
 // the same.
 func TestAccessLists(t *testing.T) {
 	t.Parallel()
@@ -127,6 +127,20 @@ func TestAccessLists(t *testing.T) {
 		{"db1", "publish.publish", "db1", "test.kwarg", "a=1"}, {"db1", "publish.publish", "db1", "test.kwarg", "a=x"}, {"db1", "publish.publish", "db1", "test.kwarg"},
 		{"web1", "publish.runner", "test.arg", "x"}, {"web1", "publish.runner", "test.metasyntactic"}, {"web1", "publish.runner", "test.sleep", "0"},
 		{"web1", "publish.runner", "no.such"}, {"db1", "publish.runner", "test.arg", "x"},
+		{"web1", "mine.send", "open", "mine_function=test.echo", "text=o"},
+		{"web1", "mine.send", "closed", "mine_function=test.echo", "text=c", "allow_tgt=web1"},
+		{"web1", "mine.send", "grain", "mine_function=test.echo", "text=g", "allow_tgt=role:tester", "allow_tgt_type=grain"},
+		{"web1", "mine.send", "compound", "mine_function=test.echo", "text=c", "allow_tgt=G@role:tester and db*", "allow_tgt_type=compound"},
+		{"web1", "mine.send", "listed", "mine_function=test.echo", "text=l", "allow_tgt=db1,other", "allow_tgt_type=list"},
+		{"web1", "mine.send", "pillar", "mine_function=test.echo", "text=p", "allow_tgt=color:blue", "allow_tgt_type=pillar"},
+		{"web1", "mine.send", "pcre", "mine_function=test.echo", "text=p", "allow_tgt=d.1", "allow_tgt_type=pcre"},
+		{"web1", "mine.send", "group", "mine_function=test.echo", "text=g", "allow_tgt=front", "allow_tgt_type=nodegroup"},
+		{"web1", "mine.send", "odd", "mine_function=test.echo", "text=o", "allow_tgt=*", "allow_tgt_type=nonsense"},
+		{"web1", "mine.send", "other", "mine_function=test.echo", "text=o", "allow_tgt=G@role:other or L@web2", "allow_tgt_type=compound"},
+		{"web1", "mine.get", "*", "[open, closed, grain, compound, listed, pillar, pcre, group, odd, other]"}, {"web1", "mine.get", "*", "closed"}, {"web1", "mine.get", "web1", "grain"},
+		{"db1", "mine.get", "*", "[open, closed, grain, compound, listed, pillar, pcre, group, odd, other]"}, {"db1", "mine.get", "*", "closed"}, {"db1", "mine.get", "web1", "grain"},
+		{"web1", "mine.delete", "open"}, {"db1", "mine.get", "*", "open"}, {"db1", "mine.delete", "grain"}, {"db1", "mine.get", "web*", "grain"}, {"web1", "mine.valid"},
+		{"db1", "mine.flush"}, {"web1", "mine.get", "*", "[grain, closed]"}, {"web1", "mine.flush"}, {"web1", "mine.flush"}, {"web1", "mine.get", "*", "[grain, closed]"},
 	} {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
 			call := func(program string, s *site) any {

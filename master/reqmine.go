@@ -55,13 +55,15 @@ func (m *Master) reqMineDelete(_ context.Context, v protocol.Verified) (any, err
 	return err == nil, err
 }
 
-// reqMineFlush empties the minion's own mine.
+// reqMineFlush empties the minion's own mine. The answer is whether there was something in it.
 func (m *Master) reqMineFlush(_ context.Context, v protocol.Verified) (any, error) {
+	some := false
 	err := m.cache.ChangeMine(v.ID(), func(mine map[string]any) bool {
+		some = len(mine) > 0
 		clear(mine)
-		return true
+		return some
 	})
-	return err == nil, err
+	return some && err == nil, err
 }
 
 // reqMineGet gathers mine values of other minions. A target on pillar matches exactly, so that nobody finds out
