@@ -3,12 +3,14 @@ package docs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -116,6 +118,43 @@ func TestGoSnippets(t *testing.T) {
 	}
 	if parts < 10 {
 		t.Errorf("the pages have %d parts of examples", parts)
+	}
+}
+
+// TestRequests: the requests that the page names are those of the description that is served.
+func TestRequests(t *testing.T) {
+	page, err := os.ReadFile("http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("../master/restapi/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served struct {
+		Paths map[string]map[string]any `json:"paths"`
+	}
+	if err := json.Unmarshal(b, &served); err != nil {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`\{[^}]*\}`)
+	left := map[string]bool{}
+	for path, methods := range served.Paths {
+		for method := range methods {
+			left[strings.ToUpper(method)+" "+parameter.ReplaceAllString(path, "*")] = true
+		}
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`((?:GET|POST|DELETE) /[^` ]*)`").FindAllStringSubmatch(string(page), -1) {
+		request, _, _ := strings.Cut(m[1], "?")
+		head, optional, _ := strings.Cut(strings.TrimSuffix(request, "]"), "[/")
+		named[regexp.MustCompile(`<[^>]*>`).ReplaceAllString(head, "*")] = true
+		if optional != "" {
+			named[head+"/*"] = true
+		}
+	}
+	if diff := cmp.Diff(left, named); diff != "" {
+		t.Errorf("(-served +page)\n%s", diff)
 	}
 }
 
