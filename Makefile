@@ -71,11 +71,10 @@ bench:
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # Five masters over one database, 500 minions, whole ones of ours and stock's beside them, and 10,000 jobs while masters are killed and
-# replaced and the database restarts; with PostgreSQL and with MariaDB. And again with the list of the masters for stock's minions too.
+# replaced and the database restarts; with PostgreSQL and with MariaDB.
 soak:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	BRINE_HA=full $(GO) test -count=1 -timeout 90m -tags interop -v ./interop/ha; \
-	BRINE_HA="500 10000 list" $(GO) test -count=1 -timeout 90m -tags interop -v -run 'TestPostgres|TestMariaDB' ./interop/ha
+	BRINE_HA=full $(GO) test -count=1 -timeout 90m -tags interop -v ./interop/ha
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux. And 1,000 minions that follow a master to its new key.
