@@ -271,13 +271,7 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoc
 
 // DatumIDs implements store.Shared.
 func (s *Store) DatumIDs(ctx context.Context, kind string) ([]string, error) {
-	var out []string
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	}, "SELECT id FROM brine_data WHERE kind = ?", s.d.text(kind))
+	out, err := s.ids(ctx, "SELECT id FROM brine_data WHERE kind = ?", s.d.text(kind))
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kind, err)
 	}

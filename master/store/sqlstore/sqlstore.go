@@ -453,17 +453,22 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 
 // Returned implements store.Paged.
 func (s *Store) Returned(ctx context.Context, jid string) ([]string, error) {
-	var out []string
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	}, "SELECT id FROM ret WHERE jid = ?", s.d.text(jid))
+	out, err := s.ids(ctx, "SELECT id FROM ret WHERE jid = ?", s.d.text(jid))
 	if err != nil {
 		return nil, fmt.Errorf("cannot find who returned for job %s: %w", jid, err)
 	}
 	return out, nil
+}
+
+// ids are the values of a query's only column.
+func (s *Store) ids(ctx context.Context, query string, args ...any) (out []string, err error) {
+	err = s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	}, query, args...)
+	return out, err
 }
 
 // ReturnsOf implements store.Paged.
