@@ -38,7 +38,8 @@ var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // value of every field but Job is usable.
 type Order struct {
 	// ID is the caller's own name for the order, at most store.MaxOrderID bytes. Placing an order again under the same id gives the
-	// first one, which makes a retry after a crash safe. Empty means the job id.
+	// first one, which makes a retry after a crash safe; its TTL and Deadline stay, whatever the second says of them, for less time is
+	// left then. Empty means the job id.
 	ID string
 	// Job is what to run and where. A list target may name minions that nobody has heard of yet; other targets mean the minions
 	// that are accepted, or announced with EnsureMinion, at this moment. NoCache, Timeout and GatherTimeout have no meaning here.
@@ -201,7 +202,8 @@ func list(v any) []any {
 	return l
 }
 
-// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again.
+// spec is what the store keeps of an order: the fields of the published job, and a digest to know it again, of what is to be done but not of
+// how long that may take.
 func (o Order) spec() (map[string]any, error) {
 	p, err := o.publication()
 	if err != nil {
@@ -218,10 +220,7 @@ func (o Order) spec() (map[string]any, error) {
 		arg = []any{}
 	}
 	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": tgtType, "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
-		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority, "ttl": int64(o.TTL)}
-	if !o.Deadline.IsZero() {
-		spec["deadline"] = o.Deadline.UnixMicro()
-	}
+		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority}
 	if o.Owner != "" {
 		spec["owner"] = o.Owner
 	}

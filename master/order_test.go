@@ -119,9 +119,25 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	if again := cast(t, r, order("deploy/1", "job.a", "m")); again.JID != first.JID {
 		t.Fatal(first, again)
 	}
-	other := order("deploy/1", "job.b", "m")
-	if _, err := r.Cast(within(t), other); !errors.Is(err, master.ErrOrderDiffers) {
-		t.Fatal(err)
+	for what, change := range map[string]func(o *master.Order){
+		"function": func(o *master.Order) { o.Fun = "job.b" }, "argument": func(o *master.Order) { o.Args = []any{1} },
+		"keyword": func(o *master.Order) { o.Kwargs = object{"x": 1} }, "target": func(o *master.Order) { o.Tgt = "n" },
+		"job id": func(o *master.Order) { o.JID = "20260101000000000000" }, "tenant": func(o *master.Order) { o.Tenant = "blue" },
+		"owner": func(o *master.Order) { o.Owner = "bob" }, "priority": func(o *master.Order) { o.Priority = 1 },
+		"metadata": func(o *master.Order) { o.Metadata = object{"x": 1} }, "idempotent": func(o *master.Order) { o.Idempotent = true },
+		"parallel": func(o *master.Order) { o.Parallel = true },
+	} {
+		other := order("deploy/1", "job.a", "m")
+		change(&other)
+		if out, err := r.Cast(within(t), other); !errors.Is(err, master.ErrOrderDiffers) {
+			t.Errorf("another %s: %+v %v", what, out, err)
+		}
+	}
+	// Who places it again has less time left; the first placing counts.
+	late := order("deploy/1", "job.a", "m")
+	late.TTL, late.Deadline = time.Nanosecond, time.Now().Add(-time.Hour)
+	if again := cast(t, r, late); again.JID != first.JID || again.Results["m"].Status != master.Queued {
+		t.Fatal(again)
 	}
 	m := r.accepted("m", 1).subscribe()
 	m.started()
