@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/target"
@@ -61,7 +62,13 @@ func (m *Master) callHook(ctx context.Context, h Hook, e events.Event) {
 // Options.EventLog; an event with Missed set says that some are gone, and also that the cursor is of a master that ended. Then
 // Result tells what became of orders.
 func (m *Master) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
-	return m.eventLog().Follow(ctx, cursor, func(tag string) bool { return matches(tags, tag) })
+	return m.FollowMarked(ctx, 0, cursor, tags...)
+}
+
+// FollowMarked is Follow with a mark, an event without a tag and nothing missed, each time so long has passed. Its Cursor is past all events that
+// were looked at: keep it, as those of events, where few of many events are wanted.
+func (m *Master) FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged] {
+	return m.eventLog().FollowMarked(ctx, every, cursor, func(tag string) bool { return matches(tags, tag) })
 }
 
 // FollowCursor is the place behind the newest event, for a Follow that begins later.

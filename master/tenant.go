@@ -273,9 +273,14 @@ func (t *Tenant) outcome(out Outcome, err error) (Outcome, error) {
 
 // Follow is Master.Follow over the events that are of one of the tenant's minions, or of several and of nobody else's.
 func (t *Tenant) Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged] {
+	return t.FollowMarked(ctx, 0, cursor, tags...)
+}
+
+// FollowMarked is Follow with marks, as Master.FollowMarked.
+func (t *Tenant) FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged] {
 	return func(yield func(events.Logged) bool) {
-		for e := range t.m.Follow(ctx, cursor, tags...) {
-			if (e.Missed > 0 || t.concerns(ctx, e.Data)) && !yield(e) {
+		for e := range t.m.FollowMarked(ctx, every, cursor, tags...) {
+			if (e.Tag == "" || t.concerns(ctx, e.Data)) && !yield(e) { // without a tag: a gap, or a mark
 				return
 			}
 		}

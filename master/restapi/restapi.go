@@ -8,6 +8,7 @@
 package restapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,6 @@ import (
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/metrics"
 	"github.com/brine-salt/brine/master/runner"
-	"github.com/brine-salt/brine/protocol/events"
 )
 
 // Options of a Server. Master and Auth are needed. Whom Auth says to be of a tenant has that part of the master which [master.Tenant] shows:
@@ -50,8 +50,6 @@ type Options struct {
 	LoginRate, LoginBurst float64
 	// Streams bounds how many clients follow events at once; 0 means 256.
 	Streams int
-	// History is how many events are kept for clients that come back; 0 means 4096.
-	History int
 	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
 	OpenHooks bool
 	// OpenStats lets anybody see /stats (stats_disable_auth).
@@ -77,7 +75,8 @@ type Server struct {
 	mux      *http.ServeMux
 	patterns []string // that mux has
 	logins   *ratelimit.Limiter
-	log      *events.Log
+	open     context.Context // until Close
+	close    context.CancelFunc
 	streams  chan struct{}
 	pages    *pages
 	async    *background
@@ -112,13 +111,14 @@ func New(o Options) (*Server, error) {
 	setDefault(&o.LoginRate, 1)
 	setDefault(&o.LoginBurst, 20)
 	setDefault(&o.Streams, 256)
-	setDefault(&o.History, 4096)
 	setDefault(&o.Timeout, 5*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), streams: make(chan struct{}, o.Streams),
-		log: events.NewLog(o.Master.Events(), events.LogLimits{Events: o.History}), pages: pages, async: newBackground(), started: time.Now()}
+		pages: pages, async: newBackground(), started: time.Now()}
+	s.open, s.close = context.WithCancel(context.Background())
+	o.Master.FollowCursor() // events are kept from now on
 	s.routes()
 	return s, nil
 }
@@ -130,9 +130,9 @@ func setDefault[T comparable](v *T, other T) {
 	}
 }
 
-// Close ends event streams and runs in the background, and waits for them.
+// Close ends event streams, and runs in the background, for which it waits.
 func (s *Server) Close() {
-	s.log.Close()
+	s.close()
 	s.async.close()
 	s.pages.close()
 }

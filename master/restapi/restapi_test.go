@@ -26,6 +26,7 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/protocol/events"
 )
 
 // patience bounds waits for what happens at once.
@@ -44,8 +45,15 @@ type site struct {
 // newSite is a master without minions and its HTTP interface; alice may do everything, bob runs jobs.*.
 func newSite(t testing.TB, change func(*restapi.Options)) *site {
 	t.Helper()
+	return newSiteOf(t, master.Options{}, change)
+}
+
+// newSiteOf is newSite with a master of certain options.
+func newSiteOf(t testing.TB, mo master.Options, change func(*restapi.Options)) *site {
+	t.Helper()
 	s := &site{t: t}
-	m, err := master.New(master.Options{Audit: &s.account, Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Advertise: []string{"salt.example"}})
+	mo.Audit, mo.Interface, mo.PublishPort, mo.RetPort, mo.KeySize, mo.Advertise = &s.account, "127.0.0.1", master.AnyPort, master.AnyPort, 2048, []string{"salt.example"}
+	m, err := master.New(mo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +436,7 @@ func next(t *testing.T, r *bufio.Reader, prefix string) string {
 }
 
 func TestEvents(t *testing.T) {
-	s := newSite(t, func(o *restapi.Options) { o.History = 3 })
+	s := newSiteOf(t, master.Options{EventLog: events.LogLimits{Events: 3}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r := s.stream(ctx, "")

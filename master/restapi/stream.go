@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,41 +17,50 @@ import (
 	"github.com/brine-salt/brine/protocol/events"
 )
 
-// idle is after how long without an event a client gets a sign of life, and its token is looked at.
-const idle = 15 * time.Second
+// idle is after how long a client gets a sign of life, and its token is looked at.
+var idle = 15 * time.Second
 
-// follow calls each with every event behind a cursor until ctx ends, the token dies, or each fails. It calls quiet from time to time.
-func (s *Server) follow(ctx context.Context, t eauth.Token, source func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string, each func(e events.Logged) error, quiet func() error) error {
-	for {
-		window, cancel := context.WithTimeout(ctx, idle)
-		var err error
-		for e := range source(window, cursor) {
-			if !s.alive(t) {
-				err = errNoToken
-			} else {
-				err = each(e)
-			}
-			if err != nil {
-				break
-			}
-			cursor = e.Cursor
-		}
-		over := window.Err() == nil
-		cancel()
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case over:
-			return events.ErrClosed
-		case !s.alive(t):
+// feed is what a client follows: what somebody may see of the events, from a place on.
+type feed struct {
+	who    eauth.Token
+	view   view
+	cursor string
+	tags   []string
+}
+
+// feedOf is the feed of somebody, behind the newest event unless cursor says where.
+func (s *Server) feedOf(t eauth.Token, cursor string) (feed, error) {
+	v, err := s.view(t)
+	if cursor == "" {
+		cursor = s.o.Master.FollowCursor()
+	}
+	return feed{who: t, view: v, cursor: cursor}, err
+}
+
+// follow calls each with every event of a feed until ctx ends, the token dies, or each fails. It calls quiet from time to time with how far
+// it has come.
+func (s *Server) follow(ctx context.Context, f feed, each func(e events.Logged) error, quiet func(cursor string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.open, cancel)()
+	for e := range f.view.FollowMarked(ctx, idle, f.cursor, f.tags...) {
+		if !s.alive(f.who) {
 			return errNoToken
 		}
-		if err := quiet(); err != nil {
+		err := error(nil)
+		if e.Tag == "" && e.Missed == 0 {
+			err = quiet(e.Cursor)
+		} else {
+			err = each(e)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return events.ErrClosed
 }
 
 // enter takes one of the places for streams.
@@ -68,9 +76,6 @@ func (s *Server) enter() (leave func(), err error) {
 
 // eventText is an event as JSON: tag and data.
 func eventText(e events.Event) ([]byte, error) {
-	if e.Missed > 0 {
-		return marshal(map[string]any{"tag": "", "data": map[string]any{"missed": int64(e.Missed)}})
-	}
 	return marshal(map[string]any{"tag": e.Tag, "data": e.Data})
 }
 
@@ -91,25 +96,17 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
-	source, cursor, err := s.stream(t)
+	f, err := s.feedOf(t, r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		s.failed(w, r, err)
 		return
 	}
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		cursor = last
-	}
-	s.sse(w, r, t, source, cursor)
+	s.sse(w, r, f)
 }
 
 // nativeEvents is events with a cursor and tags in the query: those of /v1.
 func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	t, err := s.session(r)
-	if err != nil {
-		s.failed(w, r, err)
-		return
-	}
-	v, err := s.view(t)
 	if err != nil {
 		s.failed(w, r, err)
 		return
@@ -121,20 +118,21 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	cursor := s.o.Master.FollowCursor()
-	if c := query.Get("cursor"); c != "" {
-		cursor = c
+	cursor := r.Header.Get("Last-Event-ID") // a browser that comes back
+	if cursor == "" {
+		cursor = query.Get("cursor")
 	}
-	if c := r.Header.Get("Last-Event-ID"); c != "" { // a browser that comes back
-		cursor = c
+	f, err := s.feedOf(t, cursor)
+	if err != nil {
+		s.failed(w, r, err)
+		return
 	}
-	s.sse(w, r, t, func(ctx context.Context, cursor string) iter.Seq[events.Logged] {
-		return v.Follow(ctx, cursor, query["tag"]...)
-	}, cursor)
+	f.tags = query["tag"]
+	s.sse(w, r, f)
 }
 
 // sse streams events to somebody.
-func (s *Server) sse(w http.ResponseWriter, r *http.Request, t eauth.Token, source func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string) {
+func (s *Server) sse(w http.ResponseWriter, r *http.Request, f feed) {
 	leave, err := s.enter()
 	if err != nil {
 		s.failed(w, r, err)
@@ -159,7 +157,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, t eauth.Token, sour
 	if send("retry: 400\n") != nil {
 		return
 	}
-	err = s.follow(r.Context(), t, source, cursor, func(e events.Logged) error {
+	err = s.follow(r.Context(), f, func(e events.Logged) error {
 		if e.Missed > 0 {
 			return send(": events before this one are lost\n")
 		}
@@ -169,7 +167,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, t eauth.Token, sour
 			return nil
 		}
 		return send("id: %s\ntag: %s\ndata: %s\n\n", e.Cursor, oneLine(e.Tag), text)
-	}, func() error { return send(": still here\n") })
+	}, func(cursor string) error { return send("id: %s\n: still here\n\n", cursor) })
 	s.o.Log.Debug("event stream ended", "peer", r.RemoteAddr, "err", err)
 }
 
@@ -201,7 +199,8 @@ func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string
 	}
 }
 
-// websocket streams events over a WebSocket, after the client says that it is ready.
+// websocket streams events over a WebSocket, after the client says that it is ready. One that names a cursor, or an empty one, gets with each
+// event the place behind it, may come back there, and is told of gaps.
 func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	id := tokenID(r)
 	if p := r.PathValue("token"); p != "" {
@@ -210,6 +209,12 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	t, ok := s.o.Auth.Token(id)
 	if !ok {
 		fail(w, r, errNoToken)
+		return
+	}
+	query := r.URL.Query()
+	placed := query.Has("cursor")
+	if placed && query.Has("format_events") {
+		fail(w, r, &statusError{http.StatusBadRequest, "cursor and format_events do not go together"})
 		return
 	}
 	leave, err := s.enter()
@@ -239,12 +244,11 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	const received = "server received message" // Salt's answer to whatever the client says
 	patience, end := context.WithTimeout(ctx, time.Minute)
 	defer end()
-	var source func(ctx context.Context, cursor string) iter.Seq[events.Logged]
-	var cursor string
-	for source == nil {
+	var f feed
+	for f.view == nil {
 		_, text, err := c.Read(patience)
 		if err == nil && string(text) == "websocket client ready" {
-			source, cursor, err = s.stream(t)
+			f, err = s.feedOf(t, query.Get("cursor"))
 		}
 		if err == nil {
 			err = send(received)
@@ -264,22 +268,33 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
-	each := func(e events.Event) error {
-		text, err := eventText(e)
+	formatted := s.formatted(r, t, send)
+	err = s.follow(ctx, f, func(e events.Logged) error {
+		switch {
+		case query.Has("format_events"):
+			if e.Missed > 0 {
+				return nil
+			}
+			return formatted(e.Event)
+		case e.Missed > 0 && placed:
+			return send(": events before this one are lost\n\n")
+		case e.Missed > 0:
+			return nil // salt-api's clients know no sign for it
+		}
+		text, err := eventText(e.Event)
 		if err != nil {
 			return nil
 		}
-		return send("data: " + string(text) + "\n\n")
-	}
-	if r.URL.Query().Has("format_events") {
-		each = s.formatted(r, t, send)
-	}
-	err = s.follow(ctx, t, source, cursor, func(e events.Logged) error {
-		if e.Missed > 0 {
-			return nil // salt-api's clients know no sign for it
+		if placed {
+			return send("id: " + e.Cursor + "\ndata: " + string(text) + "\n\n")
 		}
-		return each(e.Event)
-	}, func() error {
+		return send("data: " + string(text) + "\n\n")
+	}, func(cursor string) error {
+		if placed {
+			if err := send("id: " + cursor + "\n\n"); err != nil {
+				return err
+			}
+		}
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
 		return c.Ping(ctx)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/bootstrap"
@@ -29,7 +30,7 @@ type view interface {
 	Wait(ctx context.Context, id string) (master.Outcome, error)
 	Result(ctx context.Context, id string) (master.Outcome, error)
 	Cancel(ctx context.Context, id string) (master.Outcome, error)
-	Follow(ctx context.Context, cursor string, tags ...string) iter.Seq[events.Logged]
+	FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged]
 }
 
 // whole is the view of those who are of no tenant.
@@ -78,24 +79,6 @@ func (s *Server) operator(r *http.Request) (eauth.Token, error) {
 		err = errAuthZ
 	}
 	return t, err
-}
-
-// stream gives somebody the events that they may see, and the place behind the newest.
-func (s *Server) stream(t eauth.Token) (follow func(ctx context.Context, cursor string) iter.Seq[events.Logged], cursor string, err error) {
-	name, err := s.tenant(t)
-	if err != nil {
-		return nil, "", err
-	}
-	if name == "" {
-		return func(ctx context.Context, cursor string) iter.Seq[events.Logged] {
-			return s.log.Follow(ctx, cursor, nil)
-		}, s.log.Cursor(), nil
-	}
-	v, err := s.view(t)
-	if err != nil {
-		return nil, "", err
-	}
-	return func(ctx context.Context, cursor string) iter.Seq[events.Logged] { return v.Follow(ctx, cursor) }, s.o.Master.FollowCursor(), nil
 }
 
 // ownJobs leaves of what jobs.list_jobs and jobs.list_job say what is about a tenant's minions only.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Log keeps the last events of a bus, so that a listener that was away can go on where it was.
@@ -33,7 +34,7 @@ type LogLimits struct{ Events, Bytes int }
 const DefaultLogEvents = 10_000
 
 // Logged is an event with the place behind it. An event with Missed set says that some are gone, also when a cursor was too old, or of
-// another process; how many is not known then, and Missed is 1.
+// another process; how many is not known then, and Missed is 1. One without a tag and nothing missed is a mark (FollowMarked).
 type Logged struct {
 	Event
 	// Cursor is given to Follow to go on behind this event.
@@ -119,6 +120,12 @@ func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{
 // Follow ranges over the events behind a cursor whose tags match, until ctx ends or the log is closed. The empty cursor is the newest
 // event: only what comes. Nothing is left out without an event that says so in Missed, however slow the loop is. match may be nil.
 func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) bool) iter.Seq[Logged] {
+	return g.FollowMarked(ctx, 0, cursor, match)
+}
+
+// FollowMarked is Follow with a mark each time so long has passed: its Cursor is as far as the loop has come, past events that do not match,
+// too. Whoever keeps that is not told of a gap later where nothing was for them. 0 makes no marks.
+func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	if cursor == "" {
 		cursor = g.Cursor()
 	}
@@ -127,7 +134,20 @@ func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) 
 		if !known && !yield(Logged{Event{Missed: 1}, g.cursor(n)}) {
 			return
 		}
+		var mark <-chan time.Time
+		if every > 0 {
+			t := time.NewTicker(every)
+			defer t.Stop()
+			mark = t.C
+		}
 		for {
+			select {
+			case <-mark:
+				if !yield(Logged{Cursor: g.cursor(n)}) {
+					return
+				}
+			default:
+			}
 			e, at, gap, wait, ended := g.after(n)
 			if gap && !yield(Logged{Event{Missed: 1}, g.cursor(at - 1)}) {
 				return
@@ -147,6 +167,10 @@ func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) 
 			}
 			select {
 			case <-wait:
+			case <-mark:
+				if !yield(Logged{Cursor: g.cursor(n)}) {
+					return
+				}
 			case <-ctx.Done():
 				return
 			}
