@@ -96,12 +96,8 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	if !duty {
 		m.purged = now // another master's
 	}
-	if b, ok := m.store.(store.Bounded); ok && duty && m.opts.MaxJobs > 0 {
-		if n, err := b.PurgeBeyond(ctx, m.opts.MaxJobs); err != nil && ctx.Err() == nil {
-			m.log.Warn("cannot forget the oldest jobs", "err", err)
-		} else if n > 0 {
-			m.log.Debug("oldest jobs forgotten", "jobs", n)
-		}
+	if duty {
+		m.keepWithin(ctx)
 	}
 	if m.opts.KeepJobs > 0 && now.Sub(m.purged) > min(m.opts.KeepJobs, 10*time.Minute) {
 		m.purged = now
@@ -122,6 +118,51 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 	if m.opts.PresenceEvents {
 		m.events.Publish("salt/presence/present", map[string]any{"present": nested.Anys(m.presenceChange())})
 	}
+}
+
+// keepWithin keeps the store to a number of jobs and a size.
+func (m *Master) keepWithin(ctx context.Context) {
+	b, ok := store.BoundedOf(m.store)
+	if !ok {
+		return
+	}
+	if m.opts.MaxJobs > 0 {
+		if err := m.beyond(ctx, b, m.opts.MaxJobs); err != nil {
+			return
+		}
+	}
+	if m.opts.MaxBytes <= 0 {
+		return
+	}
+	jobs, bytes, err := b.Size(ctx)
+	for keep := jobs; err == nil && bytes > m.opts.MaxBytes; _, bytes, err = b.Size(ctx) {
+		if keep <= 1 { // what is left is not finished, or one job
+			m.log.Warn("jobs take more room than they may", "bytes", bytes, "limit", m.opts.MaxBytes)
+			return
+		}
+		keep -= max(1, keep/10)
+		if err := m.beyond(ctx, b, keep); err != nil {
+			return
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot measure jobs", "err", err)
+	}
+}
+
+// beyond forgets the jobs that are not among the newest so many.
+func (m *Master) beyond(ctx context.Context, b store.Bounded, keep int) error {
+	n := 0
+	at, err := b.Beyond(ctx, keep)
+	if err == nil && !at.IsZero() {
+		n, err = m.store.Purge(ctx, at)
+	}
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot forget the oldest jobs", "err", err)
+	} else if n > 0 {
+		m.log.Debug("oldest jobs forgotten", "jobs", n)
+	}
+	return err
 }
 
 // keyChanged follows a change of keys made through the store of this process.

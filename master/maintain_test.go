@@ -1,12 +1,16 @@
 package master_test
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/master/store/sqlite"
 )
 
 // TestMaxJobs: the oldest jobs beyond the number are forgotten while the master serves.
@@ -22,4 +26,89 @@ func TestMaxJobs(t *testing.T) {
 		jobs, err := r.Store().Jobs(t.Context(), store.Filter{})
 		return err == nil && len(jobs) == 2 && jobs[1].JID == "20260101000003000000"
 	})
+}
+
+// TestKeepJobs: jobs that are too old are forgotten while the master serves, with their returns.
+func TestKeepJobs(t *testing.T) {
+	r := serve(t, master.Options{KeepJobs: time.Second, LoopInterval: 20 * time.Millisecond})
+	s := r.Store()
+	save := func(jid string, at time.Time) {
+		t.Helper()
+		if err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Tgt: "*", TgtType: "glob", Created: at}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveReturn(t.Context(), store.Return{JID: jid, ID: "m", Load: object{"return": true}, Received: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const older, newer = "20260101000000000000", "20260101000001000000"
+	save(older, time.Now())
+	save(newer, time.Now().Add(time.Hour))
+	gone := func(jid string) bool {
+		rets, err := s.Returns(t.Context(), jid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Job(t.Context(), jid)
+		return len(rets) == 0 && errors.Is(err, store.ErrNotFound)
+	}
+	eventually(t, "the older job is forgotten", func() bool { return gone(older) })
+	if gone(newer) {
+		t.Error("the newer one, too")
+	}
+}
+
+// TestMaxBytes: a file of jobs stays below its size while they come, and the newest are there; what is not finished stays.
+func TestMaxBytes(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return store.NewMemory() },
+		"sqlite": func(t *testing.T) store.Store {
+			s, err := sqlite.Open(filepath.Join(t.TempDir(), "jobs.sqlite"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const most, large = 8 << 20, 1 << 20
+			s := open(t)
+			o := orderOptions()
+			o.Store, o.MaxBytes, o.LoopInterval = s, most, 20*time.Millisecond
+			r := serve(t, o)
+			waits := cast(t, r, order("waits", "job.a", "nobody"))
+			b, ok := store.BoundedOf(s)
+			if !ok {
+				t.Fatal("it has no bounds")
+			}
+			begun, last := time.Now(), ""
+			for i := range 20 {
+				last = fmt.Sprintf("202601010000%02d000000", i)
+				j := store.Job{JID: last, Fun: "test.ping", Tgt: "*", TgtType: "glob", Created: begun.Add(time.Duration(i) * time.Millisecond)}
+				if err := s.SaveJob(t.Context(), j); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.SaveReturn(t.Context(), store.Return{JID: last, ID: "m", Load: object{"return": strings.Repeat("x", large)}, Received: j.Created}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "it is small enough", func() bool {
+				_, bytes, err := b.Size(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return bytes <= most
+			})
+			if rets, err := s.Returns(t.Context(), last); err != nil || len(rets) != 1 {
+				t.Error("the newest job is gone", rets, err)
+			}
+			if jobs, err := s.Jobs(t.Context(), store.Filter{}); err != nil || len(jobs) < 4 || len(jobs) > 9 {
+				t.Error(len(jobs), err)
+			}
+			if out, err := r.Result(t.Context(), "waits"); err != nil || out.JID != waits.JID || out.Results["nobody"].Status != master.Queued {
+				t.Error(out, err)
+			}
+		})
+	}
 }

@@ -120,6 +120,9 @@ type Options struct {
 	// MaxJobs is how many jobs are kept, the newest, looked after every LoopInterval; 0 means as many as KeepJobs leaves. A store in memory has its own
 	// bound. Jobs of orders that are open stay.
 	MaxJobs int
+	// MaxBytes is about how large the store may be, looked after as often: the oldest jobs go. 0 is no bound. It is for store/sqlite, whose file
+	// does not grow beyond it for long but does not shrink either, and stores in memory; what a database server takes is not measured.
+	MaxBytes int64
 
 	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
 	Shared *Shared

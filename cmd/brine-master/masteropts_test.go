@@ -42,6 +42,9 @@ peer: {web.*: [test.ping, 'cmd.*']}
 publisher_acl: {fred: [test.ping], 'web.*': {'web*': [test.*]}}
 timeout: 7
 keep_jobs_seconds: 60
+max_jobs: 1000
+max_jobs_size: 3
+max_unfinished: 50
 nodegroups: {g: 'L@a'}
 advertise: [a.example, 'b.example:4606']
 engines: [{x: {}}]
@@ -53,11 +56,11 @@ fileserver_backend: [roots, s3fs]
 		t.Fatal(err)
 	}
 	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
-		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
+		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.MaxJobs, o.MaxBytes, o.MaxUnfinished, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
 		o.Advertise, o.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
-		7 * time.Second, time.Minute, map[string]any{"g": "L@a"}, true, true, "sha256",
+		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, map[string]any{"g": "L@a"}, true, true, "sha256",
 		[]string{"a.example", "b.example:4606"}, "zeromq"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

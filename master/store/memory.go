@@ -8,10 +8,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
 )
 
-// MemoryLimit is how many jobs a memory store holds; the oldest goes when one more comes.
-const MemoryLimit = 10000
+// MemoryLimit is how many jobs a memory store holds, MemoryBytes about how many bytes of jobs and returns; the oldest that nobody waits for goes
+// when more comes.
+const (
+	MemoryLimit = 10000
+	MemoryBytes = 256 << 20
+)
 
 // memory is a Store for tests and for masters whose program keeps results itself.
 type memory struct {
@@ -19,6 +25,8 @@ type memory struct {
 	jobs  map[string]*memoryJob
 	order []string // job ids, oldest first
 	limit int
+	bytes int64 // of all jobs and returns, about
+	most  int64
 	queue memoryQueue
 }
 
@@ -27,12 +35,13 @@ type memoryJob struct {
 	known   bool // SaveJob was called; else only returns are here
 	created time.Time
 	returns map[string]Return
+	bytes   int64
 }
 
 // NewMemory makes a store that forgets everything when the process ends, and the oldest job when there are more than
-// MemoryLimit.
+// MemoryLimit, or they hold more than MemoryBytes.
 func NewMemory() Store {
-	return &memory{jobs: make(map[string]*memoryJob), limit: MemoryLimit}
+	return &memory{jobs: make(map[string]*memoryJob), limit: MemoryLimit, most: MemoryBytes}
 }
 
 var _ Store = (*memory)(nil)
@@ -53,9 +62,29 @@ func (m *memory) entry(jid string, created time.Time) *memoryJob {
 // dropOldest forgets the oldest job that nobody waits for.
 func (m *memory) dropOldest() {
 	i := max(0, slices.IndexFunc(m.order, func(jid string) bool { return !m.queue.held(jid) }))
-	m.queue.forget(m.order[i])
-	delete(m.jobs, m.order[i])
+	m.drop(m.order[i])
 	m.order = slices.Delete(m.order, i, i+1)
+}
+
+// drop forgets a job, but for its place in the order.
+func (m *memory) drop(jid string) {
+	m.queue.forget(jid)
+	m.bytes -= m.jobs[jid].bytes
+	delete(m.jobs, jid)
+}
+
+// grow counts what was added to a job, and makes room: of the other jobs the oldest that nobody waits for go.
+func (m *memory) grow(e *memoryJob, n int) {
+	e.bytes += int64(n)
+	m.bytes += int64(n)
+	for m.bytes > m.most {
+		i := slices.IndexFunc(m.order, func(jid string) bool { return m.jobs[jid] != e && !m.queue.held(jid) })
+		if i < 0 {
+			return
+		}
+		m.drop(m.order[i])
+		m.order = slices.Delete(m.order, i, i+1)
+	}
 }
 
 func (m *memory) SaveJob(_ context.Context, j Job) error {
@@ -66,6 +95,7 @@ func (m *memory) SaveJob(_ context.Context, j Job) error {
 	}
 	e := m.entry(j.JID, j.Created)
 	e.job, e.known, e.created = j, true, j.Created
+	m.grow(e, nested.Size(j.Load)+nested.Size(j.Arg)+nested.Size(j.Minions))
 	return nil
 }
 
@@ -88,6 +118,7 @@ func (m *memory) SaveReturn(_ context.Context, r Return) (bool, error) {
 		return false, nil
 	}
 	e.returns[r.ID] = r
+	m.grow(e, nested.Size(r.Load))
 	return true, nil
 }
 
@@ -136,13 +167,20 @@ func (m *memory) Jobs(_ context.Context, f Filter) ([]Job, error) {
 	return out[:min(len(out), f.Limit)], nil
 }
 
-// PurgeBeyond implements Bounded.
-func (m *memory) PurgeBeyond(ctx context.Context, keep int) (int, error) {
+// Beyond implements Bounded.
+func (m *memory) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	jobs, err := m.Jobs(ctx, Filter{Limit: keep + 1})
 	if err != nil || len(jobs) <= keep {
-		return 0, err
+		return time.Time{}, err
 	}
-	return m.Purge(ctx, jobs[keep].Created.Add(time.Nanosecond))
+	return jobs[keep].Created.Add(time.Nanosecond), nil
+}
+
+// Size implements Bounded.
+func (m *memory) Size(context.Context) (jobs int, bytes int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.jobs), m.bytes, nil
 }
 
 func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
@@ -154,8 +192,7 @@ func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
 			if e.known {
 				n++
 			}
-			m.queue.forget(jid)
-			delete(m.jobs, jid)
+			m.drop(jid)
 			return true
 		}
 		return false

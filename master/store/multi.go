@@ -65,23 +65,6 @@ func (m *multi) Purge(ctx context.Context, before time.Time) (int, error) {
 	}))
 }
 
-// PurgeBeyond implements Bounded for those of the stores that can.
-func (m *multi) PurgeBeyond(ctx context.Context, keep int) (int, error) {
-	n, first := 0, true
-	err := m.each(func(s Store) error {
-		b, ok := s.(Bounded)
-		if !ok {
-			return nil
-		}
-		gone, err := b.PurgeBeyond(ctx, keep)
-		if first {
-			n, first = gone, false
-		}
-		return err
-	})
-	return n, err
-}
-
 // Unwrap implements Wrapper.
 func (m *multi) Unwrap() Store { return m.stores[0] }
 

@@ -77,8 +77,19 @@ type Store interface {
 	Close() error
 }
 
-// Bounded is a Store that can be kept to a number of jobs.
+// Bounded is a Store that can be kept to a number of jobs, or to a size.
 type Bounded interface {
-	// PurgeBeyond forgets jobs as Purge does, so that the newest keep jobs stay, and says how many went.
-	PurgeBeyond(ctx context.Context, keep int) (int, error)
+	// Beyond gives the time before which jobs that are not among the newest keep were made, for Purge; the zero time when there are no others.
+	Beyond(ctx context.Context, keep int) (time.Time, error)
+	// Size says how many jobs there are, and about how many bytes everything takes: 0 where the store does not know.
+	Size(ctx context.Context) (jobs int, bytes int64, err error)
+}
+
+// BoundedOf returns the bounds of a store that has them.
+func BoundedOf(s Store) (Bounded, bool) {
+	if w, ok := s.(Wrapper); ok {
+		return BoundedOf(w.Unwrap())
+	}
+	b, ok := s.(Bounded)
+	return b, ok
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -72,7 +73,7 @@ func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
 		}
 		data["_stamp"] = protocol.Stamp(b.now())
 	}
-	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + sizeOf(data, 8)}
+	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + nested.Size(data)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
@@ -290,33 +291,6 @@ func (s *Subscription) end() {
 	s.closed = true
 	s.mu.Unlock()
 	s.signal()
-}
-
-// sizeOf estimates the memory of a value, to a depth.
-func sizeOf(v any, depth int) int {
-	const word = 16
-	if depth == 0 {
-		return word
-	}
-	switch v := v.(type) {
-	case string:
-		return word + len(v)
-	case []byte:
-		return word + len(v)
-	case []any:
-		n := word
-		for _, x := range v {
-			n += sizeOf(x, depth-1)
-		}
-		return n
-	case map[string]any:
-		n := word
-		for k, x := range v {
-			n += 2*word + len(k) + sizeOf(x, depth-1)
-		}
-		return n
-	}
-	return word
 }
 
 // Pack is the event as Salt's sockets carry it: tag, blank line, msgpack.

@@ -89,15 +89,6 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 // Unwrap implements store.Wrapper.
 func (b *Behind) Unwrap() store.Store { return b.first }
 
-// PurgeBeyond implements store.Bounded for those of the stores that can.
-func (b *Behind) PurgeBeyond(ctx context.Context, keep int) (int, error) {
-	both, ok := b.Store.(store.Bounded)
-	if !ok {
-		return 0, nil
-	}
-	return both.PurgeBeyond(ctx, keep)
-}
-
 // Close copies what is left, as long as that does not take too much time, and closes neither store.
 func (b *Behind) Close() error {
 	close(b.quit)

@@ -45,6 +45,7 @@ func dialect() sqlstore.Dialect {
 			return err
 		},
 		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", Lines: "group_concat(%s, char(10))",
+		Size: "SELECT (p.page_count - f.freelist_count) * s.page_size FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s",
 		// What it could not do, for somebody reads or writes, is done the next time; its errors are those that the next write has.
 		Tidy: func(db *sql.DB) { _, _ = db.Exec("PRAGMA wal_checkpoint(PASSIVE)") },
 	}

@@ -60,6 +60,8 @@ type Dialect struct {
 	// Told, where it is set, gives the text that adds to the counter "relay", writes messages, made at a time, with the numbers up to what
 	// it is then, does what Notify does, and commits: statements that are one way to the server.
 	Told func(list []store.Message, made int64) string
+	// Size, if there is one, is the query for the bytes that all rows take, without what was freed.
+	Size string
 	// Tidy, if there is one, is called when many writes are over and no others wait.
 	Tidy func(*sql.DB)
 }
@@ -535,17 +537,28 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	return out, nil
 }
 
-// PurgeBeyond implements store.Bounded.
-func (s *Store) PurgeBeyond(ctx context.Context, keep int) (int, error) {
+// Beyond implements store.Bounded.
+func (s *Store) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	var us int64
 	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"), keep).Scan(&us)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+		return time.Time{}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot count jobs: %w", err)
+		return time.Time{}, fmt.Errorf("cannot count jobs: %w", err)
 	}
-	return s.Purge(ctx, time.UnixMicro(us+1))
+	return time.UnixMicro(us + 1), nil
+}
+
+// Size implements store.Bounded.
+func (s *Store) Size(ctx context.Context) (jobs int, bytes int64, err error) {
+	if err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM job").Scan(&jobs); err == nil && s.d.Size != "" {
+		err = s.db.QueryRowContext(ctx, s.d.Size).Scan(&bytes)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("cannot measure jobs: %w", err)
+	}
+	return jobs, bytes, nil
 }
 
 // Purge implements store.Store.

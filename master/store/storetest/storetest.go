@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,7 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	with("AddMinions", addMinions)
 	with("NewestFirst", newestFirst)
 	with("Purge", purge)
-	with("PurgeBeyond", purgeBeyond)
+	with("Bounded", bounded)
 	with("BadNames", badNames)
 	t.Run("Queue", func(t *testing.T) {
 		s := open(t)
@@ -286,11 +287,14 @@ func purge(t *testing.T, s store.Store) {
 	}
 }
 
-func purgeBeyond(t *testing.T, s store.Store) {
+func bounded(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	b, ok := s.(store.Bounded)
+	b, ok := store.BoundedOf(s)
 	if !ok {
 		return // it is bounded by time only
+	}
+	if n, _, err := b.Size(ctx); n != 0 || err != nil {
+		t.Fatal(n, err)
 	}
 	for n := range 5 {
 		if err := s.SaveJob(ctx, job(n)); err != nil {
@@ -300,12 +304,19 @@ func purgeBeyond(t *testing.T, s store.Store) {
 			t.Fatal(err)
 		}
 	}
-	for keep, gone := range map[int]int{100: 0, 5: 0} {
-		if n, err := b.PurgeBeyond(ctx, keep); n != gone || err != nil {
-			t.Fatal(keep, n, err)
+	if n, _, err := b.Size(ctx); n != 5 || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, keep := range []int{100, 5} {
+		if at, err := b.Beyond(ctx, keep); !at.IsZero() || err != nil {
+			t.Fatal(keep, at, err)
 		}
 	}
-	if n, err := b.PurgeBeyond(ctx, 2); n != 3 || err != nil {
+	at, err := b.Beyond(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Purge(ctx, at); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
 	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil || got[0].JID != job(4).JID || got[1].JID != job(3).JID {
@@ -313,6 +324,24 @@ func purgeBeyond(t *testing.T, s store.Store) {
 	}
 	if got, _ := s.Returns(ctx, job(2).JID); len(got) != 0 {
 		t.Fatalf("returns of a forgotten job: %v", got)
+	}
+	// What is large shows, and is given back.
+	_, small, err := b.Size(ctx)
+	if err != nil || small == 0 {
+		return // it does not know
+	}
+	if _, err := s.SaveReturn(ctx, ret(job(3), "large", strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	_, large, err := b.Size(ctx)
+	if err != nil || large < small+1<<20 || large > small+2<<20 {
+		t.Fatal(small, large, err)
+	}
+	if _, err := s.Purge(ctx, job(4).Created); err != nil {
+		t.Fatal(err)
+	}
+	if _, n, err := b.Size(ctx); err != nil || n > small {
+		t.Fatal(small, large, n, err)
 	}
 }
 
