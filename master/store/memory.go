@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // MemoryLimit is how many jobs a memory store holds, MemoryBytes about how many bytes of jobs and returns; the oldest that nobody waits for goes
@@ -95,7 +95,7 @@ func (m *memory) SaveJob(_ context.Context, j Job) error {
 	}
 	e := m.entry(j.JID, j.Created)
 	e.job, e.known, e.created = j, true, j.Created
-	m.grow(e, nested.Size(j.Load)+nested.Size(j.Arg)+nested.Size(j.Minions))
+	m.grow(e, payload.Size(j.Load)+payload.Size(j.Arg)+payload.Size(j.Minions))
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (m *memory) SaveReturn(_ context.Context, r Return) (bool, error) {
 		return false, nil
 	}
 	e.returns[r.ID] = r
-	m.grow(e, nested.Size(r.Load))
+	m.grow(e, payload.Size(r.Load))
 	return true, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -73,7 +72,7 @@ func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
 		}
 		data["_stamp"] = protocol.Stamp(b.now())
 	}
-	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + nested.Size(data)}
+	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + payload.Size(data)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {

@@ -1,4 +1,4 @@
-package nested
+package payload
 
 // maxDepth is how deep Size looks.
 const maxDepth = 100
