@@ -246,24 +246,35 @@ func (t *Tenant) Call(ctx context.Context, o Order) (Outcome, error) {
 
 // Wait is Master.Wait for an order of the tenant's.
 func (t *Tenant) Wait(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(t.m.Wait(ctx, t.name+"/"+id))
+	return t.outcome(own(ctx, t, id, t.m.Wait))
 }
 
 // Order is Master.Order for an order of the tenant's.
 func (t *Tenant) Order(ctx context.Context, id string) (Order, error) {
-	o, err := t.m.Order(ctx, t.name+"/"+id)
+	o, err := own(ctx, t, id, t.m.Order)
 	o.ID = strings.TrimPrefix(o.ID, t.name+"/")
 	return o, err
 }
 
 // Result is Master.Result for an order of the tenant's.
 func (t *Tenant) Result(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(t.m.Result(ctx, t.name+"/"+id))
+	return t.outcome(own(ctx, t, id, t.m.Result))
 }
 
 // Cancel is Master.Cancel for an order of the tenant's.
 func (t *Tenant) Cancel(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(t.m.Cancel(ctx, t.name+"/"+id))
+	return t.outcome(own(ctx, t, id, t.m.Cancel))
+}
+
+// own does something with an order if it is the tenant's: the program may have given an order of nobody's the same id.
+func own[T any](ctx context.Context, t *Tenant, id string, f func(context.Context, string) (T, error)) (out T, err error) {
+	id = t.name + "/" + id
+	if o, err := t.m.Order(ctx, id); err != nil {
+		return out, err
+	} else if o.Tenant != t.name {
+		return out, store.ErrNotFound
+	}
+	return f(ctx, id)
 }
 
 func (t *Tenant) outcome(out Outcome, err error) (Outcome, error) {

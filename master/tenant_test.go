@@ -107,6 +107,26 @@ func TestTenants(t *testing.T) {
 		return out
 	}
 
+	t.Run("orders of nobody's", func(t *testing.T) {
+		const id = "blue/release" // looks like blue's own
+		if _, err := r.Cast(within(t), master.Order{ID: id, Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); err != nil {
+			t.Fatal(err)
+		}
+		for what, look := range map[string]func(context.Context, string) (master.Outcome, error){"result": blue.Result, "wait": blue.Wait, "cancel": blue.Cancel} {
+			if out, err := look(within(t), "release"); !errors.Is(err, store.ErrNotFound) || out.JID != "" || out.Results != nil {
+				t.Error(what, out, err)
+			}
+		}
+		if o, err := blue.Order(within(t), "release"); !errors.Is(err, store.ErrNotFound) || o.Fun != "" {
+			t.Error(o, err)
+		}
+		if out, err := blue.Cast(within(t), master.Order{ID: "release", Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); !errors.Is(err, master.ErrOrderDiffers) {
+			t.Error(out, err)
+		}
+		if out, err := r.Cancel(within(t), id); err != nil || out.Results["red"].Status != master.Cancelled {
+			t.Error(out, err)
+		}
+	})
 	t.Run("jobs", func(t *testing.T) {
 		for _, c := range []struct {
 			tgtType string
