@@ -10,14 +10,17 @@ import (
 // DefaultMaxUnfinished is how many deliveries may be unfinished where nothing else is said.
 const DefaultMaxUnfinished = 100_000
 
-// ErrBusy is returned by Cast and Call when Options.MaxUnfinished deliveries are open: place the order again a little later.
+// ErrBusy is returned by Cast and Call when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of the order's tenant: place the
+// order again a little later.
 var ErrBusy = errors.New("too many orders are unfinished")
 
 // countLife is how long a count of open deliveries holds, but for what is placed here.
 const countLife = time.Second
 
-// backlog is how many deliveries are open.
+// backlog is how many deliveries are open: of a tenant, or all.
 type backlog struct {
+	tenant string
+
 	mu     sync.Mutex // guards the fields below
 	at     time.Time  // of the last count, zero if there was none
 	n      int        // open then, and placed since
@@ -33,14 +36,28 @@ type count struct {
 	ended bool
 }
 
-// room says whether so many more deliveries may be placed, and counts them. One order may go beyond the bound, the next one may not. While
-// one counts, the others go on with the last count, unless there is none or it leaves no room.
-func (d *dispatcher) room(ctx context.Context, more int) error {
-	limit := d.m.opts.MaxUnfinished
+// room says whether so many more deliveries may be placed, by a tenant or, with "", by nobody's, and counts them. One order may go beyond a
+// bound, the next one may not. While one counts, the others go on with the last count, unless there is none or it leaves no room.
+func (d *dispatcher) room(ctx context.Context, tenant string, more int) error {
+	if tenant != "" && more > 0 {
+		d.mu.Lock()
+		b := d.tenants[tenant]
+		if b == nil {
+			b = &backlog{tenant: tenant}
+			d.tenants[tenant] = b
+		}
+		d.mu.Unlock()
+		if err := d.roomIn(ctx, b, d.m.opts.MaxUnfinishedTenant, more); err != nil {
+			return err
+		}
+	}
+	return d.roomIn(ctx, &d.backlog, d.m.opts.MaxUnfinished, more)
+}
+
+func (d *dispatcher) roomIn(ctx context.Context, b *backlog, limit, more int) error {
 	if limit < 0 {
 		return nil
 	}
-	b := &d.backlog
 	counted := false
 	for {
 		b.mu.Lock()
@@ -58,7 +75,7 @@ func (d *dispatcher) room(ctx context.Context, more int) error {
 			c = &count{done: make(chan struct{})}
 			b.now, b.placed = c, 0
 			b.mu.Unlock()
-			if err := d.count(ctx, c); err != nil {
+			if err := d.count(ctx, b, c); err != nil {
 				return err
 			}
 			counted = true
@@ -78,9 +95,8 @@ func (d *dispatcher) room(ctx context.Context, more int) error {
 }
 
 // count counts, for all who wait for it.
-func (d *dispatcher) count(ctx context.Context, c *count) error {
-	n, err := d.q.CountOpen(ctx)
-	b := &d.backlog
+func (d *dispatcher) count(ctx context.Context, b *backlog, c *count) error {
+	n, err := d.q.CountOpen(ctx, b.tenant)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {

@@ -52,7 +52,8 @@ type dispatcher struct {
 
 	backlog backlog
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex          // guards the fields below
+	tenants  map[string]*backlog // of tenants that placed something
 	targets  map[string]*knock
 	ready    map[string]struct{}
 	proofs   map[string]time.Time
@@ -69,7 +70,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(m *Master, q store.Queue) *dispatcher {
-	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), targets: make(map[string]*knock),
+	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), tenants: make(map[string]*backlog), targets: make(map[string]*knock),
 		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time), asked: make(map[string]struct{}),
 		came: make(map[string]struct{}), silent: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
 }

@@ -135,6 +135,9 @@ type Options struct {
 	// MaxUnfinished is how many deliveries, each an order to one minion, may be open in the store before Cast answers ErrBusy; 0 means
 	// DefaultMaxUnfinished, below 0 no bound. Those that wait for absent minions count.
 	MaxUnfinished int
+	// MaxUnfinishedTenant is the same for the orders of one tenant, so that none keeps the others out: as many as may be open to its minions; 0
+	// means half of MaxUnfinished, below 0 no bound of its own.
+	MaxUnfinishedTenant int
 	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an hour.
 	LostAfter time.Duration
 	// Authorize is asked for every minion of an order, before the order is stored; an error refuses it for this minion.
@@ -262,6 +265,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.OrderTTL, DefaultTTL)
 	setDefault(&o.LostAfter, time.Hour)
 	setDefault(&o.MaxUnfinished, DefaultMaxUnfinished)
+	setDefault(&o.MaxUnfinishedTenant, max(-1, (o.MaxUnfinished+1)/2))
 	setDefault(&o.HashType, "sha256")
 	setDefault(&o.FileRecvMaxSize, 100<<20)
 	setDefault(&o.FileRecvQuota, 1<<30)

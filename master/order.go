@@ -137,10 +137,16 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := m.orders.room(ctx, len(ids)); err != nil {
+	list := m.deliveries(ctx, o, ids, now)
+	open := 0
+	for _, d := range list {
+		if d.State.Open() {
+			open++
+		}
+	}
+	if err := m.orders.room(ctx, o.Tenant, open); err != nil {
 		return Outcome{}, err
 	}
-	list := m.deliveries(ctx, o, ids, now)
 	for range 10 {
 		rec := store.Order{ID: o.ID, JID: o.JID, Tenant: o.Tenant, Spec: spec, Created: now}
 		if rec.JID == "" {

@@ -199,6 +199,66 @@ func TestBusy(t *testing.T) {
 	})
 }
 
+// TestBusyTenant: a tenant that has too many unfinished orders keeps neither others out nor is let in by what others finish.
+func TestBusyTenant(t *testing.T) {
+	o := announcing()
+	o.MaxUnfinished = 6 // three for each tenant
+	r := serve(t, o)
+	view := make(map[string]*master.Tenant)
+	for _, name := range []string{"blue", "red"} {
+		var err error
+		if view[name], err = r.Tenant(name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := view[name].EnsureMinion(within(t), master.MinionSpec{ID: name + "1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := func(tenant, id string) error {
+		o := order(id, "job.a", tenant+"1")
+		if tenant == "" {
+			o = order(id, "job.a", "nobody")
+			_, err := r.Cast(within(t), o)
+			return err
+		}
+		_, err := view[tenant].Cast(within(t), o)
+		return err
+	}
+	for i := range 3 {
+		if err := place("blue", fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := place("blue", "3"); !errors.Is(err, master.ErrBusy) {
+		t.Fatal(err)
+	}
+	if err := place("blue", "2"); err != nil {
+		t.Error("again:", err)
+	}
+	// What is refused is not open.
+	if _, err := view["red"].Cast(within(t), master.Order{ID: "r", Job: master.Job{Fun: "job.a", Tgt: "blue1,nobody", TgtType: "list"}}); err != nil {
+		t.Error(err)
+	}
+	for i, tenant := range []string{"red", "red", ""} {
+		if err := place(tenant, fmt.Sprint(i)); err != nil {
+			t.Fatal(tenant, err)
+		}
+	}
+	for _, tenant := range []string{"red", "blue", ""} { // six of all
+		if err := place(tenant, "more"); !errors.Is(err, master.ErrBusy) {
+			t.Error(tenant, err)
+		}
+	}
+	if _, err := view["blue"].Cancel(within(t), "0"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there is room", func() bool { return place("red", "3") == nil })
+	if _, err := r.Cancel(within(t), "2"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there is room for another one", func() bool { return place("blue", "4") == nil })
+}
+
 func TestOneOrderAtATime(t *testing.T) {
 	r := serve(t, orderOptions())
 	m := r.accepted("m", 1)

@@ -116,11 +116,13 @@ func (m *memory) Deliveries(_ context.Context, f DeliveryFilter) ([]Delivery, er
 	return out[:min(len(out), f.Limit)], nil
 }
 
-func (m *memory) CountOpen(context.Context) (n int, err error) {
+func (m *memory) CountOpen(_ context.Context, tenant string) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, jids := range m.queue.open {
-		n += len(jids)
+	for id, jids := range m.queue.open {
+		if tenant == "" || m.queue.minions[id].Tenant == tenant {
+			n += len(jids)
+		}
 	}
 	return n, nil
 }

@@ -90,8 +90,8 @@ type Queue interface {
 	OrderOf(ctx context.Context, jid string) (Order, error)
 	// Deliveries returns what a filter chooses: by minion, then in the order of sending; with Due, those that wait longest first.
 	Deliveries(ctx context.Context, f DeliveryFilter) ([]Delivery, error)
-	// CountOpen is how many deliveries are not final.
-	CountOpen(ctx context.Context) (int, error)
+	// CountOpen is how many deliveries are not final: all of them, or, with a tenant, those to minions announced for it.
+	CountOpen(ctx context.Context, tenant string) (int, error)
 	// SwapDelivery stores d in place of the one with the same JID and Minion if that has the same Version, and then
 	// counts d's Version on. ErrChanged if it has another, or is final already, or is not there.
 	SwapDelivery(ctx context.Context, d *Delivery) error

@@ -210,8 +210,12 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 }
 
 // CountOpen implements store.Queue.
-func (s *Store) CountOpen(ctx context.Context) (n int, err error) {
-	if err := s.row(ctx, "SELECT count(*) FROM delivery WHERE state = 1", nil, &n); err != nil {
+func (s *Store) CountOpen(ctx context.Context, tenant string) (n int, err error) {
+	query, args := "SELECT count(*) FROM delivery WHERE state = 1", []any(nil)
+	if tenant != "" {
+		query, args = "SELECT count(*) FROM minion, delivery WHERE delivery.minion = minion.id AND state = 1 AND tenant = ?", []any{s.d.text(tenant)}
+	}
+	if err := s.row(ctx, query, args, &n); err != nil {
 		return 0, fmt.Errorf("cannot count deliveries: %w", err)
 	}
 	return n, nil

@@ -49,6 +49,7 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 	with("DeliveriesInOrder", deliveriesInOrder)
 	with("OneOfManyTakesADelivery", oneOfManyTakesADelivery)
 	with("FinalDeliveriesStay", finalDeliveriesStay)
+	with("OpenOfTenants", openOfTenants)
 	with("PurgeKeepsOpenOrders", purgeKeepsOpenOrders)
 	with("Minions", minions)
 }
@@ -187,13 +188,41 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 	}
 }
 
+func openOfTenants(t *testing.T, _ store.Store, q store.Queue, ms store.Minions) {
+	ctx := t.Context()
+	for id, tenant := range map[string]string{"web1": "blue", "web2": "red", "web3": ""} {
+		if err := ms.SwapMinion(ctx, &store.Minion{ID: id, Tenant: tenant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, list := order(0, "web1", "web2", "web3", "nobody")
+	save(t, q, o, list)
+	o, list = order(1, "web1")
+	save(t, q, o, list)
+	open := func(all, blue, red int) {
+		t.Helper()
+		for tenant, want := range map[string]int{"": all, "blue": blue, "red": red, "none": 0} {
+			if n, err := q.CountOpen(ctx, tenant); err != nil || n != want {
+				t.Fatalf("%q: %d are open instead of %d, %v", tenant, n, want, err)
+			}
+		}
+	}
+	open(5, 2, 1)
+	d := list[0]
+	d.State, d.Due = store.Returned, time.Time{}
+	if err := q.SwapDelivery(ctx, &d); err != nil {
+		t.Fatal(err)
+	}
+	open(4, 1, 1)
+}
+
 func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
 	o, list := order(0, "web1")
 	save(t, q, o, list)
 	open := func(want int) {
 		t.Helper()
-		if n, err := q.CountOpen(ctx); err != nil || n != want {
+		if n, err := q.CountOpen(ctx, ""); err != nil || n != want {
 			t.Fatalf("%d are open instead of %d, %v", n, want, err)
 		}
 	}
