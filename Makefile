@@ -77,10 +77,11 @@ soak:
 	BRINE_HA=full $(GO) test -count=1 -timeout 90m -tags interop -v ./interop/ha
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
-# Without the race detector, on Linux. And 1,000 minions that follow a master to its new key.
+# Without the race detector, on Linux. And 1,000 minions that follow a master to its new key, and lists of 100,000 keys.
 budgets:
 	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle' -v ./cmd/brine-minion
 	$(GO) test -count=1 -timeout 10m -run 'TestMemoryBudget|TestMinionsFollow' -v ./master
+	$(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgetOfLists -v ./master/keys
 
 # Sizes of stripped static programs: everything, the smallest brine-minion, and an agent of one's own.
 CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil
