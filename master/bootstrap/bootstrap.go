@@ -1,6 +1,6 @@
 // Package bootstrap renders what a new machine must be told to become a master's minion: as cloud-config with and without
 // cloud-init's salt_minion module, as PowerShell, as JSON and as an environment file. It decides nothing; master.EnsureMinion fills
-// it. All YAML is written as JSON, which is YAML to every reader and needs no care for quoting.
+// it. All YAML is written as JSON, which needs no care for quoting.
 package bootstrap
 
 import (
@@ -67,7 +67,26 @@ func object(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("cannot render bootstrap: %w", err)
 	}
-	return out.Bytes(), nil
+	return readable(out.Bytes()), nil
+}
+
+// readable writes what YAML has no place for, and JSON has, as escapes: it can only be in strings.
+func readable(text []byte) []byte {
+	odd := func(r rune) bool {
+		return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
+	}
+	if !bytes.ContainsFunc(text, odd) {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		if odd(r) {
+			fmt.Fprintf(&out, "\\u%04x", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
 }
 
 // CloudConfig is user data for machines whose cloud-init installs salt-minion by its salt_minion module.
@@ -140,11 +159,12 @@ func (b Bootstrap) PowerShell() ([]byte, error) {
 	out.WriteString("#ps1_sysnative\r\n$ErrorActionPreference = 'Stop'\r\n$conf = Join-Path $env:ProgramData 'Salt Project\\Salt\\conf'\r\n")
 	for _, f := range files {
 		name := strings.ReplaceAll(f.name, "/", `\`)
-		fmt.Fprintf(&out, "$file = Join-Path $conf '%s'\r\nNew-Item -ItemType Directory -Force -Path (Split-Path $file) | Out-Null\r\n"+
-			"[IO.File]::WriteAllBytes($file, [Convert]::FromBase64String('%s'))\r\n", name, base64.StdEncoding.EncodeToString(f.content))
-		if f.mode != "0644" {
-			out.WriteString("icacls $file /inheritance:r /grant '*S-1-5-18:F' '*S-1-5-32-544:F' | Out-Null\r\n")
+		fmt.Fprintf(&out, "$file = Join-Path $conf '%s'\r\nNew-Item -ItemType Directory -Force -Path (Split-Path $file) | Out-Null\r\n", name)
+		if f.mode != "0644" { // before there is something to read
+			out.WriteString("New-Item -ItemType File -Force -Path $file | Out-Null\r\n" +
+				"icacls $file /inheritance:r /grant '*S-1-5-18:F' '*S-1-5-32-544:F' | Out-Null\r\nif ($LASTEXITCODE) { throw \"icacls: $LASTEXITCODE\" }\r\n")
 		}
+		fmt.Fprintf(&out, "[IO.File]::WriteAllBytes($file, [Convert]::FromBase64String('%s'))\r\n", base64.StdEncoding.EncodeToString(f.content))
 	}
 	out.WriteString("Set-Service -Name salt-minion -StartupType Automatic\r\nRestart-Service -Name salt-minion\r\n")
 	return []byte(out.String()), nil
