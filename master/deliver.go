@@ -61,9 +61,10 @@ type dispatcher struct {
 	asked    map[string]struct{}        // minions whose queue is to be looked up
 	came     map[string]struct{}        // those of them that signed in: what was sent to them before may be lost
 	silent   map[string]struct{}        // minions that did not answer when asked after a job
+	asking   map[string]inquiry         // minions that are asked after jobs now
 	watchers map[string][]chan struct{} // by job id
 	broken   time.Time                  // when a subscription last ended
-	asking   int                        // deliveries that are asked after now
+	inquired int                        // deliveries that are asked after now
 	roused   time.Time                  // when all targets were last asked anew
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
@@ -72,7 +73,7 @@ type dispatcher struct {
 func newDispatcher(m *Master, q store.Queue) *dispatcher {
 	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), tenants: make(map[string]*backlog), targets: make(map[string]*knock),
 		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time), asked: make(map[string]struct{}),
-		came: make(map[string]struct{}), silent: make(map[string]struct{}), watchers: make(map[string][]chan struct{})}
+		came: make(map[string]struct{}), silent: make(map[string]struct{}), asking: make(map[string]inquiry), watchers: make(map[string][]chan struct{})}
 }
 
 func (d *dispatcher) signal() {
@@ -186,7 +187,9 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 		}
 		d.mu.Lock()
 		_, was := d.silent[id]
-		delete(d.silent, id)
+		if !has(d.asking, id) { // else its next sign of life counts
+			delete(d.silent, id)
+		}
 		_, arrived := came[id]
 		if arrived && slices.ContainsFunc(list, func(x store.Delivery) bool { return x.State == store.Sent }) {
 			// It left whom it listened to. When it answers again, ask what became of what it was sent.
@@ -194,7 +197,7 @@ func (d *dispatcher) turn(ctx context.Context, now time.Time) time.Duration {
 			d.targets[id] = &knock{next: now.Add(knockFirst), wait: knockFirst}
 		}
 		if k := d.targets[id]; arrived && k != nil {
-			k.near = true // whom it signs in with it will listen to
+			k.near, k.wait = true, orderPoll // whom it signs in with it will listen to
 		}
 		d.mu.Unlock()
 		for i := range list {

@@ -140,8 +140,10 @@ type minion struct {
 	code int // retcode of what run answers
 	// mayMiss says that it may get what it cannot read.
 	mayMiss bool
-	sub     transport.Subscriber
-	wg      sync.WaitGroup
+	// parallel says that it does jobs beside each other.
+	parallel bool
+	sub      transport.Subscriber
+	wg       sync.WaitGroup
 }
 
 var errSilent, errFailed = errors.New("no return"), errors.New("retcode 1")
@@ -314,7 +316,11 @@ func (m *minion) subscribe() *minion {
 	messages := m.sub.Messages() // sub may be another one soon
 	m.wg.Go(func() {
 		for msg := range messages {
-			m.published(msg)
+			if m.parallel {
+				m.wg.Go(func() { m.published(msg) })
+			} else {
+				m.published(msg)
+			}
 		}
 	})
 	return m

@@ -22,8 +22,10 @@ const (
 	// knockHere is knockLast for a minion that is connected here. Of several masters each that it is connected to asks it; one that takes
 	// seconds for an answer would be kept busy with nothing else if they asked every few seconds, and what it was asked it answers in the end.
 	knockHere = 2 * time.Minute
-	// knockAgain is how long a connected minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
+	// knockAgain is how long a minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
 	knockAgain = 30 * time.Second
+	// knockRouse is how long a minion that nobody knows to be connected, and that was asked, is left alone when somebody connects.
+	knockRouse = 5 * time.Second
 	// knockOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
 	knockOther = 5 * time.Second
 	// maxKnock is how many minions one question is for.
@@ -58,7 +60,7 @@ func isQuestion(job map[string]any) bool {
 	return meta["brine"] == knockMark || meta["brine"] == askMark
 }
 
-// isKnock says whether a return answers such a question, which may be another master's, or that of a master that died.
+// isKnock says whether a job asks whether somebody listens, or a return answers that; it may be another master's, or that of a master that died.
 func isKnock(load map[string]any) bool {
 	meta, _ := payload.Map(load["metadata"])
 	return meta["brine"] == knockMark
@@ -121,12 +123,11 @@ func (d *dispatcher) expectOne(id string, now time.Time, looked bool) {
 	}
 }
 
-// slow says whether a minion that is connected somewhere was asked lately and has not answered. Every question costs it some of what it can do, and
-// stock minions one of the hundred job ids that they remember: it is not asked anew for each order, nor because somebody else came.
-// Callers hold mu.
+// slow says whether a minion was asked lately and has not answered. Every question costs it some of what it can do, and stock minions one of the
+// hundred job ids that they remember: it is not asked anew for each order, nor because somebody else came. Callers hold mu.
 func (d *dispatcher) slow(id string, now time.Time) bool {
 	k := d.targets[id]
-	return k != nil && now.Sub(k.asked) < knockAgain && (d.m.here(id) || d.m.shared != nil && d.m.presence.elsewhere(id))
+	return k != nil && now.Sub(k.asked) < knockAgain
 }
 
 // expectElsewhere notes that another master has an order for minions. The one that they listen to sends it; the others look after a
@@ -235,7 +236,7 @@ func (d *dispatcher) heard(id string, load map[string]any) {
 }
 
 // pathChanged notes that a subscription began or ended. Whose it is the transport may not know, so proofs hold only of minions whose own
-// is known, and whoever is awaited may be there now.
+// is known, and whoever is awaited may be there now: it is asked soon, but not with every connection that somebody makes.
 func (d *dispatcher) pathChanged(up bool) {
 	if d == nil {
 		return
@@ -247,16 +248,47 @@ func (d *dispatcher) pathChanged(up bool) {
 		d.broken = now
 		return
 	}
+	d.rouse(now)
+	d.signal()
+}
+
+// rouse has those who are awaited asked again; callers hold mu.
+func (d *dispatcher) rouse(now time.Time) {
 	if now.Sub(d.roused) < time.Second {
 		return
 	}
 	d.roused = now
 	for id, k := range d.targets {
-		if !k.look && !(d.slow(id, now) && d.m.here(id)) {
-			k.next, k.wait = now.Add(knockFirst), knockFirst
+		slow := d.slow(id, now)
+		if k.look || slow && d.m.here(id) {
+			continue
+		}
+		next := now.Add(knockFirst)
+		if soonest := k.asked.Add(knockRouse); slow && next.Before(soonest) {
+			next = soonest
+		}
+		if !slow {
+			k.wait = knockFirst
+		}
+		if next.Before(k.next) {
+			k.next = next
 		}
 	}
-	d.signal()
+}
+
+// askedElsewhere notes that another one of several masters asks minions, over the connections of all masters: what this one would ask counts as asked.
+func (d *dispatcher) askedElsewhere(ids []string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for _, id := range ids {
+		if k := d.targets[id]; k != nil && !k.look {
+			k.asked, k.next, k.wait = now, now.Add(k.wait+mathrand.N(k.wait)), min(2*k.wait, knockLast)
+		}
+	}
 }
 
 // heardElsewhere notes an answer that another master of the same store got. That one looks what waits; here it proves nothing, for

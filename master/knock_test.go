@@ -58,6 +58,40 @@ func TestSlowMinionsAreNotAskedForEachOrder(t *testing.T) {
 	}
 }
 
+// TestConnectionsDoNotMakeQuestions: one that nobody knows to be connected is asked soon after somebody connects, but not each time, nor
+// by all masters when one has asked over the connections of all.
+func TestConnectionsDoNotMakeQuestions(t *testing.T) {
+	d := newDispatcher(&Master{presence: newPresence(), shared: &shared{name: "a"}}, nil)
+	begin := time.Now()
+	asked := func(at time.Time) int {
+		near, others, _ := d.knocks(at)
+		return len(near) + len(others)
+	}
+	d.expectOne("m", begin, true)
+	n := 0
+	for i := range 30 { // the next answer would be awaited for minutes
+		n += asked(begin.Add(time.Duration(i) * time.Minute))
+	}
+	k := d.targets["m"]
+	if n < 8 || k.wait != knockLast {
+		t.Fatal(n, k.wait)
+	}
+	now := begin.Add(time.Hour)
+	n = 0
+	for at := time.Duration(0); at < time.Minute; at += 50 * time.Millisecond { // somebody connects all the time
+		d.rouse(now.Add(at))
+		n += asked(now.Add(at))
+	}
+	if n < 12 || n > 17 { // six with growing pauses, then one each knockRouse
+		t.Errorf("asked %d times in a minute", n)
+	}
+	before := *k
+	d.askedElsewhere([]string{"m", "n"})
+	if !k.asked.After(begin) || !k.next.After(k.asked.Add(before.wait-1)) || k.wait != min(2*before.wait, knockLast) || d.targets["n"] != nil {
+		t.Errorf("%+v after %+v", k, before)
+	}
+}
+
 // TestOneOfSeveralMastersSends: the one that a minion has shown to listen to; others look later whether something is left to do.
 func TestOneOfSeveralMastersSends(t *testing.T) {
 	d := connected(&shared{name: "a"})

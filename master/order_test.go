@@ -615,6 +615,114 @@ func TestARepeatReachesAMinionOnce(t *testing.T) {
 	})
 }
 
+// TestAMinionIsAskedOneThingAtATime: after many jobs, by several masters that it is connected to; and none is sent to it twice.
+func TestAMinionIsAskedOneThingAtATime(t *testing.T) {
+	const jobs = 40
+	all := equals(t, 3, orderOptions())
+	var mu sync.Mutex
+	got := make(map[string]int)      // by job id
+	asked := make(map[string]int)    // how often after a job id
+	under := make(map[string]string) // the questions that have no answer, by job id
+	running, most := 0, 0
+	enter := func(j protocol.Job) {
+		under[string(j.JID)] = j.Fun[0]
+		most = max(most, len(under))
+	}
+	run := func(j protocol.Job) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		pause := func() {
+			mu.Unlock()
+			defer mu.Lock()
+			time.Sleep(2 * time.Millisecond)
+		}
+		switch j.Fun[0] {
+		case "job.dumb":
+			got[string(j.JID)]++
+			return nil, errSilent
+		case "saltutil.running":
+			running++
+			enter(j)
+			pause()
+			delete(under, string(j.JID))
+			return []any{}, nil
+		case "saltutil.find_job":
+			enter(j)
+			pause()
+			return object{}, nil
+		case "saltutil.find_cached_job":
+			pause()
+			delete(under, string(j.JID))
+			asked[fmt.Sprint(j.Args[0][0])]++
+			return object{"jid": j.Args[0][0], "fun": "job.dumb", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
+		}
+		return true, nil
+	}
+	m := all[0].accepted("m", 1)
+	connections := []*minion{m, m.at(all[1]), m.at(all[2])}
+	for _, c := range connections {
+		c.run, c.parallel = run, true
+		c.subscribe()
+	}
+	for _, r := range all {
+		eventually(t, "all know of the connections", func() bool { return r.Elsewhere("m") })
+	}
+	for i := range jobs {
+		o := order(fmt.Sprint("o", i), "job.dumb", "m")
+		o.Parallel = true
+		cast(t, all[i%len(all)], o)
+	}
+	for i := range jobs {
+		if res := waitFor(t, all[i%len(all)], fmt.Sprint("o", i), "m"); res.Status != master.Returned || res.Return != "kept" {
+			t.Errorf("%+v", res)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("asked %d times for all, at most %d questions at a time", running, most)
+	if most != 1 || len(got) != jobs || len(asked) != jobs {
+		t.Errorf("%d questions at a time, %d jobs, asked after %d", most, len(got), len(asked))
+	}
+	for jid, n := range got {
+		if n != 1 || asked[jid] != 1 {
+			t.Errorf("%s came %d times, asked after %d times", jid, n, asked[jid])
+		}
+	}
+}
+
+// TestLateAnswers: what a slow minion says of a job when nobody waits for it any more ends the order all the same.
+func TestLateAnswers(t *testing.T) {
+	for name, serve := range map[string]func(o master.Options) *rig{
+		"one":    func(o master.Options) *rig { return serve(t, o) },
+		"shared": func(o master.Options) *rig { return equals(t, 1, o)[0] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := orderOptions()
+			o.GatherTimeout = 50 * time.Millisecond
+			r := serve(o)
+			m := r.accepted("m", 1)
+			m.parallel = true
+			m.run = func(j protocol.Job) (any, error) {
+				switch j.Fun[0] {
+				case "job.dumb":
+					return nil, errSilent
+				case "saltutil.find_job":
+					time.Sleep(4 * o.GatherTimeout)
+					return object{}, nil
+				case "saltutil.find_cached_job":
+					return object{"jid": j.Args[0][0], "fun": "job.dumb", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
+				}
+				return true, nil
+			}
+			m.subscribe()
+			cast(t, r, order("o", "job.dumb", "m"))
+			if res := waitFor(t, r, "o", "m"); res.Status != master.Returned || res.Return != "kept" {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
 func TestOrderEvents(t *testing.T) {
 	r := serve(t, orderOptions())
 	s := r.Events().Subscribe(events.SubscribeOptions{Prefix: "brine/order/"})

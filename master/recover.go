@@ -2,10 +2,13 @@ package master
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -58,20 +61,23 @@ func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended i
 		}
 	}
 	d.mu.Lock()
-	n := min(len(sent), maxAsking-d.asking)
-	d.asking += n
+	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool { return has(d.asking, x.Minion) })
+	sent = sent[:min(len(sent), maxAsking-d.inquired)]
+	d.inquired += len(sent)
+	for _, x := range sent {
+		d.asking[x.Minion] = inquiry{deliveries: d.asking[x.Minion].deliveries + 1}
+	}
 	d.mu.Unlock()
-	if n > 0 {
-		d.jobs.Go(func() {
-			defer func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				d.asking -= n
-			}()
-			d.recover(ctx, sent[:n])
-		})
+	if len(sent) > 0 {
+		d.jobs.Go(func() { d.recover(ctx, sent) })
 	}
 	return ended
+}
+
+// inquiry is a minion that is asked after deliveries.
+type inquiry struct {
+	deliveries int
+	leased     bool // so that no other of several masters asks it
 }
 
 // leaves says whether another of several masters is to ask after a delivery: the one that its minion listens to.
@@ -82,9 +88,12 @@ func (d *dispatcher) leaves(x store.Delivery, now time.Time) bool {
 	return !d.m.here(x.Minion) && d.m.presence.elsewhere(x.Minion)
 }
 
-// claim takes deliveries for longer than asking takes: nobody else asks meanwhile, unless this master dies.
+// claimLife is for how long what is asked after is taken: longer than asking takes, or nobody else would ask if this master died.
+func (d *dispatcher) claimLife() time.Duration { return 3*d.m.opts.GatherTimeout + 10*time.Second }
+
+// claim takes deliveries: nobody else asks after them meanwhile.
 func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery) []store.Delivery {
-	due := time.Now().UTC().Add(3*d.m.opts.GatherTimeout + 10*time.Second)
+	due := time.Now().UTC().Add(d.claimLife())
 	errs := make([]error, len(ds))
 	inParallel(len(ds), sendWorkers, func(i int) {
 		ds[i].Owner, ds[i].Due = d.owner, due
@@ -101,30 +110,152 @@ func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery) []store.Del
 	return mine
 }
 
-// recover finds out what became of jobs on minions that were silent. Each minion is asked once for all that it runs; after what it does
-// not run it is asked by job.
+// minionsOf are the ids of the minions of deliveries.
+func minionsOf(ds []store.Delivery) map[string]struct{} {
+	ids := make(map[string]struct{})
+	for _, x := range ds {
+		ids[x.Minion] = struct{}{}
+	}
+	return ids
+}
+
+// lease leaves the deliveries whose minions no other master asks now. Only those that have connections to several masters could be.
+func (d *dispatcher) lease(ctx context.Context, ds []store.Delivery) []store.Delivery {
+	if d.m.shared == nil {
+		return ds
+	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(minionsOf(ds))), func(id string) bool { return !d.m.presence.elsewhere(id) })
+	var mu sync.Mutex
+	theirs := make(map[string]struct{})
+	inParallel(len(ids), sendWorkers, func(i int) {
+		got, err := d.m.shared.db.Lease(ctx, leaseOf(ids[i]), d.owner, d.claimLife())
+		d.failed(ctx, "cannot ask after orders", err)
+		if !got {
+			d.answered(ctx, ids[i])
+			mu.Lock()
+			defer mu.Unlock()
+			theirs[ids[i]] = struct{}{}
+			return
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.asking[ids[i]] = inquiry{d.asking[ids[i]].deliveries, true}
+	})
+	return slices.DeleteFunc(ds, func(x store.Delivery) bool { return has(theirs, x.Minion) })
+}
+
+// leaseOf is the name of the lease of who asks a minion.
+func leaseOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return leaseAsk + hex.EncodeToString(sum[:16])
+}
+
+// answered lets minions be asked something else.
+func (d *dispatcher) answered(ctx context.Context, ids ...string) {
+	inParallel(len(ids), sendWorkers, func(i int) {
+		d.mu.Lock()
+		leased := d.asking[ids[i]].leased
+		d.mu.Unlock()
+		if leased {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+			defer cancel()
+			d.failed(ctx, "cannot let others ask after orders", d.m.shared.db.Release(ctx, leaseOf(ids[i]), d.owner))
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.inquired -= d.asking[ids[i]].deliveries
+		delete(d.asking, ids[i])
+	})
+}
+
+// recover finds out what became of jobs on minions that were silent. Each minion is asked one thing at a time: once for all that it runs,
+// then after what it does not run, by job.
 func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
+	end := time.Now().Add(d.claimLife() - 2*d.m.opts.GatherTimeout) // what is asked then is answered before the claim ends
+	ds = d.lease(ctx, ds)
+	asked := minionsOf(ds)
 	byJob := make(map[string][]store.Delivery)
 	for _, x := range d.claim(ctx, ds) {
 		byJob[x.JID] = append(byJob[x.JID], x)
 	}
-	jids := slices.Collect(maps.Keys(byJob))
+	jids := slices.Sorted(maps.Keys(byJob))
 	left := make([][]store.Delivery, len(jids))
-	inParallel(len(jids), sendWorkers, func(i int) {
-		var err error
-		if left[i], err = d.haveReturned(ctx, jids[i], byJob[jids[i]]); err != nil {
-			d.failed(ctx, "cannot look after order", err)
-			left[i] = nil // it is due again when the claim ends
-		}
-	})
+	inParallel(len(jids), sendWorkers, func(i int) { left[i] = d.unreturned(ctx, jids[i], byJob[jids[i]]) })
 	if len(jids) > 1 {
 		d.askRunning(ctx, left)
 	}
-	inParallel(len(jids), askSlots, func(i int) {
-		if len(left[i]) > 0 {
-			d.recoverJob(ctx, jids[i], left[i])
+	waits := minionsOf(slices.Concat(left...))
+	maps.DeleteFunc(asked, func(id string, _ struct{}) bool { return has(waits, id) })
+	d.answered(ctx, slices.Collect(maps.Keys(asked))...)
+	d.askByJob(ctx, jids, left, end)
+}
+
+// askByJob asks after what does not run, by job: a minion after one at a time, and askSlots questions are on their way in all. Who does not
+// answer is not asked the rest. What there is no time for is asked later.
+func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store.Delivery, end time.Time) {
+	waits := make(map[string]int) // how many questions to a minion have no answer
+	for _, x := range slices.Concat(left...) {
+		waits[x.Minion]++
+	}
+	type question struct {
+		ds     []store.Delivery
+		begun  time.Time
+		silent map[string]struct{}
+	}
+	busy := make(map[string]struct{})
+	ended := make(chan question)
+	for under := 0; ; under-- {
+		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end); i++ {
+			q := question{begun: time.Now()}
+			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
+				if has(busy, x.Minion) {
+					return false
+				}
+				busy[x.Minion] = struct{}{}
+				q.ds = append(q.ds, x)
+				return true
+			})
+			if len(q.ds) == 0 {
+				continue
+			}
+			under++
+			go func() {
+				q.silent = d.recoverJob(ctx, jids[i], slices.Clone(q.ds))
+				ended <- q
+			}()
 		}
-	})
+		if under == 0 {
+			break
+		}
+		q := <-ended
+		for _, x := range q.ds {
+			delete(busy, x.Minion)
+			waits[x.Minion]--
+		}
+		for i := range left {
+			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
+				if !has(q.silent, x.Minion) {
+					return false
+				}
+				waits[x.Minion]--
+				d.saysNothing(ctx, x, q.begun)
+				return true
+			})
+		}
+		var done []string
+		for _, x := range q.ds {
+			if waits[x.Minion] == 0 {
+				done = append(done, x.Minion)
+				delete(waits, x.Minion)
+			}
+		}
+		d.answered(ctx, done...)
+	}
+	now := time.Now()
+	for _, x := range slices.Concat(left...) {
+		d.checkAgain(ctx, x, now, now)
+	}
+	d.answered(ctx, slices.Collect(maps.Keys(waits))...)
 }
 
 // askRunning asks minions for all jobs that they run, and leaves those deliveries, by job, that nothing is known of yet.
@@ -196,31 +327,33 @@ func (d *dispatcher) saysNothing(ctx context.Context, x store.Delivery, asked ti
 	}
 }
 
-// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned.
-func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Delivery) {
+// recoverJob asks minions what they know of a job: whether it runs or waits, and what it returned. It gives those that did not answer.
+func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Delivery) (silent map[string]struct{}) {
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
 		d.failed(ctx, "cannot look after order", err)
-		return
+		return nil
+	}
+	ds = d.unreturned(ctx, jid, ds) // while others were asked after
+	if len(ds) == 0 {
+		return nil
 	}
 	begun := time.Now()
 	answers := d.ask(ctx, []any{findJob, findCachedJob}, []any{[]any{jid}, []any{jid}}, ds)
-	if ds, err = d.haveReturned(ctx, jid, ds); err != nil { // it may have been on its way
-		d.failed(ctx, "cannot look after order", err)
-		return
-	}
+	ds = d.unreturned(ctx, jid, ds) // it may have been on its way
+	silent = make(map[string]struct{})
 	var again []store.Delivery
 	via := make(map[string]string)
 	for _, x := range ds {
 		a, said := answers[x.Minion]
-		answer, _ := payload.Map(a.value)
-		job, _ := payload.Map(answer[findJob])
+		job, cached := found(a.value)
 		switch {
 		case !said:
+			silent[x.Minion] = struct{}{}
 			d.saysNothing(ctx, x, begun)
 		case len(job) > 0:
 			d.stillRuns(ctx, x)
-		case d.isOver(ctx, rec, &x, answer[findCachedJob]):
+		case d.isOver(ctx, rec, &x, cached):
 			again = append(again, x)
 			via[x.Minion] = a.via
 		}
@@ -230,10 +363,39 @@ func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Deli
 		tell, err := d.publish(rec, again, via)
 		d.failed(ctx, "cannot send order again", errors.Join(err, d.tell(ctx, tell)))
 	}
+	return silent
 }
 
 // The questions after a job that nobody returned.
 const findJob, findCachedJob = "saltutil.find_job", "saltutil.find_cached_job"
+
+// found reads the answer to both: by name, or in their order where the minion has multifunc_ordered. job is empty if it does not run.
+func found(answer any) (job map[string]any, cached any) {
+	both, _ := payload.Map(answer)
+	running, cached := both[findJob], both[findCachedJob]
+	if ordered, ok := payload.List(answer); ok && len(ordered) == 2 {
+		running, cached = ordered[0], ordered[1]
+	}
+	job, _ = payload.Map(running)
+	return job, cached
+}
+
+// late takes what a minion had kept of a job from an answer that came when nobody waited for it any more: one that is slow would be asked
+// the same in vain again.
+func (d *dispatcher) late(ctx context.Context, id string, load map[string]any) {
+	_, cached := found(load["return"])
+	ret, _ := payload.Map(cached)
+	if _, has := ret["return"]; d == nil || !has {
+		return
+	}
+	list, err := d.q.Deliveries(ctx, store.DeliveryFilter{JID: text(ret, "jid"), Minion: id})
+	d.failed(ctx, "cannot look after order", err)
+	for _, x := range list {
+		if x.State == store.Sent {
+			d.adopt(ctx, x, ret)
+		}
+	}
+}
 
 // isOver is for a job that its minion does not run: it has run it, or never got it. It says whether the job is to be sent again. cached
 // is what the minion kept of it.
@@ -258,27 +420,21 @@ func (d *dispatcher) isOver(ctx context.Context, rec store.Order, x *store.Deliv
 	return false
 }
 
-// haveReturned ends deliveries whose return is in the store and gives the rest.
-func (d *dispatcher) haveReturned(ctx context.Context, jid string, ds []store.Delivery) ([]store.Delivery, error) {
+// unreturned ends deliveries whose return is in the store and gives the rest; none if the store is away, for they are due again when the
+// claim ends.
+func (d *dispatcher) unreturned(ctx context.Context, jid string, ds []store.Delivery) []store.Delivery {
 	rets, err := d.m.store.Returns(ctx, jid)
 	if err != nil {
-		return nil, err
+		d.failed(ctx, "cannot look after order", err)
+		return nil
 	}
 	return slices.DeleteFunc(ds, func(x store.Delivery) bool {
-		i, found := slices.BinarySearchFunc(rets, x.Minion, func(r store.Return, id string) int {
-			switch {
-			case r.ID < id:
-				return -1
-			case r.ID > id:
-				return 1
-			}
-			return 0
-		})
+		i, found := slices.BinarySearchFunc(rets, x.Minion, func(r store.Return, id string) int { return strings.Compare(r.ID, id) })
 		if found {
 			d.finishReturned(ctx, x, rets[i].Load)
 		}
 		return found
-	}), nil
+	})
 }
 
 // adopt takes a return that the minion had kept.
@@ -407,13 +563,13 @@ func (d *dispatcher) ask(ctx context.Context, fun any, arg []any, ds []store.Del
 func (d *dispatcher) askUntilIdle(ctx context.Context, jid string, ds []store.Delivery) map[string]answer {
 	limit := time.NewTimer(d.m.opts.GatherTimeout)
 	defer limit.Stop()
-	for {
+	for wait := knockFirst; ; wait *= 2 {
 		answers := d.ask(ctx, findJob, []any{jid}, ds)
 		if !slices.ContainsFunc(ds, func(x store.Delivery) bool { job, _ := payload.Map(answers[x.Minion].value); return len(job) > 0 }) {
 			return answers
 		}
 		select {
-		case <-time.After(knockFirst):
+		case <-time.After(wait):
 		case <-limit.C:
 			return answers
 		case <-ctx.Done():

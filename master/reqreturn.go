@@ -129,6 +129,10 @@ func (m *Master) returned(ctx context.Context, jid, id string, load map[string]a
 	m.stateErrors(jid, id, load)
 	if r := m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
+	} else if isQuestion(load) {
+		if m.shared == nil || m.shared.onlyHere(load) {
+			m.orders.late(ctx, id, load)
+		}
 	} else if order && !m.noCache(jid) {
 		m.orders.returned(ctx, jid, id, load)
 	}

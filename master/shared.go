@@ -69,6 +69,7 @@ const (
 	leaseMaster   = "master/"
 	leaseListens  = "listens/"
 	leaseMaintain = "maintain"
+	leaseAsk      = "ask/"
 )
 
 // shared is what a master knows of the others.
@@ -386,6 +387,9 @@ func (s *shared) publishHere(body map[string]any) {
 		to.ids = textList(list)
 	} else if body["ids"] == true {
 		to.ids = to.topics
+	}
+	if isKnock(job) {
+		s.m.orders.askedElsewhere(to.ids)
 	}
 	if err := s.m.send(job, to); err != nil {
 		s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)

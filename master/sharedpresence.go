@@ -68,7 +68,7 @@ func (s *shared) beatPresence(ctx context.Context) error {
 	return nil
 }
 
-func has(set map[string]struct{}, id string) bool {
+func has[V any](set map[string]V, id string) bool {
 	_, ok := set[id]
 	return ok
 }
