@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -155,6 +157,61 @@ func TestAnnouncedKeys(t *testing.T) {
 	}
 	if err := r.RevokeMinion(within(t), "known"); err != nil {
 		t.Fatal("a second time:", err)
+	}
+}
+
+// TestRevokedMinionsGetNothing: what waits for a minion that is revoked while it is at something is not sent to it meanwhile, and the master
+// sends nothing of it to anybody.
+func TestRevokedMinionsGetNothing(t *testing.T) {
+	o := announcing()
+	o.KeepAESOnDelete = true // it could still read what is sent
+	r := serve(t, o)
+	if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: "m", PublicKey: testKey(t, 1).Public().Text()}); err != nil {
+		t.Fatal(err)
+	}
+	m := r.newMinion("m", 1)
+	if st := m.signIn(); st != protocol.Accepted {
+		t.Fatal(st)
+	}
+	begun := make(chan struct{}, 1)
+	m.run = func(j protocol.Job) (any, error) {
+		if j.Fun[0] == "job.long" {
+			begun <- struct{}{}
+			return nil, errSilent
+		}
+		return true, nil
+	}
+	m.subscribe()
+	m.started()
+	cast(t, r, order("long", "job.long", "m"))
+	<-begun
+	sent := r.Events().Subscribe(events.SubscribeOptions{Buffer: 10_000, Match: func(tag string) bool { return strings.HasSuffix(tag, "/publish") || tag == "end" }})
+	defer sent.Close()
+	var ids []string
+	for i := range 30 {
+		ids = append(ids, fmt.Sprint("o", i))
+		cast(t, r, order(ids[i], "job.secret", "m"))
+	}
+	if err := r.RevokeMinion(within(t), "m"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range append(ids, "long") {
+		if res := waitFor(t, r, id, "m"); res.Status != master.Cancelled || res.StillRunning != (id == "long") {
+			t.Errorf("%s: %+v", id, res)
+		}
+	}
+	r.Events().Publish("end", nil)
+	for {
+		e, err := sent.Next(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Tag == "end" {
+			break
+		}
+		if e.Data["fun"] == "job.secret" {
+			t.Error("it was sent to the revoked minion:", e.Data["jid"])
+		}
 	}
 }
 
