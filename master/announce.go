@@ -271,8 +271,18 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 		err = e
 	}
 	list, e := m.orders.q.Deliveries(ctx, store.DeliveryFilter{Minion: id, Open: true, Limit: maxDeliveries})
+	waiting, sent := list[:0:0], list[:0:0]
 	for _, x := range list {
-		m.orders.settle(ctx, x, store.Cancelled, x.State == store.Sent, "the minion was revoked")
+		if x.State == store.Waiting {
+			waiting = append(waiting, x)
+		} else {
+			sent = append(sent, x)
+		}
+	}
+	for _, part := range [][]store.Delivery{waiting, sent} { // what waits first: the end of what was sent would have it sent
+		inParallel(len(part), sendWorkers, func(i int) {
+			m.orders.settle(ctx, part[i], store.Cancelled, part[i].State == store.Sent, "the minion was revoked")
+		})
 	}
 	if err == nil {
 		err = e

@@ -49,17 +49,19 @@ func (d *dispatcher) scan(ctx context.Context) {
 // review takes those of the deliveries that are due and looks after them. It returns how many were given up.
 func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended int) {
 	now := time.Now().UTC()
-	var sent []store.Delivery
+	var sent, late []store.Delivery
 	for _, x := range list {
 		switch {
 		case x.Due.After(now) || !x.State.Open():
 		case x.State == store.Waiting:
-			ended++
-			d.giveUp(ctx, x, now)
+			late = append(late, x)
 		case !d.isDraining() && !d.leaves(x, now):
 			sent = append(sent, x)
 		}
 	}
+	// An order may end for thousands of minions at once; changes made side by side share the store's transactions.
+	inParallel(len(late), sendWorkers, func(i int) { d.giveUp(ctx, late[i], now) })
+	ended = len(late)
 	d.mu.Lock()
 	sent = slices.DeleteFunc(sent, func(x store.Delivery) bool { return has(d.asking, x.Minion) })
 	sent = sent[:min(len(sent), maxAsking-d.inquired)]
@@ -587,18 +589,20 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 	if err != nil {
 		return err
 	}
-	var sent []store.Delivery
-	for _, x := range list {
-		waited := true
-		d.finish(ctx, x, func(x *store.Delivery) bool {
-			if waited = x.State == store.Waiting; !waited {
+	waited := make([]bool, len(list))
+	inParallel(len(list), sendWorkers, func(i int) {
+		d.finish(ctx, list[i], func(x *store.Delivery) bool {
+			if waited[i] = x.State == store.Waiting; !waited[i] {
 				x.Reason = cancelling
 				return true
 			}
 			x.Reason = "cancelled before it was sent"
 			return end(x, store.Cancelled, true)
 		})
-		if !waited {
+	})
+	var sent []store.Delivery
+	for i, x := range list {
+		if !waited[i] {
 			sent = append(sent, x)
 		}
 	}
@@ -611,14 +615,14 @@ func (d *dispatcher) cancel(ctx context.Context, rec store.Order) error {
 		return err
 	}
 	sent, err = d.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Open: true, Limit: maxDeliveries})
-	for _, x := range sent {
-		job, said := payload.Map(answers[x.Minion].value)
+	inParallel(len(sent), sendWorkers, func(i int) {
+		job, said := payload.Map(answers[sent[i].Minion].value)
 		reason := "cancelled while it ran"
 		if !said {
 			reason = "cancelled, and the minion did not answer"
 		}
-		d.settle(ctx, x, store.Cancelled, !said || len(job) > 0, reason)
-	}
+		d.settle(ctx, sent[i], store.Cancelled, !said || len(job) > 0, reason)
+	})
 	return err
 }
 
