@@ -57,13 +57,15 @@ func TestSwarm(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	most := int(limit.Max)/2 + int(limit.Max)/4
+	// All have a connection for what is published, and one for requests: kept, or open for a moment, so many at a time. The rest of the
+	// descriptors is for files.
+	oneOff := int(limit.Max) / 20
+	most := int(limit.Max) - oneOff - int(limit.Max)/40
 	if n > most {
 		t.Logf("only %d descriptors are allowed: %d minions in place of %d", limit.Max, most, n)
 		n = most
 	}
-	// All have a connection for what is published, and one for requests: kept, or open for a moment.
-	keep := func(n int) int { return min(n, int(limit.Max)-n-n/4) } // the rest are for requests of the others, and files
+	keep := func(n int) int { return min(n, most-n) }
 	// The machine is to be the masters', and memory is there: what the swarm leaves behind is collected between the steps.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))
@@ -74,12 +76,12 @@ func TestSwarm(t *testing.T) {
 			ours.bus.driver.close() // who listens to events needs a processor
 			// Stock Salt's client publishes for both.
 			client := &stockMaster{site: ours.site, t: t, root: t, line: "3007", driver: pythonDriver(t, "3007", "calls", ours.config())}
-			a := measureSwarm(t, over, n, keep(n), ours.site, ours.proc, true, client.toAll)
+			a := measureSwarm(t, over, n, keep(n), oneOff, ours.site, ours.proc, true, client.toAll)
 			client.driver.close()
 			ours.proc.stop()
 			stock := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
 			stock.bus.driver.close()
-			b := measureSwarm(t, over, k, keep(k), stock.site, stock.proc, false, stock.toAll)
+			b := measureSwarm(t, over, k, keep(k), oneOff, stock.site, stock.proc, false, stock.toAll)
 			printSwarm(over, a, b)
 			if a.refused > 0 {
 				t.Errorf("%d sign-ins were refused", a.refused)
@@ -130,8 +132,9 @@ func printSwarm(over string, a, b swarmFigures) {
 	row("memory per idle minion, bytes (PSS)", fmt.Sprint(a.each), fmt.Sprint(b.each), float64(b.each)/float64(max(a.each, 1)))
 }
 
-// measureSwarm lets n minions loose on a master, ours or a stock one; so many keep their request connection.
-func measureSwarm(t *testing.T, over string, n, keep int, at *site, p *process, ours bool, publish func(fun string, arg ...string)) swarmFigures {
+// measureSwarm lets n minions loose on a master, ours or a stock one; so many keep their request connection,
+// and so many of the others may have one at a time.
+func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *process, ours bool, publish func(fun string, arg ...string)) swarmFigures {
 	t.Helper()
 	var dialer transport.Dialer = zeromq.New()
 	if over == "tcp" {
@@ -140,7 +143,7 @@ func measureSwarm(t *testing.T, over string, n, keep int, at *site, p *process, 
 	time.Sleep(settle)
 	before := memoryOf(t, p)
 	s, err := swarm.New(swarm.Options{Masters: []swarm.Addr{{Request: fmt.Sprintf("127.0.0.1:%d", at.ret)}}, Dialer: dialer, Presence: over == "tcp",
-		Minions: n, Parallel: 2000, Spread: true, KeepConns: keep, RequestTime: swarmTime})
+		Minions: n, Parallel: 2000, Spread: true, KeepConns: keep, OneOff: oneOff, RequestTime: swarmTime})
 	if err != nil {
 		t.Fatal(err)
 	}

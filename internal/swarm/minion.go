@@ -91,6 +91,14 @@ func (m *minion) next(ctx context.Context) {
 
 // request sends bytes to the master in use.
 func (m *minion) request(ctx context.Context, body []byte) (any, error) {
+	if !m.keep && m.s.dials != nil {
+		select {
+		case m.s.dials <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		defer func() { <-m.s.dials }()
+	}
 	m.mu.Lock()
 	conn := m.conn
 	if conn == nil || m.connAt != m.at {

@@ -47,6 +47,9 @@ type Options struct {
 	// KeepConns is how many keep their request connection open, as minions of 3006.28, 3007.15 and 3008 do beside the one they sign in on,
 	// which ends; here it is one. The others open one for each request, as older ones do.
 	KeepConns int
+	// OneOff is how many of the others may have a request connection at the same time, where descriptors are short: without them a dial fails
+	// and is tried again later, which says nothing about a master. 0 is no bound.
+	OneOff int
 	// Pillar asks for the pillar and StartEvent fires the start event after the first sign-in, as stock minions do.
 	Pillar, StartEvent bool
 	// Grains are what the pillar is asked with.
@@ -74,7 +77,8 @@ type Stats struct {
 type Swarm struct {
 	o     Options
 	token []byte
-	slots chan struct{}
+	slots chan struct{} // of sign-ins
+	dials chan struct{} // of request connections that are not kept; nil is no bound
 
 	ready, signIns, refused, failed, jobs, repeated, returns, retries, asked atomic.Int64
 	shared                                                                   atomic.Pointer[crypt.Key] // the shared key that the last sign-in gave: the next ones know it already
@@ -113,6 +117,9 @@ func New(o Options) (*Swarm, error) {
 		o.Key = key
 	}
 	s := &Swarm{o: o, slots: make(chan struct{}, o.Parallel), opened: make(map[[32]byte]map[string]any)}
+	if o.OneOff > 0 {
+		s.dials = make(chan struct{}, o.OneOff)
+	}
 	var err error
 	s.token, err = protocol.RequestToken(o.Key)
 	return s, err
