@@ -42,7 +42,8 @@ type sessions struct {
 type session struct {
 	mu      sync.Mutex // guards the fields below
 	key     *crypt.Key
-	owner   [32]byte // hash of the public key that it was issued to
+	owner   [32]byte         // hash of the public key that it was issued to
+	of      *crypt.PublicKey // the last one that was found to have this hash
 	made    time.Time
 	newest  int64              // newest ts seen, seconds
 	floor   int64              // requests with a ts below are refused
@@ -179,13 +180,13 @@ func (e *session) enter(generation int64) {
 // current returns the key that requests must be sealed with, nil when there is none or it has become too old: then the
 // minion's request is refused and it signs in again. So it is when the id belongs to another public key by now.
 func (e *session) current(life time.Duration, pub *crypt.PublicKey) *crypt.Key {
-	owner := ownerOf(pub)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.key == nil || time.Since(e.made) > life || e.owner != owner {
+	if e.key == nil || time.Since(e.made) > life || e.of != pub && e.owner != ownerOf(pub) {
 		e.expired = true
 		return nil
 	}
+	e.of = pub
 	return e.key
 }
 
@@ -216,7 +217,7 @@ func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 			return nil, fmt.Errorf("cannot store session key of %q: %w", id, err)
 		}
 	}
-	e.key, e.owner, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, time.Now(), 0, 0, nil, false
+	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, pub, time.Now(), 0, 0, nil, false
 	return key, nil
 }
 

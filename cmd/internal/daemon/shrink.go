@@ -3,16 +3,22 @@ package daemon
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
 const (
-	// percentMaster is what the garbage collector lets the heap of a master grow by, in percent: in a storm of ten thousand minions its rounds
-	// take 3 percent of the processor time. What is left is given back when the storm is over, but for the free places between what stays:
-	// with 100 percent these are 1 KB for each minion less, with 200 percent 2 KB more, and returns cost 5 percent more and less.
-	percentMaster = 150
+	// What the garbage collector lets the heap of a master grow by, in percent. While minions come, what they leave for good lies between what is
+	// garbage soon, and the places of that stay free: with 100 percent these are 1 KB less for each minion, with 200 percent 2 KB more.
+	percentGrowing = 150
+	// percentSettled is for a heap that is what it was when the master was quiet: what comes beyond is garbage when the storm is over. A round
+	// looks at the stacks of all connections, and costs returns of ten thousand minions a tenth more if there is one for each job. The heap grows
+	// by mostGrowth at most, or by percentGrowing.
+	percentSettled = 400
+	mostGrowth     = 512 << 20
 	// shrinkEvery is how often a master looks whether it is quiet: whether it has asked for less than quietBytes of memory since.
 	shrinkEvery = 5 * time.Second
 	quietBytes  = 16 << 20
@@ -21,10 +27,13 @@ const (
 // Shrink keeps a master small between storms, until ctx ends: it may have ten thousand requests at once and then none for hours. The
 // environment variable GOGC has the last word on the garbage collector.
 func Shrink(ctx context.Context) {
-	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(percentMaster))
+	s := &shrinker{usage: usage, lives: lives, trim: Trim, percent: debug.SetGCPercent}
+	if os.Getenv("GOGC") != "" {
+		s.percent = func(int) int { return 0 }
 	}
-	s := shrinker{usage: usage, trim: Trim}
+	defer s.percent(s.percent(percentGrowing))
+	stop := afterCollections(s.collected)
+	defer stop()
 	look := time.NewTicker(shrinkEvery)
 	defer look.Stop()
 	for {
@@ -39,14 +48,20 @@ func Shrink(ctx context.Context) {
 
 // shrinker gives memory back when there is a quarter more of it than after the last time.
 type shrinker struct {
-	usage func() (asked, held uint64)
-	trim  func()
+	usage   func() (asked, held uint64)
+	lives   func() uint64
+	trim    func()
+	percent func(int) int
 
-	asked uint64 // at the last look
-	floor uint64 // what the last trim left
+	mu      sync.Mutex // guards the fields below
+	asked   uint64     // at the last look
+	floor   uint64     // what the last trim left
+	settled uint64     // what lived after it
 }
 
 func (s *shrinker) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	asked, held := s.usage()
 	quiet := asked-s.asked < quietBytes
 	s.asked = asked
@@ -55,6 +70,25 @@ func (s *shrinker) look() {
 	}
 	s.trim()
 	s.asked, s.floor = s.usage()
+	s.settled = s.lives()
+	s.adapt()
+}
+
+// collected is called after each round of the garbage collector.
+func (s *shrinker) collected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.adapt()
+}
+
+// adapt tells the garbage collector whether the heap grows. The caller holds mu.
+func (s *shrinker) adapt() {
+	live := s.lives()
+	if live > s.settled+s.settled/2 {
+		s.percent(percentGrowing)
+		return
+	}
+	s.percent(int(max(percentGrowing, min(percentSettled, mostGrowth*100/max(live, 1)))))
 }
 
 // usage is how much memory was ever asked for, and how much is held now.
@@ -62,4 +96,31 @@ func usage() (asked, held uint64) {
 	m := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
 	return m[0].Value.Uint64(), m[1].Value.Uint64() - m[2].Value.Uint64()
+}
+
+// lives is how much memory the last round of the garbage collector found in use, with the stacks: what its percentages are of.
+func lives() uint64 {
+	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
+	metrics.Read(m)
+	return m[0].Value.Uint64() + m[1].Value.Uint64()
+}
+
+// afterCollections calls f after each round of the garbage collector, until stop.
+func afterCollections(f func()) (stop func()) {
+	done := make(chan struct{})
+	var again func(struct{})
+	watch := func() {
+		runtime.AddCleanup(new(*int), again, struct{}{}) // nobody holds it: the next round finds that
+	}
+	again = func(struct{}) {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		f()
+		watch()
+	}
+	watch()
+	return func() { close(done) }
 }

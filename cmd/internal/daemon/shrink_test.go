@@ -1,12 +1,16 @@
 package daemon
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
 
 func TestShrink(t *testing.T) {
 	const mb = 1 << 20
 	var asked, held uint64
 	trims := 0
-	s := shrinker{usage: func() (uint64, uint64) { return asked, held }, trim: func() { trims++; held -= held / 2 }}
+	s := shrinker{usage: func() (uint64, uint64) { return asked, held }, trim: func() { trims++; held -= held / 2 },
+		lives: func() uint64 { return held }, percent: func(int) int { return 0 }}
 	for i, c := range []struct {
 		asked, held uint64 // what came since
 		trims       int
@@ -23,6 +27,40 @@ func TestShrink(t *testing.T) {
 			t.Errorf("step %d: trimmed %d times, not %d", i, trims, c.trims)
 		}
 	}
+}
+
+// A heap may grow by more once it was seen at rest, less than that when it is large, and by little while what lives in it grows.
+func TestShrinkPercent(t *testing.T) {
+	const mb = 1 << 20
+	var held, live uint64
+	percent := 0
+	s := shrinker{usage: func() (uint64, uint64) { return 0, held }, trim: func() {}, lives: func() uint64 { return live },
+		percent: func(n int) int { percent = n; return 0 }}
+	step := func(what string, want int, held2, live2 uint64, do func()) {
+		t.Helper()
+		held, live = held2, live2
+		if do(); percent != want {
+			t.Errorf("%s: the heap may grow by %d percent, not %d", what, percent, want)
+		}
+	}
+	step("never at rest", percentGrowing, 20*mb, 10*mb, s.collected)
+	step("at rest", percentSettled, 20*mb, 10*mb, s.look)
+	step("a storm", percentSettled, 40*mb, 15*mb, s.collected)
+	step("minions come", percentGrowing, 100*mb, 16*mb, s.collected)
+	step("they are there", 256, 300*mb, 200*mb, s.look)
+	step("a storm of all", 204, 600*mb, 250*mb, s.collected)
+	step("so many that it may grow by no more", percentGrowing, 2000*mb, 1000*mb, s.look)
+}
+
+// Each round of the garbage collector is told, until the end.
+func TestAfterCollections(t *testing.T) {
+	told := make(chan struct{}, 16)
+	stop := afterCollections(func() { told <- struct{}{} })
+	for range 3 {
+		runtime.GC()
+		<-told
+	}
+	stop()
 }
 
 // sink keeps memory from being given back.

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// stormAt is how many returns of one job must be under way for another one to be copied later, calmAt with how many of all jobs the
-	// copying goes on.
+	// stormAt is how many returns of one job must be under way for another one to be copied later. The copying goes on when no more than calmAt
+	// of all jobs are under way, and no more came within lookEvery.
 	stormAt, calmAt = 64, 16
 	// maxLag is how old the oldest return may be that is not copied yet, and maxBehind how many there may be (100 bytes each): beyond
 	// that new ones are written at once, and the copying waits for nothing.
@@ -51,6 +51,7 @@ type Behind struct {
 	line   []*copied // those with ids, the oldest first
 	behind int       // all ids
 	saving int       // returns under way to both
+	pace   pace
 
 	pause time.Duration // before the next try of a job that failed; only run uses it
 
@@ -147,8 +148,29 @@ func (b *Behind) enter(jid string) (j *copied, later bool) {
 	}
 	j.saving++
 	b.saving++
-	return j, j.saving > stormAt && !b.late() && protocol.ValidJID(jid)
+	now := time.Now()
+	b.pace.came(now)
+	storm := j.saving > stormAt || j.marked && b.pace.quick(now)
+	return j, storm && !b.late() && protocol.ValidJID(jid)
 }
+
+// pace tells whether returns come quickly, though each is saved before the next ones are there.
+type pace struct {
+	since time.Time // when n began to be counted
+	n     int
+	last  time.Time // when there were more than calmAt within lookEvery
+}
+
+func (p *pace) came(now time.Time) {
+	if now.Sub(p.since) >= lookEvery {
+		p.since, p.n = now, 0
+	}
+	if p.n++; p.n > calmAt {
+		p.last = now
+	}
+}
+
+func (p *pace) quick(now time.Time) bool { return now.Sub(p.last) < lookEvery }
 
 // late says that the copying is as far behind as it may be. The caller holds mu.
 func (b *Behind) late() bool {
@@ -315,7 +337,7 @@ func (b *Behind) next() (j *copied, ids []string, wait bool) {
 		return nil, nil, false
 	}
 	j = b.line[0]
-	return j, j.ids[:min(len(j.ids), copyPage)], b.saving > calmAt && !b.late()
+	return j, j.ids[:min(len(j.ids), copyPage)], (b.saving > calmAt || b.pace.quick(time.Now())) && !b.late()
 }
 
 // copy copies the first ids of a job.

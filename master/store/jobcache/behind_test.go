@@ -104,6 +104,29 @@ func answer(id string) store.Return {
 	return store.Return{JID: behindJID, ID: id, Load: map[string]any{"return": "of " + id, "retcode": 0, "success": true, "out": "nested"}, Received: time.Now()}
 }
 
+func TestPace(t *testing.T) {
+	var p pace
+	now := time.Now()
+	come := func(n int, every time.Duration) {
+		for range n {
+			now = now.Add(every)
+			p.came(now)
+		}
+	}
+	if come(calmAt, lookEvery/100); p.quick(now) {
+		t.Error("a few at once are a storm")
+	}
+	if come(1, 0); !p.quick(now) {
+		t.Error("many at once are none")
+	}
+	if now = now.Add(lookEvery); p.quick(now) {
+		t.Error("it is never over")
+	}
+	if come(10*calmAt, lookEvery/calmAt); p.quick(now) {
+		t.Error("what comes slowly is a storm")
+	}
+}
+
 func TestBehindSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := newSite(t)

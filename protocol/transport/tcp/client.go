@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -119,9 +120,6 @@ func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) 
 
 // Request implements transport.Requester.
 func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
 	b, err := p.request(ctx, body)
 	switch {
 	case err == nil:
@@ -151,6 +149,8 @@ func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
 	select {
 	case r := <-answer:
 		return r.body, r.err
+	case <-p.ctx.Done():
+		return nil, transport.ErrClosed
 	case <-ctx.Done():
 		// Nothing came since: the path may be dead, so that later requests go over a new connection.
 		if l.frames.Load() == seen {
@@ -178,6 +178,8 @@ func (p *requests) link(ctx context.Context) (*link, error) {
 		defer func() { <-p.dialing }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-p.ctx.Done():
+		return nil, transport.ErrClosed
 	}
 	p.mu.Lock()
 	l := p.present
@@ -185,6 +187,9 @@ func (p *requests) link(ctx context.Context) (*link, error) {
 	if l != nil {
 		return l, nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
 	c, err := redial.Retry(ctx, p.o, func(ctx context.Context) (net.Conn, error) {
 		return redial.Dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, true)
 	})
@@ -333,5 +338,14 @@ func newMid() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	var text [36]byte
+	at := 0
+	for _, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if at > 0 {
+			text[at] = '-'
+			at++
+		}
+		at += hex.Encode(text[at:], part)
+	}
+	return string(text[:])
 }

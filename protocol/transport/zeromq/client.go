@@ -170,14 +170,13 @@ type reply struct {
 
 // Request implements transport.Requester.
 func (p *requestPool) Request(ctx context.Context, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return nil, p.fail(ctx.Err())
+	case <-p.ctx.Done():
+		return nil, transport.ErrClosed
 	}
 	c, err := p.take(ctx)
 	if err != nil {
@@ -210,6 +209,9 @@ func (p *requestPool) take(ctx context.Context) (*reqConn, error) {
 		}
 	}
 	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
 	k, err := redial.Retry(ctx, p.o, func(ctx context.Context) (*conn, error) {
 		return dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, zmq4.Req, nil)
 	})
@@ -333,26 +335,46 @@ func (c *reqConn) receive() ([]byte, error) {
 	return frames[1], nil
 }
 
+// quickWrite is up to how many bytes a request goes into the empty buffer of a socket at once, so that writing it waits for nobody.
+const quickWrite = 16 << 10
+
 // exchange sends body and waits for the reply. When ctx ends first the connection goes with it, so that a late answer finds nobody.
 func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
-	stop := redial.Guard(ctx, c.c)
-	defer stop()
-	head := appendHeader([]byte{flagMore, 0}, 0, len(body))
-	if err := c.c.write(head, body); err != nil {
+	if err := c.send(ctx, body); err != nil {
 		c.c.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, fmt.Errorf("%w: %w", transport.ErrNoReply, err)
 	}
-	r := <-c.replies
-	if !stop() {
-		c.c.Close()
-		if r.err != nil {
-			return nil, ctx.Err()
-		}
-		return r.body, nil
+	select {
+	case r := <-c.replies:
+		return c.take(r)
+	case <-ctx.Done():
+	case <-c.p.ctx.Done():
 	}
+	select {
+	case r := <-c.replies: // it came at the same time
+		return c.take(r)
+	default:
+	}
+	c.c.Close()
+	if ctx.Err() == nil {
+		return nil, transport.ErrClosed
+	}
+	return nil, ctx.Err()
+}
+
+// send writes a request.
+func (c *reqConn) send(ctx context.Context, body []byte) error {
+	if len(body) > quickWrite {
+		defer redial.Guard(ctx, c.c)()
+	}
+	return c.c.write(appendHeader([]byte{flagMore, 0}, 0, len(body)), body)
+}
+
+// take ends an exchange with its reply.
+func (c *reqConn) take(r reply) ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -22,7 +22,7 @@ type Group struct {
 	ctx    context.Context // of handlers; ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	tasks  chan func() // taken by workers that have nothing to do
+	crew   crew
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
@@ -36,7 +36,7 @@ type Group struct {
 // NewGroup makes an empty group; o has its defaults filled.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Group{o: o, ctx: ctx, cancel: cancel, tasks: make(chan func()), conns: make(map[net.Conn]struct{})}
+	return &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]struct{})}
 }
 
 // Context ends when the group is closed.
@@ -157,36 +157,10 @@ func (g *Group) Go(f func()) bool {
 		defer g.End()
 		f()
 	}
-	select {
-	case g.tasks <- task:
-	default:
-		g.wg.Add(1)
-		go g.work(task)
+	if !g.crew.give(task) {
+		g.wg.Go(func() { g.crew.work(task) })
 	}
 	return true
-}
-
-// workerLinger is how long a worker waits for another task.
-const workerLinger = time.Second
-
-// work does a task, and those that come while it lingers: what handles a request needs a deep stack, which a fresh goroutine would have to
-// grow each time, and each of ten thousand that read connections would keep.
-func (g *Group) work(task func()) {
-	defer g.wg.Done()
-	linger := time.NewTimer(workerLinger)
-	defer linger.Stop()
-	for {
-		task()
-		task = nil
-		linger.Reset(workerLinger)
-		select {
-		case task = <-g.tasks:
-		case <-linger.C:
-			return
-		case <-g.ctx.Done():
-			return
-		}
-	}
 }
 
 // handlerStack is how deep, in bytes, the stack is at once that a request is answered on. It becomes as deep anyway, in steps each of which
@@ -209,7 +183,7 @@ func (g *Group) Do(c net.Conn, f func() error) error {
 		var err error
 		defer func() { done <- err }()
 		defer recovered(g.o.Log, c, &err)
-		deepen(len(g.tasks))
+		deepen(0)
 		err = f()
 	}) {
 		return net.ErrClosed
@@ -232,7 +206,7 @@ func (g *Group) Work(c net.Conn, f func() error) bool {
 			}
 		}()
 		defer recovered(g.o.Log, c, &err)
-		deepen(len(g.tasks))
+		deepen(0)
 		err = f()
 	})
 }
@@ -345,6 +319,7 @@ func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.cancel()
+	g.crew.end()
 	for _, ln := range g.listeners {
 		ln.Close()
 	}
