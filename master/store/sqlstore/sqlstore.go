@@ -105,11 +105,15 @@ const maxTries = 10
 
 // Store is an open database. See store.Store for its methods.
 type Store struct {
-	db     *sql.DB
-	d      Dialect
-	writes chan write
+	db *sql.DB
+	d  Dialect
 
 	statements statements
+
+	mu     sync.Mutex // guards writes and closed
+	writes []write    // that wait for the next transaction
+	closed bool       // nothing is added to them any more
+	wake   chan struct{}
 
 	once sync.Once
 	stop chan struct{}
@@ -136,7 +140,7 @@ func Open(db *sql.DB, d Dialect) (*Store, error) {
 	if err := migrate(db, &d); err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, d: d, writes: make(chan write, maxBatch), stop: make(chan struct{})}
+	s := &Store{db: db, d: d, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	s.statements.all = make(map[string]*sql.Stmt)
 	s.wg.Go(s.writer)
 	return s, nil
@@ -145,6 +149,9 @@ func Open(db *sql.DB, d Dialect) (*Store, error) {
 // Close writes what waits and closes the database.
 func (s *Store) Close() error {
 	s.once.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
 		close(s.stop)
 		s.wg.Wait()
 		s.err = s.db.Close()
@@ -154,28 +161,29 @@ func (s *Store) Close() error {
 
 var errClosed = errors.New("job store is closed")
 
-// update runs a change in the writer's next transaction and waits for the commit.
+// update runs a change in the writer's next transaction and waits for the commit: once queued, the change happens, and its outcome must be
+// known even if ctx ends meanwhile.
 func (s *Store) update(ctx context.Context, do func(*txn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	w := write{do, make(chan error, 1)}
-	select {
-	case s.writes <- w:
-	case <-s.stop:
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
 	}
-	// Once queued, the change happens: its outcome must be known even if ctx ends meanwhile.
+	s.writes = append(s.writes, w)
+	s.mu.Unlock()
+	s.signal()
+	return <-w.done
+}
+
+// signal tells the writer that there is something to do.
+func (s *Store) signal() {
 	select {
-	case err := <-w.done:
-		return err
-	case <-s.stop:
-	}
-	s.wg.Wait()
-	select {
-	case err := <-w.done:
-		return err
+	case s.wake <- struct{}{}:
 	default:
-		return errClosed
 	}
 }
 
@@ -186,8 +194,11 @@ func (s *Store) writer() {
 	untidy := 0 // writes
 	for {
 		select {
-		case w := <-s.writes:
-			batch := s.collect(w)
+		case <-s.wake:
+			batch := s.collect()
+			if len(batch) == 0 {
+				break // it was taken with what came before
+			}
 			s.commit(batch)
 			if untidy += len(batch); s.d.Tidy != nil && untidy >= tidyWrites {
 				quiet.Reset(tidyAfter)
@@ -196,28 +207,22 @@ func (s *Store) writer() {
 			untidy = 0
 			s.d.Tidy(s.db)
 		case <-s.stop:
-			for {
-				select {
-				case w := <-s.writes:
-					s.commit(s.collect(w))
-				default:
-					return
-				}
+			for batch := s.collect(); len(batch) > 0; batch = s.collect() {
+				s.commit(batch)
 			}
+			return
 		}
 	}
 }
 
-// collect takes what else waits already.
-func (s *Store) collect(w write) []write {
-	batch := []write{w}
-	for len(batch) < maxBatch {
-		select {
-		case w := <-s.writes:
-			batch = append(batch, w)
-		default:
-			return batch
-		}
+// collect takes what waits, as much of it as fits in a transaction.
+func (s *Store) collect() []write {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch := s.writes
+	if s.writes = nil; len(batch) > maxBatch {
+		batch, s.writes = batch[:maxBatch:maxBatch], batch[maxBatch:]
+		s.signal()
 	}
 	return batch
 }
