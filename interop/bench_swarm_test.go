@@ -26,6 +26,9 @@ import (
 const (
 	swarmOurs  = 10_000
 	swarmStock = 1000
+	// swarmJobs is how many jobs are published one after the other without waiting for their returns, to see what a master does for longer than
+	// a moment: what comes before the first return and after the last but a few is the same for all of them as for one.
+	swarmJobs = 3
 	// swarmTime is for every step.
 	swarmTime = 15 * time.Minute
 )
@@ -36,12 +39,20 @@ type swarmFigures struct {
 	signIn          time.Duration
 	refused, failed int64
 	ping, lastPing  time.Duration
-	returns, files  time.Duration // until all were acknowledged, and until the last was in the job cache
+	returns, files  time.Duration // of one job, until all were acknowledged, and until the last was in the job cache
+	several         time.Duration // of swarmJobs jobs, until all were acknowledged
 	retries         int64         // returns that were sent again
 	each            int64         // bytes per minion
-	// Processor time of the master and of the swarm, which share the machine: of the sign-ins, the pings, the 10 KB returns, and these until
-	// the last was in the job cache.
-	cpu, swarm [4]time.Duration
+	// Processor time of the master and of the swarm, which share the machine: of the sign-ins, the pings, the 10 KB returns, these until
+	// the last was in the job cache, and the returns of several jobs.
+	cpu, swarm [5]time.Duration
+}
+
+// swarmStep is how long jobs took until the last minion had the last of them, until all returns were acknowledged, and until these were in
+// the job cache; and the processor time of the master and of the swarm until then.
+type swarmStep struct {
+	last, all, files                 time.Duration
+	cpu, swarm, filesCPU, filesSwarm time.Duration
 }
 
 // TestSwarm measures our master and a stock one with the same swarm: a sign-in storm, test.ping to all, 10 KB from all, and memory. It
@@ -79,9 +90,10 @@ func TestSwarm(t *testing.T) {
 			a := measureSwarm(t, over, n, keep(n), oneOff, ours.site, ours.proc, true, client.toAll)
 			client.driver.close()
 			ours.proc.stop()
+			// Of a stock master's minions the same part keeps the request connection.
 			stock := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
 			stock.bus.driver.close()
-			b := measureSwarm(t, over, k, keep(k), oneOff, stock.site, stock.proc, false, stock.toAll)
+			b := measureSwarm(t, over, k, k*keep(n)/n, oneOff, stock.site, stock.proc, false, stock.toAll)
 			printSwarm(over, a, b)
 			if a.refused > 0 {
 				t.Errorf("%d sign-ins were refused", a.refused)
@@ -122,11 +134,18 @@ func printSwarm(over string, a, b swarmFigures) {
 	row("10 KB returns from all", ms(a.returns), ms(b.returns), 0)
 	row("  per second", per(rate(a.minions, a.returns)), per(rate(b.minions, b.returns)), rate(a.minions, a.returns)/rate(b.minions, b.returns))
 	row("  and in the job cache of Salt's tools", ms(a.files), ms(b.files), 0)
+	row(fmt.Sprintf("10 KB returns from all, %d jobs in a row", swarmJobs), ms(a.several), ms(b.several), 0)
+	row("  per second", per(rate(swarmJobs*a.minions, a.several)), per(rate(swarmJobs*b.minions, b.several)),
+		rate(swarmJobs*a.minions, a.several)/rate(swarmJobs*b.minions, b.several))
 	row("  returns sent again", fmt.Sprint(a.retries), fmt.Sprint(b.retries), 0)
-	for i, what := range []string{"sign-in", "test.ping", "10 KB return", "10 KB return with its files"} {
-		x, y := a.cpu[i]/time.Duration(a.minions), b.cpu[i]/time.Duration(b.minions)
+	for i, what := range []string{"sign-in", "test.ping", "10 KB return", "10 KB return with its files", "10 KB return of several jobs"} {
+		times := 1
+		if i == 4 {
+			times = swarmJobs
+		}
+		x, y := a.cpu[i]/time.Duration(times*a.minions), b.cpu[i]/time.Duration(times*b.minions)
 		row("processor time of the master per "+what, x.Round(time.Microsecond).String(), y.Round(time.Microsecond).String(), y.Seconds()/max(x.Seconds(), 1e-9))
-		x, y = a.swarm[i]/time.Duration(a.minions), b.swarm[i]/time.Duration(b.minions)
+		x, y = a.swarm[i]/time.Duration(times*a.minions), b.swarm[i]/time.Duration(times*b.minions)
 		row("  of the swarm, on the same machine", x.Round(time.Microsecond).String(), y.Round(time.Microsecond).String(), 0)
 	}
 	row("memory per idle minion, bytes (PSS)", fmt.Sprint(a.each), fmt.Sprint(b.each), float64(b.each)/float64(max(a.each, 1)))
@@ -186,27 +205,32 @@ func measureSwarm(t *testing.T, over string, n, keep, oneOff int, at *site, p *p
 		}
 	}
 	f.each = (f.each - before.pss) / int64(n)
-	for i, job := range [][]string{{"test.ping"}, {"swarm.text", "10240"}} {
+	returned := 0
+	step := func(times int, fun string, arg ...string) (d swarmStep) {
+		t.Helper()
 		runtime.GC()
 		base := s.Stats()
 		begin, used, own := time.Now(), cpuOf(t, p), ownCPU(t)
-		publish(job[0], job[1:]...)
-		wait(job[0], func(st swarm.Stats) bool { return st.Jobs-base.Jobs >= int64(n) })
-		last := time.Since(begin)
-		wait(job[0], func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(n) })
-		if i == 0 {
-			f.ping, f.lastPing = time.Since(begin), last
-		} else {
-			f.returns = time.Since(begin)
+		for range times {
+			publish(fun, arg...)
 		}
-		f.cpu[i+1], f.swarm[i+1] = cpuOf(t, p)-used, ownCPU(t)-own
-		for end := time.Now().Add(swarmTime); cachedReturns(t, at) < (i+1)*n; time.Sleep(settle / 40) {
+		wait(fun, func(st swarm.Stats) bool { return st.Jobs-base.Jobs >= int64(times*n) })
+		d.last = time.Since(begin)
+		wait(fun, func(st swarm.Stats) bool { return st.Returns-base.Returns >= int64(times*n) })
+		d.all, d.cpu, d.swarm = time.Since(begin), cpuOf(t, p)-used, ownCPU(t)-own
+		returned += times * n
+		for end := time.Now().Add(swarmTime); cachedReturns(t, at) < returned; time.Sleep(settle / 40) {
 			if time.Now().After(end) {
-				t.Fatalf("%s: %d returns are in the job cache", job[0], cachedReturns(t, at)-i*n)
+				t.Fatalf("%s: %d returns are in the job cache, not %d", fun, cachedReturns(t, at), returned)
 			}
 		}
-		f.files = time.Since(begin)
-		f.cpu[3], f.swarm[3] = cpuOf(t, p)-used, ownCPU(t)-own
+		d.files, d.filesCPU, d.filesSwarm = time.Since(begin), cpuOf(t, p)-used, ownCPU(t)-own
+		return d
+	}
+	ping, one, several := step(1, "test.ping"), step(1, "swarm.text", "10240"), step(swarmJobs, "swarm.text", "10240")
+	f.ping, f.lastPing, f.returns, f.files, f.several = ping.all, ping.last, one.all, one.files, several.all
+	for i, x := range []swarmStep{ping, one, {cpu: one.filesCPU, swarm: one.filesSwarm}, several} {
+		f.cpu[i+1], f.swarm[i+1] = x.cpu, x.swarm
 	}
 	f.retries = s.Stats().Retries
 	return f
