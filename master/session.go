@@ -43,7 +43,7 @@ type session struct {
 	mu      sync.Mutex // guards the fields below
 	key     *crypt.Key
 	owner   [32]byte         // hash of the public key that it was issued to
-	of      *crypt.PublicKey // the last one that was found to have this hash
+	of      *crypt.PublicKey // one that was found to have this hash and is kept anyway
 	made    time.Time
 	newest  int64              // newest ts seen, seconds
 	floor   int64              // requests with a ts below are refused
@@ -217,7 +217,7 @@ func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 			return nil, fmt.Errorf("cannot store session key of %q: %w", id, err)
 		}
 	}
-	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, pub, time.Now(), 0, 0, nil, false
+	e.key, e.owner, e.of, e.made, e.newest, e.floor, e.seen, e.expired = key, owner, nil, time.Now(), 0, 0, nil, false
 	return key, nil
 }
 

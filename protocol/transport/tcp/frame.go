@@ -74,14 +74,23 @@ func (d deadlines) Read(p []byte) (int, error) {
 
 // wait returns when a frame begins. io.EOF means the end between two frames.
 func (r *reader) wait() error {
-	r.inside = false
 	_, err := r.r.Peek(1)
 	return err
 }
 
 // next reads one frame. io.EOF means the end between two frames.
 func (r *reader) next() (f frame, err error) {
-	r.inside = false
+	if f, err = r.frame(); err != nil {
+		return f, err
+	}
+	if r.inside = false; r.set && r.r.Buffered() == 0 { // the next one may take its time
+		r.set = false
+		err = r.conn.SetReadDeadline(time.Time{})
+	}
+	return f, err
+}
+
+func (r *reader) frame() (f frame, err error) {
 	c, err := r.r.ReadByte()
 	if err != nil {
 		return f, err

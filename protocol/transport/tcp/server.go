@@ -2,9 +2,7 @@ package tcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -49,69 +47,84 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
 }
 
-func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
-	return func() error { return s.readSubscriber(c) }, nil
+// subscriber is one connection of the publish side.
+type subscriber struct {
+	s      *server
+	peer   string
+	c      net.Conn
+	r      *reader
+	member *serve.Member
+	frames int // taken so far
 }
 
-// readSubscriber handles presence frames until the connection ends.
-func (s *server) readSubscriber(c net.Conn) error {
-	peer := c.RemoteAddr().String()
-	sub := s.Roster.Add(peer, s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr()))
-	s.Options.Subscriber(peer, true)
-	defer s.Options.Subscriber(peer, false)
-	defer s.Roster.Remove(sub)
-	r := newReader(c, subscriberBuffer, maxPresence, s.Options.ReadTimeout, nil)
-	for range maxPresences {
-		if err := r.wait(); err != nil {
-			return quiet(err)
-		}
-		// What it takes to judge a frame ends with a goroutine of its own: ten thousand of these wait, for hours, and keep the stack that they
-		// once needed.
-		done := make(chan error)
-		go func() { done <- s.readPresence(r, sub, peer) }()
-		if err := <-done; err != nil {
-			return quiet(err)
-		}
-	}
-	return fmt.Errorf("tcp: more than %d presence frames: %w", maxPresences, transport.ErrProtocol)
+func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
+	return &subscriber{s: s, peer: c.RemoteAddr().String(), c: c, r: newReader(c, subscriberBuffer, maxPresence, s.Options.ReadTimeout, nil)}, nil
 }
 
-// readPresence takes one frame of a subscriber.
-func (s *server) readPresence(r *reader, sub *serve.Member, peer string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("tcp: panic on presence: %v", p)
-		}
-	}()
-	f, err := r.next()
-	if err != nil || s.Options.Presence == nil {
-		return err
+// Begin implements serve.Session.
+func (sub *subscriber) Begin() {
+	sub.member = sub.s.Roster.Add(sub.peer, sub.s.Outbox(serve.Stream{Conn: sub.c}, sub.c.RemoteAddr()))
+	sub.s.Options.Subscriber(sub.peer, true)
+}
+
+// Await implements serve.Session.
+func (sub *subscriber) Await() error { return sub.r.wait() }
+
+// End implements serve.Session.
+func (sub *subscriber) End() {
+	sub.s.Roster.Remove(sub.member)
+	sub.s.Options.Subscriber(sub.peer, false)
+}
+
+// Serve takes a presence frame.
+func (sub *subscriber) Serve() (answer func() error, err error) {
+	f, err := sub.r.next()
+	if err != nil {
+		return nil, err
 	}
-	id, ok := s.Options.Presence(peer, f.body)
+	if sub.frames++; sub.frames > maxPresences {
+		return nil, fmt.Errorf("tcp: more than %d presence frames: %w", maxPresences, transport.ErrProtocol)
+	}
+	if sub.s.Options.Presence == nil {
+		return nil, nil
+	}
+	id, ok := sub.s.Options.Presence(sub.peer, f.body)
 	if !ok {
-		s.Options.Log.Debug("Presence not believed", "peer", peer)
-		return nil
+		sub.s.Options.Log.Debug("Presence not believed", "peer", sub.peer)
+		return nil, nil
 	}
-	s.Roster.Name(sub, id)
-	return nil
+	sub.s.Roster.Name(sub.member, id)
+	return nil, nil
 }
 
 // requester is one connection of the request side.
 type requester struct {
 	s        *server
 	c        net.Conn
+	peer     string
+	r        *reader
 	approved atomic.Bool
 	running  chan struct{}
-	share    *serve.Share // of the message being received; only the reading goroutine uses it
+	share    *serve.Share // of the message being received; only who reads uses it
 	total    int64
 
 	wmu sync.Mutex // guards the write side
 }
 
-func (s *server) acceptRequests(c net.Conn) (func() error, error) {
-	r := &requester{s: s, c: c}
-	return r.serve, nil
+func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
+	r := &requester{s: s, c: c, peer: c.RemoteAddr().String(), running: make(chan struct{}, maxRunning)}
+	r.r = newReader(c, readBuffer, s.Options.MaxMessage, s.Options.ReadTimeout, r.grant)
+	return r, nil
 }
+
+// Begin implements serve.Session.
+func (r *requester) Begin() {}
+
+// Await implements serve.Session.
+func (r *requester) Await() error { return r.r.wait() }
+
+// End implements serve.Session.
+func (r *requester) End() { r.share.Release() }
 
 // grant asks for memory for a large message of a peer that nobody vouched for.
 func (r *requester) grant(total int64) error {
@@ -125,44 +138,40 @@ func (r *requester) grant(total int64) error {
 	return err
 }
 
-func (r *requester) serve() error {
-	defer func() { r.share.Release() }()
-	rd := newReader(r.c, readBuffer, r.s.Options.MaxMessage, r.s.Options.ReadTimeout, r.grant)
-	r.running = make(chan struct{}, maxRunning)
-	peer := r.c.RemoteAddr().String()
-	for {
-		f, err := rd.next()
-		if err != nil {
-			return quiet(err)
-		}
-		share := r.share
-		r.share, r.total = nil, 0
-		if f.head == nil {
-			share.Release()
-			return fmt.Errorf("tcp: request without a header: %w", transport.ErrProtocol)
-		}
-		select {
-		case r.running <- struct{}{}:
-		case <-r.s.Group.Context().Done():
-			share.Release()
-			return nil
-		}
-		if !r.s.Group.Work(r.c, func() error { return r.answer(peer, f, share) }) {
-			share.Release()
-			return nil
-		}
+// Serve takes a request, which is answered while the next ones come.
+func (r *requester) Serve() (answer func() error, err error) {
+	f, err := r.r.next()
+	if err != nil {
+		return nil, err
 	}
+	share := r.share
+	r.share, r.total = nil, 0
+	if f.head == nil {
+		share.Release()
+		return nil, fmt.Errorf("tcp: request without a header: %w", transport.ErrProtocol)
+	}
+	select {
+	case r.running <- struct{}{}:
+	case <-r.s.Group.Context().Done():
+		share.Release()
+		return nil, net.ErrClosed
+	}
+	if !r.s.Group.Work(r.c, func() error { return r.answer(f, share) }) {
+		share.Release()
+		return nil, net.ErrClosed
+	}
+	return nil, nil
 }
 
 // answer handles one request and sends the reply under the request's header.
-func (r *requester) answer(peer string, f frame, share *serve.Share) error {
+func (r *requester) answer(f frame, share *serve.Share) error {
 	defer func() { <-r.running }()
 	defer share.Release()
 	ctx := transport.WithApprove(r.s.Group.Context(), func() {
 		r.approved.Store(true)
 		share.Release()
 	})
-	reply := r.s.Options.Handler(ctx, peer, f.body)
+	reply := r.s.Options.Handler(ctx, r.peer, f.body)
 	if reply == nil {
 		return transport.ErrNoReply
 	}
@@ -172,12 +181,4 @@ func (r *requester) answer(peer string, f frame, share *serve.Share) error {
 		return fmt.Errorf("tcp: cannot send: %w", err)
 	}
 	return nil
-}
-
-// quiet takes the error out of a peer that just went away.
-func quiet(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }

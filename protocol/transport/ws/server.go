@@ -77,77 +77,104 @@ func (k sink) Send(_ time.Duration, parts ...[]byte) error {
 // Close implements serve.Sink.
 func (k sink) Close() error { return k.c.stream.Close() }
 
-func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
+// subscriber is one connection of the publish side.
+type subscriber struct {
+	s      *server
+	c      *conn
+	peer   string
+	member *serve.Member
+}
+
+func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 	k, err := upgrade(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return s.readSubscriber(k) }, nil
+	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String()}, nil
 }
 
-// readSubscriber waits for the end of a connection, answering pings. Subscribers have nothing to say.
-func (s *server) readSubscriber(c *conn) error {
-	defer c.CloseNow()
-	peer := c.stream.RemoteAddr().String()
-	sub := s.Roster.Add(peer, s.Outbox(sink{c, s}, c.stream.RemoteAddr()))
-	s.Options.Subscriber(peer, true)
-	defer s.Options.Subscriber(peer, false)
-	defer s.Roster.Remove(sub)
-	_, _, err := c.Reader(context.Background())
-	if err == nil {
-		return fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)
-	}
-	return quiet(err)
+// Begin implements serve.Session.
+func (sub *subscriber) Begin() {
+	sub.member = sub.s.Roster.Add(sub.peer, sub.s.Outbox(sink{sub.c, sub.s}, sub.c.stream.RemoteAddr()))
+	sub.s.Options.Subscriber(sub.peer, true)
+}
+
+// Await waits for the end of the connection, answering pings.
+func (sub *subscriber) Await() error {
+	_, _, err := sub.c.Reader(context.Background())
+	return ended(err)
+}
+
+// Serve refuses a message: subscribers have nothing to say.
+func (sub *subscriber) Serve() (answer func() error, err error) {
+	return nil, fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)
+}
+
+// End implements serve.Session.
+func (sub *subscriber) End() {
+	sub.s.Roster.Remove(sub.member)
+	sub.s.Options.Subscriber(sub.peer, false)
+	sub.c.CloseNow()
 }
 
 // requester is one connection of the request side.
 type requester struct {
 	s    *server
 	c    *conn
+	peer string
+	ctx  context.Context
 	room serve.Allowance
+	body []byte // of the request that came
 }
 
-func (s *server) acceptRequests(c net.Conn) (func() error, error) {
+func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
 	k, err := upgrade(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
 	if err != nil {
 		return nil, err
 	}
 	k.stream.idleTimeout = lingering
-	r := &requester{s: s, c: k, room: serve.Allowance{Base: s.Base, Conn: c}}
-	return r.serve, nil
+	r := &requester{s: s, c: k, peer: c.RemoteAddr().String(), room: serve.Allowance{Base: s.Base, Conn: c}}
+	r.ctx = r.room.Context()
+	return r, nil
 }
 
-func (r *requester) serve() error {
-	defer r.c.CloseNow()
-	defer r.room.Release()
-	ctx := r.room.Context()
-	peer := r.c.stream.RemoteAddr().String()
-	for {
-		body, err := r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
-		if err != nil {
-			return quiet(err)
-		}
-		if err := r.s.Group.Do(r.c.stream, func() error { return r.answer(ctx, peer, body) }); err != nil {
-			return quiet(err)
-		}
-		r.room.Release()
-	}
+// Begin implements serve.Session.
+func (r *requester) Begin() {}
+
+// Await receives a request: the library waits for its beginning and its end in the same call.
+func (r *requester) Await() (err error) {
+	r.body, err = r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
+	return ended(err)
+}
+
+// Serve implements serve.Session.
+func (r *requester) Serve() (answer func() error, err error) {
+	body := r.body
+	r.body = nil
+	return func() error { return r.answer(body) }, nil
+}
+
+// End implements serve.Session.
+func (r *requester) End() {
+	r.room.Release()
+	r.c.CloseNow()
 }
 
 // answer handles one request and sends the reply.
-func (r *requester) answer(ctx context.Context, peer string, body []byte) error {
-	reply := r.s.Options.Handler(ctx, peer, body)
+func (r *requester) answer(body []byte) error {
+	defer r.room.Release()
+	reply := r.s.Options.Handler(r.ctx, r.peer, body)
 	if reply == nil {
 		return transport.ErrNoReply
 	}
 	return r.c.send(reply)
 }
 
-// quiet takes the error out of a peer that just went away.
-func quiet(err error) error {
+// ended makes the end that a peer has announced one like any other.
+func ended(err error) error {
 	var ce websocket.CloseError
-	if errors.As(err, &ce) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return nil
+	if errors.As(err, &ce) {
+		return io.EOF
 	}
 	return err
 }

@@ -74,8 +74,27 @@ func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTime
 	return k, nil
 }
 
+// await returns when something is there to be received. It is for the time between two messages, and calls next to nothing.
+func (k *conn) await() (err error) {
+	if k.at < k.end {
+		return nil
+	}
+	k.at = 0
+	if k.end, err = k.Conn.Read(k.buf); k.end > 0 {
+		return nil // what is wrong comes again
+	}
+	return err
+}
+
 // recv returns the next message, or a command with its name and body.
 func (k *conn) recv() (frames [][]byte, cmd string, err error) {
+	if frames, cmd, err = k.message(); err == nil && k.at == k.end {
+		err = k.setDeadline()
+	}
+	return frames, cmd, err
+}
+
+func (k *conn) message() (frames [][]byte, cmd string, err error) {
 	for {
 		flags, body, err := k.frame()
 		switch {

@@ -44,11 +44,13 @@ type server struct {
 
 // subscriber is one connection of the PUB side.
 type subscriber struct {
+	s      *server
 	c      *conn
+	peer   string
 	box    *serve.Outbox
 	topics []subscription // guarded by server.mu
 	seen   uint64         // the last message it was given; guarded by server.mu
-	member *serve.Member  // nil before the first subscription; of the reader only
+	member *serve.Member  // nil before the first subscription; of who serves the connection only
 }
 
 // subscription is counted: a peer may ask twice and must then cancel twice.
@@ -164,66 +166,70 @@ func (s *server) send(key, head, body []byte) {
 	}
 }
 
-func (s *server) acceptSubscriber(c net.Conn) (func() error, error) {
+func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 	k, err := newConn(c, zmq4.Pub, true, maxCommand, s.Options.ReadTimeout, s.Options.WriteTimeout, nil)
 	if err != nil {
 		return nil, err
 	}
-	sub := &subscriber{c: k}
-	sub.box = s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr())
-	return func() error { return s.readSubscriber(sub) }, nil
+	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String(), box: s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr())}, nil
 }
 
-// readSubscriber handles subscriptions until the connection ends.
-func (s *server) readSubscriber(sub *subscriber) error {
-	defer s.forget(sub)
-	peer := sub.c.RemoteAddr().String()
-	defer func() {
-		if sub.member != nil {
-			s.leave(sub.member)
-			s.Options.Subscriber(peer, false)
-		}
-	}()
-	for {
-		frames, cmd, err := sub.c.recv()
-		if err != nil {
-			return quiet(err)
-		}
-		var add bool
-		var prefix []byte
-		switch {
-		case cmd == "PING":
-			sub.box.Put(pong(frames), nil)
-			continue
-		case cmd == "SUBSCRIBE" || cmd == "CANCEL":
-			add = cmd == "SUBSCRIBE"
-			if len(frames) == 1 {
-				prefix = frames[0]
-			}
-		case cmd == "" && len(frames) == 1 && len(frames[0]) > 0 && frames[0][0] <= 1:
-			add, prefix = frames[0][0] == 1, frames[0][1:]
-		default:
-			// A message of an XSUB peer, or a command of a later version: neither is for us.
-			continue
-		}
-		first := add && sub.member == nil
-		if first {
-			sub.member = s.enter(sub, peer)
-		}
-		if err := s.subscribe(sub, string(prefix), add); err != nil {
-			return err
-		}
-		if first {
-			s.Options.Subscriber(peer, true)
-		}
+// Begin implements serve.Session.
+func (sub *subscriber) Begin() {}
+
+// Await implements serve.Session.
+func (sub *subscriber) Await() error { return sub.c.await() }
+
+// End implements serve.Session.
+func (sub *subscriber) End() {
+	if sub.member != nil {
+		sub.s.leave(sub.member)
+		sub.s.Options.Subscriber(sub.peer, false)
 	}
+	sub.s.forget(sub)
+}
+
+// Serve handles a subscription.
+func (sub *subscriber) Serve() (answer func() error, err error) {
+	frames, cmd, err := sub.c.recv()
+	if err != nil {
+		return nil, err
+	}
+	var add bool
+	var prefix []byte
+	switch {
+	case cmd == "PING":
+		sub.box.Put(pong(frames), nil)
+		return nil, nil
+	case cmd == "SUBSCRIBE" || cmd == "CANCEL":
+		add = cmd == "SUBSCRIBE"
+		if len(frames) == 1 {
+			prefix = frames[0]
+		}
+	case cmd == "" && len(frames) == 1 && len(frames[0]) > 0 && frames[0][0] <= 1:
+		add, prefix = frames[0][0] == 1, frames[0][1:]
+	default:
+		// A message of an XSUB peer, or a command of a later version: neither is for us.
+		return nil, nil
+	}
+	first := add && sub.member == nil
+	if first {
+		sub.member = sub.s.enter(sub)
+	}
+	if err := sub.s.subscribe(sub, string(prefix), add); err != nil {
+		return nil, err
+	}
+	if first {
+		sub.s.Options.Subscriber(sub.peer, true)
+	}
+	return nil, nil
 }
 
 // enter notes a connection that subscribes to something.
-func (s *server) enter(sub *subscriber, peer string) *serve.Member {
+func (s *server) enter(sub *subscriber) *serve.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.Roster.Add(peer, sub.box)
+	m := s.Roster.Add(sub.peer, sub.box)
 	s.members[m] = sub
 	return m
 }
@@ -297,57 +303,59 @@ func (s *server) forget(sub *subscriber) {
 	}
 }
 
-// requester is one connection of the ROUTER side. Requests are answered in order, while the goroutine that reads them waits: REQ has one
+// requester is one connection of the ROUTER side. Requests are answered in order, and none is read while one is answered: REQ has one
 // under way, and a DEALER that sends more waits.
 type requester struct {
 	s    *server
 	c    *conn
+	peer string
 	ctx  context.Context
 	room serve.Allowance
 }
 
-func (s *server) acceptRequests(c net.Conn) (func() error, error) {
-	r := &requester{s: s, room: serve.Allowance{Base: s.Base, Conn: c}}
+func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
+	r := &requester{s: s, peer: c.RemoteAddr().String(), room: serve.Allowance{Base: s.Base, Conn: c}}
 	k, err := newConn(c, zmq4.Router, true, s.Options.MaxMessage+frameSlack, s.Options.ReadTimeout, s.Options.WriteTimeout, r.room.Grant)
 	if err != nil {
 		return nil, err
 	}
 	r.c = k
 	r.ctx = r.room.Context()
-	return r.serve, nil
+	return r, nil
 }
 
-func (r *requester) serve() error {
-	defer r.room.Release()
-	peer := r.c.RemoteAddr().String()
-	for {
-		frames, cmd, err := r.c.recv()
-		if err != nil {
-			return quiet(err)
-		}
-		if cmd != "" {
-			if cmd == "PING" {
-				if err := r.c.write(pong(frames)); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		route, body, err := splitRoute(frames)
-		if err != nil {
-			return err
-		}
-		frames = nil
-		if err := r.s.Group.Do(r.c, func() error { return r.answer(peer, route, body) }); err != nil {
-			return quiet(err)
-		}
-		r.room.Release()
+// Begin implements serve.Session.
+func (r *requester) Begin() {}
+
+// Await implements serve.Session.
+func (r *requester) Await() error { return r.c.await() }
+
+// End implements serve.Session.
+func (r *requester) End() { r.room.Release() }
+
+// Serve implements serve.Session.
+func (r *requester) Serve() (answer func() error, err error) {
+	frames, cmd, err := r.c.recv()
+	if err != nil {
+		return nil, err
 	}
+	if cmd == "PING" {
+		return nil, r.c.write(pong(frames))
+	}
+	if cmd != "" {
+		return nil, nil
+	}
+	route, body, err := splitRoute(frames)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return r.answer(route, body) }, nil
 }
 
 // answer handles one request and sends the reply.
-func (r *requester) answer(peer string, route, body []byte) error {
-	reply := r.s.Options.Handler(r.ctx, peer, body)
+func (r *requester) answer(route, body []byte) error {
+	defer r.room.Release()
+	reply := r.s.Options.Handler(r.ctx, r.peer, body)
 	if reply == nil {
 		return transport.ErrNoReply
 	}
@@ -368,14 +376,6 @@ func splitRoute(frames [][]byte) (route, body []byte, err error) {
 		return route, frames[i+1], nil
 	}
 	return nil, nil, fmt.Errorf("zeromq: request is not a delimiter and one frame: %w", transport.ErrProtocol)
-}
-
-// quiet takes the error out of a peer that just went away.
-func quiet(err error) error {
-	if gone(err) {
-		return nil
-	}
-	return err
 }
 
 // sameTopic reports whether frame is the topic t.

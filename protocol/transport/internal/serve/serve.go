@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"runtime/debug"
@@ -42,8 +43,21 @@ func NewGroup(o transport.ServerOptions) *Group {
 // Context ends when the group is closed.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Handshake makes a fresh connection ready and returns the function that serves it until its end. It runs under a deadline.
-type Handshake func(net.Conn) (serve func() error, err error)
+// Handshake makes a fresh connection ready and returns what serves it until its end. It runs under a deadline.
+type Handshake func(net.Conn) (Session, error)
+
+// Session is a connection after its handshake. Its methods are called one after the other.
+type Session interface {
+	// Begin is called first.
+	Begin()
+	// Await returns when something of the next message is there. Ten thousand goroutines wait in it for hours, each with a stack of its own:
+	// it calls next to nothing.
+	Await() error
+	// Serve takes a message. If there is an answer, that runs where the stack is deep, and the next message is awaited when it has returned.
+	Serve() (answer func() error, err error)
+	// End is called when an error has ended the connection, before that is closed.
+	End()
+}
 
 // handshakeGrace is how long a handshake is left alone while others wait for its place.
 const handshakeGrace = time.Second
@@ -95,10 +109,9 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 	}
 }
 
-// handshake runs in a goroutine of its own that ends with it: serving goes on in a fresh one, with a small stack.
+// handshake runs in a goroutine of its own that ends with it.
 func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
-	defer g.wg.Done()
-	serve, err := g.shake(c, hs)
+	s, err := g.shake(c, hs)
 	done()
 	if err == nil {
 		err = c.SetDeadline(time.Time{})
@@ -106,13 +119,13 @@ func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
 	if err != nil {
 		g.o.Log.Debug("Refused connection", "peer", c.RemoteAddr().String(), "err", err)
 		g.Drop(c)
+		g.wg.Done()
 		return
 	}
-	g.wg.Add(1)
-	go g.run(c, serve)
+	g.next(c, s, g.guarded(c, func() error { s.Begin(); return nil }))
 }
 
-func (g *Group) shake(c net.Conn, hs Handshake) (serve func() error, err error) {
+func (g *Group) shake(c net.Conn, hs Handshake) (s Session, err error) {
 	defer recovered(g.o.Log, c, &err)
 	if err := c.SetDeadline(time.Now().Add(g.o.HandshakeTimeout)); err != nil {
 		return nil, err
@@ -125,17 +138,52 @@ func (g *Group) shake(c net.Conn, hs Handshake) (serve func() error, err error) 
 	return hs(c)
 }
 
-func (g *Group) run(c net.Conn, serve func() error) {
-	defer g.wg.Done()
-	defer g.Drop(c)
-	var err error
-	defer func() {
-		if err != nil {
-			g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
+// next awaits the next message of a connection, or ends it. What a goroutine has needed of the stack it keeps, so that it is always another one
+// that waits: it has the smallest.
+func (g *Group) next(c net.Conn, s Session, err error) {
+	if err == nil {
+		go g.await(c, s)
+		return
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) { // the peer did not just go away
+		g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
+	}
+	_ = g.guarded(c, func() error { s.End(); return nil }) // a panic is logged
+	g.Drop(c)
+	g.wg.Done()
+}
+
+func (g *Group) await(c net.Conn, s Session) {
+	if err := g.guarded(c, s.Await); err != nil {
+		g.next(c, s, err)
+		return
+	}
+	g.take(c, s)
+}
+
+// take serves a message.
+func (g *Group) take(c net.Conn, s Session) {
+	var answer func() error
+	err := g.guarded(c, func() (err error) {
+		answer, err = s.Serve()
+		return err
+	})
+	if err == nil && answer != nil {
+		if !g.Draining() && g.Go(func() {
+			deepen(0)
+			g.next(c, s, g.guarded(c, answer))
+		}) {
+			return
 		}
-	}()
+		err = net.ErrClosed
+	}
+	g.next(c, s, err)
+}
+
+// guarded runs a part of serving c; a panic becomes its error.
+func (g *Group) guarded(c net.Conn, f func() error) (err error) {
 	defer recovered(g.o.Log, c, &err)
-	err = serve()
+	return f()
 }
 
 // recovered turns a panic, of a library fed by a peer or of a handler, into an error of this one connection.
@@ -175,22 +223,6 @@ func deepen(at int) byte {
 	return room[at]
 }
 
-// Do runs f, a part of serving c, in another goroutine and waits for its end; a panic becomes its error. That is net.ErrClosed, without
-// running f, when the group is closed or draining.
-func (g *Group) Do(c net.Conn, f func() error) error {
-	done := make(chan error, 1)
-	if g.Draining() || !g.Go(func() {
-		var err error
-		defer func() { done <- err }()
-		defer recovered(g.o.Log, c, &err)
-		deepen(0)
-		err = f()
-	}) {
-		return net.ErrClosed
-	}
-	return <-done
-}
-
 // Work runs f, a part of serving c, in a goroutine of its own that Close and Shutdown wait for. An error or a panic closes c.
 // It reports false, without running f, when the group is closed or draining.
 func (g *Group) Work(c net.Conn, f func() error) bool {
@@ -198,16 +230,11 @@ func (g *Group) Work(c net.Conn, f func() error) bool {
 		return false
 	}
 	return g.Go(func() {
-		var err error
-		defer func() {
-			if err != nil {
-				g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
-				c.Close() // its reader drops it
-			}
-		}()
-		defer recovered(g.o.Log, c, &err)
 		deepen(0)
-		err = f()
+		if err := g.guarded(c, f); err != nil {
+			g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
+			c.Close() // who awaits its next message drops it
+		}
 	})
 }
 

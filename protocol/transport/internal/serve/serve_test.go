@@ -100,34 +100,151 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestHandshakePanic(t *testing.T) {
-	var log bytes.Buffer
+// session is a Session of functions; nil ones do nothing.
+type session struct {
+	begin, await, answer, end func() error
+}
+
+func call(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+func (s *session) Begin()       { _ = call(s.begin) }
+func (s *session) Await() error { return call(s.await) }
+func (s *session) Serve() (func() error, error) {
+	return s.answer, nil
+}
+func (s *session) End() { _ = call(s.end) }
+
+// panicking is a Session whose Serve panics.
+type panicking struct{ session }
+
+func (*panicking) Serve() (func() error, error) { panic("hostile") }
+
+// TestPanics: whatever panics ends the one connection, once, and nothing else.
+func TestPanics(t *testing.T) {
 	g := group(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var n atomic.Int32
-	g.Accept(ln, func(c net.Conn) (func() error, error) {
-		switch n.Add(1) {
-		case 1:
-			panic("in the handshake")
-		case 2:
-			return func() error { panic("while serving") }, nil
+	hostile := func() error { panic("hostile") }
+	var ends atomic.Int32
+	end := func() error { ends.Add(1); return nil }
+	next := make(chan func(net.Conn) (Session, error), 1)
+	g.Accept(ln, func(c net.Conn) (Session, error) { return (<-next)(c) })
+	for i, x := range []struct {
+		what string
+		s    Session
+		ends int32
+		said string
+	}{
+		{what: "handshake"},
+		{"begin", &session{begin: hostile, end: end}, 1, ""},
+		{"await", &session{await: hostile, end: end}, 1, ""},
+		{"serve", &panicking{session{end: end}}, 1, ""},
+		{"answer", &session{answer: hostile, end: end}, 1, ""},
+		{"end", &session{await: func() error { return io.EOF }, end: func() error { _ = end(); panic("hostile") }}, 1, ""},
+		{"none", nil, 1, "hi"},
+	} {
+		ends.Store(0)
+		next <- func(c net.Conn) (Session, error) {
+			switch x.what {
+			case "handshake":
+				panic("hostile")
+			case "none":
+				return &session{answer: func() error { _, _ = c.Write([]byte("hi")); return io.EOF }, end: end}, nil
+			}
+			return x.s, nil
 		}
-		return func() error { _, err := c.Write([]byte("hi")); return err }, nil
-	})
-	for range 3 {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Reset()
-		_, _ = io.Copy(&log, c)
+		said, _ := io.ReadAll(c)
 		c.Close()
+		if string(said) != x.said || ends.Load() != x.ends {
+			t.Errorf("%d, panic in %s: said %q, ended %d times", i, x.what, said, ends.Load())
+		}
 	}
-	if log.String() != "hi" {
-		t.Errorf("third connection got %q", log.String())
+	eventually(t, func() bool { return g.Conns() == 0 })
+}
+
+// TestSession: messages are served and answered one after the other, until an error ends the connection.
+func TestSession(t *testing.T) {
+	g := group(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("mine")
+	var steps []string // each step happens before the next one
+	ended := make(chan struct{})
+	g.Accept(ln, func(net.Conn) (Session, error) {
+		n := 0
+		step := func(what string) func() error {
+			return func() error {
+				if steps = append(steps, what); what == "await" {
+					n++
+				}
+				if n == 3 {
+					return mine
+				}
+				return nil
+			}
+		}
+		return &session{step("begin"), step("await"), step("answer"), func() error { steps = append(steps, "end"); close(ended); return nil }}, nil
+	})
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	<-ended
+	if got := strings.Join(steps, " "); got != "begin await answer await answer await end" {
+		t.Error(got)
+	}
+	eventually(t, func() bool { return g.Conns() == 0 })
+}
+
+// TestAnswersAtOnce: the answer of one connection does not wait for that of another, and Shutdown waits for all of them.
+func TestAnswersAtOnce(t *testing.T) {
+	g := group(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 50
+	var all sync.WaitGroup
+	all.Add(n)
+	gate := make(chan struct{})
+	var answered atomic.Int32
+	g.Accept(ln, func(net.Conn) (Session, error) {
+		return &session{answer: func() error { all.Done(); <-gate; answered.Add(1); return io.EOF }}, nil
+	})
+	for range n {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	all.Wait()
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	over := make(chan error)
+	go func() { over <- g.Shutdown(t.Context()) }()
+	select {
+	case err := <-over:
+		t.Error("shutdown did not wait:", err)
+	case <-short.Done():
+	}
+	close(gate)
+	if err := <-over; err != nil || answered.Load() != n {
+		t.Errorf("%v; %d answered", err, answered.Load())
 	}
 }
 
@@ -324,42 +441,4 @@ func TestBudget(t *testing.T) {
 	if b.free != 100 || b.holders.Len() != 0 {
 		t.Errorf("%d free, %d holders", b.free, b.holders.Len())
 	}
-}
-
-// TestDo: f has run, whatever became of it, when Do returns.
-func TestDo(t *testing.T) {
-	g := group(t, nil)
-	c, other := net.Pipe()
-	defer c.Close()
-	defer other.Close()
-	mine := errors.New("mine")
-	for i := range 100 {
-		ran := false
-		if err := g.Do(c, func() error { ran = true; return mine }); err != mine || !ran {
-			t.Fatalf("call %d: %v, ran %v", i, err, ran)
-		}
-		if err := g.Do(c, func() error { panic("hostile") }); err == nil || !strings.Contains(err.Error(), "hostile") {
-			t.Fatalf("call %d: %v", i, err)
-		}
-	}
-	g.Close() // ends those that linger
-	if err := g.Do(c, func() error { t.Error("it ran"); return nil }); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("after close: %v", err)
-	}
-}
-
-// TestDoManyAtOnce: none waits for another.
-func TestDoManyAtOnce(t *testing.T) {
-	g := group(t, nil)
-	const n = 50
-	var all, ended sync.WaitGroup
-	all.Add(n)
-	for range n {
-		ended.Go(func() {
-			if err := g.Do(nil, func() error { all.Done(); all.Wait(); return nil }); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	ended.Wait()
 }
