@@ -2,70 +2,16 @@ package cliargs
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"math"
-	"math/big"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func untag(t *testing.T, raw any) any {
-	t.Helper()
-	m, ok := raw.(map[string]any)
-	if !ok {
-		return raw
-	}
-	switch m["t"] {
-	case "i":
-		n, ok := new(big.Int).SetString(m["v"].(string), 10)
-		switch {
-		case !ok:
-			t.Fatalf("bad integer %v", m)
-		case n.IsInt64():
-			return n.Int64()
-		case n.IsUint64():
-			return n.Uint64()
-		}
-		return m["v"] // beyond 64 bits Salt sends text
-	case "f":
-		f, err := strconv.ParseFloat(m["v"].(string), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	case "b":
-		b, err := base64.StdEncoding.DecodeString(m["v"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	case "l":
-		list := []any{}
-		for _, e := range m["v"].([]any) {
-			list = append(list, untag(t, e))
-		}
-		return list
-	case "d":
-		texts, others := map[string]any{}, map[any]any{}
-		for _, e := range m["v"].([]any) {
-			k, v := untag(t, e.([]any)[0]), untag(t, e.([]any)[1])
-			if s, ok := k.(string); ok {
-				texts[s] = v
-			}
-			others[k] = v
-		}
-		if len(texts) == len(others) {
-			return texts
-		}
-		return others
-	}
-	t.Fatalf("unknown value %v", m)
-	return nil
-}
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/tagged"
+)
 
 // TestStockArguments compares with salt.utils.args.parse_input; gen/cases.py writes the cases.
 func TestStockArguments(t *testing.T) {
@@ -93,7 +39,7 @@ func TestStockArguments(t *testing.T) {
 			kwargs["__kwarg__"] = true
 			args = append(args, kwargs)
 		}
-		if d := cmp.Diff(untag(t, c.Out), any(args), sameFloats); d != "" {
+		if d := cmp.Diff(pyobj.Plain(tagged.Value(t, c.Out)), any(args), sameFloats); d != "" {
 			t.Errorf("%q: %s", c.In, d)
 		}
 	}

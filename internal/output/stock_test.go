@@ -3,61 +3,13 @@ package output
 import (
 	"bufio"
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"os"
-	"strconv"
 	"testing"
-)
 
-func untag(t *testing.T, raw any) any {
-	t.Helper()
-	m, ok := raw.(map[string]any)
-	if !ok {
-		return raw
-	}
-	switch m["t"] {
-	case "i":
-		if n, err := strconv.ParseInt(m["v"].(string), 10, 64); err == nil {
-			return n
-		}
-		n, err := strconv.ParseUint(m["v"].(string), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	case "f":
-		f, err := strconv.ParseFloat(m["v"].(string), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	case "b":
-		b, err := base64.StdEncoding.DecodeString(m["v"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	case "l":
-		list := []any{}
-		for _, e := range m["v"].([]any) {
-			list = append(list, untag(t, e))
-		}
-		return list
-	}
-	texts, others := map[string]any{}, map[any]any{}
-	for _, e := range m["v"].([]any) {
-		k, v := untag(t, e.([]any)[0]), untag(t, e.([]any)[1])
-		if s, ok := k.(string); ok {
-			texts[s] = v
-		}
-		others[k] = v
-	}
-	if len(texts) == len(others) {
-		return texts
-	}
-	return others
-}
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/tagged"
+)
 
 type stockCase struct {
 	out   string
@@ -92,8 +44,8 @@ func stockCases(t *testing.T) (cases []stockCase) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		opts := untag(t, c.Opts).(map[string]any)
-		kwargs := untag(t, c.Kwargs).(map[string]any)
+		opts := pyobj.Plain(tagged.Value(t, c.Opts)).(map[string]any)
+		kwargs := pyobj.Plain(tagged.Value(t, c.Kwargs)).(map[string]any)
 		o := OptionsFrom(opts, Options{Color: c.Color, Table: map[string]any{}})
 		if n, ok := kwargs["_retcode"].(int64); ok {
 			o.Retcode = int(n)
@@ -111,7 +63,7 @@ func stockCases(t *testing.T) (cases []stockCase) {
 		case map[string]any:
 			continue
 		}
-		cases = append(cases, stockCase{c.Out, untag(t, c.V), lines.Text(), want, o})
+		cases = append(cases, stockCase{c.Out, pyobj.Plain(tagged.Value(t, c.V)), lines.Text(), want, o})
 	}
 	return cases
 }

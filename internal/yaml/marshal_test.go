@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/tagged"
 )
 
 // TestMarshalStock compares with the texts that Salt makes of the same values; gen/dump.py writes them.
@@ -30,7 +32,7 @@ func TestMarshalStock(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		v := unordered(decodeWant(t, c.V))
+		v := unordered(wanted(tagged.Parse(t, c.V)))
 		for _, s := range []struct {
 			name, want string
 			style      Style

@@ -3,17 +3,18 @@ package yaml
 import (
 	"bufio"
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/tagged"
 )
 
 // stockCase is one document with the answer of Salt's own loader (testdata/README.md has the format).
@@ -51,61 +52,37 @@ func stockCases(t *testing.T, path string) []stockCase {
 	return cases
 }
 
-// decodeWant turns the tagged JSON of the cases into the values of ParseOrdered.
-func decodeWant(t *testing.T, raw json.RawMessage) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
-	return untag(t, v)
-}
-
-func untag(t *testing.T, v any) any {
-	t.Helper()
-	m, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	switch m["t"] {
-	case "i":
-		n, ok := new(big.Int).SetString(m["v"].(string), 10)
-		if !ok {
-			t.Fatalf("bad integer %v", m["v"])
-		}
-		return fromBig(n)
-	case "f":
-		f, err := strconv.ParseFloat(m["v"].(string), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	case "b":
-		b, err := base64.StdEncoding.DecodeString(m["v"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	case "l", "t", "set":
-		list := []any{}
-		for _, e := range m["v"].([]any) {
-			list = append(list, untag(t, e))
-		}
-		return list
-	case "d":
+// wanted are values of the cases as those of ParseOrdered.
+func wanted(v any) any {
+	switch v := v.(type) {
+	case *big.Int:
+		return fromBig(v)
+	case *pyobj.List:
+		return wantedList(v.Items)
+	case pyobj.Tuple:
+		return wantedList(v)
+	case *pyobj.Set:
+		return wantedList(v.Items())
+	case *pyobj.Dict:
 		items := Map{}
-		for _, e := range m["v"].([]any) {
-			kv := e.([]any)
-			key := untag(t, kv[0])
+		for k, x := range v.All() {
+			key := wanted(k)
 			if b, ok := key.([]byte); ok {
 				key = string(b) // bytes are no key in Go
 			}
-			items = append(items, Item{key, untag(t, kv[1])})
+			items = append(items, Item{key, wanted(x)})
 		}
 		return items
 	}
-	t.Fatalf("unknown value %v", m)
-	return nil
+	return v
+}
+
+func wantedList(items []any) []any {
+	out := make([]any, len(items))
+	for i, x := range items {
+		out[i] = wanted(x)
+	}
+	return out
 }
 
 // sameFloats lets NaN equal itself.
@@ -125,7 +102,7 @@ func TestStockCases(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%q: %v", c.Src, err)
 				}
-				if d := cmp.Diff(decodeWant(t, c.Want), got, sameFloats); d != "" {
+				if d := cmp.Diff(wanted(tagged.Parse(t, c.Want)), got, sameFloats); d != "" {
 					t.Fatalf("%q: %s", c.Src, d)
 				}
 				return

@@ -2,93 +2,18 @@ package render
 
 import (
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"math/big"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/tagged"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/states/render/jinja"
 )
-
-// tagged is a value in the cases: JSON, with {"t": kind, "v": …} for what JSON does not have.
-func tagged(t *testing.T, raw json.RawMessage) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
-	return untag(t, v)
-}
-
-func untag(t *testing.T, v any) any {
-	t.Helper()
-	m, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	list := func() []any {
-		items, _ := m["v"].([]any)
-		out := make([]any, len(items))
-		for i, x := range items {
-			out[i] = untag(t, x)
-		}
-		return out
-	}
-	text, _ := m["v"].(string)
-	switch m["t"] {
-	case "i":
-		n, ok := new(big.Int).SetString(text, 10)
-		if !ok {
-			t.Fatalf("%q is no integer", text)
-		}
-		return pyobj.Int(n)
-	case "f":
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	case "l":
-		return &pyobj.List{Items: list()}
-	case "t":
-		return pyobj.Tuple(list())
-	case "d":
-		d := &pyobj.Dict{}
-		items, _ := m["v"].([]any)
-		for _, p := range items {
-			kv := p.([]any)
-			if err := d.Set(untag(t, kv[0]), untag(t, kv[1])); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return d
-	case "m":
-		return pyobj.Markup(text)
-	case "b":
-		b, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	case "set":
-		set := &pyobj.Set{}
-		for _, x := range list() {
-			_ = set.Add(x)
-		}
-		return set
-	case "err":
-		return errors.New(text)
-	}
-	t.Fatalf("unknown kind %v", m["t"])
-	return nil
-}
 
 // lines reads a compressed file of JSON lines.
 func lines[T any](t *testing.T, name string) []T {
@@ -157,7 +82,7 @@ func (r recorded) fun(name string) *jinja.Func {
 		if !ok {
 			return nil, errors.New("not recorded: " + key)
 		}
-		v := tagged(r.t, raw)
+		v := tagged.Parse(r.t, raw)
 		if err, bad := v.(error); bad {
 			return nil, err
 		}
@@ -243,7 +168,7 @@ func renderCase(t *testing.T, c semanticCase) (out, kind string, line int) {
 	t.Helper()
 	names := map[string]any{"odict": jinja.DictClass(), "raise": &jinja.Func{Name: "jinja_raise", Fn: raise}}
 	for k, raw := range c.Ctx {
-		names[k] = tagged(t, raw)
+		names[k] = tagged.Parse(t, raw)
 	}
 	names["salt"] = recorded{t, c.Rec}
 	env := jinja.NewEnv()
@@ -317,7 +242,7 @@ func TestYAML(t *testing.T) {
 		if len(c.Err) > 0 && string(c.Err) != "null" {
 			ok = err != nil
 		} else if err == nil {
-			ok = pyobj.Repr(v) == pyobj.Repr(tagged(t, c.Want))
+			ok = pyobj.Repr(v) == pyobj.Repr(tagged.Parse(t, c.Want))
 		}
 		if why, known := excusedYAML[c.ID]; known {
 			if ok {

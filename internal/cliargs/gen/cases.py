@@ -3,13 +3,16 @@
 
 usage: SALT_PYTHON gen/cases.py > testdata/stock.jsonl
 
-A line is {"in": [texts], "no_parse": [names], "out": [values]}, the values tagged as in internal/yaml/testdata.
+A line is {"in": [texts], "no_parse": [names], "out": [values]}, the values tagged as package internal/tagged says.
 """
-import base64
 import json
+import os
 import sys
 
 import salt.utils.args
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tagged"))
+from tagged import tag
 
 SCALARS = """
 yes no on off Yes NO On OFF y n Y N true True TRUE false False FALSE tRue null Null NULL ~ none None NONE nil
@@ -31,21 +34,6 @@ SPACED = ["", " ", "  ", "\t", "\n", " a", "a ", " a ", "a b", "a  b", " 1", "1 
           "\u00a0", "a\u00a0b", "\u2028", "é", "日本", "😀", "\x00", "a\x00b", "\x1b[0m", "\x7f", "\x85", "\ufeff", "\ufeffa", "1\x00", "'\\x41'", "\"\\x41\"", "\"a\\/b\"", "a\\", "\\", "\\n", "0x10 ", " 0755", "0755 "]
 CASES = [([s], []) for s in SCALARS + SPACED] + [([s], []) for s in ("arg=" + x for x in SCALARS + SPACED)]
 CASES += [(["a", "b=1", "c", "b=2"], []), (["a=1", "b=2"], ["a"]), (["a=[1]", "b=[1]", "[1]"], ["b"]), ([], []), (["x", "20260131120000123456", "jid=20260131120000123456"], []), (["a=1"], ["a", ""]), (["A=1", "a=1"], ["A"])]
-
-
-def tag(v):
-    if isinstance(v, bool) or v is None or isinstance(v, str):
-        return v
-    if isinstance(v, int):
-        return {"t": "i", "v": str(v)}
-    if isinstance(v, float):
-        return {"t": "f", "v": repr(v)}
-    if isinstance(v, bytes):
-        return {"t": "b", "v": base64.b64encode(v).decode()}
-    if isinstance(v, dict):
-        return {"t": "d", "v": [[tag(k), tag(x)] for k, x in v.items()]}
-    return {"t": "l", "v": [tag(x) for x in v]}
-
 
 for texts, no_parse in CASES:
     try:

@@ -3,33 +3,22 @@
 
 usage: SALT_PYTHON gen/cases.py > testdata/stock.jsonl.gz
 """
-import base64
 import gzip
 import json
 import logging
+import os
 import random
 import sys
 
 import salt.config
 import salt.output
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tagged"))
+from tagged import tag
+
 logging.disable(logging.CRITICAL)
 rnd = random.Random(11)
 BASE = salt.config.minion_config(None)
-
-
-def tag(v):
-    if isinstance(v, bool) or v is None or isinstance(v, str):
-        return v
-    if isinstance(v, int):
-        return {"t": "i", "v": str(v)}
-    if isinstance(v, float):
-        return {"t": "f", "v": repr(v)}
-    if isinstance(v, bytes):
-        return {"t": "b", "v": base64.b64encode(v).decode()}
-    if isinstance(v, dict):
-        return {"t": "d", "v": [[tag(k), tag(x)] for k, x in v.items()]}
-    return {"t": "l", "v": [tag(x) for x in v]}
 
 
 def order(v):
@@ -43,7 +32,6 @@ def order(v):
     if isinstance(v, list):
         return [order(x) for x in v]
     return v
-
 
 TEXTS = ["", "a", "two\nlines", "trailing\n", "\n", "a\r\nb\rc", "tab\tx", "quote ' and \"", "it's", "back\\slash", "\x1b[31mred\x1b[0m", "\x00\x07", "é日本😀", "\u2028x", "\x85y", "\x0bv\x0cf", "long word " * 20,
          "x" * 100, "a: b", "yes", "1", "null", " lead", "trail ", "\xa0nbsp", "\xad", "\ufeff", "C:\\temp", "{'a': 1}"]

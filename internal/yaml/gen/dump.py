@@ -3,32 +3,20 @@
 
 usage: SALT_PYTHON gen/dump.py > testdata/dump.jsonl.gz
 
-Values are JSON with the tags of testdata/README.md.
+Values are JSON with the tags of package internal/tagged.
 """
-import base64
 import gzip
 import json
+import os
 import random
 import sys
 
 import salt.utils.yaml
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tagged"))
+from tagged import tag
+
 rnd = random.Random(7)
-
-
-def tag(v):
-    if isinstance(v, bool) or v is None or isinstance(v, str):
-        return v
-    if isinstance(v, int):
-        return {"t": "i", "v": str(v)}
-    if isinstance(v, float):
-        return {"t": "f", "v": repr(v)}
-    if isinstance(v, bytes):
-        return {"t": "b", "v": base64.b64encode(v).decode()}
-    if isinstance(v, dict):
-        return {"t": "d", "v": [[tag(k), tag(x)] for k, x in v.items()]}
-    return {"t": "l", "v": [tag(x) for x in v]}
-
 
 TEXTS = ["", " ", "a", "yes", "No", "on", "true", "null", "~", "Null", "0", "0755", "0o755", "1", "-1", "+1", "1.5", "1e3", "1.0e+3", ".5", ".inf",
          "-.inf", ".nan", "1:30", "1:99", "0x1f", "0b11", "1_000", "2001-01-01", "2001-01-01 10:11:12", "2001-1-1", "=", "<<", "-", "- a", "-a", "--", "---", "--- a",
