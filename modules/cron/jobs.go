@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/cronjob"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -39,13 +40,13 @@ func set(ctx context.Context, c *modules.Call, user any, want map[string]any) (a
 		return nil, err
 	}
 	for _, have := range t.jobs() {
-		if !matched(have, want["cmd"], want["identifier"]) {
+		if !cronjob.Matches(have, want["cmd"], want["identifier"]) {
 			continue
 		}
 		if !stale(have, want) {
 			return "present", nil
 		}
-		id := idOf(have)
+		id := cronjob.ID(have)
 		if _, special := have["spec"]; special {
 			_, err = removeSpecial(ctx, c, user, want["cmd"], nil, id)
 		} else {
@@ -67,13 +68,13 @@ func set(ctx context.Context, c *modules.Call, user any, want map[string]any) (a
 func stale(have, want map[string]any) bool {
 	id := have["identifier"]
 	if id == nil {
-		id = noID
+		id = cronjob.NoID
 	}
-	if changes(want["identifier"], id) {
+	if cronjob.Changes(want["identifier"], id) {
 		return true
 	}
 	for _, k := range append(times(), "spec", "comment", "commented", "cmd") {
-		if changes(have[k], want[k]) {
+		if cronjob.Changes(have[k], want[k]) {
 			return true
 		}
 	}
@@ -84,20 +85,20 @@ func stale(have, want map[string]any) bool {
 func merge(have, want map[string]any, id string) map[string]any {
 	out := map[string]any{}
 	for k := range want {
-		if out[k] = want[k]; k != "identifier" && !changes(have[k], want[k]) {
+		if out[k] = want[k]; k != "identifier" && !cronjob.Changes(have[k], want[k]) {
 			out[k] = have[k]
 		}
 	}
 	cid := any(id)
-	if !changes(have["cmd"], want["cmd"]) && id == noID {
+	if !cronjob.Changes(have["cmd"], want["cmd"]) && id == cronjob.NoID {
 		if pytext.Truth(want["identifier"]) {
 			cid = want["identifier"]
 		}
-		if cid == noID && have["identifier"] == nil {
+		if cid == cronjob.NoID && have["identifier"] == nil {
 			cid = nil
 		}
 	}
-	if !pytext.Truth(cid) || !changes(cid, want["identifier"]) {
+	if !pytext.Truth(cid) || !cronjob.Changes(cid, want["identifier"]) {
 		out["identifier"] = cid
 	}
 	return out
@@ -185,7 +186,7 @@ func removeSpecial(ctx context.Context, c *modules.Call, user, cmd, special, ide
 	}
 	verdict := "absent"
 	for i, e := range t.special {
-		if matched(e, cmd, identifier) && (special == nil || nested.Equal(e["spec"], special)) {
+		if cronjob.Matches(e, cmd, identifier) && (special == nil || nested.Equal(e["spec"], special)) {
 			t.special, verdict = slices.Delete(t.special, i, i+1), "removed"
 			break
 		}
@@ -209,7 +210,7 @@ func removeJob(ctx context.Context, c *modules.Call, user, cmd any, when map[str
 		return nil, err
 	}
 	for i, e := range t.crons {
-		if matched(e, cmd, identifier) && runsAt(e, when) {
+		if cronjob.Matches(e, cmd, identifier) && runsAt(e, when) {
 			t.crons = slices.Delete(t.crons, i, i+1)
 			return t.put(ctx, c, user, "removed")
 		}

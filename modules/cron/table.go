@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -13,7 +12,6 @@ import (
 const (
 	tag   = "# Lines below here are managed by Salt, do not edit"
 	ident = "SALT_CRON_IDENTIFIER"
-	noID  = "NO ID SET"
 )
 
 // table is a user's table. Entries are as cron.list_tab shows them.
@@ -151,36 +149,4 @@ func above(b *strings.Builder, e map[string]any, special bool) error {
 	}
 	b.WriteString("\n")
 	return nil
-}
-
-// idOf is the identifier of an entry as text.
-func idOf(e map[string]any) string {
-	if id := e["identifier"]; pytext.Truth(id) {
-		return pytext.Str(id)
-	}
-	return noID
-}
-
-// matched tells whether an entry is the one that a caller means: by identifier, else by command.
-func matched(e map[string]any, cmd, identifier any) bool {
-	id, want := idOf(e), noID
-	if pytext.Truth(identifier) {
-		want = pytext.Str(identifier)
-	}
-	same := nested.Equal(e["cmd"], cmd)
-	if id == noID {
-		return same // an entry without identifier gets the caller's, if it has one
-	}
-	return want == id
-}
-
-// changes tells whether a value has to be replaced. A value that was chosen at random stays.
-func changes(old, new any) bool {
-	switch {
-	case nested.Equal(old, new) || new == nil:
-		return false
-	case new == "random":
-		return old == "*"
-	}
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/cronjob"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -120,17 +121,17 @@ func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 	jobs, _ := table[key].([]any)
 	for _, x := range jobs {
 		job, _ := x.(map[string]any)
-		if !e.matches(job) {
+		if !cronjob.Matches(job, e.cmd, e.identifier) {
 			continue
 		}
-		stale := changes(job["identifier"], e.identifier) || changes(job["cmd"], e.cmd) || changes(job["comment"], e.comment) ||
-			changes(job["commented"], e.commented)
+		stale := cronjob.Changes(job["identifier"], e.identifier) || cronjob.Changes(job["cmd"], e.cmd) || cronjob.Changes(job["comment"], e.comment) ||
+			cronjob.Changes(job["commented"], e.commented)
 		if e.special != nil {
-			stale = stale || changes(job["spec"], e.special)
+			stale = stale || cronjob.Changes(job["spec"], e.special)
 		} else {
 			for i, k := range columns {
 				if e.when[i] != nil {
-					stale = stale || changes(job[k], strings.ToLower(pytext.Str(e.when[i])))
+					stale = stale || cronjob.Changes(job[k], strings.ToLower(pytext.Str(e.when[i])))
 				}
 			}
 		}
@@ -140,35 +141,6 @@ func (e *entry) status(ctx context.Context, c *states.Call) (string, error) {
 		return "present", nil
 	}
 	return "absent", nil
-}
-
-// noID is what stands for the identifier of a job that has none.
-const noID = "NO ID SET"
-
-// matches tells whether a job of the table is the one that is meant: by identifier, else by command.
-func (e *entry) matches(job map[string]any) bool {
-	id, want := noID, noID
-	if v := job["identifier"]; pytext.Truth(v) {
-		id = pytext.Str(v)
-	}
-	if pytext.Truth(e.identifier) {
-		want = pytext.Str(e.identifier)
-	}
-	if id == noID {
-		return job["cmd"] == e.cmd
-	}
-	return id == want
-}
-
-// changes tells whether a value of the table has to change.
-func changes(old, now any) bool {
-	switch {
-	case now == nil || pyobj.Equal(pyobj.From(old), pyobj.From(now)):
-		return false
-	case now == "random":
-		return old == "*"
-	}
-	return true
 }
 
 // wanted is the job that the state is about.
