@@ -30,7 +30,12 @@ func renderGPG(ctx context.Context, c *modules.Call, t *modules.Template, in any
 	if v, ok := t.Vars["translate_newlines"]; ok {
 		g.newlines = pyobj.Truth(v)
 	}
-	return g.object(in, 0)
+	return eachText(in, func(v any) (any, error) {
+		if b, ok := v.([]byte); ok {
+			return g.text(string(b))
+		}
+		return g.text(v.(string))
+	})
 }
 
 type gpg struct {
@@ -40,20 +45,21 @@ type gpg struct {
 	newlines bool
 }
 
-func (g *gpg) object(v any, depth int) (any, error) {
+// eachText puts what replace makes of them in the place of the texts, and of bytes, of data.
+func eachText(v any, replace func(v any) (any, error)) (any, error) { return eachTextIn(v, 0, replace) }
+
+func eachTextIn(v any, depth int, replace func(v any) (any, error)) (any, error) {
 	if depth > 200 {
 		return v, nil
 	}
 	switch v := v.(type) {
-	case string:
-		return g.text(v)
+	case string, []byte:
+		return replace(v)
 	case pyobj.Markup:
-		return g.text(string(v))
-	case []byte:
-		return g.text(string(v))
+		return replace(string(v))
 	case *pyobj.Dict:
 		for k, x := range v.All() {
-			x, err := g.object(x, depth+1)
+			x, err := eachTextIn(x, depth+1, replace)
 			if err != nil {
 				return nil, err
 			}
@@ -61,7 +67,7 @@ func (g *gpg) object(v any, depth int) (any, error) {
 		}
 	case *pyobj.List:
 		for i := range v.Items {
-			x, err := g.object(v.Items[i], depth+1)
+			x, err := eachTextIn(v.Items[i], depth+1, replace)
 			if err != nil {
 				return nil, err
 			}

@@ -20,41 +20,18 @@ func renderPass(ctx context.Context, c *modules.Call, t *modules.Template, in an
 			return in, nil
 		}
 	}
-	return (&pass{ctx: ctx, c: c}).object(in, 0)
+	p := &pass{ctx: ctx, c: c}
+	return eachText(in, func(v any) (any, error) {
+		if s, ok := v.(string); ok {
+			return p.secret(s)
+		}
+		return v, nil // bytes are no path
+	})
 }
 
 type pass struct {
 	ctx context.Context
 	c   *modules.Call
-}
-
-func (p *pass) object(v any, depth int) (any, error) {
-	if depth > 200 {
-		return v, nil
-	}
-	switch v := v.(type) {
-	case string:
-		return p.secret(v)
-	case pyobj.Markup:
-		return p.secret(string(v))
-	case *pyobj.Dict:
-		for k, x := range v.All() {
-			x, err := p.object(x, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			_ = v.Set(k, x)
-		}
-	case *pyobj.List:
-		for i := range v.Items {
-			x, err := p.object(v.Items[i], depth+1)
-			if err != nil {
-				return nil, err
-			}
-			v.Items[i] = x
-		}
-	}
-	return v, nil
 }
 
 // option is one of the renderer's options, of which only a master has defaults.
