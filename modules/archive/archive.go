@@ -30,18 +30,6 @@ func (c *call) needs(program string) error {
 	return nil
 }
 
-// withInfo is an error of Salt's with facts behind its text, as lists of name and value.
-func withInfo(msg string, info ...string) error {
-	if msg != "" && !strings.ContainsAny(msg[len(msg)-1:], ".?!") {
-		msg += "."
-	}
-	msg += " Additional info follows:\n"
-	for i := 0; i+1 < len(info); i += 2 {
-		msg += "\n" + info[i] + ":\n    " + strings.ReplaceAll(info[i+1], "\n", "\n    ")
-	}
-	return modules.Errorf("%s", msg)
-}
-
 // words are the elements of a list, the parts of a text between commas, or a number as text.
 func words(v any) []string {
 	var out []string

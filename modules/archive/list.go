@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/internal/shlex"
 	"github.com/brine-salt/brine/modules"
 )
@@ -44,11 +46,12 @@ func listArchive(ctx context.Context, mc *modules.Call) (any, error) {
 	v, err := c.list(name, path)
 	var exec *modules.ExecError
 	if errors.As(err, &exec) {
-		msg, info, ok := strings.Cut(exec.Msg, " Additional info follows:\n\nerror:\n    ")
-		if ok {
-			return nil, withInfo(msg, "error", strings.ReplaceAll(info, "\n    ", "\n"), "archive location", path)
+		info := map[string]any{"archive location": path}
+		if had, ok := exec.Info.(map[string]any); ok {
+			maps.Copy(info, had)
+			return nil, saltcmd.Problem(exec.Brief, info)
 		}
-		return nil, withInfo(exec.Msg, "archive location", path)
+		return nil, saltcmd.Problem(exec.Msg, info)
 	}
 	return v, err
 }
@@ -229,7 +232,7 @@ func (c *call) listStream(name string, args []string) (contents, error) {
 	failed := <-status
 	if errors.Is(err, errNoTar) {
 		if failed != nil {
-			return contents{}, withInfo("Failed to decompress "+name, "error", stderr.String())
+			return contents{}, saltcmd.Problem("Failed to decompress "+name, map[string]any{"error": stderr.String()})
 		}
 		return contents{}, cannotList(name)
 	}
@@ -371,8 +374,8 @@ func (c *call) listRar(name string) (contents, error) {
 		}
 	}
 	if all == nil {
-		return found, withInfo(fmt.Sprintf("Failed to list %s, is it a rar file? If so, the installed version of rar may be too old to list data in "+
-			"a parsable format. Installing the rarfile Python module may be an easier workaround if newer rar is not readily available.", name), "error", out)
+		return found, saltcmd.Problem(fmt.Sprintf("Failed to list %s, is it a rar file? If so, the installed version of rar may be too old to list data in "+
+			"a parsable format. Installing the rarfile Python module may be an easier workaround if newer rar is not readily available.", name), map[string]any{"error": out})
 	}
 	return found, nil
 }
@@ -386,9 +389,9 @@ func isEncrypted(ctx context.Context, mc *modules.Call) (any, error) {
 	z, err := zip.OpenReader(c.Path(path))
 	switch text, _ := modules.OSErrorText(err); {
 	case text != "":
-		return nil, withInfo(osText(named(err, path)), "archive location", path)
+		return nil, saltcmd.Problem(osText(named(err, path)), map[string]any{"archive location": path})
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
-		return nil, withInfo(name+" is not a ZIP file", "archive location", path)
+		return nil, saltcmd.Problem(name+" is not a ZIP file", map[string]any{"archive location": path})
 	}
 	defer z.Close()
 	encrypted := slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Flags&1 != 0 })

@@ -4,11 +4,11 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -19,24 +19,24 @@ type diffing struct {
 
 func getDiff(h *host) (any, error) {
 	var paths []string
-	failed := ""
+	var failed []any
 	for _, f := range [...]struct{ name, hash string }{{"file1", "source_hash_file1"}, {"file2", "source_hash_file2"}} {
 		v, err := h.ExecKw(h.ctx, "cp.cache_file", []any{h.Value(f.name), h.Value("saltenv")}, map[string]any{"source_hash": h.Value(f.hash)})
 		var python *modules.PythonError
 		switch {
 		case errors.As(err, &python) && python.Type == "MinionError":
-			failed += "\n- " + python.Msg
+			failed = append(failed, python.Msg)
 			continue
 		case err != nil:
 			return nil, err
 		case v == any(false):
-			failed += fmt.Sprintf("\n- File %s not found", h.Str(f.name))
+			failed = append(failed, "File "+h.Str(f.name)+" not found")
 			continue
 		}
 		paths = append(paths, str(v))
 	}
-	if failed != "" {
-		return nil, modules.Errorf("Failed to cache one or more files. Additional info follows:\n%s", failed)
+	if failed != nil {
+		return nil, saltcmd.Problem("Failed to cache one or more files", failed)
 	}
 	diff, err := h.diffFiles(paths[0], paths[1], diffing{h.Bool("show_filenames"), h.Bool("show_changes"), h.Bool("template")})
 	t := tolerate(h.Value)
