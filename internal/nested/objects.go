@@ -1,9 +1,12 @@
 package nested
 
 import (
+	"math/big"
+
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
 )
 
 // UpdateObject is salt.utils.dictupdate.update of ordered values: it changes dest, and shares the values of upd with it.
@@ -140,4 +143,34 @@ func Path(key any, delimiter string) (path []string, ok bool) {
 		path = append(path, pyobj.Str(x))
 	}
 	return path, true
+}
+
+// Repack is salt.utils.data.repack_dictlist of an ordered value: one dict of a list, also as YAML in a text, of dicts with one
+// key and of names and numbers, whose value is None. Anything else, a dict too, is none; Salt goes on with an empty dict.
+func Repack(v any) (d *pyobj.Dict, ok bool) {
+	if text, isText := v.(string); isText {
+		var err error
+		if v, err = yaml.ParseObject([]byte(text), "", false); err != nil {
+			return &pyobj.Dict{}, false
+		}
+	}
+	list, isList := v.(*pyobj.List)
+	if !isList {
+		return &pyobj.Dict{}, false
+	}
+	d = &pyobj.Dict{}
+	for _, x := range list.Items {
+		switch x := x.(type) {
+		case *pyobj.Dict:
+			if x.Len() != 1 {
+				return &pyobj.Dict{}, false
+			}
+			d.Update(x)
+		case string, bool, int64, *big.Int, float64:
+			_ = d.Set(x, nil)
+		default:
+			return &pyobj.Dict{}, false
+		}
+	}
+	return d, true
 }

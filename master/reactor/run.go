@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/modules"
@@ -165,43 +164,17 @@ func bookkeeping(key string) bool {
 	return false
 }
 
-// repack are arguments by name: a map, or a list, also as YAML in a text, of maps with one entry and of names whose value is None
-// (salt.utils.data.repack_dictlist).
+// repack are arguments by name: a map, or what [nested.Repack] makes one of.
 func repack(v any) (map[string]any, error) {
-	wrong := errors.New("incorrect argument format: args is a list of names with a value each")
-	if d, ok := v.(*pyobj.Dict); ok {
-		kwargs, ok := named(d)
-		if !ok {
-			return nil, wrong
-		}
-		return kwargs, nil
+	d, isDict := v.(*pyobj.Dict)
+	if !isDict {
+		d, _ = nested.Repack(v)
 	}
-	if s, ok := v.(string); ok {
-		var err error
-		if v, err = yaml.ParseObject([]byte(s), "args", false); err != nil {
-			return nil, wrong
-		}
+	kwargs, ok := named(d)
+	if !ok || len(kwargs) == 0 && !isDict {
+		return nil, errors.New("incorrect argument format: args is a list of names with a value each")
 	}
-	list, ok := v.(*pyobj.List)
-	if !ok || len(list.Items) == 0 {
-		return nil, wrong
-	}
-	out := map[string]any{}
-	for _, x := range list.Items {
-		switch x := x.(type) {
-		case string:
-			out[x] = nil
-		case *pyobj.Dict:
-			one, ok := named(x)
-			if !ok || len(one) != 1 {
-				return nil, wrong
-			}
-			maps.Copy(out, one)
-		default:
-			return nil, wrong
-		}
-	}
-	return out, nil
+	return kwargs, nil
 }
 
 // named are arguments given as a map, or as a list of maps.

@@ -58,22 +58,6 @@ check_cmd
 tmp_dir, tmp_ext
     directory and ending of the file that check_cmd gets`
 
-// repacked is salt.utils.data.repack_dictlist: a list of dicts as one.
-func repacked(v any) *pyobj.Dict {
-	out := &pyobj.Dict{}
-	switch v := pyobj.From(v).(type) {
-	case *pyobj.Dict:
-		out.Update(v)
-	case *pyobj.List:
-		for _, x := range v.Items {
-			if d, ok := x.(*pyobj.Dict); ok {
-				out.Update(d)
-			}
-		}
-	}
-	return out
-}
-
 // existing is what is in the file.
 func (j *job) existing(format, name string, opts *pyobj.Dict) (any, error) {
 	b, err := os.ReadFile(j.Path(name))
@@ -136,12 +120,14 @@ func serialize(ctx context.Context, c *states.Call) (*states.Result, error) {
 		}
 		return fail(ret, "The "+kind+" serializer could not be found. It either does not exist or its prerequisites are not installed.")
 	}
-	opts.Update(repacked(j.ordered("serializer_opts")))
+	own, _ := nested.Repack(pyobj.From(j.ordered("serializer_opts")))
+	opts.Update(own)
 	if c.Bool("merge_if_exists") && j.isFile(name) {
 		if _, reads := serializers.Known(kind); !reads {
 			return fail(ret, "merge_if_exists is not supported for the "+kind+" serializer")
 		}
-		have, err := j.existing(kind, name, repacked(j.ordered("deserializer_opts")))
+		own, _ := nested.Repack(pyobj.From(j.ordered("deserializer_opts")))
+		have, err := j.existing(kind, name, own)
 		if err != nil {
 			return fail(ret, "Failed to deserialize existing data: "+states.ErrorText(err))
 		}

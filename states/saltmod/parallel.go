@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -31,7 +33,8 @@ func parallelRunners(ctx context.Context, c *states.Call) (*states.Result, error
 	slots := make(chan struct{}, maxParallel)
 	var wg sync.WaitGroup
 	for i, id := range ids {
-		config := repack(runners[id])
+		d, _ := nested.Repack(pyobj.From(runners[id]))
+		config := pyobj.PlainMap(d)
 		name := id
 		if v, ok := config["name"]; ok {
 			name = pytext.Str(v)
@@ -100,22 +103,6 @@ func parallelRunners(ctx context.Context, c *states.Call) (*states.Result, error
 		return ret.As(states.False, "Runner "+failed[0]+" failed.")
 	}
 	return ret.As(states.False, "Runners "+strings.Join(failed, ", ")+" failed.")
-}
-
-// repack makes a map of a list of maps with one key.
-func repack(v any) map[string]any {
-	out := map[string]any{}
-	switch v := v.(type) {
-	case map[string]any:
-		return v
-	case []any:
-		for _, x := range v {
-			if m, ok := x.(map[string]any); ok {
-				maps.Copy(out, m)
-			}
-		}
-	}
-	return out
 }
 
 // extract finds the changes in the data of an orchestration.
