@@ -1,5 +1,5 @@
-// Package filterby is what grains.filter_by and pillar.filter_by have in common: their parameters lookup_dict, merge, default
-// and base, and Salt's errors.
+// Package filterby is what grains.filter_by, pillar.filter_by and match.filter_by have in common: Salt's errors, and of the first two
+// the parameters lookup_dict, merge, default and base.
 package filterby
 
 import (
@@ -18,11 +18,17 @@ func Call(c *modules.Call, key string, data any) (any, error) {
 			Msg: "'" + modules.TypeName(c.Value("lookup_dict")) + "' object has no attribute 'get'"}
 	}
 	v, err := nested.FilterObject(table, key, data, c.Value("merge"), c.Value("default"), c.Value("base"))
+	return v, Error(err)
+}
+
+// Error is the exception that Salt has for an error of package nested, or of a key that is not hashable.
+func Error(err error) error {
+	var unhashable pyobj.TypeError
 	switch {
-	case errors.Is(err, nested.ErrUpdate):
-		return nil, &modules.TypeError{Msg: err.Error()}
-	case err != nil:
-		return nil, &modules.PythonError{Type: "SaltException", Msg: err.Error()}
+	case errors.Is(err, nested.ErrUpdate), errors.As(err, &unhashable):
+		return &modules.TypeError{Msg: err.Error()}
+	case errors.Is(err, nested.ErrMerge), errors.Is(err, nested.ErrBase):
+		return &modules.PythonError{Type: "SaltException", Msg: err.Error()}
 	}
-	return v, nil
+	return err
 }

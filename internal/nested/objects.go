@@ -62,7 +62,10 @@ func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base an
 	}
 	ret := pick(table, values)
 	if ret == nil {
-		ret = table.Value(byDefault)
+		var err error
+		if ret, err = table.Lookup(byDefault); err != nil {
+			return nil, err
+		}
 	}
 	if pyobj.Truth(base) && table.Has(base) {
 		under := table.Value(base)
@@ -76,21 +79,26 @@ func FilterObject(table *pyobj.Dict, key string, data, merge, byDefault, base an
 			ret = UpdateObject(pyobj.DeepCopy(d).(*pyobj.Dict), over, false)
 		}
 	}
+	return MergeObject(ret, merge, false)
+}
+
+// MergeObject puts an argument merge of filter_by over what was picked, which it changes.
+func MergeObject(picked, merge any, mergeLists bool) (any, error) {
 	if !pyobj.Truth(merge) {
-		return ret, nil
+		return picked, nil
 	}
 	m, ok := merge.(*pyobj.Dict)
 	if !ok {
 		return nil, ErrMerge
 	}
-	if ret == nil {
+	if picked == nil {
 		return m, nil
 	}
-	into, ok := ret.(*pyobj.Dict)
+	into, ok := picked.(*pyobj.Dict)
 	if !ok {
 		return nil, ErrUpdate
 	}
-	return UpdateObject(into, pyobj.DeepCopy(m).(*pyobj.Dict), false), nil
+	return UpdateObject(into, pyobj.DeepCopy(m).(*pyobj.Dict), mergeLists), nil
 }
 
 // pick is the entry for the first value that has one.

@@ -160,6 +160,14 @@ func (d *Dict) Value(key any) any {
 	return v
 }
 
+// Lookup is Python's d.get(key): the value of a key, nil if there is none, and the error of a key that is not hashable.
+func (d *Dict) Lookup(key any) (any, error) {
+	if _, err := Hash(key); err != nil {
+		return nil, err
+	}
+	return d.Value(key), nil
+}
+
 // Has tells whether there is such a key.
 func (d *Dict) Has(key any) bool {
 	_, ok := d.Get(key)

@@ -46,7 +46,7 @@ CLI Example:
 		{Name: "minion_id", Optional: true}, {Name: "merge", Optional: true},
 		{Name: "merge_lists", Default: false, Type: modules.Bool},
 		{Name: "default", Default: "default", Type: modules.String},
-	}, Run: filterBy},
+	}, Ordered: true, Run: filterBy},
 	{Name: "glob", Doc: `Tell whether the minion's id matches a shell pattern.
 
 tgt
@@ -100,7 +100,7 @@ CLI Example:
 		{Name: "tgt_type", Default: "compound", Type: modules.String, KeywordOnly: true},
 		{Name: "minion_id", Optional: true, KeywordOnly: true}, {Name: "merge", Optional: true, KeywordOnly: true},
 		{Name: "merge_lists", Default: false, Type: modules.Bool, KeywordOnly: true},
-	}, Args: "args", Run: ifelse},
+	}, Args: "args", Ordered: true, Run: ifelse},
 	{Name: "ipcidr", Doc: `Tell whether the minion has an address, or one in a network.
 
 CLI Example:
@@ -166,5 +166,5 @@ CLI Example:
 `, Params: []modules.Param{
 		{Name: "lookup"}, {Name: "tgt_type", Default: "compound", Type: modules.String},
 		{Name: "minion_id", Optional: true},
-	}, Run: searchBy},
+	}, Ordered: true, Run: searchBy},
 }}

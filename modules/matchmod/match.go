@@ -4,13 +4,13 @@ package matchmod
 
 import (
 	"context"
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/brine-salt/brine/internal/datastore"
+	"github.com/brine-salt/brine/internal/filterby"
 	"github.com/brine-salt/brine/internal/match"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -18,8 +18,8 @@ import (
 // Compatibility.
 //
 // match.data differs: it looks into the minion's data store; stock answers False always, for a function it calls is gone.
-// match.filter_by differs: the targets are tried in the order of their text, since maps have no order on the way to us.
-// match.search_by differs: the answer is in the order of the keys' text.
+// match.filter_by and match.search_by differ: the keys of a map from the command line, or from a master, are taken in the order of
+// their text, since maps have no order on the way to us; those of a map in a template are in its order.
 // match.compound differs: an expression that only Python's eval would understand does not match.
 
 // one compares the minion, or what it would be with another id, with a target. Like stock, whatever is wrong with a target is
@@ -105,69 +105,62 @@ func chooser(c *modules.Call) (func(tgt any) (bool, error), error) {
 	return func(tgt any) (bool, error) { return one(c, kind, tgt, match.Delimiter, id), nil }, nil
 }
 
+// lookup is the argument lookup.
+func lookup(c *modules.Call) (*pyobj.Dict, error) {
+	switch v := c.Value("lookup").(type) {
+	case nil:
+		return &pyobj.Dict{}, nil
+	case *pyobj.Dict:
+		return v, nil
+	default:
+		return nil, modules.Usagef("lookup must be a dictionary, not %s", pyobj.Repr(v))
+	}
+}
+
 func filterBy(_ context.Context, c *modules.Call) (any, error) {
-	lookup, err := c.Map("lookup")
+	d, err := lookup(c)
 	if err != nil {
 		return nil, err
 	}
-	keys := slices.Sorted(maps.Keys(lookup))
-	order := make([]any, len(keys))
-	for i, k := range keys {
-		order[i] = k
-	}
-	return first(c, order, func(k any) any { return lookup[k.(string)] }, lookup[c.Str("default")])
+	return first(c, d, func() (any, error) {
+		v, err := d.Lookup(c.Value("default"))
+		return v, filterby.Error(err)
+	})
 }
 
 // first is the value of the first key that the minion matches, with the call's merge in it.
-func first(c *modules.Call, keys []any, value func(key any) any, otherwise any) (any, error) {
+func first(c *modules.Call, d *pyobj.Dict, otherwise func() (any, error)) (any, error) {
 	matches, err := chooser(c)
-	if err != nil && len(keys) > 0 {
+	if err != nil && d.Len() > 0 {
 		return nil, err
 	}
-	for _, k := range keys {
+	for k, v := range d.All() {
 		ok, err := matches(k)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			return merged(c, value(k))
+			v, err := nested.MergeObject(v, c.Value("merge"), c.Bool("merge_lists"))
+			return v, filterby.Error(err)
 		}
 	}
-	return otherwise, nil
-}
-
-func merged(c *modules.Call, v any) (any, error) {
-	if !c.Bool("merge") {
-		return v, nil
-	}
-	over, ok := c.Value("merge").(map[string]any)
-	if !ok {
-		return nil, &modules.PythonError{Type: "SaltException", Msg: nested.ErrMerge.Error()}
-	}
-	if v == nil {
-		return over, nil
-	}
-	into, ok := v.(map[string]any)
-	if !ok {
-		return nil, &modules.TypeError{Msg: nested.ErrUpdate.Error()}
-	}
-	return nested.Update(nested.CopyMap(into), over, c.Bool("merge_lists")), nil
+	return otherwise()
 }
 
 func searchBy(_ context.Context, c *modules.Call) (any, error) {
-	lookup, err := c.Map("lookup")
+	d, err := lookup(c)
 	if err != nil {
 		return nil, err
 	}
 	matches, err := chooser(c)
-	if err != nil && len(lookup) > 0 {
+	if err != nil && d.Len() > 0 {
 		return nil, err
 	}
 	found := []any{}
-	for _, key := range slices.Sorted(maps.Keys(lookup)) {
-		targets, ok := lookup[key].([]any)
+	for key, v := range d.All() {
+		targets, ok := pyobj.Iterate(v)
 		if !ok {
-			return nil, &modules.TypeError{Msg: "'" + modules.TypeName(lookup[key]) + "' object is not iterable"}
+			return nil, &modules.TypeError{Msg: "'" + pyobj.TypeName(v) + "' object is not iterable"}
 		}
 		for _, tgt := range targets {
 			ok, err := matches(tgt)
@@ -194,23 +187,18 @@ func ifelse(_ context.Context, c *modules.Call) (any, error) {
 	if len(args) == 1 {
 		return last, nil
 	}
-	var keys []any
-	values := map[string]any{}
+	d := &pyobj.Dict{}
 	for i := 0; i+1 < len(args); i += 2 {
-		key := pytext.Str(args[i])
-		switch args[i].(type) {
+		var key any
+		switch k := args[i].(type) {
 		case bool:
-			key = map[bool]string{true: "*", false: "SALT_IFELSE_MATCH_NOTHING"}[args[i] == true]
-		case string:
-		case []any, map[string]any, map[any]any:
-			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(args[i]) + "'"}
+			key = map[bool]string{true: "*", false: "SALT_IFELSE_MATCH_NOTHING"}[k]
 		default:
-			continue // no text, so that nothing matches it
+			key = k
 		}
-		if _, twice := values[key]; !twice {
-			keys = append(keys, key)
+		if err := d.Set(key, args[i+1]); err != nil {
+			return nil, filterby.Error(err)
 		}
-		values[key] = args[i+1]
 	}
-	return first(c, keys, func(k any) any { return values[k.(string)] }, last)
+	return first(c, d, func() (any, error) { return last, nil })
 }

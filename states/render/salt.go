@@ -89,9 +89,11 @@ func (o *saltObject) function(fun string) *jinja.Func {
 		}
 		for i, v := range a.Pos {
 			name := ""
-			if fun == "slsutil.serialize" && i == 1 {
+			switch {
+			case fun == "slsutil.serialize" && i == 1:
 				name = pyobj.Str(a.Pos[0])
-			} else if i == 1 {
+			case fun == "match.filter_by" && i == 5, (fun == "grains.filter_by" || fun == "pillar.filter_by") && i == 3,
+				(fun == "config.get" || fun == "grains.get") && i == 1:
 				name = "default"
 			}
 			if err := undefinedArg(fun, name, v); err != nil {
@@ -142,8 +144,8 @@ func undefinedArg(fun, name string, v any) error {
 	switch fun {
 	case "test.echo", "slsutil.merge", "defaults.merge":
 		return nil
-	case "config.get", "grains.get":
-		if name == "default" {
+	case "config.get", "grains.get", "grains.filter_by", "match.filter_by", "pillar.filter_by":
+		if name == "default" { // which filter_by looks up only where nothing else was found
 			return nil
 		}
 	case "slsutil.serialize":

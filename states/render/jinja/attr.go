@@ -151,9 +151,6 @@ func (r *Run) GetItem(v, key any) (any, error) {
 func (r *Run) subscript(v, key any) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
-		if u, ok := key.(*Undefined); ok && u.kind == Strict {
-			return nil, u.fail()
-		}
 		if _, err := pyobj.Hash(key); err != nil {
 			return nil, err
 		}

@@ -138,9 +138,6 @@ func (r *Run) contains(box, v any) (bool, error) {
 		}
 		return strings.Contains(s, t), nil
 	case *pyobj.Dict:
-		if u, ok := v.(*Undefined); ok && u.kind == Strict {
-			return false, u.fail()
-		}
 		if _, err := pyobj.Hash(v); err != nil {
 			return false, err
 		}

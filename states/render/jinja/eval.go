@@ -86,9 +86,6 @@ func (n *dictExpr) eval(f *frame) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if u, ok := k.(*Undefined); ok && u.kind == Strict {
-			return nil, u.fail()
-		}
 		v, err := n.values[i].eval(f)
 		if err != nil {
 			return nil, err

@@ -242,6 +242,14 @@ func (u *Undefined) Equal(other any) bool {
 	return ok && o.kind == u.kind
 }
 
+// Hash implements pyobj's: a strict one is no key.
+func (u *Undefined) Hash() (any, error) {
+	if u.kind == Strict {
+		return nil, u.fail()
+	}
+	return u.kind, nil
+}
+
 // Plain implements pyobj's conversion.
 func (u *Undefined) Plain() any { return nil }
 
