@@ -24,7 +24,7 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, earlier(src, name, err)
 	}
 	if root != nil {
 		if restore != nil {
@@ -35,6 +35,33 @@ func compose(b []byte, name string) (*yamlv3.Node, error) {
 		}
 	}
 	return root, nil
+}
+
+// earlier is the error that libyaml finds first. The grammar package looks further ahead for comments, and for anchors only at the
+// end: what stands before its error may have one of its own.
+func earlier(b []byte, name string, err error) error {
+	var e, before *Error
+	if !errors.As(err, &e) || e.Line == 0 {
+		return err
+	}
+	line, column := e.Line, e.Column
+	if e.Class == "ScannerError" && e.ContextLine > 0 {
+		line, column = e.ContextLine, e.ContextColumn // where the token begins
+	}
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	if line > len(lines) {
+		return err
+	}
+	last := []rune(string(lines[line-1]))
+	head := append(bytes.Join(lines[:line-1], nil), string(last[:min(max(column-1, 0), len(last))])...)
+	root, wrong := decode(head, name)
+	if wrong == nil && root != nil {
+		wrong = (&constructor{name: name}).survey(root)
+	}
+	if errors.As(wrong, &before) && before.Class != "ScannerError" && (before.Line < line || before.Line == line && before.Column < column) {
+		return wrong
+	}
+	return err
 }
 
 func directive12(b []byte) int {

@@ -197,7 +197,9 @@ func (c *constructor) scalar(n *yamlv3.Node, t string) (any, error) {
 		case "no", "false", "off":
 			v = false
 		default:
-			msg = "'" + strings.ToLower(n.Value) + "' is not a boolean"
+			e := c.fail(n, "%s", pytext.Repr(strings.ToLower(n.Value)))
+			e.Class = "KeyError"
+			return nil, e
 		}
 	case tagInt:
 		if v, msg = parseInt(n.Value); c.objects {

@@ -44,7 +44,7 @@ func (m Map) Get(key string) (any, bool) {
 // problem, its place.
 type Error struct {
 	// Class is the name of PyYAML's exception: ReaderError, ScannerError, ParserError, ComposerError,
-	// ConstructorError. ValueError stands for the plain Python errors that an ill-formed number raises.
+	// ConstructorError; ValueError and KeyError for what a number and a bool that are none raise in Python.
 	Class string
 	// Name is what the document was called, often its path.
 	Name string

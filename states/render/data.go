@@ -72,8 +72,10 @@ func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any,
 		// PyYAML's C scanner keeps no text for an excerpt.
 		return nil, &modules.RenderError{Msg: msg, Line: e.Line, Text: msg, Err: err}
 	case e != nil && (e.Class == "ComposerError" || e.Class == "ReaderError"):
-		// Salt's renderer catches neither.
+		// Salt's renderer catches neither, nor those of Python below.
 		return nil, &modules.PythonError{Type: "yaml." + strings.ToLower(strings.TrimSuffix(e.Class, "Error")) + "." + e.Class, Msg: e.Error()}
+	case e != nil && (e.Class == "ValueError" || e.Class == "KeyError"):
+		return nil, &modules.PythonError{Type: e.Class, Msg: e.Problem}
 	case err != nil:
 		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
 	}
