@@ -42,6 +42,7 @@ func run(args []string) error {
 	f.IntVar(&o.Parallel, "parallel", 0, "how many sign in at the same time; 0 is all")
 	f.BoolVar(&o.Spread, "spread", false, "give each a source address of its own in 127.0.0.0/8")
 	f.IntVar(&o.KeepConns, "keep", 0, "how many keep a request connection, as minions of 3006.28, 3007.15 and 3008 do; older ones open one for each request")
+	f.IntVar(&o.OneOff, "one-off", 0, "how many of the others may have a request connection at the same time, where descriptors are short; 0 is all")
 	f.BoolVar(&o.Pillar, "pillar", false, "ask for the pillar at the start")
 	f.BoolVar(&o.StartEvent, "start", false, "fire the start event")
 	if err := f.Parse(args); err != nil {
