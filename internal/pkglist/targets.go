@@ -2,6 +2,7 @@ package pkglist
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -309,6 +310,26 @@ func Cache(ctx context.Context, c *modules.Call, url, saltenv string) (string, e
 	v, err := c.Exec(ctx, "cp.cache_file", url, saltenv)
 	path, _ := v.(string)
 	return path, err
+}
+
+// File is the package that the argument path of lowpkg.bin_pkg_info names, on this host.
+func File(ctx context.Context, c *modules.Call) (string, error) {
+	path := c.Str("path")
+	if Fetchable(path) {
+		saltenv := c.Str("saltenv")
+		cached, err := Cache(ctx, c, path, saltenv)
+		if err == nil && cached == "" {
+			err = modules.Errorf("Unable to retrieve %s from saltenv '%s'", path, saltenv)
+		}
+		return cached, err
+	}
+	if _, err := os.Stat(c.Path(path)); err != nil {
+		return "", modules.Errorf("%s does not exist on minion", path)
+	}
+	if !filepath.IsAbs(path) {
+		return "", modules.Usagef("%s does not exist on minion", path)
+	}
+	return path, nil
 }
 
 // Held are the packages that hold and unhold are asked about: name, pkgs or sources.

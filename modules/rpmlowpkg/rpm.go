@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,21 +46,9 @@ func command(c *modules.Call, args ...string) []string {
 }
 
 func binPkgInfo(ctx context.Context, c *modules.Call) (any, error) {
-	path := c.Str("path")
-	if pkglist.Fetchable(path) {
-		saltenv := c.Str("saltenv")
-		cached, err := pkglist.Cache(ctx, c, path, saltenv)
-		if err != nil {
-			return nil, err
-		}
-		if cached == "" {
-			return nil, modules.Errorf("Unable to retrieve %s from saltenv '%s'", path, saltenv)
-		}
-		path = cached
-	} else if _, err := os.Stat(c.Path(path)); err != nil {
-		return nil, modules.Errorf("%s does not exist on minion", path)
-	} else if !filepath.IsAbs(path) {
-		return nil, modules.Usagef("%s does not exist on minion", path)
+	path, err := pkglist.File(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	out, err := saltcmd.Run(ctx, c, saltcmd.Command{Args: []string{"rpm", "-qp", "--queryformat", rpm.Format("none"), path}, IgnoreRetcode: true})
 	if err != nil {
