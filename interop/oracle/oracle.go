@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/testsalt"
 )
 
 // here is this directory, from that of a test in ./modules or ./states.
@@ -42,19 +44,15 @@ func Configure(t testing.TB, scratch, file string) {
 	Write(t, filepath.Join(scratch, "conf", "minion"), strings.ReplaceAll(string(text), "@SCRATCH@", scratch))
 }
 
-// Start starts one of the scripts of this package with a scratch directory, until the test ends. BRINE_SALT_3007 names stock
-// Salt's virtual environment.
+// Start starts one of the scripts of this package with a scratch directory, until the test ends.
 func Start(t testing.TB, script, scratch string) *Process {
 	t.Helper()
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
+	python := testsalt.Python(t)
 	path, err1 := filepath.Abs(filepath.Join(here, script))
-	t.Setenv("PATH", strings.Join(append([]string{filepath.Join(filepath.Dir(path), programs)}, programDirs(venv)...), string(os.PathListSeparator)))
+	t.Setenv("PATH", strings.Join(append([]string{filepath.Join(filepath.Dir(path), programs)}, programDirs(python)...), string(os.PathListSeparator)))
 	t.Setenv("PYTHONHASHSEED", "0") // tools in Python (firewalld's) list what they keep in sets in the same order to both sides
 	logFile, err2 := os.Create(filepath.Join(scratch, "oracle.log"))
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", path, scratch)
+	cmd := exec.Command(python, "-B", path, scratch)
 	cmd.Dir, cmd.Stderr = "/", logFile
 	in, err3 := cmd.StdinPipe()
 	out, err4 := cmd.StdoutPipe()
@@ -79,11 +77,11 @@ func Start(t testing.TB, script, scratch string) *Process {
 
 // programDirs are the directories where both sides find programs: first those that have the programs themselves for which others have
 // scripts that look for them each time, which costs more than what many cases do (pyenv's python, Debian's psql).
-func programDirs(venv string) []string {
+func programDirs(python string) []string {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	real, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	real = real[max(0, len(real)-1):]
-	if python, err := filepath.EvalSymlinks(filepath.Join(venv, "bin", "python")); err == nil {
+	if python, err := filepath.EvalSymlinks(python); err == nil {
 		real = append(real, filepath.Dir(python))
 	}
 	real = slices.DeleteFunc(real, func(dir string) bool { return slices.Contains(dirs, dir) })

@@ -3,11 +3,8 @@
 package eauth
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/protocol/target"
 )
@@ -133,10 +131,6 @@ calls:
 // TestStockRules has stock's CkMinions and ours judge the same calls by the same rules. Ours must give the answers that stock gave if
 // patterns had to match in full, and so never allow what stock does not.
 func TestStockRules(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
 	var table struct {
 		Configs []map[string]any `json:"configs"`
 		People  [][]any          `json:"people"`
@@ -169,24 +163,11 @@ func TestStockRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	input, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", "testdata/stock_rules.py", filepath.Join(dir, "master"))
-	var errs bytes.Buffer
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &errs)
-	}
 	var stock struct {
 		Filled       [][][]any
 		Plain, Whole [][]bool
 	}
-	if err := json.Unmarshal(out, &stock); err != nil {
-		t.Fatal(err)
-	}
+	testsalt.Ask(t, table, &stock, "testdata/stock_rules.py", filepath.Join(dir, "master"))
 	match := func(tgtType string, tgt any) ([]string, error) {
 		sel, err := target.Select(tgtType, tgt, "", map[string]any{"front": "L@web1,web2"}, ids, func(id string) target.Cached {
 			d, _ := known.Data(id)

@@ -3,11 +3,8 @@
 package fileserver_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,15 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
 // TestStockRoots compares listings and files of directories with links and with what is ignored with those of stock's roots.
 func TestStockRoots(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
 	type m = map[string]any
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -82,20 +76,10 @@ func TestStockRoots(t *testing.T) {
 		}
 		cases = append(cases, m{"opts": opts, "envs": envs, "files": files})
 	}
-	input, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", "gitfs/testdata/stock.py")
-	var errs bytes.Buffer
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &errs)
-	}
 	var answers []m
-	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(configs) {
-		t.Fatalf("%v: %.2000s", err, out)
+	testsalt.Ask(t, cases, &answers, "gitfs/testdata/stock.py")
+	if len(answers) != len(configs) {
+		t.Fatalf("%d answers", len(answers))
 	}
 	for i, c := range configs {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -31,10 +32,6 @@ type step struct {
 
 // TestStockCache has stock's PillarCache and ours go the same way, each over files of its own, and then over those of the other.
 func TestStockCache(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
 	dir := t.TempDir()
 	files := filepath.Join(dir, "files")
 	write := func(name, text string) {
@@ -46,7 +43,7 @@ func TestStockCache(t *testing.T) {
 	write("top.sls", "base: {'*': [data]}\ndev: {'*': [data]}\n")
 	write("data.sls", "v: 0\n")
 	start := time.Now().Truncate(time.Second)
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", "testdata/stock_cache.py", dir, files, filepath.Join(dir, "theirs"), strconv.FormatInt(start.Unix(), 10))
+	cmd := exec.Command(testsalt.Python(t), "-B", "testdata/stock_cache.py", dir, files, filepath.Join(dir, "theirs"), strconv.FormatInt(start.Unix(), 10))
 	cmd.Stderr = os.Stderr
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()

@@ -3,7 +3,6 @@
 package beacon
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -166,26 +166,8 @@ func makeCertificate(t *testing.T) {
 
 func askStock(t *testing.T, all []scene) [][]outcome {
 	t.Helper()
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
-	in, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "testdata/stock.py")
-	cmd.Stdin = bytes.NewReader(in)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
 	var out [][]outcome
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	testsalt.Ask(t, all, &out, "testdata/stock.py")
 	return out
 }
 

@@ -3,11 +3,9 @@
 package returners_test
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "github.com/lib/pq"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners/mysql"
@@ -40,29 +39,11 @@ type question struct {
 // stock asks stock Salt.
 func (q question) stock(t *testing.T) []map[string]any {
 	t.Helper()
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
-	in, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "testdata/stock.py")
-	cmd.Stdin = bytes.NewReader(in)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
 	var out struct {
 		Missing string
 		Answers []map[string]any
 	}
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	testsalt.Ask(t, q, &out, "testdata/stock.py")
 	if out.Missing != "" {
 		t.Fatalf("stock Salt cannot: %s", out.Missing)
 	}

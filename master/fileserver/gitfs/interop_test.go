@@ -3,11 +3,7 @@
 package gitfs
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,15 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
 // TestStock compares environments, listings and files with what stock's gitfs (over GitPython) makes of the same configurations.
 func TestStock(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 is not set: run this through make interop")
-	}
 	type m = map[string]any
 	w, first := sample(t)
 	w.git("branch", "feed", "dev") // a name that is a number as well
@@ -72,22 +65,11 @@ func TestStock(t *testing.T) {
 		}
 		cases = append(cases, m{"opts": opts, "envs": envs, "files": files})
 	}
-	input, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "testdata/stock.py")
-	cmd.Stdin = bytes.NewReader(input)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &errs)
-	}
+	t.Setenv("HOME", t.TempDir())
 	var answers []any
-	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(names) {
-		t.Fatalf("%v: %.2000s", err, out)
+	testsalt.Ask(t, cases, &answers, "testdata/stock.py")
+	if len(answers) != len(names) {
+		t.Fatalf("%d answers", len(answers))
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {

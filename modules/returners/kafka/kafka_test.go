@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
@@ -70,16 +71,13 @@ func TestKafka(t *testing.T) {
 			t.Fatal(res.Err, log.String())
 		}
 	}
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
+	python := testsalt.Python(t)
 	in, err := json.Marshal(map[string]any{"returner": "kafka", "opts": opts("stock"), "calls": calls})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(venv, "bin", "python"), "../testdata/stock.py")
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+venv+"/kafka")
+	cmd := exec.CommandContext(t.Context(), python, "-B", "../testdata/stock.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(filepath.Dir(python), "..", "kafka"))
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte(`{"answers": [{"value": null}, {"value": null}, {"value": null}]}`)) {

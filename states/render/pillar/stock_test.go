@@ -23,6 +23,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
@@ -96,12 +97,8 @@ type answer struct{ Pillar, Error string }
 
 // TestStockTrees compiles every tree with stock Salt and with ours: the same data in the same order, and the same errors.
 func TestStockTrees(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
 	scratch := t.TempDir()
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", "testdata/stock.py", scratch)
+	cmd := exec.Command(testsalt.Python(t), "-B", "testdata/stock.py", scratch)
 	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0")
 	logFile, err1 := os.Create(filepath.Join(scratch, "oracle.log"))
 	cmd.Stderr = logFile

@@ -5,25 +5,19 @@ package saltinfo_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testsalt"
 	"github.com/brine-salt/brine/master/restapi/internal/saltinfo"
 	"github.com/brine-salt/brine/protocol/events"
 )
 
 // TestStockInfo gives stock's SaltInfo and ours the same events: both send the same, and ask the same minions for their grains.
 func TestStockInfo(t *testing.T) {
-	venv := os.Getenv("BRINE_SALT_3007")
-	if venv == "" {
-		t.Fatal("BRINE_SALT_3007 must name a virtual environment with stock Salt 3007")
-	}
 	type object = map[string]any
 	event := func(tag string, data object) object { return object{"tag": tag, "data": data} }
 	job := func(jid, fun string, minions ...any) object {
@@ -42,20 +36,8 @@ func TestStockInfo(t *testing.T) {
 		event("salt/presence/present", object{"present": []any{"b", "d"}}), event("salt/key", object{"act": "delete", "id": "b", "result": true}),
 		event("salt/presence/present", object{"present": []any{}}), event("salt/auth", object{"act": "accept", "id": "a"}),
 	}
-	in, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-B", "testdata/stock_info.py")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(string(in)), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var theirs []object
-	if err := json.Unmarshal(out, &theirs); err != nil {
-		t.Fatal(err)
-	}
+	testsalt.Ask(t, list, &theirs, "testdata/stock_info.py")
 	ours := saltinfo.New()
 	for i, e := range list {
 		sent, asked := ours.Event(events.Event{Tag: e["tag"].(string), Data: maps.Clone(e["data"].(object))})
