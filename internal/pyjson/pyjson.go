@@ -14,7 +14,20 @@ import (
 const maxDepth = 500
 
 // Parse reads one value. Numbers are int64, uint64 where needed, or float64.
-func Parse(b []byte) (any, error) {
+func Parse(b []byte) (any, error) { return parse(b, number) }
+
+// ParseSent is Parse for what is going to be sent: integers of more than 64 bits are texts, as Salt sends them (salt/payload.py, dumps).
+func ParseSent(b []byte) (any, error) {
+	return parse(b, func(s string) any {
+		n := number(s)
+		if _, inexact := n.(float64); inexact && !strings.ContainsAny(s, ".eE") {
+			return s
+		}
+		return n
+	})
+}
+
+func parse(b []byte, number func(string) any) (any, error) {
 	if err := shallow(b); err != nil {
 		return nil, err
 	}
@@ -27,7 +40,7 @@ func Parse(b []byte) (any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("cannot read JSON: there is more after the value")
 	}
-	return plain(v), nil
+	return plain(v, number), nil
 }
 
 // shallow refuses what is nested too deep before the decoder recurses into it.
@@ -51,17 +64,17 @@ func shallow(b []byte) error {
 	return nil
 }
 
-func plain(v any) any {
+func plain(v any, number func(string) any) any {
 	switch v := v.(type) {
 	case json.Number:
 		return number(v.String())
 	case []any:
 		for i := range v {
-			v[i] = plain(v[i])
+			v[i] = plain(v[i], number)
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = plain(v[k])
+			v[k] = plain(v[k], number)
 		}
 	}
 	return v

@@ -35,7 +35,15 @@ func (s *Server) session(r *http.Request) (eauth.Token, error) {
 	if !ok {
 		return eauth.Token{}, errNoToken
 	}
-	return t, nil
+	return t, s.counted(t)
+}
+
+// counted counts a request of somebody, and refuses it when they ask too much.
+func (s *Server) counted(t eauth.Token) error {
+	if s.o.RequestRate > 0 && !s.requests.AllowName(owner(t), time.Now()) {
+		return &statusError{http.StatusTooManyRequests, "Too many requests"}
+	}
+	return nil
 }
 
 // who finds out on whose behalf a command is given: by its own token, by the credentials in it, or by the session's token.
@@ -50,6 +58,9 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eau
 		t, ok := s.o.Auth.Token(id)
 		if !ok {
 			return eauth.Token{}, denied(chunk, "token", "")
+		}
+		if session == "" { // else it was counted
+			return t, s.counted(t)
 		}
 		return t, nil
 	}

@@ -41,7 +41,7 @@ func (s *Server) read(q *request) error {
 	}
 	switch kind {
 	case "application/json":
-		if q.body, err = pyjson.Parse(b); err != nil {
+		if q.body, err = pyjson.ParseSent(b); err != nil {
 			return &statusError{http.StatusBadRequest, "Invalid JSON document"}
 		}
 	case "application/x-yaml", "text/yaml":
@@ -49,7 +49,7 @@ func (s *Server) read(q *request) error {
 			return &statusError{http.StatusBadRequest, "Invalid YAML document"}
 		}
 	case "text/plain":
-		if q.body, err = pyjson.Parse(b); err != nil {
+		if q.body, err = pyjson.ParseSent(b); err != nil {
 			q.body = q.raw
 		}
 	case "application/x-www-form-urlencoded":

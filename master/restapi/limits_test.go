@@ -48,7 +48,7 @@ func (c *sender) status() int {
 	if resp.StatusCode != 100 {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		if (resp.Header.Get("Retry-After") != "") != (resp.StatusCode == 503) {
+		if (resp.Header.Get("Retry-After") != "") != (resp.StatusCode == 503 || resp.StatusCode == 429) {
 			c.t.Error(resp.StatusCode, resp.Header)
 		}
 	}
@@ -158,5 +158,47 @@ func TestLimit(t *testing.T) {
 	}
 	for _, c := range []net.Conn{three, four, five} {
 		c.Close()
+	}
+}
+
+// TestRequestsOfOneUser: who asks too much is told to come back, by whatever way and token; others are served.
+func TestRequestsOfOneUser(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.RequestRate, o.RequestBurst = -1, 1e-9, 5 })
+	alice, again := s.token, ""
+	s.token = ""
+	again = s.login("alice")
+	for i := range 5 {
+		s.token = []string{alice, again}[i%2]
+		if code, v := s.json("GET", "/v1/minions", nil); code != 200 {
+			t.Fatal(i, code, v)
+		}
+	}
+	for _, c := range []struct {
+		method, path, token string
+		body                any
+	}{
+		{"GET", "/v1/minions", alice, nil}, {"GET", "/jobs", again, nil}, {"POST", "/", alice, m{"client": "runner", "fun": "test.arg"}},
+		{"POST", "/run", "", m{"client": "runner", "fun": "test.arg", "token": alice}}, {"POST", "/v1/jobs", alice, m{"tgt": []any{"x"}, "fun": "test.ping"}},
+		{"GET", "/events", alice, nil}, {"POST", "/hook/x", again, m{}},
+	} {
+		s.token = c.token
+		text := ""
+		if c.body != nil {
+			text = jsonText(t, c.body)
+		}
+		code, got, h := s.do(c.method, c.path, "application/json", text)
+		if code != 429 || h.Get("Retry-After") == "" || got != `{"return":"Too many requests","status":429}` {
+			t.Errorf("%s %s: %d %s %v", c.method, c.path, code, got, h)
+		}
+	}
+	s.token = ""
+	s.token = s.login("bob")
+	for i := range 5 {
+		if code, v := s.json("POST", "/", []any{m{"client": "runner", "fun": "jobs.list_jobs"}, m{"client": "runner", "fun": "jobs.active"}}); code != 200 {
+			t.Error("bob:", i, code, v)
+		}
+	}
+	if code, _ := s.json("GET", "/jobs", nil); code != 429 {
+		t.Error("bob's sixth:", code)
 	}
 }

@@ -48,6 +48,9 @@ type Options struct {
 	Strangers int64
 	// LoginRate and LoginBurst bound log-ins per second and source address; 0 means 1 and 20, below 0 no bound.
 	LoginRate, LoginBurst float64
+	// RequestRate and RequestBurst bound the requests per second of one user, whatever address they come from; 0 is no bound, and a burst of 0
+	// is ten times the rate.
+	RequestRate, RequestBurst float64
 	// Streams bounds how many clients follow events at once; 0 means 256.
 	Streams int
 	// OpenHooks lets anybody fire events through /hook (webhook_disable_auth).
@@ -75,7 +78,8 @@ type Server struct {
 	mux      *http.ServeMux
 	patterns []string // that mux has
 	logins   *ratelimit.Limiter
-	open     context.Context // until Close
+	requests *ratelimit.Limiter // by user
+	open     context.Context    // until Close
 	close    context.CancelFunc
 	streams  chan struct{}
 	pages    *pages
@@ -110,12 +114,13 @@ func New(o Options) (*Server, error) {
 	setDefault(&o.Strangers, 64<<20)
 	setDefault(&o.LoginRate, 1)
 	setDefault(&o.LoginBurst, 20)
+	setDefault(&o.RequestBurst, 10*o.RequestRate)
 	setDefault(&o.Streams, 256)
 	setDefault(&o.Timeout, 5*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), streams: make(chan struct{}, o.Streams),
+	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst), streams: make(chan struct{}, o.Streams),
 		pages: pages, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
 	o.Master.FollowCursor() // events are kept from now on
@@ -282,7 +287,7 @@ const retryAfter = "5"
 
 // fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
 func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
-	if e.code == http.StatusServiceUnavailable {
+	if e.code == http.StatusServiceUnavailable || e.code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	if accepts(r.Header.Get("Accept"), "application/json") {

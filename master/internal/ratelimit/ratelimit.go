@@ -1,4 +1,4 @@
-// Package ratelimit bounds how often strangers may ask for something, by where they come from.
+// Package ratelimit bounds how often somebody may ask for something: strangers, by where they come from, and users by name.
 package ratelimit
 
 import (
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Limiter is a token bucket per source address (per /64 for IPv6): a stranger cannot keep the master busy with signatures.
+// Limiter is a token bucket per source address (per /64 for IPv6), so that a stranger cannot keep the master busy with signatures, or per name.
 type Limiter struct {
 	rate, burst float64
 
-	mu      sync.Mutex // guards buckets
-	buckets map[netip.Prefix]bucket
+	mu      sync.Mutex     // guards buckets
+	buckets map[any]bucket // by netip.Prefix, or name
 }
 
 type bucket struct {
@@ -25,14 +25,11 @@ const maxSources = 8192
 
 // New makes a limiter of so many takes a second and source, and so many at once. A rate below 0 is no bound.
 func New(rate, burst float64) *Limiter {
-	return &Limiter{rate: rate, burst: max(burst, 1), buckets: make(map[netip.Prefix]bucket)}
+	return &Limiter{rate: rate, burst: max(burst, 1), buckets: make(map[any]bucket)}
 }
 
 // Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
 func (l *Limiter) Allow(peer string, now time.Time) bool {
-	if l.rate < 0 || l.burst < 0 {
-		return true
-	}
 	var source netip.Prefix
 	if ap, err := netip.ParseAddrPort(peer); err == nil {
 		a := ap.Addr().Unmap()
@@ -41,6 +38,16 @@ func (l *Limiter) Allow(peer string, now time.Time) bool {
 			bits = 64
 		}
 		source, _ = a.WithZone("").Prefix(bits)
+	}
+	return l.allow(source, now)
+}
+
+// AllowName takes a token of somebody.
+func (l *Limiter) AllowName(name string, now time.Time) bool { return l.allow(name, now) }
+
+func (l *Limiter) allow(source any, now time.Time) bool {
+	if l.rate < 0 || l.burst < 0 {
+		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
