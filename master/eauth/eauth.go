@@ -230,7 +230,8 @@ func concerns(key string, t Token) bool {
 	return MatchName(key, t.Name)
 }
 
-// MatchName matches a name with a pattern as salt.utils.stringutils.expr_match does: exactly, as a glob, as a regular expression.
+// MatchName matches a name with a pattern: exactly, as a glob, as a regular expression. It is stricter than [pyre.Expr], which is Salt's
+// expr_match to the letter: every alternative of "a|b" must match the whole name.
 func MatchName(pattern, name string) bool {
 	return pattern == name || fnmatch.Match(pattern, name) || full(pattern, name)
 }
