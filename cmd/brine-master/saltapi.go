@@ -75,6 +75,10 @@ const maxConnections = 4096
 // listenAPI opens the port or the socket.
 func listenAPI(o *conf.Config) (net.Listener, error) {
 	if path := o.String("socket"); path != "" {
+		// What a master that was killed has left; nothing else is removed.
+		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("rest_cherrypy: socket: there is something else at %s", path)
+		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
 		}
