@@ -61,10 +61,10 @@ type dispatcher struct {
 	asked    map[string]struct{}        // minions whose queue is to be looked up
 	came     map[string]struct{}        // those of them that signed in: what was sent to them before may be lost
 	silent   map[string]struct{}        // minions that did not answer when asked after a job
-	asking   map[string]inquiry         // minions that are asked after jobs now
+	asking   map[string]int             // minions that are asked after jobs now, and after how many
 	watchers map[string][]chan struct{} // by job id
 	broken   time.Time                  // when a subscription last ended
-	inquired int                        // deliveries that are asked after now
+	inquired int                        // how many all of them are asked after
 	roused   time.Time                  // when all targets were last asked anew
 	look     time.Time                  // when to look for what is due at the latest
 	draining bool
@@ -73,7 +73,7 @@ type dispatcher struct {
 func newDispatcher(m *Master, q store.Queue) *dispatcher {
 	return &dispatcher{m: m, q: q, owner: m.opts.ID + "/" + rand.Text(), wake: make(chan struct{}, 1), tenants: make(map[string]*backlog), targets: make(map[string]*knock),
 		ready: make(map[string]struct{}), proofs: make(map[string]time.Time), paths: make(map[string]time.Time), asked: make(map[string]struct{}),
-		came: make(map[string]struct{}), silent: make(map[string]struct{}), asking: make(map[string]inquiry), watchers: make(map[string][]chan struct{})}
+		came: make(map[string]struct{}), silent: make(map[string]struct{}), asking: make(map[string]int), watchers: make(map[string][]chan struct{})}
 }
 
 func (d *dispatcher) signal() {

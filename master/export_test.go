@@ -14,6 +14,3 @@ func (m *Master) CheckClones(ctx context.Context, id string, watch bool, window 
 func (m *Master) Handle(ctx context.Context, body []byte) []byte {
 	return m.handle(ctx, "127.0.0.1:1", body, 0)
 }
-
-// Elsewhere says whether another one of several masters is known to have a minion.
-func (m *Master) Elsewhere(id string) bool { return m.presence.elsewhere(id) }

@@ -25,7 +25,7 @@ const (
 	// knockAgain is how long a minion that was asked may take before a new reason to ask counts; the pauses go on growing meanwhile.
 	knockAgain = 30 * time.Second
 	// knockRouse is how long a minion that nobody knows to be connected, and that was asked, is left alone when somebody connects.
-	knockRouse = 5 * time.Second
+	knockRouse = 2 * time.Second
 	// knockOther is how long others leave a minion to the master that was given an order for it and has a connection to it.
 	knockOther = 5 * time.Second
 	// maxKnock is how many minions one question is for.
@@ -286,7 +286,10 @@ func (d *dispatcher) askedElsewhere(ids []string) {
 	now := time.Now()
 	for _, id := range ids {
 		if k := d.targets[id]; k != nil && !k.look {
-			k.asked, k.next, k.wait = now, now.Add(k.wait+mathrand.N(k.wait)), min(2*k.wait, knockLast)
+			if !k.asked.IsZero() {
+				k.wait = min(max(k.wait, now.Sub(k.asked)), knockLast) // the pauses of all grow together
+			}
+			k.asked, k.next = now, now.Add(k.wait+mathrand.N(k.wait))
 		}
 	}
 }

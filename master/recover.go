@@ -2,13 +2,10 @@ package master
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
@@ -67,19 +64,13 @@ func (d *dispatcher) review(ctx context.Context, list []store.Delivery) (ended i
 	sent = sent[:min(len(sent), maxAsking-d.inquired)]
 	d.inquired += len(sent)
 	for _, x := range sent {
-		d.asking[x.Minion] = inquiry{deliveries: d.asking[x.Minion].deliveries + 1}
+		d.asking[x.Minion]++
 	}
 	d.mu.Unlock()
 	if len(sent) > 0 {
 		d.jobs.Go(func() { d.recover(ctx, sent) })
 	}
 	return ended
-}
-
-// inquiry is a minion that is asked after deliveries.
-type inquiry struct {
-	deliveries int
-	leased     bool // so that no other of several masters asks it
 }
 
 // leaves says whether another of several masters is to ask after a delivery: the one that its minion listens to.
@@ -90,12 +81,8 @@ func (d *dispatcher) leaves(x store.Delivery, now time.Time) bool {
 	return !d.m.here(x.Minion) && d.m.presence.elsewhere(x.Minion)
 }
 
-// claimLife is for how long what is asked after is taken: longer than asking takes, or nobody else would ask if this master died.
-func (d *dispatcher) claimLife() time.Duration { return 3*d.m.opts.GatherTimeout + 10*time.Second }
-
-// claim takes deliveries: nobody else asks after them meanwhile.
-func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery) []store.Delivery {
-	due := time.Now().UTC().Add(d.claimLife())
+// claim takes deliveries until a time: nobody else asks after them meanwhile, unless this master dies.
+func (d *dispatcher) claim(ctx context.Context, ds []store.Delivery, due time.Time) []store.Delivery {
 	errs := make([]error, len(ds))
 	inParallel(len(ds), sendWorkers, func(i int) {
 		ds[i].Owner, ds[i].Due = d.owner, due
@@ -121,63 +108,23 @@ func minionsOf(ds []store.Delivery) map[string]struct{} {
 	return ids
 }
 
-// lease leaves the deliveries whose minions no other master asks now. Only those that have connections to several masters could be.
-func (d *dispatcher) lease(ctx context.Context, ds []store.Delivery) []store.Delivery {
-	if d.m.shared == nil {
-		return ds
-	}
-	ids := slices.DeleteFunc(slices.Collect(maps.Keys(minionsOf(ds))), func(id string) bool { return !d.m.presence.elsewhere(id) })
-	var mu sync.Mutex
-	theirs := make(map[string]struct{})
-	inParallel(len(ids), sendWorkers, func(i int) {
-		got, err := d.m.shared.db.Lease(ctx, leaseOf(ids[i]), d.owner, d.claimLife())
-		d.failed(ctx, "cannot ask after orders", err)
-		if !got {
-			d.answered(ctx, ids[i])
-			mu.Lock()
-			defer mu.Unlock()
-			theirs[ids[i]] = struct{}{}
-			return
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.asking[ids[i]] = inquiry{d.asking[ids[i]].deliveries, true}
-	})
-	return slices.DeleteFunc(ds, func(x store.Delivery) bool { return has(theirs, x.Minion) })
-}
-
-// leaseOf is the name of the lease of who asks a minion.
-func leaseOf(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return leaseAsk + hex.EncodeToString(sum[:16])
-}
-
 // answered lets minions be asked something else.
-func (d *dispatcher) answered(ctx context.Context, ids ...string) {
-	inParallel(len(ids), sendWorkers, func(i int) {
-		d.mu.Lock()
-		leased := d.asking[ids[i]].leased
-		d.mu.Unlock()
-		if leased {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-			defer cancel()
-			d.failed(ctx, "cannot let others ask after orders", d.m.shared.db.Release(ctx, leaseOf(ids[i]), d.owner))
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.inquired -= d.asking[ids[i]].deliveries
-		delete(d.asking, ids[i])
-	})
+func (d *dispatcher) answered(ids map[string]struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id := range ids {
+		d.inquired -= d.asking[id]
+		delete(d.asking, id)
+	}
 }
 
 // recover finds out what became of jobs on minions that were silent. Each minion is asked one thing at a time: once for all that it runs,
 // then after what it does not run, by job.
 func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
-	end := time.Now().Add(d.claimLife() - 2*d.m.opts.GatherTimeout) // what is asked then is answered before the claim ends
-	ds = d.lease(ctx, ds)
+	end := time.Now().UTC().Add(d.m.opts.GatherTimeout + 10*time.Second) // for asking
 	asked := minionsOf(ds)
 	byJob := make(map[string][]store.Delivery)
-	for _, x := range d.claim(ctx, ds) {
+	for _, x := range d.claim(ctx, ds, end.Add(2*d.m.opts.GatherTimeout)) { // what is asked in the end is answered before that
 		byJob[x.JID] = append(byJob[x.JID], x)
 	}
 	jids := slices.Sorted(maps.Keys(byJob))
@@ -188,7 +135,7 @@ func (d *dispatcher) recover(ctx context.Context, ds []store.Delivery) {
 	}
 	waits := minionsOf(slices.Concat(left...))
 	maps.DeleteFunc(asked, func(id string, _ struct{}) bool { return has(waits, id) })
-	d.answered(ctx, slices.Collect(maps.Keys(asked))...)
+	d.answered(asked)
 	d.askByJob(ctx, jids, left, end)
 }
 
@@ -206,8 +153,9 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 	}
 	busy := make(map[string]struct{})
 	ended := make(chan question)
+	fresh := true // what is asked after was looked for just now
 	for under := 0; ; under-- {
-		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end); i++ {
+		for i := 0; i < len(left) && under < askSlots && time.Now().Before(end) && !d.isDraining(); i++ {
 			q := question{begun: time.Now()}
 			left[i] = slices.DeleteFunc(left[i], func(x store.Delivery) bool {
 				if has(busy, x.Minion) {
@@ -221,15 +169,22 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 				continue
 			}
 			under++
-			go func() {
-				q.silent = d.recoverJob(ctx, jids[i], slices.Clone(q.ds))
+			go func(fresh bool) {
+				ds := slices.Clone(q.ds)
+				if !fresh {
+					ds = d.unreturned(ctx, jids[i], ds)
+				}
+				if len(ds) > 0 {
+					q.silent = d.recoverJob(ctx, jids[i], ds)
+				}
 				ended <- q
-			}()
+			}(fresh)
 		}
 		if under == 0 {
 			break
 		}
 		q := <-ended
+		fresh = false
 		for _, x := range q.ds {
 			delete(busy, x.Minion)
 			waits[x.Minion]--
@@ -244,20 +199,16 @@ func (d *dispatcher) askByJob(ctx context.Context, jids []string, left [][]store
 				return true
 			})
 		}
-		var done []string
-		for _, x := range q.ds {
-			if waits[x.Minion] == 0 {
-				done = append(done, x.Minion)
-				delete(waits, x.Minion)
-			}
-		}
-		d.answered(ctx, done...)
+		done := minionsOf(q.ds)
+		maps.DeleteFunc(done, func(id string, _ struct{}) bool { return waits[id] > 0 })
+		d.answered(done)
 	}
 	now := time.Now()
-	for _, x := range slices.Concat(left...) {
+	rest := slices.Concat(left...)
+	for _, x := range rest {
 		d.checkAgain(ctx, x, now, now)
 	}
-	d.answered(ctx, slices.Collect(maps.Keys(waits))...)
+	d.answered(minionsOf(rest))
 }
 
 // askRunning asks minions for all jobs that they run, and leaves those deliveries, by job, that nothing is known of yet.
@@ -334,10 +285,6 @@ func (d *dispatcher) recoverJob(ctx context.Context, jid string, ds []store.Deli
 	rec, err := d.q.OrderOf(ctx, jid)
 	if err != nil {
 		d.failed(ctx, "cannot look after order", err)
-		return nil
-	}
-	ds = d.unreturned(ctx, jid, ds) // while others were asked after
-	if len(ds) == 0 {
 		return nil
 	}
 	begun := time.Now()

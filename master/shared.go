@@ -69,7 +69,6 @@ const (
 	leaseMaster   = "master/"
 	leaseListens  = "listens/"
 	leaseMaintain = "maintain"
-	leaseAsk      = "ask/"
 )
 
 // shared is what a master knows of the others.
