@@ -90,10 +90,9 @@ func TestSwarm(t *testing.T) {
 			a := measureSwarm(t, over, n, keep(n), oneOff, ours.site, ours.proc, true, client.toAll)
 			client.driver.close()
 			ours.proc.stop()
-			// Of a stock master's minions the same part keeps the request connection.
 			stock := startStockMaster(t, "3007", over, "auto_accept: True\nzmq_backlog: 4000")
 			stock.bus.driver.close()
-			b := measureSwarm(t, over, k, k*keep(n)/n, oneOff, stock.site, stock.proc, false, stock.toAll)
+			b := measureSwarm(t, over, k, keep(k), oneOff, stock.site, stock.proc, false, stock.toAll)
 			printSwarm(over, a, b)
 			if a.refused > 0 {
 				t.Errorf("%d sign-ins were refused", a.refused)
