@@ -11,7 +11,6 @@ package zeromq
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -307,9 +306,4 @@ func (f *follower) frame() error {
 	}
 	f.skip = size
 	return nil
-}
-
-// gone reports whether err only says that the peer went away.
-func gone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
