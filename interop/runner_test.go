@@ -17,6 +17,7 @@ func TestRunners(t *testing.T) {
 	t.Parallel()
 	m := startStockMaster(t, "3007", "zeromq", "auto_accept: True\npillar_cache: True\nmine_functions:\n  test.ping: []\n")
 	write(t, m.dir+"/srv/sub/file.txt", "text\n")
+	write(t, m.dir+"/macs", "08-00-27-13-69-77\n080027136978\n")
 	conf := m.minion(t, "web1", "mine_functions:\n  test.arg: [1]\n")
 	mark := m.bus.mark()
 	start(t, ours("salt-minion"), "-c", conf)
@@ -42,6 +43,11 @@ func TestRunners(t *testing.T) {
 		{"pillar.clear_pillar_cache", "nobody"}, {"pillar.show_pillar_cache", "web*"}, {"pillar.clear_pillar_cache"}, {"pillar.show_pillar_cache"},
 		{"mine.get", "*", "test.arg"}, {"mine.get", "*", "no.fun"}, {"mine.update", "*"}, {"salt.execute", "web1", "test.echo", `arg=["hi"]`},
 		{"event.send", "my/tag", `{"a": 1}`}, {"config.get", "file_roots"}, {"config.get", "file_roots:base:0"}, {"config.get", "no_such", "default=x"},
+		{"match.compound_matches", "web*", "web1"}, {"match.compound_matches", "G@id:web1 and not E@db.*", "web1"}, {"match.compound_matches", "I@role:*", "web1"},
+		{"match.compound_matches", "web*", "nobody"}, {"match.compound_matches", "( web*", "web1"}, {"match.compound_matches", "web*", "1"},
+		{"network.wol", "08-00-27-13-69-77", "127.255.255.255"}, {"network.wol", "080027136977", "bcast=127.255.255.255", "destport=7"}, {"network.wol", "junk"},
+		{"network.wol", "08-00-27-13-69-7x", "127.255.255.255"}, {"network.wollist", m.dir + "/macs", "127.255.255.255"}, {"network.wollist", m.dir + "/none"},
+		{"network.wolmatch", "web1", "bcast=127.255.255.255"}, {"network.wolmatch", "nobody"},
 		{"test.arg", "a", "b=2"}, {"test.metasyntactic", "uk"}, {"test.metasyntactic", "xx"}, {"test.arg", "a=1", "a=2"},
 		{"no.such"}, {"jobs"}, {"jobs.nothing"}, {"jobs.lookup_jid"}, {"error.error"}, {"event.send"},
 	} {

@@ -118,7 +118,8 @@ func NewClient(h *Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
 	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
-		f.config(), f.reactor(), f.test(), f.survey(), f.errorModule(), f.doc())
+		f.config(), f.reactor(), f.test(), f.survey(), f.errorModule(), f.doc(),
+		f.match(), f.network())
 	if h.Exec != nil {
 		c.registry.Add(f.state())
 	}

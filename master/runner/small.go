@@ -3,11 +3,15 @@ package runner
 import (
 	"context"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/wol"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/target"
 )
 
 func (f funcs) event() *modules.Module {
@@ -233,4 +237,110 @@ func (f funcs) doc() *modules.Module {
 			return out, nil
 		}},
 	}}
+}
+
+func (f funcs) match() *modules.Module {
+	return &modules.Module{Name: "match", Doc: "Whom a target means, for minions that ask (peer_run).", Funcs: []modules.Def{
+		{Name: "compound_matches", Doc: `Whether a compound expression means a minion: its id, or False. Pillar values are compared literally, and a minion
+that the master has no data of is not meant by what is about data.
+
+    salt-run match.compound_matches 'I@foo:bar and G@os:Deb* and not db*' myminion`, Params: []modules.Param{{Name: "expr"}, {Name: "minion_id"}},
+			Run: func(_ context.Context, c *modules.Call) (any, error) {
+				id, isText := c.Value("minion_id").(string)
+				if keep, set := f.Opts["minion_data_cache"]; set && !pytext.Truth(keep) || !isText || f.Match == nil {
+					return map[string]any{"res": false}, nil
+				}
+				ids, err := f.Match(target.TypeCompoundPillarExact, c.Value("expr"))
+				if err != nil || !slices.Contains(ids, id) {
+					return map[string]any{"res": false}, nil
+				}
+				return map[string]any{"res": id}, nil
+			}},
+	}}
+}
+
+func (f funcs) network() *modules.Module {
+	to := []modules.Param{{Name: "bcast", Default: "255.255.255.255"}, {Name: "destport", Default: int64(9)}}
+	send := func(ctx context.Context, c *modules.Call, mac string) error {
+		port, err := c.Int("destport")
+		if err != nil {
+			return err
+		}
+		return wol.Send(ctx, mac, c.Str("bcast"), port)
+	}
+	return &modules.Module{Name: "network", Doc: "The master's network.", Funcs: []modules.Def{
+		{Name: "wol", Doc: `Wake a host up by a packet to its hardware address.
+
+    salt-run network.wol 08-00-27-13-69-77`, Params: append([]modules.Param{{Name: "mac"}}, to...),
+			Run: func(ctx context.Context, c *modules.Call) (any, error) {
+				err := send(ctx, c, c.Str("mac"))
+				return err == nil, err
+			}},
+		{Name: "wollist", Doc: `Wake up the hosts whose hardware addresses are the lines of a file.
+
+    salt-run network.wollist /path/to/maclist`, Params: append([]modules.Param{{Name: "maclist"}}, to...), Run: func(ctx context.Context, c *modules.Call) (any, error) {
+			return f.wakeList(c, func(mac string) error { return send(ctx, c, mac) })
+		}},
+		{Name: "wolmatch", Doc: `Wake up the minions that a target means, at the addresses that their grains say.
+
+    salt-run network.wolmatch 192.168.0.0/16 tgt_type=ipcidr`, Params: append([]modules.Param{{Name: "tgt"}, {Name: "tgt_type", Default: "glob"}}, to...),
+			Run: func(ctx context.Context, c *modules.Call) (any, error) {
+				return f.wakeMinions(c, func(mac string) error { return send(ctx, c, mac) })
+			}},
+	}}
+}
+
+// wakeList wakes up those in a file. What is wrong with it is told, and the answer is empty.
+func (f funcs) wakeList(c *modules.Call, wake func(mac string) error) (any, error) {
+	text, err := os.ReadFile(c.Str("maclist"))
+	woken := []any{}
+	for line := range strings.Lines(string(text)) {
+		mac := strings.TrimSpace(line)
+		if err = wake(mac); err != nil {
+			break
+		}
+		if f.Print != nil {
+			f.Print("Waking up " + mac)
+		}
+		woken = append(woken, mac)
+	}
+	if err == nil {
+		return woken, nil
+	}
+	if f.Progress != nil {
+		_, text := modules.Exception(modules.OSError(err))
+		f.Progress(map[string]any{"error": "Failed to open the MAC file. Error: " + text})
+	}
+	return []any{}, nil
+}
+
+// wakeMinions wakes up those whose grains name hardware addresses.
+func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, error) {
+	ids, err := f.meant(c)
+	if err != nil {
+		return nil, err
+	}
+	woken := []any{}
+	for _, id := range ids {
+		d, ok := f.Cache.Data(id)
+		if !ok {
+			continue
+		}
+		faces, ok := d.Grains["hwaddr_interfaces"].(map[string]any)
+		if !ok {
+			return nil, &modules.PythonError{Type: "KeyError", Msg: "'hwaddr_interfaces'"}
+		}
+		for _, name := range slices.Sorted(maps.Keys(faces)) {
+			if name == "lo" {
+				continue
+			}
+			mac, _ := faces[name].(string)
+			mac = strings.TrimSpace(mac)
+			if err := wake(mac); err != nil {
+				return nil, err
+			}
+			woken = append(woken, mac)
+		}
+	}
+	return woken, nil
 }

@@ -299,5 +299,5 @@ CLI Example:
 CLI Example:
 
     salt '*' network.wol 08-00-27-13-69-77
-`, Params: []modules.Param{{Name: "mac"}, {Name: "bcast", Default: "255.255.255.255"}, {Name: "destport", Default: int64(9)}}, Run: wol},
+`, Params: []modules.Param{{Name: "mac"}, {Name: "bcast", Default: "255.255.255.255"}, {Name: "destport", Default: int64(9)}}, Run: wake},
 }}

@@ -2,8 +2,6 @@ package network
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,47 +15,16 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/wol"
 	"github.com/brine-salt/brine/modules"
 )
 
-func wol(ctx context.Context, c *modules.Call) (any, error) {
-	mac := c.Str("mac")
-	if len(mac) == 17 {
-		mac = strings.ReplaceAll(mac, mac[2:3], "")
-	}
-	if len(mac) != 12 {
-		return nil, &modules.PythonError{Type: "ValueError", Msg: "Invalid MAC address"}
-	}
-	var packet []byte
-	for i := 0; i < 12; i += 2 {
-		b, err := hex.DecodeString(mac[i : i+2])
-		if err != nil {
-			return nil, &modules.PythonError{Type: "ValueError", Msg: "invalid literal for int() with base 16: " + pytext.Repr(mac[i:i+2])}
-		}
-		packet = append(packet, b...)
-	}
-	packet = append(slices.Repeat([]byte{0xff}, 6), slices.Repeat(packet, 16)...)
+func wake(ctx context.Context, c *modules.Call) (any, error) {
 	port, err := c.Int("destport")
-	if err != nil {
-		return nil, err
-	}
-	if port < 0 || port > 65535 {
-		return nil, &modules.PythonError{Type: "OverflowError", Msg: "sendto(): port must be 0-65535."}
-	}
-	var d net.Dialer // sets the option for broadcasts
-	conn, err := d.DialContext(ctx, "udp4", net.JoinHostPort(c.Str("bcast"), strconv.FormatInt(port, 10)))
 	if err == nil {
-		_, err = conn.Write(packet)
-		conn.Close()
+		err = wol.Send(ctx, c.Str("mac"), c.Str("bcast"), port)
 	}
-	var unknown *net.DNSError
-	if errors.As(err, &unknown) {
-		return nil, &modules.PythonError{Type: "gaierror", Msg: "[Errno -2] Name or service not known"}
-	}
-	if err != nil {
-		return nil, modules.OSError(err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 func getHostname(context.Context, *modules.Call) (any, error) { return os.Hostname() }
