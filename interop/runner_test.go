@@ -44,9 +44,8 @@ func TestRunners(t *testing.T) {
 		{"mine.get", "*", "test.arg"}, {"mine.get", "*", "no.fun"}, {"mine.update", "*"}, {"salt.execute", "web1", "test.echo", `arg=["hi"]`},
 		{"event.send", "my/tag", `{"a": 1}`}, {"config.get", "file_roots"}, {"config.get", "file_roots:base:0"}, {"config.get", "no_such", "default=x"},
 		{"match.compound_matches", "web*", "web1"}, {"match.compound_matches", "G@id:web1 and not E@db.*", "web1"}, {"match.compound_matches", "I@role:*", "web1"},
-		{"match.compound_matches", "web*", "nobody"}, {"match.compound_matches", "( web*", "web1"}, {"match.compound_matches", "web*", "1"},
-		{"network.wol", "08-00-27-13-69-77", "127.255.255.255"}, {"network.wol", "080027136977", "bcast=127.255.255.255", "destport=7"}, {"network.wol", "junk"},
-		{"network.wol", "08-00-27-13-69-7x", "127.255.255.255"}, {"network.wollist", m.dir + "/macs", "127.255.255.255"}, {"network.wollist", m.dir + "/none"},
+		{"match.compound_matches", "web*", "nobody"}, {"match.compound_matches", "web*", "1"},
+		{"network.wol", "08-00-27-13-69-77", "127.255.255.255"}, {"network.wol", "080027136977", "bcast=127.255.255.255", "destport=7"},
 		{"network.wolmatch", "web1", "bcast=127.255.255.255"}, {"network.wolmatch", "nobody"},
 		{"test.arg", "a", "b=2"}, {"test.metasyntactic", "uk"}, {"test.metasyntactic", "xx"}, {"test.arg", "a=1", "a=2"},
 		{"no.such"}, {"jobs"}, {"jobs.nothing"}, {"jobs.lookup_jid"}, {"error.error"}, {"event.send"},
@@ -68,6 +67,7 @@ func TestRunners(t *testing.T) {
 	for _, args := range [][]string{
 		{"jobs.lookup_jid", jid}, {"--out", "json", "--out-indent", "-1", "manage.up", "tgt=nobody"}, {"no.such"}, {"test.arg", "a", "b=c"}, {"--quiet", "manage.up"},
 		{"--out", "yaml", "fileserver.envs"}, {"-d", "no.such"}, {"jobs.print_job", jid},
+		{"network.wollist", m.dir + "/macs", "127.255.255.255"},
 	} {
 		run := func(program string) (string, int) {
 			return output(t, program, append([]string{"-c", m.dir + "/etc"}, args...)...)

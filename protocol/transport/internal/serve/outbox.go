@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"sync"
@@ -12,6 +13,9 @@ var ErrSlow = errors.New("transport: subscriber does not keep up")
 
 // writeChunk is how many bytes go out under one deadline: at 64 KiB and 30 s, a peer that takes 2 KB/s lives.
 const writeChunk = 64 << 10
+
+// joinBelow is up to how many bytes the parts of a message are joined: to send one buffer costs the kernel less than to send several.
+const joinBelow = 4 << 10
 
 // Write sends bufs with as few system calls as fit the deadlines: timeout runs anew for each 64 KiB. The slices that bufs
 // points to are not changed. The caller holds whatever guards the write side of c.
@@ -26,9 +30,12 @@ func Write(c net.Conn, timeout time.Duration, bufs ...[]byte) error {
 			return err
 		}
 		var err error
-		if len(batch) == 1 {
+		switch {
+		case len(batch) == 1:
 			_, err = c.Write(batch[0])
-		} else {
+		case size <= joinBelow:
+			_, err = c.Write(bytes.Join(batch, nil))
+		default:
 			b := batch // WriteTo consumes
 			_, err = b.WriteTo(c)
 		}
