@@ -1,5 +1,5 @@
-// Package wol wakes hosts up by packets to their hardware addresses, for the execution module network and the runner of that name. Errors are
-// those of Salt's code (salt/modules/network.py, salt/runners/network.py).
+// Package wol wakes hosts up by packets to their hardware addresses, for the execution module network and the runner of that name
+// (salt/modules/network.py, salt/runners/network.py).
 package wol
 
 import (
@@ -12,17 +12,17 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/modules"
 )
 
-// Send sends the packet that wakes up the host with a hardware address, with separators or without, to a broadcast address.
+// Send sends the packet that wakes up the host with a hardware address, with separators or without, to a broadcast address. What
+// Python's code would refuse is an [Error], what the operating system refuses its own.
 func Send(ctx context.Context, mac, bcast string, port int64) error {
 	packet, err := magic(mac)
 	if err != nil {
 		return err
 	}
 	if port < 0 || port > 65535 {
-		return &modules.PythonError{Type: "OverflowError", Msg: "sendto(): port must be 0-65535."}
+		return &Error{Type: "OverflowError", Msg: "sendto(): port must be 0-65535."}
 	}
 	var d net.Dialer // sets the option for broadcasts
 	conn, err := d.DialContext(ctx, "udp4", net.JoinHostPort(bcast, strconv.FormatInt(port, 10)))
@@ -32,13 +32,15 @@ func Send(ctx context.Context, mac, bcast string, port int64) error {
 	}
 	var unknown *net.DNSError
 	if errors.As(err, &unknown) {
-		return &modules.PythonError{Type: "gaierror", Msg: "[Errno -2] Name or service not known"}
+		return &Error{Type: "gaierror", Msg: "[Errno -2] Name or service not known"}
 	}
-	if err != nil {
-		return modules.OSError(err)
-	}
-	return nil
+	return err
 }
+
+// Error is an exception of Python's.
+type Error struct{ Type, Msg string }
+
+func (e *Error) Error() string { return e.Type + ": " + e.Msg }
 
 // magic is six bytes 0xff and sixteen times the address.
 func magic(mac string) ([]byte, error) {
@@ -46,13 +48,13 @@ func magic(mac string) ([]byte, error) {
 		mac = strings.ReplaceAll(mac, mac[2:3], "")
 	}
 	if len(mac) != 12 {
-		return nil, &modules.PythonError{Type: "ValueError", Msg: "Invalid MAC address"}
+		return nil, &Error{Type: "ValueError", Msg: "Invalid MAC address"}
 	}
 	var addr []byte
 	for i := 0; i < 12; i += 2 {
 		b, err := hex.DecodeString(mac[i : i+2])
 		if err != nil {
-			return nil, &modules.PythonError{Type: "ValueError", Msg: "invalid literal for int() with base 16: " + pytext.Repr(mac[i:i+2])}
+			return nil, &Error{Type: "ValueError", Msg: "invalid literal for int() with base 16: " + pytext.Repr(mac[i:i+2])}
 		}
 		addr = append(addr, b...)
 	}

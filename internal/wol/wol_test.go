@@ -6,8 +6,6 @@ import (
 	"errors"
 	"net"
 	"testing"
-
-	"github.com/brine-salt/brine/modules"
 )
 
 func TestSend(t *testing.T) {
@@ -41,7 +39,7 @@ func TestSendErrors(t *testing.T) {
 		{"08-00-27-13-69-7x", "127.0.0.1", 9, "ValueError", "invalid literal for int() with base 16: '7x'"},
 		{"080027136977", "127.0.0.1", 65536, "OverflowError", "sendto(): port must be 0-65535."},
 	} {
-		var python *modules.PythonError
+		var python *Error
 		if err := Send(t.Context(), c.mac, c.bcast, c.port); !errors.As(err, &python) || python.Type != c.typ || python.Msg != c.text {
 			t.Errorf("%s to %s:%d: %v", c.mac, c.bcast, c.port, err)
 		}

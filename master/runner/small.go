@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -266,7 +267,15 @@ func (f funcs) network() *modules.Module {
 		if err != nil {
 			return err
 		}
-		return wol.Send(ctx, mac, c.Str("bcast"), port)
+		err = wol.Send(ctx, mac, c.Str("bcast"), port)
+		var python *wol.Error
+		switch {
+		case errors.As(err, &python):
+			return &modules.PythonError{Type: python.Type, Msg: python.Msg}
+		case err != nil:
+			return modules.OSError(err)
+		}
+		return nil
 	}
 	return &modules.Module{Name: "network", Doc: "The master's network.", Funcs: []modules.Def{
 		{Name: "wol", Doc: `Wake a host up by a packet to its hardware address.

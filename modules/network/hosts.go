@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,10 +22,18 @@ import (
 
 func wake(ctx context.Context, c *modules.Call) (any, error) {
 	port, err := c.Int("destport")
-	if err == nil {
-		err = wol.Send(ctx, c.Str("mac"), c.Str("bcast"), port)
+	if err != nil {
+		return nil, err
 	}
-	return err == nil, err
+	err = wol.Send(ctx, c.Str("mac"), c.Str("bcast"), port)
+	var python *wol.Error
+	switch {
+	case errors.As(err, &python):
+		return nil, &modules.PythonError{Type: python.Type, Msg: python.Msg}
+	case err != nil:
+		return nil, modules.OSError(err)
+	}
+	return true, nil
 }
 
 func getHostname(context.Context, *modules.Call) (any, error) { return os.Hostname() }
