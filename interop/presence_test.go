@@ -84,6 +84,7 @@ func TestPresence(t *testing.T) {
 	}
 	n.ip("-n S neigh del 10.213.7.1 dev scable")
 	n.ip("-n M neigh del " + oldAddress + " dev mcable")
+	// A stock minion of ws makes no other connection: the one it has must have stayed.
 	for i, p := range all {
 		await(t, "both are back over "+p.transport, func() bool { return there(p) == 2 && told(p, marks[i], "new") })
 	}

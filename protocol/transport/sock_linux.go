@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// subscriberTimeout is after what time without a sign of life the connection of a subscriber ends. Until then a path that is healed
+// finds it as it was: some of Salt's minions never make another one, others after a quarter of an hour.
+const subscriberTimeout = 15 * time.Minute
+
 // setUserTimeout bounds how long sent bytes may stay unacknowledged, which keepalive does not look at.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	return control(c, func(fd int) error {

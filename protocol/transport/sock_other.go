@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// subscriberTimeout is after what time without a sign of life the connection of a subscriber ends.
+const subscriberTimeout = 14 * time.Second
+
 // setUserTimeout: only Linux has TCP_USER_TIMEOUT under this name; elsewhere keepalive and the system's own limit do.
 func setUserTimeout(*net.TCPConn, time.Duration) error { return nil }
 

@@ -63,18 +63,14 @@ func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 
 // Begin implements serve.Session.
 func (sub *subscriber) Begin() {
-	sub.member = sub.s.Roster.Add(sub.peer, sub.s.Outbox(serve.Stream{Conn: sub.c}, sub.c.RemoteAddr()))
-	sub.s.Options.Subscriber(sub.peer, true)
+	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(serve.Stream{Conn: sub.c}, sub.c.RemoteAddr()), sub.c)
 }
 
 // Await implements serve.Session.
 func (sub *subscriber) Await() error { return sub.r.wait() }
 
 // End implements serve.Session.
-func (sub *subscriber) End() {
-	sub.s.Roster.Remove(sub.member)
-	sub.s.Options.Subscriber(sub.peer, false)
-}
+func (sub *subscriber) End() { sub.s.Leave(sub.member) }
 
 // Serve takes a presence frame.
 func (sub *subscriber) Serve() (answer func() error, err error) {

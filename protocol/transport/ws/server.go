@@ -95,8 +95,7 @@ func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 
 // Begin implements serve.Session.
 func (sub *subscriber) Begin() {
-	sub.member = sub.s.Roster.Add(sub.peer, sub.s.Outbox(sink{sub.c, sub.s}, sub.c.stream.RemoteAddr()))
-	sub.s.Options.Subscriber(sub.peer, true)
+	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(sink{sub.c, sub.s}, sub.c.stream.RemoteAddr()), sub.c.stream.Conn)
 }
 
 // Await waits for the end of the connection, answering pings.
@@ -112,8 +111,7 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 
 // End implements serve.Session.
 func (sub *subscriber) End() {
-	sub.s.Roster.Remove(sub.member)
-	sub.s.Options.Subscriber(sub.peer, false)
+	sub.s.Leave(sub.member)
 	sub.c.CloseNow()
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
+	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 	"github.com/brine-salt/brine/protocol/transport/transporttest"
 )
 
@@ -462,5 +463,34 @@ func TestSubscriptions(t *testing.T) {
 				t.Errorf("got %d copies, want %d", n, c.want)
 			}
 		})
+	}
+}
+
+// TestSilentSubscriber: nothing is put aside for a subscriber whose path is dead, also where subscribers choose topics; it is not counted
+// until it is back.
+func TestSilentSubscriber(t *testing.T) {
+	for _, filter := range []bool{false, true} {
+		s := impl.StartServer(t, func(o *transport.ServerOptions) { o.Filter = filter })
+		sv := s.(*server)
+		sub := impl.NewSubscriber(t, s, nil)
+		transporttest.WaitSubscribers(t, s, 1)
+		var m *serve.Member
+		sv.mu.Lock()
+		for m = range sv.members {
+		}
+		sv.mu.Unlock()
+		sv.Roster.Silence(m, true)
+		if _, nameless := s.Reach("web1"); s.Subscribers() != 0 || nameless != 0 {
+			t.Errorf("filter %v: %d subscribers, %d without a name while silent", filter, s.Subscribers(), nameless)
+		}
+		transporttest.MustPublish(t, s, "lost", nil)
+		sv.Roster.Silence(m, false)
+		if s.Subscribers() != 1 {
+			t.Errorf("filter %v: %d subscribers when it is back", filter, s.Subscribers())
+		}
+		transporttest.MustPublish(t, s, "heard", nil)
+		if got := transporttest.Unpack(transporttest.Receive(t, sub)); got != "heard" {
+			t.Errorf("filter %v: got %q", filter, got)
+		}
 	}
 }

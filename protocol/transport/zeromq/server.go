@@ -74,7 +74,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 func (s *server) Subscribers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.subscribers
+	return max(0, s.subscribers-s.Roster.Silent())
 }
 
 // Reach implements transport.Publisher. With Filter, where subscribers choose topics, each of them may have chosen any.
@@ -158,7 +158,7 @@ func (s *server) send(key, head, body []byte) {
 	s.seq++
 	for n := 0; n <= min(len(key), s.longest); n++ {
 		for sub := range s.index[string(key[:n])] {
-			if sub.seen != s.seq {
+			if sub.seen != s.seq && !sub.member.Silent() {
 				sub.seen = s.seq
 				sub.box.Put(head, body)
 			}
@@ -183,8 +183,7 @@ func (sub *subscriber) Await() error { return sub.c.await() }
 // End implements serve.Session.
 func (sub *subscriber) End() {
 	if sub.member != nil {
-		sub.s.leave(sub.member)
-		sub.s.Options.Subscriber(sub.peer, false)
+		sub.s.Leave(sub.member)
 	}
 	sub.s.forget(sub)
 }
@@ -229,16 +228,9 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 func (s *server) enter(sub *subscriber) *serve.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.Roster.Add(sub.peer, sub.box)
+	m := s.Roster.Add(sub.peer, sub.box, sub.c.Conn)
 	s.members[m] = sub
 	return m
-}
-
-func (s *server) leave(m *serve.Member) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Roster.Remove(m)
-	delete(s.members, m)
 }
 
 // subscribe changes one subscription.
@@ -295,6 +287,7 @@ func (s *server) unindex(sub *subscriber, prefix string) {
 func (s *server) forget(sub *subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.members, sub.member)
 	for len(sub.topics) > 0 {
 		last := len(sub.topics) - 1
 		prefix := sub.topics[last].prefix

@@ -17,6 +17,7 @@ type Base struct {
 
 	pub, req net.Listener
 	dropped  atomic.Int64
+	silence  silence
 }
 
 // Listen opens both listeners; wrap says whether the transport has TLS. Nothing is accepted yet.
@@ -29,13 +30,28 @@ func Listen(o transport.ServerOptions, wrap bool) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Options: o, Group: NewGroup(o), Budget: NewBudget(o.MaxUnauthenticated), Roster: NewRoster(o.Isolate), pub: pub, req: req}, nil
+	return &Base{Options: o, Group: NewGroup(o), Budget: NewBudget(o.MaxUnauthenticated), Roster: NewRoster(o.Isolate), pub: pub, req: req, silence: inReach}, nil
 }
 
 // Accept starts to accept subscribers and requests.
 func (b *Base) Accept(subscriber, request Handshake) {
 	b.Group.Accept(b.pub, subscriber)
 	b.Group.Accept(b.req, request)
+	b.listenForLife()
+}
+
+// Join takes in a subscriber, and Leave forgets one.
+func (b *Base) Join(peer string, box *Outbox, c net.Conn) *Member {
+	m := b.Roster.Add(peer, box, c)
+	b.Options.Subscriber(peer, true)
+	return m
+}
+
+// Leave is the end of a subscriber.
+func (b *Base) Leave(m *Member) {
+	if b.Roster.Remove(m) { // else its end was told of
+		b.Options.Subscriber(m.peer, false)
+	}
 }
 
 // Outbox is the write side of a subscriber that is dropped when it does not keep up.

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"maps"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
-// name gets what is for everybody or for that name.
+// name gets what is for everybody or for that name. One whose path is dead gets nothing and is not counted until there is a sign of life.
 type Roster struct {
 	strict func() bool // while it is true, a connection without a name gets nothing
 
@@ -16,15 +18,21 @@ type Roster struct {
 	unnamed map[*Member]struct{}
 	byID    map[string]map[*Member]struct{}
 	byPeer  map[string]*Member
+	silent  int
 	closed  bool
 }
 
 // Member is one subscribed connection.
 type Member struct {
-	Box  *Outbox
-	peer string // remote address
-	id   string // "" while nobody knows; guarded by Roster.mu
+	Box    *Outbox
+	conn   net.Conn
+	peer   string // remote address
+	id     string // "" while nobody knows; guarded by Roster.mu
+	silent atomic.Bool
 }
+
+// Silent says whether the path to a member is dead, as far as is known.
+func (m *Member) Silent() bool { return m.silent.Load() }
 
 // NewRoster makes an empty one. While it is strict, connections without a name get nothing but what One puts; nil is never.
 func NewRoster(strict func() bool) *Roster {
@@ -36,24 +44,61 @@ func NewRoster(strict func() bool) *Roster {
 }
 
 // Add takes in a connection from a remote address.
-func (r *Roster) Add(peer string, box *Outbox) *Member {
-	m := &Member{Box: box, peer: peer}
+func (r *Roster) Add(peer string, box *Outbox, c net.Conn) *Member {
+	m := &Member{Box: box, conn: c, peer: peer}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[m], r.unnamed[m], r.byPeer[peer] = struct{}{}, struct{}{}, m
 	return m
 }
 
-// Remove forgets a connection.
-func (r *Roster) Remove(m *Member) {
+// Remove forgets a connection, and says whether it counted until now.
+func (r *Roster) Remove(m *Member) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rename(m, "")
-	delete(r.unnamed, m)
+	counted := !m.silent.Load()
+	if counted {
+		r.unfile(m)
+	} else {
+		r.silent--
+	}
 	delete(r.all, m)
 	if r.byPeer[m.peer] == m {
 		delete(r.byPeer, m.peer)
 	}
+	return counted
+}
+
+// Silence says that the path of a connection is dead, or alive again, and reports whether that is news.
+func (r *Roster) Silence(m *Member, silent bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.all[m]; !ok || m.silent.Load() == silent {
+		return false
+	}
+	m.silent.Store(silent)
+	if silent {
+		r.silent++
+		r.unfile(m)
+	} else {
+		r.silent--
+		r.file(m)
+	}
+	return true
+}
+
+// Silent is how many connections do not count.
+func (r *Roster) Silent() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silent
+}
+
+// members lists all, also those that do not count.
+func (r *Roster) members() []*Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.all))
 }
 
 // Name says whose connection it is; "" says that nobody knows.
@@ -78,28 +123,41 @@ func (r *Roster) NamePeer(peer, id string) bool {
 
 // rename is Name; callers hold mu.
 func (r *Roster) rename(m *Member, id string) {
-	if m.id != "" {
-		delete(r.byID[m.id], m)
-		if len(r.byID[m.id]) == 0 {
-			delete(r.byID, m.id)
-		}
+	if m.silent.Load() {
+		m.id = id
+		return
 	}
-	if m.id = id; id == "" {
+	r.unfile(m)
+	m.id = id
+	r.file(m)
+}
+
+// file puts a member where its name says; callers hold mu.
+func (r *Roster) file(m *Member) {
+	if m.id == "" {
 		r.unnamed[m] = struct{}{}
 		return
 	}
-	delete(r.unnamed, m)
-	if r.byID[id] == nil {
-		r.byID[id] = make(map[*Member]struct{})
+	if r.byID[m.id] == nil {
+		r.byID[m.id] = make(map[*Member]struct{})
 	}
-	r.byID[id][m] = struct{}{}
+	r.byID[m.id][m] = struct{}{}
 }
 
-// Count is the number of connections.
+// unfile takes a member away from there; callers hold mu.
+func (r *Roster) unfile(m *Member) {
+	delete(r.unnamed, m)
+	delete(r.byID[m.id], m)
+	if len(r.byID[m.id]) == 0 {
+		delete(r.byID, m.id)
+	}
+}
+
+// Count is the number of connections that count.
 func (r *Roster) Count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.all)
+	return len(r.all) - r.silent
 }
 
 // Reach says how many of some ids are names of connections, and how many connections have none.
@@ -172,7 +230,7 @@ func (r *Roster) One(peer string, put func(m *Member)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.byPeer[peer]
-	if r.closed || m == nil || m.id != "" {
+	if r.closed || m == nil || m.id != "" || m.silent.Load() {
 		return false
 	}
 	put(m)

@@ -9,10 +9,7 @@ import (
 
 // unread says whether bytes of the peer wait to be read.
 func unread(c net.Conn) bool {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		c = t.NetConn()
-	}
-	s, ok := c.(syscall.Conn)
+	s, ok := below(c).(syscall.Conn)
 	if !ok {
 		return false
 	}
