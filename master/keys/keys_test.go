@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 var pair = sync.OnceValue(func() [2]*crypt.PrivateKey {
@@ -530,6 +532,66 @@ func TestOthersAreTold(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// slowKeys is a database whose Key waits, once what it gives is read, until it may return.
+type slowKeys struct {
+	store.Shared
+	hold atomic.Bool
+	read chan chan struct{}
+}
+
+func (s *slowKeys) Key(ctx context.Context, id string) (store.KeyRecord, error) {
+	r, err := s.Shared.Key(ctx, id)
+	if s.hold.Load() {
+		next := make(chan struct{})
+		s.read <- next
+		<-next
+	}
+	return r, err
+}
+
+// TestToldWhileReading: what was read before a change was told is not remembered after it.
+func TestToldWhileReading(t *testing.T) {
+	db := database(t, 2)
+	slow := &slowKeys{Shared: db[1], read: make(chan chan struct{})}
+	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: slow, Name: "b"})
+	told, err := payload.MarshalBin(map[string]any{"act": "delete", "id": "m", "from": int64(keys.Accepted), "to": int64(keys.Unknown)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range [][]byte{told, nil} { // nil: something may have been missed
+		signIn(t, a, "m", 0, keys.Policy{AutoAccept: true})
+		b.Told(body)
+		slow.hold.Store(true)
+		state := make(chan keys.State, 1)
+		go func() { state <- b.State("m") }()
+		next := <-slow.read
+		slow.hold.Store(false)
+		if err := a.Delete("m"); err != nil {
+			t.Fatal(err)
+		}
+		b.Told(body)
+		close(next)
+		<-state // as it was, or as it is
+		if st := b.State("m"); st != keys.Unknown {
+			t.Errorf("told %q: a deleted key is %v", body, st)
+		}
+	}
+}
+
+// TestSignInKnowsBetter: a minion that another master has accepted and that signs in here is known here, before the change is told.
+func TestSignInKnowsBetter(t *testing.T) {
+	db := database(t, 2)
+	a, b := open(t, keys.Options{Shared: db[0], Name: "a"}), open(t, keys.Options{Shared: db[1], Name: "b"})
+	if st := b.State("m"); st != keys.Unknown {
+		t.Fatal(st)
+	}
+	signIn(t, a, "m", 0, keys.Policy{AutoAccept: true})
+	signIn(t, b, "m", 0, keys.Policy{})
+	if st := b.State("m"); st != keys.Accepted {
+		t.Error(st)
 	}
 }
 

@@ -36,7 +36,14 @@ type shared struct {
 
 	mu      sync.Mutex // guards the fields below
 	records map[string]knownRecord
+	reading map[string]*reading
 	lists   map[string]knownList
+}
+
+// reading are reads of one id that are under way.
+type reading struct {
+	n     int
+	stale bool // the record has changed since the first of them began
 }
 
 type knownRecord struct {
@@ -50,7 +57,7 @@ type knownList struct {
 }
 
 func newShared(db store.Shared, name string) *shared {
-	return &shared{db: db, name: name, records: make(map[string]knownRecord), lists: make(map[string]knownList)}
+	return &shared{db: db, name: name, records: make(map[string]knownRecord), reading: make(map[string]*reading), lists: make(map[string]knownList)}
 }
 
 func (s *shared) close() error { return nil }
@@ -66,27 +73,57 @@ func (s *shared) record(id string) (store.KeyRecord, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
+	return s.load(ctx, id)
+}
+
+// load reads the record of an id and remembers it, unless somebody told meanwhile that it has changed or there is a later one.
+func (s *shared) load(ctx context.Context, id string) (store.KeyRecord, error) {
+	now := time.Now()
+	s.mu.Lock()
+	mine := s.reading[id]
+	if mine == nil {
+		mine = &reading{}
+		s.reading[id] = mine
+	}
+	mine.n++
+	s.mu.Unlock()
 	r, err := s.db.Key(ctx, id)
-	if err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mine.n--; mine.n == 0 && s.reading[id] == mine {
+		delete(s.reading, id)
+	}
+	if known := s.records[id]; err != nil || mine.stale || known.Epoch > r.Epoch && now.Sub(known.at) < freshTime {
 		return r, err
 	}
-	s.mu.Lock()
 	if len(s.records) >= maxRecords {
 		clear(s.records)
 	}
 	s.records[id] = knownRecord{r, now}
-	s.mu.Unlock()
 	return r, nil
 }
 
+// drop forgets what is known of an id, or of all if it is empty, and what is being read of it.
 func (s *shared) drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" {
 		clear(s.records)
+		for id := range s.reading {
+			s.outdate(id)
+		}
 		return
 	}
 	delete(s.records, id)
+	s.outdate(id)
+}
+
+// outdate keeps what is being read of an id from being remembered; callers hold mu.
+func (s *shared) outdate(id string) {
+	if r := s.reading[id]; r != nil {
+		r.stale = true
+		delete(s.reading, id)
+	}
 }
 
 // edit is Store.edit.
@@ -94,7 +131,7 @@ func (s *shared) edit(id string, f func(v view) (*Change, error)) (*Change, erro
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
 	for range maxSwaps {
-		r, err := s.db.Key(ctx, id)
+		r, err := s.load(ctx, id)
 		if err != nil {
 			return nil, err
 		}
