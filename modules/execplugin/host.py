@@ -27,6 +27,7 @@ class Channel:
     def __init__(self):
         self.input = os.fdopen(os.dup(0), "rb")
         self.output = os.fdopen(os.dup(1), "wb")
+        self.log = os.dup(2)
         self.lock = threading.RLock()
         self.pid = os.getpid()
         self.number = 0
@@ -40,6 +41,19 @@ class Channel:
         text = json.dumps(message, default=str, allow_nan=False)
         self.output.write(text.encode("utf-8", "surrogateescape") + b"\n")
         self.output.flush()
+
+    def finish(self, **message):
+        """The last message of a call. A mark behind what the call printed tells the agent whose lines these were."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:  # modules may put anything there
+                pass
+        try:
+            os.write(self.log, b"\n\x1dend of call\n")
+        except OSError:
+            pass
+        self.send(**message)
 
     def receive(self):
         line = self.input.readline()
@@ -367,7 +381,7 @@ class Host:
         module = self.module(message["module"])
         if module is None or module.reason is not None or message["fun"] not in module.functions:
             reason = module.reason if module is not None and module.reason else "it has gone"
-            self.channel.send(type="error", kind="execution", message="the module cannot be used any more: %s" % reason)
+            self.channel.finish(type="error", kind="execution", message="the module cannot be used any more: %s" % reason)
             return
         function = module.functions[message["fun"]]
         args, kwargs = self.bind(function, rich(message["args"]), rich(message["extra"]), rich(message["kwargs"]))
@@ -378,7 +392,7 @@ class Host:
         retcode = self.context.get("retcode")
         if isinstance(retcode, int):
             result["retcode"] = int(retcode)
-        self.channel.send(**result)
+        self.channel.finish(**result)
 
     def bind(self, function, named, extra, kwargs):
         """Place the arguments; where there are more than parameters, those before them too."""
@@ -410,13 +424,13 @@ class Host:
                     for name in message["modules"]:
                         module = self.module(name)
                         self.channel.send(type="description", module=name, called=module.called, description=module.describe())
-                    self.channel.send(type="return", value=None)
+                    self.channel.finish(type="return", value=None)
                 else:
                     self.call(message)
             except SystemExit as exc:
-                self.channel.send(type="error", kind="execution", message="the module called sys.exit(%s)" % exc.code)
+                self.channel.finish(type="error", kind="execution", message="the module called sys.exit(%s)" % exc.code)
             except Exception as exc:
-                self.channel.send(type="error", **message_of(exc))
+                self.channel.finish(type="error", **message_of(exc))
 
 
 # Stand-ins for Salt's library, for hosts that do not have it.

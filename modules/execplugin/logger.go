@@ -17,6 +17,8 @@ const (
 	mask = "**********"
 	// minSecret is the length from which a text is looked for in the log; shorter ones would hide half of every line.
 	minSecret = 3
+	// endOfCall is the line that a Python process writes behind what a call printed.
+	endOfCall = "\x1dend of call"
 )
 
 // logger writes standard error into the log, line by line, without the secrets of the call. A line may begin with a level as
@@ -24,8 +26,9 @@ const (
 type logger struct {
 	log   *slog.Logger
 	attrs []any
+	ended chan struct{} // receives an element when all that the call printed was written; nil if nobody asks
 
-	secrets []string // complete before the program starts
+	secrets []string // complete before the program starts, or the call of one that serves several
 
 	mu   sync.Mutex
 	rest []byte // guarded by mu
@@ -68,6 +71,13 @@ func (l *logger) line() {
 		text += "…"
 	}
 	l.rest, l.over = l.rest[:0], false
+	if text == endOfCall {
+		select {
+		case l.ended <- struct{}{}:
+		default:
+		}
+		return
+	}
 	level := slog.LevelInfo
 	if len(text) > 2 && text[0] == '<' && text[2] == '>' && text[1] >= '0' && text[1] <= '7' {
 		level, text = levelOf(text[1]), text[3:]

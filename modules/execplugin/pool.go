@@ -8,11 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/modules"
 )
 
 // poolKey is where the calls of a job find its Python processes.
 const poolKey = "execplugin.python"
+
+// logTime is how long is waited for the last of what a call printed. A process that does not say that this was all is not used again.
+const logTime = 5 * time.Second
 
 // idleTime is how long a Python process waits for a further call of its job before it ends.
 const idleTime = 5 * time.Second
@@ -44,11 +48,13 @@ func (s *shiftLog) Write(b []byte) (int, error) {
 	return s.cur.Write(b)
 }
 
+// set makes l the log of the next call. What earlier calls left running in the process may still print their secrets.
 func (s *shiftLog) set(l *logger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cur != nil {
 		s.cur.end()
+		l.keep(nested.Anys(s.cur.secrets))
 	}
 	s.cur = l
 }
@@ -106,7 +112,7 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 	if err := trusted(files[module]); err != nil {
 		return nil, modules.Errorf("cannot use %s: %v", files[module], err)
 	}
-	log := &logger{log: c.Logger(), attrs: []any{"fun", c.Fun, "jid", c.JID}}
+	log := &logger{log: c.Logger(), attrs: []any{"fun", c.Fun, "jid", c.JID}, ended: make(chan struct{}, 1)}
 	given := map[string]any{}
 	for _, q := range f.params {
 		v := c.Value(q.name)
@@ -124,17 +130,21 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 	free := poolOf(c.Context())
 	h := free.take()
 	if h == nil {
-		h = &pyHost{log: &shiftLog{cur: log}}
+		h = &pyHost{log: &shiftLog{}}
+		h.log.set(log)
 		// The process outlives the call, but a call that is ended ends it.
 		if h.conn, err = startHost(context.WithoutCancel(ctx), c.Env, withLog(c, h.log), caller{c}, files, log); err != nil {
 			return nil, err
 		}
+	} else {
+		h.log.set(log)
 	}
-	h.log.set(log)
 	ended := context.AfterFunc(ctx, h.stop)
 	res, err := h.once(ctx, c, line, log)
-	if !ended() || err != nil || res == nil {
+	reusable := err == nil && res != nil && h.printed(ctx, log)
+	if !ended() || !reusable {
 		h.close()
+		reusable = false
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -149,8 +159,24 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 		}
 		return nil, failed(h.res.ExitCode, log)
 	}
-	free.put(h)
+	if reusable {
+		free.put(h)
+	}
 	return res.value(c, 0, log)
+}
+
+// printed waits until all that a call printed is in its log. It is false when that cannot be known.
+func (h *pyHost) printed(ctx context.Context, log *logger) bool {
+	late := time.NewTimer(logTime)
+	defer late.Stop()
+	select {
+	case <-log.ended:
+		return true
+	case <-ctx.Done():
+	case <-h.done:
+	case <-late.C:
+	}
+	return false
 }
 
 // withLog runs a command whose standard error goes to a log that changes.
