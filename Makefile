@@ -62,6 +62,7 @@ interop:
 # SaltGUI's pages in a headless Chromium against our master: make saltgui SALTGUI=directory, with a copy of SaltGUI's repository, which
 # no package index has. Needs chromium and chromedriver (Debian: chromium, chromium-driver).
 saltgui:
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	SALTGUI="$(abspath $(SALTGUI))" $(GO) test -count=1 -timeout 20m -tags interop,saltgui -run TestSaltGUI ./interop
 
 # Ours beside stock Salt: memory, start, round trips, file transfer, sizes.
