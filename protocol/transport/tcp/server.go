@@ -36,7 +36,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 // Publish implements transport.Publisher. The body is bin: minions of 3007 and later do not take a map.
 func (s *server) Publish(msg []byte, topics []string) error {
 	start := appendBin(head(emptyHead), len(msg))
-	if !s.Roster.Each(topics, func(m *serve.Member) { m.Box.Put(start, msg) }) {
+	if !s.Roster.Each(topics, len(msg), func(m *serve.Member, _ bool) { m.Box.Put(start, msg) }) {
 		return transport.ErrClosed
 	}
 	return nil
@@ -53,17 +53,20 @@ type subscriber struct {
 	peer   string
 	c      net.Conn
 	r      *reader
+	came   *serve.Arrival
 	member *serve.Member
 	frames int // taken so far
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
-	return &subscriber{s: s, peer: c.RemoteAddr().String(), c: c, r: newReader(c, subscriberBuffer, maxPresence, s.Options.ReadTimeout, nil)}, nil
+	return &subscriber{s: s, peer: c.RemoteAddr().String(), c: c, r: newReader(c, subscriberBuffer, maxPresence, s.Options.ReadTimeout, nil),
+		came: s.Roster.Expect()}, nil
 }
 
 // Begin implements serve.Session.
 func (sub *subscriber) Begin() {
-	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(serve.Stream{Conn: sub.c}, sub.c.RemoteAddr()), sub.c)
+	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(serve.Stream{Conn: sub.c}, sub.c.RemoteAddr()), sub.c, sub.came)
+	sub.came = nil
 }
 
 // Await implements serve.Session.

@@ -35,7 +35,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 // Publish implements transport.Publisher. Messages are packed twice; a Python minion gets nothing that it would choke on.
 func (s *server) Publish(msg []byte, topics []string) error {
 	b := packed(msg)
-	if !s.Roster.Each(topics, func(m *serve.Member) { m.Box.Put(b, nil) }) {
+	if !s.Roster.Each(topics, len(b), func(m *serve.Member, _ bool) { m.Box.Put(b, nil) }) {
 		return transport.ErrClosed
 	}
 	return nil
@@ -82,20 +82,24 @@ type subscriber struct {
 	s      *server
 	c      *conn
 	peer   string
+	came   *serve.Arrival
 	member *serve.Member
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
+	came := s.Roster.Expect()
 	k, err := upgrade(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
 	if err != nil {
+		s.Roster.Arrived(came)
 		return nil, err
 	}
-	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String()}, nil
+	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String(), came: came}, nil
 }
 
 // Begin implements serve.Session.
 func (sub *subscriber) Begin() {
-	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(sink{sub.c, sub.s}, sub.c.stream.RemoteAddr()), sub.c.stream.Conn)
+	sub.member = sub.s.Join(sub.peer, sub.s.Outbox(sink{sub.c, sub.s}, sub.c.stream.RemoteAddr()), sub.c.stream.Conn, sub.came)
+	sub.came = nil
 }
 
 // Await waits for the end of the connection, answering pings.

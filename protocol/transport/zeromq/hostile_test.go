@@ -479,6 +479,7 @@ func TestSilentSubscriber(t *testing.T) {
 		for m = range sv.members {
 		}
 		sv.mu.Unlock()
+		transporttest.Eventually(t, "all its topics", func() bool { return sv.Roster.Arriving() == 0 })
 		sv.Roster.Silence(m, true)
 		if _, nameless := s.Reach("web1"); s.Subscribers() != 0 || nameless != 0 {
 			t.Errorf("filter %v: %d subscribers, %d without a name while silent", filter, s.Subscribers(), nameless)
@@ -492,5 +493,76 @@ func TestSilentSubscriber(t *testing.T) {
 		if got := transporttest.Unpack(transporttest.Receive(t, sub)); got != "heard" {
 			t.Errorf("filter %v: got %q", filter, got)
 		}
+	}
+}
+
+// TestArrival: who is told to be connected gets what is published from then on, also when his subscription comes later; once, in order,
+// and nothing from before or for others.
+func TestArrival(t *testing.T) {
+	subscribe := func(topic string) []byte { return appendFrame(nil, 0, append([]byte{1}, topic...)) }
+	for _, filter := range []bool{false, true} {
+		s := impl.StartServer(t, func(o *transport.ServerOptions) { o.Filter = filter })
+		early := tcpDial(t, s.PublishAddr()) // keeps the server keeping messages
+		if _, err := early.Write(greetingBytes(0)); err != nil {
+			t.Fatal(err)
+		}
+		transporttest.Eventually(t, "an arrival", func() bool { _, nameless := s.Reach(); return nameless == 1 })
+		transporttest.MustPublish(t, s, "before", nil)
+
+		c := tcpDial(t, s.PublishAddr())
+		if _, err := c.Write(handshakeBytes("SUB")); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(greetingBytes(0))+2)
+		_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, c, int64(got[len(got)-1])); err != nil { // the rest of READY
+			t.Fatal(err)
+		}
+		var want []byte
+		publish := func(msg string, id string, comes bool) {
+			name, topics := "broadcast", []string(nil)
+			if id != "" {
+				name, topics = topic(id), []string{id}
+			}
+			transporttest.MustPublish(t, s, msg, topics)
+			switch {
+			case !comes:
+			case filter:
+				want = append(want, appendFrame(appendFrame(nil, flagMore, []byte(name)), 0, transporttest.Pack(msg))...)
+			default:
+				want = append(want, appendFrame(nil, 0, transporttest.Pack(msg))...)
+			}
+		}
+		publish("1", "", true)
+		publish("of web2", "web2", !filter) // it may be web2, as far as anybody knows
+		publish("2", "", true)
+		first, second := subscribe(""), []byte(nil)
+		if filter {
+			first, second = subscribe("broadcast"), subscribe(topic("web1"))
+		}
+		if _, err := c.Write(first); err != nil {
+			t.Fatal(err)
+		}
+		transporttest.WaitSubscribers(t, s, 1)
+		publish("3", "", true)
+		publish("4", "web1", true)
+		if _, err := c.Write(second); err != nil {
+			t.Fatal(err)
+		}
+		sv := s.(*server)
+		transporttest.Eventually(t, "its subscriptions", func() bool { return !filter || sv.Roster.Arriving() == 1 })
+		publish("5", "", true)
+		got = make([]byte, len(want))
+		if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("filter %v: got\n%q\nwant\n%q, %v", filter, got, want, err)
+		}
+		if n := sv.Roster.Arriving(); n != 1 {
+			t.Errorf("%d arrive", n)
+		}
+		early.Close()
+		transporttest.Eventually(t, "no arrival", func() bool { return sv.Roster.Arriving() == 0 })
 	}
 }

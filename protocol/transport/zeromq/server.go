@@ -51,6 +51,7 @@ type subscriber struct {
 	topics []subscription // guarded by server.mu
 	seen   uint64         // the last message it was given; guarded by server.mu
 	member *serve.Member  // nil before the first subscription; of who serves the connection only
+	came   *serve.Arrival // nil when it misses nothing any more; likewise
 }
 
 // subscription is counted: a peer may ask twice and must then cancel twice.
@@ -81,7 +82,7 @@ func (s *server) Subscribers() int {
 func (s *server) Reach(ids ...string) (named, nameless int) {
 	named, nameless = s.Roster.Reach(ids...)
 	if s.Options.Filter && !s.isolated() {
-		nameless = s.Subscribers()
+		nameless = s.Subscribers() + s.Roster.Arriving()
 	}
 	return named, nameless
 }
@@ -98,11 +99,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	switch {
 	case !s.Options.Filter || s.isolated():
 		head, key := s.frame(msg)
-		s.Roster.Each(topics, func(m *serve.Member) {
-			if s.members[m].takes(key) {
-				m.Box.Put(head, msg)
-			}
-		})
+		s.Roster.Each(topics, len(msg), s.put(key, head, msg))
 	case topics == nil:
 		s.sendTopic(broadcast, msg)
 	default:
@@ -120,7 +117,7 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 	defer s.mu.Unlock()
 	sent := false
 	s.Roster.One(peer, func(m *serve.Member) {
-		if sent = s.members[m].takes(key); sent {
+		if sent = s.members[m].takes(key, false); sent {
 			m.Box.Put(head, msg)
 		}
 	})
@@ -136,11 +133,20 @@ func (s *server) frame(msg []byte) (head, key []byte) {
 	return appendHeader(appendFrame(nil, flagMore, key), 0, len(msg)), key
 }
 
-// takes says whether a message is subscribed to. The caller holds server.mu.
-func (sub *subscriber) takes(key []byte) bool {
-	for _, t := range sub.topics {
+// put gives a message to subscribers who want it.
+func (s *server) put(key, head, body []byte) func(m *serve.Member, late bool) {
+	return func(m *serve.Member, late bool) {
+		if s.members[m].takes(key, late) {
+			m.Box.Put(head, body)
+		}
+	}
+}
+
+// takes says whether a message is subscribed to; a late one, whether by the newest subscription alone. The caller holds server.mu.
+func (sub *subscriber) takes(key []byte, late bool) bool {
+	for i, t := range sub.topics {
 		if len(t.prefix) <= len(key) && string(key[:len(t.prefix)]) == t.prefix {
-			return true
+			return !late || i == len(sub.topics)-1
 		}
 	}
 	return false
@@ -164,14 +170,17 @@ func (s *server) send(key, head, body []byte) {
 			}
 		}
 	}
+	s.Roster.Keep(len(body), s.put(key, head, body))
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
+	came := s.Roster.Expect()
 	k, err := newConn(c, zmq4.Pub, true, maxCommand, s.Options.ReadTimeout, s.Options.WriteTimeout, nil)
 	if err != nil {
+		s.Roster.Arrived(came)
 		return nil, err
 	}
-	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String(), box: s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr())}, nil
+	return &subscriber{s: s, c: k, peer: c.RemoteAddr().String(), box: s.Outbox(serve.Stream{Conn: c}, c.RemoteAddr()), came: came}, nil
 }
 
 // Begin implements serve.Session.
@@ -186,6 +195,7 @@ func (sub *subscriber) End() {
 		sub.s.Leave(sub.member)
 	}
 	sub.s.forget(sub)
+	sub.s.Roster.Arrived(sub.came)
 }
 
 // Serve handles a subscription.
@@ -228,7 +238,7 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 func (s *server) enter(sub *subscriber) *serve.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.Roster.Add(sub.peer, sub.box, sub.c.Conn)
+	m := s.Roster.Add(sub.peer, sub.box, sub.c.Conn, nil)
 	s.members[m] = sub
 	return m
 }
@@ -269,6 +279,11 @@ func (s *server) subscribe(sub *subscriber, prefix string, add bool) error {
 	s.longest = max(s.longest, len(prefix))
 	if len(sub.topics) == 1 {
 		s.subscribers++
+	}
+	s.Roster.CatchUp(sub.member, sub.came)
+	if !s.Options.Filter || len(sub.topics) == 2 { // a minion's are complete
+		s.Roster.Arrived(sub.came)
+		sub.came = nil
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ func (b *Base) Accept(subscriber, request Handshake) {
 	b.listenForLife()
 }
 
-// Join takes in a subscriber, and Leave forgets one.
-func (b *Base) Join(peer string, box *Outbox, c net.Conn) *Member {
-	m := b.Roster.Add(peer, box, c)
+// Join takes in a subscriber that has arrived, and Leave forgets one.
+func (b *Base) Join(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
+	m := b.Roster.Add(peer, box, c, a)
 	b.Options.Subscriber(peer, true)
 	return m
 }

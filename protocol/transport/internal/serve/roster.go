@@ -20,6 +20,7 @@ type Roster struct {
 	byPeer  map[string]*Member
 	silent  int
 	closed  bool
+	arrivals
 }
 
 // Member is one subscribed connection.
@@ -43,12 +44,14 @@ func NewRoster(strict func() bool) *Roster {
 		byPeer: make(map[string]*Member)}
 }
 
-// Add takes in a connection from a remote address.
-func (r *Roster) Add(peer string, box *Outbox, c net.Conn) *Member {
+// Add takes in a connection from a remote address and gives it what was published since its arrival, which has ended; nil is just now.
+func (r *Roster) Add(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
 	m := &Member{Box: box, conn: c, peer: peer}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[m], r.unnamed[m], r.byPeer[peer] = struct{}{}, struct{}{}, m
+	r.catchUp(m, a)
+	r.arrived(a)
 	return m
 }
 
@@ -160,7 +163,7 @@ func (r *Roster) Count() int {
 	return len(r.all) - r.silent
 }
 
-// Reach says how many of some ids are names of connections, and how many connections have none.
+// Reach says how many of some ids are names of connections, and how many connections have none, those that arrive included.
 func (r *Roster) Reach(ids ...string) (named, nameless int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +172,7 @@ func (r *Roster) Reach(ids ...string) (named, nameless int) {
 			named++
 		}
 	}
-	return named, len(r.unnamed)
+	return named, len(r.unnamed) + r.arriving()
 }
 
 // Present lists the names, sorted.
@@ -194,8 +197,9 @@ func (r *Roster) Closed() bool {
 }
 
 // Each calls put for every connection that may belong to one of topics, which name each id once, all of them if topics is nil, and says
-// whether the roster is open. put must not wait: messages stay in one order for all.
-func (r *Roster) Each(topics []string, put func(m *Member)) bool {
+// whether the roster is open. put must not wait: messages stay in one order for all. It is called again, with late, for connections that
+// are arriving, and until then size bytes are kept for them.
+func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -203,20 +207,21 @@ func (r *Roster) Each(topics []string, put func(m *Member)) bool {
 	}
 	if !r.strict() {
 		for m := range r.unnamed {
-			put(m)
+			put(m, false)
 		}
+		r.keep(size, put)
 	}
 	if topics == nil {
 		for _, of := range r.byID {
 			for m := range of {
-				put(m)
+				put(m, false)
 			}
 		}
 		return true
 	}
 	for _, id := range topics {
 		for m := range r.byID[id] {
-			put(m)
+			put(m, false)
 		}
 	}
 	return true

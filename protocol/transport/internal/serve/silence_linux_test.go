@@ -23,7 +23,7 @@ type reader struct {
 }
 
 func (r *reader) Begin() {
-	r.m = r.b.Join(r.c.RemoteAddr().String(), r.b.Outbox(Stream{r.c}, r.c.RemoteAddr()), r.c)
+	r.m = r.b.Join(r.c.RemoteAddr().String(), r.b.Outbox(Stream{r.c}, r.c.RemoteAddr()), r.c, nil)
 	r.b.Roster.Name(r.m, "web1")
 }
 
@@ -88,7 +88,7 @@ func TestSilence(t *testing.T) {
 		named, nameless := b.Reach("web1")
 		return fmt.Sprint(b.Subscribers(), named, nameless, b.Present())
 	}
-	publish := func(s string) { b.Roster.Each(nil, func(m *Member) { m.Box.Put([]byte(s), nil) }) }
+	publish := func(s string) { b.Roster.Each(nil, 0, func(m *Member, _ bool) { m.Box.Put([]byte(s), nil) }) }
 	expect(true)
 	eventually(t, func() bool { return here() == "1 1 0 [web1]" })
 
