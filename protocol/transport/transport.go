@@ -75,7 +75,8 @@ type Handler func(ctx context.Context, peer string, body []byte) []byte
 type Publisher interface {
 	// Publish sends msg, a packed envelope, to every subscriber, or, when topics is not nil, to the minions with these ids, each of
 	// which is named once. A subscriber without a name (Name, or a presence frame of tcp) may be any of them and gets everything: minions
-	// find out themselves whether they are meant. With zeromq's Filter they chose topics themselves. It never blocks on a subscriber
+	// find out themselves whether they are meant. With zeromq's Filter they chose topics themselves. Nor does one miss msg whose connection
+	// was accepted before and whose subscription comes within five seconds, unless there is isolation. It never blocks on a subscriber
 	// and keeps msg, which must not be changed afterwards. The error is ErrClosed.
 	Publish(msg []byte, topics []string) error
 	// Unnamed says whether the one subscriber with a remote address, as Subscriber told it, is there and has no name yet.
@@ -86,7 +87,7 @@ type Publisher interface {
 	Name(peer, id string) bool
 	// Subscribers is the number of subscribed connections.
 	Subscribers() int
-	// Reach says how many of some ids are names of subscribers, and how many subscribers may be anybody.
+	// Reach says how many of some ids are names of subscribers, and how many subscribers, or connections that may become one, may be anybody.
 	Reach(ids ...string) (named, nameless int)
 	// Present lists the names of subscribers, sorted, each once.
 	Present() []string
