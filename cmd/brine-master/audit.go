@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master/audit"
 )
 

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/saltlog"
 	"github.com/brine-salt/brine/master"
 	_ "github.com/brine-salt/brine/modules/all" // what the demonstration's minions can do

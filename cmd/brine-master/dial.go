@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/saltcli"
 )
 
 const usage = `usage: brine-master master [options]                                  the master

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
 )
 
 // keyParser is the command line of `salt-key` (salt/utils/parsers.py: SaltKeyOptionParser).

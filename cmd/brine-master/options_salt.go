@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
 )
 
 // saltParser is the command line of `salt` (salt/utils/parsers.py: SaltCMDOptionParser).

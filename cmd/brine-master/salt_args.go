@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/protocol"
 )
 

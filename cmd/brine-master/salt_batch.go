@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 )

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/keys"

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/brine-salt/brine/cmd/internal/daemon"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/daemon"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/audit"
 	"github.com/brine-salt/brine/master/fileserver/gitfs"

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/daemon"
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/daemon"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

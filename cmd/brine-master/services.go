@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/pillar"

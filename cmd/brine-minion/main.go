@@ -11,18 +11,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/minion/program"
 	_ "github.com/brine-salt/brine/modules/all"
 	_ "github.com/brine-salt/brine/modules/returners/all"
 	_ "github.com/brine-salt/brine/states/all"
 )
 
 func main() {
-	os.Exit(run(context.Background(), saltcli.OSConsole(), os.Args))
+	os.Exit(run(context.Background(), program.OSConsole(), os.Args))
 }
 
+// exitUsage is the exit code of a wrong command line.
+const exitUsage = 64
+
 // run picks the program.
-func run(ctx context.Context, c *saltcli.Console, args []string) int {
+func run(ctx context.Context, c *program.Console, args []string) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	args = args[1:]
 	if name != "salt-minion" && name != "salt-call" && len(args) > 0 {
@@ -31,12 +34,13 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 			name, args = "salt-"+args[0], args[1:]
 		}
 	}
+	o := program.Options{Console: c, MasterHost: masterOnHost}
 	switch name {
 	case "salt-call":
-		return runCall(ctx, c, args)
+		return program.Call(ctx, args, o)
 	case "salt-minion":
-		return runMinion(ctx, c, args)
+		return program.Minion(ctx, args, o)
 	}
 	fmt.Fprintln(c.Err, "usage: brine-minion minion [options], or brine-minion call [options] <function> [arguments]")
-	return saltcli.ExitUsage
+	return exitUsage
 }

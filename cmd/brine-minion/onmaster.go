@@ -4,21 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/minion/standard"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 )
 
 // masterHere is the master on this host: the one of which the configuration lies beside the minion's.
-type masterHere struct{ p *saltcli.Program }
+type masterHere struct {
+	confFile string // the minion's
+	env      func(string) string
+	log      *slog.Logger
+}
+
+func masterOnHost(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost {
+	return masterHere{confFile, env, log}
+}
 
 var _ modules.MasterHost = masterHere{}
 
@@ -27,7 +36,7 @@ const functionLimit = 5 * time.Minute
 
 // load reads the master's configuration anew, which may change at any time.
 func (h masterHere) load() (*conf.Config, error) {
-	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.p.Conf.String("conf_file")), "master"), conf.Options{TolerateIncludes: true, Getenv: h.p.Env})
+	c, err := conf.LoadMasterWith(filepath.Join(filepath.Dir(h.confFile), "master"), conf.Options{TolerateIncludes: true, Getenv: h.env})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration of the master on this host: %w", err)
 	}
@@ -49,14 +58,14 @@ func (h masterHere) connect(timeout time.Duration) (*client.Client, *conf.Config
 	if err != nil {
 		return nil, nil, modules.Errorf("%v", err)
 	}
-	w := localmaster.Way{Dialer: dialers()[c.String("transport")], Timeout: timeout}
+	w := localmaster.Way{Dialer: standard.Dialers()[c.String("transport")], Timeout: timeout}
 	if w.Dialer == nil {
 		return nil, nil, modules.Errorf("cannot reach the master on this host: there is no transport %s", c.String("transport"))
 	}
-	if w.Options.Wrap, err = tlsWrap(c.Opts); err != nil {
+	if w.Options.Wrap, err = standard.TLS(c.Opts); err != nil {
 		return nil, nil, modules.Errorf("cannot reach the master on this host: %v", err)
 	}
-	cl, err := localmaster.Connect(c, w, h.p.Env, h.p.Log)
+	cl, err := localmaster.Connect(c, w, h.env, h.log)
 	if err != nil {
 		return nil, nil, modules.Errorf("%v", err)
 	}
@@ -105,7 +114,7 @@ func (h masterHere) failure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, client.ErrNotRunning):
-		h.p.Log.Debug("there is no master on this host", "err", err)
+		h.log.Debug("there is no master on this host", "err", err)
 		return modules.ErrNoMasterHere
 	}
 	return modules.Errorf("%v", err)

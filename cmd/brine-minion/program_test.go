@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/minion/program"
 )
 
 // minionTree writes a configuration directory whose paths all stay below it; extra is added to the main file.
@@ -33,7 +33,7 @@ type result struct {
 func start(t *testing.T, env map[string]string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &saltcli.Console{In: strings.NewReader(env["STDIN"]), Out: &out, Err: &errs, Env: func(k string) string { return env[k] }}
+	c := &program.Console{In: strings.NewReader(env["STDIN"]), Out: &out, Err: &errs, Env: func(k string) string { return env[k] }}
 	code := run(t.Context(), c, args)
 	return result{code, out.String(), errs.String()}
 }
@@ -146,7 +146,7 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	defer supervisor.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
-	c := &saltcli.Console{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(k string) string {
+	c := &program.Console{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(k string) string {
 		return map[string]string{"NOTIFY_SOCKET": socket}[k]
 	}}
 	pidfile := filepath.Join(dir, "run.pid")

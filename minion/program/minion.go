@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/daemon"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
-	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/internal/daemon"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/minion/standard"
 )
 
 // detached marks the process that --daemon left in the background.
@@ -41,8 +41,9 @@ func becomeUser(p *saltcli.Program) error {
 	return saltcli.BecomeUser(name)
 }
 
-// runMinion is salt-minion from command line to exit code.
-func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
+// Minion is the program salt-minion, from its arguments without its name to its exit code.
+func Minion(ctx context.Context, args []string, o Options) int {
+	c := o.console()
 	p, err := saltcli.Setup(c, minionParser(c), saltcli.Minion, args)
 	if err != nil {
 		return p.Exit(err)
@@ -60,7 +61,7 @@ func runMinion(ctx context.Context, c *saltcli.Console, args []string) int {
 		p.Log.Error(err.Error())
 		return saltcli.ExitNoUser
 	}
-	err = runDaemon(ctx, p)
+	err = o.runDaemon(ctx, p)
 	if errors.Is(err, minion.ErrRestart) && !p.Values.Bool("disable_keepalive") {
 		p.Log.Info("Restarting the Salt Minion")
 		time.Sleep(restartPause)
@@ -81,9 +82,9 @@ func goBackground() error {
 	return nil
 }
 
-func runDaemon(ctx context.Context, p *saltcli.Program) error {
+func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
-	o := daemon.Options{
+	d := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		Reload: func() {
@@ -92,12 +93,16 @@ func runDaemon(ctx context.Context, p *saltcli.Program) error {
 			}
 		},
 	}
-	return daemon.Run(ctx, o, func(ctx context.Context, n *daemon.Notifier) error {
-		options, err := minionOptions(p)
+	return daemon.Run(ctx, d, func(ctx context.Context, n *daemon.Notifier) error {
+		options, err := o.minionOptions(p)
 		if err != nil {
 			return err
 		}
-		options.Ready = n.Ready
+		ready := make(chan struct{})
+		options.Ready = func() {
+			n.Ready()
+			close(ready)
+		}
 		memory := daemon.NewMemory(idlePause)
 		defer memory.Stop()
 		options.OnState = func(s minion.Status) {
@@ -110,8 +115,30 @@ func runDaemon(ctx context.Context, p *saltcli.Program) error {
 			return err
 		}
 		running.Store(m)
-		return m.Run(ctx)
+		if o.Beside == nil {
+			return m.Run(ctx)
+		}
+		return runBeside(ctx, m, ready, func(ctx context.Context, ended <-chan struct{}) {
+			o.Beside(ctx, m, p.Conf.Opts, p.Log, ended)
+		})
 	})
+}
+
+// runBeside runs the minion and, once it is ready, work. It returns when both have ended.
+func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{}, work func(context.Context, <-chan struct{})) error {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-ready:
+			work(ctx, ended)
+		case <-ended:
+		}
+	}()
+	err := m.Run(ctx)
+	close(ended)
+	<-done
+	return err
 }
 
 // reload reads the configuration again, for the log and for the minion, which is nil while it starts.
@@ -139,23 +166,27 @@ func exitCode(log *slog.Logger, err error) int {
 	return saltcli.ExitGeneric
 }
 
-// minionOptions assembles the parts that this program chose.
-func minionOptions(p *saltcli.Program) (minion.Options, error) {
-	wrap, err := tlsWrap(p.Conf.Opts)
-	if err != nil {
-		return minion.Options{}, err
+// minionOptions assembles the minion.
+func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
+	if o.Configure != nil {
+		o.Configure(p.Conf.Opts)
 	}
-	return minion.Options{
-		Opts: p.Conf.Opts,
-		Load: func() (map[string]any, error) {
-			c, err := p.Load()
-			if err != nil {
-				return nil, err
-			}
-			return c.Opts, nil
-		},
-		Log: p.Log, Dialers: dialers(), Wrap: wrap, Grains: gatherGrains(p.Log), Files: fileClient(p.Log),
-		Runner: commandRunner(), Version: version.Brine(), Templates: templates(), Others: others, Beacons: beacons(),
-		MasterHost: masterHere{p},
-	}, nil
+	options, err := standard.Options(p.Conf.Opts, p.Log)
+	if err != nil {
+		return options, err
+	}
+	options.Load = func() (map[string]any, error) {
+		c, err := p.Load()
+		if err != nil {
+			return nil, err
+		}
+		if o.Configure != nil {
+			o.Configure(c.Opts)
+		}
+		return c.Opts, nil
+	}
+	if o.MasterHost != nil {
+		options.MasterHost = o.MasterHost(p.Conf.String("conf_file"), p.Env, p.Log)
+	}
+	return options, nil
 }

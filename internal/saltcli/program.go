@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/optparse"
 )
 
 // Exit codes of Salt's programs (salt/defaults/exitcodes.py).

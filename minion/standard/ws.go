@@ -1,6 +1,6 @@
 //go:build !custom || transports.ws
 
-package main
+package standard
 
 import (
 	"github.com/brine-salt/brine/protocol/transport"

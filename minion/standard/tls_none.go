@@ -1,6 +1,6 @@
 //go:build custom && !transports.tls
 
-package main
+package standard
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // tlsWrap refuses the option ssl: this build does without TLS. zeromq ignores it, as stock does.
-func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+func TLS(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
 	if pytext.Truth(opts["ssl"]) && opts["transport"] != "zeromq" {
 		return nil, errors.New("cannot use the option ssl: this program was built without TLS")
 	}

@@ -5,7 +5,7 @@ package saltcli
 import (
 	"strings"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
+	"github.com/brine-salt/brine/internal/optparse"
 )
 
 // Epilog ends the help of every program.

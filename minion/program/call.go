@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -29,8 +29,9 @@ type caller struct {
 	local  bool
 }
 
-// runCall is salt-call from command line to exit code (salt/cli/call.py, salt/cli/caller.py).
-func runCall(ctx context.Context, c *saltcli.Console, args []string) int {
+// Call is the program salt-call, from its arguments without its name to its exit code (salt/cli/call.py, salt/cli/caller.py).
+func Call(ctx context.Context, args []string, o Options) int {
+	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
 	if err == nil {
 		err = checkCall(p)
@@ -48,7 +49,7 @@ func runCall(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	call := &caller{Program: p}
 	call.applyFlags()
-	options, err := minionOptions(p)
+	options, err := o.minionOptions(p)
 	if err == nil {
 		call.minion, err = minion.New(options)
 	}

@@ -1,4 +1,7 @@
-package main
+// Package standard assembles a whole minion: every transport, the grains, the file client, programs, renderers, states and
+// beacons. It chooses no execution modules; a program imports those that it wants. With the build tag custom it has only the
+// parts whose tags are set.
+package standard
 
 import (
 	"context"
@@ -19,8 +22,24 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// dialers are the transports by the name that the option transport has.
-func dialers() map[string]transport.Dialer {
+// Options returns the options of a minion with the given configuration, which must hold "id", and log. The error is that of
+// an option ssl that cannot be used. The caller may replace any field before it passes them to minion.New.
+func Options(opts map[string]any, log *slog.Logger) (minion.Options, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	wrap, err := TLS(opts)
+	if err != nil {
+		return minion.Options{}, err
+	}
+	return minion.Options{
+		Opts: opts, Log: log, Dialers: Dialers(), Wrap: wrap, Grains: gatherGrains(log), Files: fileClient(log),
+		Runner: &runcmd.Runner{}, Version: version.Brine(), Templates: templates(), Others: others, Beacons: beacons(),
+	}, nil
+}
+
+// Dialers returns the transports by the name that the option transport has.
+func Dialers() map[string]transport.Dialer {
 	all := map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New()}
 	addWS(all)
 	return all
@@ -58,8 +77,6 @@ func fileRoots(opts map[string]any) map[string][]string {
 	}
 	return roots
 }
-
-func commandRunner() modules.Runner { return &runcmd.Runner{} }
 
 // others are the functions besides those of execution modules, for sys.list_state_functions and its like.
 func others(kind string) []*modules.Module {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/yaml"
 )
 

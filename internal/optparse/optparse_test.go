@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
+	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/google/go-cmp/cmp"
 )
 

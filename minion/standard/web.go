@@ -1,6 +1,6 @@
 //go:build !custom || fileclient.web
 
-package main
+package standard
 
 import (
 	"context"

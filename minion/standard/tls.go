@@ -1,6 +1,6 @@
 //go:build !custom || transports.tls
 
-package main
+package standard
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/tlsconf"
 )
 
-// tlsWrap puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
-func tlsWrap(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+// TLS returns a layer that puts TLS over connections if the option ssl asks for it. zeromq ignores it, as stock does.
+func TLS(opts map[string]any) (func(context.Context, net.Conn, string) (net.Conn, error), error) {
 	ssl, on, err := tlsconf.Options(opts["ssl"])
 	if err != nil || !on || opts["transport"] == "zeromq" {
 		return nil, err

@@ -1,8 +1,8 @@
 package saltcli
 
 import (
-	"github.com/brine-salt/brine/cmd/internal/optparse"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/yaml"
 )
 

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"os"
@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
 )
 
 // The golden files are what stock Salt 3007 prints.

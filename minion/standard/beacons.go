@@ -1,8 +1,8 @@
-//go:build custom && !beacons
+//go:build !custom || beacons
 
-package main
+package standard
 
 import "github.com/brine-salt/brine/minion/beacon"
 
 // beacons are the kinds of beacons that this build has.
-func beacons() []*beacon.Kind { return nil }
+func beacons() []*beacon.Kind { return beacon.Kinds() }

@@ -1,6 +1,6 @@
 //go:build custom && !states && !render
 
-package main
+package standard
 
 import (
 	"context"

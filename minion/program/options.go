@@ -1,8 +1,8 @@
-package main
+package program
 
 import (
-	"github.com/brine-salt/brine/cmd/internal/optparse"
-	"github.com/brine-salt/brine/cmd/internal/saltcli"
+	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/saltcli"
 )
 
 // defaultLogFile is where both programs log.
