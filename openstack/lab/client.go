@@ -1,0 +1,354 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A Client speaks Heat's orchestration API as one user.
+type Client struct {
+	k    *keystone
+	base string
+}
+
+// StackArgs are the optional arguments of a stack.
+type StackArgs struct {
+	Parameters map[string]any
+	// Environment is an environment file, YAML.
+	Environment string
+	// Files are what get_file in the template reads, by name.
+	Files map[string]string
+	// Timeout is the stack's timeout, rounded up to minutes. 0 is Heat's default, an hour.
+	Timeout time.Duration
+	// Rollback undoes a failed creation.
+	Rollback bool
+	// Existing keeps the parameters and the environment of the stack where an update has none.
+	Existing bool
+}
+
+// A Stack is what Heat shows of a stack.
+type Stack struct {
+	ID     string `json:"id"`
+	Name   string `json:"stack_name"`
+	Status string `json:"stack_status"`
+	Reason string `json:"stack_status_reason"`
+	Output []struct {
+		Key   string `json:"output_key"`
+		Value any    `json:"output_value"`
+		Error string `json:"output_error"`
+	} `json:"outputs"`
+}
+
+// Outputs returns the values of the stack's outputs.
+func (s *Stack) Outputs() map[string]any {
+	m := map[string]any{}
+	for _, o := range s.Output {
+		m[o.Key] = o.Value
+	}
+	return m
+}
+
+// A Resource is what Heat shows of a resource.
+type Resource struct {
+	Name       string         `json:"resource_name"`
+	Type       string         `json:"resource_type"`
+	Status     string         `json:"resource_status"`
+	Reason     string         `json:"resource_status_reason"`
+	PhysicalID string         `json:"physical_resource_id"`
+	Attributes map[string]any `json:"attributes"`
+}
+
+// An Event is one line of a stack's history.
+type Event struct {
+	Resource string `json:"resource_name"`
+	Status   string `json:"resource_status"`
+	Reason   string `json:"resource_status_reason"`
+	Time     string `json:"event_time"`
+}
+
+// call sends a request below the project's path.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	_, project, err := c.k.signIn(ctx, false)
+	if err != nil {
+		return err
+	}
+	return c.k.call(ctx, method, c.base+"/v1/"+project+path, in, out)
+}
+
+// Call sends a request to a path of heat-api below the project's, for what has no method of its own.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	return c.call(ctx, method, path, in, out)
+}
+
+// Token returns the user's token and the id of the project.
+func (c *Client) Token(ctx context.Context) (token, project string, err error) {
+	return c.k.signIn(ctx, false)
+}
+
+func (a StackArgs) body(name, template string) map[string]any {
+	b := map[string]any{"template": template, "disable_rollback": !a.Rollback}
+	if name != "" {
+		b["stack_name"] = name
+	}
+	if a.Parameters != nil {
+		b["parameters"] = a.Parameters
+	}
+	if a.Environment != "" {
+		b["environment"] = a.Environment
+	}
+	if a.Files != nil {
+		b["files"] = a.Files
+	}
+	if a.Timeout > 0 {
+		b["timeout_mins"] = int((a.Timeout + time.Minute - 1) / time.Minute)
+	}
+	return b
+}
+
+// Create starts the creation of a stack from a template, YAML, and returns the stack's id. It does not wait.
+func (c *Client) Create(ctx context.Context, name, template string, args StackArgs) (string, error) {
+	var out struct{ Stack struct{ ID string } }
+	if err := c.call(ctx, http.MethodPost, "/stacks", args.body(name, template), &out); err != nil {
+		return "", err
+	}
+	return out.Stack.ID, nil
+}
+
+// Update starts an update of a stack. It does not wait.
+func (c *Client) Update(ctx context.Context, name, template string, args StackArgs) error {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	method := http.MethodPut
+	if args.Existing {
+		method = http.MethodPatch
+	}
+	return c.call(ctx, method, path, args.body("", template), nil)
+}
+
+// path returns the canonical path of a stack: heat-api redirects from the short one.
+func (c *Client) path(ctx context.Context, name string) (string, error) {
+	s, err := c.Show(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return "/stacks/" + s.Name + "/" + s.ID, nil
+}
+
+// Show returns a stack by name or id, with its outputs.
+func (c *Client) Show(ctx context.Context, name string) (*Stack, error) {
+	var out struct{ Stack Stack }
+	if err := c.call(ctx, http.MethodGet, "/stacks/"+url.PathEscape(name), nil, &out); err != nil {
+		return nil, err
+	}
+	return &out.Stack, nil
+}
+
+// Action runs an action of a stack: suspend, resume, check, cancel_update, cancel_without_rollback.
+func (c *Client) Action(ctx context.Context, name, action string) error {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, path+"/actions", map[string]any{action: nil}, nil)
+}
+
+// Delete starts the deletion of a stack. It does not wait. A missing stack is no error.
+func (c *Client) Delete(ctx context.Context, name string) error {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		if isNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	return c.call(ctx, http.MethodDelete, path, nil, nil)
+}
+
+func isNotFound(err error) bool {
+	var h *HTTPError
+	return errors.As(err, &h) && h.Status == http.StatusNotFound
+}
+
+// Wait waits until a stack has no action in progress and returns it. Any other end than want, for example CREATE_COMPLETE,
+// is an error with the reasons of the failed resources. A want of "" takes any end.
+func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
+	action, _, _ := strings.Cut(want, "_")
+	for {
+		s, err := c.Show(ctx, name)
+		switch {
+		case err != nil && ctx.Err() == nil && !isTemporary(err):
+			return nil, err
+		case err == nil && !strings.HasSuffix(s.Status, "_IN_PROGRESS") && (s.Status == want || want == "" || strings.HasPrefix(s.Status, action)):
+			if want != "" && s.Status != want {
+				return s, fmt.Errorf("stack %s is %s, not %s: %s%s", name, s.Status, want, s.Reason, c.failures(ctx, name))
+			}
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return s, fmt.Errorf("stack %s is not %s: %w: %s", name, want, ctx.Err(), c.describe(name))
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// isTemporary reports whether a failed request may succeed later: the engine may just be away.
+func isTemporary(err error) bool {
+	var h *HTTPError
+	return !errors.As(err, &h) || h.Status >= http.StatusInternalServerError
+}
+
+// WaitGone waits until a stack is deleted.
+func (c *Client) WaitGone(ctx context.Context, name string) error {
+	for {
+		s, err := c.Show(ctx, name)
+		switch {
+		case isNotFound(err), err == nil && s.Status == "DELETE_COMPLETE":
+			return nil
+		case err != nil && !isTemporary(err):
+			return err
+		case err == nil && s.Status == "DELETE_FAILED":
+			return fmt.Errorf("stack %s is %s: %s%s", name, s.Status, s.Reason, c.failures(ctx, name))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stack %s is not deleted: %w: %s", name, ctx.Err(), c.describe(name))
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// failures names the failed resources.
+func (c *Client) failures(ctx context.Context, name string) string {
+	rs, err := c.Resources(ctx, name)
+	if err != nil {
+		return "; its resources: " + err.Error()
+	}
+	var b strings.Builder
+	for _, r := range rs {
+		if strings.HasSuffix(r.Status, "_FAILED") {
+			fmt.Fprintf(&b, "\n%s %s: %s", r.Name, r.Status, r.Reason)
+		}
+	}
+	return b.String()
+}
+
+// describe lists status and resources of a stack that was waited for in vain.
+func (c *Client) describe(name string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	s, err := c.Show(ctx, name)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", s.Status, s.Reason)
+	rs, err := c.Resources(ctx, name)
+	if err != nil {
+		return err.Error()
+	}
+	for _, r := range rs {
+		fmt.Fprintf(&b, "\n%s %s %s %s", r.Name, r.Type, r.Status, r.Reason)
+	}
+	return b.String()
+}
+
+// Resources lists the resources of a stack.
+func (c *Client) Resources(ctx context.Context, name string) ([]Resource, error) {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Resources []Resource }
+	return out.Resources, c.call(ctx, http.MethodGet, path+"/resources", nil, &out)
+}
+
+// Resource shows one resource of a stack.
+func (c *Client) Resource(ctx context.Context, name, resource string) (*Resource, error) {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Resource Resource }
+	return &out.Resource, c.call(ctx, http.MethodGet, path+"/resources/"+resource, nil, &out)
+}
+
+// WaitResource waits until ok accepts a resource, which is nil while there is none.
+func (c *Client) WaitResource(ctx context.Context, name, resource string, ok func(*Resource) bool) (*Resource, error) {
+	for {
+		r, err := c.Resource(ctx, name, resource)
+		if err != nil {
+			r = nil
+		}
+		if ok(r) {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			return r, fmt.Errorf("resource %s of %s: %w: %v %s", resource, name, ctx.Err(), err, c.describe(name))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Metadata returns the metadata of a resource: for a server what its guest polls.
+func (c *Client) Metadata(ctx context.Context, name, resource string) (map[string]any, error) {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Metadata map[string]any }
+	return out.Metadata, c.call(ctx, http.MethodGet, path+"/resources/"+resource+"/metadata", nil, &out)
+}
+
+// Signal sends a signal to a resource.
+func (c *Client) Signal(ctx context.Context, name, resource string, body any) error {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, path+"/resources/"+resource+"/signal", body, nil)
+}
+
+// Events returns the history of a stack, oldest first.
+func (c *Client) Events(ctx context.Context, name string) ([]Event, error) {
+	path, err := c.path(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var out struct{ Events []Event }
+	return out.Events, c.call(ctx, http.MethodGet, path+"/events?sort_dir=asc&limit=10000", nil, &out)
+}
+
+// ResourceTypes lists the resource types that the engine knows.
+func (c *Client) ResourceTypes(ctx context.Context) ([]string, error) {
+	var out struct {
+		Types []json.RawMessage `json:"resource_types"`
+	}
+	if err := c.call(ctx, http.MethodGet, "/resource_types", nil, &out); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, t := range out.Types {
+		var s string
+		if err := json.Unmarshal(t, &s); err != nil {
+			return nil, fmt.Errorf("unexpected resource type %s", t)
+		}
+		names = append(names, s)
+	}
+	return names, nil
+}
+
+func splitLines(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// engineName is the host that an engine reports to Heat.
+func engineName(n int) string { return fmt.Sprintf("engine-%d", n) }
+
+// Engine returns the process of engine n, or nil if it does not run.
+func (l *Lab) Engine(n int) *Process {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.engines[n]
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.done:
+		return nil
+	default:
+		return p
+	}
+}
+
+// StartEngine starts engine n and returns once it serves requests. Its log is log/engine-<n>.log.
+func (l *Lab) StartEngine(ctx context.Context, n int) error {
+	if l.Engine(n) != nil {
+		return fmt.Errorf("%s runs already", engineName(n))
+	}
+	before, err := l.engineIDs(ctx, n)
+	if err != nil {
+		return err
+	}
+	name := engineName(n)
+	own := ini{"DEFAULT": {"host": name}}
+	if err := l.write(own.String(), "heat", name+".conf"); err != nil {
+		return err
+	}
+	env := slices.Clone(l.opts.EngineEnv)
+	if l.opts.EngineEnvOf != nil {
+		env = append(env, l.opts.EngineEnvOf(n)...)
+	}
+	p, err := l.spawn(spec{name: name, env: env, argv: []string{"/usr/bin/python3", "/usr/bin/heat-engine",
+		"--config-file", l.path("heat", "heat.conf"), "--config-file", l.path("heat", name+".conf")}})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.engines[n] = p
+	l.mu.Unlock()
+	return await(ctx, name, func(ctx context.Context) error {
+		ids, err := l.engineIDs(ctx, n)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(before, id) }) {
+			return errors.New("it has not reported itself")
+		}
+		return nil
+	}, p)
+}
+
+// engineIDs returns the ids under which engines with the name of n ever served. An engine writes its id once it serves.
+func (l *Lab) engineIDs(ctx context.Context, n int) ([]string, error) {
+	out, err := l.SQL(ctx, fmt.Sprintf("select engine_id from heat.service where host = '%s'", engineName(n)))
+	if err != nil {
+		return nil, err
+	}
+	return splitLines(out), nil
+}
+
+// StopEngine sends a signal to engine n and waits for its end. On TERM an engine first finishes what it does.
+func (l *Lab) StopEngine(ctx context.Context, n int, sig syscall.Signal) error {
+	p := l.Engine(n)
+	if p == nil {
+		return fmt.Errorf("%s does not run", engineName(n))
+	}
+	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s did not end on %v: %w", engineName(n), sig, ctx.Err())
+	}
+	l.mu.Lock()
+	delete(l.engines, n)
+	l.mu.Unlock()
+	return nil
+}
+
+// RestartEngine stops engine n with a signal, waits for its end and starts it again.
+func (l *Lab) RestartEngine(ctx context.Context, n int, sig syscall.Signal) error {
+	if err := l.StopEngine(ctx, n, sig); err != nil {
+		return err
+	}
+	return l.StartEngine(ctx, n)
+}

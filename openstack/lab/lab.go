@@ -1,0 +1,303 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options say what a lab consists of. The zero value is a lab with one heat-engine.
+type Options struct {
+	// Dir is the directory of the lab. It is created if needed, must be empty, and stays after Close.
+	// By default the lab makes a temporary one and Close removes it.
+	Dir string
+	// Plugins are directories with Heat plugins (plugin_dirs).
+	Plugins []string
+	// Environments are files of the engine's environment.d by name: what is there applies to every stack.
+	Environments map[string]string
+	// Heat are more settings of heat.conf by section and name. They win over the lab's own.
+	Heat map[string]map[string]string
+	// Engines is how many heat-engines start, 1 by default. With a negative number none does.
+	Engines int
+	// EngineEnv is added to the environment of every engine, for example PYTHONPATH=….
+	EngineEnv []string
+	// EngineEnvOf returns what is added for engine n only.
+	EngineEnvOf func(n int) []string
+	// Endpoints are more services of keystone's catalog, URLs by service type. A URL may contain %(tenant_id)s.
+	Endpoints map[string]string
+	// Swift and Zaqar start these services too.
+	Swift, Zaqar bool
+	// Timeout is how long Start may take, five minutes by default.
+	Timeout time.Duration
+	// Logf receives what the lab has to say, log.Printf's way. By default nothing is printed.
+	Logf func(format string, args ...any)
+}
+
+// The lab's passwords protect nothing: every service listens on loopback, and ends with the test.
+const (
+	adminPassword  = "adminpw"
+	demoPassword   = "demopw"
+	heatPassword   = "heatpw"
+	domainPassword = "hdapw"
+	sqlUser        = "os"
+	sqlPassword    = "ospw"
+)
+
+var servicePasswords = map[string]string{"heat": heatPassword, "swift": "swiftpw", "zaqar": "zaqarpw", "nova": "novapw"}
+
+// Ports are where the services of a lab listen on 127.0.0.1; 0 for a service that was not asked for.
+type ports struct {
+	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn       int
+	swift, account, container, object, zaqar, zaqarWS, zredis int
+}
+
+// A Lab is a running set of services. Its methods may be called concurrently, apart from Close.
+type Lab struct {
+	// Dir holds the configuration, data and logs of all services.
+	Dir string
+	// Heat is a client of heat-api as the user admin of the project admin.
+	Heat *Client
+	// Demo is the same as the user demo of the project demo, who is no administrator.
+	Demo *Client
+
+	opts    Options
+	ports   ports
+	block   *portBlock
+	starter *starter
+	temp    bool
+	ec2     *http.Server
+	ec2Done chan struct{}
+
+	mu       sync.Mutex
+	services []*Process       // in the order of their start; engines are not among them
+	engines  map[int]*Process // by number
+}
+
+// Start starts a lab and returns once every service answers. The error contains the end of the logs of what failed.
+// Whatever was started is ended by Close, and by the kernel when the calling process ends.
+func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("cannot start a lab: it needs root")
+	}
+	l, err := prepare(opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, l.opts.Timeout)
+	defer cancel()
+	tmpl, err := template(ctx, l.opts.Logf)
+	if err != nil {
+		return nil, err
+	}
+	if err := tmpl.copyTo(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := l.writeConfiguration(); err != nil {
+		return nil, err
+	}
+	if err := l.startSQL(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.writeCatalog(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.startAll(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// prepare makes the directory, takes the ports, and starts nothing.
+func prepare(opts Options) (*Lab, error) {
+	if opts.Engines == 0 {
+		opts.Engines = 1
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = 5 * time.Minute
+	}
+	if opts.Logf == nil {
+		opts.Logf = func(string, ...any) {}
+	}
+	l := &Lab{opts: opts, Dir: opts.Dir, engines: map[int]*Process{}}
+	if l.Dir == "" {
+		dir, err := os.MkdirTemp("", "brine-lab-")
+		if err != nil {
+			return nil, err
+		}
+		l.Dir, l.temp = dir, true
+	}
+	abs, err := filepath.Abs(l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	l.Dir = abs
+	if err := os.MkdirAll(filepath.Join(l.Dir, "log"), 0o700); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(l.Dir, "my")); err == nil {
+		return nil, fmt.Errorf("cannot start a lab in %s: there is one already", l.Dir)
+	}
+	b, err := reservePorts()
+	if err != nil {
+		return nil, err
+	}
+	l.block = b
+	p := &l.ports
+	for _, port := range []*int{&p.sql, &p.amqp, &p.amqpDist, &p.epmd, &p.keystone, &p.ec2, &p.heat, &p.cfn} {
+		*port = b.take()
+	}
+	if opts.Swift {
+		p.swift, p.account, p.container, p.object = b.take(), b.take(), b.take(), b.take()
+	}
+	if opts.Zaqar {
+		p.zaqar, p.zaqarWS, p.zredis = b.take(), b.take(), b.take()
+	}
+	l.starter = newStarter()
+	client := func(user, password, project string) *Client {
+		k := &keystone{base: l.url(p.keystone), user: user, domain: "default", password: password, project: project}
+		return &Client{k: k, base: l.url(p.heat)}
+	}
+	l.Heat = client("admin", adminPassword, "admin")
+	l.Demo = client("demo", demoPassword, "demo")
+	return l, nil
+}
+
+// startAll starts everything but MariaDB, side by side: each spends most of its time importing.
+func (l *Lab) startAll(ctx context.Context) error {
+	if err := l.startEC2Proxy(); err != nil {
+		return err
+	}
+	steps := []func(context.Context) error{l.startRabbit, l.startKeystone, l.startAPIs}
+	if l.opts.Swift {
+		steps = append(steps, l.startSwift)
+	}
+	if l.opts.Zaqar {
+		steps = append(steps, l.startZaqar)
+	}
+	errs := make([]error, len(steps))
+	var wg sync.WaitGroup
+	for i, f := range steps {
+		wg.Go(func() { errs[i] = f(ctx) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	errs = make([]error, max(l.opts.Engines, 0))
+	for n := range errs {
+		wg.Go(func() { errs[n] = l.StartEngine(ctx, n) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// service starts a process that lives until Close.
+func (l *Lab) service(s spec) (*Process, error) {
+	p, err := l.spawn(s)
+	if err == nil {
+		l.mu.Lock()
+		l.services = append(l.services, p)
+		l.mu.Unlock()
+	}
+	return p, err
+}
+
+// Close ends all services and whatever they started, and removes the directory if the lab made it. It returns an error
+// if processes had outlived their parents: a plugin must not leave any behind.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	all := l.services
+	for _, p := range l.engines {
+		all = append(all, p)
+	}
+	l.services, l.engines = nil, map[int]*Process{}
+	l.mu.Unlock()
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].kill()
+	}
+	l.stopEC2Proxy()
+	err := l.reap()
+	l.starter.stop()
+	l.block.release()
+	if l.temp {
+		err = errors.Join(err, os.RemoveAll(l.Dir))
+	}
+	return err
+}
+
+// reap waits for the rest of the lab's processes and ends those that stay.
+func (l *Lab) reap() error {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		pids := Marked(l.Dir)
+		if len(pids) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			var names []string
+			for _, pid := range pids {
+				b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				names = append(names, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(string(b), "\x00", " ")))
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			return fmt.Errorf("processes outlived the lab: %s", strings.Join(names, "; "))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (l *Lab) hostPort(port int) string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(port)) }
+
+func (l *Lab) url(port int) string { return "http://" + l.hostPort(port) }
+
+func (l *Lab) path(parts ...string) string {
+	return filepath.Join(append([]string{l.Dir}, parts...)...)
+}
+
+// AuthURL is the address of keystone, with /v3.
+func (l *Lab) AuthURL() string { return l.url(l.ports.keystone) + "/v3" }
+
+// CFNURL is the address of heat-api-cfn, with /v1/.
+func (l *Lab) CFNURL() string { return l.url(l.ports.cfn) + "/v1/" }
+
+// HeatURL is the address of heat-api without the project's part.
+func (l *Lab) HeatURL() string { return l.url(l.ports.heat) }
+
+// Env returns the OS_ variables of the user admin, as the OpenStack command line reads them.
+func (l *Lab) Env() []string {
+	return []string{
+		"OS_AUTH_URL=" + l.AuthURL(), "OS_IDENTITY_API_VERSION=3", "OS_USERNAME=admin", "OS_PASSWORD=" + adminPassword,
+		"OS_PROJECT_NAME=admin", "OS_USER_DOMAIN_NAME=Default", "OS_PROJECT_DOMAIN_NAME=Default", "OS_REGION_NAME=RegionOne",
+	}
+}
+
+// Logs returns the last n bytes of every log, for the output of a failed test.
+func (l *Lab) Logs(n int) string {
+	names, _ := filepath.Glob(l.path("log", "*.log"))
+	sort.Strings(names)
+	var b strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		fmt.Fprintf(&b, "==> %s <==\n%s\n", name, tail(text, n))
+	}
+	return b.String()
+}
