@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/payload"
@@ -21,7 +22,7 @@ type AuditEntry struct {
 	Time time.Time `json:"time"`
 	// Via is the door: "local" for tools on this host, "http", or "peer" for a minion that publishes.
 	Via string `json:"via"`
-	// From is the address, empty where there is none, as on a unix socket.
+	// From is the address, or "uid 1000" for a caller on a unix socket that the kernel identified. It is empty where neither is known.
 	From string `json:"from,omitempty"`
 	// User is who they are, or, where Outcome is AuditDenied, say they are.
 	User  string `json:"user"`
@@ -47,7 +48,7 @@ func (m *Master) Audit(e AuditEntry) {
 		return
 	}
 	e.Time = time.Now().UTC()
-	if _, _, err := net.SplitHostPort(e.From); err != nil {
+	if _, _, err := net.SplitHostPort(e.From); err != nil && !strings.HasPrefix(e.From, "uid ") {
 		e.From = "" // no address
 	}
 	e.User, e.EAuth, e.TgtType, e.JID = cut(e.User), cut(e.EAuth), cut(e.TgtType), cut(e.JID)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 )
 
@@ -39,6 +40,9 @@ func openAPI(s *services) (*api, error) {
 		if o.Opts[name] != nil {
 			p.Log.Warn("This master does not have an option of rest_cherrypy", "option", name)
 		}
+	}
+	if c.Map("external_auth")[eauth.PeerSystem] != nil && o.String("socket") == "" {
+		p.Log.Warn("external_auth: rules of peer are for callers on a unix socket, and rest_cherrypy has no option socket: nobody is let in by them")
 	}
 	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),

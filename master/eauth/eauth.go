@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ import (
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/internal/peercred"
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 )
 
 // ErrDenied says that credentials do not fit. It does not say why.
@@ -55,7 +58,8 @@ type Options struct {
 
 // Auth checks people and remembers their tokens. Its methods may be called from many goroutines.
 type Auth struct {
-	o Options
+	o        Options
+	refusals *ratelimit.Limiter // of log lines about peers
 
 	mu     sync.Mutex // guards tokens
 	tokens map[string]Token
@@ -63,9 +67,11 @@ type Auth struct {
 
 // Token stands for somebody who was authenticated.
 type Token struct {
-	ID            string
-	Name, EAuth   string
-	Groups        []string
+	ID          string
+	Name, EAuth string
+	Groups      []string
+	// UID is the decimal user id of somebody the kernel knows (see [Auth.Peer]), "" for others.
+	UID           string
 	Start, Expire time.Time
 }
 
@@ -86,15 +92,39 @@ func New(o Options) (*Auth, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	config := maps.Clone(o.Config)
 	for name, v := range o.Config {
 		if _, ok := o.Systems[name]; !ok {
 			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name, strings.Join(names(o.Systems), ", "))
 		}
-		if _, ok := v.(map[string]any); !ok && v != nil {
+		rules := textMap(v)
+		if rules == nil && v != nil {
 			return nil, fmt.Errorf("external_auth: %s must be a map of names and rules", name)
 		}
+		if name == PeerSystem && !peercred.Supported {
+			return nil, errors.New("external_auth: peer is not available: this system does not report who is at the other end of a unix socket")
+		}
+		if v != nil {
+			config[name] = rules
+		}
 	}
-	return &Auth{o: o, tokens: make(map[string]Token)}, nil
+	o.Config = config
+	return &Auth{o: o, tokens: make(map[string]Token), refusals: ratelimit.New(1./60, 1)}, nil
+}
+
+// textMap returns a map with text as keys, nil if v is not a map: a user id in YAML is a number.
+func textMap(v any) map[string]any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for key, rules := range v {
+			out[pytext.Str(key)] = rules
+		}
+		return out
+	}
+	return nil
 }
 
 func names(m map[string]System) []string {
@@ -143,6 +173,9 @@ func (a *Auth) Check(ctx context.Context, eauth, username, password string) (Tok
 	if !ok {
 		a.o.Log.Warn("authentication failed", "eauth", eauth, "user", brief(username))
 		return Token{}, ErrDenied
+	}
+	if eauth == PeerSystem {
+		return a.Peer(ctx)
 	}
 	now := a.o.Now()
 	t := Token{Name: username, EAuth: eauth, Groups: groups, Start: now, Expire: now.Add(a.o.TokenLife)}
@@ -222,10 +255,14 @@ func (a *Auth) Rules(t Token) []any {
 	return rules
 }
 
-// concerns says whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names.
+// concerns says whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names, or the
+// id of a user whom the kernel knows.
 func concerns(key string, t Token) bool {
 	if group, ok := strings.CutSuffix(key, "%"); ok {
 		return slices.Contains(t.Groups, group)
+	}
+	if t.UID != "" && peercred.Digits(key) {
+		return key == t.UID
 	}
 	return MatchName(key, t.Name)
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/brine-salt/brine/internal/unixcrypt"
 )
 
-// Systems are the systems of this package under Salt's names: "file", "pam" and "auto". "sharedsecret" needs a secret: see SharedSecret.
+// Systems are the systems of this package under Salt's names: "file", "pam" and "auto", and "peer", which Salt does not have.
+// "sharedsecret" needs a secret: see SharedSecret.
 func Systems() map[string]System {
-	return map[string]System{"file": File{}, "pam": PAM{}, "auto": Auto{}}
+	return map[string]System{"file": File{}, "pam": PAM{}, "auto": Auto{}, PeerSystem: Peer{}}
 }
 
 // Auto lets everybody in, under any name and with any password, for tests (salt/auth/auto.py). As every system it must be named in

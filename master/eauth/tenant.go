@@ -10,8 +10,8 @@ import (
 var ErrNoTenant = errors.New("the user is of no tenant, or of several")
 
 // TenantRules reads whose users are: the keys are those of external_auth (names, shell patterns, regular expressions, "group%", and "*" for those
-// that no other key is for), the values names of tenants, "" for who is of none and sees everything. A key that is the name itself
-// decides; otherwise all keys that somebody matches must agree. The result is for Options.Tenant and fails with ErrNoTenant.
+// that no other key is for), the values names of tenants, "" for who is of none and sees everything. A key that is the name itself, or
+// for a caller on a unix socket the user id, decides; otherwise all keys that somebody matches must agree. The result is for Options.Tenant and fails with ErrNoTenant.
 func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 	tenants := make(map[string]string, len(rules))
 	for key, v := range rules {
@@ -22,6 +22,9 @@ func TenantRules(rules map[string]any) (func(t Token) (string, error), error) {
 		tenants[key] = tenant
 	}
 	return func(t Token) (string, error) {
+		if tenant, ok := tenants[t.UID]; ok && t.UID != "" {
+			return tenant, nil
+		}
 		if tenant, ok := tenants[t.Name]; ok && t.Name != "*" && !strings.HasSuffix(t.Name, "%") {
 			return tenant, nil
 		}

@@ -38,6 +38,9 @@ func (s *Server) audit(r *http.Request, t eauth.Token, c map[string]any, v any, 
 // entry is a line of the audit log as far as all kinds have it.
 func (s *Server) entry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
 	e := master.AuditEntry{Via: "http", From: r.RemoteAddr, User: t.Name, EAuth: t.EAuth, Kind: kind, Outcome: master.AuditAllowed}
+	if t.UID != "" && source(r) == "" {
+		e.From = "uid " + t.UID
+	}
 	var status *statusError
 	switch {
 	case err == nil:

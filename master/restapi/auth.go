@@ -1,8 +1,10 @@
 package restapi
 
 import (
+	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,45 +31,96 @@ func tokenID(r *http.Request) string {
 	return ""
 }
 
-// session is the token that a request shows, when it is alive.
+// session returns who sends a request: the owner of the token that it shows, or without one the peer on the unix socket.
 func (s *Server) session(r *http.Request) (eauth.Token, error) {
-	t, ok := s.o.Auth.Token(tokenID(r))
-	if !ok {
-		return eauth.Token{}, errNoToken
+	t, err := s.caller(r, tokenID(r))
+	if err != nil {
+		return eauth.Token{}, err
 	}
 	return t, s.counted(t)
 }
 
+// caller is session for the token with this id, without counting the request.
+func (s *Server) caller(r *http.Request, id string) (eauth.Token, error) {
+	if id == "" {
+		return s.peer(r)
+	}
+	t, ok := s.o.Auth.Token(id)
+	if !ok {
+		return eauth.Token{}, errNoToken
+	}
+	return t, nil
+}
+
+// ConnContext is for the field of this name of an http.Server: it lets the interface identify callers on a unix socket (see
+// [eauth.WithConn]). The server of [Server.HTTP] has it.
+func ConnContext(ctx context.Context, c net.Conn) context.Context { return eauth.WithConn(ctx, c) }
+
+// forwarding are headers that a proxy or a browser adds: the peer on the socket is the proxy then, not the caller.
+var forwarding = [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip", "Origin"}
+
+// peer returns who is at the other end of the unix socket that a request came through, if external_auth has rules for that user.
+func (s *Server) peer(r *http.Request) (eauth.Token, error) {
+	for _, name := range forwarding {
+		if r.Header.Get(name) != "" {
+			return eauth.Token{}, errNoToken
+		}
+	}
+	t, err := s.o.Auth.Peer(r.Context())
+	if err != nil || !s.o.Addresses.mayLogin(t.Name, r) {
+		return eauth.Token{}, errNoToken
+	}
+	return t, nil
+}
+
 // counted counts a request of somebody, and refuses it when they ask too much.
 func (s *Server) counted(t eauth.Token) error {
-	if s.o.RequestRate > 0 && !s.requests.AllowName(owner(t), time.Now()) {
+	key := owner(t)
+	if t.UID != "" {
+		key = t.EAuth + "/uid/" + t.UID // a user may have several names
+	}
+	if s.o.RequestRate > 0 && !s.requests.AllowName(key, time.Now()) {
 		return &statusError{http.StatusTooManyRequests, "Too many requests"}
 	}
 	return nil
 }
 
-// who finds out on whose behalf a command is given: by its own token, by the credentials in it, or by the session's token.
-func (s *Server) who(r *http.Request, chunk map[string]any, session string) (eauth.Token, error) {
-	id := session
-	if v, ok := chunk["token"]; ok && session == "" {
-		if id, ok = v.(string); !ok || strings.Trim(id, "0123456789abcdefABCDEF") != "" || id == "" {
+// who finds out on whose behalf a command is given: the owner of the session's token; without one, by the command's own token or credentials;
+// and without those, the peer on the unix socket. session is nil where the request was not yet asked who sends it.
+func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token) (eauth.Token, error) {
+	if session != nil && session.ID != "" {
+		t, ok := s.o.Auth.Token(session.ID)
+		if !ok {
+			return eauth.Token{}, denied(chunk, "token", "")
+		}
+		return t, nil // session has counted it
+	}
+	if v, ok := chunk["token"]; ok {
+		id, ok := v.(string)
+		if !ok || strings.Trim(id, "0123456789abcdefABCDEF") != "" || id == "" {
 			return eauth.Token{}, &statusError{http.StatusUnauthorized, "Invalid token"}
 		}
-	}
-	if id != "" {
 		t, ok := s.o.Auth.Token(id)
 		if !ok {
 			return eauth.Token{}, denied(chunk, "token", "")
 		}
-		if session == "" { // else it was counted
-			return t, s.counted(t)
-		}
-		return t, nil
+		return t, s.counted(t)
 	}
-	system, ok := chunk["eauth"].(string)
-	if !ok {
+	if system, ok := chunk["eauth"].(string); ok {
+		return s.credentials(r, chunk, system)
+	}
+	if session != nil {
+		return *session, nil
+	}
+	t, err := s.peer(r)
+	if err != nil {
 		return eauth.Token{}, errNoCreds
 	}
+	return t, s.counted(t)
+}
+
+// credentials checks the name and the password in a command.
+func (s *Server) credentials(r *http.Request, chunk map[string]any, system string) (eauth.Token, error) {
 	if !s.logins.Allow(source(r), time.Now()) {
 		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
 	}

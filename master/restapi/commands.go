@@ -66,14 +66,14 @@ func (s *Server) lowstate(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.returns(q, t.ID, "")
+	return s.returns(q, &t, "")
 }
 
 // run runs commands that bring their own credentials.
-func (s *Server) run(q *request) (any, error) { return s.returns(q, "", "") }
+func (s *Server) run(q *request) (any, error) { return s.returns(q, nil, "") }
 
 // returns runs all commands of a body and gathers what they return.
-func (s *Server) returns(q *request, session, client string) (any, error) {
+func (s *Server) returns(q *request, session *eauth.Token, client string) (any, error) {
 	chunks, err := q.chunks()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Server) returns(q *request, session, client string) (any, error) {
 type several []any
 
 // command runs one command after looking at who gives it and whether they may.
-func (s *Server) command(r *http.Request, session string, c map[string]any) (v any, err error) {
+func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any) (v any, err error) {
 	var t eauth.Token
 	defer func() { s.audit(r, t, c, v, err) }()
 	name, _ := c["client"].(string)

@@ -163,7 +163,7 @@ func TestEveryEndpointBearsBadInput(t *testing.T) {
 			}
 			switch kind := h.Get("Content-Type"); {
 			case strings.HasPrefix(kind, "application/json"):
-			case code == 200 && (e.path == "/metrics" || e.path == "/healthz" || kind == "application/x-tar" || kind == "text/event-stream;charset=utf-8"), code == 426, code == 417,
+			case code == 200 && (e.path == "/metrics" || e.path == "/healthz" || e.path == "/readyz" || kind == "application/x-tar" || kind == "text/event-stream;charset=utf-8"), code == 426, code == 417,
 				code/100 == 4 && headers["Accept"] != nil: // no JSON by intent
 				text = jsonText(t, text)
 			}

@@ -68,7 +68,7 @@ func filled(path string) string {
 func TestCVE_2020_25592_EveryCommandNeedsACredential(t *testing.T) {
 	var log logged
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Log = -1, slog.New(slog.NewTextHandler(&log, nil)) })
-	open := []string{"GET /", "GET /run", "GET /token", "GET /login", "GET /openapi.json", "GET /healthz"}
+	open := []string{"GET /", "GET /run", "GET /token", "GET /login", "GET /openapi.json", "GET /healthz", "GET /readyz"}
 	s.token = ""
 	for _, e := range s.endpoints() {
 		for _, token := range []string{"", "x", strings.Repeat("0", 64), "../../etc/passwd", "None", "null"} {
@@ -138,7 +138,7 @@ func TestCVE_2021_3144_TokensExpire(t *testing.T) {
 	}
 	step := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }
 	for _, e := range s.endpoints() {
-		if strings.HasPrefix(e[1], "/login") || e[1] == "/" && e[0] == "GET" || strings.HasPrefix(e[1], "/openapi") || e[1] == "/healthz" || e[1] == "/token" || e[1] == "/metrics" || e[1] == "/run" && e[0] == "GET" {
+		if strings.HasPrefix(e[1], "/login") || e[1] == "/" && e[0] == "GET" || strings.HasPrefix(e[1], "/openapi") || e[1] == "/healthz" || e[1] == "/readyz" || e[1] == "/token" || e[1] == "/metrics" || e[1] == "/run" && e[0] == "GET" {
 			continue
 		}
 		s.token = token()

@@ -49,9 +49,10 @@ type share struct {
 }
 
 // HTTP is a server for the interface that bounds how long clients may take: 10 seconds for a head, 60 for a whole request, and 2 minutes between
-// requests. A request that has come may take as long as it needs. With a listener from [Limit], taking an answer has its bounds, too.
+// requests. A request that has come may take as long as it needs. With a listener from [Limit], taking an answer has its bounds, too. Callers on a unix socket
+// are identified (see [ConnContext]).
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+	return &http.Server{Handler: s, ConnContext: ConnContext, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
@@ -149,6 +150,9 @@ func (c *limitedConn) Write(b []byte) (n int, err error) {
 		}
 	}
 }
+
+// NetConn returns the connection that is limited.
+func (c *limitedConn) NetConn() net.Conn { return c.Conn }
 
 // SetWriteDeadline implements net.Conn.
 func (c *limitedConn) SetWriteDeadline(t time.Time) error {

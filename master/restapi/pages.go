@@ -31,7 +31,7 @@ type pages struct {
 }
 
 // plainPaths are never an App's, whoever asks: stock does not have them, so no App expects to be there.
-var plainPaths = []string{"/openapi.json", "/healthz", "/metrics"}
+var plainPaths = []string{"/openapi.json", "/healthz", "/readyz", "/metrics"}
 
 func newPages(o Pages) (*pages, error) {
 	p := &pages{Pages: o}

@@ -33,7 +33,7 @@ func (s *Server) minions(q *request) (any, error) {
 	if tgt == "" {
 		tgt = "*"
 	}
-	v, err := s.command(q.Request, t.ID, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
+	v, err := s.command(q.Request, &t, map[string]any{"client": "local", "tgt": tgt, "fun": "grains.items"})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) minionsPost(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.returns(q, t.ID, "local_async")
+	v, err := s.returns(q, &t, "local_async")
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s *Server) asked(q *request, c map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.command(q.Request, t.ID, c)
+	return s.command(q.Request, &t, c)
 }
 
 // named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of the kind.
@@ -189,9 +189,9 @@ func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
 	}
 	delete(c, "mid")
 	c["client"], c["fun"], c["id_"] = "wheel", "key.gen_accept", id
-	session := ""
-	if _, has := c["eauth"]; !has && c["token"] == nil {
-		session = tokenID(q.Request)
+	var session *eauth.Token
+	if _, has := c["eauth"]; !has && c["token"] == nil && tokenID(q.Request) != "" {
+		session = &eauth.Token{ID: tokenID(q.Request)}
 	}
 	v, err := wheelReturn(s.command(q.Request, session, c))
 	if err != nil {
@@ -271,8 +271,11 @@ func (s *Server) statistics(q *request) (any, error) {
 		"Total POST Requests": s.stats.posts.Load(), "Event Streams": s.stats.streams.Load(), "Connected Minions": int64(len(s.o.Master.Present()))}}, nil
 }
 
-// alive says whether a token still is.
+// alive reports whether somebody may go on following events. The peer on a unix socket may as long as the connection lasts.
 func (s *Server) alive(t eauth.Token) bool {
+	if t.UID != "" && t.ID == "" {
+		return true
+	}
 	_, ok := s.o.Auth.Token(t.ID)
 	return ok
 }

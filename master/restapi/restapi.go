@@ -178,7 +178,9 @@ func (s *Server) routes() {
 	s.handle("GET /ws", s.websocket)
 	s.handle("GET /ws/{token}", s.websocket)
 	s.handle("GET /openapi.json", openAPI)
-	s.handle("GET /healthz", s.health)
+	for _, name := range []string{"healthz", "readyz"} {
+		s.handle("GET /"+name, s.health)
+	}
 	if s.o.Metrics {
 		s.handle("GET /metrics", metrics.Handler(s.o.Master).ServeHTTP)
 	}

@@ -181,7 +181,7 @@ func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string
 	return func(e events.Event) error {
 		out, wanted := all.Event(e)
 		if len(wanted) > 0 {
-			_, err := s.command(r, t.ID, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
+			_, err := s.command(r, &t, map[string]any{"client": "local_async", "tgt": nested.Anys(wanted), "fun": "grains.items"})
 			if err != nil {
 				s.o.Log.Debug("grains are not asked for", "user", t.Name, "err", err)
 			}
@@ -206,9 +206,9 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	if p := r.PathValue("token"); p != "" {
 		id = p // the only way that stock's clients know
 	}
-	t, ok := s.o.Auth.Token(id)
-	if !ok {
-		fail(w, r, errNoToken)
+	t, err := s.caller(r, id)
+	if err != nil {
+		s.failed(w, r, err)
 		return
 	}
 	query := r.URL.Query()
