@@ -26,8 +26,11 @@ const (
 	DefaultMaxMessage = 100 << 20
 	// DefaultMaxUnauthenticated bounds the bytes of all large messages that unapproved peers are sending at one time.
 	DefaultMaxUnauthenticated = 256 << 20
-	// SmallMessage is the size in bytes up to which a message is read without asking for a share of MaxUnauthenticated.
+	// SmallMessage is the size in bytes up to which a message of an unapproved peer counts as small: it has a share of 32 MiB for
+	// all of them, a larger one of MaxUnauthenticated.
 	SmallMessage = 64 << 10
+	// FreeMessage is the size in bytes up to which a message is read without a share. A sign-in has fewer.
+	FreeMessage = 4 << 10
 	// DefaultPubHWM is Salt's pub_hwm: messages that may wait for one subscriber.
 	DefaultPubHWM = 1000
 	// DefaultPubBytes bounds the bytes that may wait for one subscriber.
@@ -135,6 +138,9 @@ type ServerOptions struct {
 	// MaxUnauthenticated bounds, over all connections whose handler never called Approve, the bytes of messages above
 	// SmallMessage that are being received or handled at one time. Others wait their turn. It is at least MaxMessage.
 	MaxUnauthenticated int64
+	// MaxConnections bounds the connections of both ports. Beyond it a newcomer takes the place of a connection whose peer is not
+	// known, of the address that has most of these. 0 is what the process may open, less what it needs for files.
+	MaxConnections int
 	// MaxHandshakes is how many connections may be in their handshake; others wait, and the oldest is closed when it takes a second.
 	MaxHandshakes int
 	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are deadlines.

@@ -39,7 +39,7 @@ type frame struct{ head, body []byte }
 type reader struct {
 	r     *bufio.Reader
 	max   int64                   // bytes of a body
-	grant func(total int64) error // asked before a body grows beyond transport.SmallMessage; may be nil
+	grant func(total int64) error // asked before a body grows beyond transport.FreeMessage; may be nil
 
 	conn    net.Conn // nil: no deadlines
 	timeout time.Duration
@@ -163,7 +163,7 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 		if int64(len(buf)) > limit || least > uint64(limit)-uint64(len(buf)) {
 			return nil, fmt.Errorf("tcp: value of more than %d bytes: %w", limit, transport.ErrTooBig)
 		}
-		if body && r.grant != nil && int64(len(buf))+int64(least) > transport.SmallMessage {
+		if body && r.grant != nil && int64(len(buf))+int64(least) > transport.FreeMessage {
 			if err := r.grant(int64(len(buf)) + int64(least)); err != nil {
 				return nil, err
 			}

@@ -125,7 +125,7 @@ func (r *requester) Await() error { return r.r.wait() }
 // End implements serve.Session.
 func (r *requester) End() { r.share.Release() }
 
-// grant asks for memory for a large message of a peer that nobody vouched for.
+// grant asks for memory for a message of an unapproved peer.
 func (r *requester) grant(total int64) error {
 	if r.approved.Load() || total <= r.total {
 		return nil
@@ -168,6 +168,7 @@ func (r *requester) answer(f frame, share *serve.Share) error {
 	defer share.Release()
 	ctx := transport.WithApprove(r.s.Group.Context(), func() {
 		r.approved.Store(true)
+		r.s.Group.Vouch(r.c)
 		share.Release()
 	})
 	reply := r.s.Options.Handler(ctx, r.peer, f.body)

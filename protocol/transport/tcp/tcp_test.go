@@ -254,3 +254,5 @@ func TestFrameMemory(t *testing.T) {
 		t.Errorf("%d bytes of memory for a frame of %d", each, len(in))
 	}
 }
+
+func TestCrowd(t *testing.T) { transporttest.Crowd(t, impl, nil, nil) }

@@ -139,3 +139,47 @@ func inUse() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
 }
+
+// Crowd checks that idle connections of one address do not keep others out: 300 on each port of a server with places for 256,
+// where a client that is known and one from another address are served, and a subscriber from there hears what is published.
+// pub and req are what such connections say.
+func Crowd(t *testing.T, i Impl, pub, req []byte) {
+	NoLeaks(t)
+	const places = 256
+	log, logged := Logs()
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.MaxConnections, o.Log = places, log
+		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
+			transport.Approve(ctx)
+			return Echo(ctx, peer, body)
+		}
+	})
+	known := i.NewRequester(t, s, nil)
+	MustRequest(t, known, "known from now on")
+	for n := range 300 {
+		for addr, hello := range map[net.Addr][]byte{s.PublishAddr(): pub, s.RequestAddr(): req} {
+			c, err := net.Dial("tcp", addr.String())
+			if err != nil {
+				t.Fatalf("connection %d: %v", n, err)
+			}
+			defer c.Close()
+			_, _ = c.Write(hello) // the server may have closed it already
+		}
+	}
+	Eventually(t, "too many connections", func() bool {
+		return strings.Contains(logged(), "Too many connections")
+	})
+	elsewhere := func(o *transport.ClientOptions) { o.RequestSource, o.PublishSource = "127.0.0.2", "127.0.0.2" }
+	before := time.Now()
+	MustRequest(t, i.NewRequester(t, s, elsewhere), "from elsewhere")
+	if d := time.Since(before); d > 2*time.Second {
+		t.Errorf("a client from another address waited %v", d)
+	}
+	sub := i.NewSubscriber(t, s, elsewhere)
+	Eventually(t, "a subscriber from another address", func() bool { return sub.State().Connected })
+	MustPublish(t, s, "to all", nil)
+	if got := Unpack(Receive(t, sub)); got != "to all" {
+		t.Errorf("got %q", got)
+	}
+	MustRequest(t, known, "still there")
+}

@@ -76,7 +76,7 @@ func (s *stream) Write(p []byte) (int, error) {
 }
 
 // receive reads one binary message of at most limit bytes, making room as it arrives; grant, when not nil, is asked before it grows
-// beyond transport.SmallMessage.
+// beyond transport.FreeMessage.
 func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, error) {
 	typ, r, err := c.Reader(context.Background())
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, erro
 			continue
 		}
 		size := min(int64(2*cap(buf)), limit+1)
-		if grant != nil && size > transport.SmallMessage {
+		if grant != nil && size > transport.FreeMessage {
 			if err := grant(size); err != nil {
 				return nil, err
 			}

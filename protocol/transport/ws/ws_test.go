@@ -189,3 +189,7 @@ func TestPublishForm(t *testing.T) {
 		}
 	}
 }
+
+func TestCrowd(t *testing.T) {
+	transporttest.Crowd(t, impl, []byte(upgradeGet+"\r\n"), []byte(upgradeGet+"\r\n"))
+}

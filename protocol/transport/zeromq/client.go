@@ -107,7 +107,11 @@ func (s *session) Receive() ([]byte, error) {
 		switch cmd {
 		case "":
 		case "PING":
-			if err := s.write(pong(frames)); err != nil {
+			answer, err := s.pong(frames)
+			if err == nil {
+				err = s.write(answer)
+			}
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -324,7 +328,11 @@ func (c *reqConn) receive() ([]byte, error) {
 		return nil, err
 	}
 	if cmd == "PING" {
-		return nil, c.c.write(pong(frames))
+		answer, err := c.c.pong(frames)
+		if err != nil {
+			return nil, err
+		}
+		return nil, c.c.write(answer)
 	}
 	if cmd != "" {
 		return nil, nil

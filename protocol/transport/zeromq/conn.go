@@ -31,6 +31,8 @@ const (
 	maxFrames = 8
 	// frameSlack is what the frames beside the envelope may hold: routing ids, the delimiter, a topic.
 	frameSlack = 4 << 10
+	// maxPings is how many PINGs a peer may send in pingWindow; each costs an answer. Heartbeats come once a second at most.
+	maxPings, pingWindow = 100, 10 * time.Second
 	// readBuffer is small since there are ten thousand of them; bodies are read past it. The handshake has a larger one for a
 	// moment, and requests keep theirs: most fit in it.
 	readBuffer, shakeBuffer, requestBuffer = 64, 512, 1024
@@ -48,11 +50,14 @@ type conn struct {
 
 	open bool // the handshake is over
 
+	pings     int // PINGs since pingsFrom
+	pingsFrom time.Time
+
 	wmu sync.Mutex // guards the write side
 }
 
 // newConn performs the handshake as typ; the caller has set deadlines and closes c on error. limit is the largest message
-// afterwards; grant, when not nil, is asked before a message grows beyond transport.SmallMessage, with its size so far.
+// afterwards; grant, when not nil, is asked before a message grows beyond transport.FreeMessage, with its size so far.
 func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
 	size := shakeBuffer
 	if typ == zmq4.Router {
@@ -132,8 +137,25 @@ func (k *conn) frame() (flags byte, body []byte, err error) {
 		}
 		size = binary.BigEndian.Uint64(hdr[1:])
 	}
-	body = make([]byte, size)
-	return hdr[0], body, k.full(body)
+	body, err = k.body(size)
+	return hdr[0], body, err
+}
+
+// firstBody is the memory in bytes that a frame gets at once. A larger one gets more as its bytes arrive: its length is only
+// what the peer says, and a client has no budget for peers that it does not know yet.
+const firstBody = 1 << 20
+
+// body reads the size bytes of a frame.
+func (k *conn) body(size uint64) ([]byte, error) {
+	body := make([]byte, min(size, firstBody))
+	for at := 0; ; {
+		if err := k.full(body[at:]); err != nil || uint64(len(body)) == size {
+			return body, err
+		}
+		at = len(body)
+		body = append(make([]byte, 0, min(size, 2*uint64(at))), body...)
+		body = body[:cap(body)]
+	}
 }
 
 // full fills p.
@@ -158,6 +180,17 @@ func (k *conn) write(bufs ...[]byte) error {
 		return fmt.Errorf("zeromq: cannot send: %w", err)
 	}
 	return nil
+}
+
+// pong returns the answer to a PING, or an error for one of too many.
+func (k *conn) pong(ping [][]byte) ([]byte, error) {
+	if now := time.Now(); now.Sub(k.pingsFrom) > pingWindow {
+		k.pings, k.pingsFrom = 0, now
+	}
+	if k.pings++; k.pings > maxPings {
+		return nil, fmt.Errorf("zeromq: more than %d PINGs in %v: %w", maxPings, pingWindow, transport.ErrProtocol)
+	}
+	return pong(ping), nil
 }
 
 // pong answers a PING: its body is a time to live of two bytes and a context, which is sent back.
@@ -236,7 +269,7 @@ func appendFrame(b []byte, flags byte, body []byte) []byte {
 type follower struct {
 	limit    int64                   // bytes of all frames of one message
 	cmdLimit int64                   // bytes of a command
-	grant    func(total int64) error // asked when a message passes transport.SmallMessage
+	grant    func(total int64) error // asked when a message passes transport.FreeMessage
 
 	skip   uint64 // bytes of greeting or body still to come
 	hdr    [9]byte
@@ -299,7 +332,7 @@ func (f *follower) frame() error {
 		return fmt.Errorf("zeromq: message of %d bytes or more exceeds %d: %w", size, limit, transport.ErrTooBig)
 	}
 	f.total += int64(size)
-	if f.grant != nil && f.total > transport.SmallMessage {
+	if f.grant != nil && f.total > transport.FreeMessage {
 		if err := f.grant(f.total); err != nil {
 			return err
 		}

@@ -566,3 +566,85 @@ func TestArrival(t *testing.T) {
 		transporttest.Eventually(t, "no arrival", func() bool { return sv.Roster.Arriving() == 0 })
 	}
 }
+
+// TestHalfMessagesMemory: 2,000 peers that each hold back the last byte of a message of 65,000 bytes take a bounded share of the
+// memory, and others are served beside them.
+func TestHalfMessagesMemory(t *testing.T) {
+	a := startAttacked(t, nil)
+	a.Server.(*server).Budget.SetGrace(50 * time.Millisecond)
+	n := 2000
+	if raceEnabled {
+		n = 700 // still more than fit
+	}
+	const size = 65000
+	before := heap()
+	half := append(handshakeBytes("REQ"), appendFrame(nil, flagMore, nil)...)
+	half = append(append(half, frameHeader(0, size)...), make([]byte, size-1)...)
+	for range n {
+		c := tcpDial(t, a.RequestAddr())
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the server may leave it unread
+		_, _ = c.Write(half)
+	}
+	if got := int64(heap()) - int64(before); got > 100<<20 {
+		t.Errorf("%d half messages take %d MiB", n, got>>20)
+	}
+	long := impl.NewRequester(t, a, nil)
+	transporttest.MustRequest(t, long, strings.Repeat("x", size))
+	a.served(t)
+}
+
+// TestAnnouncedMemory: a server that announces a reply of 99 MiB and sends little of it costs a client a megabyte.
+func TestAnnouncedMemory(t *testing.T) {
+	transporttest.NoLeaks(t)
+	ln := transporttest.Listener(t)
+	measured, sent := make(chan struct{}), make(chan struct{})
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = c.Write(handshakeBytes("ROUTER"))
+		_, _ = io.ReadFull(c, make([]byte, greetingSize+20)) // greeting, READY and a request
+		_, _ = c.Write(append(appendFrame(nil, flagMore, nil), frameHeader(0, 99<<20)...))
+		_, _ = c.Write(make([]byte, 64<<10))
+		close(sent)
+		<-measured
+	}()
+	r := impl.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = ln.Addr().String() })
+	before := heap()
+	failed := make(chan error)
+	go func() {
+		_, err := r.Request(t.Context(), transporttest.Pack("hello"))
+		failed <- err
+	}()
+	<-sent
+	if got := int64(heap()) - int64(before); got > 3<<20 {
+		t.Errorf("an announced reply takes %d KiB", got>>10)
+	}
+	close(measured)
+	if err := <-failed; err == nil {
+		t.Error("the reply was taken")
+	}
+}
+
+// TestPingFlood: a peer that sends PINGs without end loses its connection; others do not notice.
+func TestPingFlood(t *testing.T) {
+	a := startAttacked(t, nil)
+	for typ, addr := range map[string]net.Addr{"SUB": a.PublishAddr(), "REQ": a.RequestAddr()} {
+		c := tcpDial(t, addr)
+		flood := handshakeBytes(typ)
+		for range 2 * maxPings {
+			flood = append(flood, appendFrame(nil, flagCommand, []byte("\x04PING\x00\x0a"))...)
+		}
+		if _, err := c.Write(flood); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
+		n, err := io.Copy(io.Discard, c)
+		if isTimeout(err) || n > 4096 {
+			t.Errorf("%s: read %d bytes, %v", typ, n, err)
+		}
+	}
+	a.served(t)
+}

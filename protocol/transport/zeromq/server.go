@@ -208,8 +208,11 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 	var prefix []byte
 	switch {
 	case cmd == "PING":
-		sub.box.Put(pong(frames), nil)
-		return nil, nil
+		answer, err := sub.c.pong(frames)
+		if err == nil {
+			sub.box.Put(answer, nil)
+		}
+		return nil, err
 	case cmd == "SUBSCRIBE" || cmd == "CANCEL":
 		add = cmd == "SUBSCRIBE"
 		if len(frames) == 1 {
@@ -348,7 +351,11 @@ func (r *requester) Serve() (answer func() error, err error) {
 		return nil, err
 	}
 	if cmd == "PING" {
-		return nil, r.c.write(pong(frames))
+		answer, err := r.c.pong(frames)
+		if err != nil {
+			return nil, err
+		}
+		return nil, r.c.write(answer)
 	}
 	if cmd != "" {
 		return nil, nil

@@ -219,3 +219,7 @@ func BenchmarkPublish(b *testing.B) {
 		}
 	}
 }
+
+func TestCrowd(t *testing.T) {
+	transporttest.Crowd(t, impl, append(handshakeBytes("SUB"), appendFrame(nil, 0, []byte{1})...), handshakeBytes("REQ"))
+}

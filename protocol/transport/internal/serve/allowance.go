@@ -2,7 +2,7 @@ package serve
 
 import (
 	"context"
-	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -13,7 +13,7 @@ import (
 // come out of the budget.
 type Allowance struct {
 	Base *Base
-	Conn io.Closer // closed when the budget wants its share back
+	Conn net.Conn // closed when the budget wants its share back
 
 	approved atomic.Bool
 	mu       sync.Mutex // guards share: Approve may be called late, from any goroutine
@@ -45,6 +45,7 @@ func (a *Allowance) Grant(total int64) error {
 
 func (a *Allowance) approve() {
 	if a.approved.CompareAndSwap(false, true) {
+		a.Base.Group.Vouch(a.Conn)
 		a.Release()
 	}
 }

@@ -30,13 +30,17 @@ func Listen(o transport.ServerOptions, wrap bool) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Options: o, Group: NewGroup(o), Budget: NewBudget(o.MaxUnauthenticated), Roster: NewRoster(o.Isolate), pub: pub, req: req, silence: inReach}, nil
+	b := &Base{Options: o, Group: NewGroup(o), Budget: NewBudget(o.MaxUnauthenticated), Roster: NewRoster(o.Isolate),
+		pub: pub, req: req, silence: inReach}
+	b.Roster.named = b.Group.Vouch
+	return b, nil
 }
 
 // Accept starts to accept subscribers and requests.
 func (b *Base) Accept(subscriber, request Handshake) {
-	b.Group.Accept(b.pub, subscriber)
-	b.Group.Accept(b.req, request)
+	b.Group.Accept(b.pub, false, subscriber)
+	b.Group.Accept(b.req, true, request)
+	b.Group.EndSilent(silentRequests)
 	b.listenForLife()
 }
 

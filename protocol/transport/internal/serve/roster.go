@@ -11,7 +11,8 @@ import (
 // Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
 // name gets what is for everybody or for that name. One whose path is dead gets nothing and is not counted until there is a sign of life.
 type Roster struct {
-	strict func() bool // while it is true, a connection without a name gets nothing
+	strict func() bool    // while it is true, a connection without a name gets nothing
+	named  func(net.Conn) // told of a connection that has got a name; nil tells nobody
 
 	mu      sync.Mutex // guards the fields below, and the ids of members
 	all     map[*Member]struct{}
@@ -126,6 +127,9 @@ func (r *Roster) NamePeer(peer, id string) bool {
 
 // rename is Name; callers hold mu.
 func (r *Roster) rename(m *Member, id string) {
+	if id != "" && m.id == "" && r.named != nil {
+		r.named(m.conn)
+	}
 	if m.silent.Load() {
 		m.id = id
 		return

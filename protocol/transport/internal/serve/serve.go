@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -27,7 +28,9 @@ type Group struct {
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
-	conns     map[net.Conn]struct{}
+	conns     map[net.Conn]*unapproved // nil for a connection whose peer is known
+	census    census
+	refusals  refusals
 	draining  bool
 	closed    bool
 	busy      int           // requests being handled, outboxes being written
@@ -37,7 +40,13 @@ type Group struct {
 // NewGroup makes an empty group; o has its defaults filled.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]struct{})}
+	g := &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]*unapproved),
+		census: census{max: o.MaxConnections, byAddr: make(map[netip.Prefix]*list.List)}}
+	if g.census.max <= 0 {
+		n := descriptors()
+		g.census.max = n - min(max(32, n/16), maxReserve)
+	}
+	return g
 }
 
 // Context ends when the group is closed.
@@ -59,13 +68,20 @@ type Session interface {
 	End()
 }
 
+const (
+	// maxDescriptors stands for no limit of the system.
+	maxDescriptors = 1 << 20
+	// maxReserve is how many descriptors are kept for files at most.
+	maxReserve = 512
+)
+
 // handshakeGrace is how long a handshake is left alone while others wait for its place.
 const handshakeGrace = time.Second
 
 // Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the next connection waits, those
 // behind it in the kernel, and the oldest is closed when it has had its time: so ten thousand peers may come at once, and those who connect
-// and say nothing cannot keep others out.
-func (g *Group) Accept(ln net.Listener, hs Handshake) {
+// and say nothing cannot keep others out. request tells the port of requests from the one of publishes.
+func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.draining {
@@ -74,10 +90,10 @@ func (g *Group) Accept(ln net.Listener, hs Handshake) {
 	}
 	g.listeners = append(g.listeners, ln)
 	g.wg.Add(1)
-	go g.acceptLoop(ln, hs)
+	go g.acceptLoop(ln, request, hs)
 }
 
-func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
+func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	defer g.wg.Done()
 	waiting := &pending{max: g.o.MaxHandshakes, freed: make(chan struct{}, 1)}
 	var delay time.Duration
@@ -89,6 +105,7 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 			}
 			// Out of descriptors, most likely: without a pause this loop would burn a processor until one is free.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+			g.evict(netip.Prefix{})
 			g.o.Log.Warn("Cannot accept connection", "addr", ln.Addr().String(), "err", err, "retry", delay)
 			if !g.sleep(delay) {
 				return
@@ -100,7 +117,11 @@ func (g *Group) acceptLoop(ln net.Listener, hs Handshake) {
 			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
 			evicted.Close()
 		}
-		if !g.add(c) {
+		switch g.add(c, request) {
+		case noPlace:
+			c.Close()
+			continue
+		case ended:
 			c.Close()
 			return
 		}
@@ -163,6 +184,7 @@ func (g *Group) await(c net.Conn, s Session) {
 
 // take serves a message.
 func (g *Group) take(c net.Conn, s Session) {
+	g.touch(c)
 	var answer func() error
 	err := g.guarded(c, func() (err error) {
 		answer, err = s.Serve()
@@ -277,24 +299,118 @@ func (g *Group) stopped() bool {
 	return g.closed || g.draining
 }
 
-// add takes c in, with a place in the wait group for its handshake.
-func (g *Group) add(c net.Conn) bool {
+// admission is what became of a new connection.
+type admission int
+
+const (
+	admitted admission = iota
+	noPlace            // every place is taken, and its own address has most of them
+	ended              // the group takes no more
+)
+
+// add takes c in, with a place in the wait group for its handshake. If all places are taken, c may get the place of another.
+func (g *Group) add(c net.Conn, request bool) admission {
+	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.draining {
-		return false
+		return ended
 	}
-	g.conns[c] = struct{}{}
+	if len(g.conns) >= g.census.max {
+		u := g.census.victim(prefix(c), now)
+		g.refused(c, u, now)
+		if u == nil {
+			return noPlace
+		}
+		g.expel(u)
+	}
+	g.conns[c] = g.census.enter(c, request, now)
 	g.wg.Add(1)
-	return true
+	return admitted
+}
+
+// evict closes the connection that a newcomer from addr would replace, when the process is out of descriptors for other reasons.
+func (g *Group) evict(addr netip.Prefix) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.census.victim(addr, time.Now()); u != nil {
+		g.expel(u)
+	}
+}
+
+// expel closes a connection, whose goroutine drops it. The caller holds mu.
+func (g *Group) expel(u *unapproved) {
+	g.census.leave(u)
+	g.conns[u.c] = nil
+	go u.c.Close() // Close of a TLS connection may wait for its peer
+}
+
+// touch notes a message of an unapproved connection.
+func (g *Group) touch(c net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.conns[c]; u != nil {
+		g.census.touch(u, time.Now())
+	}
+}
+
+// Vouch says that the peer of c is known: its connection has a place that no newcomer takes.
+func (g *Group) Vouch(c net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.conns[c]; u != nil {
+		g.census.leave(u)
+		g.conns[c] = nil
+	}
+}
+
+// EndSilent starts to end request connections of unapproved peers that had no request for so long, until the group is closed.
+func (g *Group) EndSilent(limit time.Duration) {
+	g.wg.Go(func() { g.endSilent(limit) })
+}
+
+func (g *Group) endSilent(limit time.Duration) {
+	for g.sleep(limit / 4) {
+		g.mu.Lock()
+		silent := g.census.silent(time.Now().Add(-limit))
+		g.mu.Unlock()
+		for _, c := range silent {
+			g.o.Log.Debug("Closed connection without a request", "peer", c.RemoteAddr().String())
+			go c.Close()
+		}
+	}
+}
+
+// refusals is what was not logged of connections without a place.
+type refusals struct {
+	logged time.Time
+	n      int
+}
+
+// refused logs, at most once a minute, that there are too many connections. The caller holds mu.
+func (g *Group) refused(c net.Conn, instead *unapproved, now time.Time) {
+	g.refusals.n++
+	if now.Sub(g.refusals.logged) < time.Minute {
+		return
+	}
+	closed := c
+	if instead != nil {
+		closed = instead.c
+	}
+	g.o.Log.Warn("Too many connections, closed one of an unapproved peer", "peer", closed.RemoteAddr().String(),
+		"limit", g.census.max, "closed", g.refusals.n)
+	g.refusals = refusals{logged: now}
 }
 
 // Drop closes c and forgets it.
 func (g *Group) Drop(c net.Conn) {
 	c.Close()
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.conns[c]; u != nil {
+		g.census.leave(u)
+	}
 	delete(g.conns, c)
-	g.mu.Unlock()
 }
 
 // Conns is how many connections there are, handshakes included.

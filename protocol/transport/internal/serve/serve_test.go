@@ -55,7 +55,7 @@ func TestAcceptErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := group(t, nil)
 		f := &failing{done: make(chan struct{})}
-		g.Accept(f, nil)
+		g.Accept(f, false, nil)
 		time.Sleep(200 * time.Millisecond)
 		if n := f.calls.Load(); n != 6 { // after 5, 10, 20, 40 and 80 ms
 			t.Errorf("%d attempts in 200 ms", n)
@@ -65,7 +65,7 @@ func TestAcceptErrors(t *testing.T) {
 		if d := time.Since(start); d > 0 {
 			t.Errorf("close took %v", d)
 		}
-		g.Accept(&failing{done: make(chan struct{})}, nil) // refused, no goroutine
+		g.Accept(&failing{done: make(chan struct{})}, false, nil) // refused, no goroutine
 		if g.Begin() || g.Go(func() {}) || g.Work(nil, nil) {
 			t.Error("work begun after close")
 		}
@@ -135,7 +135,7 @@ func TestPanics(t *testing.T) {
 	var ends atomic.Int32
 	end := func() error { ends.Add(1); return nil }
 	next := make(chan func(net.Conn) (Session, error), 1)
-	g.Accept(ln, func(c net.Conn) (Session, error) { return (<-next)(c) })
+	g.Accept(ln, false, func(c net.Conn) (Session, error) { return (<-next)(c) })
 	for i, x := range []struct {
 		what string
 		s    Session
@@ -183,7 +183,7 @@ func TestSession(t *testing.T) {
 	mine := errors.New("mine")
 	var steps []string // each step happens before the next one
 	ended := make(chan struct{})
-	g.Accept(ln, func(net.Conn) (Session, error) {
+	g.Accept(ln, false, func(net.Conn) (Session, error) {
 		n := 0
 		step := func(what string) func() error {
 			return func() error {
@@ -222,7 +222,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	all.Add(n)
 	gate := make(chan struct{})
 	var answered atomic.Int32
-	g.Accept(ln, func(net.Conn) (Session, error) {
+	g.Accept(ln, false, func(net.Conn) (Session, error) {
 		return &session{answer: func() error { all.Done(); <-gate; answered.Add(1); return io.EOF }}, nil
 	})
 	for range n {
@@ -396,28 +396,29 @@ type closer struct{ closed atomic.Bool }
 func (c *closer) Close() error { c.closed.Store(true); return nil }
 
 func TestBudget(t *testing.T) {
-	b := NewBudget(100)
+	const unit = transport.SmallMessage + 1 // of large messages
+	b := NewBudget(10 * unit)
 	b.SetGrace(time.Hour)
 	ctx := t.Context()
 	old := &closer{}
-	first, err := b.Grow(ctx, nil, old, 60)
+	first, err := b.Grow(ctx, nil, old, 6*unit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
-	if s, err := b.Grow(short, nil, &closer{}, 50); !errors.Is(err, transport.ErrTooBig) || s != nil {
+	if s, err := b.Grow(short, nil, &closer{}, 5*unit); !errors.Is(err, transport.ErrTooBig) || s != nil {
 		t.Errorf("beyond the budget: %v, %v", s, err)
 	}
 	if old.closed.Load() {
 		t.Error("holder closed within its grace")
 	}
 	// The oldest may grow beyond what is free, so nobody waits for nobody.
-	second, err := b.Grow(ctx, nil, &closer{}, 40)
+	second, err := b.Grow(ctx, nil, &closer{}, 4*unit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, err = b.Grow(ctx, first, old, 30); err != nil {
+	if first, err = b.Grow(ctx, first, old, 3*unit); err != nil {
 		t.Fatal(err)
 	}
 	b.SetGrace(30 * time.Millisecond)
@@ -426,7 +427,7 @@ func TestBudget(t *testing.T) {
 	var third *Share
 	go func() {
 		var err error
-		third, err = b.Grow(ctx, nil, &closer{}, 50)
+		third, err = b.Grow(ctx, nil, &closer{}, 5*unit)
 		got <- err
 	}()
 	eventually(t, old.closed.Load)
@@ -438,7 +439,40 @@ func TestBudget(t *testing.T) {
 	second.Release()
 	third.Release()
 	(*Share)(nil).Release()
-	if b.free != 100 || b.holders.Len() != 0 {
-		t.Errorf("%d free, %d holders", b.free, b.holders.Len())
+	if b.large.free != 10*unit || b.large.holders.Len() != 0 {
+		t.Errorf("%d free, %d holders", b.large.free, b.large.holders.Len())
+	}
+}
+
+// TestBudgetPools: small messages have memory of their own, and a message that grows moves from one pool to the other.
+func TestBudgetPools(t *testing.T) {
+	b := NewBudget(collectFrom)
+	ctx := t.Context()
+	full, err := b.Grow(ctx, nil, &closer{}, collectFrom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Grow(ctx, nil, &closer{}, transport.SmallMessage)
+	if err != nil {
+		t.Fatalf("no room for a small message beside large ones: %v", err)
+	}
+	if b.small.free != smallBudget-transport.SmallMessage {
+		t.Errorf("%d free for small messages", b.small.free)
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	if _, err := b.Grow(short, s, &closer{}, 1); !errors.Is(err, transport.ErrTooBig) {
+		t.Errorf("grew beyond the large pool: %v", err)
+	}
+	full.Release() // its memory counts until it was collected
+	if s, err = b.Grow(ctx, s, &closer{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if b.small.free != smallBudget || b.large.free != collectFrom-transport.SmallMessage-1 {
+		t.Errorf("%d free for small messages, %d for large ones", b.small.free, b.large.free)
+	}
+	s.Release()
+	if b.large.free != collectFrom || b.large.holders.Len() != 0 {
+		t.Errorf("%d free, %d holders", b.large.free, b.large.holders.Len())
 	}
 }

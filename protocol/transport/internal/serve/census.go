@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"time"
+)
+
+const (
+	// silentRequests is how long a request connection of an unapproved peer may stay without a request. A minion whose key waits
+	// for acceptance asks every ten seconds.
+	silentRequests = time.Minute
+	// firstSecond is how long a connection is left alone by newcomers from its own address.
+	firstSecond = time.Second
+)
+
+// census counts the connections of unapproved peers by address, so that one address cannot take the places of all others. There
+// is no fixed share: thousands of minions may be behind one address. Only when all places are taken does a newcomer get the
+// place of the connection that was silent for the longest time, of the address that has most. Group.mu guards it.
+type census struct {
+	max    int // connections of all kinds
+	byAddr map[netip.Prefix]*list.List
+}
+
+// unapproved is a connection that nothing is known about.
+type unapproved struct {
+	c       net.Conn
+	addr    netip.Prefix
+	request bool      // it is on the request port
+	since   time.Time // its last message, or its arrival
+	el      *list.Element
+}
+
+// prefix returns the address that a connection counts for: of IPv6 the /64, which one host may have to itself.
+func prefix(c net.Conn) netip.Prefix {
+	ap, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Prefix{} // a connection in memory
+	}
+	addr, bits := ap.Addr().Unmap().WithZone(""), 128
+	if addr.Is4() {
+		bits = 32
+	} else {
+		bits = 64
+	}
+	p, _ := addr.Prefix(bits)
+	return p
+}
+
+// enter counts a new connection.
+func (s *census) enter(c net.Conn, request bool, now time.Time) *unapproved {
+	u := &unapproved{c: c, addr: prefix(c), request: request, since: now}
+	l := s.byAddr[u.addr]
+	if l == nil {
+		l = list.New()
+		s.byAddr[u.addr] = l
+	}
+	u.el = l.PushBack(u)
+	return u
+}
+
+// touch notes a message of a connection.
+func (s *census) touch(u *unapproved, now time.Time) {
+	u.since = now
+	s.byAddr[u.addr].MoveToBack(u.el)
+}
+
+// leave forgets a connection that was approved or has ended.
+func (s *census) leave(u *unapproved) {
+	l := s.byAddr[u.addr]
+	if l.Remove(u.el); l.Len() == 0 {
+		delete(s.byAddr, u.addr)
+	}
+}
+
+// victim returns the connection that a newcomer from addr takes the place of, or nil if there is none.
+func (s *census) victim(addr netip.Prefix, now time.Time) *unapproved {
+	var most *list.List
+	var of netip.Prefix
+	for a, l := range s.byAddr {
+		if most == nil || l.Len() > most.Len() || l.Len() == most.Len() && a == addr {
+			most, of = l, a
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	u := most.Front().Value.(*unapproved)
+	if of == addr && now.Sub(u.since) < firstSecond {
+		return nil
+	}
+	return u
+}
+
+// silent lists the request connections that had no request since the time.
+func (s *census) silent(since time.Time) (out []net.Conn) {
+	for _, l := range s.byAddr {
+		for el := l.Front(); el != nil; el = el.Next() {
+			u := el.Value.(*unapproved)
+			if !u.since.Before(since) {
+				break
+			}
+			if u.request {
+				out = append(out, u.c)
+			}
+		}
+	}
+	return out
+}
