@@ -217,6 +217,9 @@ type Options struct {
 	Hooks []Hook
 	// EventLog bounds the events that Follow can go back to.
 	EventLog events.LogLimits
+	// KeepEvents are shell patterns of tags. Events of announced minions whose tag one of them matches are stored with the minion before
+	// they are acknowledged, up to 256 and 64 KiB of each minion, and outlive the master; see Master.KeptEvents.
+	KeepEvents []string
 
 	// Local serves Salt's own command line tools on this host; nil opens nothing but the two ports.
 	Local *Local

@@ -28,6 +28,9 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		if _, has := load["data"]; !ok || !has {
 			return nil, nil
 		}
+		if err := m.keepEvent(ctx, v.ID(), tag, load["data"]); err != nil {
+			return nil, err
+		}
 		// The whole load is the data: listeners find the payload under "data".
 		m.minionEvent(v.ID(), tag, load)
 		if tag == "salt/minion/"+v.ID()+"/start" {
@@ -52,6 +55,9 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		}
 		if !ok {
 			data = map[string]any{"data": event["data"]}
+		}
+		if err := m.keepEvent(ctx, v.ID(), tag, data); err != nil {
+			return nil, err
 		}
 		m.minionEvent(v.ID(), tag, data)
 		if hasPretag && pretag != "" {

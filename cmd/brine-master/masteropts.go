@@ -26,7 +26,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	o := master.Options{
 		ID: c.String("id"), Log: log,
 		Interface: c.String("interface"), PublishPort: c.Int("publish_port"), RetPort: c.Int("ret_port"), Filter: c.Bool("zmq_filtering"), Isolate: c.Bool("isolate_minions"), Advertise: c.Strings("advertise"), AdvertiseTransport: c.String("transport"),
-		PKIDir: c.String("pki_dir"), CacheDir: c.String("cachedir"), KeySize: c.Int("keysize"),
+		KeepEvents: c.Strings("keep_events"),
+		PKIDir:     c.String("pki_dir"), CacheDir: c.String("cachedir"), KeySize: c.Int("keysize"),
 		SignPubkey: c.Bool("master_sign_pubkey"), UsePubkeySignature: c.Bool("master_use_pubkey_signature"),
 		SignKeyName: c.String("master_sign_key_name"), PubkeySignature: c.String("master_pubkey_signature"),
 		Keys: keys.Policy{

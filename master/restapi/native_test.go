@@ -490,3 +490,28 @@ func TestOrdersOfOthers(t *testing.T) {
 		t.Error(code, v)
 	}
 }
+
+// TestKeptEventsOverHTTP: kept events are listed and forgotten by tag; ids that were not announced are unknown.
+func TestKeptEventsOverHTTP(t *testing.T) {
+	s := newSite(t, nil)
+	if code, v := s.json("POST", "/v1/minions", m{"id": "db-7"}); code != 200 {
+		t.Fatal(code, v)
+	}
+	for _, c := range []struct {
+		method, path string
+		code         int
+		want         m
+	}{
+		{"GET", "/v1/minions/db-7/events", 200, m{"events": []any{}}},
+		{"GET", "/v1/minions/db-7/events?tag=x", 200, m{"events": []any{}}},
+		{"GET", "/v1/minions/db-8/events", 404, nil},
+		{"DELETE", "/v1/minions/db-7/events", 400, nil},
+		{"DELETE", "/v1/minions/db-7/events?tag=x", 200, m{"id": "db-7", "forgotten": float64(0)}},
+		{"DELETE", "/v1/minions/..%2fx/events?tag=x", 404, nil},
+	} {
+		code, v := s.json(c.method, c.path, nil)
+		if code != c.code || c.want != nil && cmp.Diff(c.want, m(v)) != "" {
+			t.Errorf("%s %s: %d %v", c.method, c.path, code, v)
+		}
+	}
+}

@@ -167,6 +167,8 @@ func (s *Server) routes() {
 	json("GET /v1/minions", s.announced)
 	json("GET /v1/minions/{mid}", s.announced)
 	json("DELETE /v1/minions/{mid}", s.revokeMinion)
+	json("GET /v1/minions/{mid}/events", s.keptEvents)
+	json("DELETE /v1/minions/{mid}/events", s.forgetEvents)
 	json("POST /v1/jobs", s.castOrder)
 	for _, path := range []string{"/v1/jobs", "/v1/jobs/{id...}"} { // the former is none of them
 		json("GET "+path, s.order)

@@ -24,6 +24,8 @@ type view interface {
 	EnsureMinion(ctx context.Context, s master.MinionSpec) (bootstrap.Bootstrap, error)
 	RevokeMinion(ctx context.Context, id string) error
 	Announced(ctx context.Context) ([]master.Announced, error)
+	KeptEvents(ctx context.Context, id, tag string) ([]master.KeptEvent, error)
+	ForgetEvents(ctx context.Context, id, tag string) (int, error)
 	Present(ctx context.Context) ([]string, error)
 	Cast(ctx context.Context, o master.Order) (master.Outcome, error)
 	Order(ctx context.Context, id string) (master.Order, error)

@@ -1,0 +1,98 @@
+package master_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// TestKeptEvents: events of kept tags are in the store when they are acknowledged, so another master reads what a dead one received, and no
+// minion can put an event into the record of another.
+func TestKeptEvents(t *testing.T) {
+	st := store.NewMemory()
+	o := announcing()
+	o.Store, o.KeepEvents = st, []string{"heat/signal/*"}
+	r := serve(t, o)
+	var minions []*minion
+	for i, id := range []string{"a", "b"} {
+		token := ensure(t, r, master.MinionSpec{ID: id})
+		m := r.newMinion(id, i+1)
+		if got := m.signInWith(protocol.Signin{JoinToken: token}); got != protocol.Accepted {
+			t.Fatal(got)
+		}
+		minions = append(minions, m)
+	}
+	fire := func(m *minion, tag string, data map[string]any) {
+		t.Helper()
+		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": data, "id": "b"})
+	}
+	fire(minions[0], "heat/signal/1", map[string]any{"status": "SUCCESS"})
+	fire(minions[0], "other/tag", map[string]any{"x": int64(1)})
+	minions[0].must(map[string]any{"cmd": "_minion_event", "events": []any{
+		map[string]any{"tag": "heat/signal/1", "data": map[string]any{"id": "two"}}, map[string]any{"tag": "heat/signal/2", "data": map[string]any{}}}})
+	fire(minions[1], "heat/signal/1", map[string]any{"status": "FAILURE"})
+	r.stop()
+
+	other := serve(t, o)
+	kept := func(id, tag string) (out []any) {
+		t.Helper()
+		list, err := other.KeptEvents(within(t), id, tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			out = append(out, []any{e.Tag, e.Data})
+			if e.Time.IsZero() {
+				t.Error("no time")
+			}
+		}
+		return out
+	}
+	want := []any{[]any{"heat/signal/1", map[string]any{"status": "SUCCESS"}}, []any{"heat/signal/1", map[string]any{"id": "two"}}}
+	if d := cmp.Diff(want, kept("a", "heat/signal/1")); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]any{[]any{"heat/signal/1", map[string]any{"status": "FAILURE"}}}, kept("b", "")); d != "" {
+		t.Error(d)
+	}
+	if n, err := other.ForgetEvents(within(t), "a", "heat/signal/1"); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+	if d := cmp.Diff([]any{[]any{"heat/signal/2", map[string]any{}}}, kept("a", "")); d != "" {
+		t.Error(d)
+	}
+	if _, err := other.KeptEvents(within(t), "c", ""); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestKeptEventsAreBounded: what is there stays, what is too much is dropped, and a minion that was not announced has no room.
+func TestKeptEventsAreBounded(t *testing.T) {
+	o := announcing()
+	o.KeepEvents, o.AutoAccept = []string{"keep"}, true
+	r := serve(t, o)
+	ensure(t, r, master.MinionSpec{ID: "a"})
+	a, stray := r.newMinion("a", 1), r.newMinion("stray", 2)
+	for _, m := range []*minion{a, stray} {
+		if got := m.signInWith(protocol.Signin{}); got != protocol.Accepted {
+			t.Fatal(got)
+		}
+	}
+	for i := range 258 {
+		a.must(map[string]any{"cmd": "_minion_event", "tag": "keep", "data": map[string]any{"n": int64(i)}})
+	}
+	stray.must(map[string]any{"cmd": "_minion_event", "tag": "keep", "data": map[string]any{}})
+	list, err := r.KeptEvents(within(t), "a", "")
+	if err != nil || len(list) != 256 || fmt.Sprint(list[255].Data) != "map[n:255]" {
+		t.Error(len(list), err)
+	}
+	if _, err := r.KeptEvents(within(t), "stray", ""); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+package restapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/brine-salt/brine/protocol"
+)
+
+// keptEvents answers with the events of an announced minion that the store keeps (keep_events); with a tag in the query, those of this tag.
+func (s *Server) keptEvents(q *request) (any, error) {
+	_, v, err := s.mayKeys(q, "key.list_all")
+	if err != nil {
+		return nil, err
+	}
+	id := q.PathValue("mid")
+	if protocol.ValidID(id) != nil {
+		return nil, &statusError{http.StatusNotFound, "There is none of this name"}
+	}
+	list, err := v.KeptEvents(q.Context(), id, q.URL.Query().Get("tag"))
+	if err != nil {
+		return nil, refused(err)
+	}
+	out := []any{}
+	for _, e := range list {
+		out = append(out, map[string]any{"tag": e.Tag, "data": e.Data, "time": e.Time.UTC().Format(time.RFC3339Nano)})
+	}
+	return map[string]any{"events": out}, nil
+}
+
+// forgetEvents drops the kept events of a minion that have a tag.
+func (s *Server) forgetEvents(q *request) (any, error) {
+	_, v, err := s.mayKeys(q, "key.delete")
+	if err != nil {
+		return nil, err
+	}
+	tag := q.URL.Query().Get("tag")
+	if tag == "" {
+		return nil, &statusError{http.StatusBadRequest, "tag must be the tag of the events"}
+	}
+	id := q.PathValue("mid")
+	if protocol.ValidID(id) != nil {
+		return nil, &statusError{http.StatusNotFound, "There is none of this name"}
+	}
+	n, err := v.ForgetEvents(q.Context(), id, tag)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return map[string]any{"id": id, "forgotten": int64(n)}, nil
+}
