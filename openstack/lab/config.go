@@ -120,7 +120,6 @@ func (l *Lab) heatConf() ini {
 			"max_stacks_per_tenant":         "1000",
 			"max_resources_per_stack":       "-1",
 			"rpc_response_timeout":          "300",
-			"server_keystone_endpoint_type": "public",
 		},
 		"database":              {"connection": l.DSN("heat"), "max_pool_size": "20", "max_overflow": "100"},
 		"paste_deploy":          {"api_paste_config": "/etc/heat/api-paste.ini"},

@@ -36,7 +36,7 @@ type Options struct {
 	EngineEnvOf func(n int) []string
 	// Endpoints are more services of keystone's catalog, URLs by service type. A URL may contain %(tenant_id)s.
 	Endpoints map[string]string
-	// Swift and Zaqar start these services too.
+	// Swift and Zaqar start these services too. Zaqar keeps its messages in swift, which therefore starts with it.
 	Swift, Zaqar bool
 	// Timeout is how long Start may take, five minutes by default.
 	Timeout time.Duration
@@ -58,8 +58,8 @@ var servicePasswords = map[string]string{"heat": heatPassword, "swift": "swiftpw
 
 // Ports are where the services of a lab listen on 127.0.0.1; 0 for a service that was not asked for.
 type ports struct {
-	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn       int
-	swift, account, container, object, zaqar, zaqarWS, zredis int
+	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn int
+	swift, account, container, object, zaqar, zaqarWS   int
 }
 
 // A Lab is a running set of services. Its methods may be called concurrently, apart from Close.
@@ -131,6 +131,7 @@ func prepare(opts Options) (*Lab, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = 5 * time.Minute
 	}
+	opts.Swift = opts.Swift || opts.Zaqar
 	if opts.Logf == nil {
 		opts.Logf = func(string, ...any) {}
 	}
@@ -166,7 +167,7 @@ func prepare(opts Options) (*Lab, error) {
 		p.swift, p.account, p.container, p.object = b.take(), b.take(), b.take(), b.take()
 	}
 	if opts.Zaqar {
-		p.zaqar, p.zaqarWS, p.zredis = b.take(), b.take(), b.take()
+		p.zaqar, p.zaqarWS = b.take(), b.take()
 	}
 	l.starter = newStarter()
 	client := func(user, password, project string) *Client {
