@@ -191,6 +191,7 @@ func Open(o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{maxPending: o.MaxPending, log: o.Log, parsed: make(map[string]parsedKey)}
+	s.pending.opened, s.pending.asked = time.Now(), make(map[string]time.Time)
 	if o.Shared != nil {
 		s.back = newShared(o.Shared, o.Name)
 		return s, nil
@@ -208,7 +209,10 @@ func Open(o Options) (*Store, error) {
 }
 
 // Close gives the directory back.
-func (s *Store) Close() error { return s.back.close() }
+func (s *Store) Close() error {
+	s.pending.sweeps.Wait()
+	return s.back.close()
+}
 
 // OnChange registers a function that hears of every change made through this store, after it was made. It is called
 // from the goroutine that made the change and must not call the store's changing methods.

@@ -3,8 +3,6 @@ package keys
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -23,7 +21,7 @@ type Verdict struct {
 // SignIn decides about a minion that shows a public key, and stores what follows from the decision. It is steps 3 to 8 of
 // Salt's procedure (salt/channel/server.py, _auth): a rejected id stays rejected; an accepted id must show the same
 // key; an unknown or pending one goes where the policy sends it. ErrPendingFull means that the key was not stored because
-// too many wait; the verdict is Pending all the same.
+// too many wait; the verdict is Pending nevertheless. Keys whose minions stopped asking then make room for later attempts.
 func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]any) (Verdict, error) {
 	if err := protocol.ValidID(id); err != nil {
 		return Verdict{}, err
@@ -88,6 +86,7 @@ func (a attempt) signIn(reject, auto, proven bool) (Verdict, *Change, error) {
 	case auto:
 		return a.autoAccept(pending)
 	case pending:
+		a.s.pending.touch(a.s, id)
 		return Verdict{State: Pending}, nil, nil
 	}
 	return a.pend()
@@ -129,7 +128,7 @@ func (a attempt) autoAccept(pending bool) (Verdict, *Change, error) {
 
 func (a attempt) pend() (Verdict, *Change, error) {
 	if a.s.maxPending > 0 {
-		free, err := a.s.pending.enter(a.s)
+		free, err := a.s.pending.enter(a.s, a.id)
 		if err != nil {
 			return Verdict{}, nil, err
 		}
@@ -164,41 +163,4 @@ func (a attempt) text(st State) (string, error) {
 		return "", err
 	}
 	return crypt.CleanKey(string(b)), nil
-}
-
-// recount is how long the number of pending keys is believed, to which the new ones are added: to count ten thousand for each of ten
-// thousand would take minutes.
-const recount = time.Second
-
-// room holds the number of pending keys below a bound.
-type room struct {
-	mu      sync.Mutex // guards the fields below
-	n       int        // pending keys, with those being stored
-	storing int
-	counted time.Time
-}
-
-// enter says whether there is a place for one more key. After true it must be left when the key is stored.
-func (r *room) enter(s *Store) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.n >= s.maxPending || time.Since(r.counted) > recount {
-		n, err := s.back.count(Pending.Folder())
-		if err != nil {
-			return false, err
-		}
-		r.n, r.counted = n+r.storing, time.Now()
-	}
-	if r.n >= s.maxPending {
-		return false, nil
-	}
-	r.n++
-	r.storing++
-	return true, nil
-}
-
-func (r *room) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.storing--
 }

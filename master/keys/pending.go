@@ -1,0 +1,125 @@
+package keys
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// recount is how long the number of pending keys is believed, to which the new ones are added: to count ten thousand for
+	// each of ten thousand would take minutes.
+	recount = time.Second
+	// pendingStale is after how long without a sign-in a pending key makes room for others. A minion that waits for acceptance
+	// signs in every ten seconds; the ids of a flood never come again.
+	pendingStale = 5 * time.Minute
+)
+
+// room keeps the number of pending keys below a bound. When there are too many, those go that no minion asks for any more.
+type room struct {
+	mu      sync.Mutex // guards the fields below
+	n       int        // pending keys, with those being stored
+	storing int
+	counted time.Time
+	opened  time.Time            // when the store was opened: before that, nothing is known of who asked
+	asked   map[string]time.Time // the last sign-in of a pending id
+	swept   time.Time
+	sweeps  sync.WaitGroup
+}
+
+// enter reports whether there is a place for one more key, that of id. After true, leave must be called when the key is stored.
+func (r *room) enter(s *Store, id string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n >= s.maxPending || time.Since(r.counted) > recount {
+		n, err := s.back.count(Pending.Folder())
+		if err != nil {
+			return false, err
+		}
+		r.n, r.counted = n+r.storing, time.Now()
+	}
+	if r.n >= s.maxPending {
+		r.makeRoom(s)
+		return false, nil
+	}
+	r.n++
+	r.storing++
+	r.note(s, id)
+	return true, nil
+}
+
+func (r *room) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.storing--
+}
+
+// touch notes that the minion of a pending key has signed in again.
+func (r *room) touch(s *Store, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(s, id)
+}
+
+// note is touch; the caller holds mu.
+func (r *room) note(s *Store, id string) {
+	if _, ok := r.asked[id]; ok || len(r.asked) < 2*s.maxPending {
+		r.asked[id] = time.Now()
+	}
+}
+
+// makeRoom starts to remove stale keys, at most once a second. The caller holds mu.
+func (r *room) makeRoom(s *Store) {
+	if time.Since(r.swept) < recount {
+		return
+	}
+	r.swept = time.Now()
+	r.sweeps.Go(func() { r.sweep(s) })
+}
+
+// sweep removes the pending keys that no minion asks for any more.
+func (r *room) sweep(s *Store) {
+	ids, err := s.back.list(Pending.Folder())
+	if err != nil {
+		s.log.Warn("Cannot list pending keys", "err", err)
+		return
+	}
+	var stale []string
+	r.mu.Lock()
+	for _, id := range ids {
+		at, ok := r.asked[id]
+		if !ok {
+			at = r.opened
+		}
+		if time.Since(at) > pendingStale {
+			stale = append(stale, id)
+		}
+	}
+	for id, at := range r.asked {
+		if time.Since(at) > pendingStale {
+			delete(r.asked, id)
+		}
+	}
+	r.mu.Unlock()
+	removed := 0
+	for _, id := range stale {
+		if err := s.forgetPending(id); err != nil {
+			s.log.Warn("Cannot remove pending key", "minion", id, "err", err)
+			continue
+		}
+		removed++
+	}
+	if removed > 0 {
+		s.log.Warn("Too many keys wait for acceptance, removed those that no minion asks for", "removed", removed,
+			"limit", s.maxPending)
+	}
+}
+
+// forgetPending removes the key of an id if it is still pending.
+func (s *Store) forgetPending(id string) error {
+	return s.edit(id, func(v view) (*Change, error) {
+		if _, err := v.stat(Pending.Folder(), id); err != nil {
+			return nil, nil // it was decided on meanwhile
+		}
+		return &Change{Act: "delete", ID: id, From: Pending}, v.remove(Pending.Folder(), id)
+	})
+}
