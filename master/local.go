@@ -300,7 +300,8 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	case err != nil:
 		entry.Outcome = AuditFailed
 		l.m.log.Error("cannot publish", "user", name, "err", err)
-		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": err.Error()}}
+		// Not a load without minions: clients print that as a target that matches none.
+		return map[string]any{"error": map[string]any{"name": "SaltMasterError", "message": err.Error()}}
 	}
 	l.m.log.Info("user published job", "user", name, "fun", load["fun"], "jid", out.JID)
 	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": nested.Anys(out.Minions), "missing": nested.Anys(out.Missing)}}

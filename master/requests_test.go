@@ -331,6 +331,33 @@ func TestReturnsAreAcknowledgedWhenStored(t *testing.T) {
 	m.must(object{"cmd": "_file_envs"})
 }
 
+// fullStore cannot keep a job.
+type fullStore struct{ store.Store }
+
+func (fullStore) SaveJob(context.Context, store.Job) error {
+	return errors.New("database or disk is full")
+}
+
+// TestPublishWithoutRoom: a job that cannot be stored is refused with the cause, not as a target that matches no minion.
+func TestPublishWithoutRoom(t *testing.T) {
+	cache := t.TempDir()
+	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Store: fullStore{store.NewMemory()},
+		Local: &master.Local{SockDir: shortDir(t)}})
+	m := r.accepted("m", 1)
+	got, err := m.sendValue(object{"enc": "clear", "version": 3, "load": object{"cmd": "publish", "fun": "test.ping",
+		"arg": []any{}, "tgt": "*", "tgt_type": "glob", "ret": "", "jid": "", "user": "root", "key": r.LocalKey("root"),
+		"kwargs": object{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, _ := got.(object)
+	e, _ := o["error"].(object)
+	text, _ := e["message"].(string)
+	if o["load"] != nil || !strings.Contains(text, "database or disk is full") {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestPeerPublish(t *testing.T) {
 	r := serve(t, master.Options{AutoAccept: true, Peer: map[string][]any{"a": {".*"}}, PeerRun: map[string][]string{"a": {"ours.*"}},
 		Runner: func(_ context.Context, id, fun string, args []any, kw map[string]any) (any, error) {

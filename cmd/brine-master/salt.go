@@ -89,6 +89,10 @@ func (s *saltCmd) run(ctx context.Context) error {
 		err = s.work(ctx)
 	}
 	if text, ok := s.explain(err); ok {
+		var refused *client.PublishError
+		if errors.As(err, &refused) {
+			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"} // stock ends with an exception
+		}
 		if v.Bool("static") || v.Bool("async") || fmt.Sprint(v.Get("batch")) != "" { // there stock ends with an exception
 			return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: text + "\n"}
 		}
