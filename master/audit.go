@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -34,22 +36,84 @@ type AuditEntry struct {
 	Tgt     any      `json:"tgt,omitempty"`
 	JID     string   `json:"jid,omitempty"`
 	Outcome string   `json:"outcome"`
+	// Omitted is how many denied calls before this entry have none: there were too many.
+	Omitted int `json:"omitted,omitempty"`
 }
 
 // Bounds of an entry: peers decide about names and targets.
 const (
-	auditText = 1000
-	auditList = 100
+	// auditLine is the size in bytes of a line.
+	auditLine = 4 << 10
+	// deniedRate and deniedBurst bound the denied entries of one source, deniedAll and deniedAllBurst those of all, in entries a second
+	// and at once: unauthenticated peers can cause as many as they like.
+	deniedRate, deniedBurst   = 5, 50
+	deniedAll, deniedAllBurst = 50, 500
 )
 
-// Audit writes a line of the audit log, if there is one. The time is set.
+// auditBounds are the bounds that are tried in turn until a line fits: bytes of a text, and elements of a list.
+var auditBounds = [...]struct{ text, list int }{{1000, 100}, {100, 10}, {20, 2}}
+
+// auditor writes the audit log.
+type auditor struct {
+	source, all *ratelimit.Limiter
+
+	mu      sync.Mutex // guards the fields below, and the log
+	omitted int        // denied entries since the last line
+}
+
+func newAuditor() auditor {
+	return auditor{source: ratelimit.New(deniedRate, deniedBurst), all: ratelimit.New(deniedAll, deniedAllBurst)}
+}
+
+// Audit writes a line of the audit log, if there is one. The time is set. Of many denied calls some are only counted, in the field
+// Omitted of the next line.
 func (m *Master) Audit(e AuditEntry) {
 	if m.opts.Audit == nil {
 		return
 	}
 	e.Time = time.Now().UTC()
+	a := &m.auditor
+	if e.Outcome == AuditDenied && !(a.source.Allow(e.From, e.Time) && a.all.AllowName("", e.Time)) {
+		a.mu.Lock()
+		a.omitted++
+		a.mu.Unlock()
+		return
+	}
 	if _, _, err := net.SplitHostPort(e.From); err != nil && !strings.HasPrefix(e.From, "uid ") {
 		e.From = "" // no address
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e.Omitted, a.omitted = a.omitted, 0
+	b, err := e.line()
+	if err == nil {
+		_, err = m.opts.Audit.Write(append(b, '\n'))
+	}
+	if err != nil {
+		a.omitted += e.Omitted
+		m.log.Error("cannot write the audit log", "err", err)
+	}
+}
+
+// line returns the entry as JSON of at most auditLine bytes.
+func (e AuditEntry) line() (b []byte, err error) {
+	for _, n := range auditBounds {
+		if b, err = json.Marshal(e.cut(n.text, n.list)); err != nil || len(b) < auditLine {
+			return b, err
+		}
+	}
+	return b, err
+}
+
+// cut shortens what peers decide about.
+func (e AuditEntry) cut(text, list int) AuditEntry {
+	cut := func(s string) string { return s[:min(len(s), text)] }
+	cutAll := func(in []string) []string {
+		out := make([]string, min(len(in), list))
+		for i := range out {
+			out[i] = cut(in[i])
+		}
+		return out
 	}
 	e.User, e.EAuth, e.TgtType, e.JID = cut(e.User), cut(e.EAuth), cut(e.TgtType), cut(e.JID)
 	e.Fun = cutAll(e.Fun)
@@ -59,7 +123,7 @@ func (m *Master) Audit(e AuditEntry) {
 		e.Tgt = cutAll(tgt)
 	case []any:
 		var ids []string
-		for _, x := range tgt[:min(len(tgt), auditList)] {
+		for _, x := range tgt[:min(len(tgt), list)] {
 			id, _ := payload.Text(x)
 			ids = append(ids, cut(id))
 		}
@@ -71,23 +135,5 @@ func (m *Master) Audit(e AuditEntry) {
 		}
 		e.Tgt = cut(s)
 	}
-	b, err := json.Marshal(e)
-	if err == nil {
-		m.auditMu.Lock()
-		_, err = m.opts.Audit.Write(append(b, '\n'))
-		m.auditMu.Unlock()
-	}
-	if err != nil {
-		m.log.Error("cannot write the audit log", "err", err)
-	}
-}
-
-func cut(s string) string { return s[:min(len(s), auditText)] }
-
-func cutAll(list []string) []string {
-	out := make([]string, min(len(list), auditList))
-	for i := range out {
-		out[i] = cut(list[i])
-	}
-	return out
+	return e
 }

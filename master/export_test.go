@@ -12,5 +12,10 @@ func (m *Master) CheckClones(ctx context.Context, id string, watch bool, window 
 
 // Handle answers one request as a transport has it answered.
 func (m *Master) Handle(ctx context.Context, body []byte) []byte {
-	return m.handle(ctx, "127.0.0.1:1", body, 0)
+	return m.HandleFrom(ctx, "127.0.0.1:1", body)
+}
+
+// HandleFrom is Handle for a request from an address.
+func (m *Master) HandleFrom(ctx context.Context, peer string, body []byte) []byte {
+	return m.handle(ctx, peer, body, 0)
 }

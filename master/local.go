@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -54,6 +55,8 @@ type Local struct {
 	Auth *eauth.Auth
 	// Call runs a runner or wheel function for a tool; nil means there are none. See package master/runner.
 	Call func(ctx context.Context, c MasterCall) (MasterResult, error)
+	// AnyHost lets tools on other hosts in, if they have a key file or a login. By default they must be on this host.
+	AnyHost bool
 	// NoJobCache keeps jobs out of CacheDir/jobs. Stock salt then cannot wait for results.
 	NoJobCache bool
 }
@@ -93,7 +96,7 @@ func (m *Master) LocalKey(user string) string {
 	return m.local.keys[user]
 }
 
-// isLocal says whether a peer is this host.
+// isLocal reports whether a peer is this host.
 func (l *local) isLocal(peer string) bool {
 	if l == nil {
 		return false
@@ -254,6 +257,18 @@ func (l *local) close() error {
 	return errors.Join(errs...)
 }
 
+// refusalRate and refusalBurst bound the log lines about refused calls of one source, in lines a second and at once.
+const refusalRate, refusalBurst = 1, 20
+
+// warnRefused logs a refused call. Of many, from one source, some are logged at debug only.
+func (m *Master) warnRefused(peer, msg string, args ...any) {
+	level := slog.LevelWarn
+	if !m.refusals.Allow(peer, time.Now()) {
+		level = slog.LevelDebug
+	}
+	m.log.Log(context.Background(), level, msg, args...)
+}
+
 func clearError(name string) map[string]any {
 	message := map[string]string{"AuthenticationError": "Authentication error occurred.", "AuthorizationError": "Authorization error occurred."}[name]
 	return map[string]any{"error": map[string]any{"name": name, "message": message}}
@@ -268,12 +283,12 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	entry := AuditEntry{Via: "local", From: peer, User: name, EAuth: text(kwargs, "eauth"), Kind: "local", Fun: funsOf(load["fun"]), TgtType: text(load, "tgt_type"), Tgt: load["tgt"], Outcome: AuditDenied}
 	defer func() { l.m.Audit(entry) }()
 	if err != nil {
-		l.m.log.Warn("publish refused", "user", brief(name), "peer", peer, "err", err)
+		l.m.warnRefused(peer, "publish refused", "user", brief(name), "peer", peer, "err", err)
 		return clearError("AuthenticationError")
 	}
 	tgtType, tgt, may := l.mayPublish(who, load, args)
 	if !may || l.denied(who, load) {
-		l.m.log.Warn("publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
+		l.m.warnRefused(peer, "publish refused: not allowed", "user", brief(name), "fun", load["fun"], "peer", peer)
 		return clearError("AuthorizationError")
 	}
 	saved := maps.Clone(load)

@@ -79,7 +79,8 @@ type Master struct {
 	turns     *semaphore.Weighted // of large requests; see admit
 	rotate    chan struct{}       // asks maintain for a new shared key
 
-	auditMu sync.Mutex // guards Options.Audit
+	auditor  auditor
+	refusals *ratelimit.Limiter // of log lines about refused calls, by source
 
 	skewMu sync.Mutex // guards skewed
 	skewed map[string]time.Time
@@ -117,7 +118,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -192,24 +193,30 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 		return m.signIn(ctx, peer, e, publishPort)
 	case "ping":
 		return load
-	case "publish":
-		if m.local != nil {
-			return m.local.publish(ctx, peer, load)
+	case "publish", "runner", "wheel", "mk_token", "get_token":
+		if m.local == nil {
+			break
 		}
-	case "runner", "wheel":
-		if m.local != nil {
-			return m.local.call(ctx, peer, cmd, load)
+		if _, err := netip.ParseAddrPort(peer); err == nil && !m.local.opts.AnyHost && !m.local.isLocal(peer) {
+			m.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
+			break
 		}
-	case "mk_token":
-		if m.local != nil {
-			return m.local.makeToken(ctx, peer, load)
-		}
-	case "get_token":
-		if m.local != nil {
-			return m.local.getToken(load)
-		}
+		return m.local.request(ctx, peer, cmd, load)
 	}
 	return map[string]any{}
+}
+
+// request answers a tool.
+func (l *local) request(ctx context.Context, peer, cmd string, load map[string]any) any {
+	switch cmd {
+	case "publish":
+		return l.publish(ctx, peer, load)
+	case "mk_token":
+		return l.makeToken(ctx, peer, load)
+	case "get_token":
+		return l.getToken(load)
+	}
+	return l.call(ctx, peer, cmd, load)
 }
 
 // minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is no

@@ -51,7 +51,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		Timeout:          c.Duration("timeout", time.Second), GatherTimeout: c.Duration("gather_job_timeout", time.Second),
 		LoopInterval: c.Duration("loop_interval", time.Second), PresenceEvents: c.Bool("presence_events"), NoAuthEvents: !c.Bool("auth_events"),
 		MasterOpts: minionVisible(c),
-		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: acl(c), SudoACL: c.Bool("sudo_acl"),
+		Local: &master.Local{SockDir: c.String("sock_dir"), Events: localmaster.EventSockets(c, ""), WriteBuffer: max(0, c.Int("ipc_write_buffer")), User: c.String("user"), ACL: acl(c), SudoACL: c.Bool("sudo_acl"), AnyHost: c.Bool("allow_remote_clients"),
 			DeniedUsers: blacklist.Strings("users"), DeniedFunctions: blacklist.Strings("modules"),
 			NoJobCache: !c.Bool("job_cache")},
 	}

@@ -66,3 +66,23 @@ func TestAuditLog(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestRefusalsDoNotFillTheAuditLog: commands and log-ins without a credential add little to it, however large and many they are.
+func TestRefusalsDoNotFillTheAuditLog(t *testing.T) {
+	s := newSite(t, nil)
+	s.token = ""
+	long := strings.Repeat("\x01", 100000)
+	for range 300 {
+		s.json("POST", "/run", m{"client": "local", "tgt": long, "fun": []any{long, long}, "username": long, "password": "x", "eauth": "file"})
+		s.json("POST", "/login", m{"username": long, "password": "x", "eauth": long})
+	}
+	text := s.account.text()
+	if len(text) > 1<<20 || !strings.Contains(text, `"outcome":"denied"`) {
+		t.Errorf("the audit log has %d bytes", len(text))
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 4096 {
+			t.Fatalf("a line of %d bytes", len(line))
+		}
+	}
+}
