@@ -14,6 +14,7 @@ import (
 )
 
 const usage = `usage: brine-master master [options]                                  the master
+       brine-master master [options] --with-parent                    the same, until standard input closes
        brine-master salt   [options] '<target>' <function> [arguments]   run something on minions
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master

@@ -10,6 +10,7 @@ func masterParser(c *saltcli.Console) *optparse.Parser {
 	options := append(saltcli.VersionOptions(), saltcli.ConfigOptions(c.ConfigDir())...)
 	options = append(options, saltcli.UserOption("salt-master"))
 	options = append(options, saltcli.DaemonOptions("salt-master", "/var/run/salt-master.pid")...)
+	options = append(options, parentOption())
 	return &optparse.Parser{
 		Prog:        "salt-master",
 		Usage:       "%prog [options]",

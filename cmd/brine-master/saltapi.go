@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
@@ -82,6 +83,10 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		// What a master that was killed has left; nothing else is removed.
 		if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 			return nil, fmt.Errorf("rest_cherrypy: socket: there is something else at %s", path)
+		}
+		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			_ = c.Close()
+			return nil, fmt.Errorf("rest_cherrypy: socket %s: %w", path, syscall.EADDRINUSE)
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/brine-salt/brine/internal/daemon"
+	"github.com/brine-salt/brine/internal/runlock"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/audit"
@@ -28,6 +30,17 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	if err != nil {
 		return p.Exit(err)
 	}
+	if p.Values.Bool("with_parent") {
+		if p.Values.Bool("daemon") {
+			err = errors.New("--with-parent and --daemon do not go together")
+		} else {
+			err = parentInput(c.In)
+		}
+		if err != nil {
+			fmt.Fprintln(p.Err, err)
+			return saltcli.ExitUsage
+		}
+	}
 	if p.Values.Bool("daemon") && c.Env(detached) == "" {
 		return p.Exit(goBackground())
 	}
@@ -43,7 +56,12 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 		p.Log.Error(err.Error())
 		return saltcli.ExitNoUser
 	}
-	return failed(p, serveMaster(ctx, p))
+	release, err := takeLock(p)
+	if err != nil {
+		return failed(p, err)
+	}
+	defer release()
+	return failed(p, serveMaster(ctx, p, c.In))
 }
 
 // failed tells the log why the master ended, and gives the exit code.
@@ -53,7 +71,11 @@ func failed(p *saltcli.Program, err error) int {
 	}
 	p.Log.Error(err.Error())
 	var number syscall.Errno
+	var held *runlock.HeldError
 	switch {
+	case errors.As(err, &held):
+		fmt.Fprintln(p.Err, err)
+		return exitRunning
 	case errors.Is(err, syscall.EADDRINUSE):
 		fmt.Fprintln(p.Err, "The ports are not available to bind")
 		return exitPorts
@@ -101,8 +123,8 @@ func makeDirs(p *saltcli.Program) error {
 	return nil
 }
 
-// serveMaster runs the master until a signal ends it.
-func serveMaster(ctx context.Context, p *saltcli.Program) error {
+// serveMaster runs the master until a signal ends it, or with --with-parent the end of standard input.
+func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 	options, err := masterOptions(p.Conf, p.Log)
 	if err != nil {
 		return err
@@ -158,7 +180,12 @@ func serveMaster(ctx context.Context, p *saltcli.Program) error {
 		}
 		services.join(m)
 		defer services.close()
-		ctx, cancel := context.WithCancel(ctx)
+		var cancel context.CancelFunc
+		if p.Values.Bool("with_parent") {
+			ctx, cancel = follow(ctx, m, in, p.Log)
+		} else {
+			ctx, cancel = context.WithCancel(ctx)
+		}
 		defer cancel()
 		go daemon.Shrink(ctx)
 		if err := services.react(ctx); err != nil {

@@ -1,0 +1,18 @@
+//go:build windows || solaris || aix
+
+package runlock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// lock creates the file again: Windows does not remove a file that a process has open. On other systems without flock a second process is
+// not noticed.
+func lock(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errHeld
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+}
