@@ -21,8 +21,10 @@ import (
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/internal/peercred"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // ErrDenied says that credentials do not fit. It does not say why.
@@ -303,9 +305,11 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 	return true
 }
 
-// Allows says whether rules allow one function, with its arguments, on every minion of the target.
+// Allows reports whether rules allow one function, with its arguments as published, on every minion of the target. Conditions on
+// arguments see what a minion makes of them: texts like name=value and every map of keyword arguments, wherever they stand, are
+// keyword arguments, so they do not move positional ones away from their conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
-	pos, kw := splitKwargs(args)
+	pos, kw := protocol.ParseArgs(args, yaml.ParseValue)
 	for _, rule := range rules {
 		switch r := rule.(type) {
 		case string:
@@ -352,16 +356,6 @@ func (a *Auth) within(rule, tgtType string, tgt any) bool {
 		allowed[id] = struct{}{}
 	}
 	return !slices.ContainsFunc(meant, func(id string) bool { _, ok := allowed[id]; return !ok })
-}
-
-// splitKwargs takes the keyword arguments off the end.
-func splitKwargs(args []any) (pos []any, kw map[string]any) {
-	if n := len(args); n > 0 {
-		if m, ok := args[n-1].(map[string]any); ok && m["__kwarg__"] == true {
-			return args[:n-1], m
-		}
-	}
-	return args, nil
 }
 
 // allowed is Salt's check of a function and its arguments against the conditions of a rule.
