@@ -1,0 +1,70 @@
+"""How each group of a software config becomes a function of a minion."""
+
+import json
+import re
+
+from brine_openstack.heat import script
+
+
+class GroupError(ValueError):
+    """A configuration that no function runs. The text has the cause in words."""
+
+
+# The hooks of heat-config that a guest may have under these names. heat.hook runs them, and any other hook that it finds.
+_HOOK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+
+
+def component(config, action):
+    """Return the config of a component that an action runs: one with the tool as its group."""
+    for part in config["config"]["configs"]:
+        if action in part["actions"]:
+            return dict(config, group=part.get("tool") or "script", config=part.get("config"))
+    raise GroupError("the component has no configuration for the action %s" % action)
+
+
+def inputs(config):
+    """Return the inputs of a derived config as a map."""
+    return {i["name"]: i.get("value") if "value" in i else i.get("default") for i in config.get("inputs") or []}
+
+
+def order(config, name, mark, left):
+    """Return the fields of the order name that runs a derived config: fun, arg, kwarg, files and pillar.
+
+    left is for how many seconds the configuration may run. Raises GroupError.
+    """
+    group, body = config.get("group"), config.get("config")
+    if group == "component":
+        config = component(config, inputs(config).get("deploy_action"))
+        group, body = config["group"], config["config"]
+    try:
+        if group == "script":
+            return _script(config, body, name, mark, left)
+    except script.ScriptError as e:
+        raise GroupError(str(e)) from e
+    if group == "salt":
+        return _salt(config, body, name)
+    if not group or not _HOOK.match(group):
+        raise GroupError("there is no function for the group %r: give the config one of script, salt, cfn-init, or a hook's name" % group)
+    # The file is what a hook of heat-config reads from its standard input.
+    keys = ("id", "name", "group", "config", "inputs", "outputs", "options", "creation_time")
+    hook = json.dumps({k: config.get(k) for k in keys})
+    source = "salt://_order/%s/config.json" % name
+    if group == "cfn-init":
+        return {"fun": "cfn.init", "kwarg": {"source": source}, "files": {"config.json": hook}}
+    return {"fun": "heat.hook", "kwarg": {"group": group, "source": source}, "files": {"config.json": hook}}
+
+
+def _script(config, body, name, mark, left):
+    if not isinstance(body, str):
+        raise GroupError("the configuration of the group script must be a text")
+    names = [o["name"] for o in config.get("outputs") or []]
+    text = script.wrap(body, inputs(config), names, mark)
+    return {"fun": "cmd.script", "arg": ["salt://_order/%s/script" % name],
+            "kwarg": {"timeout": max(int(left), 1)}, "files": {"script": text}}
+
+
+def _salt(config, body, name):
+    if not isinstance(body, str):
+        body = "#!yaml\n" + json.dumps(body, indent=1)
+    return {"fun": "state.apply", "arg": ["_order.%s.config" % name], "kwarg": {"queue": True},
+            "files": {"config.sls": body}, "pillar": {"heat": inputs(config)}}
