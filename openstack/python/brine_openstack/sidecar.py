@@ -262,7 +262,7 @@ class Sidecar(master.Master):
             private_directory(d)
         # JSON is YAML.
         write_private(os.path.join(conf, "master"), json.dumps(self.configuration(), indent=1, sort_keys=True) + "\n")
-        with self._former_ended() as alive, open(self._log_path(), "ab", opener=lambda p, f: os.open(p, f, 0o600)) as log:
+        with self._former_ended() as alive, open(self._start_path(), "wb", opener=lambda p, f: os.open(p, f, 0o600)) as log:
             process = subprocess.Popen([program, "master", "-c", conf, "--with-parent"], stdin=subprocess.PIPE, stdout=log, stderr=log,
                                        cwd=self.directory, start_new_session=True, pass_fds=[alive.fileno()])
         LOG.info("Started the master %s in %s, process %d", program, self.directory, process.pid)
@@ -294,14 +294,18 @@ class Sidecar(master.Master):
     def _log_path(self):
         return os.path.join(self.directory, "log")
 
+    def _start_path(self):
+        # The program's standard output and error: what it says before it has its log, and the trace of a crash.
+        return os.path.join(self.directory, "stderr")
+
     def _last_words(self):
         try:
-            with open(self._log_path(), "rb") as f:
+            with open(self._start_path(), "rb") as f:
                 f.seek(max(0, f.seek(0, os.SEEK_END) - 4096))
                 lines = f.read().decode(errors="replace").strip().splitlines()
         except OSError as e:
             return str(e)
-        return " / ".join(lines[-3:]) or "it wrote nothing to %s" % self._log_path()
+        return " / ".join(lines[-3:]) or "it wrote nothing to %s" % self._start_path()
 
     # What the master is told.
 
