@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
@@ -324,7 +325,7 @@ func (d *dispatcher) nextCheck(x store.Delivery, sent, now time.Time) time.Time 
 	return next
 }
 
-// load is the job map of an order for some of its minions.
+// load is the job map of an order for some of its minions, as it is shown: a secret one has its arguments in what it carries.
 func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	job := map[string]any{"jid": rec.JID, "fun": rec.Spec["fun"], "arg": rec.Spec["arg"], "tgt": nested.Anys(ids), "tgt_type": target.TypeList, "ret": text(rec.Spec, "ret")}
 	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
@@ -332,6 +333,9 @@ func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	}
 	if user := text(rec.Spec, "user"); user != "" {
 		job["user"] = user
+	}
+	if rec.Spec["secret"] == true {
+		job[protocol.SecretField] = true
 	}
 	return job
 }
@@ -349,6 +353,13 @@ func (d *dispatcher) publish(rec store.Order, ds []store.Delivery, via map[strin
 	job := d.load(rec, ids)
 	d.m.events.Publish("salt/job/"+jid+"/publish", maps.Clone(job))
 	d.m.log.Debug("order sent", "jid", jid, "minions", len(ids))
+	arg, err := d.m.secretArgs(rec)
+	if err != nil {
+		return nil, d.lostContent(ds, err)
+	}
+	if arg != nil {
+		job["arg"] = arg
+	}
 	if d.m.shared == nil {
 		return nil, d.m.send(job, audience{ids, ids})
 	}
@@ -360,6 +371,9 @@ func (d *dispatcher) publish(rec store.Order, ds []store.Delivery, via map[strin
 	var errs []error
 	for name, ids := range by {
 		job, to := d.load(rec, ids), audience{ids, ids}
+		if arg != nil {
+			job["arg"] = arg
+		}
 		if name != d.m.shared.name {
 			msg, err := d.m.shared.publishMessage(name, job, to)
 			errs = append(errs, err)

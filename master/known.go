@@ -28,6 +28,8 @@ type knownJob struct {
 	// order says that it is one of an order, whose deliveries a return ends. A return that is taken for another one is found in the
 	// store when its delivery is looked after.
 	order bool
+	// secret says that the order does not show its arguments.
+	secret bool
 }
 
 func (k *knownJobs) get(jid string, now time.Time) (knownJob, bool) {
@@ -46,23 +48,30 @@ func (k *knownJobs) put(jid string, j knownJob) {
 	k.all[jid] = j
 }
 
-// stored says whether the store has a job, and whether an order is behind it. When nobody can tell, it is taken for such a job.
-func (m *Master) stored(ctx context.Context, jid string, now time.Time) (order, known bool) {
+// stored says what the store knows of a job. known is false if it does not have it. When nobody can tell, it is taken for a job of an
+// order that is secret.
+func (m *Master) stored(ctx context.Context, jid string, now time.Time) (j knownJob, known bool) {
 	if j, ok := m.known.get(jid, now); ok {
-		return j.order, true
+		return j, true
 	}
-	if _, err := m.store.Job(ctx, jid); errors.Is(err, store.ErrNotFound) {
-		return m.orders != nil, false
-	} else if err != nil {
-		return m.orders != nil, true
+	_, err := m.store.Job(ctx, jid)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return knownJob{order: m.orders != nil, secret: true}, true
 	}
-	order = m.orders != nil
-	if order {
-		_, err := m.orders.q.OrderOf(ctx, jid)
-		if order = !errors.Is(err, store.ErrNotFound); order && err != nil {
-			return true, true
+	known = err == nil
+	j = knownJob{until: now.Add(knownLife)}
+	if m.orders != nil {
+		rec, err := m.orders.q.OrderOf(ctx, jid)
+		switch {
+		case err == nil:
+			j.order, j.secret = true, rec.Spec["secret"] == true
+		case !errors.Is(err, store.ErrNotFound):
+			return knownJob{order: true, secret: true}, true
 		}
+		j.order = j.order || !known
 	}
-	m.known.put(jid, knownJob{now.Add(knownLife), order})
-	return order, true
+	if known {
+		m.known.put(jid, j)
+	}
+	return j, known
 }

@@ -51,6 +51,7 @@ type Master struct {
 	events   *events.Bus
 	store    store.Store
 	orders   *dispatcher   // nil when the store keeps no orders
+	carried  *carried      // what orders carry, nil when the store keeps none of it
 	minions  store.Minions // nil when the store keeps no minions
 	cache    *cache.Cache
 	files    *fileserver.Server
@@ -135,6 +136,10 @@ func New(o Options) (*Master, error) {
 		m.orders = newDispatcher(m, q)
 	}
 	m.minions, _ = store.MinionsOf(m.store)
+	if err := m.openCarried(); err != nil {
+		m.closeRooms()
+		return nil, fmt.Errorf("cannot make master: %w", err)
+	}
 	m.names = newNamer(m)
 	m.clones = newCloneGuard(m)
 	m.keys.OnChange(m.keyChanged)

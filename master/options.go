@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/master/fileserver"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -140,6 +141,9 @@ type Options struct {
 	MaxUnfinishedTenant int
 	// LostAfter is how long a minion may be silent after a job was sent to it, before the job counts as lost; 0 means an hour.
 	LostAfter time.Duration
+	// OrderLimits bound what orders carry. Zero fields are 100 files of 256 MiB together, a pillar and sealed arguments of 1 MiB each,
+	// and 4 GiB for all open orders (256 MiB in a store in memory).
+	OrderLimits orders.Limits
 	// Authorize is asked for every minion of an order, before the order is stored; an error refuses it for this minion.
 	Authorize func(ctx context.Context, o Order, id string) error
 
@@ -269,6 +273,9 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.LostAfter, time.Hour)
 	setDefault(&o.MaxUnfinished, DefaultMaxUnfinished)
 	setDefault(&o.MaxUnfinishedTenant, max(-1, (o.MaxUnfinished+1)/2))
+	setDefault(&o.OrderLimits.Files, 100)
+	setDefault(&o.OrderLimits.Bytes, 256<<20)
+	setDefault(&o.OrderLimits.Pillar, 1<<20)
 	setDefault(&o.HashType, "sha256")
 	setDefault(&o.FileRecvMaxSize, 100<<20)
 	setDefault(&o.FileRecvQuota, 1<<30)

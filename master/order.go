@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -56,6 +57,22 @@ type Order struct {
 	Priority int
 	// Parallel lets the order run beside others on a minion. Without it a minion gets one at a time.
 	Parallel bool
+	// Files are what the order brings along, by name: its minions, and no others, read them as salt://_order/<ID>/<name> in the
+	// environment "base" until the order has ended. A file <name>.sls is the state _order.<ID>.<name>. An order with files needs an ID
+	// of 1 to 128 letters, digits, "_" and "-"; names have no directories (see orders.CheckName).
+	Files map[string]string
+	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content to its end. It is
+	// called after everything else about the order was checked. Its error is that of Cast.
+	FileStream func(add func(name string, content io.Reader) error) error
+	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them. Targets do not
+	// see it, and other minions do not.
+	Pillar map[string]any
+	// Secret seals the arguments wherever the master stores them, and shows orders.Sealed in their place in events, in the job cache
+	// and to users. Files and pillar are always sealed. All of it is dropped when the order has ended. Metadata, target and function
+	// are not secret, nor is what the minions return.
+	Secret bool
+	// FileNames are set by Master.Order and Master.Orders: the names of the files.
+	FileNames []string
 	// Idempotent says that running it twice does no harm. It is then sent again where nobody can tell whether a minion got it;
 	// otherwise it counts as Lost.
 	Idempotent bool
@@ -118,6 +135,9 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 		return Outcome{}, errors.New("NoCache: an order is kept in the store")
 	}
 	spec, err := o.spec()
+	if err == nil {
+		err = m.checkContent(o)
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -128,12 +148,19 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	if o.ID != "" {
 		// Before the target is looked at, which may mean somebody else by now.
 		if old, err := m.orders.q.Order(ctx, o.ID); err == nil {
+			if err := m.digestOnly(ctx, o, spec); err != nil {
+				return Outcome{}, err
+			}
 			return m.castAgain(ctx, old, o, spec)
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return Outcome{}, err
 		}
 	}
 	ids, err := m.meant(ctx, o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	labels, err := labelsOf(o.Metadata)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -147,10 +174,26 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	if err := m.orders.room(ctx, o.Tenant, open); err != nil {
 		return Outcome{}, err
 	}
+	content, drop, err := m.storeContent(ctx, o, spec, open > 0)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out, owned, err := m.saveNew(ctx, o, store.Order{Tenant: o.Tenant, Spec: spec, Created: now, Content: content, Labels: labels}, list, ids)
+	if !owned {
+		drop()
+	}
+	return out, err
+}
+
+// saveNew stores an order with its deliveries, to some minions, and announces it. owned says that the store has it, and what it carries.
+func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []store.Delivery, ids []string) (out Outcome, owned bool, err error) {
+	spec := rec.Spec
+	rec.Spec = maps.Clone(spec)
+	delete(rec.Spec, "digests") // for comparing only
 	for range 10 {
-		rec := store.Order{ID: o.ID, JID: o.JID, Tenant: o.Tenant, Spec: spec, Created: now}
+		rec.ID, rec.JID = o.ID, o.JID
 		if rec.JID == "" {
-			rec.JID = string(m.clock.Next(now))
+			rec.JID = string(m.clock.Next(rec.Created))
 		}
 		if rec.ID == "" {
 			rec.ID = rec.JID
@@ -160,24 +203,26 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 		}
 		err = m.saveOrder(ctx, rec, list, ids)
 		if err == nil {
-			return m.placed(ctx, rec, ids)
+			out, err = m.placed(ctx, rec, ids)
+			return out, true, err
 		}
 		if !errors.Is(err, store.ErrExists) {
-			return Outcome{}, err
+			return Outcome{}, false, err
 		}
 		if old, err := m.orders.q.Order(ctx, rec.ID); err == nil && o.ID != "" {
-			return m.castAgain(ctx, old, o, spec)
+			out, err = m.castAgain(ctx, old, o, spec)
+			return out, false, err
 		}
 		if o.JID != "" {
 			break
 		}
 	}
-	return Outcome{}, err
+	return Outcome{}, false, err
 }
 
 // castAgain answers for an order that is there already.
 func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec map[string]any) (Outcome, error) {
-	if text(old.Spec, "digest") != spec["digest"] || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
+	if !m.sameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
 		return Outcome{}, fmt.Errorf("%q: %w", o.ID, ErrOrderDiffers)
 	}
 	out, err := m.outcome(ctx, old)
@@ -349,7 +394,8 @@ func (m *Master) meant(ctx context.Context, o Order) ([]string, error) {
 	return ids, nil
 }
 
-// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as they were placed.
+// Order reports what an order asks for: its id, owner and job, the functions with their arguments and the target as they were placed. In
+// place of the arguments of a secret one there is orders.Sealed.
 // store.ErrNotFound when there is none of this id.
 func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	if m.orders == nil {
@@ -359,14 +405,22 @@ func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: text(rec.Spec, "owner")}
+	return orderOf(rec), nil
+}
+
+// orderOf is an order as it is shown.
+func orderOf(rec store.Order) Order {
+	o := Order{ID: rec.ID, Tenant: rec.Tenant, Owner: text(rec.Spec, "owner"), Secret: rec.Spec["secret"] == true, FileNames: textList(rec.Spec["files"])}
+	if extra, ok := payload.Map(rec.Spec["extra"]); ok {
+		o.Metadata = extra["metadata"]
+	}
 	o.JID, o.User, o.Tgt, o.TgtType = rec.JID, text(rec.Spec, "user"), rec.Spec["tgt"], text(rec.Spec, "tgt_type")
 	args := list(rec.Spec["arg"])
 	funs, compound := payload.List(rec.Spec["fun"])
 	if !compound {
 		c := callOnWire(rec.Spec["fun"], args)
 		o.Fun, o.Args, o.Kwargs = c.Fun, c.Args, c.Kwargs
-		return o, nil
+		return o
 	}
 	for i, fun := range funs {
 		var arg []any
@@ -375,7 +429,7 @@ func (m *Master) Order(ctx context.Context, id string) (Order, error) {
 		}
 		o.Calls = append(o.Calls, callOnWire(fun, arg))
 	}
-	return o, nil
+	return o
 }
 
 // Result reports what has become of an order so far. store.ErrNotFound when there is none of this id.

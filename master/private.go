@@ -151,6 +151,12 @@ func (m *Master) reqJob(ctx context.Context, v protocol.Verified) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if rec, err = m.withSecretArgs(ctx, rec); err != nil {
+		if errors.Is(err, store.ErrNotFound) { // the order has ended
+			return map[string]any{}, nil
+		}
+		return nil, err
+	}
 	x := fetchedJob{jid: jid, at: time.Now(), load: protocol.Fetched(jid, rec.Fun, rec.Arg, rec.Load), ids: make(map[string]struct{}, len(rec.Minions))}
 	for _, id := range rec.Minions {
 		x.ids[id] = struct{}{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -389,6 +390,9 @@ func (d *dispatcher) unreturned(ctx context.Context, jid string, ds []store.Deli
 // adopt takes a return that the minion had kept.
 func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[string]any) bool {
 	load["jid"], load["id"] = x.JID, x.Minion
+	if job, _ := d.m.stored(ctx, x.JID, time.Now()); job.secret {
+		load = orders.MaskReturn(load)
+	}
 	if _, err := protocol.ParseReturn(load); err != nil {
 		return false
 	}

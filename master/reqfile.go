@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -36,6 +38,14 @@ func saltenv(load map[string]any) (string, bool) {
 	return "", false
 }
 
+// ofOrder reports whether a request is for a file that an order brings along. Roots have no part in these paths.
+func (m *Master) ofOrder(v protocol.Verified) (name string, ok bool) {
+	name, a := payload.Text(v.Load()["path"])
+	env, b := saltenv(v.Load())
+	name, env, c := fileserver.Split(name, env)
+	return name, a && b && c && m.carried != nil && orders.Owns(name, env)
+}
+
 func (m *Master) mayRead(ctx context.Context, id, name, env string) bool {
 	if m.opts.FileAccess == nil {
 		return true
@@ -60,12 +70,50 @@ func notFound(err error, answer any) (any, error) {
 // emptyFound is Salt's answer for a file that is not there. It differs from a missing one by nothing.
 func emptyFound() map[string]any { return map[string]any{"path": "", "rel": ""} }
 
-func (m *Master) reqFileFind(ctx context.Context, v protocol.Verified) (any, error) {
+// findFile describes the file of a request; fileserver.ErrNotFound if there is none that the minion may see.
+func (m *Master) findFile(ctx context.Context, v protocol.Verified) (fileserver.Found, error) {
+	if name, ok := m.ofOrder(v); ok {
+		return m.carried.files.Find(ctx, v.ID(), name)
+	}
 	name, env, ok := m.where(ctx, v)
 	if !ok {
-		return emptyFound(), nil
+		return fileserver.Found{}, fileserver.ErrNotFound
 	}
-	f, err := m.files.Find(name, env)
+	return m.files.Find(name, env)
+}
+
+// hashFile is findFile with the file's hash.
+func (m *Master) hashFile(ctx context.Context, v protocol.Verified) (string, fileserver.Found, error) {
+	if name, ok := m.ofOrder(v); ok {
+		return m.carried.files.Hash(ctx, v.ID(), name)
+	}
+	name, env, ok := m.where(ctx, v)
+	if !ok {
+		return "", fileserver.Found{}, fileserver.ErrNotFound
+	}
+	return m.files.Hash(name, env)
+}
+
+// readFile returns the part of a file that a request is for.
+func (m *Master) readFile(ctx context.Context, v protocol.Verified) (fileserver.Chunk, error) {
+	offset, isInt := payload.Int(v.Load()["loc"])
+	gzip, _ := payload.Int(v.Load()["gzip"])
+	level := int(min(max(gzip, 0), 9))
+	if !isInt {
+		return fileserver.Chunk{}, fileserver.ErrNotFound
+	}
+	if name, ok := m.ofOrder(v); ok {
+		return m.carried.files.Read(ctx, v.ID(), name, offset, level)
+	}
+	name, env, ok := m.where(ctx, v)
+	if !ok {
+		return fileserver.Chunk{}, fileserver.ErrNotFound
+	}
+	return m.files.Read(name, env, offset, level)
+}
+
+func (m *Master) reqFileFind(ctx context.Context, v protocol.Verified) (any, error) {
+	f, err := m.findFile(ctx, v)
 	if err != nil {
 		return notFound(err, emptyFound())
 	}
@@ -73,11 +121,7 @@ func (m *Master) reqFileFind(ctx context.Context, v protocol.Verified) (any, err
 }
 
 func (m *Master) reqFileHash(ctx context.Context, v protocol.Verified) (any, error) {
-	name, env, ok := m.where(ctx, v)
-	if !ok {
-		return "", nil
-	}
-	sum, _, err := m.files.Hash(name, env)
+	sum, _, err := m.hashFile(ctx, v)
 	if err != nil {
 		return notFound(err, "")
 	}
@@ -85,11 +129,7 @@ func (m *Master) reqFileHash(ctx context.Context, v protocol.Verified) (any, err
 }
 
 func (m *Master) reqFileHashAndStat(ctx context.Context, v protocol.Verified) (any, error) {
-	name, env, ok := m.where(ctx, v)
-	if !ok {
-		return []any{"", nil}, nil
-	}
-	sum, f, err := m.files.Hash(name, env)
+	sum, f, err := m.hashFile(ctx, v)
 	if err != nil {
 		return notFound(err, []any{"", nil})
 	}
@@ -97,16 +137,9 @@ func (m *Master) reqFileHashAndStat(ctx context.Context, v protocol.Verified) (a
 }
 
 func (m *Master) reqServeFile(ctx context.Context, v protocol.Verified) (any, error) {
-	none := map[string]any{"data": "", "dest": ""}
-	name, env, ok := m.where(ctx, v)
-	offset, isInt := payload.Int(v.Load()["loc"])
-	if !ok || !isInt {
-		return none, nil
-	}
-	level, _ := payload.Int(v.Load()["gzip"])
-	c, err := m.files.Read(name, env, offset, int(min(max(level, 0), 9)))
+	c, err := m.readFile(ctx, v)
 	if err != nil {
-		return notFound(err, none)
+		return notFound(err, map[string]any{"data": "", "dest": ""})
 	}
 	reply := map[string]any{"data": c.Data, "dest": c.Dest}
 	if c.Gzip > 0 {
@@ -123,7 +156,13 @@ func (m *Master) listing(ctx context.Context, v protocol.Verified) (fileserver.L
 	}
 	prefix := strings.Trim(text(v.Load(), "prefix"), "/")
 	l, err := m.files.List(ctx, env)
+	if err == nil && env == orders.Env && m.carried != nil {
+		l, err = m.carried.list(ctx, v.ID(), l)
+	}
 	return l, env, func(name string) bool {
+		if m.carried != nil && orders.Owns(name, env) {
+			return strings.HasPrefix(name, prefix)
+		}
 		return strings.HasPrefix(name, prefix) && m.mayRead(ctx, v.ID(), "|"+name, env)
 	}, err
 }
@@ -164,8 +203,17 @@ func (m *Master) reqSymlinkList(ctx context.Context, v protocol.Verified) (any, 
 	return out, err
 }
 
-func (m *Master) reqFileEnvs(context.Context, protocol.Verified) (any, error) {
-	return nested.Anys(m.files.Envs()), nil
+func (m *Master) reqFileEnvs(ctx context.Context, v protocol.Verified) (any, error) {
+	envs := m.files.Envs()
+	if m.carried == nil || slices.Contains(envs, orders.Env) {
+		return nested.Anys(envs), nil
+	}
+	files, _, err := m.carried.files.List(ctx, v.ID())
+	if len(files) > 0 {
+		envs = append(envs, orders.Env)
+		slices.Sort(envs)
+	}
+	return nested.Anys(envs), err
 }
 
 // reqFileRecv takes a piece of a file that a minion pushes (cp.push), into CacheDir/minions/<id>/files and nowhere else

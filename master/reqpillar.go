@@ -45,14 +45,19 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	data, err := m.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
 		m.log.Error("cannot make pillar", "minion", v.ID(), "err", err)
-		data = payload.OrderedMap{{Key: "_errors", Value: []any{"Pillar could not be made. Please see master log for details."}}}
+		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
 	}
+	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no target.
+	m.remember(v.ID(), grains, data)
+	data = m.withOrderPillar(ctx, v.ID(), data)
 	if len(r.Override) > 0 {
 		data = pillar.MergeOrdered(data, r.Override)
 	}
-	m.remember(v.ID(), grains, data)
 	return data
 }
+
+// pillarFailed is what a minion is told, as in Salt; why is for the log.
+const pillarFailed = "Pillar could not be made. Please see master log for details."
 
 // keptPillar is the pillar that is kept for the minion if one is; what came with a command is no part of that, as in Salt. clean
 // forgets what is kept first.

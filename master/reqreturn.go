@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -30,7 +31,11 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	now := time.Now()
 	jid := string(r.JID)
-	order, question := false, isQuestion(load)
+	var job knownJob
+	question := isQuestion(load)
+	if orders.TellsOfJobs(load) {
+		load = m.concealJobs(ctx, load, now)
+	}
 	switch r.JID {
 	case protocol.JIDRequest:
 		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
@@ -46,12 +51,15 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		if question {
 			break // whose it is, if it was not of this master, is told to all
 		}
-		if order, err = m.knownJob(ctx, jid, now); err != nil {
+		if job, err = m.knownJob(ctx, jid, now); err != nil {
 			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
 			return nil, nil
 		}
 	}
 	load["jid"] = jid
+	if job.secret {
+		load = orders.MaskReturn(load)
+	}
 	first := true
 	if !question && !m.noCache(jid) {
 		first, err = m.saveReturn(ctx, store.Return{JID: jid, ID: v.ID(), Load: load, Received: now})
@@ -70,7 +78,7 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		m.log.Debug("return came again", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
-	m.returned(ctx, jid, v.ID(), load, order)
+	m.returned(ctx, jid, v.ID(), load, job.order)
 	return nil, nil
 }
 
@@ -101,25 +109,25 @@ func (m *Master) ownJob(ctx context.Context, id string, load map[string]any, now
 
 // knownJob refuses returns for jobs that never were: a job id of this master, or one of the time for which jobs are kept. It says
 // whether an order may be behind the job.
-func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) (order bool, err error) {
+func (m *Master) knownJob(ctx context.Context, jid string, now time.Time) (knownJob, error) {
 	if m.runOf(jid) != nil {
-		return false, nil
+		return knownJob{}, nil
 	}
-	order, known := m.stored(ctx, jid, now)
+	job, known := m.stored(ctx, jid, now)
 	if known {
-		return order, nil
+		return job, nil
 	}
 	at, ok := protocol.JID(jid).Time()
 	if !ok {
-		return false, errors.New("job id is no time")
+		return job, errors.New("job id is no time")
 	}
 	if keep := m.opts.KeepJobs; keep > 0 && now.Sub(at) > keep+jidSkew {
-		return false, errors.New("job is too old")
+		return job, errors.New("job is too old")
 	}
 	if at.Sub(now) > jidSkew {
-		return false, errors.New("job is in the future")
+		return job, errors.New("job is in the future")
 	}
-	return order, nil
+	return job, nil
 }
 
 // returned tells the bus and whoever waits for the job. order says that a delivery may end with it.

@@ -81,8 +81,12 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // Split makes an order into one for each minion that it means now, sorted by id; with an id of its own, which is the order's, a slash
-// and the minion's. So a rolling change goes through the minions of any target.
+// and the minion's. So a rolling change goes through the minions of any target. An order with files cannot be split: their paths have the id of
+// one order.
 func (m *Master) Split(ctx context.Context, o Order) ([]Order, error) {
+	if len(o.Files) > 0 || o.FileStream != nil {
+		return nil, errors.New("cannot split order: it has files; give each part files and an id of its own")
+	}
 	ids, err := m.meant(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot split order: %w", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
@@ -352,6 +353,13 @@ func (s *shared) publishOthers(job map[string]any, to audience) error {
 // publishMessage is what hands a job to the minions of another master, or of all others if it has no name.
 func (s *shared) publishMessage(name string, job map[string]any, to audience) (store.Message, error) {
 	body := map[string]any{"job": job}
+	if orders.IsSecret(job) {
+		sealed, err := s.sealArgs(job)
+		if err != nil {
+			return store.Message{}, err
+		}
+		body = sealed
+	}
 	if to.topics != nil {
 		body["topics"] = to.topics
 	}
@@ -374,6 +382,12 @@ func (s *shared) publishHere(body map[string]any) {
 	job, ok := payload.Map(body["job"])
 	if !ok {
 		return
+	}
+	if sealed, ok := payload.Bytes(body["sealed"]); ok {
+		if err := s.openArgs(job, sealed); err != nil {
+			s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
+			return
+		}
 	}
 	if body["nocache"] == true {
 		s.m.skipCache(text(job, "jid"))

@@ -5,10 +5,12 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,6 +76,30 @@ func (s sealing) open(x store.Secret) (clear []byte, former bool, err error) {
 		}
 	}
 	return nil, false, fmt.Errorf("cannot open secret %q of the masters: it was sealed with another key", x.Name)
+}
+
+// Seal implements orders.Sealer.
+func (s sealing) Seal(place string, clear []byte) ([]byte, error) { return s.seal(place, 0, clear) }
+
+// Open implements orders.Sealer.
+func (s sealing) Open(place string, sealed []byte) ([]byte, error) {
+	clear, _, err := s.open(store.Secret{Name: place, Body: sealed})
+	return clear, err
+}
+
+// Digests implements orders.Sealer.
+func (s sealing) Digests(clear []byte) []string {
+	out := make([]string, 0, len(s))
+	for _, key := range s {
+		k, err := hkdf.Key(sha256.New, key, nil, "brine order digest", 32)
+		if err != nil {
+			continue // in FIPS mode, for a key that is too short: it cannot have made one
+		}
+		mac := hmac.New(sha256.New, k)
+		mac.Write(clear)
+		out = append(out, hex.EncodeToString(mac.Sum(nil)))
+	}
+	return out
 }
 
 // ring holds the secrets that session keys are made from.

@@ -21,6 +21,9 @@ func (s *Server) read(q *request) error {
 	if q.Method != http.MethodPost || q.ContentLength == 0 {
 		return nil
 	}
+	if kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type")); kind == "multipart/form-data" && q.URL.Path == ordersPath {
+		return s.readParts(q)
+	}
 	free, err := s.admit(q.Request)
 	if err != nil {
 		return err

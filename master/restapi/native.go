@@ -109,6 +109,9 @@ func (r *reader) time(key string) time.Time {
 // refused maps the errors of the master to answers.
 func refused(err error) error {
 	var none *master.NoMinionsError
+	if answer, ok := badOrder(err); ok {
+		return answer
+	}
 	answer := func(code int, text string) error { return &statusError{code, text} }
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -245,7 +248,8 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent")
+	m, err := q.fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent",
+		"files", "pillar", "secret")
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +267,11 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 	}
 	j.User = t.Name
 	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.time("deadline"), Priority: int(r.number("priority")),
-		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: owner(t)}
+		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: owner(t),
+		Files: r.files("files"), Pillar: r.object("pillar"), Secret: r.flag("secret")}
+	if q.parts != nil {
+		o.FileStream = streamParts(q.parts)
+	}
 	if len(o.ID) > store.MaxOrderID {
 		r.bad("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
 	}
@@ -364,7 +372,7 @@ func (s *Server) ordersOf(q *request) (view, string, error) {
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	if o.Owner != owner(t) && !s.mayCast(t, o.Job) {
+	if !s.mayLook(t, o) {
 		s.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
 		return nil, "", refused(store.ErrNotFound)
 	}

@@ -15,6 +15,7 @@ import (
 	"html"
 	"log/slog"
 	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -169,9 +170,10 @@ func (s *Server) routes() {
 	json("DELETE /v1/minions/{mid}", s.revokeMinion)
 	json("GET /v1/minions/{mid}/events", s.keptEvents)
 	json("DELETE /v1/minions/{mid}/events", s.forgetEvents)
-	json("POST /v1/jobs", s.castOrder)
+	json("POST "+ordersPath, s.castOrder)
+	json("GET /v1/jobs", s.listOrders)
+	json("GET /v1/jobs/{id...}", s.order)
 	for _, path := range []string{"/v1/jobs", "/v1/jobs/{id...}"} { // the former is none of them
-		json("GET "+path, s.order)
 		json("DELETE "+path, s.cancelOrder)
 	}
 	s.handle("GET /v1/events", s.nativeEvents)
@@ -355,7 +357,9 @@ type request struct {
 	w    http.ResponseWriter
 	body any    // nil without one
 	raw  string // as it came
-	code int    // of the answer
+	// parts are what follows body in multipart/form-data, nil for other types.
+	parts *multipart.Reader
+	code  int // of the answer
 }
 
 // answer wraps a function that answers with a value in the format that the client wants.

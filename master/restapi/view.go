@@ -29,6 +29,7 @@ type view interface {
 	Present(ctx context.Context) ([]string, error)
 	Cast(ctx context.Context, o master.Order) (master.Outcome, error)
 	Order(ctx context.Context, id string) (master.Order, error)
+	Orders(ctx context.Context, f master.OrderFilter) ([]master.Order, error)
 	Wait(ctx context.Context, id string) (master.Outcome, error)
 	Result(ctx context.Context, id string) (master.Outcome, error)
 	Cancel(ctx context.Context, id string) (master.Outcome, error)

@@ -15,6 +15,7 @@ type memoryQueue struct {
 	deliveries map[string][]Delivery // by job id, sorted by minion
 	open       map[string][]string   // job ids of open deliveries by minion, in no order
 	minions    map[string]Minion
+	contents   map[string]*memoryContent
 }
 
 func (q *memoryQueue) init() {
@@ -22,6 +23,7 @@ func (q *memoryQueue) init() {
 		q.orders, q.byJID = make(map[string]Order), make(map[string]string)
 		q.deliveries, q.open = make(map[string][]Delivery), make(map[string][]string)
 		q.minions = make(map[string]Minion)
+		q.contents = make(map[string]*memoryContent)
 	}
 }
 
@@ -43,7 +45,7 @@ func (m *memory) SaveOrder(_ context.Context, o Order, deliveries []Delivery) er
 	list := slices.Clone(deliveries)
 	slices.SortFunc(list, func(a, b Delivery) int { return strings.Compare(a.Minion, b.Minion) })
 	for i := range list {
-		list[i].JID, list[i].Version = o.JID, 1
+		list[i].JID, list[i].Version, list[i].Carries = o.JID, 1, o.Content != ""
 		if list[i].State.Open() {
 			q.open[list[i].Minion] = append(q.open[list[i].Minion], o.JID)
 		}
@@ -138,6 +140,9 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	}
 	d.Version++
 	list[i] = *d
+	if d.Carries && !q.held(d.JID) {
+		delete(q.contents, q.orders[q.byJID[d.JID]].Content)
+	}
 	if !d.State.Open() {
 		q.open[d.Minion] = slices.DeleteFunc(q.open[d.Minion], func(jid string) bool { return jid == d.JID })
 		if len(q.open[d.Minion]) == 0 {
@@ -155,6 +160,7 @@ func (q *memoryQueue) held(jid string) bool {
 // forget drops the order of a job. Callers hold the store's mutex.
 func (q *memoryQueue) forget(jid string) {
 	if id, ok := q.byJID[jid]; ok {
+		delete(q.contents, q.orders[id].Content)
 		delete(q.orders, id)
 		delete(q.byJID, jid)
 		delete(q.deliveries, jid)

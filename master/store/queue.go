@@ -20,7 +20,14 @@ type Order struct {
 	// Spec is what the master publishes. Stores keep it and do not look into it.
 	Spec    map[string]any
 	Created time.Time
+	// Content is the key of the pieces that the order carries, empty if there are none; see Contents.
+	Content string
+	// Labels are what the order can be found by, at most MaxLabels; see Labels.
+	Labels map[string]string
 }
+
+// MaxLabels is how many labels an order may have.
+const MaxLabels = 256
 
 // MaxOrderID is how long the id of an order may be, in bytes.
 const MaxOrderID = 255
@@ -66,6 +73,8 @@ type Delivery struct {
 	Running bool
 	// Reason says in words why it ended as it did.
 	Reason string
+	// Carries says that the order has Content. SaveOrder sets it.
+	Carries bool
 	// Version counts the changes. It is 1 in a new delivery.
 	Version int64
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the schema's that this package writes: that of the dialect, and one more for every migration.
-const Version = 2
+const Version = 3
 
 // lockTime is how long to wait for another master that is changing the schema.
 const lockTime = 2 * time.Minute
@@ -33,6 +33,13 @@ func migrations() [][]string {
 		`CREATE INDEX brine_seen_at ON brine_seen (seen)`,
 		`CREATE TABLE IF NOT EXISTS brine_data (kind {text} NOT NULL, id {text} NOT NULL, epoch {int} NOT NULL, body {blob} NOT NULL,
 			PRIMARY KEY (kind, id){end}`,
+	}, {
+		`CREATE TABLE IF NOT EXISTS brine_piece (content {text} NOT NULL, n {int} NOT NULL, made {int} NOT NULL, size {int} NOT NULL,
+			body {blob} NOT NULL, PRIMARY KEY (content, n){end}`,
+		`CREATE INDEX brine_piece_made ON brine_piece (made)`,
+		`CREATE TABLE IF NOT EXISTS brine_order_content (jid {text} NOT NULL PRIMARY KEY, content {text} NOT NULL{end}`,
+		`CREATE TABLE IF NOT EXISTS brine_label (mark {mark} NOT NULL, jid {text} NOT NULL, PRIMARY KEY (mark, jid){end}`,
+		`CREATE INDEX brine_label_jid ON brine_label (jid)`,
 	}}
 }
 

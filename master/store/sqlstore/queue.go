@@ -56,10 +56,11 @@ func (s *Store) SaveOrderTell(ctx context.Context, o store.Order, deliveries []s
 }
 
 func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store.Delivery, tell []store.Message) error {
-	body, err := payload.MarshalBin(map[string]any{"tenant": o.Tenant, "spec": o.Spec})
+	body, err := packOrder(o)
 	bodies := make([][]byte, len(deliveries))
 	for i, d := range deliveries {
 		if err == nil {
+			d.Carries = o.Content != ""
 			bodies[i], err = packDelivery(d)
 		}
 	}
@@ -81,7 +82,7 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 				}
 			}
 			tx.tell = append(tx.tell, tell...)
-			return nil
+			return s.saveExtras(tx, o)
 		})
 	}
 	if err != nil {
@@ -100,7 +101,8 @@ func stateCode(st store.State) int {
 
 func packDelivery(d store.Delivery) ([]byte, error) {
 	return payload.MarshalBin(map[string]any{"state": string(d.State), "parallel": d.Parallel, "owner": d.Owner, "expires": micros(d.Expires),
-		"deadline": micros(d.Deadline), "sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running, "reason": d.Reason})
+		"deadline": micros(d.Deadline), "sent": micros(d.Sent), "tries": d.Tries, "ended": micros(d.Ended), "running": d.Running, "reason": d.Reason,
+		"carries": d.Carries})
 }
 
 func unpackDelivery(d *store.Delivery, body []byte) error {
@@ -121,6 +123,7 @@ func unpackDelivery(d *store.Delivery, body []byte) error {
 	d.State, d.Owner, d.Reason, d.Tries = store.State(word("state")), word("owner"), word("reason"), int(tries)
 	d.Parallel, _ = m["parallel"].(bool)
 	d.Running, _ = m["running"].(bool)
+	d.Carries, _ = m["carries"].(bool)
 	d.Expires, d.Deadline, d.Sent, d.Ended = at("expires"), at("deadline"), at("sent"), at("ended")
 	return nil
 }
@@ -154,15 +157,7 @@ func (s *Store) order(ctx context.Context, where, key string) (store.Order, erro
 	if err != nil {
 		return o, err
 	}
-	v, err := payload.UnmarshalDisk(body, limits)
-	m, ok := payload.Map(v)
-	if err != nil || !ok {
-		return o, malformed(err)
-	}
-	o.Created = atMicros(created)
-	o.Tenant, _ = payload.Text(m["tenant"])
-	o.Spec, _ = payload.Map(m["spec"])
-	return o, nil
+	return o, unpackOrder(&o, created, body)
 }
 
 // Deliveries implements store.Queue.
@@ -226,9 +221,16 @@ func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	body, err := packDelivery(*d)
 	if err == nil {
 		err = s.update(ctx, func(tx *txn) error {
+			content, err := s.contentToDrop(tx, d)
+			if err != nil {
+				return err
+			}
 			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
 				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.text(d.JID), s.d.text(d.Minion), d.Version)
-			return changed(r, err)
+			if err := changed(r, err); err != nil || content == "" {
+				return err
+			}
+			return s.dropEnded(tx, d.JID, content)
 		})
 	}
 	if err != nil {
@@ -268,7 +270,7 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 		return err
 	}
 	for _, jid := range jids {
-		for _, table := range []string{"delivery", "orders"} {
+		for _, table := range []string{"delivery", "orders", "brine_label", "brine_order_content"} {
 			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?", s.d.text(jid)); err != nil {
 				return err
 			}

@@ -52,6 +52,10 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 	with("OpenOfTenants", openOfTenants)
 	with("PurgeKeepsOpenOrders", purgeKeepsOpenOrders)
 	with("Minions", minions)
+	with("ContentGoesWithTheLastDelivery", contentGoesWithTheLastDelivery)
+	with("ContentOfTwoThatEndAtOnce", contentOfTwoThatEndAtOnce)
+	with("ContentIsPurged", contentIsPurged)
+	with("OrdersByLabel", ordersByLabel)
 }
 
 func save(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {

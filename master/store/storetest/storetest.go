@@ -359,7 +359,8 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 		t.Fatal(err)
 	}
 	statements := []string{version}
-	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter", "brine_relay", "brine_seen", "brine_data"} {
+	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter", "brine_relay", "brine_seen", "brine_data",
+		"brine_piece", "brine_order_content", "brine_label"} {
 		statements = append(statements, "DROP TABLE "+table)
 	}
 	for _, x := range statements {

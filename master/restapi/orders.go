@@ -1,0 +1,291 @@
+package restapi
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/orders"
+	"github.com/brine-salt/brine/master/store"
+)
+
+// ordersPath is where orders are placed, and the only place that takes multipart/form-data.
+const ordersPath = "/v1/jobs"
+
+// files reads the files of an order: texts, or maps with base64.
+func (r *reader) files(key string) map[string]string {
+	const want = `a map of names to texts or {"base64": "…"}`
+	m := field[map[string]any](r, key, want)
+	out := make(map[string]string, len(m))
+	for name, v := range m {
+		if s, ok := v.(string); ok {
+			out[name] = s
+			continue
+		}
+		coded, ok := v.(map[string]any)
+		s, isText := coded["base64"].(string)
+		b, err := base64.StdEncoding.DecodeString(s)
+		if !ok || !isText || len(coded) != 1 || err != nil {
+			r.bad(key, want)
+		}
+		out[name] = string(b)
+	}
+	return out
+}
+
+// badOrder answers for what an order cannot carry; ok is false for other errors.
+func badOrder(err error) (answer error, ok bool) {
+	var upload *uploadError
+	switch {
+	case errors.As(err, &upload):
+		return &statusError{http.StatusBadRequest, upload.Error()}, true
+	case errors.Is(err, orders.ErrBad):
+		text := strings.TrimPrefix(err.Error(), "cannot place order: ")
+		return &statusError{http.StatusBadRequest, strings.ToUpper(text[:1]) + text[1:]}, true
+	case errors.Is(err, master.ErrNoContent):
+		return &statusError{http.StatusNotImplemented, err.Error()}, true
+	}
+	return nil, false
+}
+
+// uploadError says that the parts of a request could not be read, which is the client's matter.
+type uploadError struct{ err error }
+
+func (e *uploadError) Error() string { return fmt.Sprintf("The files could not be read: %v", e.err) }
+func (e *uploadError) Unwrap() error { return e.err }
+
+// readParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when the order was checked; see
+// streamParts. Only who is logged in may send one.
+func (s *Server) readParts(q *request) error {
+	if _, err := s.session(q.Request); err != nil {
+		return err
+	}
+	_, params, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return &statusError{http.StatusBadRequest, "Invalid multipart body"}
+	}
+	q.parts = multipart.NewReader(&patientBody{q.Body, http.NewResponseController(q.w)}, params["boundary"])
+	part, err := q.parts.NextRawPart()
+	if err != nil || part.FormName() != "order" {
+		return &statusError{http.StatusBadRequest, `The first part must be "order"`}
+	}
+	b, err := io.ReadAll(io.LimitReader(part, s.o.MaxBody+1))
+	if err != nil {
+		return &statusError{http.StatusBadRequest, "Invalid multipart body"}
+	}
+	if int64(len(b)) > s.o.MaxBody {
+		return &http.MaxBytesError{Limit: s.o.MaxBody}
+	}
+	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+	switch kind {
+	case "", "text/plain", "application/json":
+		q.body, err = pyjson.ParseSent(b)
+	case "application/x-yaml", "text/yaml":
+		q.body, err = yaml.Parse(b, "order")
+	default:
+		return &statusError{http.StatusNotAcceptable, "Content type not supported"}
+	}
+	if err != nil {
+		return &statusError{http.StatusBadRequest, `The part "order" is not valid`}
+	}
+	return nil
+}
+
+// partTime is how long a client may send nothing of a file.
+const partTime = 60 * time.Second
+
+// patientBody gives every read of a body its time: a large file may take longer than a request usually may.
+type patientBody struct {
+	io.Reader
+	c *http.ResponseController
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	_ = b.c.SetReadDeadline(time.Now().Add(partTime)) // a test's recorder has none
+	return b.Reader.Read(p)
+}
+
+// streamParts adds the parts that follow the order as files.
+func streamParts(parts *multipart.Reader) func(add func(name string, content io.Reader) error) error {
+	return func(add func(name string, content io.Reader) error) error {
+		for {
+			part, err := parts.NextRawPart()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return &uploadError{err}
+			}
+			// Part.FileName would drop directories without a word.
+			_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+			if err != nil {
+				return &uploadError{errors.New("a part has no name")}
+			}
+			name, ok := params["filename"]
+			if !ok {
+				name = params["name"]
+			}
+			if err := add(name, partReader{part}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// partReader tells errors of the client's connection from others.
+type partReader struct{ r io.Reader }
+
+func (p partReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = &uploadError{err}
+	}
+	return n, err
+}
+
+// mayLook says whether somebody may see an order and end it: who placed it, and who could have. Of a secret one nobody is shown the
+// arguments, so only rules without conditions for them count.
+func (s *Server) mayLook(t eauth.Token, o master.Order) bool {
+	if o.Owner == owner(t) {
+		return true
+	}
+	j := o.Job
+	if o.Secret {
+		j.Args, j.Kwargs = nil, nil
+		j.Calls = slices.Clone(j.Calls)
+		for i := range j.Calls {
+			j.Calls[i].Args, j.Calls[i].Kwargs = nil, nil
+		}
+	}
+	return s.mayCast(t, j)
+}
+
+// Bounds of a list of orders.
+const (
+	usualOrders, mostOrders = 100, 1000
+	scannedOrders           = 10000
+)
+
+// listOrders lists the orders that somebody may see, oldest first.
+func (s *Server) listOrders(q *request) (any, error) {
+	t, err := s.session(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.view(t)
+	if err != nil {
+		return nil, err
+	}
+	f, limit, err := orderFilter(q)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	jobs := []any{}
+	for scanned := 0; ; {
+		f.Limit = usualOrders
+		list, err := v.Orders(q.Context(), f)
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, o := range list {
+			if len(jobs) == limit || scanned == scannedOrders {
+				out["next"], out["jobs"] = f.After, jobs
+				return out, nil
+			}
+			scanned++
+			f.After = o.JID
+			if !s.mayLook(t, o) {
+				continue
+			}
+			res, err := v.Result(q.Context(), o.ID)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // purged meanwhile
+			}
+			if err != nil {
+				return nil, refused(err)
+			}
+			jobs = append(jobs, listed(o, res))
+		}
+		if len(list) < f.Limit {
+			out["jobs"] = jobs
+			return out, nil
+		}
+	}
+}
+
+// orderFilter reads the query of a list of orders.
+func orderFilter(q *request) (f master.OrderFilter, limit int, err error) {
+	limit = usualOrders
+	f.Metadata = make(map[string]string)
+	query := q.URL.Query()
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		values := query[key]
+		name, isLabel := strings.CutPrefix(key, "metadata.")
+		switch {
+		case len(values) != 1:
+			err = &statusError{http.StatusBadRequest, fmt.Sprintf("%.80s stands there %d times", key, len(values))}
+		case isLabel && name != "":
+			f.Metadata[name] = values[0]
+		case key == "after":
+			f.After = values[0]
+		case key == "limit":
+			if limit, err = strconv.Atoi(values[0]); err != nil || limit < 1 || limit > mostOrders {
+				err = &statusError{http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", mostOrders)}
+			}
+		case key == "token":
+		default:
+			err = &statusError{http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are metadata.<key>, after, limit", key)}
+		}
+		if err != nil {
+			return f, 0, err
+		}
+	}
+	if len(f.Metadata) > mostLabels {
+		return f, 0, &statusError{http.StatusBadRequest, fmt.Sprintf("At most %d entries of metadata can be asked for", mostLabels)}
+	}
+	return f, limit, nil
+}
+
+// mostLabels bounds the entries of one question: each is a part of a statement.
+const mostLabels = 16
+
+// listed is an order in a list: what it asks for, and what has become of it, without what minions returned.
+func listed(o master.Order, res master.Outcome) map[string]any {
+	out := outcome(res)
+	for _, x := range out["minions"].(map[string]any) {
+		delete(x.(map[string]any), "return")
+	}
+	out["fun"], out["tgt"], out["tgt_type"] = o.Fun, o.Tgt, o.TgtType
+	if len(o.Calls) > 0 {
+		funs := make([]any, len(o.Calls))
+		for i, c := range o.Calls {
+			funs[i] = c.Fun
+		}
+		out["fun"] = funs
+	}
+	if o.Metadata != nil {
+		out["metadata"] = o.Metadata
+	}
+	if o.Secret {
+		out["secret"] = true
+	}
+	if len(o.FileNames) > 0 {
+		out["files"] = nested.Anys(o.FileNames)
+	}
+	return out
+}
