@@ -289,8 +289,11 @@ func (l *Lab) Env() []string {
 }
 
 // Logs returns the last n bytes of every log, for the output of a failed test.
-func (l *Lab) Logs(n int) string {
-	names, _ := filepath.Glob(l.path("log", "*.log"))
+func (l *Lab) Logs(n int) string { return l.LogsOf("*", n) }
+
+// LogsOf is Logs for the logs of some services, chosen by a glob pattern.
+func (l *Lab) LogsOf(pattern string, n int) string {
+	names, _ := filepath.Glob(l.path("log", pattern+".log"))
 	sort.Strings(names)
 	var b strings.Builder
 	for _, name := range names {

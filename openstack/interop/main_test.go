@@ -1,0 +1,184 @@
+//go:build openstack
+
+package interop
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/openstack/lab"
+)
+
+// patience is how long a test waits for something that should happen; reaching it fails the test.
+const patience = 4 * time.Minute
+
+var (
+	// bin is where TestMain puts our programs.
+	bin string
+	// cloud is the lab that all tests share. Tests that need an engine of their own start another lab.
+	cloud *lab.Lab
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "brine-openstack-")
+	if err != nil {
+		log.Print(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = filepath.Join(dir, "bin")
+	if err := buildPrograms(); err != nil {
+		log.Print(err)
+		return 1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	cloud, err = lab.Start(ctx, labOptions(filepath.Join(dir, "sidecars")))
+	cancel()
+	if err != nil {
+		log.Print(err)
+		return 1
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Println(cloud.LogsOf("engine-*", 20000))
+	}
+	if err := cloud.Close(); err != nil {
+		log.Print(err)
+		code = 1
+	}
+	return code
+}
+
+// buildPrograms builds what guests and engines run, with the links under which images have them.
+func buildPrograms() error {
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	build := func(dir string, packages ...string) error {
+		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", bin}, packages...)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot build %s: %w\n%s", strings.Join(packages, " "), err, out)
+		}
+		return nil
+	}
+	if err := build("../..", "./cmd/brine-minion", "./cmd/brine-master"); err != nil {
+		return err
+	}
+	programs, err := filepath.Glob("../cmd/*/main.go")
+	if err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if err := build("..", "./cmd/"+filepath.Base(filepath.Dir(p))); err != nil {
+			return err
+		}
+	}
+	for link, target := range map[string]string{"salt-minion": "brine-minion", "salt-call": "brine-minion", "salt": "brine-master",
+		"salt-key": "brine-master", "salt-run": "brine-master"} {
+		if err := os.Symlink(target, filepath.Join(bin, link)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labOptions are those of a lab whose engines have the plugin, with sidecars below dir.
+func labOptions(dir string) lab.Options {
+	python, err := filepath.Abs("../python")
+	if err != nil {
+		panic(err)
+	}
+	return lab.Options{
+		Zaqar:     true,
+		Logf:      log.Printf,
+		Plugins:   []string{filepath.Join(python, "brine_openstack", "heat_plugin")},
+		EngineEnv: []string{"PYTHONPATH=" + python, "BRINE_MASTER=" + filepath.Join(bin, "brine-master")},
+		EngineEnvOf: func(n int) []string {
+			return []string{fmt.Sprintf("BRINE_SIDECAR_DIR=%s/%d", dir, n)}
+		},
+	}
+}
+
+// testContext ends with the test, and before the test's own time is over.
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newGuest boots a guest of the shared lab that ends with the test.
+func newGuest(t *testing.T, name string) *lab.Guest {
+	t.Helper()
+	return guestOf(t, cloud, name)
+}
+
+func guestOf(t *testing.T, l *lab.Lab, name string) *lab.Guest {
+	t.Helper()
+	name = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())) + "-" + name
+	g, err := l.StartGuest(testContext(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs of the guest %s:\n%s", name, l.LogsOf("guest-"+name+"*", 8000))
+		}
+		g.Close()
+	})
+	return g
+}
+
+// newStack starts the creation of a stack of the shared lab that is deleted at the end of the test, and returns its name.
+func newStack(t *testing.T, template string, args lab.StackArgs) string {
+	t.Helper()
+	return stackOf(t, cloud, template, args)
+}
+
+func stackOf(t *testing.T, l *lab.Lab, template string, args lab.StackArgs) string {
+	t.Helper()
+	name := strings.NewReplacer("/", "-").Replace(t.Name())
+	if _, err := l.Heat.Create(testContext(t), name, template, args); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deleteStack(t, l, name) })
+	return name
+}
+
+func deleteStack(t *testing.T, l *lab.Lab, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	if err := l.Heat.Delete(ctx, name); err != nil {
+		t.Errorf("cannot delete the stack %s: %v", name, err)
+		return
+	}
+	if err := l.Heat.WaitGone(ctx, name); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitStack waits for the end of what a stack does, and fails the test unless it is want.
+func waitStack(t *testing.T, l *lab.Lab, name, want string) *lab.Stack {
+	t.Helper()
+	s, err := l.Heat.Wait(testContext(t), name, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

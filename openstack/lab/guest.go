@@ -1,0 +1,282 @@
+//go:build linux
+
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// guestDirs are what a guest writes to without the host seeing it. /run is empty after each boot, /tmp is the host's.
+var guestDirs = []string{"/etc", "/var", "/usr", "/srv", "/root", "/opt", "/home"}
+
+// A Guest takes the place of a virtual machine. It shares the host's kernel, network and /tmp. Its file system is the host's with its own
+// changes on top, its processes are in a namespace of their own, and its host name is its name.
+//
+// The changes live in memory; they stay over Reboot and end with Close.
+type Guest struct {
+	Name string
+
+	lab    *Lab
+	holder *Process // keeps the file system
+
+	mu   sync.Mutex
+	boot *Process // nil while the guest is off
+	init int      // the host's id of the guest's first process
+	runs []*Process
+}
+
+// StartGuest creates a guest and boots it. The name must be new in this lab, and fit a file's name.
+func (l *Lab) StartGuest(ctx context.Context, name string) (*Guest, error) {
+	g := &Guest{Name: name, lab: l}
+	dir := l.path("guests", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "set -e\nmount -t tmpfs -o mode=700 guest %[1]s\nhostname %[2]s\n", dir, name)
+	for _, d := range guestDirs {
+		fmt.Fprintf(&b, "mkdir -p %[1]s%[2]s/upper %[1]s%[2]s/work\n", dir, d)
+		fmt.Fprintf(&b, "mount -t overlay overlay -o lowerdir=%[2]s,upperdir=%[1]s%[2]s/upper,workdir=%[1]s%[2]s/work %[2]s\n", dir, d)
+	}
+	// A guest must not take the host's identity: nothing of Salt or Heat that is installed here is its own.
+	b.WriteString("rm -rf /etc/salt /var/lib/heat-config /var/lib/os-collect-config /var/lib/heat-cfntools /var/cache/heat-cfntools\n" +
+		"rm -f /etc/os-collect-config.conf /etc/machine-id\n")
+	fmt.Fprintf(&b, "echo %s >/etc/hostname\nmkdir -p %s/ready\nexec sleep infinity\n", name, dir)
+	p, err := l.service(spec{name: "guest-" + name + "-disk",
+		argv: []string{"unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", b.String()}})
+	if err != nil {
+		return nil, err
+	}
+	g.holder = p
+	ready := fmt.Sprintf("/proc/%d/root%s/ready", p.Pid(), dir)
+	if err := await(ctx, "guest "+name, func(context.Context) error { _, err := os.Stat(ready); return err }, p); err != nil {
+		return nil, err
+	}
+	return g, g.Boot(ctx)
+}
+
+// Boot starts a guest that is off: no process runs in it but its first.
+func (g *Guest) Boot(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.boot != nil {
+		return fmt.Errorf("guest %s is on", g.Name)
+	}
+	const script = "mount -t tmpfs tmpfs /run && mkdir -p /run/lock && : >/run/lab-ready || exit 1\n" +
+		"trap '' TERM HUP INT\nwhile :; do sleep 86400 & wait; done"
+	p, err := g.lab.service(spec{name: "guest-" + g.Name, argv: []string{"nsenter", "--target", fmt.Sprint(g.holder.Pid()), "--mount", "--uts",
+		"unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "bash", "-c", script}})
+	if err != nil {
+		return err
+	}
+	err = await(ctx, "guest "+g.Name, func(context.Context) error {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", p.Pid()))
+		if err != nil {
+			return err
+		}
+		if g.init, err = strconv.Atoi(strings.TrimSpace(string(b))); err != nil {
+			return err
+		}
+		_, err = os.Stat(fmt.Sprintf("/proc/%d/root/run/lab-ready", g.init))
+		return err
+	}, p)
+	if err != nil {
+		p.kill()
+		return err
+	}
+	g.boot = p
+	return nil
+}
+
+// PowerOff ends every process of the guest at once, as a power failure does.
+func (g *Guest) PowerOff() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.boot == nil {
+		return
+	}
+	g.boot.kill()
+	for _, p := range g.runs {
+		<-p.done // ended by the kernel with the guest's first process
+	}
+	g.boot, g.runs = nil, nil
+}
+
+// Reboot is PowerOff and Boot.
+func (g *Guest) Reboot(ctx context.Context) error {
+	g.PowerOff()
+	return g.Boot(ctx)
+}
+
+// Close ends the guest and forgets its file system.
+func (g *Guest) Close() {
+	g.PowerOff()
+	g.holder.kill()
+}
+
+func (g *Guest) enter(argv []string) []string {
+	return append([]string{"nsenter", "--target", fmt.Sprint(g.init), "--mount", "--uts", "--pid", "--"}, argv...)
+}
+
+// Run executes a program in the guest and returns what it printed on both outputs. An error contains the output's end.
+func (g *Guest) Run(ctx context.Context, argv ...string) (string, error) {
+	return g.RunInput(ctx, "", argv...)
+}
+
+// RunInput is Run with a standard input.
+func (g *Guest) RunInput(ctx context.Context, stdin string, argv ...string) (string, error) {
+	out, err := g.lab.runInput(ctx, stdin, g.enter(append([]string{"env", "HOME=/root"}, argv...))...)
+	if err != nil {
+		return out, fmt.Errorf("guest %s: %w", g.Name, err)
+	}
+	return out, nil
+}
+
+// Start starts a program in the guest that lives until it ends by itself or the guest goes off. Its output is in
+// log/guest-<guest>-<name>.log of the lab.
+func (g *Guest) Start(name string, env []string, argv ...string) (*Process, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.boot == nil {
+		return nil, fmt.Errorf("guest %s is off", g.Name)
+	}
+	p, err := g.lab.service(spec{name: "guest-" + g.Name + "-" + name, env: append([]string{"HOME=/root"}, env...), dir: "/",
+		argv: g.enter(argv)})
+	if err == nil {
+		g.runs = append(g.runs, p)
+	}
+	return p, err
+}
+
+// Path returns where the host finds a file of the running guest. Symbolic links in it are followed on the host.
+func (g *Guest) Path(name string) string { return fmt.Sprintf("/proc/%d/root%s", g.init, name) }
+
+// ReadFile reads a file of the guest.
+func (g *Guest) ReadFile(name string) ([]byte, error) { return os.ReadFile(g.Path(name)) }
+
+// WriteFile writes a file of the guest and makes its directory.
+func (g *Guest) WriteFile(name, content string, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(g.Path(name)), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(g.Path(name), []byte(content), mode); err != nil {
+		return err
+	}
+	return os.Chmod(g.Path(name), mode)
+}
+
+// WaitFile waits until a file of the guest exists and ok accepts its content; nil accepts any.
+func (g *Guest) WaitFile(ctx context.Context, name string, ok func([]byte) bool) ([]byte, error) {
+	for {
+		b, err := g.ReadFile(name)
+		if err == nil && (ok == nil || ok(b)) {
+			return b, nil
+		}
+		select {
+		case <-ctx.Done():
+			if err == nil {
+				err = fmt.Errorf("it contains %q", tail(b, 1000))
+			}
+			return nil, fmt.Errorf("file %s of guest %s: %w: %w", name, g.Name, ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// A Proc is a process of a guest.
+type Proc struct {
+	Pid     int // the host's
+	Command string
+	PSS     int64 // memory in bytes, shared pages in proportion; 0 for a zombie
+	Zombie  bool
+}
+
+// Processes lists what runs in the guest, apart from its first process and what keeps it.
+func (g *Guest) Processes() ([]Proc, error) {
+	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", g.init))
+	if err != nil {
+		return nil, err
+	}
+	names, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	if err != nil {
+		return nil, err
+	}
+	var procs []Proc
+	for _, name := range names {
+		if n, err := os.Readlink(name); err != nil || n != ns {
+			continue
+		}
+		dir := filepath.Dir(filepath.Dir(name))
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == g.init {
+			continue
+		}
+		cmd, err := os.ReadFile(dir + "/cmdline")
+		if err != nil {
+			continue // it has ended
+		}
+		p := Proc{Pid: pid, Command: strings.TrimSpace(strings.ReplaceAll(string(cmd), "\x00", " ")), Zombie: len(cmd) == 0}
+		if strings.HasPrefix(p.Command, "sleep 86400") {
+			continue // the first process's
+		}
+		if p.PSS, err = pss(dir); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return nil, err
+		}
+		procs = append(procs, p)
+	}
+	return procs, nil
+}
+
+// WaitProcesses waits until ok accepts the processes of the guest.
+func (g *Guest) WaitProcesses(ctx context.Context, ok func([]Proc) bool) error {
+	for {
+		procs, err := g.Processes()
+		if err != nil {
+			return err
+		}
+		if ok(procs) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("processes of guest %s: %w: %+v", g.Name, ctx.Err(), procs)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func pss(dir string) (int64, error) {
+	b, err := os.ReadFile(dir + "/smaps_rollup")
+	if err != nil {
+		return 0, err
+	}
+	sc := bufio.NewScanner(bytes.NewReader(b))
+	for sc.Scan() {
+		if f := strings.Fields(sc.Text()); len(f) == 3 && f[0] == "Pss:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			return kb << 10, err
+		}
+	}
+	return 0, nil
+}
+
+// Command returns a command that runs in the guest, for callers that need its pipes.
+func (g *Guest) Command(ctx context.Context, argv ...string) *exec.Cmd {
+	argv = g.enter(argv)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = g.lab.environ("HOME=/root")
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
