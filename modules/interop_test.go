@@ -182,10 +182,26 @@ func TestStock(t *testing.T) {
 	if !oracle.All() {
 		return
 	}
+	found := discovered(r)
 	for _, f := range r.Functions(e) {
-		if !covered[f] && coverExempt[f] == "" {
+		if !found(f) && !covered[f] && coverExempt[f] == "" {
 			t.Errorf("%s has no case", f)
 		}
+	}
+}
+
+// discovered tells which functions are not declared, but found on the host: one case for all of them is enough.
+func discovered(r *modules.Registry) func(fun string) bool {
+	declared, finders := map[string]bool{}, map[string]bool{}
+	for _, m := range r.All() {
+		finders[m.Called()] = finders[m.Called()] || m.Discover != nil
+		for _, d := range m.Funcs {
+			declared[m.Called()+"."+d.Name] = true
+		}
+	}
+	return func(fun string) bool {
+		module, _, _ := strings.Cut(fun, ".")
+		return finders[module] && !declared[fun]
 	}
 }
 
@@ -319,7 +335,7 @@ var argspecExempt = map[string]string{
 }
 
 // laterArgs are arguments of functions that Salt 3008 has and 3007 has not.
-var laterArgs = [...]string{"pillar unmask", "file nostat", "file ignore_ordering", "file ignore_whitespace", "file ignore_comment_characters", "gpg select"}
+var laterArgs = [...]string{"pillar unmask", "file nostat", "file ignore_ordering", "file ignore_whitespace", "file ignore_comment_characters", "gpg select", "ansible inventories"}
 
 // withoutLater is a declaration without the arguments that came later.
 func withoutLater(module string, spec map[string]any) map[string]any {
@@ -349,6 +365,7 @@ func TestStockFunctions(t *testing.T) {
 	r := modules.NewRegistry(stockModules()...)
 	e := s.env(t)
 	shells, _ := s.Grains["shell"].(string)
+	found := discovered(r)
 	for _, m := range r.Modules(e) {
 		theirs, ok := s.call(t, stockCase{fun: "sys.argspec", args: []any{m.Called()}}, nil, true).Value.(map[string]any)
 		if !ok || len(theirs) == 0 {
@@ -360,6 +377,9 @@ func TestStockFunctions(t *testing.T) {
 			fun := m.Called() + "." + m.Funcs[i].Name
 			spec, ok := theirs[fun]
 			delete(theirs, fun)
+			if !ok && found(fun) {
+				continue // stock's second loader does not find the short names that the first one has found
+			}
 			if !ok && !absent[fun] {
 				t.Errorf("stock Salt has no function %s", fun)
 			}

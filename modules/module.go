@@ -38,6 +38,10 @@ type Module struct {
 	Available func(e *Env) (ok bool, reason string)
 	// Funcs are the module's functions.
 	Funcs []Def
+	// Discover returns the functions that programs of this host define, which the module has beside Funcs; an error refuses
+	// the host. It is called when the module is first asked for, after Available, and again after [Registry.Reset]. It must
+	// bound the time that it takes. nil means that Funcs are all.
+	Discover func(e *Env) ([]Def, error)
 }
 
 // Called is the name by which the module's functions are called.

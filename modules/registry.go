@@ -112,10 +112,7 @@ func choose(list []*Module, called string, e *Env) *choice {
 		if m.Called() != called && m.Name != called {
 			continue
 		}
-		ok, reason := true, ""
-		if m.Available != nil {
-			ok, reason = m.Available(e)
-		}
+		m, ok, reason := m.suits(e)
 		switch {
 		case ok && m.Called() == called && c.module == nil:
 			c.module = m
@@ -126,6 +123,23 @@ func choose(list []*Module, called string, e *Env) *choice {
 		}
 	}
 	return c
+}
+
+// suits returns the module with the functions that it finds on the host, or why the host cannot use it.
+func (m *Module) suits(e *Env) (found *Module, ok bool, reason string) {
+	if m.Available != nil {
+		if ok, reason := m.Available(e); !ok {
+			return m, false, reason
+		}
+	}
+	if m.Discover == nil {
+		return m, true, ""
+	}
+	more, err := m.Discover(e)
+	if err != nil {
+		return m, false, err.Error()
+	}
+	return m.with(&Module{Funcs: more}), true, ""
 }
 
 // with is m and the functions of other that m lacks.

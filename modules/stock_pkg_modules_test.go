@@ -5,8 +5,10 @@ package modules_test
 import (
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/alternatives"
+	"github.com/brine-salt/brine/modules/ansiblegate"
 	"github.com/brine-salt/brine/modules/apkpkg"
 	"github.com/brine-salt/brine/modules/aptpkg"
+	"github.com/brine-salt/brine/modules/chef"
 	"github.com/brine-salt/brine/modules/debconfmod"
 	"github.com/brine-salt/brine/modules/debianservice"
 	"github.com/brine-salt/brine/modules/dpkglowpkg"
@@ -17,6 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules/pacmanpkg"
 	"github.com/brine-salt/brine/modules/pip"
 	"github.com/brine-salt/brine/modules/pkgresource"
+	"github.com/brine-salt/brine/modules/puppet"
 	"github.com/brine-salt/brine/modules/rabbitmq"
 	"github.com/brine-salt/brine/modules/rpmlowpkg"
 	"github.com/brine-salt/brine/modules/supervisord"
@@ -29,6 +32,6 @@ import (
 // pkgModules are the modules of packages, services and applications.
 func pkgModules() []*modules.Module {
 	return []*modules.Module{
-		alternatives.Module, apkpkg.Module, aptpkg.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
+		alternatives.Module, ansiblegate.Module, apkpkg.Module, aptpkg.Module, chef.Module, debconfmod.Module, debianservice.Module, dpkglowpkg.Module, gentooservice.Module, gem.Module, git.Module, npm.Module, pacmanpkg.Module, supervisord.Module, pip.Module, pkgresource.Module, puppet.Module, rabbitmq.Module, rpmlowpkg.Module, systemdservice.Module, virtualenvmod.Module, yumpkg.Module, zypperpkg.Module,
 	}
 }

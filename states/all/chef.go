@@ -1,0 +1,5 @@
+//go:build !custom || states || states.chef
+
+package all
+
+import _ "github.com/brine-salt/brine/states/chef" // state module chef
