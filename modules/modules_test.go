@@ -232,3 +232,32 @@ func TestSeveralProviders(t *testing.T) {
 		}
 	}
 }
+
+// TestDiscover: functions of the host stand beside the declared ones, are looked for once, and again after a reset.
+func TestDiscover(t *testing.T) {
+	calls, fails := 0, false
+	m := &modules.Module{Name: "tool", Funcs: []modules.Def{{Name: "own", Doc: "declared"}}, Discover: func(*modules.Env) ([]modules.Def, error) {
+		calls++
+		if fails {
+			return nil, errors.New("tool is broken")
+		}
+		return []modules.Def{{Name: "found.deep"}, {Name: "own", Doc: "found"}}, nil
+	}}
+	r, e := modules.NewRegistry(m), &modules.Env{}
+	for range 2 {
+		if diff := cmp.Diff([]string{"tool.found.deep", "tool.own"}, r.Functions(e)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if d, err := r.Lookup("tool.own", e); err != nil || d.Doc != "declared" {
+		t.Errorf("tool.own: %v, %v", d, err)
+	}
+	if calls != 1 || len(m.Funcs) != 1 {
+		t.Errorf("Discover ran %d times, the module has %d functions", calls, len(m.Funcs))
+	}
+	fails = true
+	r.Reset()
+	if _, err := r.Lookup("tool.own", e); err == nil || err.Error() != "'tool' __virtual__ returned False: tool is broken" || calls != 2 {
+		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
