@@ -236,14 +236,14 @@ func TestSeveralProviders(t *testing.T) {
 // TestDiscover: functions of the host stand beside the declared ones, are looked for once, and again after a reset.
 func TestDiscover(t *testing.T) {
 	calls, fails := 0, false
-	m := &modules.Module{Name: "tool", Funcs: []modules.Def{{Name: "own", Doc: "declared"}}, Discover: func(*modules.Env) ([]modules.Def, error) {
+	m := &Module{Name: "tool", Funcs: []Def{{Name: "own", Doc: "declared"}}, Discover: func(*Env) ([]Def, error) {
 		calls++
 		if fails {
 			return nil, errors.New("tool is broken")
 		}
-		return []modules.Def{{Name: "found.deep"}, {Name: "own", Doc: "found"}}, nil
+		return []Def{{Name: "found.deep"}, {Name: "own", Doc: "found"}}, nil
 	}}
-	r, e := modules.NewRegistry(m), &modules.Env{}
+	r, e := NewRegistry(m), &Env{}
 	for range 2 {
 		if diff := cmp.Diff([]string{"tool.found.deep", "tool.own"}, r.Functions(e)); diff != "" {
 			t.Error(diff)
