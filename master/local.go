@@ -68,9 +68,9 @@ type local struct {
 	keys   map[string]string          // by user; never changed
 	ipc    atomic.Pointer[ipc.Server] // requests may come before the sockets are open
 	cache  *jobcache.Store
-	behind *jobcache.Behind   // nil without a database
-	tries  *ratelimit.Limiter // of names and passwords
-	addrs  []netip.Addr       // of this host
+	behind *jobcache.Behind // nil without a database
+	tries  *ratelimit.Attempts
+	addrs  []netip.Addr // of this host
 }
 
 // hostAddrs are the addresses of this host.
@@ -112,7 +112,7 @@ func (l *local) isLocal(peer string) bool {
 // openLocal prepares key files and job cache; listen opens the sockets later.
 func openLocal(m *Master, o Local) (*local, error) {
 	setDefault(&o.User, "root")
-	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.New(1, 20)}
+	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.NewAttempts(1, 20)}
 	dir, err := confined.Open(m.opts.CacheDir, 0o750)
 	if err != nil {
 		return nil, err

@@ -44,13 +44,16 @@ func (l *local) ask(ctx context.Context, peer string, load, creds map[string]any
 		return l.external(t)
 	}
 	if _, ok := creds["eauth"]; ok {
-		if l.opts.Auth == nil || !l.tries.Allow(peer, time.Now()) {
-			return asker{name: text(creds, "username")}, errCredentials
+		name := text(creds, "username")
+		proven, ok := l.tries.Try(peer, name)
+		if l.opts.Auth == nil || !ok {
+			return asker{name: name}, errCredentials
 		}
-		t, err := l.opts.Auth.Check(ctx, text(creds, "eauth"), text(creds, "username"), password(creds))
+		t, err := l.opts.Auth.Check(ctx, text(creds, "eauth"), name, password(creds))
 		if err != nil {
-			return asker{name: text(creds, "username")}, err
+			return asker{name: name}, err
 		}
+		proven()
 		return l.external(t)
 	}
 	return l.byKey(load)
@@ -291,10 +294,12 @@ func callOf(kind string, load map[string]any) MasterCall {
 
 // makeToken answers mk_token with a token, or "" when name and password do not fit.
 func (l *local) makeToken(ctx context.Context, peer string, load map[string]any) any {
-	if l.opts.Auth == nil || !l.tries.Allow(peer, time.Now()) {
+	name := text(load, "username")
+	proven, ok := l.tries.Try(peer, name)
+	if l.opts.Auth == nil || !ok {
 		return ""
 	}
-	t, err := l.opts.Auth.Login(ctx, text(load, "eauth"), text(load, "username"), password(load))
+	t, err := l.opts.Auth.Login(ctx, text(load, "eauth"), name, password(load))
 	entry := AuditEntry{Via: "local", From: peer, User: text(load, "username"), EAuth: text(load, "eauth"), Kind: "login", Outcome: AuditAllowed}
 	if err != nil {
 		entry.Outcome = AuditDenied
@@ -303,6 +308,7 @@ func (l *local) makeToken(ctx context.Context, peer string, load map[string]any)
 	if err != nil {
 		return ""
 	}
+	proven()
 	return tokenData(t.ID, t.Name, t.EAuth, t.Start, t.Expire)
 }
 

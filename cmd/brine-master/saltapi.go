@@ -47,7 +47,7 @@ func openAPI(s *services) (*api, error) {
 	}
 	rest, err := restapi.New(restapi.Options{Master: s.master, Auth: s.auth, Runner: s.runner, Wheel: s.wheel,
 		Clients: clients, MaxBody: int64(o.Int("max_request_body_size")), OpenHooks: o.Bool("webhook_disable_auth"), Metrics: o.Bool("metrics"),
-		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")), OpenStats: o.Bool("stats_disable_auth"), Addresses: addresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
+		RequestRate: float64(o.Int("request_rate")), RequestBurst: float64(o.Int("request_burst")), OpenStats: o.Bool("stats_disable_auth"), Origins: o.Strings("cors_origin"), Addresses: addresses(o), Pages: restapi.Pages{App: o.String("app"), AppPath: o.String("app_path"),
 			Static: o.String("static"), StaticPath: o.String("static_path"), Favicon: o.String("favicon")},
 		Timeout: c.Duration("rest_timeout", time.Second), Log: p.Log})
 	if err != nil {

@@ -121,19 +121,31 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token
 
 // credentials checks the name and the password in a command.
 func (s *Server) credentials(r *http.Request, chunk map[string]any, system string) (eauth.Token, error) {
-	if !s.logins.Allow(source(r), time.Now()) {
+	name, _ := chunk["username"].(string)
+	t, err := s.try(r, name, func() (eauth.Token, error) {
+		return s.o.Auth.Check(r.Context(), system, name, secret(chunk))
+	})
+	var status *statusError
+	if err != nil && !errors.As(err, &status) {
+		err = denied(chunk, "eauth", name)
+	}
+	return t, err
+}
+
+// try checks a name and a password.
+func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, error)) (eauth.Token, error) {
+	proven, ok := s.logins.Try(source(r), name)
+	if !ok {
 		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
 	}
-	name, _ := chunk["username"].(string)
-	password := secret(chunk)
 	if !s.o.Addresses.mayLogin(name, r) {
 		return eauth.Token{}, errNoToken
 	}
-	t, err := s.o.Auth.Check(r.Context(), system, name, password)
-	if err != nil {
-		return eauth.Token{}, denied(chunk, "eauth", name)
+	t, err := check()
+	if err == nil {
+		proven()
 	}
-	return t, nil
+	return t, err
 }
 
 // denied is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
@@ -187,15 +199,11 @@ func (s *Server) newToken(q *request, creds map[string]any) (t eauth.Token, err 
 		}
 		s.o.Master.Audit(e)
 	}()
-	if !s.logins.Allow(source(q.Request), time.Now()) {
-		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
-	}
 	system, _ := creds["eauth"].(string)
 	name, _ := creds["username"].(string)
-	if !s.o.Addresses.mayLogin(name, q.Request) {
-		return eauth.Token{}, errNoToken
-	}
-	return s.o.Auth.Login(q.Context(), system, name, secret(creds))
+	return s.try(q.Request, name, func() (eauth.Token, error) {
+		return s.o.Auth.Login(q.Context(), system, name, secret(creds))
+	})
 }
 
 func tokenData(t eauth.Token) map[string]any {

@@ -18,6 +18,7 @@ import (
 	"mime/multipart"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -47,7 +48,8 @@ type Options struct {
 	// Strangers bounds the bytes of all larger bodies that are being received without a living token; 0 means 64 MiB. Beyond it they are
 	// refused (503); small ones, as for logging in, never are.
 	Strangers int64
-	// LoginRate and LoginBurst bound log-ins per second and source address; 0 means 1 and 20, below 0 no bound.
+	// LoginRate and LoginBurst bound the log-ins of one name that fail, per second and source address; 0 means 1 and 20, below 0 no
+	// bound. For all names of one address the bounds are ten times that.
 	LoginRate, LoginBurst float64
 	// RequestRate and RequestBurst bound the requests per second of one user, whatever address they come from; 0 is no bound, and a burst of 0
 	// is ten times the rate.
@@ -58,6 +60,9 @@ type Options struct {
 	OpenHooks bool
 	// OpenStats lets anybody see /stats (stats_disable_auth).
 	OpenStats bool
+	// Origins are those of pages on other hosts or ports ("https://ui.example") that may use the session cookie; "*" lets all do so. The
+	// interface's own pages may.
+	Origins []string
 	// Pages are files for browsers; Addresses says from where the interface may be used.
 	Pages     Pages
 	Addresses Addresses
@@ -78,7 +83,7 @@ type Server struct {
 	o        Options
 	mux      *http.ServeMux
 	patterns []string // that mux has
-	logins   *ratelimit.Limiter
+	logins   *ratelimit.Attempts
 	requests *ratelimit.Limiter // by user
 	open     context.Context    // until Close
 	close    context.CancelFunc
@@ -121,7 +126,7 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.New(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst), streams: make(chan struct{}, o.Streams),
+	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.NewAttempts(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst), streams: make(chan struct{}, o.Streams),
 		pages: pages, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
 	o.Master.FollowCursor() // events are kept from now on
@@ -232,6 +237,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "/hook/") {
 		r.URL.Path = strings.TrimRight(r.URL.Path, "/") // CherryPy's trailing_slash tool
 	}
+	if s.byCookieAlone(r) && s.foreign(r) {
+		fail(w, r, &statusError{http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"})
+		return
+	}
 	cors(h, r)
 	if r.Method == http.MethodOptions {
 		h.Set("Content-Type", "text/html;charset=utf-8")
@@ -255,6 +264,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// byCookieAlone reports whether a request has no other credential than the cookie, which a browser adds by itself.
+func (s *Server) byCookieAlone(r *http.Request) bool {
+	_, err := r.Cookie(cookie)
+	return err == nil && r.Header.Get("X-Auth-Token") == ""
+}
+
+// foreign reports whether a page of another origin sends a request: another host or port, for which browsers send the cookie along
+// if it is of the same site, and which Options.Origins does not name. rest_cherrypy serves these; its cookie lets any such page in.
+func (s *Server) foreign(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			return false // a link, or a request whose answer the page cannot read
+		}
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site == "cross-site" || site == "same-site"
+	}
+	if slices.Contains(s.o.Origins, origin) || slices.Contains(s.o.Origins, "*") {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
 }
 
 // cors is what rest_cherrypy tells browsers.

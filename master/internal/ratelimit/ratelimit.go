@@ -12,7 +12,7 @@ type Limiter struct {
 	rate, burst float64
 
 	mu      sync.Mutex     // guards buckets
-	buckets map[any]bucket // by netip.Prefix, or name
+	buckets map[any]bucket // by netip.Prefix, attempt, or name
 }
 
 type bucket struct {
@@ -29,8 +29,10 @@ func New(rate, burst float64) *Limiter {
 }
 
 // Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
-func (l *Limiter) Allow(peer string, now time.Time) bool {
-	var source netip.Prefix
+func (l *Limiter) Allow(peer string, now time.Time) bool { return l.allow(sourceOf(peer), now) }
+
+// sourceOf returns the network that a peer counts for.
+func sourceOf(peer string) (source netip.Prefix) {
 	if ap, err := netip.ParseAddrPort(peer); err == nil {
 		a := ap.Addr().Unmap()
 		bits := 32
@@ -39,7 +41,17 @@ func (l *Limiter) Allow(peer string, now time.Time) bool {
 		}
 		source, _ = a.WithZone("").Prefix(bits)
 	}
-	return l.allow(source, now)
+	return source
+}
+
+// giveBack returns a token to a bucket.
+func (l *Limiter) giveBack(key any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets[key]; ok {
+		b.tokens = min(l.burst, b.tokens+1)
+		l.buckets[key] = b
+	}
 }
 
 // AllowName takes a token of somebody.
