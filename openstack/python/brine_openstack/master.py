@@ -228,6 +228,18 @@ class Master:
         except NotFound:
             pass
 
+    def kept_events(self, minion, tag=None):
+        """Return the events of an announced minion that the master keeps (keep_events), oldest first: maps of tag, data and time.
+
+        With a tag, those that have it. Raises NotFound if no such minion is announced.
+        """
+        query = {"tag": tag} if tag else None
+        return self.request("GET", "/v1/minions/%s/events" % urllib.parse.quote(minion, safe=""), query=query)["events"]
+
+    def forget_events(self, minion, tag):
+        """Forget the kept events of a minion that have a tag, and return how many there were."""
+        return self.request("DELETE", "/v1/minions/%s/events" % urllib.parse.quote(minion, safe=""), query={"tag": tag})["forgotten"]
+
     # Orders.
 
     def place(self, order, tgt, fun, **more):
