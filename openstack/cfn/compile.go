@@ -1,0 +1,202 @@
+package cfn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
+
+// sls and env are what the states of the metadata are said to come from.
+const (
+	slsName = "cfn"
+	slsEnv  = "base"
+)
+
+// maxSteps bounds the states of one run; configSets can name each other many times.
+const maxSteps = 10000
+
+// Host is what the compiler must know of the host.
+type Host struct {
+	// Family is the grain os_family, "" if unknown: then any package manager is accepted.
+	Family string
+	// CreateHome reports whether useradd creates home directories by itself (CREATE_HOME of login.defs).
+	CreateHome bool
+	// Group reports whether the host has a group of the name; nil means that it has none.
+	Group func(name string) bool
+	// Dir is where commands without cwd run.
+	Dir string
+	// Home is the directory that "~" stands for.
+	Home string
+}
+
+// Step is one state that the metadata was compiled to.
+type Step struct {
+	// ID is the state's id in the high data.
+	ID string
+	// Config, Section and Name are the place in the metadata: "config", "files", "/etc/motd".
+	Config, Section, Name string
+}
+
+// Compiled is metadata as states.
+type Compiled struct {
+	// High is Salt's high data. Each id has one state, which requires the one before it.
+	High *pyobj.Dict
+	// Steps are the states in the order in which they run.
+	Steps []Step
+	// Warnings are the parts of the metadata that have no effect.
+	Warnings []string
+}
+
+// compiler turns metadata into high data.
+type compiler struct {
+	host Host
+	out  Compiled
+	errs []error
+
+	config, section string
+	last            *ref
+	// made are the states of the current configuration by section and name, for the triggers of services.
+	made map[[2]string][]ref
+	// dirs are the directories that a state makes already.
+	dirs map[string]bool
+}
+
+// ref is a state that others require or watch.
+type ref struct{ state, id string }
+
+func (r ref) dict() *pyobj.Dict { return pyobj.NewDict(r.state, r.id) }
+
+// arg is an argument of a state.
+type arg struct {
+	key   string
+	value any
+}
+
+// Compile turns metadata (an ordered or plain map) into states. sets names configSets with commas between, "" the set "default" or, without
+// configSets, the configuration "config". The error joins a [*DocumentError] for each value that cannot be used.
+func Compile(metadata any, sets string, host Host) (*Compiled, error) {
+	root, ok := node{"", pyobj.From(metadata)}.child(initKey)
+	if !ok || !pyobj.Truth(root.v) {
+		return nil, fmt.Errorf("the metadata has no %s", initKey)
+	}
+	root.path = ""
+	if _, ok := root.v.(*pyobj.Dict); !ok {
+		return nil, node{initKey, root.v}.mustBe("a map")
+	}
+	names, err := configNames(root, sets)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{host: host, out: Compiled{High: pyobj.NewDict()}, dirs: map[string]bool{}}
+	for _, name := range names {
+		n, ok := root.child(name)
+		if !ok {
+			return nil, fmt.Errorf("the metadata has no configuration %q; configSets or -c may have to name another one", name)
+		}
+		c.oneConfig(name, n)
+		if len(c.out.Steps) > maxSteps {
+			return nil, fmt.Errorf("the metadata has more than %d steps", maxSteps)
+		}
+	}
+	if len(c.errs) > 0 {
+		return nil, fmt.Errorf("cannot use the metadata: %w", joined(c.errs))
+	}
+	return &c.out, nil
+}
+
+// joined is errors.Join on one line.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return oneLine{errors.Join(errs...)}
+}
+
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+func (e oneLine) Unwrap() error { return e.error }
+
+// fail notes an error and reports whether there was one.
+func (c *compiler) fail(err error) bool {
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+	return err != nil
+}
+
+func (c *compiler) warn(n node, format string, args ...any) {
+	c.out.Warnings = append(c.out.Warnings, n.path+" "+fmt.Sprintf(format, args...))
+}
+
+// oneConfig compiles one configuration, its sections in the order of heat-cfntools.
+func (c *compiler) oneConfig(name string, n node) {
+	if _, err := n.entries(); c.fail(err) {
+		return
+	}
+	c.config, c.made = name, map[[2]string][]ref{}
+	known := map[string]bool{}
+	for _, s := range [...]struct {
+		name    string
+		compile func(node)
+	}{
+		{"packages", c.packages}, {"sources", c.sources}, {"groups", c.groups}, {"users", c.users},
+		{"files", c.files}, {"commands", c.commands}, {"services", c.services},
+	} {
+		known[s.name] = true
+		if section, ok := n.child(s.name); ok {
+			c.section = s.name
+			s.compile(section)
+		}
+	}
+	list, _ := n.entries()
+	for _, e := range list {
+		if !known[e.key] {
+			c.warn(e.node, "is not a section that cfn-init knows")
+		}
+	}
+}
+
+// add appends a state that requires the one before it.
+func (c *compiler) add(name, state, fun string, args ...arg) {
+	id := fmt.Sprintf("cfn-%04d %s %s", len(c.out.Steps)+1, c.section, plainID(name))
+	list := pyobj.NewList(fun)
+	for _, a := range args {
+		list.Items = append(list.Items, pyobj.NewDict(a.key, a.value))
+	}
+	if c.last != nil {
+		list.Items = append(list.Items, pyobj.NewDict("require", pyobj.NewList(c.last.dict())))
+	}
+	body := pyobj.NewDict(state, list, "__sls__", slsName, "__env__", slsEnv)
+	if err := c.out.High.Set(id, body); c.fail(err) {
+		return
+	}
+	c.out.Steps = append(c.out.Steps, Step{ID: id, Config: c.config, Section: c.section, Name: name})
+	c.last = &ref{state, id}
+	key := [2]string{c.section, name}
+	c.made[key] = append(c.made[key], *c.last)
+}
+
+// plainID replaces the characters that requisites take for patterns, and control characters.
+func plainID(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune("*?[]", r) {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+// unknown warns of the keys of an entry that have no effect. The error is that the entry is not a map.
+func (c *compiler) unknown(n node, known ...string) error {
+	list, err := n.entries()
+	for _, e := range list {
+		if !slices.Contains(known, e.key) {
+			c.warn(e.node, "has no effect")
+		}
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package cfn
+
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// SLS returns the states as the text of an SLS file with equal effect. Its first line keeps template engines away from it, so that braces
+// in files and commands stay what they are.
+func (c *Compiled) SLS() (string, error) {
+	shown := pyobj.NewDict()
+	for id, body := range c.High.All() {
+		states := pyobj.NewDict()
+		for state, run := range body.(*pyobj.Dict).All() {
+			if name := state.(string); !strings.HasPrefix(name, "__") {
+				list := run.(*pyobj.List)
+				if err := states.Set(name+"."+list.Items[0].(string), pyobj.NewList(list.Items[1:]...)); err != nil {
+					return "", err
+				}
+			}
+		}
+		if err := shown.Set(id, states); err != nil {
+			return "", err
+		}
+	}
+	if shown.Len() == 0 {
+		return "#!yaml\n{}\n", nil
+	}
+	text, err := yaml.MarshalStyle(shown, yaml.Style{Unsorted: true, Width: -1})
+	return "#!yaml\n" + text, err
+}
