@@ -4,7 +4,10 @@ go 1.26.0
 
 replace github.com/brine-salt/brine => ../
 
-require github.com/brine-salt/brine v0.0.0-00010101000000-000000000000
+require (
+	github.com/brine-salt/brine v0.0.0-00010101000000-000000000000
+	github.com/google/go-cmp v0.7.0
+)
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect

@@ -1,0 +1,65 @@
+//go:build openstack
+
+package heat_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/openstack/internal/hooktest"
+)
+
+// The deployments of testdata/hooks are compared with the hooks of heat-agents, field by field: the data that is signalled, how the
+// tools were called, and what was written. Needs root, Debian's ansible and puppet-agent, stock Salt (BRINE_SALT_3007) and, once, the
+// Python index.
+
+const hookCases = "testdata/hooks"
+
+// recordTo names, for the copy of the test that runs in namespaces, the directory to record to; only /tmp can be written there.
+const recordTo = "BRINE_HOOKTEST_RECORD"
+
+var record = flag.Bool("record", false, "write what heat-agents answers to testdata/hooks/recorded.json")
+
+// TestH2Upstream: heat-agents answers as it was recorded.
+func TestH2Upstream(t *testing.T) {
+	if !privatehost.Inside() {
+		hooktest.Fetch(t) // the namespaces have no network
+		dir := t.TempDir()
+		if *record {
+			t.Setenv(recordTo, dir)
+		}
+		privatehost.Enter(t, "-test.run=^TestH2Upstream$")
+		if *record && !t.Failed() {
+			hooktest.Record(t, hookCases, hooktest.Recorded(t, dir))
+		}
+		return
+	}
+	upstream, host := hooktest.Fetch(t), privatehost.New(t)
+	defer host.Undo(t)
+	got := map[string]hooktest.Answer{}
+	var want map[string]hooktest.Answer
+	dir := os.Getenv(recordTo)
+	if dir == "" {
+		want = hooktest.Recorded(t, hookCases)
+	}
+	for _, c := range hooktest.Load(t, hookCases) {
+		t.Run(c.Name, func(t *testing.T) {
+			got[c.Name] = c.Comparable(c.Run(t, host, upstream.Side))
+			if diff := cmp.Diff(c.Comparable(want[c.Name]), got[c.Name]); diff != "" && dir == "" {
+				t.Errorf("recorded (-) and heat-agents (+):\n%s", diff)
+			}
+		})
+	}
+	for name := range want {
+		if _, ok := got[name]; !ok {
+			t.Errorf("recorded.json has %s, which is no case", name)
+		}
+	}
+	if dir != "" && !t.Failed() {
+		hooktest.Record(t, dir, got)
+	}
+}

@@ -1,0 +1,288 @@
+// Package hooktest compares ways to run software deployments: the hooks of heat-agents, and ours. It is for tests only.
+//
+// A case is a deployment as Heat describes it, the programs that it finds, and what it leaves. Each way runs it on a machine of its own
+// (package privatehost), with the real paths, and answers with the data that it would signal to Heat. What heat-agents answered is
+// recorded beside the cases, so that ours can be compared without them.
+package hooktest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/internal/privatehost"
+	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Case is one deployment. Files of cases are YAML lists; the keys have the names of the fields in lower case.
+type Case struct {
+	// Name is <file>/<name>.
+	Name string
+	// Deployment is what the metadata of Heat has: id, name, group, config, inputs, outputs, options, creation_time.
+	Deployment map[string]any
+	// Tools are programs in place of the host's.
+	Tools map[string]Tool
+	// Setup and Check are shell scripts that run before and after. What Check prints is compared.
+	Setup, Check string
+	// Ignore are keys of the signal that are not compared ("ran" and "check" name those parts), each with the reason.
+	Ignore map[string]any
+	// Differs is why ours must differ from heat-agents, and Want what ours signals in place of what is recorded, nil for nothing.
+	Differs string
+	Want    map[string]any
+}
+
+// Tool is a program that writes down how it was called, runs a script and answers.
+type Tool struct {
+	Stdout, Stderr string
+	// Run is a shell script that the program runs first.
+	Run  string
+	Code int
+}
+
+// Answer is what a way to run deployments made of a case.
+type Answer struct {
+	// Signal is the data for Heat, nil if the deployment signals nothing.
+	Signal map[string]any `json:"signal"`
+	// Ran is how the tools were called, Check what the case's check printed.
+	Ran   []string `json:"ran,omitempty"`
+	Check []string `json:"check,omitempty"`
+}
+
+// Side runs the deployment of a case on the prepared host, and returns the data that it would signal, nil if it would signal nothing.
+type Side func(t *testing.T, c *Case) map[string]any
+
+// toolLog is where the tools write down how they were called.
+const toolLog = "/var/log/hooktest-tools"
+
+// Load reads the cases of a directory.
+func Load(t testing.TB, dir string) []*Case {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases in %s: %v", dir, err)
+	}
+	var cases []*Case
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := yaml.Parse(text, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, ok := v.([]any)
+		if !ok {
+			t.Fatalf("%s is not a list", file)
+		}
+		group := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		for i, x := range list {
+			c, err := newCase(group, x)
+			if err != nil {
+				t.Fatalf("%s: case %d: %v", file, i+1, err)
+			}
+			cases = append(cases, c)
+		}
+	}
+	slices.SortStableFunc(cases, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(cases); i++ {
+		if cases[i].Name == cases[i-1].Name {
+			t.Fatalf("there are two cases %s", cases[i].Name)
+		}
+	}
+	return cases
+}
+
+// newCase reads a case. What its deployment leaves out has the usual values.
+func newCase(group string, v any) (*Case, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return nil, err
+	}
+	if c.Name == "" || c.Deployment == nil {
+		return nil, errors.New("it has no name or no deployment")
+	}
+	for k, v := range map[string]any{
+		"id": "0b1e5c9a-7f3d-4e52-9a61-" + fmt.Sprintf("%012x", checksum(group+c.Name)), "name": c.Name, "group": group,
+		"creation_time": "2026-03-04T05:06:07Z", "inputs": []any{}, "outputs": []any{}, "options": map[string]any{},
+	} {
+		if _, ok := c.Deployment[k]; !ok {
+			c.Deployment[k] = v
+		}
+	}
+	c.Name = group + "/" + c.Name
+	return c, nil
+}
+
+// checksum makes ids of names that stay the same.
+func checksum(s string) (n uint32) {
+	for _, b := range []byte(s) {
+		n = n*31 + uint32(b)
+	}
+	return n
+}
+
+// ID is the deployment's id.
+func (c *Case) ID() string { id, _ := c.Deployment["id"].(string); return id }
+
+// Group is the deployment's group.
+func (c *Case) Group() string { g, _ := c.Deployment["group"].(string); return g }
+
+// JSON is the deployment as the metadata has it.
+func (c *Case) JSON(t testing.TB) []byte {
+	t.Helper()
+	text, err := json.Marshal(c.Deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Run lets one side run the case on a fresh host.
+func (c *Case) Run(t *testing.T, host *privatehost.Host, side Side) Answer {
+	t.Helper()
+	host.Fresh(t)
+	c.installTools(t)
+	Shell(t, c.Setup)
+	var a Answer
+	a.Signal = normal(t, side(t, c))
+	text, err := os.ReadFile(toolLog)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	a.Ran, a.Check = lines(string(text)), lines(Shell(t, c.Check))
+	return a
+}
+
+// normal is a signal as it is after it has travelled as JSON.
+func normal(t testing.TB, signal map[string]any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(signal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func lines(s string) []string {
+	s = strings.TrimSuffix(s, "\n")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// installTools writes the tools of the case where they are found first.
+func (c *Case) installTools(t testing.TB) {
+	t.Helper()
+	names := []string{"FACTER_[a-zA-Z_]*", "heat_outputs_path", "ANSIBLE_CALLBACK_PLUGINS"}
+	inputs, _ := c.Deployment["inputs"].([]any)
+	for _, v := range inputs {
+		in, _ := v.(map[string]any)
+		if name, ok := in["name"].(string); ok {
+			names = append(names, regexp.QuoteMeta(name))
+		}
+	}
+	for name, tool := range c.Tools {
+		script := "#!/bin/sh\n{\nprintf '%s' " + shlex.Quote(name) + "\nfor a; do printf ' [%s]' \"$a\"; done\necho\n" +
+			"env | grep -E " + shlex.Quote("^("+strings.Join(names, "|")+")=") + " | LC_ALL=C sort | sed 's/^/  /'\n} >> " + toolLog + "\n" +
+			tool.Run + "\nprintf '%s' " + shlex.Quote(tool.Stdout) + "\nprintf '%s' " + shlex.Quote(tool.Stderr) + " >&2\nexit " + strconv.Itoa(tool.Code) + "\n"
+		err := errors.Join(os.MkdirAll("/usr/local/bin", 0o755), os.WriteFile("/usr/local/bin/"+name, []byte(script), 0o755))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Comparable is an answer without what the case says cannot be equal.
+func (c *Case) Comparable(a Answer) Answer {
+	signal := map[string]any{}
+	for k, v := range a.Signal {
+		if _, ok := c.Ignore[k]; !ok {
+			signal[k] = v
+		}
+	}
+	out := Answer{Signal: signal, Ran: a.Ran, Check: a.Check}
+	if a.Signal == nil {
+		out.Signal = nil
+	}
+	if _, ok := c.Ignore["ran"]; ok {
+		out.Ran = nil
+	}
+	if _, ok := c.Ignore["check"]; ok {
+		out.Check = nil
+	}
+	return out
+}
+
+// Shell runs a script and returns what it prints.
+func Shell(t testing.TB, script string) string {
+	t.Helper()
+	if script == "" {
+		return ""
+	}
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Dir = "/"
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", script, err, out)
+	}
+	return string(out)
+}
+
+// Expected is what ours must answer where heat-agents answered so.
+func (c *Case) Expected(recorded Answer) Answer {
+	if c.Differs != "" {
+		recorded.Signal = c.Want
+	}
+	return c.Comparable(recorded)
+}
+
+// Recorded reads the answers that were recorded, by case.
+func Recorded(t testing.TB, dir string) map[string]Answer {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "recorded.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Answer{}
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatalf("recorded.json: %v", err)
+	}
+	return out
+}
+
+// Record writes the answers of heat-agents.
+func Record(t testing.TB, dir string, answers map[string]Answer) {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	err := e.Encode(answers)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "recorded.json"), []byte(b.String()), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
