@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -44,6 +45,11 @@ type MinionSpec struct {
 	Masters []string
 	// Config are further options of the minion.
 	Config map[string]any
+	// Events are tags that nobody but this minion may fire: see Master.GrantEvents. nil leaves those that were granted before, an empty list
+	// takes them back.
+	Events []string
+
+	grantKey string // where the tags are recorded; "" is grantsKey
 }
 
 // EnsureMinion announces a minion and says what its machine must be told. It may be called again with the same spec, by any master of
@@ -96,6 +102,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		m.tenancy.any.Store(true)
 	}
 	var failure error
+	var record store.Minion
 	err = m.changeMinion(ctx, s.ID, func(x *store.Minion) bool {
 		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {
 			failure = errors.New("it is of another tenant")
@@ -103,6 +110,12 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 		}
 		x.Tenant = s.Tenant
 		x.Spec["grains"] = grains
+		if s.Events != nil {
+			if failure = putGrants(x, cmp.Or(s.grantKey, grantsKey), s.Events); failure != nil {
+				return false
+			}
+		}
+		record = *x
 		switch {
 		case x.Joined || m.accepted(s.ID) && x.Spec["private"] == nil:
 			return true
@@ -122,6 +135,9 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 	m.tenancy.forget()
 	if err == nil {
 		err = failure
+	}
+	if err == nil {
+		m.grants.set(record)
 	}
 	if public := s.PublicKey + b.PublicKey; err == nil && public != "" {
 		err = m.preseed(s.ID, public)
@@ -264,6 +280,7 @@ func (m *Master) RevokeMinion(ctx context.Context, id string) error {
 	}
 	err := m.minions.DeleteMinion(ctx, id)
 	m.tenancy.forget()
+	m.grants.set(store.Minion{ID: id})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
@@ -299,6 +316,8 @@ type Announced struct {
 	// Joined says that it has been here.
 	Joined bool
 	Grains map[string]any
+	// Events are the tags that are granted to it.
+	Events []string
 }
 
 // Announced lists the minions that were announced, of one tenant or, with "", of all; sorted by id.
@@ -310,7 +329,8 @@ func (m *Master) Announced(ctx context.Context, tenant string) ([]Announced, err
 	var out []Announced
 	for _, x := range list {
 		grains, _ := payload.Map(x.Spec["grains"])
-		out = append(out, Announced{ID: x.ID, Tenant: x.Tenant, Joined: x.Joined, Grains: maps.Clone(grains)})
+		out = append(out, Announced{ID: x.ID, Tenant: x.Tenant, Joined: x.Joined, Grains: maps.Clone(grains),
+			Events: append(texts(x.Spec[grantsKey]), texts(x.Spec[tenantGrantsKey])...)})
 	}
 	return out, err
 }

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -245,8 +250,9 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 	refused := []any{"salt/auth", "salt/key", "key", "salt/job/" + jid + "/new", "salt/job/" + jid + "/publish", "salt/job/" + jid + "/ret/m", "salt/job/" + jid + "/ret/other",
 		"salt/job/" + jid + "/prog/other/1", "salt/job/" + jid, "salt/job", "salt/run/" + jid + "/new", "salt/wheel/" + jid + "/ret", "salt/cloud/x", "salt/cluster/x", "cluster/peer/x",
 		"salt/presence/present", "salt/fileserver/roots/update", "salt/stats/1", "minion/refresh/other", "salt/minion/other/start", "salt/beacon/other/x", jid, jid + "/x", "syndic/x/y",
-		"", "a\n\nb", "a\x00b", strings.Repeat("x", 2000), "salt/", "salt//auth", []byte("\xff"), int64(1), nil, "salt/auth/", "salt/key/x"}
-	allowed := []string{"custom/tag", "minion_start", "salt/minion/m/start", "salt/beacon/m/load", "_salt_error", "minion_ping", "salt/job/" + jid + "/prog/m/1", "saltish/auth"}
+		"", "a\n\nb", "a\x00b", strings.Repeat("x", 2000), "salt/", "salt//auth", []byte("\xff"), int64(1), nil, "salt/auth/", "salt/key/x", "brine", "brine/minion", "brine/minion/other/x", "brine/x/m", "salt/startup/failed/other"}
+	refused = append(refused, published(t)...)
+	allowed := []string{"custom/tag", "minion_start", "salt/minion/m/start", "salt/beacon/m/load", "_salt_error", "minion_ping", "salt/job/" + jid + "/prog/m/1", "saltish/auth", "brine/minion/m/x", "salt/startup/failed/m", "netapi/hook"}
 	for _, tag := range refused {
 		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": map[string]any{"x": 1}})
 		m.must(map[string]any{"cmd": "_minion_event", "events": []any{map[string]any{"tag": tag, "data": map[string]any{"x": 1}}}})
@@ -268,6 +274,97 @@ func TestCVE_2025_22239_EventInjection(t *testing.T) {
 	if d := cmp.Diff(append([]string{"new"}, allowed...), got); d != "" {
 		t.Error(d)
 	}
+}
+
+// published is a tag like each that the packages of the master publish by themselves, found in their source.
+func published(t *testing.T) []any {
+	var tags []any
+	for _, dir := range []string{".", "restapi", "runner", "reactor", "pillar", "fileserver", "../cmd/brine-master"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		sources := map[string]*ast.File{}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			if sources[name], err = parser.ParseFile(token.NewFileSet(), name, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, f := range sources {
+			ast.Inspect(f, func(n ast.Node) bool {
+				fun, ok := n.(*ast.FuncDecl)
+				if !ok {
+					return true
+				}
+				ast.Inspect(fun, func(n ast.Node) bool {
+					call, ok := n.(*ast.CallExpr)
+					if !ok || len(call.Args) != 2 {
+						return true
+					}
+					sel, ok := call.Fun.(*ast.SelectorExpr)
+					if !ok || sel.Sel.Name != "Publish" {
+						return true
+					}
+					if from, ok := sel.X.(*ast.SelectorExpr); !ok || from.Sel.Name != "events" {
+						if events, ok := sel.X.(*ast.CallExpr); !ok || types.ExprString(events.Fun) == "" || !strings.HasSuffix(types.ExprString(events.Fun), ".Events") {
+							return true // of jobs, not of events
+						}
+					}
+					found := beginnings(fun, sources, call.Args[0])
+					if len(found) == 0 && name != "reqevent.go" && name != filepath.Join("runner", "embedded.go") {
+						t.Errorf("%s: the tag of %s is not known", name, types.ExprString(call))
+					}
+					tags = append(tags, found...)
+					return true
+				})
+				return true
+			})
+		}
+	}
+	if len(tags) < 15 {
+		t.Fatal("the source publishes only", tags)
+	}
+	return tags
+}
+
+// beginnings are the texts that an expression begins with; a variable stands for what is assigned to it in the function, a
+// constant for its value.
+func beginnings(fun *ast.FuncDecl, files map[string]*ast.File, x ast.Expr) (out []any) {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(x.Value)
+		if err == nil && text != "" {
+			out = append(out, strings.TrimSuffix(text, "/")+map[bool]string{true: "/other"}[strings.HasSuffix(text, "/")])
+		}
+	case *ast.BinaryExpr:
+		return beginnings(fun, files, x.X)
+	case *ast.Ident:
+		ast.Inspect(fun, func(n ast.Node) bool {
+			a, ok := n.(*ast.AssignStmt)
+			if ok && a.Tok != token.ADD_ASSIGN && len(a.Lhs) == len(a.Rhs) {
+				for i, to := range a.Lhs {
+					if id, ok := to.(*ast.Ident); ok && id.Name == x.Name {
+						out = append(out, beginnings(fun, files, a.Rhs[i])...)
+					}
+				}
+			}
+			return true
+		})
+		for _, f := range files {
+			for _, d := range f.Decls {
+				ast.Inspect(d, func(n ast.Node) bool {
+					if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 && v.Names[0].Name == x.Name {
+						out = append(out, beginnings(fun, files, v.Values[0])...)
+					}
+					return true
+				})
+			}
+		}
+	}
+	return out
 }
 
 // TestCVE_2025_22242_JobIDs is T31: a job id is one, and its returns are for the minion that asked.

@@ -34,7 +34,7 @@ type KeptEvent struct {
 // keepEvent stores an event whose tag is to be kept, before the minion gets its acknowledgement. An error means that the event must not be
 // acknowledged. When a minion's room is full the newest event is dropped, with a warning: those that are there have been acknowledged.
 func (m *Master) keepEvent(ctx context.Context, id, tag string, data any) error {
-	if len(m.opts.KeepEvents) == 0 || !matches(m.opts.KeepEvents, tag) || m.tagRefused(id, tag) != "" {
+	if len(m.opts.KeepEvents) == 0 || !matches(m.opts.KeepEvents, tag) || m.eventRefused(ctx, id, tag) != "" {
 		return nil
 	}
 	if m.minions == nil {

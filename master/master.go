@@ -62,12 +62,15 @@ type Master struct {
 	clones   *cloneGuard
 	fetched  fetchCache
 	tenancy  tenancy
-	counts   *counters
-	known    knownJobs
-	secrets  secrets
-	shared   *shared // nil for a master alone
-	local    *local  // nil without Options.Local
-	clock    protocol.JIDClock
+	grants   grants
+	// eventLogs bounds log lines about refused events of one minion.
+	eventLogs *ratelimit.Limiter
+	counts    *counters
+	known     knownJobs
+	secrets   secrets
+	shared    *shared // nil for a master alone
+	local     *local  // nil without Options.Local
+	clock     protocol.JIDClock
 
 	peer             []peerRule
 	peerRun, mineGet access
@@ -119,7 +122,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {

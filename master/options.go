@@ -219,6 +219,10 @@ type Options struct {
 
 	// Hooks hear of events.
 	Hooks []Hook
+	// EventAccess, when set, reports whether a minion may fire a tag. It is not asked about tags that no minion may fire, such as salt/auth, nor
+	// about those by which minions report about themselves, such as salt/minion/<id>/start, nor about those that EnsureMinion or GrantEvents
+	// grants to one. See EventRules.
+	EventAccess func(e EventRequest) bool
 	// EventLog bounds the events that Follow can go back to.
 	EventLog events.LogLimits
 	// KeepEvents are shell patterns of tags. Events of announced minions whose tag one of them matches are stored with the minion before

@@ -2,8 +2,10 @@ package master
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -32,7 +34,7 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 			return nil, err
 		}
 		// The whole load is the data: listeners find the payload under "data".
-		m.minionEvent(v.ID(), tag, load)
+		m.minionEvent(ctx, v.ID(), tag, load)
 		if tag == "salt/minion/"+v.ID()+"/start" {
 			m.minionStarted(ctx, v.ID(), load["journal"] == true, load["fetch"] == true)
 		}
@@ -59,24 +61,29 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		if err := m.keepEvent(ctx, v.ID(), tag, data); err != nil {
 			return nil, err
 		}
-		m.minionEvent(v.ID(), tag, data)
+		m.minionEvent(ctx, v.ID(), tag, data)
 		if hasPretag && pretag != "" {
-			m.minionEvent(v.ID(), pretag+"/"+tag, maps.Clone(data))
+			m.minionEvent(ctx, v.ID(), pretag+"/"+tag, maps.Clone(data))
 		}
 	}
 	return nil, nil
 }
 
-func (m *Master) minionEvent(id, tag string, data map[string]any) {
-	if why := m.tagRefused(id, tag); why != "" {
-		m.log.Warn("event of minion refused", "minion", id, "tag", brief(tag), "err", why)
+// minionEvent publishes an event of a minion, or logs why it may not fire it. The log lines about one minion are limited.
+func (m *Master) minionEvent(ctx context.Context, id, tag string, data map[string]any) {
+	if why := m.eventRefused(ctx, id, tag); why != "" {
+		level := slog.LevelWarn
+		if !m.eventLogs.AllowName(id, time.Now()) {
+			level = slog.LevelDebug
+		}
+		m.log.Log(ctx, level, "event of minion refused", "minion", id, "tag", brief(tag), "err", why)
 		return
 	}
 	m.events.Publish(tag, data)
 }
 
-// tagRefused says why a minion may not fire a tag, or nothing if it may.
-func (m *Master) tagRefused(id, tag string) string {
+// tagReserved says why no minion, or not this one, may ever fire a tag, or returns nothing if it may.
+func tagReserved(id, tag string) string {
 	if tag == "" || len(tag) > maxTagBytes || !utf8.ValidString(tag) || strings.ContainsFunc(tag, unicode.IsControl) {
 		return "tag is not usable"
 	}
@@ -85,8 +92,11 @@ func (m *Master) tagRefused(id, tag string) string {
 	case "key", "cluster", "syndic", "fileserver":
 		return "tag is reserved"
 	case "brine":
-		if len(parts) > 1 && parts[1] == "order" {
+		if len(parts) < 3 || parts[1] != "minion" {
 			return "tag is reserved"
+		}
+		if parts[2] != id {
+			return "tag names another minion"
 		}
 	case "minion":
 		if len(parts) > 1 && parts[1] == "refresh" {
@@ -110,13 +120,17 @@ func saltTagRefused(id string, parts []string) string {
 		return ""
 	}
 	switch at(1) {
-	case "auth", "key", "run", "wheel", "cloud", "cluster", "presence", "fileserver", "stats", "batch", "reactors", "token", "":
+	case "auth", "key", "run", "wheel", "cloud", "cluster", "presence", "fileserver", "stats", "batch", "reactors", "token", "netapi", "":
 		return "tag is reserved"
 	case "job":
 		if at(3) != "prog" {
 			return "tag is reserved"
 		}
 		if at(4) != id {
+			return "tag names another minion"
+		}
+	case "startup":
+		if at(3) != id {
 			return "tag names another minion"
 		}
 	case "minion", "beacon", "engine", "syndic":

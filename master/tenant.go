@@ -160,7 +160,7 @@ func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Boot
 	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's", s.ID)
 	}
-	s.Tenant = t.name
+	s.Tenant, s.grantKey = t.name, tenantGrantsKey
 	return t.m.EnsureMinion(ctx, s)
 }
 

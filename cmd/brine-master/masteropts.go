@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -65,6 +66,14 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		o.Keys.AutosignTimeout = -1
 	}
 	var err error
+	if _, set := c.Opts["event_access"]; set {
+		if c.Map("event_access") == nil {
+			return o, errors.New("event_access must be a map of minions and lists of tags")
+		}
+		if o.EventAccess, err = master.EventRules(roots(c, "event_access")); err != nil {
+			return o, err
+		}
+	}
 	if o.PillarTTL, o.PillarInMemory, err = pillarCache(c); err != nil {
 		return o, err
 	}

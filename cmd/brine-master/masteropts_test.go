@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +26,29 @@ func load(t *testing.T, text string) *conf.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestEventAccessOption: without the option there is no rule, an empty one allows nothing, and a bad pattern is an error.
+func TestEventAccessOption(t *testing.T) {
+	for text, want := range map[string]string{
+		"id: x": "any", "event_access: {}": "none", "event_access:\n  'web*': ['app/{id}/*']": "web1", "event_access:\n  '*': 'app/*'": "both",
+		"event_access: [a]": "error", "event_access:": "error",
+	} {
+		o, err := masterOptions(load(t, text), slog.New(slog.DiscardHandler))
+		got := ""
+		switch {
+		case err != nil:
+			got = "error"
+		case o.EventAccess == nil:
+			got = "any"
+		default:
+			one, two := o.EventAccess(master.EventRequest{ID: "web1", Tag: "app/web1/x"}), o.EventAccess(master.EventRequest{ID: "db1", Tag: "app/web1/x"})
+			got = map[[2]bool]string{{false, false}: "none", {true, false}: "web1", {true, true}: "both"}[[2]bool{one, two}]
+		}
+		if got != want {
+			t.Errorf("%s: %s, not %s", text, got, want)
+		}
+	}
 }
 
 func TestMasterOptions(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/store"
@@ -156,13 +157,16 @@ func (s *Server) ensureMinion(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config")
+	m, err := q.fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config", "events")
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{m: m}
 	spec := master.MinionSpec{ID: r.text("id"), Tenant: r.text("tenant"), Grains: r.object("grains"), PublicKey: r.text("public_key"), KeyPair: r.flag("key_pair"),
-		TokenTTL: r.seconds("token_ttl"), Masters: r.texts("masters"), Config: r.object("config")}
+		TokenTTL: r.seconds("token_ttl"), Masters: r.texts("masters"), Config: r.object("config"), Events: r.texts("events")}
+	if spec.Events == nil && m["events"] != nil {
+		spec.Events = []string{} // none any more
+	}
 	if protocol.ValidID(spec.ID) != nil {
 		r.bad("id", "a minion id")
 	}
@@ -207,7 +211,7 @@ func (s *Server) announced(q *request) (any, error) {
 	out := []any{}
 	for _, x := range list {
 		_, there := here[x.ID]
-		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": there, "grains": x.Grains}
+		m := map[string]any{"id": x.ID, "tenant": x.Tenant, "joined": x.Joined, "present": there, "grains": x.Grains, "events": nested.Anys(x.Events)}
 		if x.ID == id {
 			return m, nil
 		}

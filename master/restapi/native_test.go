@@ -20,7 +20,7 @@ import (
 // TestNativeMinions: a minion is announced twice, listed, looked at and revoked.
 func TestNativeMinions(t *testing.T) {
 	s := newSite(t, nil)
-	spec := m{"id": "db-7", "tenant": "blue", "grains": m{"role": "db"}, "token_ttl": 600}
+	spec := m{"id": "db-7", "tenant": "blue", "grains": m{"role": "db"}, "token_ttl": 600, "events": []any{"app/db/*"}}
 	code, first := s.json("POST", "/v1/minions", spec)
 	if code != 200 || first["id"] != "db-7" || first["tenant"] != "blue" {
 		t.Fatal(code, first)
@@ -33,12 +33,35 @@ func TestNativeMinions(t *testing.T) {
 	if code, again := s.json("POST", "/v1/minions", spec); code != 200 || again["json"] != first["json"] {
 		t.Errorf("announced again: %d %s", code, cmp.Diff(first, again))
 	}
-	want := m{"id": "db-7", "tenant": "blue", "joined": false, "present": false, "grains": m{"role": "db"}}
+	want := m{"id": "db-7", "tenant": "blue", "joined": false, "present": false, "grains": m{"role": "db"}, "events": []any{"app/db/*"}}
 	if code, v := s.json("GET", "/v1/minions", nil); code != 200 || cmp.Diff(m{"minions": []any{want}}, v) != "" {
 		t.Error(code, v)
 	}
 	if code, v := s.json("GET", "/v1/minions/db-7", nil); code != 200 || cmp.Diff(want, v) != "" {
 		t.Error(code, v)
+	}
+	for _, c := range []struct {
+		path string
+		body m
+		code int
+		want any
+	}{
+		{"db-7", m{"add": []any{"heat/signal/1", "heat/signal/1"}, "remove": []any{"app/db/*"}}, 200, []any{"heat/signal/1"}},
+		{"db-7", m{}, 200, []any{"heat/signal/1"}},
+		{"db-7", m{"add": []any{"salt/auth"}}, 400, nil},
+		{"db-7", m{"add": []any{"heat/*"}}, 400, nil},
+		{"db-7", m{"add": []any{"*"}}, 400, nil},
+		{"db-7", m{"add": []any{"plain"}}, 400, nil},
+		{"db-7", m{"add": []any{"brine/minion/db-7/x"}}, 400, nil},
+		{"db-7", m{"add": "heat/signal/1"}, 400, nil},
+		{"db-7", m{"added": []any{}}, 400, nil},
+		{"db-8", m{"add": []any{"heat/signal/1"}}, 404, nil},
+		{"..%2fx", m{}, 404, nil},
+	} {
+		code, v := s.json("POST", "/v1/minions/"+c.path+"/grants", c.body)
+		if code != c.code || cmp.Diff(c.want, v["events"]) != "" {
+			t.Errorf("%s %v: %d %v", c.path, c.body, code, v)
+		}
 	}
 	for _, id := range []string{"db-8", "..%2fx", "%00"} {
 		if code, v := s.json("GET", "/v1/minions/"+id, nil); code != 404 {

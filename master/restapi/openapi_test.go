@@ -53,8 +53,10 @@ func TestDescription(t *testing.T) {
 		"/keys":        {m{"mid": "new", "username": "alice", "password": "secret", "eauth": "file"}, m{"mid": "../x"}},
 		"/hook":        {m{"a": 1}},
 		"/hook/{path}": {m{"a": 1}},
-		"/v1/minions":  {m{"id": "db-7"}, m{"id": 7}},
-		"/v1/jobs":     {m{"id": "x", "tgt": []any{"db-7"}, "fun": "test.ping"}, m{"id": "x", "tgt": []any{"db-7"}, "fun": "test.echo"}, m{}},
+		"/v1/minions":  {m{"id": "db-7", "events": []any{"app/done"}}, m{"id": 7}},
+
+		"/v1/minions/{mid}/grants": {m{"add": []any{"app/done/*"}, "remove": []any{"app/done"}}, m{"add": []any{"*"}}, m{"tags": 1}},
+		"/v1/jobs":                 {m{"id": "x", "tgt": []any{"db-7"}, "fun": "test.ping"}, m{"id": "x", "tgt": []any{"db-7"}, "fun": "test.echo"}, m{}},
 	}
 	schemas := doc["components"].(m)["schemas"].(m)
 	check := func(method, path, token string, body any) {

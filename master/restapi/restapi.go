@@ -173,6 +173,7 @@ func (s *Server) routes() {
 	json("GET /v1/minions", s.announced)
 	json("GET /v1/minions/{mid}", s.announced)
 	json("DELETE /v1/minions/{mid}", s.revokeMinion)
+	json("POST /v1/minions/{mid}/grants", s.grantEvents)
 	json("GET /v1/minions/{mid}/events", s.keptEvents)
 	json("DELETE /v1/minions/{mid}/events", s.forgetEvents)
 	json("POST "+ordersPath, s.castOrder)

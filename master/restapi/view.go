@@ -24,6 +24,7 @@ type view interface {
 	EnsureMinion(ctx context.Context, s master.MinionSpec) (bootstrap.Bootstrap, error)
 	RevokeMinion(ctx context.Context, id string) error
 	Announced(ctx context.Context) ([]master.Announced, error)
+	GrantEvents(ctx context.Context, id string, add, remove []string) ([]string, error)
 	KeptEvents(ctx context.Context, id, tag string) ([]master.KeptEvent, error)
 	ForgetEvents(ctx context.Context, id, tag string) (int, error)
 	Present(ctx context.Context) ([]string, error)

@@ -1,0 +1,193 @@
+package master_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+// TestEventRules: minions by pattern, {id} as the minion's own and nothing else, bad rules.
+func TestEventRules(t *testing.T) {
+	f, err := master.EventRules(map[string][]string{"*": {"app/{id}/*"}, "db-*": {"backup/done", "deploy/*"}, "none": nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id, tag string
+		want    bool
+	}{
+		{"web-1", "app/web-1/up", true}, {"web-1", "app/web-2/up", false}, {"web-1", "backup/done", false}, {"db-1", "backup/done", true},
+		{"db-1", "backup/done/x", false}, {"db-1", "deploy/a/b", true}, {"*", "app/web-1/up", false}, {"*", "app/*/up", true}, {"[a]", "app/a/up", false},
+		{"[a]", "app/[a]/up", true}, {"none", "app/none/", true}, {"db-1", "", false},
+	} {
+		if got := f(master.EventRequest{ID: c.id, Tag: c.tag}); got != c.want {
+			t.Errorf("%s, %s: %v", c.id, c.tag, got)
+		}
+	}
+	for _, bad := range []map[string][]string{{"": {"x"}}, {"a": {""}}, {"a": {"\xff"}}, {"a": {strings.Repeat("x", 2000)}}} {
+		if _, err := master.EventRules(bad); err == nil {
+			t.Errorf("%q is good", bad)
+		}
+	}
+}
+
+// fired is what of some tags arrives as events when a minion fires them all.
+func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
+	t.Helper()
+	sub := r.Events().Subscribe(events.SubscribeOptions{})
+	defer sub.Close()
+	round := rand.Text() // other masters tell of theirs later
+	for _, tag := range append(tags, "minion_ping") {
+		m.must(map[string]any{"cmd": "_minion_event", "tag": tag, "data": map[string]any{"round": round}})
+	}
+	for {
+		e, err := sub.Next(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, _ := e.Data["data"].(map[string]any); data["round"] != round {
+			continue
+		}
+		if e.Tag == "minion_ping" {
+			return got
+		}
+		got = append(got, e.Tag)
+	}
+}
+
+// TestEventAccess: the rule decides but for tags of the minion's own; refusals are logged, not without end.
+func TestEventAccess(t *testing.T) {
+	var log lockedText
+	f, err := master.EventRules(map[string][]string{"*": {"app/{id}/*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, master.Options{AutoAccept: true, EventAccess: f, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	m := r.accepted("m", 1)
+	got := fired(t, r, m, "app/m/x", "app/n/x", "other", "salt/minion/m/start", "salt/beacon/m/load", "salt/job/20260101000000000000/prog/m/1", "salt/auth",
+		"salt/startup/failed/m", "brine/minion/m/x", "_salt_error", "salt/minion/n/start", "saltish")
+	want := []string{"app/m/x", "salt/minion/m/start", "salt/beacon/m/load", "salt/job/20260101000000000000/prog/m/1", "salt/startup/failed/m", "brine/minion/m/x",
+		"_salt_error"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for i := range 100 {
+		m.must(map[string]any{"cmd": "_minion_event", "tag": fmt.Sprint("no/", i), "data": map[string]any{}})
+	}
+	if n := strings.Count(log.String(), "event of minion refused"); n != 10 {
+		t.Errorf("%d lines in the log", n)
+	}
+}
+
+type lockedText struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestGrantEvents: what is granted to a minion only this one may fire, at every master of the store, until it is taken back; a tenant's grants
+// bind only the tenant's minions.
+func TestGrantEvents(t *testing.T) {
+	o := orderOptions()
+	o.Advertise, o.EventAccess = []string{"salt.example"}, func(e master.EventRequest) bool { return strings.HasPrefix(e.Tag, "free/") }
+	all := equals(t, 2, o)
+	r, other := all[0], all[1]
+	view := func(name string) *master.Tenant {
+		x, err := r.Tenant(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	blue, red := view("blue"), view("red")
+	for id, x := range map[string]*master.Tenant{"b1": blue, "b2": blue, "r1": red} {
+		if _, err := x.EnsureMinion(within(t), master.MinionSpec{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: "a", Events: []string{"heat/signal/1", "free/a/*"}}); err != nil {
+		t.Fatal(err)
+	}
+	minions := map[string]*minion{}
+	for i, id := range []string{"a", "b1", "b2", "r1"} {
+		minions[id] = r.accepted(id, i%3+1)
+		minions[id+"@other"] = other.accepted(id, i%3+1)
+	}
+	expect := func(at *rig, id string, want ...string) {
+		t.Helper()
+		if d := cmp.Diff(want, fired(t, at, minions[id], "heat/signal/1", "heat/signal/2", "free/a/x", "free/b/x", "nobody's")); d != "" {
+			t.Errorf("%s: %s", id, d)
+		}
+	}
+	expect(r, "a", "heat/signal/1", "free/a/x", "free/b/x")
+	expect(other, "a@other", "heat/signal/1", "free/a/x", "free/b/x")
+	expect(r, "b1", "free/b/x")
+	expect(other, "b1@other", "free/b/x")
+
+	got, err := r.GrantEvents(within(t), "a", []string{"heat/signal/2", "heat/signal/2"}, []string{"heat/signal/1", "free/a/*"})
+	if d := cmp.Diff([]string{"heat/signal/2"}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	expect(r, "a", "heat/signal/2", "free/a/x", "free/b/x")
+	if d := cmp.Diff([]string{"heat/signal/2"}, fired(t, other, minions["a@other"], "heat/signal/2")); d != "" {
+		t.Errorf("the other master does not know at once what is granted: %s", d)
+	}
+	expect(r, "b1", "free/a/x", "free/b/x")
+
+	if _, err := blue.GrantEvents(within(t), "b1", []string{"free/b/*"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(r, "b1", "free/a/x", "free/b/x")
+	expect(r, "b2", "free/a/x")
+	expect(r, "r1", "free/a/x", "free/b/x")
+	for _, id := range []string{"r1", "a", "nobody"} {
+		if _, err := blue.GrantEvents(within(t), id, []string{"free/b/*"}, nil); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := r.EnsureMinion(within(t), master.MinionSpec{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.Announced(within(t), "")
+	if err != nil || len(list) != 4 || cmp.Diff([]string{"heat/signal/2"}, list[0].Events) != "" || cmp.Diff([]string{"free/b/*"}, list[1].Events) != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	eventually(t, "the other master refuses as well", func() bool {
+		return cmp.Equal([]string{"free/a/x"}, fired(t, other, minions["b2@other"], "free/a/x", "free/b/x"))
+	})
+	if err := r.RevokeMinion(within(t), "b1"); err != nil {
+		t.Fatal(err)
+	}
+	expect(r, "b2", "free/a/x", "free/b/x")
+	many := make([]string, 257)
+	for i := range many {
+		many[i] = fmt.Sprint("a/b/", i)
+	}
+	for _, bad := range [][]string{many, {"x"}, {"x/*"}, {"*/y/z"}, {"/x/y"}, {"salt/x/y"}, {"minion/refresh/a"}, {"a/b\n"}, {"a/" + strings.Repeat("x", 300)}} {
+		if _, err := r.GrantEvents(within(t), "a", bad, nil); err == nil {
+			t.Errorf("%.40q is granted", bad)
+		}
+	}
+}
