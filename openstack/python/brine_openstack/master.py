@@ -262,10 +262,15 @@ class Master:
         return self.request("DELETE", self._order(order))
 
     def orders(self, **metadata):
-        """Return the orders whose metadata has these values."""
+        """Return the orders whose metadata has these values, oldest first, without what the minions returned."""
         query = {"metadata." + k: v for k, v in metadata.items()}
-        answer = self.request("GET", "/v1/jobs", query=query)
-        return answer["jobs"] if isinstance(answer, dict) else answer
+        out = []
+        while True:
+            page = self.request("GET", "/v1/jobs", query=dict(query, limit=1000))
+            out += page["jobs"]
+            if not page.get("next"):
+                return out
+            query["after"] = page["next"]
 
     @staticmethod
     def _order(order):

@@ -84,7 +84,7 @@ def details(result, group, outputs, mark):
     out, err = streams(_text(out), _text(err))
     answer = {n: cut(v, MAX_STREAMS) if isinstance(v, str) else v for n, v in found.items()}
     answer.update({STDOUT: out, STDERR: err, CODE: code})
-    return answer, _words(answer, outputs)
+    return answer, _words(answer, outputs, group)
 
 
 def failed(answer, outputs):
@@ -93,7 +93,7 @@ def failed(answer, outputs):
     return bool(code and str(code) != "0") or any(o.get("error_output") and o["name"] in answer for o in outputs)
 
 
-def _words(answer, outputs):
+def _words(answer, outputs, group):
     if not failed(answer, outputs):
         return "returned"
     parts = []
@@ -102,9 +102,10 @@ def _words(answer, outputs):
     for o in outputs:
         if o.get("error_output") and o["name"] in answer:
             parts.append("%s : %s" % (o["name"], answer[o["name"]]))
-    last = [line for line in answer[STDERR].splitlines() if line.strip()][-1:]
-    if last:
-        parts.append("%s : %s" % (STDERR, last[0].strip()))
+    # Of a script the last line has the cause, of states the first: the others failed by it.
+    lines = [line for line in answer[STDERR].splitlines() if any(c.isalnum() for c in line)]
+    if lines:
+        parts.append("%s : %s" % (STDERR, lines[0 if group == "salt" else -1].strip()))
     return cut(", ".join(parts), 1000)
 
 
