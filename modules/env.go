@@ -43,6 +43,9 @@ type Command struct {
 	Timeout time.Duration
 	// Grace is how long the program and what it started have to end by themselves, after a SIGTERM, before they are killed.
 	Grace time.Duration
+	// Seen, when set, is called with each piece of output that is kept for the result, as it comes; the piece is valid during the call,
+	// which must be short. Calls for standard output and standard error may overlap.
+	Seen func(stderr bool, piece []byte)
 	// Limit is the number of bytes of output kept, for each stream; 0 is the runner's own limit.
 	Limit int64
 	// Detach starts the program and does not wait.

@@ -17,7 +17,8 @@ import (
 type stream struct {
 	sh   *shared
 	r, w *os.File
-	to   io.Writer // gets the output in place of the store; nil keeps it
+	to   io.Writer          // gets the output in place of the store; nil keeps it
+	seen func(piece []byte) // is shown what is kept; may be nil
 	done chan struct{}
 
 	writing sync.Mutex // held while to is written
@@ -39,6 +40,9 @@ func connect(sh *shared, cmd *exec.Cmd, c modules.Command, limit int64) (*stream
 	if s.out, err = newStream(sh, c.Stdout, limit); err != nil {
 		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
 	}
+	if c.Seen != nil {
+		s.out.seen = func(b []byte) { c.Seen(false, b) }
+	}
 	cmd.Stdout = s.out.w
 	if c.Merge {
 		cmd.Stderr = s.out.w
@@ -47,6 +51,9 @@ func connect(sh *shared, cmd *exec.Cmd, c modules.Command, limit int64) (*stream
 	if s.err, err = newStream(sh, c.Stderr, limit); err != nil {
 		s.abandon()
 		return nil, fmt.Errorf("cannot make a pipe for %s: %w", cmd.Args[0], err)
+	}
+	if c.Seen != nil {
+		s.err.seen = func(b []byte) { c.Seen(true, b) }
 	}
 	cmd.Stderr = s.err.w
 	return s, nil
@@ -173,7 +180,7 @@ func (p *stream) read() {
 		case n == 0:
 		case p.to != nil:
 			p.pass(buf[:n])
-		case p.keep(buf[:n]):
+		case p.show(buf[:n]), p.keep(buf[:n]):
 			buf = buf[n:]
 			if len(buf) < 512 {
 				size = min(size*2, 256<<10)
@@ -184,6 +191,20 @@ func (p *stream) read() {
 			return
 		}
 	}
+}
+
+// show calls seen, unless the command has returned. It returns false, so that the piece is kept next.
+func (p *stream) show(b []byte) bool {
+	if p.seen == nil {
+		return false
+	}
+	p.mu.Lock()
+	closed := p.closed
+	p.mu.Unlock()
+	if !closed {
+		p.seen(b)
+	}
+	return false
 }
 
 // keep stores a piece and tells whether its memory now belongs to the store.

@@ -31,7 +31,9 @@ func (o *options) run(ctx context.Context) (*result, error) {
 		return nil, err
 	}
 	cmd.Timeout = limit
+	done := o.showLive(&cmd)
 	got, err := o.c.Cmd(ctx, cmd)
+	done()
 	if err != nil {
 		return nil, o.notStarted(ctx, cmd, err)
 	}

@@ -15,6 +15,7 @@ from oslo_utils import timeutils
 from brine_openstack import master
 from brine_openstack.heat import engine
 from brine_openstack.heat import groups
+from brine_openstack.heat import minions
 from brine_openstack.heat import orders
 from brine_openstack.heat import progress
 from brine_openstack.heat import results
@@ -32,15 +33,6 @@ _followers = {}
 def follower(client):
     """Return the follower of a master's progress events."""
     return _followers.setdefault(id(client), progress.Follower(client))
-
-
-def minion_of(context, server_id):
-    """Return the minion of a server: what a resource with this physical id has as salt_minion in its data, else the id itself."""
-    for res in resource_objects.Resource.get_all_by_physical_resource_id(context, server_id):
-        for data in res.data or ():
-            if data.key == "salt_minion" and data.value:
-                return data.value
-    return server_id
 
 
 class SaltDeployment:
@@ -85,7 +77,7 @@ class SaltDeployment:
         inputs = groups.inputs(config)
         if config.get("group") == "component":
             config = groups.component(config, action)
-        minion = minion_of(self.context, self.properties[self.SERVER])
+        minion = minions.minion_id(self, self.properties[self.SERVER])
         work = orders.digest(minion, config, inputs, action)
         try:
             record, state = orders.choose(client, stack.id, self.name, work, minion, self._left_record(action), self._failed(config))
@@ -242,7 +234,7 @@ class SaltDeployment:
 
     def _server_exists(self, deployment):
         """Report whether a minion may still take the config of a DELETE: it is announced, or the order got somewhere."""
-        minion = minion_of(self.context, deployment["server_id"])
+        minion = minions.minion_id(self, deployment["server_id"])
         try:
             self._master().minion(minion)
             return True

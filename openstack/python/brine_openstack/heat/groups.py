@@ -60,7 +60,7 @@ def _script(config, body, name, mark, left):
     names = [o["name"] for o in config.get("outputs") or []]
     text = script.wrap(body, inputs(config), names, mark)
     return {"fun": "cmd.script", "arg": ["salt://_order/%s/script" % name],
-            "kwarg": {"timeout": max(int(left), 1)}, "files": {"script": text}}
+            "kwarg": {"timeout": max(int(left), 1), "live_output": True}, "files": {"script": text}}
 
 
 def _salt(config, body, name):
