@@ -230,11 +230,20 @@ func (c *carried) describe(spec map[string]any, w *orders.Writer, o Order) {
 	for i, f := range h.Files {
 		names[i] = f.Name
 	}
-	spec["files"] = names
+	spec["files"], spec["pillar"] = names, h.Pillar != nil
 	if o.Secret {
 		_, compound := payload.List(spec["fun"])
 		spec["secret"], spec["arg"] = true, orders.Masked(list(spec["arg"]), compound)
 	}
+}
+
+// carriedBy is what the minions of an order are told of what it carries.
+func carriedBy(rec store.Order) (c protocol.Carried) {
+	if files, _ := payload.List(rec.Spec["files"]); len(files) > 0 {
+		c.Files = rec.ID[strings.LastIndexByte(rec.ID, '/')+1:]
+	}
+	c.Pillar, _ = rec.Spec["pillar"].(bool)
+	return c
 }
 
 // sameDigest reports whether an order that is stored asks for the same as another one.

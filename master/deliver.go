@@ -337,6 +337,9 @@ func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	if rec.Spec["secret"] == true {
 		job[protocol.SecretField] = true
 	}
+	if c := carriedBy(rec); c != (protocol.Carried{}) {
+		job[protocol.OrderField] = c.Field()
+	}
 	return job
 }
 

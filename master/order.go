@@ -63,7 +63,7 @@ type Order struct {
 	Files map[string]string
 	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content to its end. It is
 	// called after everything else about the order was checked. Its error is that of Cast.
-	FileStream func(add func(name string, content io.Reader) error) error
+	FileStream func(add func(name string, content io.Reader) error) error `json:"-"`
 	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them. Targets do not
 	// see it, and other minions do not.
 	Pillar map[string]any

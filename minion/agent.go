@@ -45,6 +45,9 @@ func (a agent) Running() []map[string]any {
 // describe is the job as its proc file has it.
 func (j *job) describe() map[string]any {
 	d := maps.Clone(j.Raw)
+	if j.Secret() {
+		d["arg"] = maskedArgs(j.Job, nil)
+	}
 	d["pid"] = int64(os.Getpid())
 	if j.queued.Load() {
 		d["pid"], d["queued"], d["queue_type"] = int64(0), true, "process"

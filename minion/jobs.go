@@ -3,6 +3,7 @@ package minion
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -384,6 +385,7 @@ func (m *Minion) runJob(j *job) {
 	j.returning.Store(true)
 	m.jobs.leave(m.places())
 	j.progress.close()
+	m.dropOrderFiles(j.Carried().Files)
 	if proc != "" {
 		os.Remove(proc)
 	}
@@ -418,6 +420,9 @@ func (m *Minion) writeProc(j *job) string {
 
 func (m *Minion) emptyReturn(j *job) protocol.Return {
 	ret := protocol.Return{JID: j.JID, ID: m.ID(), Fun: j.FunValue(), FunArgs: j.ArgValue(), User: j.User, MasterID: j.MasterID}
+	if j.Secret() {
+		ret.FunArgs = maskedArgs(j.Job, nil)
+	}
 	if j.Metadata != nil {
 		if _, ok := j.Metadata.(map[string]any); ok || j.Compound {
 			ret.Metadata = j.Metadata
@@ -465,7 +470,9 @@ func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
 }
 
 func (m *Minion) logResult(j *job, fun string, res modules.Result) {
-	if res.Err != nil {
+	if res.Err != nil && j.Secret() {
+		m.log.Error(fmt.Sprintf("Problem executing '%s'; the error is in the return only, since the job is secret", fun), "jid", string(j.JID))
+	} else if res.Err != nil {
 		m.log.Error(fmt.Sprintf("Problem executing '%s': %v", fun, res.Err), "jid", string(j.JID))
 	}
 }
@@ -483,12 +490,18 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	if j != nil && j.runner != nil {
 		e.Runner = j.runner
 	}
+	if j != nil && j.Secret() {
+		e.Log = slog.New(slog.DiscardHandler) // functions log what they were given
+	}
 	if l != nil {
 		e.Pillar = func() map[string]any { return l.pillarData(ctx) }
 		e.OrderedPillar = func() *pyobj.Dict { return l.orderedPillar(ctx) }
 		e.FreshPillar = l.compilePillar
 		if !l.local {
 			e.Master, e.FreshPillar = masterDoor{l}, l.freshPillar
+		}
+		if j != nil && j.Carried().Pillar && !l.local {
+			l.orderPillar(ctx, e)
 		}
 		e.Files = l.files()
 		e.Match = func(tgtType string, tgt any, delimiter string) (bool, error) {

@@ -12,9 +12,18 @@ import (
 const mask = "**********"
 
 // maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations. No
-// declaration means that nothing is known, and everything is masked.
+// declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
 func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
 	args := make([][]any, len(pj.Args))
+	if pj.Secret() {
+		for i := range args {
+			if len(pj.Args[i]) > 0 {
+				args[i] = []any{protocol.SealedText}
+			}
+		}
+		pj.Args = args
+		return pj.ArgValue()
+	}
 	for i, arg := range pj.Args {
 		args[i] = arg
 		if i < len(pj.Fun) && len(arg) > 0 {

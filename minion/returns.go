@@ -114,6 +114,7 @@ func (m *Minion) writeCachedJob(jid string, load map[string]any) error {
 
 // reportInterrupted answers for the jobs that a crash or a stop cut off. They are not run again.
 func (m *Minion) reportInterrupted() {
+	m.removeOrderFiles(orderDir) // jobs that were cut off left theirs
 	for _, e := range m.journal.Interrupted() {
 		if !m.spool.Has(e.JID) && !immediateName(e.Job["fun"]) {
 			load := interruptedReturn(m.ID(), e).Load()

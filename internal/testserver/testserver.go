@@ -165,16 +165,17 @@ func MariaDB(t testing.TB) (socket, port string) {
 	return s.Socket, s.Port
 }
 
-// MariaDBServer is MariaDB for a test that restarts it.
-func MariaDBServer(t testing.TB) *Server {
+// MariaDBServer is MariaDB for a test that restarts it, or gives it further options.
+func MariaDBServer(t testing.TB, options ...string) *Server {
 	t.Helper()
 	server, install := Program(t, "mariadbd"), Program(t, "mariadb-install-db")
 	dir, cred := Dir(t, "mysql")
 	data := filepath.Join(dir, "data")
 	Run(t, cred, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
 	port := Port(t)
-	s := Start(t, cred, syscall.SIGTERM, server, "--no-defaults", "--datadir="+data, "--port="+port, "--bind-address=127.0.0.1", "--socket="+dir+"/s",
-		"--skip-name-resolve", "--pid-file="+dir+"/pid")
+	args := append([]string{server, "--no-defaults", "--datadir=" + data, "--port=" + port, "--bind-address=127.0.0.1", "--socket=" + dir + "/s",
+		"--skip-name-resolve", "--pid-file=" + dir + "/pid"}, options...)
+	s := Start(t, cred, syscall.SIGTERM, args...)
 	s.Socket, s.Port = dir+"/s", port
 	return s
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -24,7 +25,7 @@ import (
 const Dir = "_order"
 
 // Sealed stands in place of what a secret order does not show.
-const Sealed = "<sealed>"
+const Sealed = protocol.SealedText
 
 var (
 	// ErrBad is wrapped by errors about the order itself: a name that no file can have, too many files, too much content.
