@@ -1,0 +1,227 @@
+// Package cloud answers on loopback what Heat asks of Nova, Neutron and Glance for OS::Nova::Server, and boots a guest from the user data
+// that Nova would give the machine. It knows three networks' worth of nothing: every name of a flavor, image, network or key pair exists,
+// and a port is an address that no packet reaches.
+//
+//	heat-engine ─► POST /v2.1/servers {user_data} ─► Boot(instance) ─► a process with the guest's cloud-config
+//	            ◄─ ACTIVE when Boot returned, ERROR with its text when it failed
+//
+// It is no test of Nova. Requests that it does not know are answered with 404 and kept, see Unknown.
+package cloud
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An Instance is a server of Nova.
+type Instance struct {
+	ID, Name, Project, Image, Flavor, Key string
+	// UserData is what the machine reads, decoded.
+	UserData []byte
+	// Vendordata is what the vendordata service answered, nil without one.
+	Vendordata map[string]any
+	Metadata   map[string]string
+
+	status, fault string
+	created       time.Time
+	stop          func()
+}
+
+// A Boot starts the guest of an instance and returns what ends it. It returns as soon as the machine is on: Nova knows no more.
+type Boot func(ctx context.Context, i Instance) (stop func(), err error)
+
+// maxBody bounds a request: user data has at most 64 KiB.
+const maxBody = 1 << 20
+
+// A Cloud is a running service. Its methods may be called concurrently.
+type Cloud struct {
+	server *http.Server
+	addr   string
+	ctx    context.Context
+	cancel context.CancelFunc
+	boots  sync.WaitGroup
+
+	mu         sync.Mutex
+	boot       Boot
+	vendordata func(ctx context.Context, i Instance) (map[string]any, error)
+	instances  map[string]*Instance
+	ports      map[string]map[string]any
+	unknown    []string
+}
+
+// Start starts a cloud on a free port of loopback. Instances that are created before OnBoot are machines on which nothing runs.
+func Start() (*Cloud, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot start the cloud: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Cloud{addr: ln.Addr().String(), ctx: ctx, cancel: cancel, instances: map[string]*Instance{}, ports: map[string]map[string]any{}}
+	c.server = &http.Server{Handler: c.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
+	go c.server.Serve(ln)
+	return c, nil
+}
+
+// OnBoot sets what boots the instances that are created from now on.
+func (c *Cloud) OnBoot(b Boot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.boot = b
+}
+
+// OnVendordata sets what is asked, as Nova asks a dynamic vendordata service, before an instance boots. An error of it fails the instance.
+func (c *Cloud) OnVendordata(ask func(ctx context.Context, i Instance) (map[string]any, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vendordata = ask
+}
+
+// Endpoints returns the URLs of the services by their types in Keystone's catalog.
+func (c *Cloud) Endpoints() map[string]string {
+	u := "http://" + c.addr
+	return map[string]string{"compute": u + "/v2.1", "network": u, "image": u}
+}
+
+// Instances returns those that are there, by name.
+func (c *Cloud) Instances() []Instance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Instance
+	for _, i := range c.instances {
+		out = append(out, *i)
+	}
+	slices.SortFunc(out, func(a, b Instance) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Ports returns how many ports of Neutron are there.
+func (c *Cloud) Ports() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ports)
+}
+
+// Unknown returns the requests that had no answer here, once each.
+func (c *Cloud) Unknown() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.unknown)
+}
+
+// Close ends the service and all guests.
+func (c *Cloud) Close() error {
+	c.cancel()
+	err := c.server.Close()
+	c.boots.Wait()
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.instances))
+	c.instances = map[string]*Instance{}
+	c.mu.Unlock()
+	for _, i := range all {
+		if i.stop != nil {
+			i.stop()
+		}
+	}
+	return err
+}
+
+// uuid returns a random UUID.
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if v != nil {
+		json.NewEncoder(w).Encode(v)
+	}
+}
+
+// fail answers as Nova does; the other services' clients read it as well.
+func fail(w http.ResponseWriter, code int, text string) {
+	answer(w, code, map[string]any{"itemNotFound": map[string]any{"code": code, "message": text}})
+}
+
+func read(w http.ResponseWriter, r *http.Request, v any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(v); err != nil {
+		answer(w, http.StatusBadRequest, map[string]any{"badRequest": map[string]any{"code": 400, "message": err.Error()}})
+		return false
+	}
+	return true
+}
+
+// create makes an instance and boots it.
+func (c *Cloud) create(project string, spec createServer) (*Instance, error) {
+	data, err := base64.StdEncoding.DecodeString(spec.UserData)
+	if err != nil {
+		return nil, fmt.Errorf("user_data: %w", err)
+	}
+	if len(spec.UserData) > 65535 {
+		return nil, fmt.Errorf("user_data has %d bytes, 65535 are allowed", len(spec.UserData))
+	}
+	i := &Instance{ID: uuid(), Name: spec.Name, Project: project, Image: text(spec.Image), Flavor: text(spec.Flavor), Key: spec.Key,
+		UserData: data, Metadata: spec.Metadata, status: "BUILD", created: time.Now()}
+	c.mu.Lock()
+	c.instances[i.ID] = i
+	for _, n := range spec.networks() {
+		if p := c.ports[n]; p != nil {
+			p["device_id"] = i.ID
+		}
+	}
+	boot, ask, given := c.boot, c.vendordata, *i
+	c.mu.Unlock()
+	c.boots.Go(func() { c.start(i, given, boot, ask) })
+	return i, nil
+}
+
+// start boots an instance. One that was deleted meanwhile is ended at once.
+func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.Context, Instance) (map[string]any, error)) {
+	var stop func()
+	var err error
+	if ask != nil {
+		given.Vendordata, err = ask(c.ctx, given)
+	}
+	if err == nil && boot != nil {
+		stop, err = boot(c.ctx, given)
+	}
+	c.mu.Lock()
+	i.Vendordata, i.stop, i.status = given.Vendordata, stop, "ACTIVE"
+	if err != nil {
+		i.status, i.fault = "ERROR", err.Error()
+	}
+	gone := c.instances[i.ID] == nil
+	c.mu.Unlock()
+	if gone && stop != nil {
+		stop()
+	}
+}
+
+// remove ends an instance and deletes it.
+func (c *Cloud) remove(id string) bool {
+	c.mu.Lock()
+	i := c.instances[id]
+	delete(c.instances, id)
+	var stop func()
+	if i != nil {
+		stop = i.stop
+	}
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	return i != nil
+}
