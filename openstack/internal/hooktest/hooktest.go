@@ -38,6 +38,8 @@ type Case struct {
 	// Differs is why ours must differ from heat-agents, and Want what ours signals in place of what is recorded, nil for nothing.
 	Differs string
 	Want    map[string]any
+	// Instead are parts of the lines of "ran" and "check" that ours has in another way, recorded first.
+	Instead map[string]string
 }
 
 // Tool is a program that writes down how it was called, runs a script and answers.
@@ -250,11 +252,22 @@ func Shell(t testing.TB, script string) string {
 }
 
 // Expected is what ours must answer where heat-agents answered so.
-func (c *Case) Expected(recorded Answer) Answer {
+func (c *Case) Expected(t testing.TB, recorded Answer) Answer {
 	if c.Differs != "" {
-		recorded.Signal = c.Want
+		recorded.Signal = normal(t, c.Want)
 	}
+	recorded.Ran, recorded.Check = c.instead(recorded.Ran), c.instead(recorded.Check)
 	return c.Comparable(recorded)
+}
+
+func (c *Case) instead(lines []string) []string {
+	lines = slices.Clone(lines)
+	for i := range lines {
+		for from, to := range c.Instead {
+			lines[i] = strings.ReplaceAll(lines[i], from, to)
+		}
+	}
+	return lines
 }
 
 // Recorded reads the answers that were recorded, by case.
