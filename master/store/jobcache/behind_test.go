@@ -156,6 +156,26 @@ func TestBehindAlone(t *testing.T) {
 	}
 }
 
+// TestBehindAfterDeath: a return that the database has and the files lack, since the master died in between, is in the files when it
+// comes again, and counts as new then, so that those who listen are told; after that it is a duplicate.
+func TestBehindAfterDeath(t *testing.T) {
+	s := newSite(t)
+	r := answer("m1")
+	if isNew, err := s.db.SaveReturn(t.Context(), r); err != nil || !isNew {
+		t.Fatal(isNew, err)
+	}
+	b := s.behind(s.db)
+	defer s.close(b)
+	for i, want := range []bool{true, false} {
+		if isNew, err := b.SaveReturn(t.Context(), r); err != nil || isNew != want {
+			t.Errorf("return %d: new %v, %v", i+1, isNew, err)
+		}
+	}
+	if got := s.copied(behindJID); len(got) != 1 || got["m1"] != "of m1" {
+		t.Errorf("in the files: %v", got)
+	}
+}
+
 // TestBehindStorm: what comes at the same time is in the database when it is acknowledged, and in the files afterwards.
 func TestBehindStorm(t *testing.T) {
 	s := newSite(t)
@@ -414,8 +434,8 @@ func TestBehindIsBounded(t *testing.T) {
 		"old":  {line: []*copied{{since: time.Now().Add(-2 * maxLag)}}},
 		"few":  {line: []*copied{{since: time.Now().Add(time.Hour)}}},
 	} {
-		b.jobs = map[string]*copied{behindJID: {jid: behindJID, saving: stormAt}}
-		if _, later := b.enter(behindJID); later != (name == "few") {
+		b.jobs = map[string]*copied{behindJID: {jid: behindJID, saving: stormAt, under: make(map[string]underway)}}
+		if _, later := b.enter(behindJID, "m"); later != (name == "few") {
 			t.Errorf("%s: %v", name, later)
 		}
 	}

@@ -170,35 +170,46 @@ func (s *Store) AddMinions(_ context.Context, jid string, ids []string) error {
 
 // SaveReturn implements store.Store.
 func (s *Store) SaveReturn(_ context.Context, r store.Return) (bool, error) {
-	first, err := s.saveReturn(r)
-	if err != nil {
-		err = fmt.Errorf("cannot store return of %.80q for job %.40s: %w", r.ID, r.JID, err)
-	}
-	return first, err
+	isNew, kept, err := s.saveReturn(r)
+	return isNew || !kept && err == nil, err
 }
 
-func (s *Store) saveReturn(r store.Return) (bool, error) {
-	if err := protocol.ValidID(r.ID); err != nil {
-		return false, err
+// missed stores a return that another store has, and reports whether it was missing here.
+func (s *Store) missed(_ context.Context, r store.Return) (bool, error) {
+	isNew, _, err := s.saveReturn(r)
+	return isNew, err
+}
+
+// saveReturn stores a return; kept is false for a job with nocache.
+func (s *Store) saveReturn(r store.Return) (isNew, kept bool, err error) {
+	if isNew, kept, err = s.keepReturn(r); err != nil {
+		err = fmt.Errorf("cannot store return of %.80q for job %.40s: %w", r.ID, r.JID, err)
 	}
-	kept := map[string]any{}
+	return isNew, kept, err
+}
+
+func (s *Store) keepReturn(r store.Return) (isNew, kept bool, err error) {
+	if err := protocol.ValidID(r.ID); err != nil {
+		return false, false, err
+	}
+	fields := map[string]any{}
 	for _, k := range []string{"return", "retcode", "success"} {
 		if v, ok := r.Load[k]; ok {
-			kept[k] = v
+			fields[k] = v
 		}
 	}
-	b, err := payload.MarshalBin(kept)
+	b, err := payload.MarshalBin(fields)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	for try := 1; ; try++ {
 		j, err := s.busyJob(r.JID)
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
 		if j.noCache {
 			s.busy.release(j)
-			return true, nil
+			return false, false, nil
 		}
 		made, err := s.writeReturn(j.dir, r, b)
 		if try == 1 && !made && errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +217,7 @@ func (s *Store) saveReturn(r store.Return) (bool, error) {
 			continue
 		}
 		s.busy.release(j)
-		return made, err
+		return made, true, err
 	}
 }
 
