@@ -27,6 +27,10 @@ const DefaultTokenTTL = 24 * time.Hour
 // ErrNoMinionRecords is returned by everything about announced minions when Options.Store cannot keep them.
 var ErrNoMinionRecords = errors.New("the store keeps no minions")
 
+// ErrOtherTenant is returned by EnsureMinion for an id that was announced for another tenant, or that a tenant
+// announces and the operator accepted before.
+var ErrOtherTenant = errors.New("it is of another tenant")
+
 // MinionSpec announces a minion that does not exist yet. The zero value of every field but ID is usable: then the minion joins with a
 // token, which brine's minion understands. Stock minions need KeyPair or PublicKey.
 type MinionSpec struct {
@@ -105,7 +109,7 @@ func (m *Master) ensure(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap,
 	var record store.Minion
 	err = m.changeMinion(ctx, s.ID, func(x *store.Minion) bool {
 		if failure = nil; x.Version > 0 && x.Tenant != s.Tenant {
-			failure = errors.New("it is of another tenant")
+			failure = ErrOtherTenant
 			return false
 		}
 		x.Tenant = s.Tenant

@@ -29,7 +29,7 @@ type AuditEntry struct {
 	// User is who they are, or, where Outcome is AuditDenied, say they are.
 	User  string `json:"user"`
 	EAuth string `json:"eauth,omitempty"`
-	// Kind is Salt's client without its ways to wait: "local", "runner", "wheel"; or "order", "login", "hook".
+	// Kind is Salt's client without its ways to wait: "local", "runner", "wheel"; or "order", "login", "hook", "vendordata".
 	Kind    string   `json:"kind"`
 	Fun     []string `json:"fun,omitempty"`
 	TgtType string   `json:"tgt_type,omitempty"`

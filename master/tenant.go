@@ -151,14 +151,14 @@ func (m *Master) Tenant(name string) (*Tenant, error) {
 // EnsureMinion is Master.EnsureMinion, for this tenant. An id whose key was accepted without it is no tenant's to take.
 func (t *Tenant) EnsureMinion(ctx context.Context, s MinionSpec) (bootstrap.Bootstrap, error) {
 	if s.Tenant != "" && s.Tenant != t.name {
-		return bootstrap.Bootstrap{}, errors.New("cannot announce minion: it is of another tenant")
+		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", ErrOtherTenant)
 	}
 	_, announced, err := t.m.tenantOf(ctx, s.ID)
 	if err != nil {
 		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion: %w", err)
 	}
 	if !announced && protocol.ValidID(s.ID) == nil && t.m.accepted(s.ID) {
-		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's", s.ID)
+		return bootstrap.Bootstrap{}, fmt.Errorf("cannot announce minion %q: it is here already, as nobody's: %w", s.ID, ErrOtherTenant)
 	}
 	s.Tenant, s.grantKey = t.name, tenantGrantsKey
 	return t.m.EnsureMinion(ctx, s)

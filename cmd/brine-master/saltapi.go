@@ -20,10 +20,30 @@ import (
 
 // api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it itself.
 type api struct {
+	name     string // of the option
 	listener net.Listener
 	server   *http.Server
-	rest     *restapi.Server
+	stop     func() // ends what lasts longer than a request
 	log      *slog.Logger
+}
+
+// openAPIs prepares all listeners for HTTP that the configuration has.
+func openAPIs(s *services) ([]*api, error) {
+	var list []*api
+	for _, open := range []func(*services) (*api, error){openAPI, openVendordata} {
+		a, err := open(s)
+		if err != nil {
+			for _, a := range list {
+				_ = a.listener.Close()
+				a.stop()
+			}
+			return nil, err
+		}
+		if a != nil {
+			list = append(list, a)
+		}
+	}
+	return list, nil
 }
 
 // openAPI prepares the HTTP interface when the configuration has one (rest_cherrypy), else it gives nil.
@@ -53,7 +73,7 @@ func openAPI(s *services) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{rest: rest, log: p.Log, server: rest.HTTP()}
+	a := &api{name: "rest_cherrypy", stop: rest.Close, log: p.Log, server: rest.HTTP()}
 	if a.listener, err = listenAPI(o); err != nil {
 		rest.Close()
 		return nil, err
@@ -100,10 +120,15 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		}
 		return restapi.Limit(ln, maxConnections, maxConnections/4), nil
 	}
+	return listenTCP("rest_cherrypy", o)
+}
+
+// listenTCP opens the port that an option like rest_cherrypy names, with TLS unless it says otherwise.
+func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	cert, key := o.String("ssl_crt"), o.String("ssl_key")
 	plain := o.Bool("disable_ssl") || o.Bool("debug")
 	if !plain && (cert == "" || key == "") {
-		return nil, errors.New("rest_cherrypy: Options 'ssl_crt' and 'ssl_key' are required if SSL is not disabled")
+		return nil, errors.New(name + ": Options 'ssl_crt' and 'ssl_key' are required if SSL is not disabled")
 	}
 	host := o.String("host")
 	if host == "" {
@@ -113,13 +138,13 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 	if !plain {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("rest_cherrypy: %w", err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(o.Int("port"))))
 	if err != nil {
-		return nil, fmt.Errorf("rest_cherrypy: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	ln = restapi.Limit(ln, maxConnections, maxConnections/4)
 	if config != nil {
@@ -130,12 +155,12 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 
 // serve serves until ctx ends, then gives requests a moment to finish.
 func (a *api) serve(ctx context.Context) error {
-	a.log.Info("The HTTP interface listens", "addr", a.listener.Addr().String())
+	a.log.Info("The HTTP interface listens", "option", a.name, "addr", a.listener.Addr().String())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
-		a.rest.Close() // ends streams
+		a.stop()
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if a.server.Shutdown(grace) != nil {
@@ -147,6 +172,6 @@ func (a *api) serve(ctx context.Context) error {
 		<-stopped
 		return nil
 	}
-	a.rest.Close()
-	return fmt.Errorf("rest_cherrypy: %w", err)
+	a.stop()
+	return fmt.Errorf("%s: %w", a.name, err)
 }

@@ -192,7 +192,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 			m.Close()
 			return err
 		}
-		http, err := openAPI(services)
+		apis, err := openAPIs(services)
 		if err != nil {
 			m.Close()
 			return err
@@ -205,10 +205,10 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 			}()
 			defer func() { cancel(); <-fetched }()
 		}
-		served := make(chan error, 1)
-		if http != nil {
+		served := make(chan error, len(apis))
+		for _, a := range apis {
 			go func() {
-				served <- http.serve(ctx)
+				served <- a.serve(ctx)
 				cancel()
 			}()
 		}
@@ -225,7 +225,7 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		}()
 		err = m.Serve(ctx)
 		cancel()
-		if http != nil {
+		for range apis {
 			err = errors.Join(err, <-served)
 		}
 		close(ended)

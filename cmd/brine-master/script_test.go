@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -65,7 +68,7 @@ func TestScripts(t *testing.T) {
 			}
 			return expandConfigs(e)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd},
 	})
 }
 
@@ -132,6 +135,29 @@ func awaitCmd(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("waited too long for %v", args)
 		}
+	}
+}
+
+// httpCmd posts a file, or nothing, to the path of a server, and compares the status: http STATUS URL TOKEN [FILE].
+func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: http STATUS URL TOKEN [FILE]")
+	}
+	body := ""
+	if len(args) > 3 {
+		body = ts.ReadFile(args[3])
+	}
+	r, err := http.NewRequest(http.MethodPost, args[1], strings.NewReader(body))
+	ts.Check(err)
+	r.Header.Set("X-Auth-Token", args[2])
+	resp, err := (&http.Client{Timeout: time.Minute}).Do(r)
+	ts.Check(err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%s\n", text)
+	if fmt.Sprint(resp.StatusCode) != args[0] {
+		ts.Fatalf("status %d, want %s: %s", resp.StatusCode, args[0], text)
 	}
 }
 

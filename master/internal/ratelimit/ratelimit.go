@@ -44,6 +44,9 @@ func sourceOf(peer string) (source netip.Prefix) {
 	return source
 }
 
+// Refund returns the token that Allow took last of a peer's address.
+func (l *Limiter) Refund(peer string) { l.giveBack(sourceOf(peer)) }
+
 // giveBack returns a token to a bucket.
 func (l *Limiter) giveBack(key any) {
 	l.mu.Lock()
