@@ -1,4 +1,5 @@
-# Targets for people who work on brine. Everything needs Go only, except `interop` and `bench`, which fetch stock Salt.
+# Targets for people who work on brine. Everything needs Go only, except `interop` and `bench`, which fetch stock
+# Salt, and `openstack` and `demo-heat`, which install Debian's OpenStack.
 
 GO          ?= go
 BIN         ?= bin
@@ -12,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo build cross vet lint test interop saltgui bench soak budgets sizes compat fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-openstack openstack openstack-scale interop saltgui bench soak budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -58,6 +59,31 @@ test: vet
 interop:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	$(GO) test -count=1 -vet=off -timeout 60m -p 3 -parallel 6 -tags interop $(INTEROP)
+
+# What openstack/ has of tests that need neither root nor OpenStack: Go's and Python's. It is a Go module of its own.
+test-openstack:
+	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./...
+	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
+	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
+		cd openstack/python && $(PYTHON) -m unittest discover -s tests -t .; \
+	fi
+
+# Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
+PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
+openstack:
+	sh openstack/lab/install-packages.sh
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	cd openstack && $(GO) test -count=1 -vet=off -timeout 25m -p 1 -tags openstack ./...
+
+# 500 servers with five deployments each through one engine, and the costs over five minutes. At most 90 minutes.
+openstack-scale:
+	sh openstack/lab/install-packages.sh
+	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestHeatH9|TestCost' ./interop
+
+# A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
+demo-heat:
+	sh openstack/lab/install-packages.sh
+	cd openstack && $(GO) run ./lab/cmd/demo-heat $(ARGS)
 
 # SaltGUI's pages in a headless Chromium against our master: make saltgui SALTGUI=directory, with a copy of SaltGUI's repository, which
 # no package index has. Needs chromium and chromedriver (Debian: chromium, chromium-driver).

@@ -79,7 +79,7 @@ func TestLabTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"OS::Heat::DeployedServer", "OS::Heat::SoftwareDeployment"} {
+	for _, want := range []string{"OS::Heat::DeployedServer", "OS::Heat::SoftwareDeployment", "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"} {
 		if !slices.Contains(types, want) {
 			t.Errorf("the engine does not know %s", want)
 		}

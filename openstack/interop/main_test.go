@@ -45,7 +45,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	cloud, err = lab.Start(ctx, labOptions(filepath.Join(dir, "sidecars")))
+	opts := labOptions()
+	opts.Zaqar = true
+	cloud, err = lab.Start(ctx, opts)
 	cancel()
 	if err != nil {
 		log.Print(err)
@@ -97,21 +99,13 @@ func buildPrograms() error {
 	return nil
 }
 
-// labOptions are those of a lab whose engines have the plugin, with sidecars below dir.
-func labOptions(dir string) lab.Options {
+// labOptions are those of a lab whose engines have the plugin.
+func labOptions() lab.Options {
 	python, err := filepath.Abs("../python")
 	if err != nil {
 		panic(err)
 	}
-	return lab.Options{
-		Zaqar:     true,
-		Logf:      log.Printf,
-		Plugins:   []string{filepath.Join(python, "brine_openstack", "heat_plugin")},
-		EngineEnv: []string{"PYTHONPATH=" + python, "BRINE_MASTER=" + filepath.Join(bin, "brine-master")},
-		EngineEnvOf: func(n int) []string {
-			return []string{fmt.Sprintf("BRINE_SIDECAR_DIR=%s/%d", dir, n)}
-		},
-	}
+	return lab.Options{Logf: log.Printf, Brine: filepath.Join(bin, "brine-master"), Python: python}
 }
 
 // testContext ends with the test, and before the test's own time is over.

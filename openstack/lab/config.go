@@ -91,6 +91,11 @@ func (l *Lab) writeConfiguration() error {
 		return err
 	}
 	conf := l.heatConf()
+	if l.opts.Brine != "" {
+		if err := l.addBrine(conf); err != nil {
+			return err
+		}
+	}
 	conf.merge(l.opts.Heat)
 	return l.write(conf.String(), "heat", "heat.conf")
 }
@@ -132,4 +137,30 @@ func (l *Lab) heatConf() ini {
 		"oslo_policy":           {"policy_file": l.path("heat", "policy.yaml")},
 		"oslo_messaging_rabbit": {"rabbit_retry_interval": "1", "heartbeat_timeout_threshold": "0"},
 	}
+}
+
+// addBrine configures the plugin of brine as docs/openstack/heat.md says. Guests are told the addresses of all engines.
+func (l *Lab) addBrine(conf ini) error {
+	if err := l.write("\"\"\"Salt resources.\"\"\"\nfrom brine_openstack.heat import resource_mapping  # noqa: F401\n", "heat", "plugins",
+		"brine.py"); err != nil {
+		return err
+	}
+	var addrs []string
+	for n := range max(l.opts.Engines, 1) {
+		addrs = append(addrs, l.hostPort(l.ports.brine[2*n+1]))
+	}
+	dirs := append([]string{l.path("heat", "plugins")}, l.opts.Plugins...)
+	conf["DEFAULT"]["plugin_dirs"] = strings.Join(dirs, ",")
+	conf.merge(ini{"brine": {"program": l.opts.Brine, "interface": "127.0.0.1", "advertise": strings.Join(addrs, ",")}})
+	return nil
+}
+
+// engineConf is what only engine n has.
+func (l *Lab) engineConf(n int) ini {
+	conf := ini{"DEFAULT": {"host": engineName(n)}}
+	if l.opts.Brine != "" && 2*n+1 < len(l.ports.brine) {
+		conf["brine"] = map[string]string{"directory": l.path("heat", fmt.Sprintf("brine-%d", n)),
+			"publish_port": fmt.Sprint(l.ports.brine[2*n]), "ret_port": fmt.Sprint(l.ports.brine[2*n+1])}
+	}
+	return conf
 }

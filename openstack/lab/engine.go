@@ -40,11 +40,13 @@ func (l *Lab) StartEngine(ctx context.Context, n int) error {
 		return err
 	}
 	name := engineName(n)
-	own := ini{"DEFAULT": {"host": name}}
-	if err := l.write(own.String(), "heat", name+".conf"); err != nil {
+	if err := l.write(l.engineConf(n).String(), "heat", name+".conf"); err != nil {
 		return err
 	}
 	env := slices.Clone(l.opts.EngineEnv)
+	if l.opts.Python != "" {
+		env = append(env, "PYTHONPATH="+l.opts.Python)
+	}
 	if l.opts.EngineEnvOf != nil {
 		env = append(env, l.opts.EngineEnvOf(n)...)
 	}
@@ -103,4 +105,9 @@ func (l *Lab) RestartEngine(ctx context.Context, n int, sig syscall.Signal) erro
 		return err
 	}
 	return l.StartEngine(ctx, n)
+}
+
+// MasterSocket returns the unix socket of the Salt master of engine n, which the plugin of brine starts with its first request.
+func (l *Lab) MasterSocket(n int) string {
+	return l.path("heat", fmt.Sprintf("brine-%d", n), "api.sock")
 }

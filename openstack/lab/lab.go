@@ -36,6 +36,9 @@ type Options struct {
 	EngineEnvOf func(n int) []string
 	// Endpoints are more services of keystone's catalog, URLs by service type. A URL may contain %(tenant_id)s.
 	Endpoints map[string]string
+	// Brine loads the Heat plugin of brine: the path of brine-master, which the engines start. Python is the directory that has the
+	// package brine_openstack.
+	Brine, Python string
 	// Swift and Zaqar start these services too. Zaqar keeps its messages in swift, which therefore starts with it.
 	Swift, Zaqar bool
 	// Timeout is how long Start may take, five minutes by default.
@@ -60,6 +63,7 @@ var servicePasswords = map[string]string{"heat": heatPassword, "swift": "swiftpw
 type ports struct {
 	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn int
 	swift, account, container, object, zaqar, zaqarWS   int
+	brine                                               []int // two for each engine: of jobs and of requests
 }
 
 // A Lab is a running set of services. Its methods may be called concurrently, apart from Close.
@@ -168,6 +172,11 @@ func prepare(opts Options) (*Lab, error) {
 	}
 	if opts.Zaqar {
 		p.zaqar, p.zaqarWS = b.take(), b.take()
+	}
+	if opts.Brine != "" {
+		for range 2 * max(opts.Engines, 2) {
+			p.brine = append(p.brine, b.take())
+		}
 	}
 	l.starter = newStarter()
 	client := func(user, password, project string) *Client {

@@ -40,6 +40,8 @@ func main() {
 	flag.Var(&conf, "conf", "setting of heat.conf, section/name=value; may be repeated")
 	flag.Var(&endpoints, "endpoint", "another service of the catalog, type=URL; may be repeated")
 	flag.IntVar(&opts.Engines, "engines", 1, "number of heat-engines")
+	flag.StringVar(&opts.Brine, "brine", "", "path of brine-master: load the plugin of brine")
+	flag.StringVar(&opts.Python, "python", "", "directory with the package brine_openstack")
 	flag.BoolVar(&opts.Swift, "swift", false, "start swift too")
 	flag.BoolVar(&opts.Zaqar, "zaqar", false, "start zaqar too")
 	flag.Parse()
