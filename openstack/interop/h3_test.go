@@ -36,7 +36,7 @@ resources:
         mkdir -p /var/lib/lab && echo %[1]d >>/var/lib/lab/order
         echo "step %[1]d for $who after $before"
         echo "warning %[1]d" >&2
-        printf %%s "$before%[1]d" >$heat_outputs_path.sum
+        printf %%s "${before}%[1]d" >$heat_outputs_path.sum
 `, i)
 			continue
 		}
