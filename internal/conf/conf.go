@@ -25,6 +25,8 @@ type Config struct {
 	Opts map[string]any
 	// Files are the files that were read, in order.
 	Files []string
+	// Given are the options that files set.
+	Given map[string]bool
 	// Notes are what Salt would have logged while loading; a caller logs them once its log is set up.
 	Notes []Note
 }

@@ -84,6 +84,10 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 			}
 		}
 	}
+	l.Given = make(map[string]bool, len(files))
+	for k := range files {
+		l.Given[k] = true
+	}
 	if err := apply(l, files); err != nil {
 		return nil, err
 	}

@@ -14,26 +14,28 @@ import (
 // TestBeside runs work next to a minion without a master, and ends both with the context.
 func TestBeside(t *testing.T) {
 	dir := t.TempDir()
-	text := "id: web1\nroot_dir: " + dir + "\nsock_dir: s\nmaster_type: disable\n"
+	text := "id: web1\nroot_dir: " + dir + "\nsock_dir: s\n"
 	if err := os.WriteFile(filepath.Join(dir, "minion"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var configured bool
 	var errs bytes.Buffer
 	var fired error
 	o := Options{
-		Console:   &Console{Out: &errs, Err: &errs, Env: func(string) string { return "" }},
-		Configure: func(opts map[string]any) { configured = opts["id"] == "web1" },
+		Console:         &Console{Out: &errs, Err: &errs, Env: func(string) string { return "" }},
+		NoDefaultMaster: true,
 		Beside: func(ctx context.Context, m *minion.Minion, opts map[string]any, _ *slog.Logger, ended <-chan struct{}) {
+			if opts["master_type"] != "disable" {
+				t.Errorf("a minion without the option master has the master_type %v", opts["master_type"])
+			}
 			fired = m.Fire(ctx, "some/tag", "data")
 			cancel()
 			<-ended
 		},
 	}
-	if code := Minion(ctx, []string{"-c", dir, "--pid-file", filepath.Join(dir, "pid")}, o); code != 0 || !configured {
-		t.Errorf("exit code %d, configured %t: %s", code, configured, errs.String())
+	if code := Minion(ctx, []string{"-c", dir, "--pid-file", filepath.Join(dir, "pid")}, o); code != 0 {
+		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if fired != minion.ErrNotConnected {
 		t.Errorf("an event without a master: %v", fired)

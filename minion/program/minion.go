@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/daemon"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
@@ -168,9 +169,7 @@ func exitCode(log *slog.Logger, err error) int {
 
 // minionOptions assembles the minion.
 func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
-	if o.Configure != nil {
-		o.Configure(p.Conf.Opts)
-	}
+	o.configure(p.Conf)
 	options, err := standard.Options(p.Conf.Opts, p.Log)
 	if err != nil {
 		return options, err
@@ -180,13 +179,18 @@ func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Configure != nil {
-			o.Configure(c.Opts)
-		}
+		o.configure(c)
 		return c.Opts, nil
 	}
 	if o.MasterHost != nil {
 		options.MasterHost = o.MasterHost(p.Conf.String("conf_file"), p.Env, p.Log)
 	}
 	return options, nil
+}
+
+// configure changes what was read from the files.
+func (o Options) configure(c *conf.Config) {
+	if o.NoDefaultMaster && !c.Given["master"] && !c.Given["master_type"] && c.Opts["master"] == "salt" {
+		c.Opts["master_type"] = "disable"
+	}
 }

@@ -17,8 +17,9 @@ import (
 type Options struct {
 	// Console is what the program reads from and writes to; nil is the process's own.
 	Console *Console
-	// Configure, if set, changes the configuration each time it was read.
-	Configure func(opts map[string]any)
+	// NoDefaultMaster keeps a minion whose configuration has no option master from looking for the host salt: it then has no
+	// master (master_type: disable).
+	NoDefaultMaster bool
 	// MasterHost, if set, makes the way to the master on this host, from the path of the minion's configuration file.
 	MasterHost func(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost
 	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It returns soon after

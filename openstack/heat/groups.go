@@ -1,0 +1,246 @@
+package heat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/modules"
+)
+
+// streamLimit is how many bytes of each output stream stay in memory: more than a signal holds.
+const streamLimit = 1 << 20
+
+// hookLimit is the same for hooks, whose standard output is JSON that must be whole.
+const hookLimit = 8 << 20
+
+// killGrace is how long what a deployment started has to end by itself once its time is over.
+const killGrace = 5 * time.Second
+
+// groupRun is one deployment that is being run by a call of the module.
+type groupRun struct {
+	*modules.Call
+	d     *Deployment
+	paths Paths
+	group string
+	// live gets the output as it comes.
+	live *live
+}
+
+// nativeGroups are the groups that brine runs itself.
+var nativeGroups = [...]struct {
+	name string
+	run  func(ctx context.Context, g *groupRun) (Result, error)
+}{
+	{"ansible", runAnsible}, {"cfn-init", runCFNInit}, {"chef", runChef}, {"docker-compose", runCompose}, {"hiera", runHiera},
+	{"json-file", runJSONFile}, {"puppet", runPuppet}, {"salt", runSalt}, {"script", runScript},
+}
+
+// Groups are the names of the groups that need no hook.
+func Groups() []string {
+	names := make([]string, len(nativeGroups))
+	for i, g := range nativeGroups {
+		names[i] = g.name
+	}
+	return names
+}
+
+// run runs the group of a deployment. What goes wrong becomes a failed result with the cause.
+func (g *groupRun) run(ctx context.Context, prefer []string) Result {
+	if slices.Contains(prefer, g.d.Group) {
+		if path := g.findHook(g.d.Group); path != "" {
+			return g.outcome(runHook(ctx, g, path))
+		}
+	}
+	for _, n := range nativeGroups {
+		if n.name == g.d.Group {
+			g.group = n.name
+			return g.outcome(n.run(ctx, g))
+		}
+	}
+	path := g.findHook(g.d.Group)
+	if path == "" {
+		return failed("there is no hook for the group %q in %s", g.d.Group, strings.Join(g.paths.hookDirs(), " or "))
+	}
+	return g.outcome(runHook(ctx, g, path))
+}
+
+func (g *groupRun) outcome(r Result, err error) Result {
+	if err != nil {
+		f := failed("cannot run the group %s: %v", g.d.Group, err)
+		maps.Copy(f, r) // what there is, such as the output of a program that was stopped
+		return f
+	}
+	return r
+}
+
+// findHook returns the path of a group's hook executable, "" if there is none. Only letters, digits, - and _ of the group count.
+func (g *groupRun) findHook(group string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, group)
+	for _, dir := range g.paths.hookDirs() {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && name != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+// command runs a program in a directory, with its output captured. Its process tree is killed when ctx ends.
+func (g *groupRun) command(ctx context.Context, limit int, c modules.Command) (stdout, stderr *capture, code int, err error) {
+	stdout, stderr = newCapture(limit), newCapture(streamLimit)
+	if g.live != nil {
+		stdout.also, stderr.also = g.live.stream("stdout"), g.live.stream("stderr")
+	}
+	c.Stdout, c.Stderr, c.Grace = stdout, stderr, killGrace
+	res, err := g.Cmd(ctx, c)
+	if err != nil {
+		return stdout, stderr, 1, err
+	}
+	return stdout, stderr, res.ExitCode, nil
+}
+
+// program runs a tool and makes the usual result of it. good are further exit codes of success.
+func (g *groupRun) program(ctx context.Context, c modules.Command, good ...int) (Result, error) {
+	stdout, stderr, code, err := g.command(ctx, streamLimit, c)
+	if slices.Contains(good, code) {
+		code = 0
+	}
+	r := Result{keyStdout: stdout.String(), keyStderr: stderr.String(), keyStatus: int64(code)}
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		r[keyStatus] = int64(1)
+		if code != 0 {
+			r[keyStatus] = int64(code)
+		}
+		r[keyStderr] = joinText(stderr.String(), stopText(cause))
+	case err != nil:
+		r[keyStatus] = int64(127)
+		r[keyStderr] = joinText(stderr.String(), err.Error())
+		if _, ok := errors.AsType[*modules.MissingCommandError](err); ok {
+			r[keyStderr] = joinText(stderr.String(), fmt.Sprintf("%s is not installed", c.Args[0]))
+		}
+	}
+	return r, nil
+}
+
+// stopText is why a deployment was stopped.
+func stopText(cause error) string {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return "stopped: the deployment took longer than its timeout"
+	}
+	return "stopped: " + cause.Error()
+}
+
+func joinText(a, b string) string {
+	if a != "" && !strings.HasSuffix(a, "\n") {
+		a += "\n"
+	}
+	return a + b
+}
+
+// prepare makes the directories of the group.
+func (g *groupRun) prepare() (work, outputs string, err error) {
+	work = g.paths.work(g.group)
+	outputs = filepath.Join(g.paths.outputs(g.group), g.d.ID)
+	for _, dir := range [...]string{work, filepath.Dir(outputs)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", "", err
+		}
+	}
+	for _, name := range g.d.Outputs { // of an earlier run
+		_ = os.Remove(outputs + "." + name)
+	}
+	return work, outputs, nil
+}
+
+// readOutputs adds the declared outputs that the program wrote as $heat_outputs_path.<name>. One that was not written is left out:
+// Heat takes the presence of an error output for a failure.
+func (g *groupRun) readOutputs(r Result, outputs string) {
+	for _, name := range g.d.Outputs {
+		b, err := readLimited(outputs+"."+name, hookLimit)
+		if err == nil {
+			r[name] = strings.ToValidUTF8(string(b), "\uFFFD")
+		} else if !os.IsNotExist(err) {
+			r[keyStderr] = joinText(fmt.Sprint(r[keyStderr]), fmt.Sprintf("cannot read the output %s: %v", name, err))
+		}
+	}
+}
+
+// environ are the inputs as environment variables. Heat's names may hold what a variable's cannot; such inputs are left out.
+func (g *groupRun) environ(prefix string) []string {
+	var env []string
+	for _, in := range g.d.Inputs {
+		value := asText(in.Value)
+		if strings.ContainsAny(in.Name, "=\x00") || strings.ContainsRune(value, 0) {
+			g.Logger().Warn("An input cannot be an environment variable", "deployment", g.d.ID, "input", in.Name)
+			continue
+		}
+		env = append(env, prefix+in.Name+"="+value)
+	}
+	return env
+}
+
+// runScript runs the configuration as a program of its own. Inputs are environment variables.
+func runScript(ctx context.Context, g *groupRun) (Result, error) {
+	work, outputs, err := g.prepare()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(work, g.d.ID)
+	if err := atomicfile.WriteFile(path, []byte(g.d.ConfigText()), 0o700); err != nil {
+		return nil, err
+	}
+	r, err := g.program(ctx, modules.Command{Args: []string{path}, Dir: work, Env: append(g.environ(""), "heat_outputs_path="+outputs)})
+	if err != nil {
+		return nil, err
+	}
+	if text := g.d.ConfigText(); r.Status() == 127 && !strings.HasPrefix(text, "#!") {
+		r[keyStderr] = joinText(fmt.Sprint(r[keyStderr]), "the script has no first line that names its interpreter, such as #!/bin/sh")
+	}
+	g.readOutputs(r, outputs)
+	return r, nil
+}
+
+// runHook runs an existing hook executable: the deployment as JSON on standard input; a JSON object on standard output is the signal,
+// whatever the exit code, and anything else is sent as it stands with the exit code.
+func runHook(ctx context.Context, g *groupRun, path string) (Result, error) {
+	c := modules.Command{Args: []string{path}, Stdin: strings.NewReader(string(encode(g.d.Raw))), Dir: "/"}
+	stdout, stderr, code, err := g.command(ctx, hookLimit, c)
+	raw := Result{keyStdout: stdout.String(), keyStderr: stderr.String(), keyStatus: int64(code)}
+	if cause := context.Cause(ctx); cause != nil {
+		raw[keyStatus] = int64(1)
+		raw[keyStderr] = joinText(stderr.String(), stopText(cause))
+		return raw, nil
+	}
+	if err != nil {
+		return raw, err
+	}
+	if stdout.dropped() > 0 || stdout.total == 0 {
+		return raw, nil
+	}
+	v, err := pyjson.Parse([]byte(stdout.String()))
+	r, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return raw, nil
+	}
+	for _, name := range g.d.Outputs {
+		if v, has := r[name]; has && v == nil { // heat-config-salt sends each output that it does not have as null
+			delete(r, name)
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,94 @@
+package heat
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// liveTotal is how many bytes of a deployment's output are reported while it runs.
+	liveTotal = 256 << 10
+	// liveChunk is the most that one report holds, and livePause how often there is one.
+	liveChunk = 16 << 10
+	livePause = time.Second
+)
+
+// live reports the output of a running deployment: pieces of at most liveChunk bytes, at most one a second for each stream that is not
+// full. What exceeds liveTotal is in the result only.
+type live struct {
+	report func(item any)
+	id     string
+
+	mu   sync.Mutex
+	sent int                         // guarded by mu
+	held map[string]*strings.Builder // guarded by mu; by stream
+	at   time.Time                   // guarded by mu; of the last report
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+func newLive(id string, report func(item any)) *live {
+	l := &live{report: report, id: id, held: map[string]*strings.Builder{}, done: make(chan struct{})}
+	l.wg.Go(func() {
+		t := time.NewTicker(livePause)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				l.flush()
+			case <-l.done:
+				l.flush()
+				return
+			}
+		}
+	})
+	return l
+}
+
+// close reports what is left.
+func (l *live) close() {
+	close(l.done)
+	l.wg.Wait()
+}
+
+type liveStream struct {
+	l    *live
+	name string
+}
+
+func (l *live) stream(name string) io.Writer { return liveStream{l, name} }
+
+// Write implements io.Writer. It never waits for the listener.
+func (s liveStream) Write(b []byte) (int, error) {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	held := s.l.held[s.name]
+	if held == nil {
+		held = &strings.Builder{}
+		s.l.held[s.name] = held
+	}
+	room := min(liveChunk-held.Len(), liveTotal-s.l.sent)
+	if room > 0 {
+		n := min(room, len(b))
+		held.Write(b[:n])
+		s.l.sent += n
+	}
+	return len(b), nil
+}
+
+func (l *live) flush() {
+	l.mu.Lock()
+	items := map[string]string{}
+	for name, held := range l.held {
+		if held.Len() > 0 {
+			items[name] = held.String()
+			held.Reset()
+		}
+	}
+	l.mu.Unlock()
+	for name, text := range items {
+		l.report(map[string]any{"deployment": l.id, "stream": name, "text": strings.ToValidUTF8(text, "\uFFFD")})
+	}
+}
