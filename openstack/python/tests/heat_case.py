@@ -46,13 +46,13 @@ class FakeMaster:
             raise AssertionError("placed twice: " + name)
         self.placed.append(dict(more, id=name, tgt=tgt, fun=fun))
         ids = [tgt] if isinstance(tgt, str) else list(tgt)
-        self.orders[name] = {"id": name, "done": False, "success": False, "minions": {m: {"status": "queued"} for m in ids}}
+        self.orders[name] = {"id": name, "jid": "20260101000000000000", "done": False, "success": False, "minions": {m: {"status": "queued"} for m in ids}}
         if self.answer:
             self.finish(name, self.answer(self.placed[-1]))
 
     def finish(self, name, results):
         good = all(r["status"] == "returned" and r["success"] for r in results.values())
-        self.orders[name] = {"id": name, "done": True, "success": good, "minions": results}
+        self.orders[name] = {"id": name, "jid": "20260101000000000000", "done": True, "success": good, "minions": results}
 
     def order(self, name, wait=0):
         if name not in self.orders:

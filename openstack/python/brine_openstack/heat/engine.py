@@ -94,7 +94,9 @@ def _own_address(o):
 
 def tenant(stack):
     """Return the tenant of a stack's minions and orders: the Keystone project."""
-    return stack.context.tenant_id or ""
+    # Heat 19 has tenant_id, Heat 27 only project_id.
+    context = stack.context
+    return getattr(context, "project_id", None) or getattr(context, "tenant_id", None) or ""
 
 
 def order_name(stack_id, resource, digest):

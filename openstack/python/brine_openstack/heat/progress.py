@@ -83,7 +83,9 @@ class Follower:
         parts = tag.split("/")
         if len(parts) < 5 or not isinstance(data, dict):
             return
-        text = words(data.get("return"))
+        # What a minion fires is below data, beside its id and the time.
+        data = data["data"] if isinstance(data.get("data"), dict) else data
+        text = words(data["return"]) if data.get("return") is not None else ""
         with self._mutex:
             waiting = self._jobs.get(parts[2])
             if waiting is not None and text:

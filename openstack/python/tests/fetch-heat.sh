@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the newest openstack-heat of the Python package index into a virtual environment of the user's cache, once, and prints the
+# path of its Python. For the tests that compare the resources with Heat's own classes:
+#
+#   $(sh tests/fetch-heat.sh) -m unittest discover -t . -s tests -p 'test_contract.py'
+set -e
+dir=${XDG_CACHE_HOME:-$HOME/.cache}/brine/openstack/heat-27
+if [ ! -x "$dir/bin/python" ]; then
+    mkdir -p "${dir%/*}"
+    part=$dir.$$
+    trap 'rm -rf "$part"' EXIT
+    ${PYTHON:-python3} -m venv "$part" >&2
+    # What Heat's own test helpers import beside Heat.
+    "$part/bin/python" -m pip install --quiet 'openstack-heat>=27,<28' fixtures testtools testscenarios oslotest >&2
+    mv -T "$part" "$dir"
+fi
+echo "$dir/bin/python"
