@@ -19,3 +19,8 @@ func (m *Master) Handle(ctx context.Context, body []byte) []byte {
 func (m *Master) HandleFrom(ctx context.Context, peer string, body []byte) []byte {
 	return m.handle(ctx, peer, body, 0)
 }
+
+// PublishSecret hands a job to one minion, at whichever master it listens.
+func (m *Master) PublishSecret(job map[string]any, id string) error {
+	return m.broadcast(job, audience{ids: []string{id}, topics: []string{id}})
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -207,6 +208,82 @@ func TestListOfOrders(t *testing.T) {
 		"/v1/jobs?metadata.a=1&metadata.a=2", "/v1/jobs?order=x", strings.TrimSuffix(many, "&")} {
 		if code, v := s.json("GET", path, nil); code != 400 {
 			t.Error(path, code, v)
+		}
+	}
+}
+
+// TestListedOrdersOfOthers: a list has what one placed, and what rules without conditions allow one to place. The
+// arguments of secret orders are shown to nobody.
+func TestListedOrdersOfOthers(t *testing.T) {
+	s := newSite(t, nil)
+	limited := m{"*": []any{m{"test.arg": m{"args": []any{".*"}}}}}
+	auth, err := eauth.New(eauth.Options{Match: s.master.Match, Systems: map[string]eauth.System{"file": eauth.Auto{}},
+		Config: m{"file": m{"alice": []any{".*"}, "carol": []any{`test\.arg`}, "dave": []any{limited}, "erin": []any{`test\.ping`}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options
+	o.Auth, o.LoginRate = auth, -1
+	s.serve(o)
+	as := func(user string) {
+		s.token = ""
+		s.token = s.login(user)
+	}
+	as("alice")
+	for id, secret := range map[string]bool{"open": false, "hidden": true} {
+		if code, v := s.json("POST", "/v1/jobs", m{"id": id, "tgt": []any{"x"}, "fun": "test.arg", "arg": []any{"the-argument"}, "secret": secret}); code != 202 || strings.Contains(jsonText(t, v), "the-argument") {
+			t.Fatal(code, v)
+		}
+	}
+	for user, want := range map[string][]string{"alice": {"hidden", "open"}, "carol": {"hidden", "open"}, "dave": nil, "erin": nil} {
+		as(user)
+		code, v := s.json("GET", "/v1/jobs", nil)
+		var got []string
+		for _, x := range v["jobs"].([]any) {
+			got = append(got, x.(m)["id"].(string))
+		}
+		slices.Sort(got)
+		if code != 200 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d %v", user, code, v)
+		}
+		for _, id := range []string{"open", "hidden"} {
+			code, v := s.json("GET", "/v1/jobs/"+id, nil)
+			if (code == 200) != slices.Contains(want, id) || code != 200 && code != 404 {
+				t.Errorf("%s: %s: %d %v", user, id, code, v)
+			}
+		}
+	}
+}
+
+// TestListedOrdersOfTenants: tenants have orders of the same id and metadata, and each sees its own.
+func TestListedOrdersOfTenants(t *testing.T) {
+	s := tenants(t)
+	as := func(user string) {
+		s.token = ""
+		s.token = s.login(user)
+	}
+	for _, user := range []string{"blue", "red"} {
+		as(user)
+		if code, v := s.json("POST", "/v1/minions", m{"id": user + "-1"}); code != 200 {
+			t.Fatal(code, v)
+		}
+		if code, v := s.json("POST", "/v1/jobs", m{"id": "same", "tgt": []any{user + "-1"}, "fun": "test.ping", "metadata": m{"stack": "s"}, "files": m{"a": user}}); code != 202 {
+			t.Fatal(code, v)
+		}
+	}
+	for user, want := range map[string][]string{"blue": {"same"}, "red": {"same"}, "alice": {"blue/same", "red/same"}} {
+		as(user)
+		code, v := s.json("GET", "/v1/jobs?metadata.stack=s", nil)
+		var got []string
+		for _, x := range v["jobs"].([]any) {
+			x := x.(m)
+			got = append(got, x["id"].(string))
+			if _, ok := x["minions"].(m)[user+"-1"]; !ok && user != "alice" {
+				t.Errorf("%s sees %v", user, x)
+			}
+		}
+		if code != 200 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d %v", user, code, v)
 		}
 	}
 }
