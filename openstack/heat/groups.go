@@ -40,7 +40,7 @@ var nativeGroups = [...]struct {
 	name string
 	run  func(ctx context.Context, g *groupRun) (Result, error)
 }{
-	{"ansible", runAnsible}, {"cfn-init", runCFNInit}, {"chef", runChef}, {"docker-compose", runCompose}, {"hiera", runHiera},
+	{"ansible", runAnsible}, {"apply-config", runApplyConfig}, {"cfn-init", runCFNInit}, {"chef", runChef}, {"docker-compose", runCompose}, {"hiera", runHiera},
 	{"json-file", runJSONFile}, {"puppet", runPuppet}, {"salt", runSalt}, {"script", runScript},
 }
 

@@ -18,8 +18,8 @@ const outputsKey = "heat.outputs"
 
 var saltDef = &modules.Def{Name: "salt"}
 
-// runSalt applies the configuration as a state file. The inputs are the pillar heat; they never touch the minion's options, as those
-// of heat-config-salt do. Declared outputs come from heat.output, from changes["outputs"] of a state, and from files.
+// runSalt applies the configuration as a state file. The inputs are the pillar heat, and options for templates that read
+// them there, as those of heat-config-salt do; but none of the minion's own options is changed. Declared outputs come from heat.output, from changes["outputs"] of a state, and from files.
 func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {
@@ -90,6 +90,11 @@ func (g *groupRun) localCall(dir string) (*modules.Call, error) {
 		all[name] = dirs
 	}
 	opts["file_roots"], opts["file_client"] = all, "local"
+	for name, v := range g.pillar() {
+		if _, own := opts[name]; !own {
+			opts[name] = v
+		}
+	}
 	env.Opts = func() map[string]any { return opts }
 	if env.Files != nil {
 		env.Files = env.Files.Local(roots)

@@ -75,6 +75,16 @@ func runAnsible(ctx context.Context, g *groupRun) (Result, error) {
 	return r, err
 }
 
+// runApplyConfig runs os-apply-config, which writes what the templates of the image make of the metadata. The configuration is none of it.
+func runApplyConfig(ctx context.Context, g *groupRun) (Result, error) {
+	return g.program(ctx, modules.Command{Args: []string{"os-apply-config"}, Dir: "/"})
+}
+
+// fileName reports whether a name can be that of a file in a directory.
+func fileName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= 200 && !strings.ContainsAny(name, "/\x00")
+}
+
 // runPuppet applies the configuration as a manifest. Inputs are facts, or data of hiera. Exit code 2 means that something changed.
 func runPuppet(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
@@ -89,7 +99,7 @@ func runPuppet(ctx context.Context, g *groupRun) (Result, error) {
 		env = append(env, g.environ("FACTER_")...)
 	}
 	if pytext.Truth(g.d.Options["enable_hiera"]) {
-		if !goodID(g.d.Name) {
+		if !fileName(g.d.Name) {
 			return nil, fmt.Errorf("the name %q cannot be a file of hiera", g.d.Name)
 		}
 		file := filepath.Join(g.paths.at(hieraDir), "heat_config_"+g.d.Name+".json")
@@ -211,7 +221,7 @@ func runCompose(ctx context.Context, g *groupRun) (Result, error) {
 	if g.d.Input("deploy_action") == "DELETE" || g.d.ConfigText() == "" {
 		return done(), nil
 	}
-	if !goodID(g.d.Name) {
+	if !fileName(g.d.Name) {
 		return nil, fmt.Errorf("the name %q cannot be a project", g.d.Name)
 	}
 	dir := filepath.Join(g.paths.work(g.group), g.d.Name)
@@ -247,9 +257,9 @@ func (g *groupRun) writeEnvFiles(dir string, config any) error {
 	content := map[string]string{}
 	given := g.inputs()["env_files"]
 	if text, ok := given.(string); ok && text != "" {
-		v, err := yaml.Parse([]byte(text), "env_files") // Python's literals and JSON are both YAML
+		v, err := parseLiteral(text)
 		if err != nil {
-			return err
+			return fmt.Errorf("env_files: %w", err)
 		}
 		given = v
 	}
@@ -322,7 +332,7 @@ func runJSONFile(_ context.Context, g *groupRun) (Result, error) {
 		if !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("the path %q must be absolute", path)
 		}
-		if err := writePrivate(g.paths.at(path), indented(v)); err != nil {
+		if err := writeHostFile(g.paths.at(path), indented(v), 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -341,7 +351,7 @@ func runHiera(_ context.Context, g *groupRun) (Result, error) {
 		for _, v := range list {
 			text += "  - " + pytext.Str(v) + "\n"
 		}
-		if err := writePrivate(g.paths.at("/etc/puppet/hiera.yaml"), []byte(text)); err != nil {
+		if err := writeHostFile(g.paths.at("/etc/puppet/hiera.yaml"), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -351,7 +361,7 @@ func runHiera(_ context.Context, g *groupRun) (Result, error) {
 		if !strings.HasPrefix(path, dir+"/") {
 			return nil, fmt.Errorf("the data file %q leads out of %s", name, hieraDir)
 		}
-		if err := writePrivate(path, indented(v)); err != nil {
+		if err := writeHostFile(path, indented(v), 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -54,7 +54,7 @@ The answer has deploy_stdout, deploy_stderr, deploy_status_code and the outputs 
 	hookDoc = `Run a configuration as the software deployment of a group.
 
 group
-    ansible, cfn-init, chef, docker-compose, hiera, json-file, puppet, salt, script, or that of a hook executable in
+    ansible, apply-config, cfn-init, chef, docker-compose, hiera, json-file, puppet, salt, script, or that of a hook executable in
     /usr/libexec/heat-config/hooks or /var/lib/heat-config/hooks
 ` + deployDoc + `
 CLI Example:

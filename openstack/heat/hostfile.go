@@ -1,0 +1,33 @@
+package heat
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/brine-salt/brine/internal/atomicfile"
+)
+
+// writeHostFile replaces a configuration file of the host that others read. A file that is there keeps its mode and owner, and stays
+// where a link leads; a new one has the mode. Of directories that are missing the last is private, as the hooks make them.
+func writeHostFile(path string, b []byte, mode fs.FileMode) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return atomicfile.WriteFile(path, b, mode)
+	}
+	if err := atomicfile.WriteFile(path, b, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return keepOwner(path, info)
+}
