@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
@@ -41,7 +42,9 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
 		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
 		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: int64(c.Int("max_jobs_size")) << 20,
-		MaxUnfinished:   c.Int("max_unfinished"),
+		MaxUnfinished: c.Int("max_unfinished"),
+		OrderLimits: orders.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
+			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
 		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,

@@ -13,6 +13,8 @@ import (
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/master/orders"
 )
 
 func load(t *testing.T, text string) *conf.Config {
@@ -69,6 +71,10 @@ keep_jobs_seconds: 60
 max_jobs: 1000
 max_jobs_size: 3
 max_unfinished: 50
+max_order_files: 7
+max_order_size: 2
+max_order_pillar: 3
+max_orders_size: 9
 nodegroups: {g: 'L@a'}
 advertise: [a.example, 'b.example:4606']
 engines: [{x: {}}]
@@ -80,11 +86,11 @@ fileserver_backend: [roots, s3fs]
 		t.Fatal(err)
 	}
 	got := []any{o.ID, o.Interface, o.PublishPort, o.RetPort, o.Keys.AutoAccept, o.Keys.AutosignTimeout, o.FileRecvMaxSize,
-		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.MaxJobs, o.MaxBytes, o.MaxUnfinished, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
+		o.KeepAESOnDelete, o.Peer, o.Local.ACL, o.Timeout, o.KeepJobs, o.MaxJobs, o.MaxBytes, o.MaxUnfinished, o.OrderLimits, o.Nodegroups, o.MineGet == nil, o.Listen != nil, o.HashType,
 		o.Advertise, o.AdvertiseTransport}
 	want := []any{"here", "127.0.0.1", 1505, 4506, true, 5 * time.Minute,
 		int64(2 << 20), true, map[string][]any{"web.*": {"test.ping", "cmd.*"}}, map[string][]any{"fred": {"test.ping"}, "web.*": {map[string]any{"web*": []any{"test.*"}}}},
-		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, map[string]any{"g": "L@a"}, true, true, "sha256",
+		7 * time.Second, time.Minute, 1000, int64(3 << 20), 50, orders.Limits{Files: 7, Bytes: 2 << 20, Pillar: 3 << 10, Total: 9 << 20}, map[string]any{"g": "L@a"}, true, true, "sha256",
 		[]string{"a.example", "b.example:4606"}, "zeromq"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
