@@ -165,13 +165,13 @@ func (c *Client) Action(ctx context.Context, name, action string) error {
 // Delete starts the deletion of a stack. It does not wait. A missing stack is no error.
 func (c *Client) Delete(ctx context.Context, name string) error {
 	path, err := c.path(ctx, name)
-	if err != nil {
-		if isNotFound(err) {
-			return nil
-		}
-		return err
+	if err == nil {
+		err = c.call(ctx, http.MethodDelete, path, nil, nil)
 	}
-	return c.call(ctx, http.MethodDelete, path, nil, nil)
+	if isNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func isNotFound(err error) bool {

@@ -1,0 +1,208 @@
+//go:build openstack
+
+package interop
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/openstack/lab"
+)
+
+// lines are the stock releases that guests run beside ours.
+var lines = []string{"3006", "3007", "3008"}
+
+// TestHeatH4 is H3 with stock minions of three release lines in the guests, which get their keys by user data.
+func TestHeatH4(t *testing.T) {
+	for _, line := range lines {
+		if os.Getenv("BRINE_SALT_"+line) == "" {
+			t.Fatalf("BRINE_SALT_%s is not set: run this through make openstack", line)
+		}
+	}
+	name := newStack(t, stackTemplate(len(lines), "OS::Salt::Minion, properties: {stock: true}", "OS::Salt::SoftwareDeployment"),
+		lab.StackArgs{})
+	var guests []*lab.Guest
+	for i, line := range lines {
+		program := filepath.Join(os.Getenv("BRINE_SALT_"+line), "bin", "salt-minion")
+		guests = append(guests, joinMinion(t, cloud, name, fmt.Sprintf("s%d", i), program))
+	}
+	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests)
+}
+
+// TestHeatUnmodified runs a template that names only Heat's own deployments: an environment maps them.
+func TestHeatUnmodified(t *testing.T) {
+	name := newStack(t, stackTemplate(1, "OS::Salt::Minion", "OS::Heat::SoftwareDeployment"), lab.StackArgs{
+		Environment: "resource_registry: {'OS::Heat::SoftwareDeployment': 'OS::Salt::SoftwareDeployment'}"})
+	g := joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), []*lab.Guest{g})
+}
+
+// TestHeatTwoEngines has two engines, each with a master of its own over one database.
+func TestHeatTwoEngines(t *testing.T) {
+	l := privateLab(t, 2)
+	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{})
+	var guests []*lab.Guest
+	for i := range 4 {
+		guests = append(guests, joinMinion(t, l, name, fmt.Sprintf("s%d", i), ours("brine-minion")))
+	}
+	checkSteps(t, waitStack(t, l, name, "CREATE_COMPLETE"), guests)
+	for n := range 2 {
+		if _, err := os.Stat(l.MasterSocket(n)); err != nil {
+			t.Errorf("the master of engine %d: %v", n, err)
+		}
+	}
+}
+
+// TestHeatH8 deletes a stack whose deployment runs: its process tree is gone within five seconds after Heat began.
+func TestHeatH8(t *testing.T) {
+	ctx := testContext(t)
+	name := newStack(t, strings.Replace(slowTemplate, "n=0", "sh -c 'sleep 4321 & sleep 4322 & wait' & n=0", 1), lab.StackArgs{})
+	g := joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+	running := func(procs []lab.Proc) (n int) {
+		for _, p := range procs {
+			if strings.Contains(p.Command, "sleep 432") || strings.Contains(p.Command, "heat-config/brine") {
+				n++
+			}
+		}
+		return n
+	}
+	if err := g.WaitProcesses(ctx, func(p []lab.Proc) bool { return running(p) >= 4 }); err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Heat.Delete(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := g.WaitProcesses(ctx, func(p []lab.Proc) bool { return running(p) == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("the process tree was gone after %v, want 5 s at most", d)
+	} else {
+		t.Logf("the process tree was gone after %v", d)
+	}
+	if err := cloud.Heat.WaitGone(ctx, name); err != nil {
+		t.Error(err)
+	}
+}
+
+// oneDeployment is a template with a minion and one deployment of a group.
+func oneDeployment(group, config, outputs string) string {
+	b, err := json.Marshal(config)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`
+heat_template_version: 2018-08-31
+resources:
+  s0: {type: OS::Salt::Minion}
+  c:
+    type: OS::Heat::SoftwareConfig
+    properties: {group: %s, outputs: %s, config: %s}
+  d:
+    type: OS::Salt::SoftwareDeployment
+    properties: {server: {get_resource: s0}, config: {get_resource: c}}
+outputs:
+  stdout: {value: {get_attr: [d, deploy_stdout]}}
+  stderr: {value: {get_attr: [d, deploy_stderr]}}
+  code: {value: {get_attr: [d, deploy_status_code]}}
+`, group, outputs, b)
+}
+
+// TestHeatLargeOutput has a script print 5 MiB: Heat gets the head and the tail of it (H7 in mode B).
+func TestHeatLargeOutput(t *testing.T) {
+	name := newStack(t, oneDeployment("script", "#!/bin/sh\necho begin; head -c 5242880 /dev/zero | tr '\\0' x; echo; echo end\n", "[]"),
+		lab.StackArgs{})
+	joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+	out, _ := waitStack(t, cloud, name, "CREATE_COMPLETE").Outputs()["stdout"].(string)
+	if b, _ := json.Marshal(out); len(b) > 950002 || len(b) < 900000 {
+		t.Errorf("deploy_stdout has %d bytes as JSON, want 950000 or a little less", len(b)-2)
+	}
+	if !strings.HasPrefix(out, "begin\nxxx") || !strings.HasSuffix(out, "xxx\nend\n") {
+		t.Errorf("deploy_stdout = %.30q … %q, want head and tail", out, out[max(0, len(out)-30):])
+	}
+}
+
+// TestHeatBadInput gives what cannot work. Heat shows the cause, and the guest goes on.
+func TestHeatBadInput(t *testing.T) {
+	ctx := testContext(t)
+	_, err := cloud.Heat.Create(ctx, t.Name(), strings.Replace(oneDeployment("script", "true", "[]"), "{type: OS::Salt::Minion}",
+		"{type: OS::Salt::Minion, properties: {wait: 7x, colour: red}}", 1), lab.StackArgs{})
+	if h := (*lab.HTTPError)(nil); !errors.As(err, &h) || h.Status != http.StatusBadRequest || !strings.Contains(h.Body, "colour") {
+		t.Errorf("a template with a wrong property: %v, want status 400 that names it", err)
+	}
+	for _, tt := range []struct{ name, group, config, outputs, want string }{
+		{"exit code", "script", "#!/bin/sh\necho out of cheese >&2; exit 3\n", "[]", "out of cheese"},
+		{"no hook", "no-such-hook", "x", "[]", "heat.hook"},
+		{"no group", "'a b'", "x", "[]", "no function for the group"},
+		{"bad sls", "salt", "a: [b", "[]", ""},
+		{"no interpreter", "script", "#!/no/such/program\n", "[]", "config"},
+		{"error output", "script", "#!/bin/sh\necho broken >$heat_outputs_path.bad\n", "[{name: bad, error_output: true}]", "broken"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			template := oneDeployment(tt.group, tt.config, tt.outputs)
+			name := strings.ReplaceAll(t.Name(), "/", "-")
+			if _, err := cloud.Heat.Create(ctx, name, template, lab.StackArgs{}); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { deleteStack(t, cloud, name) })
+			joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+			s, err := cloud.Heat.Wait(ctx, name, "CREATE_FAILED")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := cloud.Heat.Resource(ctx, name, "d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := fmt.Sprint(s.Reason, r.Reason, s.Outputs()["stderr"]); !strings.Contains(said, tt.want) {
+				t.Errorf("reasons and deploy_stderr = %q, want %q in it", said, tt.want)
+			}
+			// The guest goes on: the same stack with a good config is complete.
+			if err := cloud.Heat.Update(ctx, name, oneDeployment("script", "#!/bin/sh\necho fine\n", "[{name: bad, error_output: true}]"),
+				lab.StackArgs{}); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = cloud.Heat.Wait(ctx, name, "UPDATE_COMPLETE"); err != nil {
+				t.Fatal(err)
+			}
+			if out := s.Outputs()["stdout"]; out != "fine\n" {
+				t.Errorf("after the update deploy_stdout = %q", out)
+			}
+		})
+	}
+}
+
+// TestHeatEngineRestart restarts an engine with TERM while a deployment runs: it goes on and completes.
+func TestHeatEngineRestart(t *testing.T) {
+	ctx := testContext(t)
+	l := privateLab(t, 1)
+	name := stackOf(t, l, stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{})
+	guests := []*lab.Guest{joinMinion(t, l, name, "s0", ours("brine-minion")), joinMinion(t, l, name, "s1", ours("brine-minion"))}
+	if _, err := guests[0].WaitFile(ctx, "/var/lib/lab/order", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.RestartEngine(ctx, 0, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Heat.Wait(ctx, name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("after the restart the stack was %s", s.Status)
+	if s.Status != "CREATE_COMPLETE" {
+		if err := l.Heat.Update(ctx, name, stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{}); err != nil {
+			t.Fatal(err)
+		}
+		s = waitStack(t, l, name, "UPDATE_COMPLETE")
+	}
+	checkSteps(t, s, guests)
+}
