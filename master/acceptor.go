@@ -3,6 +3,7 @@ package master
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
@@ -129,7 +130,7 @@ func (m *Master) judged(r protocol.AuthRequest, peer, by string, v Verdict) {
 	if accepted {
 		m.log.Info("minion joins", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
 	} else {
-		m.log.Warn("minion may not join", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
+		m.log.Log(context.Background(), m.hourly(r.ID, v.Reason, slog.LevelWarn), "minion may not join", "minion", r.ID, "peer", peer, "acceptor", by, "reason", v.Reason, "fingerprint", fingerprint)
 	}
 	m.events.Publish("brine/join/"+r.ID, map[string]any{"id": r.ID, "result": accepted, "acceptor": by, "reason": v.Reason, "peer": peer,
 		"fingerprint": fingerprint})

@@ -63,6 +63,8 @@ type Master struct {
 	fetched  fetchCache
 	tenancy  tenancy
 	grants   grants
+	// refusedLogs bounds log lines about refused sign-ins of one minion.
+	refusedLogs *ratelimit.Limiter
 	// eventLogs bounds log lines about refused events of one minion.
 	eventLogs *ratelimit.Limiter
 	counts    *counters
@@ -122,7 +124,7 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {

@@ -602,6 +602,14 @@ func TestMineIsSentAtStartAndByInterval(t *testing.T) {
 		if states["jid"] != "req" || states["return"] != "'state.sls' is not available." {
 			t.Errorf("startup states: %v", states)
 		}
+		event := f.await("the event of the failure", func(m map[string]any) bool { return m["tag"] == "salt/startup/failed/"+r.m.ID() })
+		failed, _ := event["data"].(map[string]any)
+		if failed["fun"] != "state.sls" || failed["comment"] != "'state.sls' is not available." || failed["jid"] == "" {
+			t.Errorf("the event tells %v", event)
+		}
+		if !r.log.has("The startup states failed") {
+			t.Error("nothing in the log")
+		}
 		time.Sleep(9 * time.Minute)
 		if got := f.count(func(m map[string]any) bool { return m["cmd"] == "_mine" }); got != 5 {
 			t.Errorf("%d mine updates in nine minutes", got)

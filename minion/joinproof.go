@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"runtime"
+	"strings"
 
 	"github.com/brine-salt/brine/protocol"
 )
@@ -97,4 +100,53 @@ func readProof(path string) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxProofFile)
 	}
 	return b, err
+}
+
+// maxJoinToken bounds the file of a join token.
+const maxJoinToken = 1 << 10
+
+// joinToken is the token for the first sign-in: join_token, or what is in the file join_token_file. A file that is missing is no error: it may be
+// removed when the minion has joined.
+func (l *link) joinToken(set *settings) string {
+	token, path := set.text("join_token", ""), set.text("join_token_file", "")
+	if token != "" || path == "" {
+		return token
+	}
+	token, err := readToken(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.log.Error("The join token is not used", "option", "join_token_file", "err", err)
+	}
+	return token
+}
+
+// readToken reads a join token from a regular file that only its owner may read.
+func readToken(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() { // to open a pipe may take for ever
+		return "", fmt.Errorf("%s is not a file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 && runtime.GOOS != "windows" {
+		return "", fmt.Errorf("%s has mode %04o: others may read it; it must be 0600", path, perm)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxJoinToken+1))
+	token := strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", err
+	case len(b) > maxJoinToken:
+		return "", fmt.Errorf("%s has more than %d bytes", path, maxJoinToken)
+	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", fmt.Errorf("%s has no token", path)
+	}
+	return token, nil
 }

@@ -74,3 +74,43 @@ func TestJoinProof(t *testing.T) {
 		t.Error(p, err)
 	}
 }
+
+// TestReadToken: only a file that nobody else may read is used.
+func TestReadToken(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, text string
+		mode       os.FileMode
+		want       string
+	}{
+		{"good", "tok-en_1\n", 0o600, "tok-en_1"},
+		{"readable by its owner", "token", 0o400, "token"},
+		{"group", "token", 0o640, "it must be 0600"},
+		{"others", "token", 0o604, "it must be 0600"},
+		{"empty", "\n", 0o600, "has no token"},
+		{"two words", "a b", 0o600, "has no token"},
+		{"binary", "\x00\xff", 0o600, "has no token"},
+		{"large", strings.Repeat("x", 2000), 0o600, "more than 1024 bytes"},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		token, err := readToken(path)
+		if err != nil {
+			token = err.Error()
+		}
+		if err == nil && token != c.want || !strings.Contains(token, c.want) {
+			t.Errorf("%s: %q", c.name, token)
+		}
+	}
+	if _, err := readToken(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Error(err)
+	}
+	if _, err := readToken(filepath.Join(dir, "none")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}

@@ -30,6 +30,7 @@ type link struct {
 	local  bool   // there is no master at all
 	lazy   func() // reads the local pillar at first use; nil with a master
 
+	welcome  atomic.Bool  // a master accepted this minion since its start
 	answered atomic.Int64 // when the master last answered an authentic request, in Unix nanoseconds
 	moves    atomic.Int32 // how often in a row its name led elsewhere
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
-	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -199,23 +198,6 @@ func (l *link) greet(ctx context.Context, first bool) {
 		l.m.mineUpdate(ctx)
 		l.startupStates(ctx)
 	}
-}
-
-// startupStates is option startup_states (salt/minion.py: _state_run).
-func (l *link) startupStates(ctx context.Context) {
-	set := l.m.settings()
-	fun, arg := "state.highstate", []any{}
-	switch set.text("startup_states", "") {
-	case "":
-		return
-	case "sls":
-		fun, arg = "state.sls", []any{set.options["sls_list"]}
-	case "top":
-		fun, arg = "state.top", []any{set.options["top_file"]}
-	}
-	e := l.m.env(ctx, l, nil)
-	res := l.m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, JID: string(l.m.jids.Next(l.m.now())), Args: arg})
-	l.m.returnInternal(ctx, l, fun, arg, res)
 }
 
 // startEvents announce the minion (salt/minion.py: _fire_master_minion_start).

@@ -1,6 +1,7 @@
 package minion
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,7 +69,7 @@ func (l *link) establish(ctx context.Context, once bool) (*session, error) {
 		if v.pending+v.rejected+v.full > 0 {
 			pause = wait
 			l.log.Info(fmt.Sprintf("Waiting %v seconds before retry.", wait.Seconds()))
-			if limit := set.acceptWaitMax; wait < limit {
+			if limit := cmp.Or(set.acceptWaitMax, l.patience(v, set)); wait < limit {
 				wait = min(wait*2, max(limit, wait))
 			}
 			// A little spread, lest a whole fleet asks in step.
@@ -109,6 +110,18 @@ func (l *link) shuffle(set *settings) {
 	rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 }
 
+// revokedWaitMax is the longest pause between the sign-ins of a minion that was revoked.
+const revokedWaitMax = 5 * time.Minute
+
+// patience is how far the pauses between sign-ins grow where acceptance_wait_time_max does not say so. A new minion's do not, as stock's: an operator
+// is about to accept it. One that was accepted before, or whose join token did not help, was revoked: there nobody waits for it.
+func (l *link) patience(v verdicts, set *settings) time.Duration {
+	if v.pending+v.rejected > 0 && (l.welcome.Load() || set.text("join_token", "")+set.text("join_token_file", "") != "") {
+		return revokedWaitMax
+	}
+	return 0
+}
+
 // lastHope tells whether no other connection of the minion works or may still be accepted.
 func (l *link) lastHope() bool {
 	for _, o := range l.m.eachLink() {
@@ -144,6 +157,7 @@ func (l *link) round(ctx context.Context) (*session, verdicts, error) {
 			l.logFailure(a, err, len(list))
 			l.setState(Connecting, err)
 		case status == protocol.Accepted:
+			l.welcome.Store(true)
 			return s, v, nil
 		default:
 			l.count(&v, status)
@@ -348,7 +362,7 @@ func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
 	set := l.m.settings()
 	s := &protocol.Signin{ID: set.id, Key: l.m.key, EncAlgo: set.encAlgo, SigAlgo: set.sigAlgo, ClearToken: l.m.token,
 		OpenMode: set.truth("open_mode", false), VerifyPubkeySign: set.truth("verify_master_pubkey_sign", false),
-		AlwaysVerifySignature: set.truth("always_verify_signature", false), JoinToken: set.text("join_token", "")}
+		AlwaysVerifySignature: set.truth("always_verify_signature", false), JoinToken: l.joinToken(set)}
 	if set.integer("minimum_auth_version", protocol.Version) == 2 {
 		s.MinimumVersion = 2
 	}

@@ -86,6 +86,37 @@ func TestPendingThenAccepted(t *testing.T) {
 	})
 }
 
+// A minion whose join token does not help asks every five minutes in the end; one that merely waits for an operator goes on every ten seconds.
+func TestRevokedBacksOff(t *testing.T) {
+	for name, want := range map[string][]float64{"join_token": {10, 20, 40, 80, 160, 300, 300}, "other": {10, 10, 10, 10, 10, 10}} {
+		bubble(t, func(t *testing.T, n *mem.Network) {
+			f := newFake(t, n, "one:4506")
+			f.verdict = true
+			r := newRig(t, n, map[string]any{name: "used"})
+			var at []time.Time
+			f.onAuth = func(protocol.AuthRequest) { f.set(func() { at = append(at, time.Now()) }) }
+			r.start()
+			r.until(Pending)
+			time.Sleep(20 * time.Minute)
+			f.set(func() { f.verdict = nil })
+			r.until(Connected)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for i, want := range want {
+				if gap := at[i+1].Sub(at[i]).Seconds(); gap < want*0.89 || gap > want*1.11 {
+					t.Errorf("%s: wait %d was %.1f s, want about %.0f", name, i, gap, want)
+				}
+			}
+			l := r.m.eachLink()[0]
+			for v, want := range map[verdicts]time.Duration{{pending: 1}: revokedWaitMax, {rejected: 1}: revokedWaitMax, {full: 1}: 0, {failed: 1}: 0} {
+				if got := l.patience(v, r.m.settings()); got != want {
+					t.Errorf("%s: accepted, then %+v: %v", name, v, got)
+				}
+			}
+		})
+	}
+}
+
 func TestRejectedEndsWith77AfterAPause(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")

@@ -112,13 +112,26 @@ type file struct {
 	content    []byte
 }
 
-// files are those of a minion, with names relative to its configuration directory.
-func (b Bootstrap) files() ([]file, error) {
-	conf, err := object(b.Conf())
+// tokenFile is the file of the join token in the configuration directory.
+const tokenFile = "join_token"
+
+// files are those of a minion, with names relative to its configuration directory. Where dir says which that is, the token has a file of its own
+// (option join_token_file), so that it is in no dump of the configuration.
+func (b Bootstrap) files(dir string) ([]file, error) {
+	options := b.Conf()
+	apart := dir != "" && b.Token != "" && options["join_token"] == b.Token
+	if apart {
+		delete(options, "join_token")
+		options["join_token_file"] = dir + tokenFile
+	}
+	conf, err := object(options)
 	if err != nil {
 		return nil, err
 	}
 	out := []file{{"minion.d/99-bootstrap.conf", "0600", conf}}
+	if apart {
+		out = append(out, file{tokenFile, "0600", []byte(b.Token + "\n")})
+	}
 	if len(b.Grains) > 0 {
 		grains, err := object(b.Grains)
 		if err != nil {
@@ -137,13 +150,14 @@ func (b Bootstrap) files() ([]file, error) {
 
 // CloudConfigFiles is user data for machines that have a salt-minion already: cloud-init writes its files and restarts it.
 func (b Bootstrap) CloudConfigFiles() ([]byte, error) {
-	files, err := b.files()
+	const dir = "/etc/salt/"
+	files, err := b.files(dir)
 	if err != nil {
 		return nil, err
 	}
 	var list []any
 	for _, f := range files {
-		list = append(list, map[string]any{"path": "/etc/salt/" + f.name, "permissions": f.mode, "owner": "root:root", "encoding": "b64",
+		list = append(list, map[string]any{"path": dir + f.name, "permissions": f.mode, "owner": "root:root", "encoding": "b64",
 			"content": base64.StdEncoding.EncodeToString(f.content)})
 	}
 	return cloudConfig(map[string]any{"write_files": list, "runcmd": []any{[]any{"systemctl", "enable", "salt-minion"}, []any{"systemctl", "restart", "salt-minion"}}})
@@ -151,7 +165,7 @@ func (b Bootstrap) CloudConfigFiles() ([]byte, error) {
 
 // PowerShell is user data for Windows machines that have a salt-minion already (cloudbase-init).
 func (b Bootstrap) PowerShell() ([]byte, error) {
-	files, err := b.files()
+	files, err := b.files("")
 	if err != nil {
 		return nil, err
 	}

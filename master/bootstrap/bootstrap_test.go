@@ -59,9 +59,17 @@ func read(t *testing.T, text []byte) object {
 }
 
 // files checks the files that a form writes: names, content and who may read them.
-func files(t *testing.T, got map[string][2]string) {
+func files(t *testing.T, got map[string][2]string, dir string) {
 	t.Helper()
-	b := full()
+	b, conf := full(), wanted()
+	if dir != "" {
+		if got["join_token"] != [2]string{"0600", b.Token + "\n"} {
+			t.Error(got["join_token"])
+		}
+		delete(got, "join_token")
+		delete(conf, "join_token")
+		conf["join_token_file"] = dir + "join_token"
+	}
 	modes := object{}
 	for name, f := range got {
 		modes[name] = f[0]
@@ -70,7 +78,7 @@ func files(t *testing.T, got map[string][2]string) {
 		"pki/minion/minion_master.pub": "0644"}, modes); d != "" {
 		t.Fatal(d)
 	}
-	if d := cmp.Diff(wanted(), read(t, []byte(got["minion.d/99-bootstrap.conf"][1]))); d != "" {
+	if d := cmp.Diff(conf, read(t, []byte(got["minion.d/99-bootstrap.conf"][1]))); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(b.Grains, read(t, []byte(got["grains"][1]))); d != "" {
@@ -126,7 +134,7 @@ func TestCloudConfigFiles(t *testing.T) {
 		}
 		got[strings.TrimPrefix(f["path"].(string), "/etc/salt/")] = [2]string{f["permissions"].(string), decoded(t, f["content"])}
 	}
-	files(t, got)
+	files(t, got, "/etc/salt/")
 	if d := cmp.Diff([]any{[]any{"systemctl", "enable", "salt-minion"}, []any{"systemctl", "restart", "salt-minion"}}, doc["runcmd"]); d != "" {
 		t.Error(d)
 	}
@@ -161,7 +169,7 @@ func TestPowerShell(t *testing.T) {
 		}
 		got[name] = [2]string{mode, decoded(t, m[3])}
 	}
-	files(t, got)
+	files(t, got, "")
 	if script != "Set-Service -Name salt-minion -StartupType Automatic\r\nRestart-Service -Name salt-minion\r\n" {
 		t.Errorf("the rest of the script: %q", script)
 	}

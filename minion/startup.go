@@ -1,0 +1,104 @@
+package minion
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol"
+)
+
+// Bounds of what the event of a failed start tells: states, and bytes of each text.
+const (
+	maxFailedStates  = 20
+	maxFailedComment = 512
+)
+
+// startupStates is option startup_states (salt/minion.py: _state_run). A failure is an error in the log and the event
+// salt/startup/failed/<id>, which stock does not have: there it is a return among others that nobody asked for.
+func (l *link) startupStates(ctx context.Context) {
+	set := l.m.settings()
+	fun, arg := "state.highstate", []any{}
+	switch set.text("startup_states", "") {
+	case "":
+		return
+	case "sls":
+		fun, arg = "state.sls", []any{set.options["sls_list"]}
+	case "top":
+		fun, arg = "state.top", []any{set.options["top_file"]}
+	}
+	e := l.m.env(ctx, l, nil)
+	jid := string(l.m.jids.Next(l.m.now()))
+	res := l.m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, JID: jid, Args: arg})
+	l.m.returnInternal(ctx, l, fun, arg, res)
+	if res.Err == nil && res.Retcode == 0 || ctx.Err() != nil {
+		return
+	}
+	failure := startupFailure(fun, jid, res)
+	l.log.Error("The startup states failed", "fun", fun, "retcode", res.Retcode, "err", failure["comment"])
+	if err := (masterDoor{l}).Fire(ctx, protocol.Tagify("startup", "failed", set.id), failure); err != nil && ctx.Err() == nil {
+		l.log.Warn("cannot tell the master that the startup states failed", "err", err)
+	}
+}
+
+// startupFailure describes a failed run: its first failed states, or the text of the error.
+func startupFailure(fun, jid string, res modules.Result) map[string]any {
+	out := map[string]any{"fun": fun, "jid": jid, "retcode": int64(res.Retcode)}
+	states, _ := res.Return.(map[string]any)
+	var names []string
+	for name, v := range states {
+		if s, ok := v.(map[string]any); ok && s["result"] == false {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		text := ""
+		if res.Err != nil {
+			text = res.Err.Error()
+		}
+		switch v := res.Return.(type) {
+		case string:
+			text = v
+		case []any:
+			parts := make([]string, len(v))
+			for i := range v {
+				parts[i] = pytext.Str(v[i])
+			}
+			text = strings.Join(parts, "\n")
+		}
+		out["comment"] = shorten(text)
+		return out
+	}
+	slices.SortFunc(names, func(a, b string) int { return order(states[a]) - order(states[b]) })
+	failed := make([]any, 0, min(len(names), maxFailedStates))
+	for _, name := range names[:min(len(names), maxFailedStates)] {
+		s := states[name].(map[string]any)
+		failed = append(failed, map[string]any{"state": shorten(name), "comment": shorten(pytext.Str(s["comment"]))})
+	}
+	out["states"], out["failed"] = failed, int64(len(names))
+	out["comment"] = failed[0].(map[string]any)["comment"]
+	return out
+}
+
+// order is when a state ran.
+func order(v any) int {
+	s, _ := v.(map[string]any)
+	n, _ := s["__run_num__"].(int64)
+	return int(n)
+}
+
+// shorten cuts a text for an event.
+func shorten(s string) string {
+	s = strings.ToValidUTF8(s, "�")
+	if len(s) <= maxFailedComment {
+		return s
+	}
+	n := maxFailedComment
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
