@@ -168,18 +168,25 @@ func (l *novaLab) guest(t *testing.T, id string) *lab.Guest {
 // ask sends a request to the engine's master.
 func (l *novaLab) ask(t *testing.T, path string) (int, map[string]any) {
 	t.Helper()
+	code, v, err := l.tryAsk(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, v
+}
+
+func (l *novaLab) tryAsk(path string) (int, map[string]any, error) {
 	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket)
 	}}}
 	defer client.CloseIdleConnections()
 	r, err := client.Get("http://localhost" + path)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	defer r.Body.Close()
 	var out map[string]any
-	json.NewDecoder(r.Body).Decode(&out)
-	return r.StatusCode, out
+	return r.StatusCode, out, json.NewDecoder(r.Body).Decode(&out)
 }
 
 func (l *novaLab) minions(t *testing.T) []any {
@@ -263,6 +270,8 @@ func TestHeatServer(t *testing.T) {
 		t.Logf("requests without an answer: %v", u)
 	}
 
+	t.Run("Examples", func(t *testing.T) { l.examples(t) })
+	t.Run("SignalsSurvive", func(t *testing.T) { l.signalsSurvive(t) })
 	t.Run("Failures", func(t *testing.T) { l.failures(t) })
 	t.Run("BadInput", func(t *testing.T) { l.badInput(t) })
 }
@@ -299,8 +308,7 @@ resources:
 		"wait":    {"OS::Salt::WaitCondition", `{server: {get_resource: server}, tag: never, timeout: 3}`, "0 of 1 received in 3 seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(head, "    properties:\n", "", 0)
-			text = strings.Replace(text, "  x:\n    properties:\n", "  x:\n    type: "+c.kind+"\n    properties: "+c.properties+"\n", 1)
+			text := strings.Replace(head, "  x:\n    properties:\n", "  x:\n    type: "+c.kind+"\n    properties: "+c.properties+"\n", 1)
 			stack := stackOf(t, l.Lab, text, lab.StackArgs{})
 			if s := waitStack(t, l.Lab, stack, "CREATE_FAILED"); !strings.Contains(s.Reason, c.want) {
 				t.Errorf("reason %q, want %q", s.Reason, c.want)

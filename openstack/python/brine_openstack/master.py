@@ -245,10 +245,15 @@ class Master:
     def place(self, order, tgt, fun, **more):
         """Place the order with the id order and return its state. The same order again is the same order.
 
+        tgt is a minion, a list of minions, or an expression of the kind tgt_type.
+
         more has arg, kwarg, ttl, deadline, tenant, files, pillar, secret, metadata and the other fields of POST /v1/jobs; those
         that are None are left out. Raises Conflict if another order has this id.
         """
-        tgt = [tgt] if isinstance(tgt, str) else list(tgt)
+        if isinstance(tgt, str):
+            tgt = tgt if more.get("tgt_type") else [tgt]
+        else:
+            tgt = list(tgt)
         body = dict({k: v for k, v in more.items() if v is not None}, id=order, tgt=tgt, fun=fun)
         return self.request("POST", "/v1/jobs", body)
 

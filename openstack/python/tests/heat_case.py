@@ -95,6 +95,7 @@ class HeatCase(unittest.TestCase):
     """Has the types of this package, and self.master in place of the sidecar."""
 
     maxDiff = None
+    registered = False
 
     def setUp(self):
         super().setUp()
@@ -110,9 +111,10 @@ class HeatCase(unittest.TestCase):
         self.patch(policy.ResourceEnforcer, "enforce")
         self.patch(cfg.ConfigOpts, "find_file", return_value="/etc/heat/policy.yaml")
         self.patch(keystone.KeystoneClientPlugin, "_create", return_value=fake_keystoneclient.FakeKeystoneClient())
-        for module in (state, job, waitcondition, server):
-            for name, cls in module.resource_mapping().items():
-                if name not in resources.global_env().registry.as_dict():
+        if not HeatCase.registered:  # the environment outlives a test
+            HeatCase.registered = True
+            for module in (state, job, waitcondition, server):
+                for name, cls in module.resource_mapping().items():
                     resources.global_env().register_class(name, cls)
 
     def patch(self, *args, **kwargs):

@@ -1,0 +1,41 @@
+"""docs/openstack/resources.md names every property and attribute that there is, and quotes the templates that the tests run."""
+
+import pathlib
+import re
+
+from brine_openstack.heat import job
+from brine_openstack.heat import minion
+from brine_openstack.heat import state
+from brine_openstack.heat import waitcondition
+from tests import heat_case
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+class DocsTest(heat_case.HeatCase):
+
+    def setUp(self):
+        super().setUp()
+        self.page = (ROOT / "docs" / "openstack" / "resources.md").read_text()
+
+    def test_tables(self):
+        sections = dict(re.findall(r"^## (OS::Salt::\w+)\n(.*?)(?=^## |\Z)", self.page, re.M | re.S))
+        for name, cls in {k: v for m in (minion, state, job, waitcondition) for k, v in m.resource_mapping().items()}.items():
+            tables = re.findall(r"^\| (property|attribute) \|.*\n\|[-|]+\n((?:\|.*\n)+)", sections[name], re.M)
+            found = {"property": {}, "attribute": {}}
+            for kind, rows in tables:
+                for row in rows.splitlines():
+                    cells = [c.strip() for c in row.strip("|").split("|")]
+                    found[kind].update({n: cells for n in re.findall(r"`(\w+)`", cells[0])})
+            self.assertEqual(set(cls.properties_schema), set(found["property"]), name)
+            self.assertEqual(set(cls.attributes_schema), set(found["attribute"]), name)
+            for prop, schema in cls.properties_schema.items():
+                cells = found["property"][prop]
+                self.assertEqual(schema.required, cells[2] == "required", (name, prop))
+                self.assertEqual(not schema.update_allowed, cells[3] == "replaces", (name, prop))
+
+    def test_templates(self):
+        quoted = re.findall(r"From `(openstack/interop/templates/[^`]+)`, which the tests run:\n\n```yaml\n(.*?)```", self.page, re.S)
+        self.assertEqual(5, len(quoted))
+        for path, text in quoted:
+            self.assertEqual((ROOT / path).read_text(), text, path)
