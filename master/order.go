@@ -474,7 +474,7 @@ func (m *Master) Wait(ctx context.Context, id string) (Outcome, error) {
 }
 
 func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) {
-	out := Outcome{ID: rec.ID, JID: rec.JID, Created: rec.Created, Done: true, Results: make(map[string]Result)}
+	out := Outcome{ID: rec.ID, JID: rec.JID, Created: rec.Created, Results: make(map[string]Result)}
 	ds, err := m.orders.q.Deliveries(ctx, store.DeliveryFilter{JID: rec.JID, Limit: maxDeliveries})
 	if err != nil {
 		return out, err
@@ -489,6 +489,7 @@ func (m *Master) outcome(ctx context.Context, rec store.Order) (Outcome, error) 
 			loads[r.ID] = r.Load
 		}
 	}
+	out.Done = true
 	for _, d := range ds {
 		r := Result{ID: d.Minion}
 		if load := loads[d.Minion]; load != nil && (d.State == store.Returned || d.State == store.Refused) {

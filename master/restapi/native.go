@@ -329,7 +329,11 @@ func (s *Server) order(q *request) (any, error) {
 	ctx, cancel := context.WithTimeout(q.Context(), min(patience, maxWait))
 	defer cancel()
 	out, err := v.Wait(ctx, id)
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		// The time may have ended while the store was read: what Wait returns then is not the whole state.
+		out, err = v.Result(q.Context(), id)
+	}
+	if err != nil {
 		return nil, refused(err)
 	}
 	return outcome(out), nil

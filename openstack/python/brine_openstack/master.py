@@ -81,7 +81,7 @@ def describe(result):
         value = result.get("return")
         return text + (": " + value if isinstance(value, str) and value else "")
     if status in UNFINISHED:
-        return status
+        return status + (": " + reason if reason else "")
     text = "%s: %s" % (status, WORDS.get(status, "no such outcome is known"))
     if reason and reason not in text:
         text += " (%s)" % reason

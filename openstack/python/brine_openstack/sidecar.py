@@ -28,7 +28,7 @@ from brine_openstack import urls
 LOG = logging.getLogger(__name__)
 
 PROGRAM = "brine-master"
-# Where the program may be besides BRINE_MASTER, this package and PATH: a service's PATH may lack them.
+# Where the program may be besides BRINE_MASTER_PROGRAM, this package and PATH: a service's PATH may lack them.
 PLACES = ("/usr/bin", "/usr/local/bin", "/usr/lib/brine", "/opt/brine/bin")
 
 
@@ -37,8 +37,13 @@ class SidecarError(master.Error):
 
 
 def find_program(program=None):
-    """Return the path of brine-master: program, $BRINE_MASTER, the one in this package, the one in PATH, or a usual place."""
-    chosen = program or os.environ.get("BRINE_MASTER")
+    """Return the path of brine-master: program, $BRINE_MASTER_PROGRAM, the one in this package, the one in PATH, or a usual place.
+
+    $BRINE_MASTER does, too, if it is an absolute path: to brine's programs that variable is the option master.
+    """
+    chosen = program or os.environ.get("BRINE_MASTER_PROGRAM")
+    if not chosen and os.path.isabs(os.environ.get("BRINE_MASTER", "")):
+        chosen = os.environ["BRINE_MASTER"]
     if chosen:
         found = shutil.which(chosen)
         if not found:
@@ -49,7 +54,7 @@ def find_program(program=None):
         found = shutil.which(PROGRAM, path=path)
         if found:
             return found
-    raise SidecarError("there is no program %s in PATH; install it, or name it in the environment variable BRINE_MASTER" % PROGRAM)
+    raise SidecarError("there is no program %s in PATH; install it, or name it in the environment variable BRINE_MASTER_PROGRAM" % PROGRAM)
 
 
 def default_directory(name="master"):
@@ -262,9 +267,11 @@ class Sidecar(master.Master):
             private_directory(d)
         # JSON is YAML.
         write_private(os.path.join(conf, "master"), json.dumps(self.configuration(), indent=1, sort_keys=True) + "\n")
+        # BRINE_… are options over those of a configuration file; here the file has all of them.
+        env = {k: v for k, v in os.environ.items() if not k.startswith("BRINE_")}
         with self._former_ended() as alive, open(self._start_path(), "wb", opener=lambda p, f: os.open(p, f, 0o600)) as log:
             process = subprocess.Popen([program, "master", "-c", conf, "--with-parent"], stdin=subprocess.PIPE, stdout=log, stderr=log,
-                                       cwd=self.directory, start_new_session=True, pass_fds=[alive.fileno()])
+                                       cwd=self.directory, start_new_session=True, pass_fds=[alive.fileno()], env=env)
         LOG.info("Started the master %s in %s, process %d", program, self.directory, process.pid)
         end = time.monotonic() + self._start
         while process.poll() is None and time.monotonic() < end:

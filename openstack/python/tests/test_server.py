@@ -3,12 +3,13 @@
 import email
 from unittest import mock
 
+from tests import heat_case  # first: it skips without Heat
+
 from brine_openstack.heat import minions
 from brine_openstack.heat import server
 from heat.engine.clients.os import glance
 from heat.engine.clients.os import neutron
 from heat.engine.clients.os import nova
-from tests import heat_case
 
 TEMPLATE = """
 heat_template_version: 2018-08-31

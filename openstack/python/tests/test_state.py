@@ -2,8 +2,9 @@
 
 import json
 
+from tests import heat_case  # first: it skips without Heat
+
 from brine_openstack.heat import orders
-from tests import heat_case
 from tests.heat_case import returned
 
 TEMPLATE = """

@@ -4,10 +4,11 @@ import datetime
 import json
 from unittest import mock
 
+from tests import heat_case  # first: it skips without Heat
+
 from brine_openstack.heat import waitcondition
 from heat.engine import stk_defn
 from oslo_utils import timeutils
-from tests import heat_case
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
