@@ -63,7 +63,9 @@ func (c *compiler) user(e entry) {
 	if c.fail(c.unknown(e.node, "uid", "homeDir", "groups")) {
 		return
 	}
-	args := []arg{{"name", e.key}, {"shell", nologin}, {"createhome", c.host.CreateHome}}
+	args := []arg{{"name", e.key}, {"shell", nologin}, {"createhome", c.host.CreateHome},
+		{"cmd_opts_exclude", pyobj.NewList("shell")}} // the condition is not to run in the shell of the user
+
 	if uid, ok := e.child("uid"); ok && uid.v != nil {
 		id, err := uid.number()
 		if c.fail(err) {

@@ -198,9 +198,9 @@ func (h *host) keep(resource string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(h.path(lastMetadata)), 0o700); err != nil {
 		return err
 	}
-	err = atomicfile.Replace(h.path(lastMetadata), []byte(text), 0o600)
+	err = atomicfile.WriteFile(h.path(lastMetadata), []byte(text), 0o600)
 	if err == nil && resource != "" {
-		err = atomicfile.Replace(h.path(lastOf(resource)), []byte(text), 0o600)
+		err = atomicfile.WriteFile(h.path(lastOf(resource)), []byte(text), 0o600)
 	}
 	return err
 }

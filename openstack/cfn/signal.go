@@ -188,7 +188,7 @@ func (h *host) novaID(ctx context.Context) string {
 			return ""
 		}
 		if err := os.MkdirAll(filepath.Dir(h.path(novaFile)), 0o755); err == nil {
-			err = atomicfile.Replace(h.path(novaFile), b, 0o644)
+			err = atomicfile.WriteFile(h.path(novaFile), b, 0o644)
 			if err != nil {
 				h.log.Warn("cannot keep Nova's metadata", "err", err)
 			}

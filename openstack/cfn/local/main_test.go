@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
@@ -19,6 +20,13 @@ func TestMain(m *testing.M) {
 		var log *slog.Logger
 		if os.Getenv("BRINE_TEST_CFN_DEBUG") != "" {
 			log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		}
+		if name == "manifest" {
+			if err := manifest(os.Args[1]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
 		os.Exit(Main(context.Background(), name, os.Args[1:], log))
 	}

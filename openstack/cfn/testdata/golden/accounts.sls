@@ -15,6 +15,8 @@ cfn-0003 users web:
   - name: web
   - shell: /sbin/nologin
   - createhome: false
+  - cmd_opts_exclude:
+    - shell
   - groups:
     - ops
   - gid: web
@@ -26,6 +28,8 @@ cfn-0004 users svc:
   - name: svc
   - shell: /sbin/nologin
   - createhome: false
+  - cmd_opts_exclude:
+    - shell
   - uid: 3456
   - home: /srv/svc
   - groups:
