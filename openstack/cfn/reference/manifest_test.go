@@ -1,4 +1,6 @@
-package local
+//go:build openstack
+
+package reference
 
 import (
 	"encoding/json"

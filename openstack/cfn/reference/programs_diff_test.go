@@ -1,6 +1,6 @@
 //go:build openstack
 
-package local
+package reference
 
 import (
 	"fmt"
@@ -160,7 +160,7 @@ printf '[two]\ntriggers=post.add,post.update\npath=Resources.server\naction=echo
 	for i, ours := range []bool{false, true} {
 		program := "/usr/bin/cfn-hup"
 		if ours {
-			program = programVar + "=cfn-hup /run/cfn"
+			program = "/run/cfn-hup"
 		}
 		// The last run is the one that runIn starts.
 		step := program + " -f; echo exit $? >> /opt/log\n"

@@ -1,6 +1,6 @@
 //go:build openstack
 
-package local
+package reference
 
 import (
 	"bytes"
@@ -214,13 +214,14 @@ const enter = `set -e
 mount -t tmpfs tmpfs "$D"; mkdir "$D/u" "$D/w" "$D/m"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$D/u,workdir=$D/w" "$D/m"
 mount -t proc proc "$D/m/proc"; mount --rbind /dev "$D/m/dev"; mount -t tmpfs tmpfs "$D/m/tmp"; mount -t tmpfs tmpfs "$D/m/run"
-: > "$D/m/run/cfn"; mount --bind "$SELF" "$D/m/run/cfn"
+: > "$D/m/run/heat-minion"; mount --bind "$AGENT" "$D/m/run/heat-minion"
+for name in cfn-init cfn-hup cfn-signal cfn-get-metadata; do ln -s heat-minion "$D/m/run/$name"; done
 chroot "$D/m" /bin/sh -c "$SETUP" < /dev/null > "$OUT/setup" 2>&1 || { echo "setup failed"; cat "$OUT/setup"; exit 1; }
 set +e
 chroot "$D/m" /bin/sh -c 'cd /; exec "$@"' sh "$@" < /dev/null > "$OUT/stdout" 2> "$OUT/output"
 echo $? > "$OUT/exit"
 cat "$D"/m/var/log/cfn-*.log >> "$OUT/output" 2>/dev/null
-BRINE_TEST_CFN_PROGRAM=manifest exec "$SELF" "$D/u" > "$OUT/manifest"
+BRINE_TEST_MANIFEST=1 exec "$SELF" "$D/u" > "$OUT/manifest"
 `
 
 // runIn runs a program of heat-cfntools, or ours, in a root of its own.
@@ -233,11 +234,11 @@ func runIn(t *testing.T, setup, program string, args []string, ours bool) *rootR
 	dir, out := t.TempDir(), t.TempDir()
 	words := []string{"/usr/bin/" + program}
 	if ours {
-		words = []string{"/usr/bin/env", programVar + "=" + program, "/run/cfn"}
+		words = []string{"/run/" + program}
 	}
 	argv := append([]string{"unshare", "-m", "--propagation", "private", "/bin/sh", "-c", enter, "sh"}, append(words, args...)...)
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "D=" + dir, "OUT=" + out, "SELF=" + self, "SETUP=" + setup}
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "D=" + dir, "OUT=" + out, "SELF=" + self, "AGENT=" + agent, "SETUP=" + setup}
 	cmd.WaitDelay = 10 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("cannot run %s in a root of its own: %v\n%s", program, err, text)

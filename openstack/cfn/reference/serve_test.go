@@ -1,6 +1,6 @@
 //go:build openstack
 
-package local
+package reference
 
 import (
 	"encoding/json"
