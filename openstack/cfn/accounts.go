@@ -23,7 +23,8 @@ func (n node) number() (int64, error) {
 	return int64(id), nil
 }
 
-// absent is the condition that a database of accounts has no such name: accounts that exist stay as they are, as with groupadd and useradd.
+// absent is the condition that a database of accounts has no such name: accounts that exist stay as they are, as with
+// groupadd and useradd.
 func absent(database, name string) arg {
 	return arg{"unless", shlex.Join([]string{"getent", database, name})}
 }

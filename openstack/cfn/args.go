@@ -15,7 +15,8 @@ type option struct {
 	required bool
 }
 
-// parser reads command lines as Python's argparse does: long options may be shortened, "-e1" and "--exit-code=1" are values.
+// parser reads command lines as Python's argparse does: long options may be shortened, "-e1" and "--exit-code=1" are
+// values.
 type parser struct {
 	prog       string
 	options    []option

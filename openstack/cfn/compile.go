@@ -75,8 +75,9 @@ type arg struct {
 	value any
 }
 
-// Compile turns metadata (an ordered or plain map) into states. sets names configSets with commas between, "" the set "default" or, without
-// configSets, the configuration "config". The error joins a [*DocumentError] for each value that cannot be used.
+// Compile turns metadata (an ordered or plain map) into states. sets names configSets with commas between, "" the set
+// "default" or, without configSets, the configuration "config". The error joins a [*DocumentError] for each value that
+// cannot be used.
 func Compile(metadata any, sets string, host Host) (*Compiled, error) {
 	root, ok := node{"", pyobj.From(metadata)}.child(initKey)
 	if !ok || !pyobj.Truth(root.v) {

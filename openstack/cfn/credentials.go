@@ -7,7 +7,8 @@ import (
 	"github.com/brine-salt/brine/openstack/internal/ec2sign"
 )
 
-// credentials are the keys for the CFN API, nil if there are none. As in heat-cfntools a file goes before keys, and keys count only in pairs.
+// credentials are the keys for the CFN API, nil if there are none. As in heat-cfntools a file goes before keys, and
+// keys count only in pairs.
 func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	if q.credentials != "" {
 		b, err := readBounded(h.path(q.credentials))
@@ -23,8 +24,9 @@ func (h *host) credentials(q query) (*ec2sign.Credentials, error) {
 	return &ec2sign.Credentials{Access: q.access, Secret: q.secret}, nil
 }
 
-// parseCredentials reads keys in the format of cfn-credentials (AWSAccessKeyId=…, AWSSecretKey=…) or of boto ([Credentials],
-// aws_access_key_id = …, aws_secret_access_key = …). Other lines do not count. Errors name the file, never a value.
+// parseCredentials reads keys in the format of cfn-credentials (AWSAccessKeyId=…, AWSSecretKey=…) or of boto
+// ([Credentials], aws_access_key_id = …, aws_secret_access_key = …). Other lines do not count. Errors name the file,
+// never a value.
 func parseCredentials(text, file string) (ec2sign.Credentials, error) {
 	var c ec2sign.Credentials
 	for _, line := range strings.Split(text, "\n") {

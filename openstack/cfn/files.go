@@ -83,7 +83,8 @@ func (c *compiler) parent(file string) {
 	c.add(dir, "file", "directory", arg{"name", dir}, arg{"makedirs", true}, arg{"follow_symlinks", true})
 }
 
-// written writes a file with exactly this content. file.managed ends lines by its own rules; what those would change goes through base64.
+// written writes a file with exactly this content. file.managed ends lines by its own rules; what those would change
+// goes through base64.
 func (c *compiler) written(name, content string, attributes []arg) {
 	base := []arg{{"name", name}}
 	newline := strings.HasSuffix(content, "\n")

@@ -105,7 +105,8 @@ func (c *confSections) merge(sections []*configparser.Section, file string) {
 	}
 }
 
-// option is a required option; "%%" and "%(name)s" are replaced as Python's configparser does, other percent signs stay.
+// option is a required option; "%%" and "%(name)s" are replaced as Python's configparser does, other percent signs
+// stay.
 func (c *confSections) option(section, name string) (string, error) {
 	s := configparser.Find(c.list, section)
 	if s != nil {
@@ -208,8 +209,8 @@ func hookOf(c *confSections, section string) (hook, error) {
 	return k, nil
 }
 
-// event is what happened to the metadata that a hook looks at: "post.add", "post.update", "post.delete" or "" for nothing. As in
-// heat-cfntools, metadata that was not seen before counts as updated too.
+// event is what happened to the metadata that a hook looks at: "post.add", "post.update", "post.delete" or "" for
+// nothing. As in heat-cfntools, metadata that was not seen before counts as updated too.
 func (k hook) event(a *answer) []string {
 	before, had := partOf(a.last, k.part)
 	now, has := partOf(a.metadata, k.part)

@@ -174,8 +174,8 @@ func lastOf(resource string) string {
 	return lastMetadata + "_" + strings.ReplaceAll(resource, "/", "_")
 }
 
-// lastOf is the metadata that was kept last, nil if there is none. The copy of the resource counts first: the other one may be of
-// another resource.
+// lastOf is the metadata that was kept last, nil if there is none. The copy of the resource counts first: the other one
+// may be of another resource.
 func (h *host) lastOf(resource string) any {
 	for _, name := range [...]string{lastOf(resource), lastMetadata} {
 		b, err := readBounded(h.path(name))
@@ -276,8 +276,8 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// endpoint is the address of the CFN API. Heat's user data leaves it in two files: the host is in the one for boto, the port in the
-// other; heat-cfntools always uses HTTP, this uses the scheme that the second file has.
+// endpoint is the address of the CFN API. Heat's user data leaves it in two files: the host is in the one for boto, the
+// port in the other; heat-cfntools always uses HTTP, this uses the scheme that the second file has.
 func (h *host) endpoint(given string) (*url.URL, error) {
 	if given != "" {
 		return parseEndpoint(given, "the CFN API's address")

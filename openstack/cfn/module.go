@@ -30,7 +30,7 @@ var Module = &modules.Module{Name: "cfn", Doc: "Apply metadata of the kind AWS::
 
 var testParam = modules.Param{Name: "test", Default: false, Type: modules.Bool}
 
-var sourceParams = [...]modules.Param{{Name: "metadata", Optional: true}, {Name: "stack", Optional: true, Type: modules.String},
+var sourceParams = [...]modules.Param{{Name: "metadata", Optional: true, Secret: true}, {Name: "stack", Optional: true, Type: modules.String},
 	{Name: "resource", Optional: true, Type: modules.String}, {Name: "access_key", Optional: true, Type: modules.String},
 	{Name: "secret_key", Optional: true, Type: modules.String, Secret: true}, {Name: "credential_file", Optional: true, Type: modules.String},
 	{Name: "url", Optional: true, Type: modules.String}, {Name: "configsets", Optional: true}, {Name: "cwd", Default: "/", Type: modules.String}}

@@ -149,7 +149,8 @@ func fromPyPI(c *compiler, m manager, n node) {
 		if v := c.newest(m, e.node); v != "" {
 			name += "==" + v
 		}
-		// The template asks for a package of the whole system, which newer distributions let pip install only if told so.
+		// The template asks for a package of the whole system, which newer distributions let pip install only if told
+		// so.
 		c.add(path.Join(m.name, e.key), "pip", "installed", arg{"name", name},
 			arg{"env_vars", pyobj.NewDict("PIP_BREAK_SYSTEM_PACKAGES", "1")})
 		c.made[[2]string{m.name, e.key}] = []ref{*c.last}

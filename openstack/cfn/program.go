@@ -18,7 +18,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Env is what the programs need of the process that they run in. Call is needed for cfn-init and cfn-hup, all else may be left out.
+// Env is what the programs need of the process that they run in. Call is needed for cfn-init and cfn-hup, all else may
+// be left out.
 type Env struct {
 	// Context ends the program; nil never ends it.
 	Context context.Context
@@ -37,8 +38,8 @@ type Env struct {
 // Programs are the names that Main knows.
 func Programs() []string { return []string{"cfn-init", "cfn-hup", "cfn-signal", "cfn-get-metadata"} }
 
-// Main runs one of the programs of heat-cfntools, from its arguments without its name to its exit code. An agent calls it when the base name
-// of its first argument is in [Programs].
+// Main runs one of the programs of heat-cfntools, from its arguments without its name to its exit code. An agent calls
+// it when the base name of its first argument is in [Programs].
 func Main(name string, args []string, env Env) int {
 	p := newProgram(name, env)
 	if !slices.Contains(Programs(), name) {
@@ -191,7 +192,8 @@ func (p *program) logStep(v any) {
 	p.log.Info(text)
 }
 
-// hup looks once, as cfn-hup of heat-cfntools does with every combination of its options, or again and again with --daemon.
+// hup looks once, as cfn-hup of heat-cfntools does with every combination of its options, or again and again with
+// --daemon.
 func (p *program) hup(v parsed) int {
 	for {
 		code, pause := p.hupOnce(v)

@@ -24,7 +24,8 @@ const (
 	novaFile = dataDir + "/nova_meta.json"
 	// novaTimeout bounds the question for the server's id; outside of a cloud no address answers.
 	novaTimeout = 5 * time.Second
-	// signalTries and signalPause bound how long a signal is repeated: 1+2+4+8 s, and each request may take requestTimeout.
+	// signalTries and signalPause bound how long a signal is repeated: 1+2+4+8 s, and each request may take
+	// requestTimeout.
 	signalTries = 5
 	signalPause = time.Second
 )
@@ -43,7 +44,8 @@ const (
 type Signal struct {
 	// URL is the wait condition's address, or file:///path of a file that holds it.
 	URL string
-	// Success is the status; Reason, Data and ID are what Heat shows. Without ID it is the server's id, or else its name.
+	// Success is the status; Reason, Data and ID are what Heat shows. Without ID it is the server's id, or else its
+	// name.
 	Success          bool
 	Reason, Data, ID string
 	// Insecure accepts any certificate.

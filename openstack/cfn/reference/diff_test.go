@@ -18,19 +18,22 @@ import (
 	"time"
 )
 
-// template is metadata that heat-cfntools and the programs of package cfn both apply, each to its own copy of this host's root: an overlay in a
-// mount namespace. What the overlays then hold must be the same but for what Differs names.
+// template is metadata that heat-cfntools and the programs of package cfn both apply, each to its own copy of this
+// host's root: an overlay in a mount namespace. What the overlays then hold must be the same but for what Differs
+// names.
 type template struct {
 	About string
 	// Args are those of cfn-init.
 	Args []string
 	// Setup is a shell script that prepares both roots.
 	Setup string
-	// Units are the services of a recorded systemctl, which keeps its state in /var/fake; Active, Enabled and Broken are some of them.
+	// Units are the services of a recorded systemctl, which keeps its state in /var/fake; Active, Enabled and Broken
+	// are some of them.
 	Units, Active, Enabled, Broken []string
 	// Remote serves the metadata by the CFN API.
 	Remote bool
-	// Exit are the exit codes of the original and of ours, both 0 if left out; Why is the reason for two different ones.
+	// Exit are the exit codes of the original and of ours, both 0 if left out; Why is the reason for two different
+	// ones.
 	Exit []int
 	Why  string
 	// Differs are the paths that differ, with the reasons. Each must really differ.
@@ -233,7 +236,10 @@ func runIn(t *testing.T, setup, program string, args []string, ours bool) *rootR
 	}
 	dir, out := t.TempDir(), t.TempDir()
 	words := []string{"/usr/bin/" + program}
-	if ours {
+	switch {
+	case program == "salt-call": // args are the whole command
+		words = nil
+	case ours:
 		words = []string{"/run/" + program}
 	}
 	argv := append([]string{"unshare", "-m", "--propagation", "private", "/bin/sh", "-c", enter, "sh"}, append(words, args...)...)

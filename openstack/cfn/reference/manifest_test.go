@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// manifest prints what the upper directory of an overlay changes in the host's root: by path the kind, owner, mode and content.
+// manifest prints what the upper directory of an overlay changes in the host's root: by path the kind, owner, mode and
+// content.
 func manifest(upper string) error {
 	files := map[string]string{}
 	err := filepath.WalkDir(upper, func(name string, d fs.DirEntry, err error) error {

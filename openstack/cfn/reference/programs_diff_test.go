@@ -118,7 +118,8 @@ func TestCfnGetMetadataAgainstHeatCfntools(t *testing.T) {
 	}
 }
 
-// TestCfnHupAgainstHeatCfntools runs cfn-hup three times in one root: metadata not seen before, the same again, and changed.
+// TestCfnHupAgainstHeatCfntools runs cfn-hup three times in one root: metadata not seen before, the same again, and
+// changed.
 func TestCfnHupAgainstHeatCfntools(t *testing.T) {
 	needs(t)
 	const first, second = `{"AWS::CloudFormation::Init": {"config": {"files": {"/x": {"content": "1"}}}}, "n": 1}`,
@@ -177,5 +178,26 @@ printf '[two]\ntriggers=post.add,post.update\npath=Resources.server\naction=echo
 	const want = "-rw-r--r-- 0:0 two\none\n/\nexit 0\nexit 0\ntwo\none\n/\n"
 	if logs[0] != logs[1] || logs[1] != want {
 		t.Errorf("original %q\nours     %q\nwant     %q", logs[0], logs[1], want)
+	}
+}
+
+// TestCfnHupStartsServicesAsHeatCfntools has a service that should run and does not, one that runs, and one that may be
+// down.
+func TestCfnHupStartsServicesAsHeatCfntools(t *testing.T) {
+	needs(t)
+	server := serveFiles(t)
+	tpl := &template{Units: []string{"web", "up", "any"}, Active: []string{"up"}}
+	setup := tpl.prepare(server.URL) + api(server.URL) +
+		"printf '[main]\\nstack=stack\\ncredential-file=/etc/cfn/cfn-credentials\\n' > /etc/cfn/cfn-hup.conf\n" +
+		"printf '[r]\\ntriggers=service.restarted\\npath=Resources.server\\naction=echo started >> /opt/log\\nrunas=root\\n' > /etc/cfn/hooks.conf\n"
+	apiMetadata.Store(`{"AWS::CloudFormation::Init": {"config": {"services": {"systemd": {"web": {"ensureRunning": "true"},
+		"up": {"ensureRunning": "true"}, "any": {"enabled": "true"}}}}}}`)
+	for _, ours := range []bool{false, true} {
+		r := runIn(t, setup, "cfn-hup", nil, ours)
+		_, web := r.Files["/var/fake/active/web"]
+		_, any := r.Files["/var/fake/active/any"]
+		if r.Exit != 0 || !web || any || r.Files["/opt/log"] != "-rw-r--r-- 0:0 started\n" {
+			t.Errorf("ours %v: exit code %d, web %v, any %v, log %q\n%s", ours, r.Exit, web, any, r.Files["/opt/log"], r.Output)
+		}
 	}
 }
