@@ -132,6 +132,25 @@ func ExampleMaster_Cast() {
 	}
 }
 
+// An order brings along what its job needs, and is found again by its metadata.
+func ExampleMaster_Cast_files() {
+	var m *master.Master // from New, serving
+	ctx := context.Background()
+	deploy := master.Order{ID: "web-4711", Job: master.Job{Fun: "state.apply", Args: []any{"_order.web-4711.config"},
+		Tgt: []string{"web-1"}, TgtType: "list", Metadata: map[string]any{"stack": "s1"}}}
+	deploy.Files = map[string]string{
+		"config.sls": "motd:\n  file.managed:\n    - name: /etc/motd\n    - source: salt://_order/web-4711/motd\n",
+		"motd":       "hello\n",
+	}
+	deploy.Pillar = map[string]any{"port": 80}
+	deploy.Secret = true // arguments, too, are sealed wherever the master keeps them
+	if _, err := m.Cast(ctx, deploy); err != nil {
+		log.Fatal(err)
+	}
+	mine, err := m.Orders(ctx, master.OrderFilter{Metadata: map[string]string{"stack": "s1"}})
+	fmt.Println(mine, err)
+}
+
 // A change goes through the minions of a target, some at a time, and stops when one fails.
 func ExampleMaster_Batch() {
 	var m *master.Master // from New, serving
