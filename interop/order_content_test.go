@@ -36,8 +36,8 @@ const contentSLS = `include:
       - test: other
 `
 
-// TestOrdersCarryFilesAndPillar: minions of stock and ours do the same with an order's states, script and pillar, and the master keeps
-// no secret argument of either.
+// TestOrdersCarryFilesAndPillar: minions of stock and ours do the same with an order's states, script and
+// pillar, and the master keeps no secret argument of either.
 func TestOrdersCarryFilesAndPillar(t *testing.T) {
 	for _, line := range []string{"3006", "3007", "3008", "ours"} {
 		t.Run(line, func(t *testing.T) {

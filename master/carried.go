@@ -76,8 +76,8 @@ func (m *Master) openCarried() error {
 	return nil
 }
 
-// loadSealingKey reads the sealing key of a master alone, and makes it if there is none. Without a directory it lives as long as the
-// process, like everything else of such a master.
+// loadSealingKey reads the sealing key of a master alone, and makes it if there is none. Without a directory it
+// lives as long as the process, like everything else of such a master.
 func loadSealingKey(dir string) ([]byte, error) {
 	key := []byte(rand.Text() + rand.Text())
 	if dir == "" {
@@ -168,7 +168,8 @@ func travelled(m map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// digestOnly reads what an order carries, to compare it with an order of the same id, and stores nothing. spec becomes what is shown.
+// digestOnly reads what an order carries, to compare it with an order of the same id, and stores nothing. spec
+// becomes what is shown.
 func (m *Master) digestOnly(ctx context.Context, o Order, spec map[string]any) error {
 	if !o.carries() {
 		return nil
@@ -181,8 +182,9 @@ func (m *Master) digestOnly(ctx context.Context, o Order, spec map[string]any) e
 	return nil
 }
 
-// storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what is shown. wanted is false if
-// no minion will run the order. drop forgets it all, when nobody owns it in the end.
+// storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what
+// is shown. wanted is false if no minion will run the order. drop forgets it all, when nobody owns it in the
+// end.
 func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any, wanted bool) (key string, drop func(), err error) {
 	drop = func() {}
 	if !o.carries() {
@@ -220,8 +222,8 @@ func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any,
 	return w.Key(), drop, nil
 }
 
-// describe turns the spec of an order into what the store may know: with the names of the files, without secret arguments, and with a
-// digest that tells only who has the sealing key whether two orders are the same.
+// describe turns the spec of an order into what the store may know: with the names of the files, without secret
+// arguments, and with a digest that tells only who has the sealing key whether two orders are the same.
 func (c *carried) describe(spec map[string]any, w *orders.Writer, o Order) {
 	h := w.Header()
 	spec["digests"] = c.seal.Digests(fmt.Appendf(h.Digest(), "%v", spec["digest"]))
@@ -317,8 +319,8 @@ func (m *Master) withSecretArgs(ctx context.Context, j store.Job) (store.Job, er
 	return j, err
 }
 
-// lostContent ends deliveries of an order whose sealed content is gone or cannot be opened: trying again would not help. Other errors
-// are returned.
+// lostContent ends deliveries of an order whose sealed content is gone or cannot be opened: trying again would
+// not help. Other errors are returned.
 func (d *dispatcher) lostContent(ds []store.Delivery, err error) error {
 	if !errors.Is(err, orders.ErrUnreadable) && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -435,7 +437,8 @@ type OrderFilter struct {
 	tenant string
 }
 
-// Orders lists orders as Order reports them, oldest first, of all that are not purged yet. ErrNoOrders when the store cannot find orders.
+// Orders lists orders as Order reports them, oldest first, of all that are not purged yet. ErrNoOrders when the
+// store cannot find orders.
 func (m *Master) Orders(ctx context.Context, f OrderFilter) ([]Order, error) {
 	labels, ok := store.LabelsOf(m.store)
 	if !ok || m.orders == nil {

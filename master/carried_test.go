@@ -217,7 +217,8 @@ func TestPillarOfAnOrder(t *testing.T) {
 	is(m, own)
 }
 
-// TestPillarOverrideIsNoMembership: a minion that asks for a pillar with entries of its own is not a member of what targets these.
+// TestPillarOverrideIsNoMembership: a minion that asks for a pillar with entries of its own is not a member of
+// what targets these.
 func TestPillarOverrideIsNoMembership(t *testing.T) {
 	o := orderOptions()
 	o.Pillar = func(context.Context, pillar.Request) (map[string]any, error) {

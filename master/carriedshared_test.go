@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestEqualMastersServeOrderFiles: an order that is placed at one master is sent by another one, with its secret arguments, and any of them
-// serves its files and pillar.
+// TestEqualMastersServeOrderFiles: an order that is placed at one master is sent by another one, with its
+// secret arguments, and any of them serves its files and pillar.
 func TestEqualMastersServeOrderFiles(t *testing.T) {
 	all := equals(t, 3, orderOptions())
 	m := all[1].accepted("m", 1)
@@ -110,8 +110,8 @@ func TestSecretJobsBetweenMasters(t *testing.T) {
 	}
 }
 
-// TestSecretsInADatabase: the file of a database has no clear text of a secret order while it waits, and a master with another key gives
-// the order up in words.
+// TestSecretsInADatabase: the file of a database has no clear text of a secret order while it waits, and a
+// master with another key gives the order up in words.
 func TestSecretsInADatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "db")
@@ -185,7 +185,8 @@ func TestSecretsInADatabase(t *testing.T) {
 	}
 }
 
-// TestFormerKeyOpensOrders: after the sealing key was replaced, what waits is read with the former one, and the same order is the same.
+// TestFormerKeyOpensOrders: after the sealing key was replaced, what waits is read with the former one, and the
+// same order is the same.
 func TestFormerKeyOpensOrders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	o := orderOptions()

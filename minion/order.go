@@ -14,8 +14,8 @@ import (
 // orderDir is the directory of the environment "base" that has the files of orders.
 const orderDir = "_order"
 
-// dropOrderFiles removes the copies of the files that an order brought along: the master has them no more when the order has ended. An
-// empty name is no order.
+// dropOrderFiles removes the copies of the files that an order brought along: the master has them no more when
+// the order has ended. An empty name is no order.
 func (m *Minion) dropOrderFiles(name string) {
 	if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
 		return
@@ -29,8 +29,8 @@ func (m *Minion) removeOrderFiles(dir string) {
 	}
 }
 
-// orderPillar has a job see the pillar that its order brought along, which the minion does not keep: it is fetched when a function
-// asks for the pillar first. If that fails, the functions see the minion's own.
+// orderPillar has a job see the pillar that its order brought along, which the minion does not keep: it is
+// fetched when a function asks for the pillar first. If that fails, the functions see the minion's own.
 func (l *link) orderPillar(ctx context.Context, e *modules.Env) {
 	fresh := sync.OnceValue(func() *pyobj.Dict {
 		p, err := l.freshPillar(ctx, "", "", nil)

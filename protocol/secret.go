@@ -2,22 +2,22 @@ package protocol
 
 import "github.com/brine-salt/brine/protocol/payload"
 
-// SecretField is the field of a published job, and of what a master stores of it, that is true if the job's arguments are secret. A
-// minion of ours then keeps no clear text of them on the disk; others ignore it.
+// SecretField is the field of a published job, and of what a master stores of it, that is true if the job's
+// arguments are secret. A minion of ours then keeps no clear text of them on the disk; others ignore it.
 const SecretField = "brine_secret"
 
 // SealedText stands in place of secret arguments where a job is shown.
 const SealedText = "<sealed>"
 
-// OrderField is the field of a published job that tells our minion what the order behind it carries: a map as Carried has it. Others
-// ignore it.
+// OrderField is the field of a published job that tells our minion what the order behind it carries: a map as
+// Carried has it. Others ignore it.
 const OrderField = "brine_order"
 
 // Carried is what an order brings along for its minion, beside the job.
 type Carried struct {
 	// Files is the name of its directory below salt://_order, empty if it has no files.
 	Files string
-	// Pillar says that the master merges something into the minion's pillar while the job runs.
+	// Pillar means that the master merges something into the minion's pillar while the job runs.
 	Pillar bool
 }
 
@@ -32,5 +32,5 @@ func (j Job) Carried() (c Carried) {
 	return c
 }
 
-// Secret tells whether a job's arguments are secret.
+// Secret reports whether a job's arguments are secret.
 func (j Job) Secret() bool { return j.Raw[SecretField] == true }

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package sealed proves that what is secret of an order is in clear text nowhere on the disk: three canaries, an argument, a value of the
-// pillar and a file, are searched in everything that master, minion and database write, at every stage of an order's life. Master and
-// minion are processes of their own, so that they can be killed. The part over a database server is tagged interop.
+// Package sealed proves that what is secret of an order is in clear text nowhere on the disk: three canaries,
+// an argument, a value of the pillar and a file, are searched in everything that master, minion and database
+// write, at every stage of an order's life. Master and minion are processes of their own, so that they can be
+// killed. The part over a database server is tagged interop.
 package sealed
 
 import (

@@ -27,7 +27,8 @@ func statements(t *testing.T, driver, dsn string, list ...string) {
 	}
 }
 
-// TestSealedInPostgres searches the server's own files, too: tables, write-ahead log, and its log of all statements with parameters.
+// TestSealedInPostgres searches the server's own files, too: tables, write-ahead log, and its log of all
+// statements with parameters.
 func TestSealedInPostgres(t *testing.T) {
 	s := testserver.PostgresServer(t)
 	dsn := "host=127.0.0.1 user=postgres sslmode=disable port=" + s.Port + " dbname="

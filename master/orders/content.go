@@ -20,7 +20,8 @@ import (
 // PieceSize is how many bytes of a file are stored, and read, at once.
 const PieceSize = 256 << 10
 
-// UploadTime is how long placing an order with content may take. What is older and of no order is an upload that broke off.
+// UploadTime is how long placing an order with content may take. What is older and of no order is an upload
+// that broke off.
 const UploadTime = time.Hour
 
 // File describes a file of an order.
@@ -54,8 +55,8 @@ func (h *Header) File(name string) (File, bool) {
 	return h.Files[i], true
 }
 
-// Digest returns text that two orders share if they carry the same. It is clear text of the content's kind: key it before it is
-// stored.
+// Digest returns text that two orders share if they carry the same. It is clear text of the content's kind: key
+// it before it is stored.
 func (h *Header) Digest() []byte {
 	out := fmt.Appendf(nil, "%#v\n%#v\n", h.Args, h.Pillar) // maps are printed sorted
 	for _, f := range h.Files {
@@ -64,8 +65,8 @@ func (h *Header) Digest() []byte {
 	return out
 }
 
-// Writer stores the content of a new order. It is for one goroutine. Without a store it only reads and digests: what an order
-// carries is compared so with what one of the same id did.
+// Writer stores the content of a new order. It is for one goroutine. Without a store it only reads and digests:
+// what an order carries is compared so with what one of the same id did.
 type Writer struct {
 	to     store.Contents
 	seal   Sealer
@@ -89,8 +90,8 @@ func (w *Writer) Key() string { return w.key }
 // Header is what was written so far.
 func (w *Writer) Header() *Header { return &w.header }
 
-// AddFile reads a file to its end and stores it. Only a piece of it is in memory at a time. Errors that wrap ErrBad are about the
-// name, the number of files or their size; others are of content or of the store.
+// AddFile reads a file to its end and stores it. Only a piece of it is in memory at a time. Errors that wrap
+// ErrBad are about the name, the number of files or their size; others are of content or of the store.
 func (w *Writer) AddFile(ctx context.Context, name string, content io.Reader) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -130,8 +131,8 @@ func (w *Writer) AddFile(ctx context.Context, name string, content io.Reader) er
 	return nil
 }
 
-// ended reports whether a reader that gave less than was asked for is at its end: io.ReadFull gives the same error for a source that
-// broke off with io.ErrUnexpectedEOF.
+// ended reports whether a reader that gave less than was asked for is at its end: io.ReadFull gives the same
+// error for a source that broke off with io.ErrUnexpectedEOF.
 func ended(r io.Reader) bool {
 	n, err := r.Read(make([]byte, 1))
 	return n == 0 && errors.Is(err, io.EOF)
@@ -211,7 +212,8 @@ func place(key string, n int) string { return "order " + key + " " + strconv.Ito
 // headerLimits bound the header when it is read; it was bounded when it was made.
 var headerLimits = payload.Limits{Bytes: 256 << 20}
 
-// ReadHeader reads what an order carries. store.ErrNotFound when it has ended, ErrUnreadable when its seal does not fit.
+// ReadHeader reads what an order carries. store.ErrNotFound when it has ended, ErrUnreadable when its seal does
+// not fit.
 func ReadHeader(ctx context.Context, from store.Contents, seal Sealer, key string) (*Header, error) {
 	b, err := readPiece(ctx, from, seal, key, 0)
 	if err != nil {

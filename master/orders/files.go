@@ -25,8 +25,8 @@ const Env = "base"
 // Back is what minions are told to be the source of these files.
 const Back = "order"
 
-// Files answers the file requests of minions for what orders bring along. A minion sees the files of the orders that it still has to
-// run, or runs; for it there are no others. Methods may be called from many goroutines.
+// Files answers the file requests of minions for what orders bring along. A minion sees the files of the orders
+// that it still has to run, or runs; for it there are no others. Methods may be called from many goroutines.
 type Files struct {
 	Queue    store.Queue
 	Contents store.Contents
@@ -55,7 +55,8 @@ const (
 	maxSums   = 4096
 )
 
-// Owns reports whether a path of an environment, as fileserver.Split returns it, is one of an order's files or their directories.
+// Owns reports whether a path of an environment, as fileserver.Split returns it, is one of an order's files or
+// their directories.
 func Owns(name, env string) bool {
 	return env == Env && (name == Dir || strings.HasPrefix(name, Dir+"/"))
 }
@@ -201,7 +202,8 @@ func (f *Files) Hash(ctx context.Context, minion, name string) (string, fileserv
 	return sum, x.describe(), nil
 }
 
-// Read returns a part of a file from an offset on, at most PieceSize bytes, as fileserver.Server.Read does. fileserver.ErrNotFound.
+// Read returns a part of a file from an offset on, at most PieceSize bytes, as fileserver.Server.Read does.
+// fileserver.ErrNotFound.
 func (f *Files) Read(ctx context.Context, minion, name string, offset int64, level int) (fileserver.Chunk, error) {
 	x, err := f.find(ctx, minion, name)
 	if err != nil {

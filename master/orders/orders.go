@@ -28,7 +28,8 @@ const Dir = "_order"
 const Sealed = protocol.SealedText
 
 var (
-	// ErrBad is wrapped by errors about the order itself: a name that no file can have, too many files, too much content.
+	// ErrBad is wrapped by errors about the order itself: a name that no file can have, too many files, too
+	// much content.
 	ErrBad = errors.New("bad order")
 	// ErrUnreadable is returned for content that was sealed with another key, or damaged.
 	ErrUnreadable = errors.New("sealed content cannot be opened")
@@ -66,8 +67,8 @@ type Sealer interface {
 // maxName bounds the names of files and the ids of orders with files, in bytes.
 const maxName = 128
 
-// CheckID reports, by an error, an order id that cannot be a part of a path and of the name of a state. id must have 1 to 128 ASCII
-// letters, digits, "_" and "-".
+// CheckID reports, by an error, an order id that cannot be a part of a path and of the name of a state. id must
+// have 1 to 128 ASCII letters, digits, "_" and "-".
 func CheckID(id string) error {
 	if id == "" {
 		return bad("an order with files needs an id")
@@ -82,8 +83,9 @@ func isWord(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
-// CheckName reports, by an error, a name that a file of an order cannot have. A name is a plain file name on every platform and in
-// every URL of Salt: 1 to 128 ASCII letters, digits and "._-+@=,", not beginning with "." nor ending with it.
+// CheckName reports, by an error, a name that a file of an order cannot have. A name is a plain file name on
+// every platform and in every URL of Salt: 1 to 128 ASCII letters, digits and "._-+@=,", not beginning with "."
+// nor ending with it.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -100,7 +102,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Masked returns the arguments of a job as a secret order shows them. compound is set where args has a list for every function.
+// Masked returns the arguments of a job as a secret order shows them. compound is set where args has a list for
+// every function.
 func Masked(args []any, compound bool) []any {
 	if !compound {
 		if len(args) == 0 {
@@ -154,8 +157,8 @@ func TellsOfJobs(load map[string]any) bool {
 	})
 }
 
-// MaskJobs replaces the arguments of secret jobs in a value that describes jobs: maps with a jid. secret reports whether a job is
-// one. v is not changed.
+// MaskJobs replaces the arguments of secret jobs in a value that describes jobs: maps with a jid. secret
+// reports whether a job is one. v is not changed.
 func MaskJobs(v any, secret func(jid string) bool) any {
 	if list, ok := payload.List(v); ok {
 		out := make([]any, len(list))

@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// Pillars returns the pillars of the orders that run on a minion, in the order in which they were placed. A minion may run several
-// at once, of those that are parallel.
+// Pillars returns the pillars of the orders that run on a minion, in the order in which they were placed. A
+// minion may run several at once, of those that are parallel.
 func Pillars(ctx context.Context, q store.Queue, from store.Contents, seal Sealer, minion string) ([]map[string]any, error) {
 	ds, err := q.Deliveries(ctx, store.DeliveryFilter{Minion: minion, Open: true, Limit: maxOpen})
 	if err != nil {

@@ -62,14 +62,14 @@ func badOrder(err error) (answer error, ok bool) {
 	return nil, false
 }
 
-// uploadError says that the parts of a request could not be read, which is the client's matter.
+// uploadError reports that the parts of a request could not be read, which is the client's matter.
 type uploadError struct{ err error }
 
 func (e *uploadError) Error() string { return fmt.Sprintf("The files could not be read: %v", e.err) }
 func (e *uploadError) Unwrap() error { return e.err }
 
-// readParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when the order was checked; see
-// streamParts. Only who is logged in may send one.
+// readParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when
+// the order was checked; see streamParts. Only who is logged in may send one.
 func (s *Server) readParts(q *request) error {
 	if _, err := s.session(q.Request); err != nil {
 		return err
@@ -157,8 +157,9 @@ func (p partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// mayLook reports whether a user may see an order and end it: who placed it, and who could have. Only rules without conditions count for
-// orders (see mayCast), so the sealed arguments of a secret one make no difference.
+// mayLook reports whether a user may see an order and end it: who placed it, and who could have. Only rules
+// without conditions count for orders (see mayCast), so the sealed arguments of a secret one make no
+// difference.
 func (s *Server) mayLook(t eauth.Token, o master.Order) bool {
 	return o.Owner == owner(t) || s.mayCast(t, o.Job)
 }
@@ -169,7 +170,7 @@ const (
 	scannedOrders           = 10000
 )
 
-// listOrders lists the orders that somebody may see, oldest first.
+// listOrders lists the orders that a user may see, oldest first.
 func (s *Server) listOrders(q *request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {

@@ -19,8 +19,8 @@ type Contents interface {
 	DropContent(ctx context.Context, key string) error
 	// ContentSize returns how many bytes all pieces have.
 	ContentSize(ctx context.Context) (int64, error)
-	// PurgeContents forgets the pieces of orders that have no open delivery, and pieces whose key was made up before a time and
-	// that no order owns: those of uploads that did not end. It returns how many pieces.
+	// PurgeContents forgets the pieces of orders that have no open delivery, and pieces whose key was made up
+	// before a time and that no order owns: those of uploads that did not end. It returns how many pieces.
 	PurgeContents(ctx context.Context, before time.Time) (int, error)
 }
 

@@ -77,8 +77,9 @@ func (s *Store) saveExtras(tx *txn, o store.Order) error {
 	return s.insert(tx, "brine_order_content (jid, content) VALUES (?, ?)", s.d.text(o.JID), s.d.text(o.Content))
 }
 
-// contentToDrop returns the key of what an order carries if the change makes one of its deliveries final. The row is locked: of two
-// masters that end the last two deliveries at once, the second one sees what the first one did.
+// contentToDrop returns the key of what an order carries if the change makes one of its deliveries final. The
+// row is locked: of two masters that end the last two deliveries at once, the second one sees what the first
+// one did.
 func (s *Store) contentToDrop(tx *txn, d *store.Delivery) (content string, err error) {
 	if !d.Carries || d.State.Open() {
 		return "", nil
@@ -226,7 +227,7 @@ func (s *Store) Orders(ctx context.Context, f store.OrderFilter) ([]store.Order,
 			return nil, fmt.Errorf("cannot list orders: %w", err)
 		}
 		for _, o := range page {
-			// Two labels may have one mark, if somebody finds them.
+			// Two labels may have one mark, if they collide.
 			if chosen(o, f) {
 				out = append(out, o)
 			}
