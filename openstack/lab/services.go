@@ -124,8 +124,8 @@ func (l *Lab) answers(url string) func(context.Context) error {
 	}
 }
 
-// writeCatalog tells keystone where the services of this lab are. The database came from a template, so the rows are written directly.
-func (l *Lab) writeCatalog(ctx context.Context) error {
+// catalog returns the addresses of the services by type.
+func (l *Lab) catalog() map[string]string {
 	urls := map[string]string{
 		"identity":       l.AuthURL(),
 		"orchestration":  l.url(l.ports.heat) + "/v1/%(tenant_id)s",
@@ -141,6 +141,15 @@ func (l *Lab) writeCatalog(ctx context.Context) error {
 	for k, v := range l.opts.Endpoints {
 		urls[k] = v
 	}
+	return urls
+}
+
+// Endpoint returns the address of a service of the catalog by type, "" if there is none.
+func (l *Lab) Endpoint(kind string) string { return l.catalog()[kind] }
+
+// writeCatalog tells keystone where the services of this lab are. The database came from a template, so the rows are written directly.
+func (l *Lab) writeCatalog(ctx context.Context) error {
+	urls := l.catalog()
 	var b strings.Builder
 	b.WriteString("use keystone; delete from endpoint; delete from service;\n")
 	for kind, url := range urls {
