@@ -270,12 +270,30 @@ func runSignal(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	w := WaitSignal{Status: status, Reason: c.Str("reason"), ID: c.Str("id"), Data: jsonOrText(c.Value("data"))}
 	s := newSignaler(&keystone{})
-	n, err := retry(ctx, int(max(1, min(attempts, 100))), func() error { return s.signal(ctx, h, w) })
+	n, err := retry(ctx, int(max(1, min(attempts, 100))), func() error {
+		if h.Kind == "salt" {
+			return fireSignal(ctx, c, h.Tag, w)
+		}
+		return s.signal(ctx, h, w)
+	})
 	if err != nil {
 		c.SetRetcode(1)
 		return map[string]any{"result": false, "transport": h.Kind, "attempts": int64(n), "comment": err.Error()}, nil
 	}
 	return map[string]any{"result": true, "transport": h.Kind, "attempts": int64(n), "comment": ""}, nil
+}
+
+// fireSignal sends a signal as an event to the minion's master.
+func fireSignal(ctx context.Context, c *modules.Call, tag string, w WaitSignal) error {
+	data, err := w.data()
+	if err != nil {
+		return err
+	}
+	sent, err := c.Exec(ctx, "event.send", tag, data)
+	if err == nil && sent != true {
+		err = errors.New("the master did not take the event")
+	}
+	return err
 }
 
 func runStatus(_ context.Context, c *modules.Call) (any, error) {

@@ -11,10 +11,12 @@ import (
 	"github.com/brine-salt/brine/internal/shlex"
 )
 
-// Handle is where a wait condition or a Swift signal is signalled, in one of six forms.
+// Handle is where a wait condition or a Swift signal is signalled, in one of seven forms.
 type Handle struct {
-	// Kind is "token", "url" (CFN_SIGNAL), "tempurl" (Swift), "heat", "zaqar" or "none".
+	// Kind is "token", "url" (CFN_SIGNAL), "tempurl" (Swift), "heat", "zaqar", "salt" or "none".
 	Kind string
+	// Tag is that of the event of "salt": the signal goes to the minion's master (OS::Salt::WaitConditionHandle).
+	Tag string
 	// URL and Token are the address and the ready token of "token", "url" and "tempurl".
 	URL, Token string
 	// aws marks the address of an AWS::CloudFormation::WaitConditionHandle, whose signals have other names.
@@ -87,6 +89,8 @@ func curlHandle(command string) (Handle, error) {
 func handleOf(m map[string]any) (Handle, error) {
 	get := func(name string) string { s, _ := m[name].(string); return s }
 	switch {
+	case get("signal_transport") == "SALT_SIGNAL" && get("tag") != "":
+		return Handle{Kind: "salt", Tag: get("tag")}, nil
 	case get("curl_cli") != "":
 		return curlHandle(get("curl_cli"))
 	case get("endpoint") != "" && get("token") != "":
@@ -121,6 +125,9 @@ type WaitSignal struct {
 	Status, Reason, ID string
 	Data               any
 }
+
+// data is the signal as the data of an event.
+func (w WaitSignal) data() (any, error) { return pyjson.Parse(w.body(false)) }
 
 // body is the signal as JSON. AWS::CloudFormation::WaitConditionHandle has names of its own, and wants all
 // four fields.

@@ -1,4 +1,4 @@
-// Brine-keystone-token reads a token from its standard input and asks Keystone whose it is. It is the program for the option auth of the
+// Brine-keystone-token reads a token from its standard input and asks Keystone whose it is. It is a program for the option command of the
 // master's vendordata service:
 //
 //	brine-keystone-token [-c FILE] [-timeout 10s]

@@ -225,3 +225,9 @@ func (c *Cloud) remove(id string) bool {
 	}
 	return i != nil
 }
+
+// Status returns Nova's word for the state of the instance: BUILD, ACTIVE, ERROR and others.
+func (i Instance) Status() string { return i.status }
+
+// Fault returns why the status is ERROR.
+func (i Instance) Fault() string { return i.fault }
