@@ -84,11 +84,12 @@ type answer struct {
 // errNoMetadata is returned when neither the CFN API nor the host's files have metadata.
 var errNoMetadata = errors.New("no metadata found")
 
-// retrieve fetches metadata, or reads what was fetched before, and keeps a copy where heat-cfntools looks for it.
+// retrieve fetches metadata, or reads what was fetched before, and keeps a copy where heat-cfntools looks for it. Metadata that the
+// caller has already is not kept.
 func (h *host) retrieve(ctx context.Context, q query) (*answer, error) {
 	a, err := h.find(ctx, q)
-	if err != nil {
-		return nil, err
+	if err != nil || q.given != nil {
+		return a, err
 	}
 	a.last = h.lastOf(q.resource)
 	a.changed = a.last == nil || !pyobj.Equal(a.metadata, a.last)

@@ -205,10 +205,14 @@ func (c *Compiled) report(results map[string]any) map[string]any {
 	return report
 }
 
-// cause is why a step failed: the comment, and what a command wrote to its standard error.
+// cause is what came of a step, or why it failed: the comment, and what a command wrote to its standard error.
 func cause(r map[string]any) string {
 	text := shorten(pytext.Str(r["comment"]), 1000)
-	if changes, ok := r["changes"].(map[string]any); ok {
+	changes, ok := r["changes"].(map[string]any)
+	if text == "" && len(changes) > 0 {
+		text = "changed"
+	}
+	if ok {
 		if code, ok := changes["retcode"]; ok {
 			text += " (exit status " + pytext.Str(code) + ")"
 		}
