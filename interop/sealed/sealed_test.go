@@ -402,12 +402,3 @@ func TestSealedInMemory(t *testing.T) {
 	r := newRig(t, "memory", "")
 	r.all(false)
 }
-
-func readFile(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}

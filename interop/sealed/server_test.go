@@ -5,6 +5,7 @@ package sealed
 import (
 	"bytes"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -72,4 +73,13 @@ func wrote(t *testing.T, glob, want string) {
 		}
 	}
 	t.Errorf("none of %q has %q", list, want)
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
