@@ -115,11 +115,15 @@ class Groups(unittest.TestCase):
         self.assertEqual(self.order("salt", {"a": 1})["files"], {"config.sls": '#!yaml\n{\n "a": 1\n}'})
 
     def test_hooks(self):
-        for group, fun in {"cfn-init": "cfn.init", "ansible": "heat.hook", "puppet": "heat.hook", "chef": "heat.hook",
-                           "docker-compose": "heat.hook", "mine": "heat.hook"}.items():
-            o = self.order(group, "x")
-            self.assertEqual((o["fun"], o["kwarg"]["source"]), (fun, "salt://_order/heat-1/config.json"))
-            self.assertEqual(json.loads(o["files"]["config.json"])["inputs"], [{"name": "who", "value": "x"}])
+        for group in ("cfn-init", "ansible", "puppet", "chef", "docker-compose", "mine"):
+            o = self.order(group, "x", outputs=[{"name": "a"}])
+            self.assertEqual(o["fun"], "heat.hook")
+            self.assertEqual(o["kwarg"], {
+                "group": group, "source": "salt://_order/heat-1/config", "inputs": [{"name": "who", "value": "x"}], "outputs": [{"name": "a"}],
+                "options": {}, "name": "", "id": "c", "creation_time": "", "timeout": 100.5})
+            self.assertEqual(o["files"], {"config": "x"})
+        o = self.order("cfn-init", {"AWS::CloudFormation::Init": {}})
+        self.assertEqual((o["kwarg"]["config"], o.get("files")), ({"AWS::CloudFormation::Init": {}}, None))
 
     def test_component(self):
         o = groups.order(self.config("component", {"configs": [{"actions": ["CREATE"], "tool": "script", "config": "echo"}]},

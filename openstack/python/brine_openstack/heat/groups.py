@@ -45,13 +45,16 @@ def order(config, name, mark, left):
         return _salt(config, body, name)
     if not group or not _HOOK.match(group):
         raise GroupError("there is no function for the group %r: give the config one of script, salt, cfn-init, or a hook's name" % group)
-    # The file is what a hook of heat-config reads from its standard input.
-    keys = ("id", "name", "group", "config", "inputs", "outputs", "options", "creation_time")
-    hook = json.dumps({k: config.get(k) for k in keys})
-    source = "salt://_order/%s/config.json" % name
-    if group == "cfn-init":
-        return {"fun": "cfn.init", "kwarg": {"source": source}, "files": {"config.json": hook}}
-    return {"fun": "heat.hook", "kwarg": {"group": group, "source": source}, "files": {"config.json": hook}}
+    return _hook(config, group, body, name, left)
+
+
+def _hook(config, group, body, name, left):
+    kwarg = {"group": group, "inputs": config.get("inputs") or [], "outputs": config.get("outputs") or [],
+             "options": config.get("options") or {}, "name": config.get("name") or "", "id": config.get("id") or name,
+             "creation_time": config.get("creation_time") or "", "timeout": max(left, 1.0)}
+    if not isinstance(body, str):
+        return {"fun": "heat.hook", "kwarg": dict(kwarg, config=body)}
+    return {"fun": "heat.hook", "kwarg": dict(kwarg, source="salt://_order/%s/config" % name), "files": {"config": body}}
 
 
 def _script(config, body, name, mark, left):
