@@ -3,11 +3,12 @@
 import pathlib
 import re
 
+from tests import heat_case  # first: it skips without Heat
+
 from brine_openstack.heat import job
 from brine_openstack.heat import minion
 from brine_openstack.heat import state
 from brine_openstack.heat import waitcondition
-from tests import heat_case
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
