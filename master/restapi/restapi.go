@@ -210,7 +210,11 @@ func (s *Server) welcome(*request) (any, error) {
 // health answers whether the master serves and its store answers. The reason is in the log: it is not for everybody.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if err := s.o.Master.Health(r.Context()); err != nil {
-		s.o.Log.Error("the master is not well", "err", err)
+		level := slog.LevelError
+		if errors.Is(err, master.ErrNotServing) {
+			level = slog.LevelDebug // it starts or ends, and somebody awaits that
+		}
+		s.o.Log.Log(r.Context(), level, "the master is not well", "err", err)
 		http.Error(w, "not well", http.StatusServiceUnavailable)
 		return
 	}
