@@ -250,3 +250,9 @@ func lookup(m map[any]any, step string) (any, bool) {
 	}
 	return nil, false
 }
+
+// IsMinionOption reports whether a minion of Salt has an option of that name.
+func IsMinionOption(name string) bool {
+	_, ok := MinionDefaults()[name]
+	return ok
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
@@ -91,7 +92,7 @@ func (g *groupRun) localCall(dir string) (*modules.Call, error) {
 	}
 	opts["file_roots"], opts["file_client"] = all, "local"
 	for name, v := range g.pillar() {
-		if _, own := opts[name]; !own {
+		if _, own := opts[name]; !own && !conf.IsMinionOption(name) {
 			opts[name] = v
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build !openstack
+
+package heat_test
+
+const realTools = false
