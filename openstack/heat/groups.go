@@ -210,6 +210,8 @@ func runScript(ctx context.Context, g *groupRun) (Result, error) {
 	}
 	if text := g.d.ConfigText(); r.Status() == 127 && !strings.HasPrefix(text, "#!") {
 		r[keyStderr] = joinText(fmt.Sprint(r[keyStderr]), "the script has no first line that names its interpreter, such as #!/bin/sh")
+	} else if r[keyStderr] == path+" is not installed" {
+		r[keyStderr] = "cannot run the script: it, or the interpreter of its first line, is missing"
 	}
 	g.readOutputs(r, outputs)
 	return r, nil

@@ -55,8 +55,8 @@ func newGuest(t *testing.T) *guest {
 	t.Helper()
 	g := &guest{t: t, root: t.TempDir(), log: &syncBuffer{}}
 	opts := map[string]any{"id": "guest", "root_dir": g.root, "cachedir": filepath.Join(g.root, "cache"), "pki_dir": filepath.Join(g.root, "pki"),
-		"file_client": "local", "master_type": "disable", "heat": map[string]any{"root": g.root}, "saltenv": "base", "grains": map[string]any{},
-		"renderer": "jinja|yaml"}
+		"file_client": "local", "master_type": "disable", "heat": map[string]any{"root": g.root}, "saltenv": "base", "grains": map[string]any{"shell": "/bin/sh"},
+		"renderer": "jinja|yaml", "shell": "/bin/sh"}
 	options, err := standard.Options(opts, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +103,9 @@ func (g *guest) read(name string) string {
 // local puts deployments where the collector local finds them.
 func (g *guest) local(deployments ...map[string]any) {
 	g.t.Helper()
+	if deployments == nil {
+		deployments = []map[string]any{}
+	}
 	g.write("/var/lib/os-collect-config/local-data/md", string(encode(map[string]any{"deployments": deployments})))
 	if err := os.Chmod(g.path("/var/lib/os-collect-config/local-data"), 0o700); err != nil {
 		g.t.Fatal(err)

@@ -1,0 +1,140 @@
+package heat
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// replay answers requests as the services did when they were recorded: by method and path, at any host. Polls get the metadata of
+// the deployment that is asked for.
+type replay struct {
+	t  *testing.T
+	mu sync.Mutex
+	// by method and path without query
+	answers map[string]exchange
+	signals []exchange // guarded by mu; what was sent to a signal's address, with the recorded answer
+}
+
+func (r *replay) RoundTrip(q *http.Request) (*http.Response, error) {
+	var body []byte
+	if q.Body != nil {
+		body, _ = io.ReadAll(q.Body)
+	}
+	key := q.Method + " " + q.URL.EscapedPath()
+	e, ok := r.answers[key]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !ok {
+		r.t.Errorf("a request that was not recorded: %s", key)
+		e.Response.Status = http.StatusNotFound
+	}
+	if json.Valid(body) && strings.Contains(string(body), "deploy_status_code") {
+		r.signals = append(r.signals, exchange{Request: message{Path: key, Body: string(body)}, Response: e.Response})
+	}
+	res := &http.Response{StatusCode: e.Response.Status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(e.Response.Body)), Request: q}
+	for k, v := range e.Response.Headers {
+		res.Header.Set(k, v)
+	}
+	return res, nil
+}
+
+// TestHeatH1Recorded: with what the real services answered, every recorded pair of transports collects, runs and signals as it did then.
+func TestHeatH1Recorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/recorded/*/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("nothing is recorded: %v", err)
+	}
+	pairs := map[string][]exchange{}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e exchange
+		if err := json.Unmarshal(b, &e); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		name := filepath.Base(path)
+		name = name[:strings.LastIndex(name, "-")]
+		pairs[name] = append(pairs[name], e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		t.Run(name, func(t *testing.T) { replayPair(t, pairs[name]) })
+	}
+}
+
+func replayPair(t *testing.T, list []exchange) {
+	g, r := newGuest(t), &replay{t: t, answers: map[string]exchange{}}
+	g.o.Transport = r
+	var want exchange // the signal that was sent
+	var conf Conf
+	for _, e := range list {
+		path, _, _ := strings.Cut(e.Request.Path, "?")
+		key := e.Request.Method + " " + path
+		if have, ok := r.answers[key]; !ok || len(e.Response.Body) > len(have.Response.Body) {
+			r.answers[key] = e // the answer that has the deployment
+		}
+		if strings.Contains(e.Request.Body, "deploy_status_code") {
+			want = e
+		}
+		if c := configIn(e.Response.Body); c != nil {
+			conf = c
+		}
+	}
+	if conf == nil {
+		t.Fatal("no recorded answer has metadata")
+	}
+	g.write("/etc/os-collect-config.conf", conf.Text())
+	g.once()
+	if want.Request.Body == "" { // NO_SIGNAL
+		if len(r.signals) != 0 {
+			t.Errorf("signalled: %v", r.signals)
+		}
+		return
+	}
+	if len(r.signals) != 1 {
+		t.Fatalf("%d signals, want 1\n%s", len(r.signals), g.log)
+	}
+	path, _, _ := strings.Cut(want.Request.Path, "?")
+	if got := r.signals[0].Request; !sameJSON([]byte(got.Body), []byte(want.Request.Body)) || got.Path != want.Request.Method+" "+path {
+		t.Errorf("signal to %s:\n%s\nrecorded to %s:\n%s", got.Path, got.Body, path, want.Request.Body)
+	}
+}
+
+// configIn finds the section os-collect-config in an answer, at any depth.
+func configIn(body string) Conf {
+	var v any
+	if json.Unmarshal([]byte(body), &v) != nil {
+		return nil
+	}
+	return configOfValue(v)
+}
+
+func configOfValue(v any) Conf {
+	switch v := v.(type) {
+	case map[string]any:
+		if c := FromMetadata(v); c != nil {
+			return c
+		}
+		for _, x := range v {
+			if c := configOfValue(x); c != nil {
+				return c
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if c := configOfValue(x); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
