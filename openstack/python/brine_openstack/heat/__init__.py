@@ -12,7 +12,7 @@ MODULES = ("minion", "deployment", "state", "job", "waitcondition", "server")
 
 
 def resource_mapping():
-    """Return the resource types of this package and their classes, for Heat."""
+    """Return the resource types of this package and their classes, for Heat. In heat-engine, start the master."""
     out = {}
     for name in MODULES:
         try:
@@ -22,4 +22,7 @@ def resource_mapping():
                 raise
             continue
         out.update(module.resource_mapping())
+    # Not at the top: this package has parts that need neither Heat nor oslo.
+    from brine_openstack.heat import engine
+    engine.start()
     return out

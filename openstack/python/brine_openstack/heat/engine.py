@@ -56,6 +56,19 @@ def client():
         return _master
 
 
+def start():
+    """Start the master with the engine, in the background: guests need it before the first stack does. Other programs start none."""
+    if getattr(cfg.CONF, "prog", None) == "heat-engine" and not cfg.CONF.brine.socket:
+        threading.Thread(target=_start, name="brine-start", daemon=True).start()
+
+
+def _start():
+    try:
+        client().ensure()
+    except Exception as e:  # nobody waits for this thread; each request of a resource has the error again
+        LOG.error("The Salt master cannot be started, so OS::Salt resources will fail: %s", e)
+
+
 def _open(conf):
     o = conf.brine
     if o.socket:
