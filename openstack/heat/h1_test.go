@@ -48,7 +48,7 @@ func (r *replay) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // TestHeatH1Recorded: with what the real services answered, every recorded pair of transports collects, runs and signals as it did then.
 func TestHeatH1Recorded(t *testing.T) {
-	files, err := filepath.Glob("testdata/recorded/*/*.json")
+	files, err := filepath.Glob("testdata/pairs/*/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("nothing is recorded: %v", err)
 	}

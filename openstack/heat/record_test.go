@@ -22,7 +22,7 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-var recordFixtures = flag.Bool("record-services", false, "write what the services answer to testdata/recorded")
+var recordFixtures = flag.Bool("record-services", false, "write what the services answer to testdata/pairs")
 
 // recorder carries requests and keeps them with their answers.
 type recorder struct {
@@ -100,6 +100,8 @@ func TestHeatH1Services(t *testing.T) {
 	for _, poll := range polls {
 		for _, signal := range signals {
 			t.Run(poll+" "+signal, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
 				name := strings.ToLower(strings.ReplaceAll(poll+"-"+signal, "_", "-"))
 				if _, err := c.Create(ctx, name, fmt.Sprintf(recordTemplate, poll, signal), lab.StackArgs{}); err != nil {
 					t.Fatal(err)
@@ -188,7 +190,7 @@ func (r *recorder) save(t *testing.T, l *lab.Lab, poll, signal string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", "recorded", e.Service, fmt.Sprintf("%s-%s-%02d.json", strings.ToLower(poll), strings.ToLower(signal), n))
+		path := filepath.Join("testdata", "pairs", e.Service, fmt.Sprintf("%s-%s-%02d.json", strings.ToLower(poll), strings.ToLower(signal), n))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
 			err = os.WriteFile(path, append(b, '\n'), 0o644)
 		}

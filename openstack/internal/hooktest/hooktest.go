@@ -159,6 +159,12 @@ func (c *Case) JSON(t testing.TB) []byte {
 func (c *Case) Run(t *testing.T, host *privatehost.Host, side Side) Answer {
 	t.Helper()
 	host.Fresh(t)
+	// The layers show what other programs of this host left.
+	for _, dir := range [...]string{"/var/lib/heat-config", "/run/heat-config", "/var/cache/heat-cfntools"} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.installTools(t)
 	Shell(t, c.Setup)
 	var a Answer
