@@ -5,6 +5,7 @@ import json
 from tests import heat_case  # first: it skips without Heat
 
 from brine_openstack.heat import orders
+from heat.engine import resource
 from tests.heat_case import returned
 
 TEMPLATE = """
@@ -103,9 +104,16 @@ class StateTest(heat_case.HeatCase):
     def test_update_after_failure(self):
         rsrc, _ = self.failed(returned(BAD, 2))
         self.master.answer = lambda order: {"m1": returned(GOOD)}
-        self.update(rsrc, test=False)
-        self.assertEqual((rsrc.UPDATE, rsrc.COMPLETE), rsrc.state)
+        with self.assertRaises(resource.UpdateReplace):  # also where the template did not change
+            self.update(rsrc)
+        successor = self.stack(TEMPLATE)["s"]
+        successor.stack.id, successor.replaces = rsrc.stack.id, rsrc.id
+        self.run_action(successor, "create")
         self.assertEqual(2, len({o["id"] for o in self.master.placed}))
+        self.update(successor, sls_delete="gone: {test.nop: []}")
+        rsrc.replaced_by = successor.id
+        self.run_action(rsrc, "delete")  # undoes nothing of what its successor did
+        self.assertEqual(2, len(self.master.placed))
 
     def test_delete(self):
         rsrc = self.create(returned(GOOD))

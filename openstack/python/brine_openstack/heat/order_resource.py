@@ -179,6 +179,8 @@ class OrderResource(resource.Resource):
     def handle_delete(self):
         if self.resource_id is None or not self._minions_left():
             return None
+        if self.replaced_by is not None and not (self._record() or {}).get("good"):
+            return None  # its replacement did the work again on the same machine: there is nothing to undo
         return self._start(self.DELETE)
 
     def check_delete_complete(self, name):
@@ -204,7 +206,3 @@ class OrderResource(resource.Resource):
     def _minions_left(self):
         """Report whether a minion of this resource is still announced: work at a stack's end waits for no machine that is gone."""
         return True
-
-    def needs_replace_failed(self):
-        """Report False: an update runs the work again, and this resource knows which orders it has seen."""
-        return False

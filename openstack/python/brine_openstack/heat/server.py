@@ -22,8 +22,8 @@ from brine_openstack.heat import minions
 # Nova refuses user data of more bytes than this, in Base64.
 MAX_USER_DATA = 65535
 
-# How cloud-init adds our part to what the user's own parts made: our values win, other keys of the same maps stay.
-MERGE = "dict(replace,recurse_dict)+list(append)+str()"
+# How cloud-init adds our part to what the user's own parts made: our salt_minion takes the place of one that is there.
+MERGE = "dict(replace)+list(append)+str()"
 
 
 class SaltServer(nova_server.Server):
