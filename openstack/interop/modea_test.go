@@ -28,8 +28,10 @@ func collectConfig(ctx context.Context, l *lab.Lab, stack, server string) (strin
 	}
 	var b strings.Builder
 	b.WriteString("[DEFAULT]\ncommand = os-refresh-config\npolling_interval = 5\n")
-	if c, ok := all["collectors"].([]any); ok {
-		fmt.Fprintf(&b, "collectors = %s\n", strings.Trim(strings.ReplaceAll(fmt.Sprint(c), " ", ","), "[]"))
+	// One line for each: os-collect-config takes no lists.
+	collectors, _ := all["collectors"].([]any)
+	for _, c := range collectors {
+		fmt.Fprintf(&b, "collectors = %v\n", c)
 	}
 	for _, section := range slices.Sorted(maps.Keys(all)) {
 		values, ok := all[section].(map[string]any)
