@@ -138,3 +138,50 @@ func (l *novaLab) awaitMinions(t *testing.T, ctx context.Context, n int) {
 		}
 	}
 }
+
+// runsOnce: the engine is killed while a state runs. The update that an operator issues takes the order over: the state ran once.
+func (l *novaLab) runsOnce(t *testing.T) {
+	ctx := testContext(t)
+	const text = `
+heat_template_version: 2018-08-31
+resources:
+  server:
+    type: OS::Salt::Server
+    properties: {image: debian, flavor: small, networks: [{network: private}], user_data_format: RAW}
+  state:
+    type: OS::Salt::State
+    properties:
+      server: {get_resource: server}
+      sls: |
+        once:
+          cmd.run:
+            - name: echo ran >>/var/lib/once; while [ ! -e /var/lib/go ]; do sleep 0.1; done
+outputs:
+  succeeded: {value: {get_attr: [state, succeeded]}}
+`
+	stack := stackOf(t, l.Lab, text, lab.StackArgs{})
+	r, err := l.Heat.WaitResource(ctx, stack, "server", func(r *lab.Resource) bool { return r.Status == "CREATE_COMPLETE" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := l.guest(t, r.PhysicalID)
+	lines := func(b []byte) bool { return len(b) > 0 }
+	if _, err := g.WaitFile(ctx, "/var/lib/once", lines); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.RestartEngine(ctx, 0, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Heat.Update(ctx, stack, text, lab.StackArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	l.awaitMinions(t, ctx, 1)
+	if err := g.WriteFile("/var/lib/go", "", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := waitStack(t, l.Lab, stack, "UPDATE_COMPLETE").Outputs()
+	once, err := g.ReadFile("/var/lib/once")
+	if string(once) != "ran\n" || cmp.Diff([]any{"once"}, out["succeeded"]) != "" {
+		t.Errorf("the state ran %q %v, outputs %v", once, err, out)
+	}
+}

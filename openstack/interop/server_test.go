@@ -272,6 +272,7 @@ func TestHeatServer(t *testing.T) {
 
 	t.Run("Examples", func(t *testing.T) { l.examples(t) })
 	t.Run("SignalsSurvive", func(t *testing.T) { l.signalsSurvive(t) })
+	t.Run("RunsOnce", func(t *testing.T) { l.runsOnce(t) })
 	t.Run("Failures", func(t *testing.T) { l.failures(t) })
 	t.Run("BadInput", func(t *testing.T) { l.badInput(t) })
 }
