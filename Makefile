@@ -13,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-openstack openstack openstack-scale interop saltgui bench soak budgets sizes compat fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-openstack openstack openstack-python openstack-scale interop saltgui bench soak budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -65,7 +65,7 @@ test-openstack:
 	cd openstack && $(GO) vet ./... && $(GO) vet -tags openstack ./...
 	cd openstack && CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -vet=off -timeout 10m ./...
 	@if ls openstack/python/tests/test_*.py >/dev/null 2>&1; then \
-		cd openstack/python && $(PYTHON) -m unittest discover -s tests -t .; \
+		cd openstack/python && $(PYTHON) -m unittest discover -b -s tests -t .; \
 	fi
 
 # Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
@@ -74,6 +74,14 @@ openstack:
 	sh openstack/lab/install-packages.sh
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 25m -p 1 -tags openstack ./...
+	@$(MAKE) --no-print-directory openstack-python
+
+# The plugin for Heat with the classes of Debian's Heat and of the newest one, and the sidecar with the real programs.
+openstack-python: build
+	cd openstack/python && BRINE_OPENSTACK=1 BRINE_MASTER_PROGRAM=$(abspath $(BIN))/brine-master \
+		BRINE_MINION_PROGRAM=$(abspath $(BIN))/brine-minion $(PYTHON) -m unittest discover -b -s tests -t .
+	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
+	"$$newest" -m unittest discover -b -s tests -t .
 
 # The table of costs over five minutes of idling.
 openstack-scale:
