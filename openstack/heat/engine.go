@@ -30,9 +30,14 @@ type Options struct {
 	Command func(ctx context.Context, shell string, env []string) error
 	// Transport, if set, carries requests in place of the network.
 	Transport http.RoundTripper
+	// Idle, if set, is called when the engine has nothing to do for idlePause or longer: the program may give memory back.
+	Idle func()
 	// Drain, if set, lets running deployments finish and then ends Run.
 	Drain <-chan struct{}
 }
+
+// idlePause is from what pause between two polls the engine counts as idle.
+const idlePause = 5 * time.Second
 
 // Engine polls Heat, runs deployments and signals their results. Run may be called once; Once any number of times, not beside Run.
 type Engine struct {
@@ -192,9 +197,19 @@ func (e *Engine) Run(ctx context.Context) error {
 		if pause = min(pause*2, most); changed || sent > 0 || pause < least {
 			pause = least // the next ordered deployment follows soon
 		}
+		if e.o.Idle != nil && pause >= idlePause && !e.busy() {
+			e.o.Idle()
+		}
 		e.sleep(ctx, pause)
 	}
 	return nil
+}
+
+// busy reports whether deployments run.
+func (e *Engine) busy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.running) > 0
 }
 
 // sleep waits until the next poll. Meanwhile it begins what can begin, and sends what is due.

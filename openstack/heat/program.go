@@ -21,6 +21,8 @@ type Env struct {
 	Settings Settings
 	// Call runs an execution function without a master.
 	Call func(ctx context.Context, fun string, kwargs map[string]any) (any, error)
+	// Idle is Options.Idle.
+	Idle func()
 }
 
 // collectFlags are the options of os-collect-config outside of groups; the others are --<group>-<option>.
@@ -113,7 +115,7 @@ func Collect(ctx context.Context, args []string, env Env) int {
 	if a.debug {
 		level = slog.LevelDebug
 	}
-	e := New(Options{Settings: s, Call: env.Call, Log: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))})
+	e := New(Options{Settings: s, Call: env.Call, Idle: env.Idle, Log: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))})
 	if err := e.collectMain(ctx, a, env); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(env.Stderr, "os-collect-config: %v\n", err)
 		return 1
@@ -157,9 +159,9 @@ func (e *Engine) collectMain(ctx context.Context, a collectArgs, env Env) error 
 }
 
 // Beside runs the engine next to a minion. ended is closed when the minion has stopped for a reason of its own: deployments that run
-// may then finish. fire, which may be nil, sends an event to the master.
+// may then finish. fire, which may be nil, sends an event to the master; idle is Options.Idle.
 func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call func(context.Context, string, map[string]any, func(any)) (any, error),
-	fire func(ctx context.Context, tag string, data any) error, ended <-chan struct{}) {
+	fire func(ctx context.Context, tag string, data any) error, ended <-chan struct{}, idle func()) {
 	s, err := NewSettings(opts)
 	if err != nil {
 		log.Error("Heat is not polled", "err", err)
@@ -168,7 +170,7 @@ func Beside(ctx context.Context, opts map[string]any, log *slog.Logger, call fun
 	if s.Disabled {
 		return
 	}
-	o := Options{Settings: s, Log: log, Drain: ended}
+	o := Options{Settings: s, Log: log, Drain: ended, Idle: idle}
 	o.Call = func(ctx context.Context, fun string, kwargs map[string]any) (any, error) {
 		return call(ctx, fun, kwargs, func(item any) {
 			m, _ := item.(map[string]any)

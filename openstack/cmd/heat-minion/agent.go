@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/daemon"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
 	"github.com/brine-salt/brine/modules"
@@ -22,7 +23,7 @@ func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slo
 	call := func(ctx context.Context, fun string, kwargs map[string]any, progress func(any)) (any, error) {
 		return value(m.Call(ctx, minion.CallOptions{Fun: fun, Kwargs: kwargs, Local: true, NoReturnEvent: true, Progress: progress}))
 	}
-	heat.Beside(ctx, opts, log, call, m.Fire, ended)
+	heat.Beside(ctx, opts, log, call, m.Fire, ended, daemon.Trim)
 }
 
 // value is what a function returned, or why it did not.
@@ -76,6 +77,7 @@ func collect(ctx context.Context, args []string) int {
 	defer stop()
 	l := &local{}
 	env := heat.OSEnv()
+	env.Idle = daemon.Trim
 	env.Call = func(ctx context.Context, fun string, kwargs map[string]any) (any, error) {
 		return value(l.result(ctx, fun, kwargs))
 	}
