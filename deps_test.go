@@ -70,6 +70,8 @@ func mayImport(from, to string) bool {
 		return true // Python's spelling of values, and its collections; they need nothing else
 	}
 	switch {
+	case in(to, "openstack"):
+		return false // a Go module of its own, which nothing in the core knows of
 	case in(from, "internal/pytext", "internal/pyobj"):
 		return false
 	case in(to, "cmd"):
@@ -108,6 +110,30 @@ func mayImport(from, to string) bool {
 func forModules(r string) bool {
 	return in(r, "internal/runcmd", "internal/filterby", "internal/saltcmd", "internal/pkglist", "internal/systemd", "internal/rpm", "internal/nss",
 		"internal/pycodec", "internal/aptsource", "internal/ifcfg")
+}
+
+// TestNothingOfOpenStack: the core needs no OpenStack library, and openstack/ stays a module of its own.
+func TestNothingOfOpenStack(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"openstack", "gophercloud"} {
+		if strings.Contains(string(mod), word) {
+			t.Errorf("go.mod names %s", word)
+		}
+	}
+	for _, p := range list(t, "linux", "./...") {
+		for _, imp := range append(p.Imports, p.ImportPath) {
+			if in(room(imp), "openstack") {
+				t.Errorf("%s: %s is of openstack/", p.ImportPath, imp)
+			}
+		}
+	}
+	own, err := os.ReadFile("openstack/go.mod")
+	if err != nil || !strings.HasPrefix(string(own), "module "+module+"/openstack\n") {
+		t.Errorf("openstack/go.mod: %v, %.60q", err, own)
+	}
 }
 
 func TestArrows(t *testing.T) {
