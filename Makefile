@@ -71,7 +71,7 @@ test-openstack:
 # Real OpenStack services of Debian 12 against ours, on loopback, as root. The first run installs the packages.
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 openstack:
-	sh openstack/lab/install-packages.sh
+	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	cd openstack && $(GO) test -count=1 -vet=off -timeout 25m -p 1 -tags openstack ./...
 	@$(MAKE) --no-print-directory openstack-python
@@ -85,12 +85,12 @@ openstack-python: build
 
 # The table of costs over five minutes of idling.
 openstack-scale:
-	sh openstack/lab/install-packages.sh
+	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run TestCost ./interop
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:
-	sh openstack/lab/install-packages.sh
+	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	cd openstack && $(GO) run ./lab/cmd/demo-heat $(ARGS)
 
 # SaltGUI's pages in a headless Chromium against our master: make saltgui SALTGUI=directory, with a copy of SaltGUI's repository, which

@@ -10,7 +10,7 @@
 //
 // A lab keeps everything in one directory and has a block of ports of its own, so that several labs may run at once. Initializing the
 // databases takes most of the time; it is done once per version of the packages and kept in the user's cache directory. A lab needs
-// Linux, root, and the packages named in debian-packages.txt; install-packages.sh installs them.
+// Linux, root, and the packages named in debian-packages.txt; interop/install-tools.sh installs them.
 //
 // All services end with the process that called Start, even when it is killed.
 package lab

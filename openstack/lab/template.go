@@ -34,7 +34,7 @@ func template(ctx context.Context, logf func(string, ...any)) (*dataTemplate, er
 	versions, err := scratch.run(ctx, "dpkg-query", "-W", "-f", "${Package} ${Version}\n", "keystone", "python3-keystone", "heat-common",
 		"python3-heat", "mariadb-server")
 	if err != nil {
-		return nil, fmt.Errorf("%w\nopenstack/lab/install-packages.sh installs what is missing", err)
+		return nil, fmt.Errorf("%w\ninterop/install-tools.sh openstack/lab/debian-packages.txt installs what is missing", err)
 	}
 	sum := sha256.Sum256([]byte(recipe + "\n" + versions))
 	t := &dataTemplate{dir: filepath.Join(home, hex.EncodeToString(sum[:8]))}
