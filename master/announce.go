@@ -49,7 +49,7 @@ type MinionSpec struct {
 	Masters []string
 	// Config are further options of the minion.
 	Config map[string]any
-	// Events are tags that nobody but this minion may fire: see Master.GrantEvents. nil leaves those that were granted before, an empty list
+	// Events are tags that no other minion may fire: see Master.GrantEvents. nil leaves those that were granted before, an empty list
 	// takes them back.
 	Events []string
 

@@ -76,7 +76,7 @@ func (m *Master) openCarried() error {
 	return nil
 }
 
-// loadSealingKey reads the sealing key of a master alone, and makes it if there is none. Without a directory it
+// loadSealingKey reads the sealing key of a master alone, and creates it if it is missing. Without a directory it
 // lives as long as the process, like everything else of such a master.
 func loadSealingKey(dir string) ([]byte, error) {
 	key := []byte(rand.Text() + rand.Text())
@@ -183,7 +183,7 @@ func (m *Master) digestOnly(ctx context.Context, o Order, spec map[string]any) e
 }
 
 // storeContent stores what an order carries and returns its key, empty if there is nothing. spec becomes what
-// is shown. wanted is false if no minion will run the order. drop forgets it all, when nobody owns it in the
+// is shown. wanted is false if no minion will run the order. drop removes it all, if no order owns it in the
 // end.
 func (m *Master) storeContent(ctx context.Context, o Order, spec map[string]any, wanted bool) (key string, drop func(), err error) {
 	drop = func() {}

@@ -104,7 +104,7 @@ func childMaster(dir, db, ports string) error {
 	return m.Serve(context.Background())
 }
 
-// logEvents writes all events to a file, as somebody may who follows the bus.
+// logEvents writes all events to a file, as any program that follows the bus may.
 func logEvents(m *master.Master, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

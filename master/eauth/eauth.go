@@ -72,7 +72,7 @@ type Token struct {
 	ID          string
 	Name, EAuth string
 	Groups      []string
-	// UID is the decimal user id of somebody the kernel knows (see [Auth.Peer]), "" for others.
+	// UID is the decimal user id of a caller that the kernel identified (see [Auth.Peer]), "" for others.
 	UID           string
 	Start, Expire time.Time
 }
@@ -257,8 +257,8 @@ func (a *Auth) Rules(t Token) []any {
 	return rules
 }
 
-// concerns says whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names, or the
-// id of a user whom the kernel knows.
+// concerns reports whether a key of external_auth is for the owner of a token: "group%", or a name or a pattern of names, or the
+// id of a user that the kernel identified.
 func concerns(key string, t Token) bool {
 	if group, ok := strings.CutSuffix(key, "%"); ok {
 		return slices.Contains(t.Groups, group)

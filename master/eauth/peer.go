@@ -13,7 +13,7 @@ import (
 // PeerSystem is the name of the system "peer" in external_auth.
 const PeerSystem = "peer"
 
-// ErrNoPeer is the error of [Auth.Peer] where the kernel reports no peer: the connection is no unix socket, nobody called [WithConn], or
+// ErrNoPeer is the error of [Auth.Peer] where the kernel reports no peer: the connection is not a unix socket, [WithConn] was not called, or
 // external_auth has no system "peer".
 var ErrNoPeer = errors.New("the caller is not known to the kernel")
 

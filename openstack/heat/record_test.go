@@ -117,7 +117,7 @@ func TestHeatH1Services(t *testing.T) {
 				go func() { done <- New(g.o).Run(run) }()
 				var s *lab.Stack
 				var err error
-				if signal == "ZAQAR_SIGNAL" { // Heat 19 has not read its queue here within a minute: that Zaqar took the message must do
+				if signal == "ZAQAR_SIGNAL" { // Zaqar must take it; Heat 19 cannot read it with python-zaqarclient 2.4.0
 					waitFor(t, func() bool { return strings.Contains(g.log.String(), "A deployment was signalled") })
 				} else {
 					s, err = c.Wait(ctx, name, "CREATE_COMPLETE")
