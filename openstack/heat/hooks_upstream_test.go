@@ -27,7 +27,7 @@ var record = flag.Bool("record", false, "write what heat-agents answers to testd
 // TestH2Upstream: heat-agents answers as it was recorded.
 func TestH2Upstream(t *testing.T) {
 	if !privatehost.Inside() {
-		hooktest.Fetch(t) // the namespaces have no network
+		hooktest.Upstream(t) // installs it: the namespaces have no network
 		dir := t.TempDir()
 		if *record {
 			t.Setenv(recordTo, dir)
@@ -38,7 +38,7 @@ func TestH2Upstream(t *testing.T) {
 		}
 		return
 	}
-	upstream, host := hooktest.Fetch(t), privatehost.New(t)
+	upstream, host := hooktest.Upstream(t), privatehost.New(t)
 	defer host.Undo(t)
 	got := map[string]hooktest.Answer{}
 	var want map[string]hooktest.Answer
@@ -48,7 +48,7 @@ func TestH2Upstream(t *testing.T) {
 	}
 	for _, c := range hooktest.Load(t, hookCases) {
 		t.Run(c.Name, func(t *testing.T) {
-			got[c.Name] = c.Comparable(c.Run(t, host, upstream.Side))
+			got[c.Name] = c.Comparable(c.Run(t, host, upstream))
 			if diff := cmp.Diff(c.Comparable(want[c.Name]), got[c.Name]); diff != "" && dir == "" {
 				t.Errorf("recorded (-) and heat-agents (+):\n%s", diff)
 			}

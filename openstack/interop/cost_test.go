@@ -71,7 +71,7 @@ resources:
 		return g
 	}
 	a := collect("a", ours("heat-minion"), "minion", "-c", "/etc/salt")
-	original := collect("original", "/usr/bin/python3", "/usr/bin/os-collect-config", "--config-file", "/etc/os-collect-config.conf")
+	original := collect("original", originalSet(t).Program("os-collect-config"), "--config-file", "/etc/os-collect-config.conf")
 	// Both have polled once when Heat was asked again: the first request was this test's.
 	for requestsFor(t, l, "/a/metadata") < 2 || requestsFor(t, l, "/original/metadata") < 2 {
 		if ctx.Err() != nil {

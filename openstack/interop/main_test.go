@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/openstack/lab"
+	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.
@@ -171,6 +172,16 @@ func deleteStack(t *testing.T, l *lab.Lab, name string) {
 func waitStack(t *testing.T, l *lab.Lab, name, want string) *lab.Stack {
 	t.Helper()
 	s, err := l.Heat.Wait(testContext(t), name, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// originalSet returns the programs that heat-minion replaces.
+func originalSet(t *testing.T) original.Set {
+	t.Helper()
+	s, err := original.Install(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,10 @@
+// Package original installs the programs that heat-minion replaces, for tests that compare with them: os-collect-config,
+// os-apply-config, os-refresh-config and heat-agents of the Python index at fixed versions, laid out as the image elements of
+// heat-agents do it. heat-cfntools is not among them: debian-packages.txt of the lab names it.
+//
+//	os-collect-config ─► os-refresh-config ─► 20-os-apply-config ─► os-collect-config.conf, heat-config
+//	                                       └► 55-heat-config ─► hooks/<group> ─► heat-config-notify ─► Heat
+//
+// [Install] fills a directory of the user's cache once. [Set.LayOut] writes the small part of an image that has fixed places, and
+// [Set.Start] runs the agent in a guest of the lab. Both need Debian 12's Python.
+package original
