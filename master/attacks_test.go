@@ -447,7 +447,7 @@ func TestSignInsAreLimited(t *testing.T) {
 	m := r.accepted("m", 1)
 	m.signIn()
 	m.signIn()
-	e := map[string]any{"enc": "clear", "version": 3, "load": map[string]any{"cmd": "_auth", "id": "m", "nonce": protocol.NewNonce(), "pub": testKey(t, 1).Public().Text()}}
+	e := map[string]any{"enc": "clear", "version": 3, "load": map[string]any{"cmd": "_auth", "id": "n", "nonce": protocol.NewNonce(), "pub": testKey(t, 2).Public().Text()}}
 	if v, err := m.sendValue(e); err == nil {
 		t.Fatal("the fourth sign-in was answered:", v)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // authAtOnce is how many sign-ins are under way at one time. Most of them wait for the disk, or the database, each with a thread, which store
@@ -17,7 +18,8 @@ const authAtOnce = 16
 
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
 func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
-	if !m.authLimit.Allow(peer, time.Now()) {
+	within := m.authLimit.Allow(peer, time.Now())
+	if !within && !m.knownSignIn(e) {
 		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
 		return noReply{}
 	}
@@ -58,6 +60,23 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	return reply
 }
 
+// knownRate and knownBurst bound the sign-ins with one accepted key that come from an address which is over its own limit, in sign-ins a
+// second and at once. A minion asks every ten seconds at most.
+const knownRate, knownBurst = 0.5, 5
+
+// knownSignIn reports whether a sign-in shows a key that is accepted for its id, and takes a token of that id. Such a minion is served though
+// others flood from its address, or from behind the same NAT. Nothing is computed for it before: the texts of keys are compared.
+func (m *Master) knownSignIn(e protocol.Envelope) bool {
+	load, _ := payload.Map(e.Load)
+	id, _ := payload.Text(load["id"])
+	pub, _ := payload.Text(load["pub"])
+	if protocol.ValidID(id) != nil || pub == "" {
+		return false
+	}
+	known, err := m.keys.Get(id, keys.Accepted)
+	return err == nil && known.Text == crypt.CleanKey(pub) && m.knownLimit.AllowName(id, time.Now())
+}
+
 // aside stores a key for a sign-in, while another one computes in its place.
 func (m *Master) aside(store func() error) error {
 	<-m.authTurns
@@ -69,6 +88,10 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	log := m.log.With("minion", r.ID, "peer", peer)
 	if err := protocol.ValidID(r.ID); err != nil {
 		m.log.Info("sign-in refused", "peer", peer, "err", err)
+		return r.Refuse(m.identity, false)
+	}
+	if err := protocol.ConfusingID(r.ID); err != nil && !m.accepted(r.ID) {
+		log.Log(ctx, m.hourly(r.ID, "id", slog.LevelWarn), "sign-in refused: a new minion may not have this id", "err", err)
 		return r.Refuse(m.identity, false)
 	}
 	if r.PubErr != nil {
@@ -112,6 +135,9 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 	case keys.Pending:
 		if v.Stored {
 			log.Info("new key waits for acceptance")
+			if !protocol.PlainID(r.ID) {
+				log.Warn("the id of a new minion has characters that a shell interprets or that look like others: quote it in commands")
+			}
 		}
 		m.authEvent(r, "pend", true)
 		return r.Refuse(m.identity, true)

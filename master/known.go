@@ -3,6 +3,7 @@ package master
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 const (
 	// knownLife is how long it is believed what the store said of a job: ten thousand returns of one job come within seconds.
 	knownLife = 10 * time.Second
-	// maxKnown is how many jobs are remembered.
-	maxKnown = 1024
+	// maxKnown is how many jobs are remembered, and maxKnownIDs how many minions of theirs, at some 50 bytes each.
+	maxKnown, maxKnownIDs = 1024, 200_000
 )
 
 // knownJobs remembers what the store said of jobs whose returns come in.
 type knownJobs struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards the fields below
 	all map[string]knownJob
+	ids int // of all jobs together
 }
 
 // knownJob is a job that the store has.
@@ -28,6 +30,8 @@ type knownJob struct {
 	// order says that it is one of an order, whose deliveries a return ends. A return that is taken for another one is found in the
 	// store when its delivery is looked after.
 	order bool
+	// minions are those that the job expects, sorted.
+	minions []string
 	// secret says that the order does not show its arguments.
 	secret bool
 }
@@ -42,9 +46,10 @@ func (k *knownJobs) get(jid string, now time.Time) (knownJob, bool) {
 func (k *knownJobs) put(jid string, j knownJob) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.all == nil || len(k.all) >= maxKnown {
-		k.all = make(map[string]knownJob)
+	if k.all == nil || len(k.all) >= maxKnown || k.ids+len(j.minions) > maxKnownIDs {
+		k.all, k.ids = make(map[string]knownJob), 0
 	}
+	k.ids += len(j.minions) - len(k.all[jid].minions)
 	k.all[jid] = j
 }
 
@@ -54,12 +59,12 @@ func (m *Master) stored(ctx context.Context, jid string, now time.Time) (j known
 	if j, ok := m.known.get(jid, now); ok {
 		return j, true
 	}
-	_, err := m.store.Job(ctx, jid)
+	job, err := m.store.Job(ctx, jid)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return knownJob{order: m.orders != nil, secret: true}, true
 	}
 	known = err == nil
-	j = knownJob{until: now.Add(knownLife)}
+	j = knownJob{until: now.Add(knownLife), minions: slices.Sorted(slices.Values(job.Minions))}
 	if m.orders != nil {
 		rec, err := m.orders.q.OrderOf(ctx, jid)
 		switch {

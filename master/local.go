@@ -203,12 +203,16 @@ func (l *local) userKey(dir *confined.Dir, name string) error {
 	file := "." + strings.ReplaceAll(name, `\`, "_") + "_key"
 	b, _, err := dir.Read(file, 1024)
 	if err == nil {
-		if key, err := crypt.ParseKey(string(b)); err == nil {
+		var key *crypt.Key
+		if key, err = crypt.ParseKey(string(b)); err == nil {
 			l.keys[name] = key.Text()
 			return nil
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, confined.ErrTooLarge) {
 		return fmt.Errorf("cannot read key of user %q: %w", name, err)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		l.m.log.Warn("a damaged key file of a user is made again", "file", dir.Path()+"/"+file, "err", err)
 	}
 	key, err := crypt.NewKey()
 	if err != nil {

@@ -132,14 +132,21 @@ func (m *Master) keepWithin(ctx context.Context) {
 			return
 		}
 	}
-	if m.opts.MaxBytes <= 0 {
+	limit := m.opts.MaxBytes
+	if limit == 0 {
+		limit = b.Room()
+	}
+	if limit <= 0 {
 		return
 	}
 	jobs, bytes, err := b.Size(ctx)
-	for keep := jobs; err == nil && bytes > m.opts.MaxBytes; _, bytes, err = b.Size(ctx) {
+	for keep := jobs; err == nil && bytes > limit; _, bytes, err = b.Size(ctx) {
 		if keep <= 1 { // what is left is not finished, or one job
-			m.log.Warn("jobs take more room than they may", "bytes", bytes, "limit", m.opts.MaxBytes)
+			m.log.Warn("jobs take more room than they may", "bytes", bytes, "limit", limit)
 			return
+		}
+		if keep == jobs {
+			m.log.Warn("the oldest jobs are forgotten: they take more than max_jobs_size", "bytes", bytes, "limit", limit)
 		}
 		keep -= max(1, keep/10)
 		if err := m.beyond(ctx, b, keep); err != nil {

@@ -67,23 +67,27 @@ type Master struct {
 	refusedLogs *ratelimit.Limiter
 	// eventLogs bounds log lines about refused events of one minion.
 	eventLogs *ratelimit.Limiter
-	counts    *counters
-	known     knownJobs
-	secrets   secrets
-	shared    *shared // nil for a master alone
-	local     *local  // nil without Options.Local
-	clock     protocol.JIDClock
+	// unorderedLimit bounds the bytes of returns that no job asked for, by minion.
+	unorderedLimit *ratelimit.Limiter
+	counts         *counters
+	known          knownJobs
+	secrets        secrets
+	shared         *shared // nil for a master alone
+	local          *local  // nil without Options.Local
+	clock          protocol.JIDClock
 
 	peer             []peerRule
 	peerRun, mineGet access
 	rules            *eauth.Auth // what rules of Peer and Local mean
 
 	authLimit *ratelimit.Limiter
-	authSlots chan struct{}       // one element per sign-in under way
-	authTurns chan struct{}       // one element per sign-in under way that is not being stored
-	signingIn atomic.Int64        // those that wait for a slot as well
-	turns     *semaphore.Weighted // of large requests; see admit
-	rotate    chan struct{}       // asks maintain for a new shared key
+	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
+	knownLimit *ratelimit.Limiter
+	authSlots  chan struct{}       // one element per sign-in under way
+	authTurns  chan struct{}       // one element per sign-in under way that is not being stored
+	signingIn  atomic.Int64        // those that wait for a slot as well
+	turns      *semaphore.Weighted // of large requests; see admit
+	rotate     chan struct{}       // asks maintain for a new shared key
 
 	auditor  auditor
 	refusals *ratelimit.Limiter // of log lines about refused calls, by source
@@ -124,7 +128,8 @@ func New(o Options) (*Master, error) {
 		return nil, fmt.Errorf("cannot make master: %w", err)
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
-		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), auditor: newAuditor(), refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
+		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
@@ -207,7 +212,7 @@ func (m *Master) open() error {
 func (m *Master) openIdentity() (keys.Identity, error) {
 	o := m.opts
 	at := keys.IdentityOptions{Dir: o.PKIDir, Bits: o.KeySize, SignPubkey: o.SignPubkey, SignKeyName: o.SignKeyName,
-		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature}
+		UsePubkeySignature: o.UsePubkeySignature, PubkeySignature: o.PubkeySignature, Log: o.Log}
 	if m.shared != nil {
 		return m.shared.identity(at)
 	}

@@ -121,9 +121,14 @@ type Options struct {
 	// MaxJobs is how many jobs are kept, the newest, looked after every LoopInterval; 0 means as many as KeepJobs leaves. A store in memory has its own
 	// bound. Jobs of orders that are open stay.
 	MaxJobs int
-	// MaxBytes is about how large the store may be, looked after as often: the oldest jobs go. 0 is no bound. It is for store/sqlite, whose file
-	// does not grow beyond it for long but does not shrink either, and stores in memory; what a database server takes is not measured.
+	// MaxBytes is about how large the store may be, looked after as often: the oldest jobs go. 0 is an eighth of the disk that has the file of
+	// store/sqlite, below 0 no bound. It is for store/sqlite, whose file does not grow beyond it for long but does not shrink either, and stores
+	// in memory; what a database server takes is not measured.
 	MaxBytes int64
+	// MaxUnordered is how many bytes of returns that no job asked for one minion may have stored within an hour: those of salt-call, schedules
+	// and start-up states, of job ids that this master does not know, and of jobs that do not name the minion. Each counts at least 4 KiB. What is
+	// more is not acknowledged, so that minions keep it until there is room. 0 means DefaultMaxUnordered, below 0 no bound.
+	MaxUnordered int64
 
 	// Shared makes this one of several equal masters that use one Store; nil is a master alone.
 	Shared *Shared
@@ -273,6 +278,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.AuthRate, 200)
 	setDefault(&o.AuthBurst, 2000)
 	setDefault(&o.KeepJobs, 24*time.Hour)
+	setDefault(&o.MaxUnordered, DefaultMaxUnordered)
 	setDefault(&o.OrderTTL, DefaultTTL)
 	setDefault(&o.LostAfter, time.Hour)
 	setDefault(&o.MaxUnfinished, DefaultMaxUnfinished)

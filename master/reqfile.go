@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -262,6 +263,11 @@ func pushName(parts []any) (string, error) {
 			return "", fmt.Errorf("path %.80q leads out", name)
 		}
 	}
+	for _, r := range name {
+		if !unicode.IsGraphic(r) { // operators see the names in their terminals
+			return "", fmt.Errorf("path %.80q contains %q", name, r)
+		}
+	}
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	if name == "" || !fs.ValidPath(name) {
 		return "", fmt.Errorf("path %.80q is not one", name)
@@ -269,26 +275,39 @@ func pushName(parts []any) (string, error) {
 	return name, nil
 }
 
+// fileBlock is what a pushed file, and a directory for one, counts at least: an empty one takes an inode and a name.
+const fileBlock = 4 << 10
+
+// blocks is what a pushed file of n bytes counts.
+func blocks(n int64) int64 { return max(n, fileBlock) }
+
 // push writes a piece within the minion's quota.
 func (m *Master) push(id, name string, data []byte, offset int64) error {
 	m.pushMu.Lock()
 	defer m.pushMu.Unlock()
 	base := "minions/" + id + "/files"
 	full := base + "/" + name
-	var have int64
+	var have, dirs int64 // what the file takes already, and what the directories take that it needs
 	if info, err := m.pushed.Stat(full); err == nil {
-		have = info.Size()
+		have = blocks(info.Size())
+	} else {
+		for dir := path.Dir(full); dir != base && dir != "."; dir = path.Dir(dir) {
+			if _, err := m.pushed.Stat(dir); err == nil {
+				break
+			}
+			dirs += fileBlock
+		}
 	}
 	used, ok := m.pushUsed[id]
 	if !ok {
 		var err error
-		if used, err = m.pushed.Size(base); err != nil {
+		if used, err = m.pushed.Size(base, fileBlock); err != nil {
 			return err
 		}
 	}
-	after := used - have + max(have, offset+int64(len(data)))
+	after := used + dirs - have + max(have, blocks(offset+int64(len(data))))
 	if offset == 0 {
-		after = used - have + int64(len(data))
+		after = used + dirs - have + blocks(int64(len(data)))
 	}
 	if after > m.opts.FileRecvQuota {
 		return fmt.Errorf("quota of %d bytes is used up", m.opts.FileRecvQuota)

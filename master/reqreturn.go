@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -38,6 +39,9 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 	}
 	switch r.JID {
 	case protocol.JIDRequest:
+		if err = m.unordered(v.ID(), load); err != nil {
+			return nil, err
+		}
 		if jid, err = m.ownJob(ctx, v.ID(), load, now); err != nil {
 			return nil, errors.Join(errDrop, err)
 		}
@@ -51,8 +55,11 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 		if question {
 			break // whose it is, if it was not of this master, is told to all
 		}
-		if job, err = m.knownJob(ctx, jid, now); err != nil {
-			m.log.Warn("return refused", "minion", v.ID(), "jid", jid, "err", err)
+		if job, err = m.judgeReturn(ctx, v, jid, load, now); err != nil {
+			if errors.Is(err, errLater) {
+				return nil, err
+			}
+			m.log.Log(ctx, m.hourly(v.ID(), "return", slog.LevelWarn), "return refused", "minion", v.ID(), "jid", jid, "err", err)
 			return nil, nil
 		}
 	}

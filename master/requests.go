@@ -359,6 +359,9 @@ func (m *Master) run(ctx context.Context, v protocol.Verified) any {
 	if f := encrypted(v.Cmd()); f != nil {
 		var err error
 		result, err = m.call(ctx, f, v)
+		if errors.Is(err, errLater) {
+			return noReply{}
+		}
 		if errors.Is(err, errDrop) {
 			m.log.Error("request was not acknowledged", "minion", v.ID(), "fun", v.Cmd(), "err", err)
 			return noReply{}

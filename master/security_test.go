@@ -352,7 +352,7 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	}
 	base := t.TempDir()
 	cache := filepath.Join(base, "cache")
-	on := serve(t, master.Options{AutoAccept: true, CacheDir: cache, FileRecv: true, FileRecvMaxSize: 100, FileRecvQuota: 150})
+	on := serve(t, master.Options{AutoAccept: true, CacheDir: cache, FileRecv: true, FileRecvMaxSize: 20 << 10, FileRecvQuota: 30 << 10})
 	m := on.accepted("m", 1)
 	files := filepath.Join(cache, "minions", "m", "files")
 	if v := push(m, 0, "hello ", "etc", "motd"); v != true {
@@ -375,7 +375,7 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 		}
 	}
 	for what, v := range map[string]any{
-		"too large":      push(m, 0, strings.Repeat("x", 101), "big"),
+		"too large":      push(m, 0, strings.Repeat("x", 20<<10+1), "big"),
 		"far offset":     m.must(map[string]any{"cmd": "_file_recv", "path": []any{"etc", "motd"}, "loc": int64(math.MaxInt64), "data": "x"}),
 		"behind the end": push(m, 50, "x", "etc", "motd"),
 		"negative":       m.must(map[string]any{"cmd": "_file_recv", "path": []any{"etc", "motd"}, "loc": -1, "data": "x"}),
@@ -388,16 +388,17 @@ func TestCVE_2024_38824_PushTraversal(t *testing.T) {
 	if d := cmp.Diff(before, tree(t, base)); d != "" {
 		t.Errorf("files changed:\n%s", d)
 	}
-	if v := push(m, 0, strings.Repeat("x", 100), "a"); v != true {
+	// etc and etc/motd count 4 KiB each.
+	if v := push(m, 0, strings.Repeat("x", 20<<10), "a"); v != true {
 		t.Fatal("within the quota:", v)
 	}
-	if v := push(m, 0, strings.Repeat("x", 60), "b"); v != false {
+	if v := push(m, 0, strings.Repeat("x", 6<<10), "b"); v != false {
 		t.Fatal("over the quota:", v)
 	}
-	if v := push(m, 0, strings.Repeat("x", 30), "a"); v != true {
+	if v := push(m, 0, strings.Repeat("x", 10<<10), "a"); v != true {
 		t.Fatal("a smaller file in the place of a larger one:", v)
 	}
-	if v := push(m, 0, strings.Repeat("x", 60), "b"); v != true {
+	if v := push(m, 0, strings.Repeat("x", 6<<10), "b"); v != true {
 		t.Fatal("within the quota again:", v)
 	}
 }

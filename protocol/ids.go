@@ -113,6 +113,29 @@ func ValidID(id string) error {
 	return nil
 }
 
+// ConfusingID says why a valid id should not be given to a minion, or nothing if it may be. A command line or a target takes such an id for
+// something else: a glob, several ids or an option. Salt allows it, so minions that have one already go on.
+func ConfusingID(id string) error {
+	if strings.HasPrefix(id, "-") {
+		return fmt.Errorf("minion id %q begins like an option", id)
+	}
+	if i := strings.IndexAny(id, "*?[],"); i >= 0 {
+		return fmt.Errorf("minion id %q contains %q, which targets take for a pattern or a list", id, id[i])
+	}
+	return nil
+}
+
+// PlainID reports whether an id has nothing but letters and digits of ASCII and ".", "_", "-", "@", ":" and "+", which no shell interprets.
+func PlainID(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && !strings.ContainsRune("._-@:+", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
 // NewNonce returns 32 random hexadecimal digits.
 func NewNonce() string {
 	var b [crypt.NonceLen / 2]byte

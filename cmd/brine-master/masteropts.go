@@ -41,7 +41,8 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		MaxMinions: c.Int("max_minions"), KeepAESOnDelete: !c.Bool("rotate_aes_key"), PingOnRotate: c.Bool("ping_on_rotate"),
 		PublishSession: c.Duration("publish_session", time.Second), RequestTTL: c.Duration("request_server_ttl", time.Second),
 		MinimumVersion: minimumVersion(c, log), FIPS: c.Bool("fips_mode"), UniqueJID: c.Bool("unique_jid"),
-		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: int64(c.Int("max_jobs_size")) << 20,
+		KeepJobs: c.Duration("keep_jobs_seconds", time.Second), MaxJobs: c.Int("max_jobs"), MaxBytes: unbounded(c, "max_jobs_size"),
+		MaxUnordered:  unbounded(c, "max_unordered_size"),
 		MaxUnfinished: c.Int("max_unfinished"),
 		OrderLimits: orders.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
 			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
@@ -175,6 +176,17 @@ func acl(c *conf.Config) map[string][]any {
 		out[name] = rules
 	}
 	return out
+}
+
+// unbounded reads a size in MiB that has a default: 0 and less is no bound, which master.Options writes as -1.
+func unbounded(c *conf.Config, name string) int64 {
+	if _, set := c.Opts[name]; !set {
+		return 0
+	}
+	if n := c.Int(name); n > 0 {
+		return int64(n) << 20
+	}
+	return -1
 }
 
 // minionVisible are the options that minions ask the master for (_master_opts).

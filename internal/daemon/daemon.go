@@ -19,7 +19,8 @@ import (
 
 // Options of [Run]. The zero value runs without a pid file.
 type Options struct {
-	// PIDFile is written before the work starts and removed after it; "" is none.
+	// PIDFile is written before the work starts and removed after it; "" is none. If it cannot be written, the log says so and the work
+	// starts: a full disk must not keep a daemon from serving.
 	PIDFile string
 	// Reload is called on HUP; Dump on USR1 with the stacks of all goroutines. nil ignores the signal.
 	Reload func()
@@ -39,8 +40,8 @@ func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notif
 	signal.Notify(end, endSignals()...)
 	defer signal.Stop(end)
 	if o.PIDFile != "" {
-		if err := writePID(o.PIDFile); err != nil {
-			return err
+		if err := writePID(o.PIDFile); err != nil && o.Log != nil {
+			o.Log.Error(err.Error())
 		}
 		defer removePID(o.PIDFile)
 	}

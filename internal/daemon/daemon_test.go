@@ -74,6 +74,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunWithoutPIDFile: a pid file that cannot be written is an error in the log, and the work starts.
+func TestRunWithoutPIDFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	worked := false
+	err := Run(t.Context(), Options{PIDFile: filepath.Join(file, "pid"), Log: slog.New(slog.NewTextHandler(&log, nil))},
+		func(context.Context, *Notifier) error { worked = true; return nil })
+	if err != nil || !worked || !strings.Contains(log.String(), "cannot write pid file") {
+		t.Errorf("worked: %v, error: %v, log: %s", worked, err, &log)
+	}
+}
+
 func signalSelf(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), sig); err != nil {

@@ -3,7 +3,9 @@ package keys
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"strings"
 
 	"github.com/brine-salt/brine/master/internal/confined"
@@ -31,6 +33,8 @@ type IdentityOptions struct {
 	// UsePubkeySignature reads the prepared signature from the file PubkeySignature (default "master_pubkey_signature").
 	UsePubkeySignature bool
 	PubkeySignature    string
+	// Log is told of what was repaired; nil is silent.
+	Log *slog.Logger
 }
 
 // LoadIdentity reads master.pem, or makes it: a new pair is written as Salt does, master.pem 0400 and master.pub 0644. A
@@ -45,6 +49,9 @@ func LoadIdentity(o IdentityOptions) (Identity, error) {
 	if o.PubkeySignature == "" {
 		o.PubkeySignature = "master_pubkey_signature"
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	if o.Dir == "" {
 		key, err := crypt.GenerateKey(o.Bits)
 		return Identity{Key: key}, err
@@ -55,7 +62,7 @@ func LoadIdentity(o IdentityOptions) (Identity, error) {
 	}
 	defer dir.Close()
 	id := Identity{}
-	if id.Key, err = loadPair(dir, "master", o.Bits); err != nil {
+	if id.Key, err = loadPair(dir, "master", o); err != nil {
 		return Identity{}, err
 	}
 	if !o.SignPubkey {
@@ -69,11 +76,11 @@ func LoadIdentity(o IdentityOptions) (Identity, error) {
 		id.PubkeySignature = string(b)
 		return id, nil
 	}
-	id.Sign, err = loadPair(dir, o.SignKeyName, o.Bits)
+	id.Sign, err = loadPair(dir, o.SignKeyName, o)
 	return id, err
 }
 
-func loadPair(dir *confined.Dir, name string, bits int) (*crypt.PrivateKey, error) {
+func loadPair(dir *confined.Dir, name string, o IdentityOptions) (*crypt.PrivateKey, error) {
 	f, info, err := dir.OpenFile(name + ".pem")
 	if err == nil {
 		defer f.Close()
@@ -88,39 +95,60 @@ func loadPair(dir *confined.Dir, name string, bits int) (*crypt.PrivateKey, erro
 		if err != nil {
 			return nil, fmt.Errorf("cannot use key %q: %w", dir.Path()+"/"+name+".pem", err)
 		}
-		return key, writePub(dir, name, key)
+		return key, writePub(dir, name, key, o.Log)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cannot read key %q: %w", dir.Path()+"/"+name+".pem", err)
 	}
-	key, err := crypt.GenerateKey(bits)
+	key, err := crypt.GenerateKey(o.Bits)
 	if err != nil {
 		return nil, err
 	}
 	if err := dir.Write(name+".pem", key.PEM(), 0o400, true); err != nil {
 		return nil, fmt.Errorf("cannot write key %q: %w", name+".pem", err)
 	}
-	return key, writePub(dir, name, key)
+	return key, writePub(dir, name, key, o.Log)
 }
 
-// writePub writes the public half where it is missing; one that does not belong to the key is an error, because minions
-// and operators would pin the wrong one.
-func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey) error {
+// writePub writes the public half where it is missing or damaged. One that is a sound key and does not belong to the private key is an error:
+// minions and operators would pin the wrong one, and nobody can tell which of the two files is right.
+func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.Logger) error {
+	path := dir.Path() + "/" + name + ".pub"
 	f, _, err := dir.OpenFile(name + ".pub")
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := dir.Write(name+".pub", key.Public().PEM(), 0o644, true); err != nil {
-			return fmt.Errorf("cannot write key %q: %w", name+".pub", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot read key %q: %w", path, err)
+	}
+	if err == nil {
+		b, err := io.ReadAll(io.LimitReader(f, maxKeyBytes))
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("cannot read key %q: %w", path, err)
 		}
-		return nil
+		have, want := crypt.CleanKey(string(b)), strings.TrimSpace(key.Public().Text())
+		if have == want {
+			return nil
+		}
+		if _, err := crypt.ParsePublicKey(b); err == nil && !nearly(have, want) {
+			return fmt.Errorf("cannot use key %q: %s belongs to another key; if the private key is the right one, remove the public one", dir.Path()+"/"+name+".pem", path)
+		}
+		log.Warn("a damaged public key was written again from its private key", "file", path)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot read key %q: %w", name+".pub", err)
-	}
-	defer f.Close()
-	b := make([]byte, maxKeyBytes)
-	n, _ := f.Read(b)
-	if crypt.CleanKey(string(b[:n])) != strings.TrimSpace(key.Public().Text()) {
-		return fmt.Errorf("cannot use key %q: %s.pub belongs to another key", dir.Path()+"/"+name+".pem", name)
+	if err := dir.Write(name+".pub", key.Public().PEM(), 0o644, true); err != nil {
+		return fmt.Errorf("cannot write key %q: %w", path, err)
 	}
 	return nil
+}
+
+// nearly reports whether two texts of one length differ in so few places that one is the other, damaged: two keys differ everywhere.
+func nearly(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	differ := 0
+	for i := range len(a) {
+		if a[i] != b[i] {
+			differ++
+		}
+	}
+	return differ <= 16
 }

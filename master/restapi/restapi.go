@@ -233,6 +233,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	s.stats.count(r)
+	if len(r.TransferEncoding) > 0 {
+		// A proxy that goes by a Content-Length in the same head, which net/http drops, sees another request in what follows the body. So
+		// nothing that follows is one (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	if len(s.o.Addresses.Authorized) > 0 && !contains(s.o.Addresses.Authorized, r) {
 		fail(w, r, &statusError{http.StatusForbidden, "Bad IP"})
 		return

@@ -176,6 +176,9 @@ func (m *memory) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	return jobs[keep].Created.Add(time.Nanosecond), nil
 }
 
+// Room implements Bounded: a store in memory has bounds of its own.
+func (m *memory) Room() int64 { return 0 }
+
 // Size implements Bounded.
 func (m *memory) Size(context.Context) (jobs int, bytes int64, err error) {
 	m.mu.Lock()

@@ -83,6 +83,8 @@ type Bounded interface {
 	Beyond(ctx context.Context, keep int) (time.Time, error)
 	// Size says how many jobs there are, and about how many bytes everything takes: 0 where the store does not know.
 	Size(ctx context.Context) (jobs int, bytes int64, err error)
+	// Room returns how many bytes the store may take where nobody says so: an eighth of the disk that it has to itself or shares, 0 for no bound.
+	Room() int64
 }
 
 // BoundedOf returns the bounds of a store that has them.

@@ -14,6 +14,9 @@ import (
 	"path"
 )
 
+// ErrTooLarge says that a file has more bytes than its reader wants.
+var ErrTooLarge = errors.New("file is too large")
+
 // ErrNotRegular says that a name is a directory, link, pipe, socket or device where a plain file was expected.
 var ErrNotRegular = errors.New("not a regular file")
 
@@ -123,11 +126,11 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	}
 	defer f.Close()
 	if info.Size() > limit {
-		return nil, nil, fmt.Errorf("cannot read %q: %d bytes are more than %d", name, info.Size(), limit)
+		return nil, nil, fmt.Errorf("cannot read %q: %w: %d bytes are more than %d", name, ErrTooLarge, info.Size(), limit)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("cannot read %q: more than %d bytes", name, limit)
+		err = fmt.Errorf("cannot read %q: %w: more than %d bytes", name, ErrTooLarge, limit)
 	}
 	return b, info, err
 }
@@ -231,8 +234,9 @@ func (d *Dir) WriteAt(name string, data []byte, offset int64, create bool, perm 
 	return err
 }
 
-// Size is how many bytes the regular files below a directory hold. A directory that is not there holds none.
-func (d *Dir) Size(name string) (int64, error) {
+// Size returns how many bytes the files and directories below a directory take, where each takes at least atLeast. A directory that is not
+// there takes none.
+func (d *Dir) Size(name string, atLeast int64) (int64, error) {
 	entries, err := d.List(name)
 	if err != nil {
 		return 0, err
@@ -240,13 +244,13 @@ func (d *Dir) Size(name string) (int64, error) {
 	var n int64
 	for _, e := range entries {
 		if e.IsDir() {
-			below, err := d.Size(path.Join(name, e.Name()))
+			below, err := d.Size(path.Join(name, e.Name()), atLeast)
 			if err != nil {
 				return 0, err
 			}
-			n += below
+			n += atLeast + below
 		} else if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			n += info.Size()
+			n += max(info.Size(), atLeast)
 		}
 	}
 	return n, nil

@@ -60,7 +60,14 @@ func (l *Limiter) giveBack(key any) {
 // AllowName takes a token of somebody.
 func (l *Limiter) AllowName(name string, now time.Time) bool { return l.allow(name, now) }
 
-func (l *Limiter) allow(source any, now time.Time) bool {
+// AllowNameBytes takes n tokens of a name, for limits that count bytes.
+func (l *Limiter) AllowNameBytes(name string, n int, now time.Time) bool {
+	return l.take(name, float64(n), now)
+}
+
+func (l *Limiter) allow(source any, now time.Time) bool { return l.take(source, 1, now) }
+
+func (l *Limiter) take(source any, n float64, now time.Time) bool {
 	if l.rate < 0 || l.burst < 0 {
 		return true
 	}
@@ -75,8 +82,8 @@ func (l *Limiter) allow(source any, now time.Time) bool {
 	}
 	b.tokens = min(l.burst, b.tokens+l.rate*now.Sub(b.at).Seconds())
 	b.at = now
-	if ok = b.tokens >= 1; ok {
-		b.tokens--
+	if ok = b.tokens >= n; ok {
+		b.tokens -= n
 	}
 	l.buckets[source] = b
 	return ok

@@ -61,6 +61,9 @@ const (
 	logSize, keepLog = 256 << 20, 16 << 20
 )
 
+// diskShare is the part of its disk that the file may take by default. Salt's job cache beside it takes about as much again.
+const diskShare = 8
+
 // busyFor is how long one who finds the file locked waits for the others.
 const busyFor = 10 * time.Second
 
@@ -93,10 +96,12 @@ func Open(path string) (*sqlstore.Store, error) {
 	db.SetMaxOpenConns(3) // the writer and two readers; each has a page cache of 1 MiB
 	db.SetMaxIdleConns(3)
 	db.SetConnMaxIdleTime(time.Minute)
+	d := dialect()
+	d.Room = func() int64 { return diskSize(filepath.Dir(abs)) / diskShare }
 	var s *sqlstore.Store
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		// Of several that make the file at the same time, all but one are refused when they begin its journal, without any wait.
-		if s, err = sqlstore.Open(db, dialect()); !isBusy(err) || time.Since(begun) > busyFor {
+		if s, err = sqlstore.Open(db, d); !isBusy(err) || time.Since(begun) > busyFor {
 			break
 		}
 	}

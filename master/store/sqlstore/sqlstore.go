@@ -62,6 +62,8 @@ type Dialect struct {
 	Told func(list []store.Message, made int64) string
 	// Size, if there is one, is the query for the bytes that all rows take, without what was freed.
 	Size string
+	// Room, if there is one, returns how many bytes the database may take by default.
+	Room func() int64
 	// Tidy, if there is one, is called when many writes are over and no others wait.
 	Tidy func(*sql.DB)
 }
@@ -553,6 +555,14 @@ func (s *Store) Beyond(ctx context.Context, keep int) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("cannot count jobs: %w", err)
 	}
 	return time.UnixMicro(us + 1), nil
+}
+
+// Room implements store.Bounded.
+func (s *Store) Room() int64 {
+	if s.d.Room == nil {
+		return 0
+	}
+	return s.d.Room()
 }
 
 // Size implements store.Bounded.

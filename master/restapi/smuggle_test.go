@@ -1,0 +1,35 @@
+package restapi_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestTwoLengthsAreOneRequest: what follows a request with a Content-Length and a Transfer-Encoding is not taken for a second one, as a proxy
+// that goes by the other of the two would have it.
+func TestTwoLengthsAreOneRequest(t *testing.T) {
+	c, err := net.Dial("tcp", newSite(t, nil).server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hidden := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+	fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden)
+	r := bufio.NewReader(c)
+	first, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, first.Body); err != nil || !first.Close {
+		t.Errorf("the connection stays: %v", err)
+	}
+	rest, _ := io.ReadAll(r)
+	if strings.Contains(string(rest), "HTTP/") {
+		t.Errorf("a second answer: %.200q", rest)
+	}
+}
