@@ -72,6 +72,7 @@ type Schedule struct {
 	timer   *time.Timer // guarded by mu; nil while nothing is to be awaited
 	planned time.Time   // guarded by mu; what the timer waits for
 	last    time.Time   // guarded by mu; the last evaluation
+	looked  time.Time   // guarded by mu; the same by the clock that nobody sets
 	started bool        // guarded by mu
 	stopped bool        // guarded by mu
 }
@@ -166,6 +167,10 @@ func (s *Schedule) look() {
 	}
 	s.timer = nil
 	now := s.now()
+	if now.Before(s.last) {
+		s.setBack(time.Since(s.looked) - now.Sub(s.last))
+	}
+	s.looked = time.Now()
 	// Salt counts the far end of the window in, and runs a job twice when two of its looks hit both ends.
 	window := s.o.Loop - time.Microsecond
 	if late := now.Sub(s.planned); late > 0 && late < maxLate {
@@ -179,6 +184,28 @@ func (s *Schedule) look() {
 	s.mu.Unlock()
 	for _, r := range runs {
 		s.o.Start(r)
+	}
+}
+
+// setBack is for a clock that was set back, or that left daylight saving time: what is due after an interval is due when the interval has passed,
+// and what a cron expression names is found anew. In Salt both wait until the clock is where it was. Moments that are given as
+// such ("when", "once") stay where they are. Called with mu held.
+func (s *Schedule) setBack(by time.Duration) {
+	for _, v := range s.merged() {
+		job, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, k := range [...]string{"_next_fire_time", "_next_scheduled_fire_time", "_splay"} {
+			t, ok := job[k].(time.Time)
+			switch {
+			case !ok:
+			case job["_seconds"] != nil:
+				job[k] = t.Add(-by)
+			case job["cron"] != nil:
+				job[k] = nil
+			}
+		}
 	}
 }
 

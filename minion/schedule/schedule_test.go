@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,38 @@ func TestTimers(t *testing.T) {
 			t.Errorf("jobs run after the end: %v", got)
 		}
 	})
+}
+
+// TestClockSetBack has a clock that is left alone, that is set back by an hour, and by ten years: intervals and cron expressions go on as if nothing had been.
+func TestClockSetBack(t *testing.T) {
+	for _, by := range []time.Duration{0, time.Hour, 10 * 365 * 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRecorder()
+			var back atomic.Int64
+			s := New(Options{Start: r.start, Clock: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }, Jobs: map[string]any{
+				"often":   map[string]any{"function": "a.b", "seconds": int64(20)},
+				"seldom":  map[string]any{"function": "a.b", "minutes": int64(2)},
+				"splayed": map[string]any{"function": "a.b", "seconds": int64(40), "splay": map[string]any{"start": int64(5), "end": int64(5)}},
+				"cron":    map[string]any{"function": "a.b", "cron": "* * * * *"},
+			}})
+			s.Start()
+			defer s.Stop()
+			time.Sleep(70 * time.Second)
+			back.Store(int64(by))
+			time.Sleep(180 * time.Second)
+			want := map[string][]int{
+				"often":   {20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220, 240},
+				"seldom":  {120, 240},
+				"splayed": {45, 90, 135, 180, 225},
+				"cron":    {60, 120, 180, 240},
+			}
+			for name, want := range want {
+				if diff := cmp.Diff(want, r.of(name)); diff != "" {
+					t.Errorf("%v, %s (-want +got):\n%s", by, name, diff)
+				}
+			}
+		})
+	}
 }
 
 func TestMaxRunning(t *testing.T) {
