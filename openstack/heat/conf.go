@@ -134,6 +134,22 @@ func (c Conf) Seconds(section, name string, def time.Duration) time.Duration {
 	return time.Duration(f * float64(time.Second))
 }
 
+// secondsOptions are the options that hold a number of seconds.
+var secondsOptions = [...][2]string{{"DEFAULT", "polling_interval"}, {"DEFAULT", "min_polling_interval"}, {"DEFAULT", "splay"}, {"cfn", "timeout"},
+	{"ec2", "timeout"}, {"request", "timeout"}}
+
+// check reports options whose values cannot be used.
+func (c Conf) check() error {
+	for _, o := range secondsOptions {
+		for _, v := range c[o[0]][o[1]] {
+			if _, err := strconv.ParseFloat(v, 64); err != nil {
+				return fmt.Errorf("option %s of the section %s must be a number, not %q", o[1], o[0], v)
+			}
+		}
+	}
+	return nil
+}
+
 // Bool is an option that holds a truth value of oslo.config.
 func (c Conf) Bool(section, name string) bool {
 	return slices.Contains([]string{"true", "1", "on", "yes"}, strings.ToLower(c.Get(section, name, "")))

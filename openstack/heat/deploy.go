@@ -20,7 +20,8 @@ func (p Paths) markDeployed(d *Deployment) error {
 	return writePrivate(p.deployedPath(d.ID), b)
 }
 
-// recover looks after deployments that were running when this program, or the host, ended: without the option resume they have failed.
+// recover finishes the deployments that were running when this program or the host stopped. Those with the option resume run again, the
+// others have failed.
 func (e *Engine) recover(ctx context.Context) {
 	for _, id := range e.o.records() {
 		r, ok := e.o.readRecord(id)

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
@@ -79,10 +78,18 @@ func runShell(ctx context.Context, shell string, env []string) error {
 	r := &runcmd.Runner{}
 	res, err := r.Run(ctx, modules.Command{Shell: "/bin/sh", Script: shell, Env: env, Dir: "/", Limit: 4 << 10, Grace: killGrace})
 	if err == nil && res.ExitCode != 0 {
-		err = fmt.Errorf("exit code %d: %s", res.ExitCode, strings.TrimSpace(string(res.Stderr)))
+		err = &commandError{res.ExitCode, strings.TrimSpace(string(res.Stderr))}
 	}
 	return err
 }
+
+// commandError is the failure of the command of the configuration.
+type commandError struct {
+	code int
+	text string // from its standard error
+}
+
+func (e *commandError) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.text) }
 
 // poke makes the loop look again soon.
 func (e *Engine) poke() {
@@ -131,6 +138,11 @@ func (e *Engine) cached() Conf {
 
 // Once collects once. With deploy it also runs what is new and sends what waits. It returns the collected documents.
 func (e *Engine) Once(ctx context.Context, deploy bool) ([]Document, error) {
+	return e.once(ctx, deploy, false)
+}
+
+// once is Once. With force the command of the configuration runs even if nothing has changed.
+func (e *Engine) once(ctx context.Context, deploy, force bool) ([]Document, error) {
 	if err := e.start(); err != nil {
 		return nil, err
 	}
@@ -144,7 +156,7 @@ func (e *Engine) Once(ctx context.Context, deploy bool) ([]Document, error) {
 	}
 	defer unlock()
 	e.recover(ctx)
-	docs, _, err := e.poll(ctx, true)
+	docs, _, err := e.poll(ctx, force)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +193,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 	}
 	defer e.wg.Wait()
+	if err := e.filec.check(); err != nil {
+		e.log.Error("An option of the collectors counts as not set", "err", err)
+	}
 	e.recover(ctx)
 	e.splay(ctx)
 	e.log.Info("Polling Heat", "collectors", strings.Join(e.source.names(), " "))
@@ -296,10 +311,14 @@ func (e *Engine) poll(ctx context.Context, force bool) (docs []Document, changed
 		e.offer(docs)
 		return docs, false, ctx.Err()
 	}
-	if err := e.cache.list(docs); err != nil {
-		return docs, changed, fmt.Errorf("cannot store the metadata: %w", err)
+	if changed {
+		if err := e.cache.list(docs); err != nil {
+			return docs, changed, fmt.Errorf("cannot store the metadata: %w", err)
+		}
+		if err := e.backup(); err != nil {
+			e.log.Warn("Cannot copy the metadata", "err", err)
+		}
 	}
-	e.backup(docs)
 	conf := Conf{}
 	for _, d := range docs {
 		if m, ok := d.Content.(map[string]any); ok {
@@ -347,31 +366,36 @@ func (e *Engine) adopt(conf Conf) error {
 	return nil
 }
 
-// backup copies the cache to the place from which os-apply-config reads it.
-func (e *Engine) backup(docs []Document) {
+// backup replaces the copy of the cache, from which older versions of os-apply-config read.
+func (e *Engine) backup() error {
 	dir := e.filec.Get("DEFAULT", "backup_cachedir", "/var/run/os-collect-config")
 	if dir == "" {
-		return
+		return nil
 	}
-	to := cache{e.o.at(dir)}
-	for _, d := range docs {
-		if err := writePrivate(to.path(d.Name), pretty(d.Content)); err != nil {
-			e.log.Warn("Cannot copy the metadata", "err", err)
-			return
-		}
-	}
-	if err := e.cacheList(to, docs); err != nil {
-		e.log.Warn("Cannot copy the metadata", "err", err)
-	}
-}
-
-// cacheList writes the list with the paths of the cache itself, as os-collect-config copies it.
-func (e *Engine) cacheList(to cache, _ []Document) error {
-	b, err := os.ReadFile(e.cache.path("os_config_files"))
+	dir = e.o.at(dir)
+	old, err := filepath.Glob(filepath.Join(dir, "*.json*"))
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(to.path("os_config_files"), b, 0o600)
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(e.cache.dir, "*.json*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = writePrivate(filepath.Join(dir, filepath.Base(path)), b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // command runs the configured command with the list of collected files.

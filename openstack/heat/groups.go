@@ -113,7 +113,7 @@ func (g *groupRun) command(ctx context.Context, limit int, c modules.Command) (s
 	return stdout, stderr, res.ExitCode, nil
 }
 
-// program runs a tool and makes the usual result of it. good are further exit codes of success.
+// program runs a tool and returns its output and exit code as a result. good are further exit codes that mean success.
 func (g *groupRun) program(ctx context.Context, c modules.Command, good ...int) (Result, error) {
 	stdout, stderr, code, err := g.command(ctx, streamLimit, c)
 	if slices.Contains(good, code) {

@@ -19,8 +19,9 @@ const outputsKey = "heat.outputs"
 
 var saltDef = &modules.Def{Name: "salt"}
 
-// runSalt applies the configuration as a state file. The inputs are the pillar heat, and options for templates that read
-// them there, as those of heat-config-salt do; but none of the minion's own options is changed. Declared outputs come from heat.output, from changes["outputs"] of a state, and from files.
+// runSalt applies the configuration as a state file. The inputs are the pillar heat. Templates written for heat-config-salt also find
+// them among the options, where they replace none of the minion's own. Declared outputs come from heat.output, from changes["outputs"]
+// of a state, and from files.
 func runSalt(ctx context.Context, g *groupRun) (Result, error) {
 	work, outputs, err := g.prepare()
 	if err != nil {

@@ -24,7 +24,7 @@ func (g *groupRun) option(name string) string {
 	return ""
 }
 
-// input is an input's value, nil if there is none.
+// inputs returns the values of the inputs by name.
 func (g *groupRun) inputs() map[string]any {
 	all := make(map[string]any, len(g.d.Inputs))
 	for _, in := range g.d.Inputs {
@@ -75,7 +75,8 @@ func runAnsible(ctx context.Context, g *groupRun) (Result, error) {
 	return r, err
 }
 
-// runApplyConfig runs os-apply-config, which writes what the templates of the image make of the metadata. The configuration is none of it.
+// runApplyConfig runs os-apply-config, which renders the templates of the image with the metadata. The deployment's own configuration is
+// not used.
 func runApplyConfig(ctx context.Context, g *groupRun) (Result, error) {
 	return g.program(ctx, modules.Command{Args: []string{"os-apply-config"}, Dir: "/"})
 }
@@ -371,7 +372,8 @@ func runHiera(_ context.Context, g *groupRun) (Result, error) {
 // lastMetadata is where cfn-init and cfn-hup look for the metadata.
 const lastMetadata = "/var/cache/heat-cfntools/last_metadata"
 
-// runCFNInit applies AWS::CloudFormation::Init metadata through the execution function cfn.init, or the program where there is none.
+// runCFNInit applies AWS::CloudFormation::Init metadata with the execution function cfn.init, or with the program cfn-init if the minion
+// lacks the function.
 func runCFNInit(ctx context.Context, g *groupRun) (Result, error) {
 	config, err := g.configMap()
 	if err != nil {

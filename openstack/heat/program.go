@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,67 +26,154 @@ type Env struct {
 	Idle func()
 }
 
-// collectFlags are the options of os-collect-config outside of groups; the others are --<group>-<option>.
-var collectFlags = map[string]string{"-c": "command", "--command": "command", "--cachedir": "cachedir",
-	"--backup-cachedir": "backup_cachedir", "--collectors": "collectors", "--min-polling-interval": "min_polling_interval",
-	"-i": "polling_interval", "--polling-interval": "polling_interval", "--deployment-key": "deployment_key", "--splay": "splay"}
-
-const collectUsage = `usage: os-collect-config [--config-file FILE] [--command COMMAND] [--one-time] [--force] [--print] [--print-cachedir]
-    [--cachedir DIR] [--polling-interval SECONDS] [--min-polling-interval SECONDS] [--splay SECONDS] [--deployment-key KEY]
-    [--debug] [--version] [--<group>-<option> VALUE] [collectors ...]
+// collectUsage is what --help prints.
+const collectUsage = `usage: os-collect-config [--config-file FILE] [--config-dir DIR] [--command COMMAND] [--one-time] [--force] [--print]
+    [--print-cachedir] [--cachedir DIR] [--backup-cachedir DIR] [--polling-interval SECONDS] [--min-polling-interval SECONDS]
+    [--splay SECONDS] [--deployment-key KEY] [--log-file FILE] [--log-dir DIR] [--debug] [--version] [--<group>-<option> VALUE]
+    [collectors ...]
 Collect the metadata of Heat. Without a command the metadata is printed; with one, deployments are run as well, by this agent itself.
 `
 
 // collectArgs is a command line of os-collect-config.
 type collectArgs struct {
-	files                                                          []string
-	over                                                           Conf
-	oneTime, force, print, printDir, version, help, debug, verbose bool
+	files, dirs                                           []string
+	over                                                  Conf
+	log                                                   string   // the file of the log, "" for standard error
+	idle                                                  []string // options that have no effect here
+	oneTime, force, print, printDir, version, help, debug bool
+}
+
+// collectGroups are the groups of options --<group>-<option>.
+var collectGroups = [...]string{"ec2", "cfn", "heat_local", "heat-local", "heat", "request", "local", "zaqar", "keystone"}
+
+// collectNames are the other long options of os-collect-config, and those of oslo.log; the value reports whether one takes an argument.
+var collectNames = map[string]bool{
+	"--one-time": false, "--force": false, "--print": false, "--print-cachedir": false, "--version": false, "--help": false, "--debug": false,
+	"--verbose": false, "--noone-time": false, "--noforce": false, "--noprint": false, "--noprint-cachedir": false, "--nodebug": false,
+	"--config-file": true, "--config-dir": true, "--command": true, "--cachedir": true, "--backup-cachedir": true, "--collectors": true,
+	"--min-polling-interval": true, "--polling-interval": true, "--deployment-key": true, "--splay": true,
+	"--log-file": true, "--logfile": true, "--log_file": true, "--log-dir": true, "--logdir": true, "--log_dir": true,
+	"--log-config-append": true, "--log-config": true, "--log-date-format": true, "--syslog-log-facility": true,
+	"--use-journal": false, "--nouse-journal": false, "--use-json": false, "--nouse-json": false, "--use-syslog": false, "--nouse-syslog": false,
+	"--zaqar-use-websockets": false, "--zaqar-nouse-websockets": false, "--zaqar-ssl-certificate-validation": false,
+	"--zaqar-nossl-certificate-validation": false,
+}
+
+// shortNames are the short options.
+var shortNames = map[byte]string{'c': "--command", 'i': "--polling-interval", 'd': "--debug", 'v': "--verbose", 'h': "--help"}
+
+// collectName completes a long option as argparse does, which takes any unambiguous beginning.
+func collectName(name string) (full string, value bool, err error) {
+	if value, ok := collectNames[name]; ok {
+		return name, value, nil
+	}
+	for _, g := range collectGroups {
+		if strings.HasPrefix(name, "--"+g+"-") {
+			return name, true, nil
+		}
+	}
+	var found []string
+	for n := range collectNames {
+		if strings.HasPrefix(n, name) {
+			found = append(found, n)
+		}
+	}
+	switch slices.Sort(found); len(found) {
+	case 0:
+		return "", false, fmt.Errorf("unrecognized arguments: %s", name)
+	case 1:
+		return found[0], collectNames[found[0]], nil
+	}
+	return "", false, fmt.Errorf("ambiguous option: %s could match %s", name, strings.Join(found, ", "))
 }
 
 func parseCollect(args []string) (collectArgs, error) {
 	a := collectArgs{over: Conf{}}
-	flags := map[string]*bool{"--one-time": &a.oneTime, "--force": &a.force, "--print": &a.print, "--print-cachedir": &a.printDir,
-		"--version": &a.version, "--help": &a.help, "-h": &a.help, "--debug": &a.debug, "-d": &a.debug, "--verbose": &a.verbose, "-v": &a.verbose}
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
-		if !strings.HasPrefix(name, "-") {
+		if !strings.HasPrefix(args[i], "-") {
 			a.over.add("DEFAULT", "collectors", args[i])
 			continue
 		}
-		if on := flags[name]; on != nil {
-			*on = true
-			continue
-		}
-		if off, ok := strings.CutPrefix(name, "--no"); ok && flags["--"+strings.TrimPrefix(off, "-")] != nil {
-			*flags["--"+strings.TrimPrefix(off, "-")] = false
-			continue
-		}
-		section, option := "DEFAULT", collectFlags[name]
-		if option == "" && name != "--config-file" && name != "--config-dir" {
-			for _, s := range [...]string{"ec2", "cfn", "heat_local", "heat-local", "heat", "request", "local", "zaqar", "keystone"} {
-				if rest, ok := strings.CutPrefix(name, "--"+s+"-"); ok {
-					section, option = strings.ReplaceAll(s, "-", "_"), optionName(rest)
-					break
-				}
+		if len(args[i]) > 1 && args[i][1] != '-' {
+			long := shortNames[args[i][1]]
+			if long == "" {
+				return a, fmt.Errorf("unrecognized arguments: %s", args[i])
 			}
-			if option == "" {
-				return a, fmt.Errorf("unrecognized arguments: %s", name)
-			}
+			name, value, has = long, args[i][2:], len(args[i]) > 2
 		}
-		if !has {
+		full, takes, err := collectName(name)
+		if err != nil {
+			return a, err
+		}
+		switch {
+		case !takes && has:
+			return a, fmt.Errorf("argument %s: ignored explicit argument %q", full, value)
+		case takes && !has:
 			if i++; i >= len(args) {
-				return a, fmt.Errorf("argument %s: expected one argument", name)
+				return a, fmt.Errorf("argument %s: expected one argument", full)
 			}
 			value = args[i]
 		}
-		if option == "" {
-			a.files = append(a.files, value)
-			continue
-		}
-		a.over.add(section, option, value)
+		a.set(full, value)
 	}
 	return a, nil
+}
+
+// set takes over one option.
+func (a *collectArgs) set(name, value string) {
+	flags := map[string]*bool{"one-time": &a.oneTime, "force": &a.force, "print": &a.print, "print-cachedir": &a.printDir, "version": &a.version,
+		"help": &a.help, "debug": &a.debug}
+	option := strings.TrimPrefix(name, "--")
+	off, isOff := strings.CutPrefix(option, "no")
+	switch {
+	case flags[option] != nil:
+		*flags[option] = true
+	case isOff && flags[off] != nil:
+		*flags[off] = false
+	case option == "config-file":
+		a.files = append(a.files, value)
+	case option == "config-dir":
+		a.dirs = append(a.dirs, value)
+	case strings.HasPrefix(option, "log-file"), option == "logfile", option == "log_file":
+		a.log = value
+	case option == "log-dir", option == "logdir", option == "log_dir":
+		if a.log == "" {
+			a.log = filepath.Join(value, "os-collect-config.log")
+		}
+	case option == "verbose":
+	case strings.HasPrefix(option, "log-"), strings.Contains(option, "use-"), option == "syslog-log-facility", strings.Contains(option, "ssl-certificate"):
+		a.idle = append(a.idle, name)
+	default:
+		for _, g := range collectGroups {
+			if rest, ok := strings.CutPrefix(option, g+"-"); ok {
+				a.over.add(optionName(g), optionName(rest), value)
+				return
+			}
+		}
+		a.over.add("DEFAULT", optionName(option), value)
+	}
+}
+
+// confFiles are the configuration files of the command line, nil for the usual ones. One that is named must exist.
+func (a collectArgs) confFiles() ([]string, error) {
+	files := slices.Clone(a.files)
+	for _, dir := range a.dirs {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("cannot read the configuration: %w", err)
+		}
+		more, err := filepath.Glob(filepath.Join(dir, "*.conf"))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	for _, file := range a.files {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("cannot read the configuration: %w", err)
+		}
+	}
+	return files, nil
 }
 
 // Collect is the program os-collect-config, from its arguments without its name to its exit code.
@@ -104,8 +192,16 @@ func Collect(ctx context.Context, args []string, env Env) int {
 		return 0
 	}
 	s := env.Settings
-	if len(a.files) > 0 {
-		s.ConfFiles = a.files
+	fail := func(err error) int {
+		fmt.Fprintf(env.Stderr, "os-collect-config: %v\n", err)
+		return 1
+	}
+	files, err := a.confFiles()
+	if err != nil {
+		return fail(err)
+	}
+	if len(files) > 0 {
+		s.ConfFiles = files
 	}
 	over := Conf{}
 	over.merge(s.Over)
@@ -115,16 +211,37 @@ func Collect(ctx context.Context, args []string, env Env) int {
 	if a.debug {
 		level = slog.LevelDebug
 	}
-	e := New(Options{Settings: s, Call: env.Call, Idle: env.Idle, Log: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))})
-	if err := e.collectMain(ctx, a, env); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(env.Stderr, "os-collect-config: %v\n", err)
-		return 1
+	to := env.Stderr
+	if a.log != "" {
+		f, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fail(fmt.Errorf("cannot open the log: %w", err))
+		}
+		defer f.Close()
+		to = f
 	}
-	return 0
+	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
+	for _, name := range a.idle {
+		log.Warn("An option has no effect", "option", name)
+	}
+	e := New(Options{Settings: s, Call: env.Call, Idle: env.Idle, Log: log})
+	err = e.collectMain(ctx, a, env)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return 0
+	}
+	fail(err)
+	var exit *commandError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	return 1
 }
 
 func (e *Engine) collectMain(ctx context.Context, a collectArgs, env Env) error {
 	if err := e.start(); err != nil {
+		return err
+	}
+	if err := e.filec.check(); err != nil {
 		return err
 	}
 	for _, name := range e.source.names() {
@@ -152,7 +269,7 @@ func (e *Engine) collectMain(ctx context.Context, a collectArgs, env Env) error 
 		}
 		return err
 	case a.oneTime || a.force:
-		_, err := e.Once(ctx, true)
+		_, err := e.once(ctx, true, a.force)
 		return err
 	}
 	return e.Run(ctx)
