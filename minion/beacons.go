@@ -24,7 +24,7 @@ func (m *Minion) beaconHost(ctx context.Context) *beacon.Host {
 	e := m.env(ctx, l, nil)
 	refuse := func(ctx context.Context, fun string) error { return m.dispatch.refuse(ctx, l, fun) }
 	return &beacon.Host{Env: e, Refuse: refuse, Exec: func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-		res := m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
+		res := m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 		return res.Return, res.Err
 	}}
 }

@@ -17,7 +17,7 @@ import (
 func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error) {
 	s := m.settings()
 	local := q.Local || s.masterType == typeDisable
-	l := &link{m: m, log: m.log, local: true}
+	l := &link{m: m, log: m.log, local: true, owner: !q.ForMaster}
 	if q.SkipGrains {
 		m.grains.set(map[string]any{})
 	}
@@ -28,7 +28,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 		l.localOnly(ctx)
 	} else {
 		var err error
-		if l, err = m.callLink(ctx); err != nil {
+		if l, err = m.callLink(ctx, !q.ForMaster); err != nil {
 			return modules.Result{}, err
 		}
 		defer l.close()
@@ -48,17 +48,13 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 }
 
 func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {
-	// Neither blackout nor policy: they are about masters, this is the host's own administrator.
-	if err := m.dispatch.unlisted(q.Fun); err != nil {
-		return failure(q.Fun, err)
-	}
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
-	return m.dispatch.registry().Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
+	return m.o.Registry.Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
 		Pub: pub, Progress: q.Progress})
 }
 
 // callLink signs in at the first master that accepts; there is no subscription.
-func (m *Minion) callLink(ctx context.Context) (*link, error) {
+func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 	s := m.settings()
 	if m.o.Dialers[s.transport] == nil {
 		return nil, &ExitError{Code: 1, Err: fmt.Errorf("cannot connect: transport %q is not available", s.transport)}
@@ -70,6 +66,7 @@ func (m *Minion) callLink(ctx context.Context) (*link, error) {
 		return nil, &ExitError{Code: ExitPermission, Err: err}
 	}
 	l := newLink(m, s.masters)
+	l.owner = owner
 	if _, err := l.establish(ctx, true); err != nil {
 		l.close()
 		return nil, err
@@ -117,7 +114,11 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 		kept.JID, kept.Success = jid, true // whatever came of it, as stock says
 		load := kept.Load()
 		delete(load, "cmd")
-		m.sendToReturners(ctx, l, names, load)
+		p := m.settings().policy
+		if !q.ForMaster {
+			p = p.Own()
+		}
+		m.sendToReturners(ctx, l, p, names, load)
 	}
 	switch {
 	case !local && !q.NoReturnEvent:

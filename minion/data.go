@@ -117,7 +117,6 @@ func (m *Minion) refreshGrains(ctx context.Context) error {
 		return err
 	}
 	m.o.Registry.Reset()
-	m.dispatch.reset()
 	return nil
 }
 

@@ -2,44 +2,17 @@ package minion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/target"
 )
 
 // dispatcher decides what may run here and runs it.
-type dispatcher struct {
-	m *Minion
-
-	mu       sync.Mutex
-	filtered *modules.Registry // guarded by mu; without the modules of disable_modules; nil until needed
-}
-
-func (d *dispatcher) reset() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.filtered = nil
-}
-
-// registry is what functions can reach. Modules that the operator disabled do not exist in it.
-func (d *dispatcher) registry() *modules.Registry {
-	off := d.m.settings().texts("disable_modules")
-	if len(off) == 0 {
-		return d.m.o.Registry
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.filtered == nil {
-		d.filtered = d.m.o.Registry.Without(off...)
-	}
-	return d.filtered
-}
+type dispatcher struct{ m *Minion }
 
 // run runs the i-th function of a job with everything that stands in its way checked first.
 func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) modules.Result {
@@ -60,42 +33,17 @@ func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) mod
 	if sudo {
 		return viaSudo(ctx, e, s, fun, args, kwargs)
 	}
-	return d.registry().Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+	return d.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Progress: func(item any) { j.progress.send(j, item) }})
 }
 
 // refuse says why a function may not be called from outside, or nothing. Only the minion's own configuration and data
-// decide; no master can lift it.
+// decide; no master can lift it. The policy is asked again at every call that the function makes.
 func (d *dispatcher) refuse(ctx context.Context, l *link, fun string) error {
-	if err := d.unlisted(fun); err != nil {
-		return err
-	}
-	if err := d.policy(fun); err != nil {
+	if err := d.m.settings().policy.Refuse(modules.Execution, fun); err != nil {
 		return err
 	}
 	return d.blackout(ctx, l, fun)
-}
-
-// policy is options minion_allow_functions and minion_deny_functions. Returners that a master asks for count as functions.
-func (d *dispatcher) policy(fun string) error {
-	s := d.m.settings()
-	if allow := s.texts("minion_allow_functions"); allow != nil && !matchesAny(allow, fun) || matchesAny(s.texts("minion_deny_functions"), fun) {
-		return modules.Usagef("the policy of this minion does not allow %s", fun)
-	}
-	return nil
-}
-
-// unlisted is option whitelist_modules. It filters what may be called from outside; functions may still call each other.
-func (d *dispatcher) unlisted(fun string) error {
-	mod, _, _ := strings.Cut(fun, ".")
-	if white := d.m.settings().texts("whitelist_modules"); len(white) > 0 && !slices.Contains(white, mod) {
-		return &modules.NotAvailableError{Fun: fun}
-	}
-	return nil
-}
-
-func matchesAny(globs []string, fun string) bool {
-	return slices.ContainsFunc(globs, func(g string) bool { return target.Glob(g, fun) })
 }
 
 // blackout is the operator's emergency stop by pillar or grain (salt/minion.py: _execute_job_function).
@@ -146,7 +94,8 @@ func executors(wanted any, s *settings) (sudo bool, err error) {
 // failure is the result of a call that was refused before it began.
 func failure(fun string, err error) modules.Result {
 	res := modules.Result{Retcode: 1, Out: "nested", Err: err, Return: err.Error()}
-	if _, usage := err.(*modules.UsageError); usage {
+	var usage *modules.UsageError
+	if errors.As(err, &usage) {
 		res.Return = fmt.Sprintf("ERROR executing '%s': %s", fun, err)
 	}
 	return res

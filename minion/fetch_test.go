@@ -42,7 +42,7 @@ func TestAnnouncedJobs(t *testing.T) {
 			t.Error(d)
 		}
 		announce(jidAt(2), "alpha")
-		if ret := f.await("return", isReturn(jidAt(2))); ret["return"] != "ERROR executing 'test.fail': the policy of this minion does not allow test.fail" || ret["retcode"] != int64(1) {
+		if ret := f.await("return", isReturn(jidAt(2))); ret["return"] != "ERROR executing 'test.fail': the policy of this minion does not allow test.fail (minion_deny_functions)" || ret["retcode"] != int64(1) {
 			t.Error(ret)
 		}
 		for _, jid := range []string{jidAt(1), jidAt(3), jidAt(4), jidAt(5), jidAt(6)} {

@@ -144,9 +144,9 @@ func (m *Minion) startJob(l *link, master string, pj protocol.Job) {
 	})
 }
 
-// brief is what a report of an interrupted job needs, without secrets.
+// brief is what a report of an interrupted job needs, see journalArgs.
 func (m *Minion) brief(pj protocol.Job) map[string]any {
-	b := map[string]any{"fun": pj.FunValue(), "arg": maskedArgs(pj, m.dispatch.compiled)}
+	b := map[string]any{"fun": pj.FunValue(), "arg": journalArgs(pj, m.dispatch.compiled)}
 	for _, k := range []string{"user", "metadata", "master_id"} {
 		if v, ok := pj.Raw[k]; ok {
 			b[k] = v
@@ -481,9 +481,9 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
-		MasterHost: m.o.MasterHost,
-		Opts:       func() map[string]any { return m.settings().options },
-		Grains:     func() map[string]any { return m.grains.get(ctx) },
+		MasterHost: m.o.MasterHost, Policy: s.policy,
+		Opts:   func() map[string]any { return m.settings().options },
+		Grains: func() map[string]any { return m.grains.get(ctx) },
 	}
 	a := agent{m: m, link: l, job: j}
 	e.Agent = a
@@ -492,6 +492,9 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	}
 	if j != nil && j.Secret() {
 		e.Log = slog.New(slog.DiscardHandler) // functions log what they were given
+	}
+	if l != nil && l.owner {
+		e.Policy = s.policy.Own()
 	}
 	if l != nil {
 		e.Pillar = func() map[string]any { return l.pillarData(ctx) }

@@ -28,6 +28,7 @@ type link struct {
 	pillar pillarCache
 	files  func() modules.Files
 	local  bool   // there is no master at all
+	owner  bool   // the host's owner calls, not a master
 	lazy   func() // reads the local pillar at first use; nil with a master
 
 	welcome  atomic.Bool  // a master accepted this minion since its start

@@ -104,7 +104,6 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "module_refresh"):
 		m.wg.Go(func() {
 			m.o.Registry.Reset()
-			m.dispatch.reset()
 			if o.truth("force_refresh", false) {
 				m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 			}

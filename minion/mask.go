@@ -1,6 +1,7 @@
 package minion
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 
@@ -11,9 +12,65 @@ import (
 // mask stands for the value of a secret parameter in what is kept on disk and sent back about a job.
 const mask = "**********"
 
+// maxJournalText bounds each text of a job's arguments in the journal, in bytes: file contents are not needed to tell which job was
+// interrupted.
+const maxJournalText = 256
+
+// secrecy tells which parameters are masked.
+type secrecy func(p modules.Param) bool
+
+// journalArgs are the arguments of a job as the journal keeps them: besides secrets without the environment of programs, and long
+// texts cut.
+func journalArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
+	args := masked(pj, declared, func(p modules.Param) bool { return p.Secret || p.Name == "env" || p.Name == "environ" })
+	cut, _ := cutTexts(args).([]any)
+	return cut
+}
+
+// cutTexts is a copy of a value with its long texts cut.
+func cutTexts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cutText(v)
+	case []byte:
+		return cutText(string(v))
+	case []any:
+		list := make([]any, len(v))
+		for i, x := range v {
+			list[i] = cutTexts(x)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			m[cutText(k)] = cutTexts(x)
+		}
+		return m
+	case map[any]any:
+		m := make(map[any]any, len(v))
+		for k, x := range v {
+			m[cutTexts(k)] = cutTexts(x)
+		}
+		return m
+	}
+	return v
+}
+
+func cutText(s string) string {
+	if len(s) <= maxJournalText {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:maxJournalText], ""), len(s))
+}
+
 // maskedArgs are the arguments of a job as ArgValue has them, those of each function after a look at its declarations. No
 // declaration means that nothing is known, and everything is masked. Of a secret job nothing is left.
 func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any {
+	return masked(pj, declared, func(p modules.Param) bool { return p.Secret })
+}
+
+// masked is maskedArgs with a say in which parameters are secret.
+func masked(pj protocol.Job, declared func(fun string) []*modules.Def, secret secrecy) []any {
 	args := make([][]any, len(pj.Args))
 	if pj.Secret() {
 		for i := range args {
@@ -27,7 +84,7 @@ func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any
 	for i, arg := range pj.Args {
 		args[i] = arg
 		if i < len(pj.Fun) && len(arg) > 0 {
-			args[i] = maskArgs(declared(pj.Fun[i]), arg)
+			args[i] = maskArgs(declared(pj.Fun[i]), arg, secret)
 		}
 	}
 	pj.Args = args
@@ -35,22 +92,22 @@ func maskedArgs(pj protocol.Job, declared func(fun string) []*modules.Def) []any
 }
 
 // maskArgs masks the secrets among the arguments of one function. What is masked is copied.
-func maskArgs(defs []*modules.Def, arg []any) []any {
+func maskArgs(defs []*modules.Def, arg []any, secret secrecy) []any {
 	out := make([]any, len(arg))
 	place := 0
 	for i, a := range arg {
 		out[i] = a
 		if name, _, ok := protocol.SplitKwarg(text(a)); ok {
-			if secretName(defs, name) {
+			if secretName(defs, name, secret) {
 				out[i] = name + "=" + mask
 			}
 			continue
 		}
 		if m, ok := kwargs(a); ok {
-			out[i] = maskKwargs(defs, m)
+			out[i] = maskKwargs(defs, m, secret)
 			continue
 		}
-		if secretPlace(defs, place) {
+		if secretPlace(defs, place, secret) {
 			out[i] = mask
 		}
 		place++
@@ -80,20 +137,23 @@ func kwargs(v any) (map[string]any, bool) {
 	return m, on
 }
 
-func maskKwargs(defs []*modules.Def, m map[string]any) map[string]any {
+func maskKwargs(defs []*modules.Def, m map[string]any, secret secrecy) map[string]any {
 	m = maps.Clone(m)
 	for name := range m {
-		if name != "__kwarg__" && secretName(defs, name) {
+		if name != "__kwarg__" && secretName(defs, name, secret) {
 			m[name] = mask
 		}
 	}
 	return m
 }
 
-func secretName(defs []*modules.Def, name string) bool {
+func secretName(defs []*modules.Def, name string, secret secrecy) bool {
+	if secret(modules.Param{Name: name}) {
+		return true // of functions that take any keyword, too
+	}
 	for _, d := range defs {
 		for _, p := range d.Params {
-			if p.Name == name && p.Secret {
+			if p.Name == name && secret(p) {
 				return true
 			}
 		}
@@ -101,14 +161,14 @@ func secretName(defs []*modules.Def, name string) bool {
 	return len(defs) == 0
 }
 
-func secretPlace(defs []*modules.Def, place int) bool {
+func secretPlace(defs []*modules.Def, place int, secret secrecy) bool {
 	for _, d := range defs {
 		n := 0
 		for _, p := range d.Params {
 			if p.KeywordOnly {
 				continue
 			}
-			if n == place && p.Secret {
+			if n == place && secret(p) {
 				return true
 			}
 			n++
@@ -140,7 +200,7 @@ func (d *dispatcher) declared(e *modules.Env, j *job) func(fun string) []*module
 		if d.refuse(j.ctx, j.link, fun) != nil {
 			return d.compiled(fun)
 		}
-		if def, err := d.registry().Lookup(fun, e); err == nil {
+		if def, err := d.m.o.Registry.Lookup(fun, e); err == nil {
 			return []*modules.Def{def}
 		}
 		return []*modules.Def{{}} // there is no such function, and so no secret of it

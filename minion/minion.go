@@ -262,7 +262,6 @@ func (m *Minion) Reload(ctx context.Context) error {
 	}
 	m.set.Store(s)
 	m.o.Registry.Reset()
-	m.dispatch.reset()
 	if m.ctx == nil {
 		return nil
 	}

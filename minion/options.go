@@ -112,6 +112,8 @@ type CallOptions struct {
 	Returners []string
 	// Metadata is added to the return (--set-metadata).
 	Metadata map[string]any
+	// ForMaster is a call that a master caused: the policy for masters holds. Without it the call is the host's owner's.
+	ForMaster bool
 	// SkipGrains leaves the core grains out (--skip-grains).
 	SkipGrains bool
 	// Progress receives what the function reports before it returns; may be nil.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -15,7 +16,8 @@ import (
 const returnerTimeout = 5 * time.Minute
 
 // sendToReturners hands a return to returners. What fails is logged, as in Salt: the master has the return, or will.
-func (m *Minion) sendToReturners(ctx context.Context, l *link, names []string, ret map[string]any) {
+// The policy is that of whoever chose them.
+func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy, names []string, ret map[string]any) {
 	if len(names) == 0 {
 		return
 	}
@@ -23,8 +25,9 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, names []string, r
 	if m.o.Others != nil {
 		all = m.o.Others("returners")
 	}
-	r := modules.NewRegistry(all...)
+	r := modules.NewRegistryOf(modules.Returner, all...)
 	env := m.env(ctx, l, nil)
+	env.Policy = p
 	for _, name := range names {
 		fun := name + ".returner"
 		if _, err := r.Lookup(fun, env); err != nil {
@@ -56,7 +59,7 @@ func splitReturners(texts ...string) []string {
 // allowedReturners are those that the minion's policy lets others ask for.
 func (m *Minion) allowedReturners(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
-		err := m.dispatch.policy(name + ".returner")
+		err := m.settings().policy.Refuse(modules.Returner, name+".returner")
 		if err != nil {
 			m.log.Warn("A returner is refused", "returner", name, "err", err)
 		}
@@ -82,14 +85,15 @@ func (m *Minion) callReturners(j *job, load map[string]any) {
 		}
 	}
 	ctx := context.WithoutCancel(j.ctx)
-	m.sendToReturners(ctx, j.link, asked, with)
+	p := m.settings().policy
+	m.sendToReturners(ctx, j.link, p, asked, with)
 	for _, name := range own {
 		switch {
 		case slices.Contains(asked, name):
-		case m.dispatch.policy(name+".returner") == nil:
-			m.sendToReturners(ctx, j.link, []string{name}, with)
+		case p.Refuse(modules.Returner, name+".returner") == nil:
+			m.sendToReturners(ctx, j.link, p.Own(), []string{name}, with)
 		default:
-			m.sendToReturners(ctx, j.link, []string{name}, ret)
+			m.sendToReturners(ctx, j.link, p.Own(), []string{name}, ret)
 		}
 	}
 }

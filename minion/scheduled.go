@@ -177,9 +177,9 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 		if v, ok := r.Job["return_kwargs"]; ok {
 			ret["ret_kwargs"] = v
 		}
-		m.sendToReturners(j.ctx, j.link, names, ret)
+		m.sendToReturners(j.ctx, j.link, m.settings().policy, names, ret)
 	}
-	if def, err := m.dispatch.registry().Lookup(r.Fun, m.env(j.ctx, j.link, j)); err == nil && def.Out != "" {
+	if def, err := m.o.Registry.Lookup(r.Fun, m.env(j.ctx, j.link, j)); err == nil && def.Out != "" {
 		ret["out"] = def.Out
 	}
 	m.returnScheduled(j, ret, r.Job["return_job"], len(names) == 0)
@@ -203,7 +203,7 @@ func (m *Minion) callScheduled(j *job, args []any, keywords any) (modules.Result
 	}
 	env := m.env(j.ctx, j.link, j)
 	own := &modules.Context{}
-	res := m.dispatch.registry().Run(j.ctx, env, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
+	res := m.o.Registry.Run(j.ctx, env, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Context: own, Progress: func(item any) { j.progress.send(j, item) }})
 	return res, own.Retcode()
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/transport"
@@ -113,6 +114,7 @@ const (
 // settings are the options that the minion itself needs, typed. They are replaced as a whole by a reload.
 type settings struct {
 	options
+	policy               *policy.Policy
 	id, pkiDir, cacheDir string
 	masterType           string
 	masters              []master
@@ -168,6 +170,10 @@ func newSettings(opts map[string]any) (*settings, error) {
 		if !filepath.IsAbs(dir) {
 			return nil, fmt.Errorf("cannot use directory %q: not an absolute path", dir)
 		}
+	}
+	var err error
+	if s.policy, err = policy.New(opts); err != nil {
+		return nil, err
 	}
 	return s, s.findMasters()
 }

@@ -32,7 +32,7 @@ func (l *link) startupStates(ctx context.Context) {
 	}
 	e := l.m.env(ctx, l, nil)
 	jid := string(l.m.jids.Next(l.m.now()))
-	res := l.m.dispatch.registry().Run(ctx, e, modules.Request{Fun: fun, JID: jid, Args: arg})
+	res := l.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: jid, Args: arg})
 	l.m.returnInternal(ctx, l, fun, arg, res)
 	if res.Err == nil && res.Retcode == 0 || ctx.Err() != nil {
 		return

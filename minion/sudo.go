@@ -20,6 +20,9 @@ func viaSudo(ctx context.Context, e *modules.Env, s *settings, fun string, args 
 	if dir := s.text("config_dir", ""); dir != "" {
 		cmd = append(cmd, "-c", dir)
 	}
+	if s.policy.LimitsMasters() {
+		cmd = append(cmd, "--for-master") // a salt-call that does not know it, stock's, ends with an error
+	}
 	cmd = append(cmd, "--", fun)
 	for _, a := range args {
 		cmd = append(cmd, argument(a))

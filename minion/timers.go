@@ -124,10 +124,13 @@ func (m *Minion) mineUpdate(ctx context.Context) {
 			continue
 		}
 		e := m.env(ctx, l, nil)
-		if _, err := m.dispatch.registry().Lookup("mine.update", e); err != nil {
+		if _, err := m.o.Registry.Lookup("mine.update", e); err != nil {
+			if modules.IsRefused(err) {
+				m.log.Warn("Unable to send mine data to master.", "err", err)
+			}
 			return
 		}
-		res := m.dispatch.registry().Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
+		res := m.o.Registry.Run(ctx, e, modules.Request{Fun: "mine.update", JID: string(m.jids.Next(m.now()))})
 		if res.Err != nil && ctx.Err() == nil {
 			m.log.Warn("Unable to send mine data to master.", "err", res.Err)
 		}

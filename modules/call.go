@@ -265,6 +265,8 @@ type Env struct {
 	Others func(kind string) []*Module
 	// MasterHost is the master on this host; nil is a program that cannot reach one.
 	MasterHost MasterHost
+	// Policy decides which functions the call may reach, however deep; nil lets it reach all.
+	Policy Policy
 	// Master, Files and Agent are nil where the program has no such thing.
 	Master Master
 	Files  Files

@@ -167,17 +167,23 @@ func TestSource(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.x", "c.x"}, r.Functions(e)); diff != "" {
 		t.Error(diff)
 	}
-	less := r.Without("c", "b")
-	if diff := cmp.Diff([]string{"a.x"}, less.Functions(e)); diff != "" {
+	e.Policy = without{"c", "b"}
+	if diff := cmp.Diff([]string{"a.x"}, r.Functions(e)); diff != "" {
 		t.Error(diff)
 	}
-	if got := ask(less, "c.x"); got != "'c.x' is not available." {
+	if got := ask(r, "c.x"); got != "'c.x' is not available." {
 		t.Errorf("got %v", got)
 	}
 	if r.Reset(); s.resets != 1 {
 		t.Errorf("%d resets", s.resets)
 	}
 }
+
+// without is a policy that takes modules away.
+type without []string
+
+func (w without) Disabled(Kind) []string  { return w }
+func (without) Refuse(Kind, string) error { return nil }
 
 func TestExitError(t *testing.T) {
 	r := NewRegistry(&Module{Name: "a", Funcs: []Def{{Name: "x", Run: func(context.Context, *Call) (any, error) {

@@ -16,6 +16,8 @@ import (
 
 // Registry is a set of modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
 type Registry struct {
+	kind Kind // what a [Policy] is asked about
+
 	mu      sync.Mutex
 	modules []*Module          // guarded by mu
 	sources []Source           // guarded by mu
@@ -60,6 +62,13 @@ func NewRegistry(list ...*Module) *Registry {
 	return r
 }
 
+// NewRegistryOf makes a registry of functions that are not execution functions.
+func NewRegistryOf(kind Kind, list ...*Module) *Registry {
+	r := NewRegistry(list...)
+	r.kind = kind
+	return r
+}
+
 // Add adds a module. It panics on a module without a name or one that is there already, which is a programming error.
 func (r *Registry) Add(m *Module) {
 	r.mu.Lock()
@@ -93,12 +102,13 @@ func (r *Registry) allSources() []Source {
 // pick decides which module stands behind a called name on this host: one of a source, else one of the program. As in Salt, a
 // module that the host's owner put there replaces the one of that name, also where it refuses the host.
 func (r *Registry) pick(called string, e *Env) *choice {
-	if m := r.provider(called, e); m != nil {
-		return r.remembered(called+" "+m.Name, func() *choice { return &choice{module: m.with(r.own(called, e).module)} })
+	off := r.disabled(e)
+	if m := r.provider(called, e); m != nil && !m.named(off) {
+		return r.remembered(choiceKey(called+" "+m.Name, off), func() *choice { return &choice{module: m.with(r.own(called, e).module)} })
 	}
 	for _, s := range r.allSources() {
 		if list := s.Find(r, e, called); len(list) > 0 {
-			return choose(list, called, e)
+			return choose(list, called, e, off)
 		}
 	}
 	return r.own(called, e)
@@ -106,10 +116,10 @@ func (r *Registry) pick(called string, e *Env) *choice {
 
 // choose takes the first module of that name which suits the host, with the functions that only later ones have: on a Debian without a
 // running systemd, say, "service" is debian_service with the functions that only systemd_service has.
-func choose(list []*Module, called string, e *Env) *choice {
+func choose(list []*Module, called string, e *Env, off []string) *choice {
 	c := &choice{}
 	for _, m := range list {
-		if m.Called() != called && m.Name != called {
+		if m.Called() != called && m.Name != called || m.named(off) {
 			continue
 		}
 		m, ok, reason := m.suits(e)
@@ -159,11 +169,12 @@ func (m *Module) with(other *Module) *Module {
 
 // own decides among the modules of the program.
 func (r *Registry) own(called string, e *Env) *choice {
-	return r.remembered(called, func() *choice {
+	off := r.disabled(e)
+	return r.remembered(choiceKey(called, off), func() *choice {
 		r.mu.Lock()
 		list := r.modules
 		r.mu.Unlock()
-		return choose(list, called, e)
+		return choose(list, called, e, off)
 	})
 }
 
@@ -231,46 +242,11 @@ func (r *Registry) Reset() {
 func (r *Registry) Native() *Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Registry{modules: r.modules}
-}
-
-// Without is a registry that lacks the modules of the given names, by file or as they are called.
-func (r *Registry) Without(names ...string) *Registry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sub := &Registry{}
-	for _, m := range r.modules {
-		if !m.named(names) {
-			sub.modules = append(sub.modules, m)
-		}
-	}
-	for _, s := range r.sources {
-		sub.sources = append(sub.sources, without{s, names})
-	}
-	return sub
+	return &Registry{kind: r.kind, modules: r.modules}
 }
 
 func (m *Module) named(names []string) bool {
 	return slices.Contains(names, m.Name) || slices.Contains(names, m.Called())
-}
-
-// without is a source that lacks some modules.
-type without struct {
-	Source
-	names []string
-}
-
-func (w without) Find(r *Registry, e *Env, called string) []*Module {
-	if slices.Contains(w.names, called) {
-		return nil
-	}
-	return w.keep(w.Source.Find(r, e, called))
-}
-
-func (w without) Modules(r *Registry, e *Env) []*Module { return w.keep(w.Source.Modules(r, e)) }
-
-func (w without) keep(list []*Module) []*Module {
-	return slices.DeleteFunc(slices.Clone(list), func(m *Module) bool { return m.named(w.names) })
 }
 
 // forget makes all choices void. The caller holds mu.
@@ -279,8 +255,11 @@ func (r *Registry) forget() {
 	r.version++
 }
 
-// Lookup finds a function by its full name. The error is a *NotAvailableError.
+// Lookup finds a function by its full name. The error is a *NotAvailableError, or a *RefusedError of the call's policy.
 func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
+	if err := e.Refused(r.kind, fun); err != nil {
+		return nil, err
+	}
 	mod, name, ok := strings.Cut(fun, ".")
 	if !ok {
 		return nil, &NotAvailableError{Fun: fun}
@@ -300,7 +279,8 @@ func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
 	return nil, &NotAvailableError{Fun: fun}
 }
 
-// Modules lists the modules that are available on this host, sorted by the name they are called by.
+// Modules lists the modules that are available on this host, sorted by the name they are called by, with the functions that the
+// policy of e allows.
 func (r *Registry) Modules(e *Env) []*Module {
 	r.mu.Lock()
 	names := make([]string, 0, len(r.modules))
@@ -320,7 +300,7 @@ func (r *Registry) Modules(e *Env) []*Module {
 			list = append(list, c.module)
 		}
 	}
-	return list
+	return e.Permitted(r.kind, list)
 }
 
 // All lists every module of the program, available here or not, sorted by file name; those of sources are not among them.

@@ -68,7 +68,7 @@ func (r *Registry) registry() *modules.Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.declared == nil {
-		r.declared, r.found = &modules.Registry{}, map[*modules.Def]function{}
+		r.declared, r.found = modules.NewRegistryOf(modules.State), map[*modules.Def]function{}
 		for _, m := range r.list {
 			d := m.Declare()
 			for i := range d.Funcs {
@@ -91,8 +91,11 @@ func (r *Registry) lookup(fun string, e *modules.Env) (function, *modules.Def, e
 	return r.found[decl], decl, nil
 }
 
-// has tells whether there is such a function.
+// has tells whether there is such a function, whether or not a policy lets it be called: a refused mod_watch or mod_run_check must
+// fail, not count as missing.
 func (r *Registry) has(fun string, e *modules.Env) bool {
-	_, _, err := r.lookup(fun, e)
+	free := *e
+	free.Policy = nil
+	_, _, err := r.lookup(fun, &free)
 	return err == nil
 }

@@ -163,7 +163,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	args, kwargs := cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	q := minion.CallOptions{
 		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local, NoReturnEvent: v.Bool("no_return_event"),
-		SkipGrains: v.Bool("skip_grains"), JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),
+		SkipGrains: v.Bool("skip_grains"), ForMaster: v.Bool("for_master"), JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),
 	}
 	if r := v.String("return"); r != "" {
 		q.Returners = strings.Split(r, ",")

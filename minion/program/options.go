@@ -98,6 +98,8 @@ func callReturnOptions() []optparse.Option {
 			Help: "Change the timeout, if applicable, for the running command. Default: %default."},
 		{Names: []string{"--output-diff"}, Dest: "state_output_diff", Kind: optparse.True,
 			Help: "Report only those states that have changed."},
+		{Names: []string{"--for-master"}, Kind: optparse.True, Hidden: true, // the minion's own, for sudo_user
+			Help: "Let the function do only what masters may do (minion_allow_functions, minion_deny_functions)."},
 		{Names: []string{"--priv"}, Dest: "user", Help: "Username to run salt-call as."},
 	}
 }

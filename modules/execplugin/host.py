@@ -353,6 +353,7 @@ class Host:
         self.channel = channel
         self.files = init["files"]
         self.modules = {}
+        self.permits = {}
         self.opts = rich(init["opts"])
         self.context = {}
         self.dunders = {
@@ -369,12 +370,16 @@ class Host:
 
     def function(self, name):
         """A function of a Python module that is called by the name of its file."""
-        if name.partition(".")[0] in (self.opts.get("disable_modules") or []):
-            return None
         module = self.module(name.partition(".")[0])
-        if module is None or module.reason is not None or module.called != name.partition(".")[0]:
+        if module is None or module.reason is not None or module.called != name.partition(".")[0] or not self.permitted(name):
             return None
         return module.functions.get(name.partition(".")[2])
+
+    def permitted(self, name):
+        """Whether the minion's policy lets a function be called: calls inside this process do not pass the registry."""
+        if name not in self.permits:
+            self.permits[name] = self.channel.ask("salt.permits", fun=name)
+        return self.permits[name]
 
     def call(self, message):
         self.context.pop("retcode", None)

@@ -310,11 +310,12 @@ func (d describing) exec(ctx context.Context, fun string, args []any, kwargs map
 	res := d.native.Run(ctx, d.Env, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 	return res.Return, res.Err
 }
-func (d describing) functions() []string    { return d.native.Functions(d.Env) }
-func (d describing) grains() map[string]any { return d.GrainData() }
-func (d describing) pillar() map[string]any { return d.PillarData() }
-func (d describing) config() map[string]any { return d.Config() }
-func (d describing) progress(any)           {}
+func (d describing) permits(fun string) bool { return d.Refused(modules.Execution, fun) == nil }
+func (d describing) functions() []string     { return d.native.Functions(d.Env) }
+func (d describing) grains() map[string]any  { return d.GrainData() }
+func (d describing) pillar() map[string]any  { return d.PillarData() }
+func (d describing) config() map[string]any  { return d.Config() }
+func (d describing) progress(any)            {}
 
 // startHost starts Python.
 func startHost(ctx context.Context, e *modules.Env, run func(context.Context, modules.Command) (modules.CommandResult, error),

@@ -244,6 +244,7 @@ func (r result) value(c *modules.Call, exit int, log *logger) (any, error) {
 // agent is what a program can ask for.
 type agent interface {
 	exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
+	permits(fun string) bool
 	functions() []string
 	grains() map[string]any
 	pillar() map[string]any
@@ -257,11 +258,12 @@ type caller struct{ *modules.Call }
 func (c caller) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	return c.ExecKw(ctx, fun, args, kwargs)
 }
-func (c caller) functions() []string    { return c.Registry().Functions(c.Env) }
-func (c caller) grains() map[string]any { return c.GrainData() }
-func (c caller) pillar() map[string]any { return c.PillarData() }
-func (c caller) config() map[string]any { return c.Config() }
-func (c caller) progress(item any)      { c.Progress(item) }
+func (c caller) permits(fun string) bool { return c.Refused(modules.Execution, fun) == nil }
+func (c caller) functions() []string     { return c.Registry().Functions(c.Env) }
+func (c caller) grains() map[string]any  { return c.GrainData() }
+func (c caller) pillar() map[string]any  { return c.PillarData() }
+func (c caller) config() map[string]any  { return c.Config() }
+func (c caller) progress(item any)       { c.Progress(item) }
 
 // converse answers the program until it has a result, which is nil if it ended without one.
 func (n *conn) converse(ctx context.Context, a agent, log *logger) (result, error) {
@@ -329,6 +331,9 @@ func serve(ctx context.Context, a agent, m map[string]any) (any, error) {
 		args, _ := fromJSON(m["args"]).([]any)
 		kwargs, _ := fromJSON(m["kwargs"]).(map[string]any)
 		return a.exec(ctx, fun, args, kwargs)
+	case "salt.permits":
+		fun, _ := m["fun"].(string)
+		return a.permits(fun), nil
 	case "salt.list":
 		list := []any{}
 		for _, f := range a.functions() {

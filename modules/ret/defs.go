@@ -16,7 +16,7 @@ func ask(ctx context.Context, c *modules.Call, function string, params ...string
 	if c.Others != nil {
 		all = c.Others("returners")
 	}
-	r := modules.NewRegistry(all...)
+	r := modules.NewRegistryOf(modules.Returner, all...)
 	fun := c.Str("returner") + "." + function
 	if _, err := r.Lookup(fun, c.Env); err != nil {
 		return nil, &modules.PythonError{Type: "KeyError", Msg: pytext.Repr(fun)}

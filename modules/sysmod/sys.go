@@ -10,14 +10,13 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
 // Compatibility.
 //
 // sys.list_runners, sys.runner_doc, sys.list_returners, sys.returner_doc, sys.list_renderers differ: they list what this program has, not what a stock installation would.
-// sys.doc, sys.list_functions, sys.list_modules, sys.argspec differ: they leave out what whitelist_modules, minion_allow_functions and minion_deny_functions refuse; stock lists modules beyond its whitelist_modules, and cannot run them.
+// sys.doc, sys.list_functions, sys.list_modules, sys.argspec differ: they leave out what the minion's policy refuses; stock lists modules beyond its whitelist_modules, and cannot run them.
 // sys.reload_modules differs: there is no code to load; it is looked anew which modules the host can use.
 
 // functions are the functions of one kind: a module's name, a function's name and its declaration.
@@ -27,50 +26,22 @@ type functions struct {
 	docs  map[string]string // of modules
 }
 
-// own are the execution functions that may be called from outside: those of disable_modules are not in the registry, and what
-// whitelist_modules, minion_allow_functions and minion_deny_functions refuse is left out.
-func own(c *modules.Call) functions {
-	f := collect(c.Registry().Modules(c.Env))
-	white, allow, deny := texts(c.Opt("whitelist_modules")), texts(c.Opt("minion_allow_functions")), texts(c.Opt("minion_deny_functions"))
-	if len(white)+len(allow)+len(deny) == 0 {
-		return f
-	}
-	f.names = slices.DeleteFunc(f.names, func(fun string) bool {
-		match := func(pattern string) bool { return fnmatch.Match(pattern, fun) }
-		refused := len(white) > 0 && !slices.Contains(white, module(fun)) || len(allow) > 0 && !slices.ContainsFunc(allow, match) || slices.ContainsFunc(deny, match)
-		if refused {
-			delete(f.defs, fun)
-		}
-		return refused
-	})
-	return f
-}
-
-// texts reads an option that is a text or a list of texts. One that is empty is nil, as one that is not set.
-func texts(v any) (list []string) {
-	switch v := v.(type) {
-	case string:
-		if v != "" {
-			list = []string{v}
-		}
-	case []string:
-		list = v
-	case []any:
-		for _, x := range v {
-			if s := pytext.Str(x); s != "" {
-				list = append(list, s)
-			}
-		}
-	}
-	return list
-}
+// own are the execution functions that may be called.
+func own(c *modules.Call) functions { return collect(c.Registry().Modules(c.Env)) }
 
 // other are the functions of another kind.
 func other(c *modules.Call, kind string) functions {
 	if c.Others == nil {
 		return functions{}
 	}
-	return collect(c.Others(kind))
+	list := c.Others(kind)
+	switch kind {
+	case "states":
+		list = c.Permitted(modules.State, list)
+	case "returners":
+		list = c.Permitted(modules.Returner, list)
+	}
+	return collect(list)
 }
 
 func collect(list []*modules.Module) functions {

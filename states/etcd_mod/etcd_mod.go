@@ -23,7 +23,7 @@ const (
 )
 
 // Module is Salt's "etcd".
-var Module = &states.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an etcd server. As in Salt, they are set and removed in test mode, too.", Available: available, Funcs: []states.Def{
+var Module = &states.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an etcd server. As in Salt, they are set and removed in test mode, too.", Needs: "etcd.set", Otherwise: "Unable to import etcd_util", Funcs: []states.Def{
 	{Name: "directory", Doc: "Have a directory. Test mode does so, too.\n" + keyDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: directory},
 	{Name: "mod_watch", Doc: "Set or remove the key of wait_set or wait_rm, since something that it watches has changed.\n" + keyDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: watched},
 	{Name: "rm", Doc: "Have no such key. Test mode does so, too.\n" + keyDoc + recurseDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "recurse", Default: false}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: rm},
@@ -31,11 +31,6 @@ var Module = &states.Module{Name: "etcd_mod", Virtual: "etcd", Doc: "Keys of an 
 	{Name: "wait_rm", Doc: "Remove a key when something that the state watches has changed.\n" + keyDoc + recurseDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "recurse", Default: false}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: wait},
 	{Name: "wait_set", Doc: "Set a key when something that the state watches has changed.\n" + keyDoc + valueDoc + profileDoc, Params: []modules.Param{{Name: "name"}, {Name: "value"}, {Name: "profile", Optional: true}}, Kwargs: "kwargs", Run: wait},
 }}
-
-func available(e *modules.Env) (bool, string) {
-	_, err := modules.Default().Lookup("etcd.set", e)
-	return err == nil, "Unable to import etcd_util"
-}
 
 // action is a key with the way to its server.
 type action struct {

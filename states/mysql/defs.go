@@ -13,7 +13,7 @@ func init() {
 }
 
 // Database is Salt's "mysql_database".
-var Database = &states.Module{Name: "mysql_database", Doc: "Databases of MySQL and MariaDB.", Available: available, Funcs: []states.Def{
+var Database = &states.Module{Name: "mysql_database", Doc: "Databases of MySQL and MariaDB.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such database.
 
 name
@@ -31,7 +31,7 @@ collate
 }}
 
 // Grants is Salt's "mysql_grants".
-var Grants = &states.Module{Name: "mysql_grants", Doc: "Grants of MySQL and MariaDB.", Available: available, Funcs: []states.Def{
+var Grants = &states.Module{Name: "mysql_grants", Doc: "Grants of MySQL and MariaDB.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have a user without privileges.
 
 name
@@ -80,7 +80,7 @@ ssl_option
 }}
 
 // Query is Salt's "mysql_query".
-var Query = &states.Module{Name: "mysql_query", Doc: "Statements for MySQL and MariaDB.", Available: available, Funcs: []states.Def{
+var Query = &states.Module{Name: "mysql_query", Doc: "Statements for MySQL and MariaDB.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "run", Doc: `Run a statement, and keep what comes of it.
 
 name
@@ -136,7 +136,7 @@ client_flags
 }}
 
 // User is Salt's "mysql_user".
-var User = &states.Module{Name: "mysql_user", Doc: "Users of MySQL and MariaDB.", Available: available, Funcs: []states.Def{
+var User = &states.Module{Name: "mysql_user", Doc: "Users of MySQL and MariaDB.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such user.
 
 name

@@ -8,14 +8,11 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
 
-func available(e *modules.Env) (bool, string) {
-	_, err := modules.Default().Lookup("mysql.db_exists", e)
-	return err == nil, "mysql module could not be loaded"
-}
+// What a host must have for these states, and what they say where it does not.
+const needs, otherwise = "mysql.db_exists", "mysql module could not be loaded"
 
 // ask calls a function of the module mysql with the connection that the state's further arguments describe.
 func ask(ctx context.Context, c *states.Call, fun string, kw map[string]any, args ...any) (any, error) {

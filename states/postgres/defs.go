@@ -30,7 +30,7 @@ db_port
 `
 
 // Cluster is Salt's "postgres_cluster".
-var Cluster = &states.Module{Name: "postgres_cluster", Doc: "Clusters of PostgreSQL, with Debian's tools.", Available: available, Funcs: []states.Def{
+var Cluster = &states.Module{Name: "postgres_cluster", Doc: "Clusters of PostgreSQL, with Debian's tools.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such cluster.
 
 version
@@ -66,7 +66,7 @@ wal_segsize
 }}
 
 // Database is Salt's "postgres_database".
-var Database = &states.Module{Name: "postgres_database", Doc: "Databases of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Database = &states.Module{Name: "postgres_database", Doc: "Databases of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such database.
 
 name
@@ -100,7 +100,7 @@ template
 }}
 
 // Extension is Salt's "postgres_extension".
-var Extension = &states.Module{Name: "postgres_extension", Doc: "Extensions of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Extension = &states.Module{Name: "postgres_extension", Doc: "Extensions of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such extension in a database.
 
 name
@@ -135,7 +135,7 @@ from_version
 }}
 
 // Group is Salt's "postgres_group".
-var Group = &states.Module{Name: "postgres_group", Doc: "Groups of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Group = &states.Module{Name: "postgres_group", Doc: "Groups of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such group.
 
 name
@@ -177,7 +177,7 @@ groups
 }}
 
 // Initdb is Salt's "postgres_initdb".
-var Initdb = &states.Module{Name: "postgres_initdb", Doc: "Directories for the data of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Initdb = &states.Module{Name: "postgres_initdb", Doc: "Directories for the data of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "present", Doc: `Have a directory for the data of a server.
 
 name
@@ -206,7 +206,7 @@ checksums
 }}
 
 // Language is Salt's "postgres_language".
-var Language = &states.Module{Name: "postgres_language", Doc: "Languages in databases of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Language = &states.Module{Name: "postgres_language", Doc: "Languages in databases of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such language in a database.
 
 name
@@ -224,7 +224,7 @@ name
 }}
 
 // Privileges is Salt's "postgres_privileges".
-var Privileges = &states.Module{Name: "postgres_privileges", Doc: "Privileges in PostgreSQL.", Available: available, Funcs: []states.Def{
+var Privileges = &states.Module{Name: "postgres_privileges", Doc: "Privileges in PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have a role without privileges on an object.
 
 name
@@ -263,7 +263,7 @@ prepend
 }}
 
 // Schema is Salt's "postgres_schema".
-var Schema = &states.Module{Name: "postgres_schema", Doc: "Schemas in databases of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Schema = &states.Module{Name: "postgres_schema", Doc: "Schemas in databases of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such schema in a database.
 
 dbname
@@ -288,7 +288,7 @@ owner
 }}
 
 // Tablespace is Salt's "postgres_tablespace".
-var Tablespace = &states.Module{Name: "postgres_tablespace", Doc: "Tablespaces of PostgreSQL.", Available: available, Funcs: []states.Def{
+var Tablespace = &states.Module{Name: "postgres_tablespace", Doc: "Tablespaces of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such tablespace.
 
 name
@@ -313,7 +313,7 @@ owner
 }}
 
 // User is Salt's "postgres_user".
-var User = &states.Module{Name: "postgres_user", Doc: "Users of PostgreSQL.", Available: available, Funcs: []states.Def{
+var User = &states.Module{Name: "postgres_user", Doc: "Users of PostgreSQL.", Needs: needs, Otherwise: otherwise, Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such user.
 
 name

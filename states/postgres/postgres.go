@@ -14,10 +14,11 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-func available(e *modules.Env) (bool, string) {
-	_, err := modules.Default().Lookup("postgres.user_exists", e)
-	return err == nil, "Unable to load postgres module.  Make sure `postgres.bins_dir` is set."
-}
+// What a host must have for these states, and what they say where it does not.
+const (
+	needs     = "postgres.user_exists"
+	otherwise = "Unable to load postgres module.  Make sure `postgres.bins_dir` is set."
+)
 
 // reach are the keyword arguments with which most functions of the module postgres learn where the server is.
 func reach(c *states.Call) map[string]any {

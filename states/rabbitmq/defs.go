@@ -97,7 +97,7 @@ name
 }}
 
 // Upstream is "rabbitmq_upstream".
-var Upstream = &states.Module{Name: "rabbitmq_upstream", Doc: "Upstreams of the federation of a RabbitMQ server.", Available: upstreamsAvailable, Funcs: []states.Def{
+var Upstream = &states.Module{Name: "rabbitmq_upstream", Doc: "Upstreams of the federation of a RabbitMQ server.", Needs: "rabbitmq.set_upstream", Otherwise: "rabbitmq module could not be loaded", Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such upstream.
 
 name

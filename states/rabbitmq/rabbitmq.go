@@ -17,11 +17,6 @@ func available(e *modules.Env) (bool, string) {
 	return e.Which("rabbitmqctl") != "", "Command not found: rabbitmqctl"
 }
 
-func upstreamsAvailable(e *modules.Env) (bool, string) {
-	_, err := modules.Default().Lookup("rabbitmq.set_upstream", e)
-	return err == nil, "rabbitmq module could not be loaded"
-}
-
 // call calls a function of the module rabbitmq as the state's user.
 func call(ctx context.Context, c *states.Call, fun string, args ...any) (any, error) {
 	return c.ExecKw(ctx, "rabbitmq."+fun, args, map[string]any{"runas": c.Value("runas")})

@@ -8,7 +8,7 @@ import (
 func init() { states.Register(Module) }
 
 // Module is Salt's "redis".
-var Module = &states.Module{Name: "redismod", Virtual: "redis", Doc: "Keys of a Redis server.", Available: available, Funcs: []states.Def{
+var Module = &states.Module{Name: "redismod", Virtual: "redis", Doc: "Keys of a Redis server.", Needs: "redis.set_key", Otherwise: "redis module could not be loaded", Funcs: []states.Def{
 	{Name: "absent", Doc: `Have no such key, or none of several.
 
 name

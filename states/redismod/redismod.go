@@ -12,11 +12,6 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-func available(e *modules.Env) (bool, string) {
-	_, err := modules.Default().Lookup("redis.set_key", e)
-	return err == nil, "redis module could not be loaded"
-}
-
 // call calls a function of the module redis with the connection that the state's further arguments describe.
 func call(ctx context.Context, c *states.Call, fun string, args ...any) (any, error) {
 	return c.ExecKw(ctx, "redis."+fun, args, c.Keywords)

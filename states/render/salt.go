@@ -28,7 +28,11 @@ func (o *saltObject) available(fun string) bool {
 // GetItem implements jinja.Items.
 func (o *saltObject) GetItem(_ *jinja.Run, key any) (any, bool, error) {
 	name := pyobj.Str(key)
-	if !o.available(name) {
+	_, err := o.s.c.Registry().Lookup(name, o.s.c.Env)
+	switch {
+	case modules.IsRefused(err):
+		return nil, false, err // and not a variable that is missing
+	case err != nil:
 		return nil, false, nil
 	}
 	return o.function(name), true, nil

@@ -1,0 +1,138 @@
+// Package policy is what the owner of a host lets masters do with it: the options minion_allow_functions, minion_deny_functions,
+// whitelist_modules, whitelist_state_modules, disable_modules, disable_states and disable_returners. It is the only evaluator of
+// them: the registry asks it at every call and for every list ([modules.Policy]).
+//
+// What a master causes is subject to all of it, however deep: jobs, states, templates, module.run, slots, conditions of states, the
+// mine, the schedule, beacons, returners and startup_states. What the host's owner does, salt-call and the option return, is subject
+// to the options that take modules away, as in stock, and not to minion_allow_functions and minion_deny_functions.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/target"
+)
+
+// The options that this package evaluates.
+const (
+	Allow            = "minion_allow_functions"
+	Deny             = "minion_deny_functions"
+	Whitelist        = "whitelist_modules"
+	StateWhitelist   = "whitelist_state_modules"
+	DisableModules   = "disable_modules"
+	DisableStates    = "disable_states"
+	DisableReturners = "disable_returners"
+)
+
+// Options lists them.
+func Options() []string {
+	return []string{Allow, Deny, Whitelist, StateWhitelist, DisableModules, DisableStates, DisableReturners}
+}
+
+// Policy is the configured options. It never changes.
+type Policy struct {
+	allow, deny     []string // globs of functions
+	modules, states []string // whitelisted modules by called name; empty is all
+	statesFrom      string   // the option that states is from
+	disabled        map[modules.Kind][]string
+	own             *Policy // nil in the owner's own
+}
+
+var _ modules.Policy = (*Policy)(nil)
+
+// New reads the options. One that is not a list of texts is an error: a lock that cannot be read must not be open.
+func New(opts map[string]any) (*Policy, error) {
+	lists := map[string][]string{}
+	for _, name := range Options() {
+		list, err := texts(opts[name])
+		if err != nil {
+			return nil, fmt.Errorf("cannot use option %s: %w", name, err)
+		}
+		lists[name] = list
+	}
+	own := Policy{modules: lists[Whitelist], states: lists[StateWhitelist], statesFrom: StateWhitelist, disabled: map[modules.Kind][]string{
+		modules.Execution: lists[DisableModules], modules.State: lists[DisableStates], modules.Returner: lists[DisableReturners]}}
+	if len(own.states) == 0 {
+		own.states, own.statesFrom = own.modules, Whitelist
+	}
+	p := own
+	p.allow, p.deny, p.own = lists[Allow], lists[Deny], &own
+	return &p, nil
+}
+
+// texts reads an option that is a text or a list of texts. One that is empty is nil, as one that is not set.
+func texts(v any) ([]string, error) {
+	var list []string
+	switch v := v.(type) {
+	case nil:
+	case string:
+		list = []string{v}
+	case []string:
+		list = v
+	case []any:
+		for _, x := range v {
+			s, ok := x.(string)
+			if !ok {
+				return nil, fmt.Errorf("%v is not a text", x)
+			}
+			list = append(list, s)
+		}
+	default:
+		return nil, fmt.Errorf("%v is not a list of texts", v)
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" }), nil
+}
+
+// Own is the policy for what the host's owner does.
+func (p *Policy) Own() *Policy {
+	if p.own == nil {
+		return p
+	}
+	return p.own
+}
+
+// LimitsMasters reports whether masters may do less than the host's owner.
+func (p *Policy) LimitsMasters() bool { return len(p.allow)+len(p.deny) > 0 }
+
+// Disabled implements [modules.Policy].
+func (p *Policy) Disabled(kind modules.Kind) []string { return p.disabled[kind] }
+
+// Refuse implements [modules.Policy].
+func (p *Policy) Refuse(kind modules.Kind, fun string) error {
+	if err := p.unlisted(kind, fun); err != nil {
+		return err
+	}
+	name := fun
+	if kind == modules.State {
+		name = "state:" + fun
+	}
+	// A denied function is denied as a state as well. An allowed one is not allowed as a state: service.enabled tells, the state
+	// of that name acts.
+	if matches(p.deny, name) || name != fun && matches(p.deny, fun) {
+		return &modules.RefusedError{Fun: name, Why: Deny}
+	}
+	if len(p.allow) > 0 && !matches(p.allow, name) {
+		return &modules.RefusedError{Fun: name, Why: Allow + " does not name it"}
+	}
+	return nil
+}
+
+// unlisted is options whitelist_modules and whitelist_state_modules. To stock, and so to its tools, what is not listed is missing.
+func (p *Policy) unlisted(kind modules.Kind, fun string) error {
+	mod, _, _ := strings.Cut(fun, ".")
+	listed := func(list []string) bool { return len(list) == 0 || slices.Contains(list, mod) }
+	switch {
+	case kind == modules.Execution && !listed(p.modules):
+		return &modules.NotAvailableError{Fun: fun}
+	case kind == modules.State && !listed(p.states):
+		return &modules.NotAvailableError{Fun: fun, Virtual: fmt.Sprintf("%s of this minion does not name %s", p.statesFrom, mod)}
+	}
+	return nil
+}
+
+func matches(globs []string, fun string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return target.Glob(g, fun) })
+}

@@ -1,0 +1,98 @@
+package modules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is what the functions of a registry are.
+type Kind string
+
+// The kinds of functions that a policy tells apart.
+const (
+	Execution Kind = ""
+	State     Kind = "state"
+	Returner  Kind = "returner"
+)
+
+// Policy decides which functions a call may reach, however deep. A [Registry] asks it at every look-up, so that calls, lists and
+// documentation agree. It is used by several goroutines at once.
+type Policy interface {
+	// Disabled are modules that count as missing, by file name or by the name they are called by.
+	Disabled(kind Kind) []string
+	// Refuse returns why a function may not be called, or nil. The error is a [*NotAvailableError] or a [*RefusedError].
+	Refuse(kind Kind, fun string) error
+}
+
+// RefusedError says that the minion's own configuration does not allow a function. It is shown as a [UsageError] is.
+type RefusedError struct {
+	// Fun is the function, a state with "state:" before its name.
+	Fun string
+	// Why names the option, for the host's owner.
+	Why string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the policy of this minion does not allow %s (%s)", e.Fun, e.Why)
+}
+
+// Unwrap makes it a usage error, which is how callers look at what may not be called.
+func (e *RefusedError) Unwrap() error { return &UsageError{Msg: e.Error()} }
+
+// IsRefused reports whether a policy does not allow a function: it may exist, and must not be replaced by another.
+func IsRefused(err error) bool {
+	var e *RefusedError
+	return errors.As(err, &e)
+}
+
+// disabled are the modules that the policy of a call takes out of the registry.
+func (r *Registry) disabled(e *Env) []string {
+	if e == nil || e.Policy == nil {
+		return nil
+	}
+	return e.Policy.Disabled(r.kind)
+}
+
+// Refused is why the policy of a call does not let it reach a function, nil if it does. Look-ups ask it by themselves.
+func (e *Env) Refused(kind Kind, fun string) error {
+	if e == nil || e.Policy == nil {
+		return nil
+	}
+	return e.Policy.Refuse(kind, fun)
+}
+
+// Permitted are the modules of a list with the functions that the policy of a call lets it reach, for lists and documentation. A
+// module of which nothing is left is not among them.
+func (e *Env) Permitted(kind Kind, list []*Module) []*Module {
+	if e == nil || e.Policy == nil {
+		return list
+	}
+	off := e.Policy.Disabled(kind)
+	var out []*Module
+	for _, m := range list {
+		if m.named(off) {
+			continue
+		}
+		refused := func(d Def) bool { return e.Refused(kind, m.Called()+"."+d.Name) != nil }
+		if !slices.ContainsFunc(m.Funcs, refused) {
+			out = append(out, m)
+			continue
+		}
+		left := *m
+		left.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), refused)
+		if len(left.Funcs) > 0 {
+			out = append(out, &left)
+		}
+	}
+	return out
+}
+
+// choiceKey is under what the choice of a module is remembered: programs with several minions have several policies.
+func choiceKey(called string, off []string) string {
+	if len(off) == 0 {
+		return called
+	}
+	return called + " without " + strings.Join(off, " ")
+}
