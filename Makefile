@@ -114,7 +114,7 @@ soak:
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux. And 1,000 minions that follow a master to its new key, and lists of 100,000 keys.
 budgets:
-	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle' -v ./cmd/brine-minion
+	$(GO) test -count=1 -timeout 10m -tags budgets -run 'TestSizes|TestUnlistedCode|TestIdle|TestSmallMemory|TestFewDescriptors' -v ./cmd/brine-minion
 	$(GO) test -count=1 -timeout 10m -run 'TestMemoryBudget|TestMinionsFollow' -v ./master
 	$(GO) test -count=1 -timeout 10m -tags budgets -run TestBudgetOfLists -v ./master/keys
 

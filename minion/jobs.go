@@ -155,12 +155,12 @@ func (m *Minion) brief(pj protocol.Job) map[string]any {
 	return b
 }
 
-// places is how many jobs may run at once.
+// places is how many jobs may run at once: no more than there are descriptors for.
 func (m *Minion) places() int {
 	if n := m.settings().integer("process_count_max", -1); n > 0 {
-		return n
+		return runcmd.Places(n)
 	}
-	return defaultRunning
+	return runcmd.Places(defaultRunning)
 }
 
 func (t *jobTable) add(j *job) bool {

@@ -97,3 +97,28 @@ func TestSecretsAreNotKept(t *testing.T) {
 		look("after the job,")
 	})
 }
+
+// The journal has no environment of programs and no long texts; what goes back to the master about a job that ran has both.
+func TestJournalHasNoEnvironmentAndNoLongTexts(t *testing.T) {
+	def := &modules.Def{Name: "run", Params: []modules.Param{{Name: "cmd"}, {Name: "env", Optional: true}}, Kwargs: "kwargs"}
+	declared := func(string) []*modules.Def { return []*modules.Def{def} }
+	long := strings.Repeat("x", maxJournalText) + "canary"
+	cut := strings.Repeat("x", maxJournalText) + fmt.Sprintf("… (%d bytes)", len(long))
+	env := map[string]any{"TOKEN": "canary"}
+	for _, c := range []struct{ args, want []any }{
+		{[]any{"true", env}, []any{"true", mask}},
+		{[]any{"true", "env={TOKEN: canary}", "environ=canary"}, []any{"true", "env=" + mask, "environ=" + mask}},
+		{[]any{"true", map[string]any{"__kwarg__": true, "env": env, "cwd": "/"}}, []any{"true", map[string]any{"__kwarg__": true, "env": mask, "cwd": "/"}}},
+		{[]any{long, []any{map[string]any{"k": long}}, []byte(long)}, []any{cut, mask, cut}},
+		{[]any{"true", "contents=" + long}, []any{"true", "contents=" + strings.Repeat("x", maxJournalText-9) + fmt.Sprintf("… (%d bytes)", len(long)+9)}},
+	} {
+		job := protocol.Job{Fun: []string{"cmd.run"}, Args: [][]any{c.args}}
+		if diff := cmp.Diff(c.want, journalArgs(job, declared)); diff != "" {
+			t.Errorf("%v\n%s", c.args, diff)
+		}
+	}
+	args := []any{"true", "env={TOKEN: canary}"}
+	if diff := cmp.Diff(args, maskedArgs(protocol.Job{Fun: []string{"cmd.run"}, Args: [][]any{args}}, declared)); diff != "" {
+		t.Errorf("the return lacks what the master sent\n%s", diff)
+	}
+}

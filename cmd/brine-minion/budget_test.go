@@ -190,12 +190,13 @@ type minionProcess struct {
 	took time.Duration
 }
 
-// connect starts a minion and waits until it is signed in.
-func connect(t *testing.T, m *master.Master, program, dir string) *minionProcess {
+// connect starts a minion, through a command if one is given, and waits until it is signed in.
+func connect(t *testing.T, m *master.Master, program, dir string, through ...string) *minionProcess {
 	t.Helper()
 	sub := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/minion/budget/start"})
 	defer sub.Close()
-	p := &minionProcess{cmd: exec.Command(program, "minion", "-c", dir, "-l", "warning")}
+	args := append(slices.Clone(through), program, "minion", "-c", dir, "-l", "warning")
+	p := &minionProcess{cmd: exec.Command(args[0], args[1:]...)}
 	p.cmd.Stderr = os.Stderr
 	begin := time.Now()
 	if err := p.cmd.Start(); err != nil {

@@ -34,6 +34,7 @@ type Options struct {
 
 // Run runs the work until it returns or a signal ends its context.
 func Run(ctx context.Context, o Options, work func(ctx context.Context, n *Notifier) error) error {
+	LimitMemory()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	end := make(chan os.Signal, 1)

@@ -57,3 +57,11 @@ func TestMemoryLeavesGOGC(t *testing.T) {
 		t.Errorf("the garbage collector had %d%%, and was told another", n)
 	}
 }
+
+func TestHeapLimit(t *testing.T) {
+	for group, want := range map[int64]int64{0: 0, -1: 0, 8 << 20: 4 << 20, 32 << 20: 24 << 20, 1000 << 20: 900 << 20} {
+		if got := heapLimit(group); got != want {
+			t.Errorf("%d: %d, want %d", group, got, want)
+		}
+	}
+}

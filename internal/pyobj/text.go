@@ -1,6 +1,7 @@
 package pyobj
 
 import (
+	"math"
 	"math/big"
 	"strings"
 
@@ -63,16 +64,32 @@ func Str(v any) string {
 
 // Repr is Python's repr(v).
 func Repr(v any) string {
-	var w writer
+	w := writer{limit: math.MaxInt}
 	w.value(v)
 	return w.String()
+}
+
+// StrWithin is Str of a collection that may be huge: a list that holds another many times is short in memory and long as a text. ok is
+// false if the text has more bytes than the limit.
+func StrWithin(v any, limit int) (text string, ok bool) {
+	switch v.(type) {
+	case *Dict, *List, Tuple, *Set:
+		w := writer{limit: limit}
+		w.value(v)
+		return w.String(), !w.full()
+	}
+	text = Str(v)
+	return text, len(text) <= limit
 }
 
 // writer writes reprs; open holds the collections that are being written, for those that hold themselves.
 type writer struct {
 	strings.Builder
-	open []any
+	open  []any
+	limit int // nothing is written beyond it
 }
+
+func (w *writer) full() bool { return w.Len() > w.limit }
 
 func (w *writer) enter(v any) bool {
 	for _, x := range w.open {
@@ -123,6 +140,9 @@ func (w *writer) value(v any) {
 
 func (w *writer) items(items []any) {
 	for i, x := range items {
+		if w.full() {
+			return
+		}
 		if i > 0 {
 			w.WriteString(", ")
 		}
@@ -167,6 +187,9 @@ func (w *writer) dict(d *Dict) {
 	w.WriteString(open)
 	first := true
 	for k, x := range d.All() {
+		if w.full() {
+			return
+		}
 		if !first {
 			w.WriteString(", ")
 		}

@@ -26,7 +26,7 @@ const (
 )
 
 // Timeout is how long one search may take. Only patterns with look-around, back references and the like can take long.
-const Timeout = 20 * time.Second
+const Timeout = 2 * time.Second
 
 // ErrTimeout says that a search took too long.
 var ErrTimeout = errors.New("the regular expression takes too long on this text")

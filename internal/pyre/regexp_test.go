@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,4 +139,18 @@ func FuzzSubn(f *testing.F) {
 			t.Errorf("matches out of order: %v", all)
 		}
 	})
+}
+
+// A pattern that backtracks without end stops after Timeout, which is short: templates and states search many texts.
+func TestBacktrackingStops(t *testing.T) {
+	if Timeout > 2*time.Second {
+		t.Errorf("a search may take %v", Timeout)
+	}
+	re, err := Compile(`(?=a)(a+)+$`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := re.Search(strings.Repeat("a", 64) + "!"); !errors.Is(err, ErrTimeout) {
+		t.Errorf("%v, want %v", err, ErrTimeout)
+	}
 }

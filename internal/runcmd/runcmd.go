@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -24,13 +25,16 @@ import (
 )
 
 const (
-	// DefaultLimit is how many bytes of each output stream are kept when the command names no limit of its own.
+	// DefaultLimit is how many bytes of each output stream are kept when the command names no limit of its own; fewer where the
+	// process may have little memory.
 	DefaultLimit = 16 << 20
 	// DefaultTotal is how many bytes of output all running programs together may have waiting, so that no number of talkative
 	// jobs fills the memory. What a program may not keep is dropped, as beyond its own limit.
 	DefaultTotal = 64 << 20
-	// DefaultMax is how many programs run at once before further ones wait.
+	// DefaultMax is how many programs run at once before further ones wait; fewer where the process may open few files.
 	DefaultMax = 256
+	// MinLimit is what is kept of each output stream however little memory there is.
+	MinLimit = 1 << 20
 	// pipeGrace is how long output is still collected after the program ended but something that it left behind holds the
 	// pipe open.
 	pipeGrace = 700 * time.Millisecond
@@ -74,16 +78,35 @@ func (r *Runner) init() {
 		if r.shared == nil {
 			n := r.Max
 			if n <= 0 {
-				n = DefaultMax
+				n = Places(DefaultMax)
 			}
 			total := r.Total
 			if total <= 0 {
-				total = DefaultTotal
+				total = share(DefaultTotal, 4)
 			}
 			r.shared = &shared{slots: make(chan struct{}, n), total: total}
 		}
 		r.running = map[int]*process{}
 	})
+}
+
+// share is a number of bytes, at most one part in n of the memory that the process may have: what a program prints is copied some times on
+// its way to the master.
+func share(bytes, n int64) int64 {
+	return min(bytes, max(debug.SetMemoryLimit(-1)/n, MinLimit))
+}
+
+// What the places of programs leave of the descriptors, and what each needs: pipes, files, and those that come and go with them.
+const (
+	keptDescriptors  = 24
+	placeDescriptors = 8
+)
+
+// Places is how many of the wanted programs the descriptors of this process let run at once.
+func Places(wanted int) int { return places(wanted, descriptors()) }
+
+func places(wanted, descriptors int) int {
+	return max(min(wanted, (descriptors-keptDescriptors)/placeDescriptors), 1)
 }
 
 // Sub is a runner with its own list of running programs and the same limits as r: one for each job.
@@ -322,7 +345,7 @@ func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
 func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (modules.CommandResult, error) {
 	limit := c.Limit
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = share(DefaultLimit, 16)
 	}
 	streams, err := connect(r.shared, cmd, c, limit)
 	if err != nil {

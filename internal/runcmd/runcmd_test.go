@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -499,5 +501,27 @@ func TestProgramJustWritten(t *testing.T) {
 	res, err := (&Runner{}).Run(t.Context(), modules.Command{Args: []string{path}})
 	if err != nil || string(res.Stdout) != "done\n" {
 		t.Errorf("%q %v", res.Stdout, err)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct{ wanted, descriptors, want int }{
+		{200, 1 << 20, 200}, {200, 1024, 125}, {200, 64, 5}, {200, 24, 1}, {200, 0, 1}, {1, 64, 1},
+	} {
+		if got := places(c.wanted, c.descriptors); got != c.want {
+			t.Errorf("%d of %d descriptors: %d, want %d", c.wanted, c.descriptors, got, c.want)
+		}
+	}
+}
+
+// What is kept of a program's output is a share of the memory that the process may have.
+func TestOutputIsAShareOfMemory(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	for limit, want := range map[int64]int64{math.MaxInt64: DefaultLimit, 160 << 20: 10 << 20, 4 << 20: MinLimit} {
+		debug.SetMemoryLimit(limit)
+		if got := share(DefaultLimit, 16); got != want {
+			t.Errorf("of %d: %d, want %d", limit, got, want)
+		}
 	}
 }

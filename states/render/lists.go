@@ -226,7 +226,7 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// maxCombinations bounds what itertools' filters make.
+// maxCombinations bounds what itertools' filters make: the members of all lists together.
 const maxCombinations = 5_000_000
 
 // iterFilter is one of the filters from Python's itertools.
@@ -279,8 +279,8 @@ func iterFilter(name string) jinja.Filter {
 				lists = append(lists, one...)
 			}
 			out := []any{pyobj.Tuple{}}
-			for _, l := range lists {
-				if len(l)*len(out) > maxCombinations {
+			for depth, l := range lists {
+				if len(l)*len(out)*(depth+1) > maxCombinations {
 					return nil, raised("MemoryError", "too many combinations")
 				}
 				next := make([]any, 0, len(l)*len(out))
@@ -337,6 +337,9 @@ func iterFilter(name string) jinja.Filter {
 			}
 			n := shortest
 			var fill any
+			if longest*len(lists) > maxCombinations {
+				return nil, raised("MemoryError", "too many combinations")
+			}
 			if name == "zip_longest" {
 				n = longest
 				fill, _ = a.Get("fillvalue")
@@ -377,7 +380,7 @@ func choices(name string, items []any, n int) (any, error) {
 			for i, p := range pick {
 				t[i] = items[p]
 			}
-			if out = append(out, t); len(out) > maxCombinations {
+			if out = append(out, t); len(out)*max(n, 1) > maxCombinations {
 				full = true
 			}
 			return

@@ -71,12 +71,12 @@ func evalAll(f *frame, list []expr) ([]any, error) {
 
 func (n *tupleExpr) eval(f *frame) (any, error) {
 	items, err := evalAll(f, n.items)
-	return pyobj.Tuple(items), err
+	return f.r.made(pyobj.Tuple(items), err)
 }
 
 func (n *listExpr) eval(f *frame) (any, error) {
 	items, err := evalAll(f, n.items)
-	return &pyobj.List{Items: items}, err
+	return f.r.made(&pyobj.List{Items: items}, err)
 }
 
 func (n *dictExpr) eval(f *frame) (any, error) {
@@ -94,7 +94,7 @@ func (n *dictExpr) eval(f *frame) (any, error) {
 			return nil, err
 		}
 	}
-	return d, nil
+	return f.r.made(d, nil)
 }
 
 func evalTruth(f *frame, x expr) (bool, error) {
@@ -136,7 +136,7 @@ func (n *binExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.r.binary(n.op, a, b)
+	return f.r.made(f.r.binary(n.op, a, b))
 }
 
 func (n *andExpr) eval(f *frame) (any, error) {
@@ -237,7 +237,7 @@ func (r *Run) concat(items []any) (any, error) {
 		}
 		b.WriteString(s)
 	}
-	return textLike(b.String(), markup), nil
+	return r.made(textLike(b.String(), markup), nil)
 }
 
 func (n *compareExpr) eval(f *frame) (any, error) {
@@ -388,7 +388,7 @@ func (n *callExpr) with(f *frame, caller *Macro) (any, error) {
 					return nil, err
 				}
 				v, _, err := f.r.method(obj, a.name, args)
-				return v, err
+				return f.r.made(v, err)
 			}
 		}
 		fn, err := f.r.GetAttr(obj, a.name)
@@ -413,7 +413,7 @@ func (n *callExpr) call(f *frame, fn any, caller *Macro) (any, error) {
 		args.Kw = append(args.Kw, KW{"caller", caller})
 	}
 	f.r.frame = f
-	return f.r.Call(fn, args)
+	return f.r.made(f.r.Call(fn, args))
 }
 
 // Call calls a value.
@@ -451,7 +451,7 @@ func (n *filterExpr) apply(f *frame, v any) (any, error) {
 	}
 	f.r.frame = f
 	args.Before = 1
-	return n.fn(f.r, v, args)
+	return f.r.made(n.fn(f.r, v, args))
 }
 
 // chain runs a chain of filters without a beginning on a value.
@@ -479,7 +479,7 @@ func (n *testExpr) eval(f *frame) (any, error) {
 	}
 	f.r.frame = f
 	args.Before = 1
-	return n.fn(f.r, v, args)
+	return f.r.made(n.fn(f.r, v, args))
 }
 
 func (n *nsRefExpr) eval(f *frame) (any, error) {

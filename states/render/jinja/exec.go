@@ -178,7 +178,7 @@ func (s *forStmt) exec(f *frame) (signal, error) {
 // filtered goes through what the loop's test accepts.
 func (s *forStmt) filtered(f *frame, next func() (any, bool, error)) *Iter {
 	inner := f.newFrame(s.testScope)
-	return &Iter{"generator", func() (any, bool, error) {
+	return &Iter{Kind: "generator", Next: func() (any, bool, error) {
 		for {
 			v, ok, err := next()
 			if err != nil || !ok {

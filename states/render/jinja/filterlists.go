@@ -264,7 +264,7 @@ func filterItems(_ *Run, v any, _ Args) (any, error) {
 	case *Undefined:
 		return NewIter("generator", nil), nil
 	}
-	return &Iter{"generator", func() (any, bool, error) {
+	return &Iter{Kind: "generator", Next: func() (any, bool, error) {
 		return nil, false, typeError("Can only get item pairs from a mapping.")
 	}}, nil
 }
@@ -285,7 +285,7 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return lazyFailure(err), nil
 	}
-	return &Iter{"generator", func() (any, bool, error) {
+	return &Iter{Kind: "generator", Next: func() (any, bool, error) {
 		x, ok, err := next()
 		if err != nil || !ok {
 			return nil, false, err
@@ -297,7 +297,7 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 
 // lazyFailure is a generator that raises when it is used.
 func lazyFailure(err error) *Iter {
-	return &Iter{"generator", func() (any, bool, error) { return nil, false, err }}
+	return &Iter{Kind: "generator", Next: func() (any, bool, error) { return nil, false, err }}
 }
 
 func mapper(r *Run, a Args) (func(any) (any, error), error) {
@@ -355,7 +355,7 @@ func selector(want, byAttr bool) Filter {
 		if err != nil {
 			return lazyFailure(err), nil
 		}
-		return &Iter{"generator", func() (any, bool, error) {
+		return &Iter{Kind: "generator", Next: func() (any, bool, error) {
 			for {
 				x, ok, err := next()
 				if err != nil || !ok {

@@ -11,6 +11,8 @@ type Iter struct {
 	// Kind is the name of Python's type.
 	Kind string
 	Next func() (any, bool, error)
+
+	bytes int // what it holds, see made
 }
 
 // TypeName implements pyobj.Object.
@@ -36,7 +38,13 @@ func overItems(items func() []any) func() (any, bool, error) {
 
 // NewIter makes an iterator over a list.
 func NewIter(kind string, items []any) *Iter {
-	return &Iter{kind, overItems(func() []any { return items })}
+	bytes := slotBytes * len(items)
+	for _, x := range items {
+		if t, ok := x.(pyobj.Tuple); ok {
+			bytes += slotBytes * len(t)
+		}
+	}
+	return &Iter{kind, overItems(func() []any { return items }), bytes}
 }
 
 // Iterate is Python's iter(v).

@@ -208,6 +208,7 @@ type Run struct {
 	depth      int
 	steps      int
 	written    int
+	bytes      int // what it has made, see made
 	frame      *frame
 }
 

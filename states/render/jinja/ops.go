@@ -15,6 +15,44 @@ const (
 	maxBits = 1 << 20  // bits of an integer
 )
 
+// MaxMade is how many bytes all texts and collections may have together that a run makes, whether or not they are still there.
+const MaxMade = 256 << 20
+
+// What a member of a list or tuple takes, and one of a dict or set.
+const (
+	slotBytes  = 16
+	entryBytes = 64
+)
+
+// made counts what an operation has made. A value that was there before counts as well, since nobody can tell.
+func (r *Run) made(v any, err error) (any, error) {
+	if err != nil {
+		return v, err
+	}
+	switch v := v.(type) {
+	case string:
+		r.bytes += len(v)
+	case pyobj.Markup:
+		r.bytes += len(v)
+	case []byte:
+		r.bytes += len(v)
+	case *pyobj.List:
+		r.bytes += slotBytes * len(v.Items)
+	case pyobj.Tuple:
+		r.bytes += slotBytes * len(v)
+	case *pyobj.Dict:
+		r.bytes += entryBytes * v.Len()
+	case *pyobj.Set:
+		r.bytes += entryBytes * v.Len()
+	case *Iter:
+		r.bytes += v.bytes
+	}
+	if r.bytes > MaxMade {
+		return nil, raise("MemoryError", "the template has made more than %d bytes of texts and lists", MaxMade)
+	}
+	return v, nil
+}
+
 func opText(op kind) string {
 	for i := range operators {
 		if operators[i].kind == op {

@@ -199,7 +199,7 @@ func (l *Loop) length() (int, error) {
 	}
 	n, err := length(l.over)
 	if _, undef := l.over.(*Iter); err != nil || undef {
-		rest, err := Collect(&Iter{"", l.next})
+		rest, err := Collect(&Iter{Kind: "", Next: l.next})
 		if err != nil {
 			return 0, err
 		}

@@ -330,7 +330,11 @@ func Str(v any) (string, error) {
 	case *Module:
 		return v.body, nil
 	}
-	return pyobj.Str(v), nil
+	s, ok := pyobj.StrWithin(v, maxText)
+	if !ok {
+		return "", tooLong()
+	}
+	return s, nil
 }
 
 // Truth is Python's bool(v).

@@ -1,0 +1,31 @@
+package daemon
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/brine-salt/brine/internal/cgroup"
+)
+
+// minHeadroom is what a control group has to have beside the Go heap: stacks, the runtime, pages of the program file, buffers in the
+// kernel.
+const minHeadroom = 8 << 20
+
+// LimitMemory tells the garbage collector what the control group lets the process have. The environment variable GOMEMLIMIT has the last
+// word.
+func LimitMemory() {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	if n := heapLimit(cgroup.Memory()); n > 0 {
+		debug.SetMemoryLimit(n)
+	}
+}
+
+// heapLimit is the part of a group's memory for the Go heap, 0 for no limit.
+func heapLimit(group int64) int64 {
+	if group <= 0 {
+		return 0
+	}
+	return max(group-max(group/10, minHeadroom), group/2)
+}

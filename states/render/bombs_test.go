@@ -1,0 +1,57 @@
+package render
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// TestTemplateBombs: what a template makes is counted in sum, so that none takes the host's memory or its time.
+func TestTemplateBombs(t *testing.T) {
+	for name, text := range map[string]string{
+		"permutations of 5,000":  "{{ range(5000)|list|permutations|list|length }}",
+		"combinations of 5,000":  "{{ range(5000)|list|combinations(2500)|list|length }}",
+		"permutations of 30":     "{{ range(30)|list|permutations|list|length }}",
+		"a product":              "{{ range(1000)|list|product(repeat=20)|list|length }}",
+		"1,000 long texts":       "{% set all = [] %}{% for i in range(1000) %}{% do all.append('a' * 60000000) %}{% endfor %}",
+		"1,000 long lists":       "{% set all = [] %}{% for i in range(1000) %}{% do all.append(range(99000)|list) %}{% endfor %}",
+		"1,000 iterators":        "{% set all = [] %}{% for i in range(1000) %}{% do all.append(range(300)|list|combinations(2)) %}{% endfor %}",
+		"a text that doubles":    "{% set ns = namespace(s='abcdefgh') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+		"a list in itself often": "{{ [range(99999)|list]*50000 }}",
+		"the same as an operand": "{% set x = [range(99999)|list]*50000 %}{{ x ~ '' }}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := host(t, nil, nil)
+			debug.FreeOSMemory()
+			stop, peak := make(chan struct{}), make(chan uint64)
+			go func() {
+				var most uint64
+				for {
+					var m runtime.MemStats
+					runtime.ReadMemStats(&m)
+					most = max(most, m.HeapAlloc)
+					select {
+					case <-stop:
+						peak <- most
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+				}
+			}()
+			_, err := c.Template(t.Context(), modules.Template{Text: text, Pipe: "jinja"})
+			close(stop)
+			if err == nil || !strings.Contains(err.Error(), "Memory") && !strings.Contains(err.Error(), "bytes") && !strings.Contains(err.Error(), "too ") {
+				t.Errorf("%v", err)
+			}
+			// Garbage of the collector's next round comes on top.
+			if got := <-peak; got > 3*jinja.MaxMade {
+				t.Errorf("it took %d MB", got>>20)
+			}
+		})
+	}
+}
