@@ -13,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-openstack openstack openstack-python openstack-scale interop saltgui bench soak budgets sizes compat fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-openstack openstack openstack-python openstack-scale interop saltgui bench soak chaos budgets sizes compat fuzz-short clean
 
 all: build
 
@@ -44,6 +44,7 @@ INTEROP := $(LONGEST) $(filter-out $(LONGEST),$(INTEROP))
 vet:
 	$(GO) vet ./...
 	$(GO) vet -tags interop $(INTEROP)
+	$(GO) vet -tags chaos ./interop
 
 lint: vet
 	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "not formatted:"; echo "$$fmt"; exit 1; fi
@@ -106,10 +107,18 @@ bench:
 	$(GO) test -count=1 -timeout 60m -tags bench -run 'TestCapacity|TestTenThousandSubscribers' -v ./master
 
 # Five masters over one database, 500 minions, whole ones of ours and stock's beside them, and 10,000 jobs while masters are killed and
-# replaced and the database restarts; with PostgreSQL and with MariaDB.
+# replaced and the database restarts; with PostgreSQL and with MariaDB. And 9,000 minions under three masters, none of which may be missing from
+# an answer without a word.
 soak:
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	BRINE_HA=full $(GO) test -count=1 -timeout 90m -tags interop -v ./interop/ha
+	BRINE_HA=full $(GO) test -count=1 -timeout 30m -tags interop -v -run TestNobodyIsMissed ./interop
+
+# Faults on purpose, with one table for each part: make chaos PART=kills, links, host or strangers, of at most 25 minutes each. Without a part, a
+# short form of all, of at most 90 seconds.
+chaos:
+	sh interop/install-tools.sh
+	BRINE_CHAOS=$(if $(PART),full,) $(GO) test -count=1 -timeout $(if $(PART),28m,5m) -tags chaos -v -run '(?i)^TestChaos$(PART)' ./interop
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux. And 1,000 minions that follow a master to its new key, and lists of 100,000 keys.

@@ -1,4 +1,4 @@
-//go:build interop || bench
+//go:build interop || bench || chaos
 
 package interop
 

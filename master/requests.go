@@ -193,7 +193,7 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 		return m.signIn(ctx, peer, e, publishPort)
 	case "ping":
 		return load
-	case "publish", "runner", "wheel", "mk_token", "get_token":
+	case "publish", "runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd:
 		if m.local == nil {
 			break
 		}
@@ -215,6 +215,8 @@ func (l *local) request(ctx context.Context, peer, cmd string, load map[string]a
 		return l.makeToken(ctx, peer, load)
 	case "get_token":
 		return l.getToken(load)
+	case protocol.ReturnsCmd:
+		return l.returns(ctx, peer, load)
 	}
 	return l.call(ctx, peer, cmd, load)
 }

@@ -26,8 +26,10 @@ type Run struct {
 	lastNews time.Time
 	poll     *Run // a find_job on its way
 	pollEnd  time.Time
-	running  bool // somebody said that the job still runs, in this poll
-	over     bool // nothing more is awaited: the rest of pending has not returned
+	running  bool  // somebody said that the job still runs, in this poll
+	ending   bool  // nothing more is awaited, and the store is read once more
+	over     bool  // nothing more is awaited: the rest of pending has not returned
+	unread   error // why the store could not be read at the end
 	tail     []Result
 	closed   bool
 
@@ -130,6 +132,14 @@ func (r *Run) Next(ctx context.Context) (Result, error) {
 			}
 			return *res, nil
 		}
+		if r.isEnding() {
+			err := r.m.catchUp(ctx, r)
+			if ctx.Err() != nil {
+				return Result{}, ctx.Err()
+			}
+			r.end(err)
+			continue
+		}
 		if wait <= 0 {
 			if err := r.ask(ctx); err != nil {
 				r.Close()
@@ -196,6 +206,9 @@ func (r *Run) step(now time.Time) (*Result, time.Duration, error) {
 		r.tail = r.tail[1:]
 		return &res, 0, nil
 	}
+	if r.ending {
+		return nil, 0, nil
+	}
 	if r.poll != nil {
 		return nil, r.pollEnd.Sub(now), nil
 	}
@@ -207,7 +220,11 @@ func (r *Run) finish() {
 	r.over = true
 	for _, id := range r.Minions {
 		if _, ok := r.pending[id]; ok {
-			r.tail = append(r.tail, Result{ID: id, Status: NoReturn})
+			res := Result{ID: id, Status: NoReturn}
+			if r.unread != nil {
+				res.Reason = fmt.Sprintf("no return arrived, and whether the store has one is not known: %v", r.unread)
+			}
+			r.tail = append(r.tail, res)
 		}
 	}
 	for _, id := range r.Missing {
@@ -243,7 +260,7 @@ func (r *Run) ask(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.finish() // their keys were deleted meanwhile
+		r.ending = true // their keys were deleted meanwhile
 		return nil
 	}
 	r.poll, r.pollEnd, r.running = poll, time.Now().Add(r.patience), false
@@ -290,6 +307,30 @@ func (r *Run) endPoll(now time.Time) {
 		r.lastNews = now
 		return
 	}
+	r.ending = true
+}
+
+// awaits reports whether a minion has not returned yet.
+func (r *Run) awaits(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return has(r.pending, id)
+}
+
+func (r *Run) isEnding() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ending && !r.over
+}
+
+// end gives up the minions that are still awaited. err is why the store could not be read before.
+func (r *Run) end(err error) {
+	if err != nil {
+		r.m.log.Error("cannot read the returns of a job that is given up", "jid", r.JID, "err", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread = err
 	r.finish()
 }
 

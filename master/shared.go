@@ -248,6 +248,7 @@ func (m *Master) Masters(ctx context.Context) ([]string, error) {
 func (s *shared) relayEvents(ctx context.Context) {
 	sub := s.m.events.Subscribe(events.SubscribeOptions{Own: true, Match: func(tag string) bool { return s.othersListen() && forOthers(tag) }})
 	defer sub.Close()
+	missed := 0 // events that the others were not told of, and do not know that
 	for {
 		e, err := sub.Next(ctx)
 		if err != nil {
@@ -256,9 +257,10 @@ func (s *shared) relayEvents(ctx context.Context) {
 		var list []store.Message
 		for {
 			if e.Missed > 0 {
-				s.m.log.Warn("events were not told to other masters", "events", e.Missed)
+				missed += e.Missed
 			} else if b, err := payload.MarshalBin(map[string]any{"tag": e.Tag, "data": e.Data}); err != nil {
 				s.m.log.Warn("event cannot be told to other masters", "tag", e.Tag, "err", err)
+				missed++
 			} else {
 				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
 			}
@@ -269,9 +271,18 @@ func (s *shared) relayEvents(ctx context.Context) {
 				return
 			}
 		}
+		if missed > 0 {
+			s.m.log.Warn("events were not told to other masters", "events", missed)
+			if b, err := payload.MarshalBin(map[string]any{"missed": int64(missed)}); err == nil {
+				list = append(list, store.Message{From: s.name, Kind: tellEvent, Body: b})
+			}
+		}
 		if err := s.db.Tell(ctx, list...); err != nil && ctx.Err() == nil {
 			s.m.log.Warn("events were not told to other masters", "events", len(list), "err", err)
+			missed += len(list)
+			continue
 		}
+		missed = 0
 	}
 }
 
@@ -293,8 +304,9 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 		s.m.log.Warn("messages of other masters were missed")
 		s.m.keys.Told(nil)
 		s.m.presence.forgetOthers()
+		s.m.events.RelayGap(1)
 		s.reload(ctx)
-		s.m.catchUp(ctx)
+		s.m.catchUpAll(ctx)
 		return
 	}
 	for _, msg := range list {
@@ -316,6 +328,10 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 		case tellReturn:
 			s.returnedElsewhere(ctx, body)
 		case tellEvent:
+			if n, ok := payload.Int(body["missed"]); ok {
+				s.m.events.RelayGap(int(n))
+				continue
+			}
 			data, _ := payload.Map(body["data"])
 			s.m.events.Relay(text(body, "tag"), data)
 		case tellExpect:
@@ -482,6 +498,7 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 		r, err := s.db.Return(ctx, jid, id)
 		if err != nil {
 			s.m.log.Warn("return of another master's minion cannot be read", "minion", id, "jid", jid, "err", err)
+			s.m.events.RelayGap(1)
 			return
 		}
 		load = r.Load
@@ -489,26 +506,6 @@ func (s *shared) returnedElsewhere(ctx context.Context, body map[string]any) {
 	s.m.events.Relay("salt/job/"+jid+"/ret/"+id, load)
 	if r := s.m.runOf(jid); r != nil {
 		r.deliver(resultOf(id, load))
-	}
-}
-
-// catchUp gives waiting runs what the store has for them, after messages were missed.
-func (m *Master) catchUp(ctx context.Context) {
-	m.runsMu.Lock()
-	var runs []*Run
-	for _, r := range m.runs {
-		runs = append(runs, r)
-	}
-	m.runsMu.Unlock()
-	for _, r := range runs {
-		list, err := m.store.Returns(ctx, r.JID)
-		if err != nil {
-			m.log.Warn("returns cannot be read", "jid", r.JID, "err", err)
-			continue
-		}
-		for _, x := range list {
-			r.deliver(resultOf(x.ID, x.Load))
-		}
 	}
 }
 

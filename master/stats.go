@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // RequestStats counts the requests of one kind.
@@ -57,7 +58,7 @@ func newCounters() *counters {
 // request counts one that began at some time. Peers do not decide how many kinds there are.
 func (c *counters) request(cmd string, began time.Time) {
 	switch cmd {
-	case "_auth", "_pillar", "ping", "publish", "runner", "wheel", "mk_token", "get_token":
+	case "_auth", "_pillar", "ping", "publish", "runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd:
 	default:
 		if encrypted(cmd) == nil {
 			cmd = "other"

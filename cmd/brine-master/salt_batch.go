@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
@@ -86,15 +87,25 @@ func (s *saltCmd) batchError(err error) error {
 	return err
 }
 
-// static collects all returns, through a batch, and shows them at the end in one piece.
+// static collects all returns, through a batch, and shows them at the end in one piece. Stock leaves out the minions that did not return, without a
+// word; here they are named on standard error, in the words of a batch, and the program fails.
 func (s *saltCmd) static(ctx context.Context, size string) error {
 	if size == "" {
 		size = "100%"
 	}
 	all := map[string]any{}
-	err := s.client.Batch(ctx, s.cmd, s.batchOptions(size), func(ret client.Return) {
+	var lost []string // lines
+	o := s.batchOptions(size)
+	o.Down = func(ids []string) {
+		for _, id := range ids {
+			lost = append(lost, fmt.Sprintf("Minion %s did not respond. No job will be sent.\n", id))
+		}
+	}
+	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {
 		if ret.Status == client.Returned {
 			all[ret.ID] = ret.Value
+		} else {
+			lost = append(lost, fmt.Sprintf("Minion '%s' failed to respond to job sent\n", ret.ID))
 		}
 	})
 	switch {
@@ -107,5 +118,11 @@ func (s *saltCmd) static(ctx context.Context, size string) error {
 	if name, ok := s.cmd.Fun.(string); ok && len(name) > 6 && name[:6] == "state." {
 		out = "highstate"
 	}
-	return s.show(all, out, 0)
+	slices.Sort(lost)
+	fmt.Fprint(s.Err, strings.Join(lost, ""))
+	err = s.show(all, out, 0)
+	if err == nil && len(lost) > 0 {
+		err = exitWith(saltcli.ExitGeneric)
+	}
+	return err
 }

@@ -14,7 +14,7 @@ import (
 const jobPrefix = "salt/job/"
 
 // bus is one connection to the event socket, shared by all runs. It is opened by the first watch and opened again when the
-// master goes away and comes back; what happened meanwhile is in the job cache.
+// master cuts it off or goes away and comes back. What happened meanwhile was missed: each watch is told, and reads it from the store.
 type bus struct {
 	at  ipc.Sockets
 	log *slog.Logger
@@ -86,7 +86,18 @@ func (b *bus) read(conn *ipc.Client) {
 		if conn, err = ipc.Dial(b.ctx, b.at); err != nil {
 			b.log.Debug("cannot connect to the master's event socket", "err", err)
 			conn = nil
+			continue
 		}
+		b.tellGap()
+	}
+}
+
+// tellGap tells all watches that events were missed.
+func (b *bus) tellGap() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w := range b.watches {
+		w.missed()
 	}
 }
 
@@ -110,6 +121,7 @@ type watch struct {
 	open  int // publishes under way
 	held  []heldEvent
 	queue []events.Event
+	gap   bool // events were missed since the last look
 }
 
 type heldEvent struct {
@@ -127,6 +139,23 @@ func (w *watch) offer(jid string, e events.Event) {
 	case w.open > 0:
 		w.held = append(w.held, heldEvent{jid, e})
 	}
+}
+
+// missed notes that events were missed.
+func (w *watch) missed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gap = true
+	w.signal()
+}
+
+// gapped reports whether events were missed since the last call.
+func (w *watch) gapped() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	gap := w.gap
+	w.gap = false
+	return gap
 }
 
 func (w *watch) signal() {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -54,15 +56,39 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 	for {
 		e, err := bus.Next(ctx)
 		if err != nil {
-			if ctx.Err() == nil {
-				err = fmt.Errorf("cannot wait for the end of %s: %w", f.Fun, err)
-			}
-			return nil, err
+			return c.missedEnd(ctx, f.Fun, tag, err)
 		}
 		if e.Tag == tag+"/ret" {
 			return e.Data, nil
 		}
 	}
+}
+
+// missedFor is how long the end of a function is looked for in the store after the event socket was lost.
+const missedFor = 5 * time.Second
+
+// missedEnd finds the end of a runner function in the store, after events were missed because of cause.
+func (c *Client) missedEnd(ctx context.Context, fun, tag string, cause error) (data map[string]any, err error) {
+	jid := tag[strings.LastIndexByte(tag, '/')+1:]
+	for end := time.Now().Add(missedFor); ctx.Err() == nil && time.Now().Before(end); {
+		err = c.stored(ctx, jid, nil, nil, func(_ string, ret map[string]any) {
+			data, _ = payload.Map(ret["return"])
+		})
+		if data != nil {
+			return data, nil
+		}
+		if errors.Is(err, errNoReturns) {
+			break
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, fmt.Errorf("events were missed while %s ran (%w): its result may be found later, by salt-run jobs.lookup_jid %s", fun, cause, jid)
 }
 
 // call asks for a function; a master that was started anew has a new key.

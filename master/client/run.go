@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -91,8 +92,11 @@ type Run struct {
 	seen     map[string]bool // ids that were reported
 	missing  map[string]bool
 	probe    *probe
+	unheard  int         // probes in a row that were repeated
 	next     time.Time   // of the next probe
 	looks    []time.Time // at the job cache before the first probe
+	rereads  []time.Time // of the store, because events were missed
+	creds    map[string]any
 	err      error
 	wg       sync.WaitGroup
 }
@@ -108,8 +112,12 @@ type probe struct {
 	jid    string // "" until it is published
 	start  time.Time
 	end    time.Time // of the wait for answers
+	gap    bool      // events were missed meanwhile
 	result chan Published
 }
+
+// maxUnheard is how many probes in a row may be repeated because events were missed meanwhile.
+const maxUnheard = 3
 
 // Run publishes a job and awaits its returns. The caller ranges over Returns, then closes the run.
 func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, error) {
@@ -131,7 +139,7 @@ func (c *Client) Run(ctx context.Context, cmd Command, o RunOptions) (*Run, erro
 		return nil, err
 	}
 	r := &Run{Published: p, c: c, w: w, o: o, expected: make(map[string]*expectation), seen: make(map[string]bool),
-		missing: make(map[string]bool)}
+		missing: make(map[string]bool), creds: credentials(cmd.Kwargs)}
 	now := time.Now()
 	r.expect(p.Minions, now)
 	for _, id := range p.Missing {
@@ -191,7 +199,13 @@ func (r *Run) Returns(ctx context.Context) iter.Seq[Return] {
 			if len(r.expected) == 0 {
 				break
 			}
-			for _, ret := range r.step(probing, time.Now()) {
+			now := time.Now()
+			steps := r.reread(ctx, now)
+			steps = append(steps, r.step(probing, now)...)
+			if r.err = ctx.Err(); r.err != nil {
+				return
+			}
+			for _, ret := range steps {
 				if !yield(ret) {
 					return
 				}
@@ -227,8 +241,10 @@ func (r *Run) wait(ctx context.Context) error {
 	if p := r.probe; p != nil {
 		until, published = p.end, p.result
 	}
-	if len(r.looks) > 0 && r.looks[0].Before(until) {
-		until = r.looks[0]
+	for _, times := range [][]time.Time{r.looks, r.rereads} {
+		if len(times) > 0 && times[0].Before(until) {
+			until = times[0]
+		}
 	}
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
@@ -338,7 +354,13 @@ func (r *Run) step(ctx context.Context, now time.Time) []Return {
 			r.w.forget(p.jid)
 		}
 		r.probe = nil
-		out := r.giveUp(now)
+		if p.gap && r.unheard < maxUnheard { // an answer may be among the events that were missed
+			r.unheard++
+			r.next = now
+			return r.fromStore(ctx)
+		}
+		r.unheard = 0
+		out := r.giveUp(ctx, now)
 		r.next = p.start.Add(r.o.Again)
 		if r.next.Before(now) {
 			r.next = now
@@ -349,19 +371,41 @@ func (r *Run) step(ctx context.Context, now time.Time) []Return {
 	if look {
 		r.looks = r.looks[1:]
 	}
-	if now.Before(r.next) && !look {
+	if now.Before(r.next) {
+		if look {
+			return r.fromCache()
+		}
 		return nil
 	}
-	out := r.fromCache()
-	if len(r.expected) > 0 && !now.Before(r.next) {
+	out := r.fromStore(ctx)
+	if len(r.expected) > 0 {
 		r.ask(ctx, now)
 	}
 	return out
 }
 
+// reread reads the store after events were missed: at once, and twice later, for the master takes a moment to notice that this client listens
+// again.
+func (r *Run) reread(ctx context.Context, now time.Time) []Return {
+	if r.w.gapped() {
+		r.rereads = []time.Time{now, now.Add(300 * time.Millisecond), now.Add(time.Second)}
+		if r.probe != nil {
+			r.probe.gap = true
+		}
+	}
+	if len(r.rereads) == 0 || now.Before(r.rereads[0]) {
+		return nil
+	}
+	r.rereads = r.rereads[1:]
+	return r.fromStore(ctx)
+}
+
 // giveUp reports the minions that neither returned nor are running the job.
-func (r *Run) giveUp(now time.Time) []Return {
-	out := r.fromCache()
+func (r *Run) giveUp(ctx context.Context, now time.Time) []Return {
+	out := r.fromStore(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
 	for _, id := range r.Outstanding() {
 		if x := r.expected[id]; !x.running && !now.Before(x.until) {
 			out = append(out, r.lost(id))
@@ -370,7 +414,21 @@ func (r *Run) giveUp(now time.Time) []Return {
 	return out
 }
 
-// fromCache finds returns whose events did not arrive here.
+// fromStore finds returns whose events did not arrive here, in the master's store.
+func (r *Run) fromStore(ctx context.Context) []Return {
+	var out []Return
+	err := r.c.stored(ctx, r.JID, r.Outstanding(), r.creds, func(id string, data map[string]any) {
+		if _, has := data["return"]; has && r.expected[id] != nil {
+			out = append(out, r.report(id, data))
+		}
+	})
+	if err != nil && !errors.Is(err, errNoReturns) && ctx.Err() == nil {
+		r.c.log.Warn("cannot ask the master for returns that were missed", "jid", r.JID, "err", err)
+	}
+	return append(out, r.fromCache()...)
+}
+
+// fromCache finds returns whose events did not arrive here, in the files of the job cache.
 func (r *Run) fromCache() []Return {
 	var out []Return
 	for _, id := range r.c.cachedIDs(r.JID) {

@@ -34,7 +34,7 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			if node != "master" {
 				return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
 			}
-			return stream{m.Events().Subscribe(events.SubscribeOptions{})}, nil
+			return stream{m.Events().Subscribe(events.SubscribeOptions{}), log}, nil
 		},
 		Key: m.LocalKey("root"),
 		Fire: func(_ context.Context, tag string, data map[string]any) error {
@@ -64,7 +64,10 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 }
 
 // stream is the bus as functions follow it.
-type stream struct{ sub *events.Subscription }
+type stream struct {
+	sub *events.Subscription
+	log *slog.Logger
+}
 
 func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 	for {
@@ -72,6 +75,7 @@ func (s stream) Next(ctx context.Context) (string, map[string]any, error) {
 		if err != nil || e.Missed == 0 {
 			return e.Tag, e.Data, err
 		}
+		s.log.Warn("a function that follows the event bus is behind and missed events", "events", e.Missed)
 	}
 }
 

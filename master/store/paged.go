@@ -17,3 +17,14 @@ type Wrapper interface {
 	// Unwrap is the other one.
 	Unwrap() Store
 }
+
+// PagedOf returns the store that gives returns in parts, if s is one or is in front of one.
+func PagedOf(s Store) (Paged, bool) {
+	if p, ok := s.(Paged); ok {
+		return p, true
+	}
+	if w, ok := s.(Wrapper); ok {
+		return PagedOf(w.Unwrap())
+	}
+	return nil, false
+}

@@ -61,6 +61,17 @@ func (b *Bus) Publish(tag string, data map[string]any) { b.publish(tag, data, fa
 // Relay is Publish for an event that happened at another master.
 func (b *Bus) Relay(tag string, data map[string]any) { b.publish(tag, data, true) }
 
+// RelayGap tells the subscribers that listen to other masters that so many events of these, or some if it is not known how many, did not arrive.
+func (b *Bus) RelayGap(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subs {
+		if !s.opts.Own {
+			s.miss(max(n, 1))
+		}
+	}
+}
+
 func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
 	if !b.wanted(tag, relayed) {
 		return
@@ -194,6 +205,18 @@ func (s *Subscription) offer(e Event) {
 		s.queue = append(s.queue, e)
 		s.bytes += e.size
 	}
+	s.signal()
+}
+
+// miss counts events as lost that never came here.
+func (s *Subscription) miss(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.missed += n
+	s.lost += int64(n)
 	s.signal()
 }
 

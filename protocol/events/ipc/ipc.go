@@ -23,6 +23,8 @@ const (
 	maxClients   = 256
 	maxEvent     = 128 << 20 // a return may be as large as the transport allows
 	writeTimeout = 30 * time.Second
+	// maxWaitingEvents is how many events may wait for a client, if they have fewer bytes than Options.Buffer.
+	maxWaitingEvents = 100_000
 )
 
 // Options of a Server.
@@ -231,7 +233,8 @@ func (s *Server) drop(c net.Conn) {
 
 // subscribe makes a client of one that connected. It gets what happens from here on.
 func (s *Server) subscribe(c net.Conn) func() {
-	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer})
+	// How much may wait is a matter of bytes: of ten thousand minions that return at the same time, a thousand events would be too few.
+	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer, Buffer: maxWaitingEvents})
 	return func() {
 		defer sub.Close()
 		s.publish(c, sub)
