@@ -42,9 +42,9 @@ type killing struct {
 }
 
 var killings = []killing{
-	{victim: "minion", transport: "zeromq", kills: 300, short: 10, masters: 1, pause: 800 * time.Millisecond},
-	{victim: "master", transport: "zeromq", kills: 300, short: 8, masters: 1, pause: 900 * time.Millisecond},
-	{victim: "either", transport: "tcp", kills: 150, short: 6, masters: 1, pause: 900 * time.Millisecond},
+	{victim: "minion", transport: "zeromq", kills: 300, short: 8, masters: 1, pause: 800 * time.Millisecond},
+	{victim: "master", transport: "zeromq", kills: 300, short: 6, masters: 1, pause: 900 * time.Millisecond},
+	{victim: "either", transport: "tcp", kills: 150, short: 5, masters: 1, pause: 900 * time.Millisecond},
 	{victim: "one of three masters", transport: "zeromq", kills: 150, short: 4, masters: 3, pause: 1200 * time.Millisecond},
 }
 
@@ -54,7 +54,12 @@ func TestChaosKills(t *testing.T) {
 	c := newCampaign(t, "Kills", "victim", "transport", "kills", "time", "jobs acknowledged", "ran once and returned", "interrupted", "ran, return missing",
 		"return not told", "told twice in one life", "ran twice", "never ran", "ran though not acknowledged", "orders", "their outcomes", "with two outcomes")
 	for _, k := range killings {
-		t.Run(strings.ReplaceAll(k.victim, " ", "-"), func(t *testing.T) { c.kills(t, k) })
+		t.Run(strings.ReplaceAll(k.victim, " ", "-"), func(t *testing.T) {
+			if !chaosFull() {
+				t.Parallel()
+			}
+			c.kills(t, k)
+		})
 	}
 }
 
@@ -140,7 +145,7 @@ func (s *killSite) client(m *site) *client.Client {
 type eventTally struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]int
-	twice int // told twice by one life of a master
+	twice []string // job ids of what one life of a master told twice
 }
 
 // listen counts what a master tells. It connects to a master that was started again before a minion can.
@@ -167,7 +172,7 @@ func (e *eventTally) listen(ctx context.Context, m *site) {
 			e.mu.Lock()
 			e.told[jid]++
 			if life[jid] {
-				e.twice++
+				e.twice = append(e.twice, fmt.Sprintf("%s %.200v", jid, ev.Data))
 			}
 			e.mu.Unlock()
 			life[jid] = true
@@ -423,11 +428,11 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 		}
 	}
 	s.heard.mu.Lock()
-	again := s.heard.twice
-	s.heard.mu.Unlock()
-	if again > 0 {
-		c.breaks("%s: %d returns were told twice by one life of a master", s.k.victim, again)
+	again := len(s.heard.twice)
+	for _, what := range s.heard.twice {
+		c.breaks("%s: one life of a master told twice: %s", s.k.victim, what)
 	}
+	s.heard.mu.Unlock()
 	for _, m := range s.masters { // outcomes are still the same after all masters were started again
 		m.again()
 	}

@@ -99,9 +99,10 @@ type Master struct {
 	pushed   *confined.Dir
 	pushUsed map[string]int64
 
-	runsMu   sync.Mutex // guards runs and uncached
+	runsMu   sync.Mutex // guards runs, uncached and retold
 	runs     map[string]*Run
 	uncached map[string]time.Time
+	retold   map[string]struct{} // "jid/id" of returns that came again and were told; see toldBefore
 
 	purged time.Time // of maintain only
 
@@ -131,7 +132,7 @@ func New(o Options) (*Master, error) {
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
 		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
-		runs: make(map[string]*Run), uncached: make(map[string]time.Time), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
+		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {
 		m.store = store.NewMemory()
 	}

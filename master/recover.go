@@ -387,7 +387,8 @@ func (d *dispatcher) unreturned(ctx context.Context, jid string, ds []store.Deli
 	})
 }
 
-// adopt takes a return that the minion had kept.
+// adopt takes a return that the minion had kept: stored, told to the other masters and as an event, and given to whoever waits for the job, as
+// if it had just come.
 func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[string]any) bool {
 	load["jid"], load["id"] = x.JID, x.Minion
 	if job, _ := d.m.stored(ctx, x.JID, time.Now()); job.secret {
@@ -396,13 +397,13 @@ func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[strin
 	if _, err := protocol.ParseReturn(load); err != nil {
 		return false
 	}
-	first, err := d.m.store.SaveReturn(ctx, store.Return{JID: x.JID, ID: x.Minion, Load: load, Received: time.Now()})
+	first, err := d.m.saveReturn(ctx, store.Return{JID: x.JID, ID: x.Minion, Load: load, Received: time.Now()})
 	if err != nil && !first {
 		d.failed(ctx, "cannot store return", err)
 		return false
 	}
 	if first {
-		d.m.events.Publish("salt/job/"+x.JID+"/ret/"+x.Minion, load)
+		d.m.returned(ctx, x.JID, x.Minion, load, false)
 	}
 	d.finishReturned(ctx, x, load)
 	return true

@@ -81,12 +81,45 @@ func (m *Master) reqReturn(ctx context.Context, v protocol.Verified) (any, error
 			return nil, errors.Join(errDrop, err)
 		}
 	}
+	if !first && !m.toldBefore(ctx, jid, v.ID()) {
+		m.log.Info("return was stored before this master started, and is told now", "minion", v.ID(), "jid", jid)
+		first = true
+	}
 	if !first {
 		m.log.Debug("return came again", "minion", v.ID(), "jid", jid)
 		return nil, nil
 	}
 	m.returned(ctx, jid, v.ID(), load, job.order)
 	return nil, nil
+}
+
+// maxRetold is how many returns are remembered that were told although they came again.
+const maxRetold = 100_000
+
+// toldBefore reports whether a return that came again was told as an event. One that was stored before this master started was perhaps not: its
+// master ended before it was acknowledged, or the minion would not send it again. Each is told once by this process.
+func (m *Master) toldBefore(ctx context.Context, jid, id string) bool {
+	db, ok := store.PagedOf(m.store)
+	if !ok {
+		return true // nothing in it is older than this process
+	}
+	list, err := db.ReturnsOf(ctx, jid, []string{id})
+	if err != nil {
+		m.log.Warn("return that came again cannot be found", "minion", id, "jid", jid, "err", err)
+	}
+	if len(list) == 0 || !list[0].Received.Before(m.counts.started) {
+		return true
+	}
+	m.runsMu.Lock()
+	defer m.runsMu.Unlock()
+	if len(m.retold) >= maxRetold {
+		clear(m.retold)
+	}
+	if has(m.retold, jid+"/"+id) {
+		return true
+	}
+	m.retold[jid+"/"+id] = struct{}{}
+	return false
 }
 
 // ownJob stores the job of a return that no master ordered (salt-call, schedules, start-up states) and returns its new id.
