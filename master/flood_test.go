@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -76,7 +77,7 @@ func TestToolsOfOtherHosts(t *testing.T) {
 				t.Errorf("AnyHost %v: publish from %s: %v", anyHost, peer, got)
 			}
 		}
-		for _, cmd := range []string{"runner", "wheel", "mk_token", "get_token"} {
+		for _, cmd := range []string{"runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd} {
 			b, err := payload.Marshal(object{"enc": "clear", "version": 3, "load": object{"cmd": cmd, "fun": "test.arg", "token": "x"}})
 			if err != nil {
 				t.Fatal(err)

@@ -53,13 +53,19 @@ func commands(t *testing.T) (encrypted, clear []string) {
 		}
 		add := func(exprs ...ast.Expr) {
 			for _, e := range exprs {
-				name := protocol.FetchCmd // the only one that is no text there
-				if lit, ok := e.(*ast.BasicLit); ok {
-					name, _ = strconv.Unquote(lit.Value)
+				name := ""
+				switch e := e.(type) {
+				case *ast.BasicLit:
+					name, _ = strconv.Unquote(e.Value)
+				case *ast.SelectorExpr:
+					name = map[string]string{"FetchCmd": protocol.FetchCmd, "ReturnsCmd": protocol.ReturnsCmd}[e.Sel.Name]
+				}
+				if name == "" {
+					continue
 				}
 				if f.Name.Name == "clearRequest" {
 					clear = append(clear, name)
-				} else if name != "" {
+				} else {
 					encrypted = append(encrypted, name)
 				}
 			}
@@ -143,7 +149,7 @@ func hostileRequests(t *testing.T, old bool) {
 		"_syndic_return":      {"load": []any{object{"jid": jid, "return": object{"victim": int64(1)}}}, "jid": jid, "return": object{"victim": int64(1)}, "fun": "f"},
 		"_register_resources": {"resources": object{"victim": object{}}}, protocol.FetchCmd: {"jid": jid},
 	}
-	inClear := map[string]object{"publish": tool, "runner": tool, "wheel": tool, "mk_token": tool, "get_token": tool, "ping": tool, "_send_pub": tool, "__init__": tool,
+	inClear := map[string]object{"publish": tool, "runner": tool, "wheel": tool, "mk_token": tool, "get_token": tool, protocol.ReturnsCmd: {"jid": jid, "ids": []any{"victim"}}, "ping": tool, "_send_pub": tool, "__init__": tool,
 		"_auth": {"nonce": protocol.NewNonce(), "pub": asker.key.Public().Text(), "enc_algo": crypt.OAEPSHA1, "sig_algo": crypt.PKCS1v15SHA1, "token": make([]byte, 256),
 			"autosign_grains": object{"a": int64(1)}, "fun": "test.ping", "tgt": "*"}}
 	sealed, open := commands(t)

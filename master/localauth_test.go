@@ -11,6 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // TestExternalAuthentication: tools show a name and a password, or a token, and may do what external_auth says, in every request.
@@ -84,6 +85,33 @@ func TestExternalAuthentication(t *testing.T) {
 	} {
 		if got := publish(c.kwargs, c.fun, c.tgt); got != c.want {
 			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	jids := make(map[string]string)
+	for _, user := range []string{"alice", "bob"} {
+		v, _ := ask(map[string]any{"cmd": "publish", "fun": "test.ping", "arg": []any{}, "tgt": "a", "tgt_type": "glob", "kwargs": creds(user, "secret", nil)}).(map[string]any)
+		load, _ := v["load"].(map[string]any)
+		jids[user], _ = load["jid"].(string)
+	}
+	for _, c := range []struct{ user, password, of, want string }{
+		{"alice", "secret", "alice", "true"}, {"bob", "secret", "bob", "true"}, {"bob", "secret", "alice", "AuthorizationError"},
+		{"alice", "secret", "bob", "AuthorizationError"}, {"alice", "x", "alice", "AuthenticationError"}, {"red", "secret", "alice", "AuthenticationError"},
+		{"alice", "secret", "nobody", "AuthorizationError"},
+	} {
+		got := ""
+		eventually(t, c.user+" is told the returns of the job of "+c.of, func() bool {
+			v, _ := ask(map[string]any{"cmd": protocol.ReturnsCmd, "jid": jids[c.of], "ids": []any{"a", "b"}, "kwargs": creds(c.user, c.password, nil)}).(map[string]any)
+			if e, ok := v["error"].(map[string]any); ok {
+				got = e["name"].(string)
+				return true
+			}
+			ret, _ := v["returns"].(map[string]any)
+			one, _ := ret["a"].(map[string]any)
+			got = fmt.Sprint(one["return"])
+			return len(ret) == 1 // a has returned, and b was not asked
+		})
+		if got != c.want {
+			t.Errorf("%s asks for the returns of the job of %s: %s, not %s", c.user, c.of, got, c.want)
 		}
 	}
 	tok, _ := ask(creds("bob", "secret", map[string]any{"cmd": "mk_token"})).(map[string]any)
