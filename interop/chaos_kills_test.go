@@ -14,9 +14,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,12 +54,10 @@ var killings = []killing{
 // that ran has its return in the store and in the job cache and was told as an event, and an order has one outcome, which stays.
 func TestChaosKills(t *testing.T) {
 	c := newCampaign(t, "Kills", "victim", "transport", "kills", "time", "jobs acknowledged", "ran once and returned", "interrupted", "ran, return missing",
-		"return not told", "told twice in one life", "ran twice", "never ran", "ran though not acknowledged", "orders", "their outcomes", "with two outcomes")
+		"return not told", "came while nobody listened", "told twice in one life", "ran twice", "never ran", "ran though not acknowledged", "orders", "their outcomes", "with two outcomes")
 	for _, k := range killings {
 		t.Run(strings.ReplaceAll(k.victim, " ", "-"), func(t *testing.T) {
-			if !chaosFull() {
-				t.Parallel()
-			}
+			t.Parallel() // most of the time is spent in waiting
 			c.kills(t, k)
 		})
 	}
@@ -145,7 +145,23 @@ func (s *killSite) client(m *site) *client.Client {
 type eventTally struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]int
-	twice []string // job ids of what one life of a master told twice
+	twice []string // what one life of a master told twice
+	ears  []ear
+}
+
+// ear is a time in which somebody listened to a master; until is zero as long as that lasts.
+type ear struct{ from, until time.Time }
+
+// earMargin is how long before and after something happens somebody must listen to be surely told.
+const earMargin = 500 * time.Millisecond
+
+// listened reports whether somebody surely was there to be told what happened at a time.
+func (e *eventTally) listened(at time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.ears, func(x ear) bool {
+		return x.from.Before(at.Add(-earMargin)) && (x.until.IsZero() || x.until.After(at.Add(earMargin)))
+	})
 }
 
 // listen counts what a master tells. It connects to a master that was started again before a minion can.
@@ -160,6 +176,10 @@ func (e *eventTally) listen(ctx context.Context, m *site) {
 			continue
 		}
 		life := make(map[string]bool)
+		e.mu.Lock()
+		here := len(e.ears)
+		e.ears = append(e.ears, ear{from: time.Now()})
+		e.mu.Unlock()
 		for {
 			ev, err := conn.Next(ctx)
 			if err != nil {
@@ -177,6 +197,9 @@ func (e *eventTally) listen(ctx context.Context, m *site) {
 			e.mu.Unlock()
 			life[jid] = true
 		}
+		e.mu.Lock()
+		e.ears[here].until = time.Now()
+		e.mu.Unlock()
 		conn.Close()
 	}
 }
@@ -390,7 +413,7 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 	for returned = s.lookUp(names); len(missing()) > 0 && ctx.Err() == nil; time.Sleep(time.Second) {
 		returned = s.lookUp(names)
 	}
-	var once, interrupted, untold, twice, never, strange int
+	var once, interrupted, untold, unheard, twice, never, strange int
 	lost := missing()
 	for _, name := range lost {
 		c.breaks("%s: %s ran, and its return is missing", s.k.victim, name)
@@ -413,10 +436,6 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 			if ends[name] == "returned" {
 				c.breaks("%s: %s is said to have returned and did not run", s.k.victim, name)
 			}
-		}
-		if ret != nil && s.heard.count(jid) == 0 {
-			untold++
-			c.breaks("%s: the return of %s (%s) was not told as an event", s.k.victim, name, jid)
 		}
 		delete(ran, name)
 	}
@@ -449,8 +468,18 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 			c.breaks("%s: %s was %q and is %q: %v", s.k.victim, name, ends[name], status, err)
 		}
 	}
-	s.inStore(c, returned)
-	c.row(s.k.victim, s.k.transport, kills, took.Round(time.Second), len(s.jobs), once, interrupted, len(lost), untold, again, twice, never, strange, len(s.orders), outcomes, changed)
+	received := s.inStore(c, returned)
+	for jid := range returned {
+		switch {
+		case s.heard.count(jid) > 0:
+		case s.heard.listened(received[jid]):
+			untold++
+			c.breaks("%s: the return of %s (%s), which came at %v, was not told as an event", s.k.victim, names[jid], jid, received[jid])
+		default:
+			unheard++
+		}
+	}
+	c.row(s.k.victim, s.k.transport, kills, took.Round(time.Second), len(s.jobs), once, interrupted, len(lost), untold, unheard, again, twice, never, strange, len(s.orders), outcomes, changed)
 }
 
 // lookUp asks salt-run jobs.lookup_jid for the returns of jobs.
@@ -497,11 +526,16 @@ func (s *killSite) lookUp(names map[string]string) map[string]map[string]any {
 	return out
 }
 
-// inStore compares what jobs.lookup_jid showed with the store, and with the files of the job cache of a master alone.
-func (s *killSite) inStore(c *campaign, returned map[string]map[string]any) {
+// inStore compares what jobs.lookup_jid showed with the store, and with the files of the job cache of a master alone. It returns when each return
+// came.
+func (s *killSite) inStore(c *campaign, returned map[string]map[string]any) map[string]time.Time {
+	received := make(map[string]time.Time)
 	for _, m := range s.masters {
-		m.signal(15)
-		<-m.done
+		m.signal(syscall.SIGTERM)
+		m.mu.Lock()
+		done := m.done
+		m.mu.Unlock()
+		<-done
 	}
 	dir := s.sites[0].dir + "/cache"
 	open := func() (store.Store, error) { return sqlite.Open(dir + "/jobs.sqlite") }
@@ -521,13 +555,16 @@ func (s *killSite) inStore(c *campaign, returned map[string]map[string]any) {
 		for jid := range returned {
 			list, err := db.Returns(s.t.Context(), jid)
 			if err != nil || len(list) != 1 || list[0].ID != "one" {
-				c.breaks("%s: the %s has %d returns of %s, of %s: %v", s.k.victim, what, len(list), jid, "one", err)
+				c.breaks("%s: the %s has %d returns of job %s: %v", s.k.victim, what, len(list), jid, err)
+			} else if what == "store" {
+				received[jid] = list[0].Received
 			}
 		}
 		if err := db.Close(); err != nil {
 			s.t.Error(err)
 		}
 	}
+	return received
 }
 
 // readFile reads a file, which need not be there.
