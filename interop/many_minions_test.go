@@ -25,19 +25,19 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
 
-// manyMinions is how many minions TestNobodyIsMissed has, how many of them stop, and how often all are asked. BRINE_HA=full, which "make soak"
+// manyMinions is how many minions TestNobodyIsMissed has, how many of them stop, how often all are asked and with which timeout. BRINE_HA=full, which "make soak"
 // sets, is the run whose numbers are published.
-func manyMinions() (all, stopped, times int) {
+func manyMinions() (all, stopped, times int, timeout string) {
 	if os.Getenv("BRINE_HA") == "full" {
-		return 9000, 100, 5
+		return 9000, 100, 5, "60"
 	}
-	return 600, 20, 2
+	return 600, 20, 2, "20"
 }
 
 // TestNobodyIsMissed asks minions that are spread over three masters with one database, through one of the masters: salt shows the answer of
 // each and ends with 0, and when some minions are stopped it names each of them on standard error and fails.
 func TestNobodyIsMissed(t *testing.T) {
-	all, stopped, times := manyMinions()
+	all, stopped, times, timeout := manyMinions()
 	db := testserver.PostgresServer(t)
 	dsn := "postgres://postgres@127.0.0.1:" + db.Port + "/brine?sslmode=disable"
 	createDatabase(t, db.Port)
@@ -56,8 +56,13 @@ func TestNobodyIsMissed(t *testing.T) {
 	leave := startSwarm(t, swarm.Options{Masters: addrs, Minions: stopped, Prefix: "leave-"})
 	stay.ready(t)
 	leave.ready(t)
-	timeout := "60"
-	args := []string{"-c", filepath.Dir(sites[0].config()), "-t", timeout, "--static", "--out=json", "*", "test.ping"}
+	config := filepath.Dir(sites[0].config())
+	await(t, "the masters know who is connected", func() bool {
+		out, _ := output(t, ours("salt-run"), "-c", config, "--out=json", "manage.present")
+		var ids []string
+		return json.Unmarshal([]byte(out), &ids) == nil && len(ids) == all
+	})
+	args := []string{"-c", config, "-t", timeout, "--static", "--out=json", "*", "test.ping"}
 	for i := range times {
 		begin := time.Now()
 		got, stderr, code := askAll(t, args...)
