@@ -208,13 +208,13 @@ func (b *Behind) mark(j *copied) error {
 	return nil
 }
 
-// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone. alone
-// reports that the same return was not saved twice at the same time, nor is to be copied later.
+// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone. alone reports that
+// nothing else copies the same return: it is not being saved twice, no copying of its job is due or failed.
 func (b *Behind) leave(j *copied, id string, later, failed bool) (alone bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := j.under[id]
-	alone = !u.several && !j.marked
+	alone = !u.several && !j.marked && !j.failed
 	if u.n--; u.n == 0 {
 		delete(j.under, id)
 	} else {

@@ -358,6 +358,21 @@ func TestBehindFailsAtOnce(t *testing.T) {
 	}
 }
 
+// TestBehindTellsOnce: a return that was new and could not be copied is a duplicate when it comes again, though it is copied only then.
+func TestBehindTellsOnce(t *testing.T) {
+	s := newSite(t)
+	unblock := s.block(behindJID)
+	b := s.behind(s.db)
+	defer s.close(b)
+	if isNew, err := b.SaveReturn(t.Context(), answer("m1")); !isNew || err == nil {
+		t.Fatal(isNew, err)
+	}
+	unblock()
+	if isNew, err := b.SaveReturn(t.Context(), answer("m1")); isNew || err != nil {
+		t.Error(isNew, err)
+	}
+}
+
 // asked is a store that tells of whose jobs the returns are looked for.
 type asked struct {
 	store.Paged
