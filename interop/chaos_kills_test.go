@@ -365,25 +365,23 @@ func (c *campaign) kills(t *testing.T, k killing) {
 	s.judge(c, n, took)
 }
 
-// settleTime is how long returns and orders may take after the last kill.
+// settleTime is how long all returns may take after the last kill, and each order after the one before it.
 const settleTime = 3 * time.Minute
 
 // judge waits until all has settled, checks the invariants and adds the row.
 func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 	t := s.t
-	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
-	defer cancel()
 	a := s.api()
 	ends, jidOf := make(map[string]string), make(map[string]string)
 	for _, name := range s.orders {
-		for {
-			status, jid, err := a.outcome(ctx, name)
+		for end := time.Now().Add(settleTime); ; {
+			status, jid, err := a.outcome(t.Context(), name)
 			if err == nil && status != "" {
 				ends[name], jidOf[name] = status, jid
 				break
 			}
-			if ctx.Err() != nil {
-				c.breaks("%s: %s has no outcome %v after the last kill: %v", s.k.victim, name, settleTime, err)
+			if time.Now().After(end) {
+				c.breaks("%s: %s has no outcome %v after the one before it: %v", s.k.victim, name, settleTime, err)
 				break
 			}
 			time.Sleep(20 * time.Millisecond) // another process announces nothing to this client
@@ -410,7 +408,8 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 		}
 		return list
 	}
-	for returned = s.lookUp(names); len(missing()) > 0 && ctx.Err() == nil; time.Sleep(time.Second) {
+	end := time.Now().Add(settleTime)
+	for returned = s.lookUp(names); len(missing()) > 0 && time.Now().Before(end); time.Sleep(time.Second) {
 		returned = s.lookUp(names)
 	}
 	var once, interrupted, untold, unheard, twice, never, strange int
