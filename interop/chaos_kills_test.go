@@ -145,7 +145,7 @@ func (s *killSite) client(m *site) *client.Client {
 type eventTally struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]int
-	twice []string // what one life of a master told twice
+	twice []string // job ids of what one life of a master told twice
 	ears  []ear
 }
 
@@ -192,7 +192,7 @@ func (e *eventTally) listen(ctx context.Context, m *site) {
 			e.mu.Lock()
 			e.told[jid]++
 			if life[jid] {
-				e.twice = append(e.twice, fmt.Sprintf("%s %.200v", jid, ev.Data))
+				e.twice = append(e.twice, jid)
 			}
 			e.mu.Unlock()
 			life[jid] = true
@@ -446,9 +446,12 @@ func (s *killSite) judge(c *campaign, kills int, took time.Duration) {
 		}
 	}
 	s.heard.mu.Lock()
-	again := len(s.heard.twice)
-	for _, what := range s.heard.twice {
-		c.breaks("%s: one life of a master told twice: %s", s.k.victim, what)
+	again := 0
+	for _, jid := range s.heard.twice {
+		if names[jid] != "" { // else it answers a master's question whether the minion listens
+			again++
+			c.breaks("%s: one life of a master told the return of %s (%s) twice", s.k.victim, names[jid], jid)
+		}
 	}
 	s.heard.mu.Unlock()
 	for _, m := range s.masters { // outcomes are still the same after all masters were started again
