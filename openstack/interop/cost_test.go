@@ -21,6 +21,24 @@ type cost struct {
 	image     int64   // bytes of the program, 0 for packages
 }
 
+// privateLab starts a lab whose services nobody else asks.
+func privateLab(t *testing.T) *lab.Lab {
+	t.Helper()
+	l, err := lab.Start(testContext(t), labOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(l.LogsOf("engine-*", 12000))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
 // TestCost prints what an idle guest costs: in mode B, in mode A, and with os-collect-config. The window is a minute, five with
 // BRINE_OPENSTACK=full, and requests are extrapolated to an hour.
 func TestCost(t *testing.T) {
@@ -29,7 +47,7 @@ func TestCost(t *testing.T) {
 		window = 5 * time.Minute
 	}
 	ctx := testContext(t)
-	l := privateLab(t, 1)
+	l := privateLab(t)
 	name := stackOf(t, l, `
 heat_template_version: 2018-08-31
 resources:

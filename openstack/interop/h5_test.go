@@ -37,38 +37,18 @@ outputs:
   stdout: {value: {get_attr: [d, deploy_stdout]}}
 `
 
-// privateLab starts a lab for a test that kills engines.
-func privateLab(t *testing.T, engines int) *lab.Lab {
-	t.Helper()
-	opts := labOptions()
-	opts.Engines = engines
-	l, err := lab.Start(testContext(t), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(l.LogsOf("engine-*", 12000))
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
 // TestHeatH5 kills the engine, and with it its master, in each state of a delivery. An operator's stack update then ends
 // COMPLETE with the output of the one execution there was, and Heat was signalled once.
 func TestHeatH5(t *testing.T) {
-	l := privateLab(t, 1)
 	for _, state := range []string{"before lease", "sent", "running", "returned", "stored", "signalled"} {
-		t.Run(state, func(t *testing.T) { killEngineIn(t, l, state) })
+		t.Run(state, func(t *testing.T) { killEngineIn(t, cloud, state) })
 	}
 }
 
 func killEngineIn(t *testing.T, l *lab.Lab, state string) {
 	ctx := testContext(t)
 	name := stackOf(t, l, slowTemplate, lab.StackArgs{})
+	keepEngine(t)
 	made, err := l.Heat.Show(ctx, name)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/openstack/lab"
+	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
@@ -24,8 +25,10 @@ const patience = 4 * time.Minute
 var (
 	// bin is where TestMain puts our programs.
 	bin string
-	// cloud is the lab that all tests share. Tests that need an engine of their own start another lab.
-	cloud *lab.Lab
+	// cloud is the lab that all tests share, and compute its Nova, which boots nothing until a test says how. Tests may kill the engine
+	// if they call keepEngine first.
+	cloud   *lab.Lab
+	compute *nova.Cloud
 )
 
 func TestMain(m *testing.M) {
@@ -45,9 +48,14 @@ func run(m *testing.M) int {
 		log.Print(err)
 		return 1
 	}
+	if compute, err = nova.Start(); err != nil {
+		log.Print(err)
+		return 1
+	}
+	defer compute.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	opts := labOptions()
-	opts.Zaqar = true
+	opts.Zaqar, opts.Endpoints = true, compute.Endpoints()
 	cloud, err = lab.Start(ctx, opts)
 	cancel()
 	if err != nil {
@@ -137,6 +145,21 @@ func guestOf(t *testing.T, l *lab.Lab, name string) *lab.Guest {
 		g.Close()
 	})
 	return g
+}
+
+// keepEngine starts the engine of the shared lab again if the test ends while it is dead. Call it after newStack, whose clean-up needs it.
+func keepEngine(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if cloud.Engine(0) != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := cloud.StartEngine(ctx, 0); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // newStack starts the creation of a stack of the shared lab that is deleted at the end of the test, and returns its name.

@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,17 @@ func TestHeatUnmodified(t *testing.T) {
 
 // TestHeatTwoEngines has two engines, each with a master of its own over one database.
 func TestHeatTwoEngines(t *testing.T) {
-	l := privateLab(t, 2)
+	ctx, l := testContext(t), cloud
+	if err := l.StartEngine(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := l.StopEngine(ctx, 1, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	})
 	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{})
 	var guests []*lab.Guest
 	for i := range 4 {
@@ -184,10 +195,10 @@ func TestHeatBadInput(t *testing.T) {
 // TestHeatEngineRestart restarts an engine with TERM while a deployment runs. Heat leaves what the engine worked on IN_PROGRESS, as
 // after a kill; an update with the same template takes it over, and nothing runs twice.
 func TestHeatEngineRestart(t *testing.T) {
-	ctx := testContext(t)
-	l := privateLab(t, 1)
+	ctx, l := testContext(t), cloud
 	template := stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment")
 	name := stackOf(t, l, template, lab.StackArgs{})
+	keepEngine(t)
 	guests := []*lab.Guest{joinMinion(t, l, name, "s0", ours("brine-minion")), joinMinion(t, l, name, "s1", ours("brine-minion"))}
 	if _, err := guests[0].WaitFile(ctx, "/var/lib/lab/order", nil); err != nil {
 		t.Fatal(err)
