@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -337,7 +338,7 @@ func (d *dispatcher) load(rec store.Order, ids []string) map[string]any {
 	if rec.Spec["secret"] == true {
 		job[protocol.SecretField] = true
 	}
-	if c := carriedBy(rec); c != (protocol.Carried{}) {
+	if c := orders.Carried(rec); c != (protocol.Carried{}) {
 		job[protocol.OrderField] = c.Field()
 	}
 	return job

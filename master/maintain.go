@@ -108,7 +108,7 @@ func (m *Master) housekeep(ctx context.Context, now time.Time) {
 		}
 	}
 	if duty {
-		m.carried.purge(ctx, now)
+		m.carried.Purge(ctx, now)
 		m.clones.recheck(ctx, now)
 	}
 	m.sessions.sweep(func() ([]string, error) { return m.keys.List(keys.Accepted) }, now)

@@ -30,6 +30,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/confined"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
@@ -50,9 +51,9 @@ type Master struct {
 	keys     *keys.Store
 	events   *events.Bus
 	store    store.Store
-	orders   *dispatcher   // nil when the store keeps no orders
-	carried  *carried      // what orders carry, nil when the store keeps none of it
-	minions  store.Minions // nil when the store keeps no minions
+	orders   *dispatcher     // nil when the store keeps no orders
+	carried  *orders.Carrier // what orders carry, nil when the store keeps none of it
+	minions  store.Minions   // nil when the store keeps no minions
 	cache    *cache.Cache
 	files    *fileserver.Server
 	roots    *pillar.Roots // nil without pillar files

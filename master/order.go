@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master/keys"
+	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -148,7 +149,7 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	if o.ID != "" {
 		// Before the target is looked at, which may mean somebody else by now.
 		if old, err := m.orders.q.Order(ctx, o.ID); err == nil {
-			if err := m.digestOnly(ctx, o, spec); err != nil {
+			if err := m.carried.Compare(ctx, o.cargo(), spec); err != nil {
 				return Outcome{}, err
 			}
 			return m.castAgain(ctx, old, o, spec)
@@ -160,7 +161,7 @@ func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	labels, err := labelsOf(o.Metadata)
+	labels, err := orders.Labels(o.Metadata)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -222,7 +223,7 @@ func (m *Master) saveNew(ctx context.Context, o Order, rec store.Order, list []s
 
 // castAgain answers for an order that is there already.
 func (m *Master) castAgain(ctx context.Context, old store.Order, o Order, spec map[string]any) (Outcome, error) {
-	if !m.sameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
+	if !orders.SameDigest(old.Spec, spec) || old.Tenant != o.Tenant || o.JID != "" && o.JID != old.JID {
 		return Outcome{}, fmt.Errorf("%q: %w", o.ID, ErrOrderDiffers)
 	}
 	out, err := m.outcome(ctx, old)

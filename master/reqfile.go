@@ -74,7 +74,7 @@ func emptyFound() map[string]any { return map[string]any{"path": "", "rel": ""} 
 // findFile describes the file of a request; fileserver.ErrNotFound if there is none that the minion may see.
 func (m *Master) findFile(ctx context.Context, v protocol.Verified) (fileserver.Found, error) {
 	if name, ok := m.ofOrder(v); ok {
-		return m.carried.files.Find(ctx, v.ID(), name)
+		return m.carried.Files.Find(ctx, v.ID(), name)
 	}
 	name, env, ok := m.where(ctx, v)
 	if !ok {
@@ -86,7 +86,7 @@ func (m *Master) findFile(ctx context.Context, v protocol.Verified) (fileserver.
 // hashFile is findFile with the file's hash.
 func (m *Master) hashFile(ctx context.Context, v protocol.Verified) (string, fileserver.Found, error) {
 	if name, ok := m.ofOrder(v); ok {
-		return m.carried.files.Hash(ctx, v.ID(), name)
+		return m.carried.Files.Hash(ctx, v.ID(), name)
 	}
 	name, env, ok := m.where(ctx, v)
 	if !ok {
@@ -104,7 +104,7 @@ func (m *Master) readFile(ctx context.Context, v protocol.Verified) (fileserver.
 		return fileserver.Chunk{}, fileserver.ErrNotFound
 	}
 	if name, ok := m.ofOrder(v); ok {
-		return m.carried.files.Read(ctx, v.ID(), name, offset, level)
+		return m.carried.Files.Read(ctx, v.ID(), name, offset, level)
 	}
 	name, env, ok := m.where(ctx, v)
 	if !ok {
@@ -158,7 +158,7 @@ func (m *Master) listing(ctx context.Context, v protocol.Verified) (fileserver.L
 	prefix := strings.Trim(text(v.Load(), "prefix"), "/")
 	l, err := m.files.List(ctx, env)
 	if err == nil && env == orders.Env && m.carried != nil {
-		l, err = m.carried.list(ctx, v.ID(), l)
+		l, err = m.carried.List(ctx, v.ID(), l)
 	}
 	return l, env, func(name string) bool {
 		if m.carried != nil && orders.Owns(name, env) {
@@ -209,7 +209,7 @@ func (m *Master) reqFileEnvs(ctx context.Context, v protocol.Verified) (any, err
 	if m.carried == nil || slices.Contains(envs, orders.Env) {
 		return nested.Anys(envs), nil
 	}
-	files, _, err := m.carried.files.List(ctx, v.ID())
+	files, _, err := m.carried.Files.List(ctx, v.ID())
 	if len(files) > 0 {
 		envs = append(envs, orders.Env)
 		slices.Sort(envs)

@@ -370,7 +370,7 @@ func (s *shared) publishOthers(job map[string]any, to audience) error {
 func (s *shared) publishMessage(name string, job map[string]any, to audience) (store.Message, error) {
 	body := map[string]any{"job": job}
 	if orders.IsSecret(job) {
-		sealed, err := s.sealArgs(job)
+		sealed, err := orders.SealJob(s.seal, job)
 		if err != nil {
 			return store.Message{}, err
 		}
@@ -400,7 +400,7 @@ func (s *shared) publishHere(body map[string]any) {
 		return
 	}
 	if sealed, ok := payload.Bytes(body["sealed"]); ok {
-		if err := s.openArgs(job, sealed); err != nil {
+		if err := orders.OpenJob(s.seal, job, sealed); err != nil {
 			s.m.log.Error("job of another master cannot be sent", "jid", job["jid"], "err", err)
 			return
 		}

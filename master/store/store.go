@@ -13,6 +13,8 @@ var (
 	ErrExists = errors.New("job id exists")
 	// ErrNotFound says that a job is not stored.
 	ErrNotFound = errors.New("job not found")
+	// ErrTooLarge is wrapped where the database does not take a value of this size.
+	ErrTooLarge = errors.New("more than the database of the master takes")
 )
 
 // Job is a command as it was published.

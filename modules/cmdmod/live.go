@@ -1,10 +1,14 @@
 package cmdmod
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/headtail"
+	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -85,3 +89,30 @@ func (o *options) showLive(c *modules.Command) func() {
 		<-stopped
 	}
 }
+
+// boundOutput keeps the beginning and the end of each stream, output_limit bytes of it, if the caller asked for that; stock Salt ignores
+// the argument. The function that it returns puts what was kept into the result.
+func (o *options) boundOutput(c *modules.Command) func(*modules.CommandResult) {
+	limit, ok := o.value("output_limit").(int64)
+	if !ok || limit <= 0 || o.bg {
+		return func(*modules.CommandResult) {}
+	}
+	var streams [2]*headtail.Buffer
+	for n, to := range [...]*io.Writer{&c.Stdout, &c.Stderr} {
+		streams[n] = &headtail.Buffer{Limit: int(min(limit, runcmd.DefaultLimit))}
+		*to = streams[n]
+		if seen := c.Seen; seen != nil {
+			*to = io.MultiWriter(streams[n], seenWriter(func(b []byte) { seen(n == 1, b) }))
+		}
+	}
+	c.Seen = nil
+	mark := func(n int64) string { return fmt.Sprintf("\n... %d bytes left out ...\n", n) }
+	return func(got *modules.CommandResult) {
+		got.Stdout, got.Stderr = streams[0].Join(mark), streams[1].Join(mark)
+		got.Truncated = streams[0].Dropped()+streams[1].Dropped() > 0
+	}
+}
+
+type seenWriter func([]byte)
+
+func (w seenWriter) Write(b []byte) (int, error) { w(b); return len(b), nil }

@@ -35,6 +35,19 @@ func TestLiveOutput(t *testing.T) {
 	}
 }
 
+// TestOutputLimit keeps the beginning and the end of what a command prints.
+func TestOutputLimit(t *testing.T) {
+	q := modules.Request{Fun: "cmd.run_all", Args: []any{"echo begin; yes | head -c 100000; echo end; echo error >&2"},
+		Kwargs: map[string]any{"output_limit": int64(1000), "live_output": true, "python_shell": true}}
+	res := modules.NewRegistry(Module).Run(t.Context(), host(t), q)
+	got, _ := res.Return.(map[string]any)
+	out, _ := got["stdout"].(string)
+	if !strings.HasPrefix(out, "begin\ny\n") || !strings.HasSuffix(out, "\ny\nend") || !strings.Contains(out, "\n... 99010 bytes left out ...\n") ||
+		len(out) > 1040 || got["stderr"] != "error" || got["truncated"] != true {
+		t.Errorf("return %v %v", got, res.Err)
+	}
+}
+
 func TestLiveOutputIsBounded(t *testing.T) {
 	l := &liveOutput{left: [2]int{liveTotal, liveTotal}}
 	total := 0

@@ -32,7 +32,9 @@ func (o *options) run(ctx context.Context) (*result, error) {
 	}
 	cmd.Timeout = limit
 	done := o.showLive(&cmd)
+	kept := o.boundOutput(&cmd)
 	got, err := o.c.Cmd(ctx, cmd)
+	kept(&got)
 	done()
 	if err != nil {
 		return nil, o.notStarted(ctx, cmd, err)

@@ -57,6 +57,8 @@ func dialect() sqlstore.Dialect {
 			var e *mysql.MySQLError
 			return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205) // deadlock, lock wait timeout
 		},
+		// The value is sent in pieces of a packet each, but may not be larger than one together.
+		MaxValue: "SELECT @@max_allowed_packet",
 		Lost: func(err error) bool {
 			var e *mysql.MySQLError
 			if errors.As(err, &e) {

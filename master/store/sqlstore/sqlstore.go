@@ -12,12 +12,14 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Dialect is what differs between databases.
@@ -53,6 +55,9 @@ type Dialect struct {
 	// Lost says that the server went away or is starting, so that the same may succeed a little later. It is unknown then
 	// whether a transaction happened. nil never is.
 	Lost func(error) bool
+	// MaxValue, where the server has such a limit, is the query for the most bytes that a value may have. Larger ones are not sent:
+	// MariaDB's prepared statements do not recover from one.
+	MaxValue string
 	// Listen calls wake whenever a message may have been told, until ctx ends, and Notify is the statement that makes it do so.
 	// Without them messages are looked for.
 	Listen func(ctx context.Context, wake func())
@@ -110,6 +115,7 @@ type Store struct {
 	db *sql.DB
 	d  Dialect
 
+	maxValue   int64 // what Dialect.MaxValue gave, 0 for no limit
 	statements statements
 
 	mu     sync.Mutex // guards writes and closed
@@ -144,6 +150,11 @@ func Open(db *sql.DB, d Dialect) (*Store, error) {
 	}
 	s := &Store{db: db, d: d, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	s.statements.all = make(map[string]*sql.Stmt)
+	if d.MaxValue != "" {
+		if err := db.QueryRow(d.MaxValue).Scan(&s.maxValue); err != nil {
+			return nil, fmt.Errorf("cannot read the limits of the database: %w", err)
+		}
+	}
 	s.wg.Go(s.writer)
 	return s, nil
 }
@@ -387,7 +398,22 @@ func (s *Store) SaveReturnTell(ctx context.Context, r store.Return, m store.Mess
 	return s.saveReturn(ctx, r, []store.Message{m})
 }
 
-func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (first bool, err error) {
+// saveReturn stores a return. One that the database does not take ends as a failure that says so: trying it again would not help.
+func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (bool, error) {
+	first, err := s.insertReturn(ctx, r, tell)
+	if !errors.Is(err, store.ErrTooLarge) {
+		return first, err
+	}
+	r.Load = maps.Clone(r.Load)
+	r.Load["return"] = fmt.Sprintf("The return has %d bytes, which is %v (max_allowed_packet)", payload.Size(r.Load["return"]), store.ErrTooLarge)
+	r.Load["success"] = false
+	if code, ok := payload.Int(r.Load["retcode"]); !ok || code == 0 {
+		r.Load["retcode"] = int64(1)
+	}
+	return s.insertReturn(ctx, r, tell)
+}
+
+func (s *Store) insertReturn(ctx context.Context, r store.Return, tell []store.Message) (first bool, err error) {
 	body, done, err := packReturn(r)
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/brine-salt/brine/master/store"
@@ -99,6 +100,11 @@ func (t *txn) prepared(query string) (*sql.Stmt, error) {
 
 // Exec runs a statement, whose parameters are question marks.
 func (t *txn) Exec(query string, args ...any) (sql.Result, error) {
+	for _, arg := range args {
+		if b, ok := arg.([]byte); ok && t.s.maxValue > 0 && int64(len(b)) >= t.s.maxValue {
+			return nil, fmt.Errorf("%d bytes: %w", len(b), store.ErrTooLarge)
+		}
+	}
 	st, err := t.prepared(query)
 	if err != nil {
 		return nil, err
@@ -151,7 +157,8 @@ func (t *txn) attempt(do func(*txn) error, save bool) (err error, clean bool) {
 	if err = do(t); err != nil {
 		t.tell, t.keys = t.tell[:told], keys
 		if !save {
-			known := errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound)
+			known := errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) ||
+				errors.Is(err, store.ErrTooLarge)
 			return err, known && t.changes == changes && t.failed == failed
 		}
 		if t.s.fatal(err) {

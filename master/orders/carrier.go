@@ -1,0 +1,306 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/brine-salt/brine/master/fileserver"
+	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+const (
+	// purgeEvery is how often content that no order owns any more is looked for.
+	purgeEvery = 10 * time.Minute
+	// dropTime is how long removing the content of a refused order may take.
+	dropTime = 10 * time.Second
+)
+
+// ErrFull is wrapped where open orders carry as much as Limits.Total allows.
+var ErrFull = errors.New("open orders carry too much")
+
+// A Cargo is what an order carries beside its job.
+type Cargo struct {
+	// Files are contents by name. Stream, when set, is called once and adds files that may be larger than memory.
+	Files  map[string]string
+	Stream func(add func(name string, content io.Reader) error) error
+	Pillar map[string]any
+	// Secret seals the arguments, too.
+	Secret bool
+}
+
+// Empty reports whether the order has nothing but its job.
+func (c Cargo) Empty() bool { return !c.hasFiles() && c.Pillar == nil && !c.Secret }
+
+func (c Cargo) hasFiles() bool { return len(c.Files) > 0 || c.Stream != nil }
+
+// CheckID reports, by an error, an order id under which the files of the cargo cannot be.
+func (c Cargo) CheckID(id string) error {
+	if !c.hasFiles() {
+		return nil
+	}
+	return CheckID(id)
+}
+
+// A Carrier stores the cargo of orders, describes it in their specs, and answers minions from it.
+type Carrier struct {
+	Contents store.Contents
+	Queue    store.Queue
+	Seal     Sealer
+	Limits   Limits
+	Files    *Files
+	Log      *slog.Logger
+
+	purged time.Time // by Purge only
+}
+
+// Compare describes the cargo of an order in its spec, to compare it with an order of the same id, and stores nothing.
+func (c *Carrier) Compare(ctx context.Context, cargo Cargo, spec map[string]any) error {
+	if cargo.Empty() {
+		return nil
+	}
+	w := NewWriter(nil, c.Seal, c.Limits)
+	if err := w.fill(ctx, cargo, spec); err != nil {
+		return err
+	}
+	c.describe(spec, w, cargo)
+	return nil
+}
+
+// Store stores the cargo of an order, describes it in its spec and returns its key. drop removes the cargo again, for an order that
+// does not come to be. The error wraps ErrFull or ErrBad where those are the cause.
+func (c *Carrier) Store(ctx context.Context, cargo Cargo, spec map[string]any) (key string, drop func(), err error) {
+	drop = func() {}
+	if cargo.hasFiles() {
+		size, err := c.Contents.ContentSize(ctx)
+		if err != nil {
+			return "", drop, err
+		}
+		if size >= c.Limits.Total {
+			return "", drop, fmt.Errorf("%w: %d bytes", ErrFull, size)
+		}
+	}
+	w := NewWriter(c.Contents, c.Seal, c.Limits)
+	drop = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+		defer cancel()
+		if err := w.Drop(ctx); err != nil {
+			c.Log.Warn("cannot forget what a refused order carries; that is tried again later", "err", err)
+		}
+	}
+	if err = w.fill(ctx, cargo, spec); err == nil {
+		err = w.Commit(ctx)
+	}
+	if err != nil {
+		drop()
+		return "", func() {}, err
+	}
+	c.describe(spec, w, cargo)
+	return w.Key(), drop, nil
+}
+
+// fill writes a cargo, with the arguments of the spec if it is secret.
+func (w *Writer) fill(ctx context.Context, c Cargo, spec map[string]any) error {
+	if c.Secret {
+		args, _ := payload.List(spec["arg"])
+		if err := w.SetArgs(args); err != nil {
+			return err
+		}
+	}
+	if c.Pillar != nil {
+		p, err := travelled(c.Pillar)
+		if err != nil {
+			return fmt.Errorf("pillar: %w", err)
+		}
+		if err := w.SetPillar(p); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+		if err := w.AddFile(ctx, name, strings.NewReader(c.Files[name])); err != nil {
+			return err
+		}
+	}
+	if c.Stream == nil {
+		return nil
+	}
+	return c.Stream(func(name string, content io.Reader) error { return w.AddFile(ctx, name, content) })
+}
+
+// travelled returns a map as it is after it was packed and unpacked: what two orders are compared by, and minions get.
+func travelled(m map[string]any) (map[string]any, error) {
+	b, err := payload.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := payload.Unmarshal(b)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := payload.Map(v)
+	return out, nil
+}
+
+// describe turns the spec of an order into what the store may know: with the names of the files, without secret arguments, and
+// with a digest that only who has the sealing key can compare.
+func (c *Carrier) describe(spec map[string]any, w *Writer, cargo Cargo) {
+	h := w.Header()
+	digests := c.Seal.Digests(fmt.Appendf(h.Digest(), "%v", spec["digest"]))
+	spec["digests"], spec["digest"] = digests, digests[0]
+	names := make([]any, len(h.Files))
+	for i, f := range h.Files {
+		names[i] = f.Name
+	}
+	spec["files"], spec["pillar"] = names, h.Pillar != nil
+	if cargo.Secret {
+		args, _ := payload.List(spec["arg"])
+		_, compound := payload.List(spec["fun"])
+		spec["secret"], spec["arg"] = true, Masked(args, compound)
+	}
+}
+
+// SameDigest reports whether a stored order asks for the same as another one, by their specs.
+func SameDigest(old, spec map[string]any) bool {
+	digest, _ := payload.Text(old["digest"])
+	if all, ok := spec["digests"].([]string); ok { // under former keys, too
+		return slices.Contains(all, digest)
+	}
+	return digest == spec["digest"]
+}
+
+// Carried returns what the minions of an order are told of its cargo.
+func Carried(rec store.Order) (c protocol.Carried) {
+	if files, _ := payload.List(rec.Spec["files"]); len(files) > 0 {
+		c.Files = rec.ID[strings.LastIndexByte(rec.ID, '/')+1:]
+	}
+	c.Pillar, _ = rec.Spec["pillar"].(bool)
+	return c
+}
+
+// Labels returns what an order can be found by: the entries of its metadata that are texts, numbers, true or false.
+func Labels(metadata any) (map[string]string, error) {
+	m, ok := payload.Map(metadata)
+	if !ok {
+		return nil, nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		switch v := v.(type) {
+		case string:
+			out[k] = v
+		case bool:
+			out[k] = strconv.FormatBool(v)
+		case float64:
+			out[k] = strconv.FormatFloat(v, 'g', -1, 64)
+		default:
+			if n, ok := payload.Int(v); ok {
+				out[k] = strconv.FormatInt(n, 10)
+			} else if s, ok := payload.Text(v); ok {
+				out[k] = s
+			}
+		}
+	}
+	if len(out) > store.MaxLabels {
+		return nil, fmt.Errorf("its metadata has %d entries, more than %d", len(out), store.MaxLabels)
+	}
+	return out, nil
+}
+
+// IsSealed reports whether the arguments of a stored order are in its cargo; Args returns them.
+func IsSealed(rec store.Order) bool { return rec.Spec["secret"] == true }
+
+// Args opens the arguments of a secret order.
+func (c *Carrier) Args(ctx context.Context, rec store.Order) ([]any, error) {
+	h, err := ReadHeader(ctx, c.Contents, c.Seal, rec.Content)
+	if err != nil {
+		return nil, err
+	}
+	return append([]any{}, h.Args...), nil
+}
+
+// Pillars returns the pillars of the orders that run on a minion.
+func (c *Carrier) Pillars(ctx context.Context, minion string) ([]map[string]any, error) {
+	return Pillars(ctx, c.Queue, c.Contents, c.Seal, minion)
+}
+
+// List adds what a minion sees of orders to a listing of the environment that has it.
+func (c *Carrier) List(ctx context.Context, minion string, l fileserver.Listing) (fileserver.Listing, error) {
+	files, dirs, err := c.Files.List(ctx, minion)
+	if err != nil {
+		return l, err
+	}
+	other := func(names []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return Owns(n, Env) })
+	}
+	out := fileserver.Listing{Files: append(other(l.Files), files...), Dirs: append(other(l.Dirs), dirs...), EmptyDirs: other(l.EmptyDirs),
+		Links: maps.Clone(l.Links)}
+	maps.DeleteFunc(out.Links, func(n, _ string) bool { return Owns(n, Env) })
+	slices.Sort(out.Files)
+	slices.Sort(out.Dirs)
+	return out, nil
+}
+
+// Purge forgets uploads that broke off, and what an order left that ended at two masters at once. It works every ten minutes, however
+// often it is called. A nil Carrier has nothing to forget.
+func (c *Carrier) Purge(ctx context.Context, now time.Time) {
+	if c == nil || now.Sub(c.purged) < purgeEvery {
+		return
+	}
+	c.purged = now
+	n, err := c.Contents.PurgeContents(ctx, now.Add(-2*UploadTime))
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("cannot forget what ended orders carried", "err", err)
+	} else if n > 0 {
+		c.Log.Debug("content without an order forgotten", "pieces", n)
+	}
+}
+
+// SealJob returns the message of a secret job for other masters: its arguments are sealed apart.
+func SealJob(seal Sealer, job map[string]any) (map[string]any, error) {
+	b, err := payload.MarshalBin(map[string]any{"arg": job["arg"]})
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := seal.Seal(jobPlace(job), b)
+	if err != nil {
+		return nil, err
+	}
+	job = maps.Clone(job)
+	args, _ := payload.List(job["arg"])
+	_, compound := payload.List(job["fun"])
+	job["arg"] = Masked(args, compound)
+	return map[string]any{"job": job, "sealed": sealed}, nil
+}
+
+// OpenJob puts the arguments back into a job of another master.
+func OpenJob(seal Sealer, job map[string]any, sealed []byte) error {
+	b, err := seal.Open(jobPlace(job), sealed)
+	if err != nil {
+		return err
+	}
+	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	if err != nil {
+		return err
+	}
+	m, _ := payload.Map(v)
+	arg, ok := payload.List(m["arg"])
+	if !ok {
+		return errors.New("its arguments are not a list")
+	}
+	job["arg"], job[protocol.SecretField] = arg, true
+	return nil
+}
+
+func jobPlace(job map[string]any) string {
+	jid, _ := payload.Text(job["jid"])
+	return "publish " + jid
+}
