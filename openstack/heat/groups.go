@@ -231,7 +231,7 @@ func runHook(ctx context.Context, g *groupRun, path string) (Result, error) {
 	if err != nil {
 		return raw, err
 	}
-	if stdout.dropped() > 0 || stdout.total == 0 {
+	if stdout.Dropped() > 0 || stdout.Total() == 0 {
 		return raw, nil
 	}
 	v, err := pyjson.Parse([]byte(stdout.String()))

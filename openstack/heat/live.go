@@ -2,6 +2,8 @@ package heat
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,7 +90,8 @@ func (l *live) flush() {
 		}
 	}
 	l.mu.Unlock()
-	for name, text := range items {
+	for _, name := range slices.Sorted(maps.Keys(items)) {
+		text := items[name]
 		l.report(map[string]any{"deployment": l.id, "stream": name, "text": strings.ToValidUTF8(text, "\uFFFD")})
 	}
 }

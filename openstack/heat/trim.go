@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/headtail"
 )
 
 // MaxSignal is how many bytes of JSON a signal has at most. Heat refuses bodies above 1 MiB; the number is heat-config-notify's.
@@ -109,69 +110,24 @@ func runeLen(r rune, size int) int {
 	return size
 }
 
-// capture keeps the beginning and the end of a stream in bounded memory. It is safe for concurrent use.
+// capture is a bounded stream that also has a listener.
 type capture struct {
-	mu    sync.Mutex
-	half  int
-	head  []byte
-	tail  []byte // a ring of half bytes once it is full
-	at    int    // where the next byte of a full ring goes
-	total int64
-	also  io.Writer // gets everything too; may be nil
+	headtail.Buffer
+	also io.Writer // gets everything too; may be nil
 }
 
-var _ io.Writer = (*capture)(nil)
-
 // newCapture keeps up to limit bytes.
-func newCapture(limit int) *capture { return &capture{half: limit / 2} }
+func newCapture(limit int) *capture { return &capture{Buffer: headtail.Buffer{Limit: limit}} }
 
 // Write implements io.Writer; it never fails.
 func (c *capture) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := len(b)
 	if c.also != nil {
 		_, _ = c.also.Write(b) // a listener's trouble is not the program's
 	}
-	c.total += int64(n)
-	if room := c.half - len(c.head); room > 0 {
-		k := min(room, len(b))
-		c.head = append(c.head, b[:k]...)
-		b = b[k:]
-	}
-	if len(b) > c.half {
-		b = b[len(b)-c.half:]
-	}
-	if room := c.half - len(c.tail); room > 0 {
-		k := min(room, len(b))
-		c.tail = append(c.tail, b[:k]...)
-		b = b[k:]
-	}
-	for len(b) > 0 {
-		k := copy(c.tail[c.at:], b)
-		b = b[k:]
-		c.at = (c.at + k) % c.half
-	}
-	return n, nil
+	return c.Buffer.Write(b)
 }
-
-// dropped is how many bytes are missing.
-func (c *capture) dropped() int64 { return c.total - int64(len(c.head)+len(c.tail)) }
 
 // String is the stream as valid UTF-8, with a marker where bytes are missing.
 func (c *capture) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var b strings.Builder
-	b.Write(c.head)
-	if n := c.dropped(); n > 0 {
-		b.WriteString(marker(int(n)))
-	}
-	if c.at > 0 {
-		b.Write(c.tail[c.at:])
-		b.Write(c.tail[:c.at])
-	} else {
-		b.Write(c.tail)
-	}
-	return strings.ToValidUTF8(b.String(), "\uFFFD")
+	return strings.ToValidUTF8(string(c.Join(func(n int64) string { return marker(int(n)) })), "\uFFFD")
 }

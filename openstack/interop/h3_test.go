@@ -10,11 +10,18 @@ import (
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
-// stackTemplate returns a template with n servers, each with five deployments in order: script, salt, script, salt, script. Each
-// reads what the one before it left, and appends its number to /var/lib/lab/order.
+var (
+	// plainSteps are the groups of stackTemplate that any minion runs.
+	plainSteps = []string{"script", "salt", "script", "salt", "script"}
+	// allSteps has cfn-init as well, which heat-minion runs.
+	allSteps = []string{"script", "salt", "cfn-init", "salt", "script"}
+)
+
+// stackTemplate returns a template with n servers, each with a deployment in order for each step. Scripts and states read what the
+// last script before them left; each deployment appends its number to /var/lib/lab/order.
 //
 // server is the resource type of a server, deployment of a deployment.
-func stackTemplate(n int, server, deployment string) string {
+func stackTemplate(n int, server, deployment string, steps []string) string {
 	var b strings.Builder
 	b.WriteString(`
 heat_template_version: 2018-08-31
@@ -22,8 +29,10 @@ parameters:
   who: {type: string, default: world}
 resources:
 `)
-	for i := 1; i <= 5; i++ {
-		if i%2 == 1 {
+	for i, group := range steps {
+		i++
+		switch group {
+		case "script":
 			fmt.Fprintf(&b, `
   c%[1]d:
     type: OS::Heat::SoftwareConfig
@@ -38,9 +47,18 @@ resources:
         echo "warning %[1]d" >&2
         printf %%s "${before}%[1]d" >$heat_outputs_path.sum
 `, i)
-			continue
-		}
-		fmt.Fprintf(&b, `
+		case "cfn-init":
+			fmt.Fprintf(&b, `
+  c%[1]d:
+    type: OS::Heat::SoftwareConfig
+    properties:
+      group: cfn-init
+      config: |
+        {"config": {"files": {"/var/lib/lab/cfn-%[1]d": {"content": "step %[1]d\n", "mode": "000640"}},
+                    "commands": {"order": {"command": "echo %[1]d >>/var/lib/lab/order"}}}}
+`, i)
+		default:
+			fmt.Fprintf(&b, `
   c%[1]d:
     type: OS::Heat::SoftwareConfig
     properties:
@@ -54,24 +72,26 @@ resources:
           file.managed:
             - contents: "{{ pillar['heat']['who'] }} {{ pillar['heat']['before'] }}"
 `, i)
+		}
 	}
 	for s := range n {
 		fmt.Fprintf(&b, "  s%d: {type: %s}\n", s, server)
-		for i := 1; i <= 5; i++ {
-			before := "start"
-			if i%2 == 0 {
-				before = fmt.Sprintf("{get_attr: [d%d_%d, sum]}", s, i-1)
-			} else if i > 1 {
-				before = fmt.Sprintf("{get_attr: [d%d_%d, sum]}", s, i-2)
-			}
+		before := "start"
+		for i, group := range steps {
+			i++
 			fmt.Fprintf(&b, `
   d%[1]d_%[2]d:
     type: %[3]s
     properties:
       server: {get_resource: s%[1]d}
       config: {get_resource: c%[2]d}
-      input_values: {who: {get_param: who}, before: %[4]s}
-`, s, i, deployment, before)
+`, s, i, deployment)
+			if group != "cfn-init" {
+				fmt.Fprintf(&b, "      input_values: {who: {get_param: who}, before: %s}\n", before)
+			}
+			if group == "script" {
+				before = fmt.Sprintf("{get_attr: [d%d_%d, sum]}", s, i)
+			}
 			if i > 1 {
 				fmt.Fprintf(&b, "    depends_on: d%d_%d\n", s, i-1)
 			}
@@ -79,11 +99,12 @@ resources:
 	}
 	b.WriteString("outputs:\n")
 	for s := range n {
-		for i := 1; i <= 5; i++ {
+		for i, group := range steps {
+			i++
 			for _, attr := range []string{"deploy_stdout", "deploy_stderr", "deploy_status_code"} {
 				fmt.Fprintf(&b, "  d%d_%d_%s: {value: {get_attr: [d%d_%d, %s]}}\n", s, i, attr, s, i, attr)
 			}
-			if i%2 == 1 {
+			if group == "script" {
 				fmt.Fprintf(&b, "  d%d_%d_sum: {value: {get_attr: [d%d_%d, sum]}}\n", s, i, s, i)
 			}
 		}
@@ -92,41 +113,52 @@ resources:
 }
 
 // checkSteps holds what the deployments of stackTemplate leave: outputs in the stack, files in the guests.
-func checkSteps(t *testing.T, s *lab.Stack, guests []*lab.Guest) {
+func checkSteps(t *testing.T, s *lab.Stack, guests []*lab.Guest, steps []string) {
 	t.Helper()
 	out := s.Outputs()
 	for i, g := range guests {
-		sum := "start"
-		for step := 1; step <= 5; step++ {
-			key := fmt.Sprintf("d%d_%d_", i, step)
-			want := map[string]string{"deploy_status_code": "0"}
-			if step%2 == 1 {
+		sum, order := "start", ""
+		for n, group := range steps {
+			step := n + 1
+			order += fmt.Sprintf("%d\n", step)
+			want, file, content := map[string]string{"deploy_status_code": "0"}, "", ""
+			switch group {
+			case "script":
 				want["deploy_stdout"] = fmt.Sprintf("step %d for world after %s\n", step, sum)
 				want["deploy_stderr"] = fmt.Sprintf("warning %d\n", step)
 				sum += fmt.Sprint(step)
 				want["sum"] = sum
+			case "salt":
+				file, content = "salt", "world "+sum+"\n"
+			case "cfn-init":
+				file, content = "cfn", fmt.Sprintf("step %d\n", step)
 			}
 			for name, w := range want {
-				if got := fmt.Sprint(out[key+name]); got != w {
-					t.Errorf("output %s%s = %q, want %q", key, name, got, w)
+				key := fmt.Sprintf("d%d_%d_%s", i, step, name)
+				if got := fmt.Sprint(out[key]); got != w {
+					t.Errorf("output %s = %q, want %q", key, got, w)
 				}
 			}
-			if b, err := g.ReadFile(fmt.Sprintf("/var/lib/lab/salt-%d", step)); step%2 == 0 && (err != nil || string(b) != "world "+sum+"\n") {
-				t.Errorf("guest %d: salt-%d = %q %v, want %q", i, step, b, err, "world "+sum+"\n")
+			if file == "" {
+				continue
+			}
+			if b, err := g.ReadFile(fmt.Sprintf("/var/lib/lab/%s-%d", file, step)); err != nil || string(b) != content {
+				t.Errorf("guest %d: %s-%d = %q %v, want %q", i, file, step, b, err, content)
 			}
 		}
-		if b, err := g.ReadFile("/var/lib/lab/order"); err != nil || string(b) != "1\n2\n3\n4\n5\n" {
+		if b, err := g.ReadFile("/var/lib/lab/order"); err != nil || string(b) != order {
 			t.Errorf("guest %d: the deployments ran in the order %q %v", i, b, err)
 		}
 	}
 }
 
 // TestHeatH3 deploys in mode B: three servers with five deployments in order each. The guests come after the stack was asked for.
+// TestHeatModeA checks the same in mode A.
 func TestHeatH3(t *testing.T) {
-	name := newStack(t, stackTemplate(3, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{})
+	name := newStack(t, stackTemplate(3, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", allSteps), lab.StackArgs{})
 	var guests []*lab.Guest
 	for i := range 3 {
-		guests = append(guests, joinMinion(t, cloud, name, fmt.Sprintf("s%d", i), ours("brine-minion")))
+		guests = append(guests, joinMinion(t, cloud, name, fmt.Sprintf("s%d", i), ours("heat-minion")))
 	}
-	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests)
+	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests, allSteps)
 }

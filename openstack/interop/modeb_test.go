@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,22 +29,22 @@ func TestHeatH4(t *testing.T) {
 			t.Fatalf("BRINE_SALT_%s is not set: run this through make openstack", line)
 		}
 	}
-	name := newStack(t, stackTemplate(len(lines), "OS::Salt::Minion, properties: {stock: true}", "OS::Salt::SoftwareDeployment"),
+	name := newStack(t, stackTemplate(len(lines), "OS::Salt::Minion, properties: {stock: true}", "OS::Salt::SoftwareDeployment", plainSteps),
 		lab.StackArgs{})
 	var guests []*lab.Guest
 	for i, line := range lines {
 		program := filepath.Join(os.Getenv("BRINE_SALT_"+line), "bin", "salt-minion")
 		guests = append(guests, joinMinion(t, cloud, name, fmt.Sprintf("s%d", i), program))
 	}
-	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests)
+	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), guests, plainSteps)
 }
 
 // TestHeatUnmodified runs a template that names only Heat's own deployments: an environment maps them.
 func TestHeatUnmodified(t *testing.T) {
-	name := newStack(t, stackTemplate(1, "OS::Salt::Minion", "OS::Heat::SoftwareDeployment"), lab.StackArgs{
+	name := newStack(t, stackTemplate(1, "OS::Salt::Minion", "OS::Heat::SoftwareDeployment", plainSteps), lab.StackArgs{
 		Environment: "resource_registry: {'OS::Heat::SoftwareDeployment': 'OS::Salt::SoftwareDeployment'}"})
 	g := joinMinion(t, cloud, name, "s0", ours("brine-minion"))
-	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), []*lab.Guest{g})
+	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), []*lab.Guest{g}, plainSteps)
 }
 
 // TestHeatTwoEngines has two engines, each with a master of its own over one database.
@@ -59,12 +60,12 @@ func TestHeatTwoEngines(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment"), lab.StackArgs{})
+	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps), lab.StackArgs{})
 	var guests []*lab.Guest
 	for i := range 4 {
 		guests = append(guests, joinMinion(t, l, name, fmt.Sprintf("s%d", i), ours("brine-minion")))
 	}
-	checkSteps(t, waitStack(t, l, name, "CREATE_COMPLETE"), guests)
+	checkSteps(t, waitStack(t, l, name, "CREATE_COMPLETE"), guests, plainSteps)
 	for n := range 2 {
 		if _, err := os.Stat(l.MasterSocket(n)); err != nil {
 			t.Errorf("the master of engine %d: %v", n, err)
@@ -151,21 +152,25 @@ func TestHeatBadInput(t *testing.T) {
 		t.Errorf("a template with a wrong property: %v, want status 400 that names it", err)
 	}
 	for _, tt := range []struct{ name, group, config, outputs, want string }{
+		{"damaged metadata", "cfn-init", "{", "[]", "the configuration"},
+		{"failed metadata", "cfn-init", `{"config": {"commands": {"a": {"command": "echo no >&2; exit 3"}}}}`, "[]", "exit 3"},
+		{"missing hook", "no-such-hook", "x", "[]", `there is no hook for the group "no-such-hook" in /usr/libexec/heat-config/hooks`},
 		{"exit code", "script", "#!/bin/sh\necho out of cheese >&2; exit 3\n", "[]", "out of cheese"},
-		{"no hook", "no-such-hook", "x", "[]", "heat.hook"},
+		{"no agent for hooks", "another-hook", "x", "[]", "heat.hook"},
 		{"no group", "'a b'", "x", "[]", "no function for the group"},
 		{"bad sls", "salt", "a: [b", "[]", ""},
 		{"no interpreter", "script", "#!/no/such/program\n", "[]", "config"},
 		{"error output", "script", "#!/bin/sh\necho broken >$heat_outputs_path.bad\n", "[{name: bad, error_output: true}]", "broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			template := oneDeployment(tt.group, tt.config, tt.outputs)
-			name := strings.ReplaceAll(t.Name(), "/", "-")
-			if _, err := cloud.Heat.Create(ctx, name, template, lab.StackArgs{}); err != nil {
-				t.Fatal(err)
+			t.Parallel()
+			ctx := testContext(t)
+			name := newStack(t, oneDeployment(tt.group, tt.config, tt.outputs), lab.StackArgs{})
+			program := "heat-minion"
+			if strings.Contains(tt.want, "heat.hook") {
+				program = "brine-minion"
 			}
-			t.Cleanup(func() { deleteStack(t, cloud, name) })
-			joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+			joinMinion(t, cloud, name, "s0", ours(program))
 			s, err := cloud.Heat.Wait(ctx, name, "CREATE_FAILED")
 			if err != nil {
 				t.Fatal(err)
@@ -192,11 +197,73 @@ func TestHeatBadInput(t *testing.T) {
 	}
 }
 
+// TestHeatForeignToken gives a guest the token of another stack's minion: it is refused under the name that it claims, the deployment waits,
+// and the guest with the right token gets it.
+func TestHeatForeignToken(t *testing.T) {
+	ctx := testContext(t)
+	const template = `
+heat_template_version: 2018-08-31
+resources: {s0: {type: OS::Salt::Minion}}
+`
+	name, other := newStack(t, oneDeployment("script", "#!/bin/sh\nhostname\n", "[]"), lab.StackArgs{}), t.Name()+"-other"
+	if _, err := cloud.Heat.Create(ctx, other, template, lab.StackArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deleteStack(t, cloud, other) })
+	data, err := userData(ctx, cloud, name, "s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := userData(ctx, cloud, other, "s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := regexp.MustCompile(`"?join_token"?: *"?([^"\s,}]+)`)
+	ours1, theirs := token.FindStringSubmatch(data), token.FindStringSubmatch(foreign)
+	if ours1 == nil || theirs == nil || ours1[1] == theirs[1] {
+		t.Fatalf("no two tokens in %q and %q", data, foreign)
+	}
+	thief := newGuest(t, "thief")
+	p, err := bootMinion(thief, strings.ReplaceAll(data, ours1[1], theirs[1]), ours("brine-minion"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waitLog(ctx, p, "join"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := cloud.Heat.Resource(ctx, name, "d")
+	if err != nil || r.Status != "CREATE_IN_PROGRESS" {
+		t.Errorf("the deployment is %+v %v, want that it waits", r, err)
+	}
+	g := newGuest(t, "s0")
+	if _, err := bootMinion(g, data, ours("brine-minion")); err != nil {
+		t.Fatal(err)
+	}
+	if out := waitStack(t, cloud, name, "CREATE_COMPLETE").Outputs()["stdout"]; out != g.Name+"\n" {
+		t.Errorf("the deployment ran on %q, want %s", out, g.Name)
+	}
+}
+
+// waitLog waits until the log of a process has a text.
+func waitLog(ctx context.Context, p *lab.Process, text string) error {
+	for {
+		b, err := os.ReadFile(p.Log)
+		if err != nil || strings.Contains(string(b), text) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%q is not in the log of %s: %w\n%s", text, p.Name, ctx.Err(), b)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // TestHeatEngineRestart restarts an engine with TERM while a deployment runs. Heat leaves what the engine worked on IN_PROGRESS, as
 // after a kill; an update with the same template takes it over, and nothing runs twice.
 func TestHeatEngineRestart(t *testing.T) {
 	ctx, l := testContext(t), cloud
-	template := stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment")
+	template := stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps)
 	name := stackOf(t, l, template, lab.StackArgs{})
 	keepEngine(t)
 	guests := []*lab.Guest{joinMinion(t, l, name, "s0", ours("brine-minion")), joinMinion(t, l, name, "s1", ours("brine-minion"))}
@@ -210,5 +277,5 @@ func TestHeatEngineRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := waitStack(t, l, name, "UPDATE_COMPLETE")
-	checkSteps(t, s, guests)
+	checkSteps(t, s, guests, plainSteps)
 }

@@ -62,8 +62,8 @@ type Answer struct {
 // Side runs the deployment of a case on the prepared host, and returns the data that it would signal, nil if it would signal nothing.
 type Side func(t *testing.T, c *Case) map[string]any
 
-// toolLog is where the tools write down how they were called.
-const toolLog = "/var/log/hooktest-tools"
+// ToolLog is where the tools write down how they were called.
+const ToolLog = "/var/log/hooktest-tools"
 
 // Load reads the cases of a directory.
 func Load(t testing.TB, dir string) []*Case {
@@ -169,11 +169,11 @@ func (c *Case) Run(t *testing.T, host *privatehost.Host, side Side) Answer {
 	Shell(t, c.Setup)
 	var a Answer
 	a.Signal = normal(t, side(t, c))
-	text, err := os.ReadFile(toolLog)
+	text, err := os.ReadFile(ToolLog)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	a.Ran, a.Check = lines(string(text)), lines(Shell(t, c.Check))
+	a.Ran, a.Check = Lines(string(text)), Lines(Shell(t, c.Check))
 	return a
 }
 
@@ -191,7 +191,8 @@ func normal(t testing.TB, signal map[string]any) map[string]any {
 	return out
 }
 
-func lines(s string) []string {
+// Lines splits what was printed.
+func Lines(s string) []string {
 	s = strings.TrimSuffix(s, "\n")
 	if s == "" {
 		return nil
@@ -199,9 +200,19 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// installTools writes the tools of the case where they are found first.
+// installTools writes the tools of the case.
 func (c *Case) installTools(t testing.TB) {
 	t.Helper()
+	for path, script := range c.ToolFiles() {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(script), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ToolFiles returns the scripts that stand for the tools of the case, by path: where they are found first.
+func (c *Case) ToolFiles() map[string]string {
+	files := map[string]string{}
 	names := []string{"FACTER_[a-zA-Z_]*", "heat_outputs_path", "ANSIBLE_CALLBACK_PLUGINS"}
 	inputs, _ := c.Deployment["inputs"].([]any)
 	for _, v := range inputs {
@@ -212,13 +223,11 @@ func (c *Case) installTools(t testing.TB) {
 	}
 	for name, tool := range c.Tools {
 		script := "#!/bin/sh\n{\nprintf '%s' " + shlex.Quote(name) + "\nfor a; do printf ' [%s]' \"$a\"; done\necho\n" +
-			"env | grep -E " + shlex.Quote("^("+strings.Join(names, "|")+")=") + " | LC_ALL=C sort | sed 's/^/  /'\n} >> " + toolLog + "\n" +
+			"env | grep -E " + shlex.Quote("^("+strings.Join(names, "|")+")=") + " | LC_ALL=C sort | sed 's/^/  /'\n} >> " + ToolLog + "\n" +
 			tool.Run + "\nprintf '%s' " + shlex.Quote(tool.Stdout) + "\nprintf '%s' " + shlex.Quote(tool.Stderr) + " >&2\nexit " + strconv.Itoa(tool.Code) + "\n"
-		err := errors.Join(os.MkdirAll("/usr/local/bin", 0o755), os.WriteFile("/usr/local/bin/"+name, []byte(script), 0o755))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files["/usr/local/bin/"+name] = script
 	}
+	return files
 }
 
 // Comparable is an answer without what the case says cannot be equal.

@@ -279,7 +279,7 @@ class Engine(unittest.TestCase):
     def test_time_left(self):
         stack = mock.Mock()
         stack.timeout_secs.return_value = 3600
-        for left, want in ((100, 100), (-5, 3600), (0, 3600), (4000, 3600)):
+        for left, want in ((100, 95), (-5, 3595), (0, 3595), (4000, 3595), (10, 9)):
             stack.time_remaining.return_value = left
             self.assertEqual(engine.time_left(stack), want)
 

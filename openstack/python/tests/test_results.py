@@ -105,8 +105,15 @@ class Groups(unittest.TestCase):
 
     def test_script(self):
         o = self.order("script", "echo")
-        self.assertEqual((o["fun"], o["arg"], o["kwarg"]), ("cmd.script", ["salt://_order/heat-1/script"], {"timeout": 100, "live_output": True}))
+        self.assertEqual((o["fun"], o["arg"], o["kwarg"]), ("cmd.script", ["salt://_order/heat-1/script"], {"timeout": 100, "live_output": True, "output_limit": 2 << 20}))
         self.assertIn("export who='x'", o["files"]["script"])
+
+    def test_inputs_of_a_script(self):
+        inputs = [{"name": "yes", "type": "String", "value": True}, {"name": "flag", "type": "Boolean", "value": True},
+                  {"name": "unset", "type": "String"}]
+        text = self.order("script", "echo", inputs=inputs)["files"]["script"]
+        for line in ("export yes='True'", "export flag='true'", "export unset=''"):
+            self.assertIn(line + "\n", text)
 
     def test_salt(self):
         self.assertEqual(self.order("salt", "a: test.nop"), {

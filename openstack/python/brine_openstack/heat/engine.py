@@ -120,9 +120,15 @@ def order_name(stack_id, resource, digest):
     return "heat-%s-%s-%s" % (stack_id, safe, digest[:16])
 
 
+# An order ends so many seconds, or a tenth of its time, before Heat gives up: the event then has the outcome of the order, and not only
+# that time is over.
+MARGIN = 5.0
+
+
 def time_left(stack):
-    """Return for how many seconds the stack's action goes on before Heat gives it up."""
+    """Return for how many seconds an order of the stack's action may take."""
     whole = stack.timeout_secs()
     left = stack.time_remaining()
     # The clock of a stack starts with its creation or update; a suspend or delete later on has the whole time.
-    return float(left if 0 < left <= whole else whole)
+    left = float(left if 0 < left <= whole else whole)
+    return left - min(MARGIN, left / 10)

@@ -27,6 +27,15 @@ def inputs(config):
     return {i["name"]: i.get("value") if "value" in i else i.get("default") for i in config.get("inputs") or []}
 
 
+def _variables(config):
+    """Return the inputs for an environment. An input of the type String is a text whatever its value is, as in heat-config."""
+    values = inputs(config)
+    for i in config.get("inputs") or []:
+        if i.get("type") == "String" and "value" in i and not isinstance(i["value"], str):
+            values[i["name"]] = str(i["value"])
+    return values
+
+
 def order(config, name, mark, left):
     """Return the fields of the order name that runs a derived config: fun, arg, kwarg, files and pillar.
 
@@ -61,9 +70,10 @@ def _script(config, body, name, mark, left):
     if not isinstance(body, str):
         raise GroupError("the configuration of the group script must be a text")
     names = [o["name"] for o in config.get("outputs") or []]
-    text = script.wrap(body, inputs(config), names, mark)
+    text = script.wrap(body, _variables(config), names, mark)
     return {"fun": "cmd.script", "arg": ["salt://_order/%s/script" % name],
-            "kwarg": {"timeout": max(int(left), 1), "live_output": True}, "files": {"script": text}}
+            "kwarg": {"timeout": max(int(left), 1), "live_output": True, "output_limit": script.output_limit(len(names))},
+            "files": {"script": text}}
 
 
 def _salt(config, body, name):

@@ -93,7 +93,9 @@ class Follower:
 
 
 def words(item):
-    """Return a progress item as one text."""
+    """Return a progress item as one text: what cmd.script (streams by name) or heat.hook (deployment, stream, text) reports."""
+    if isinstance(item, dict) and isinstance(item.get("text"), str):
+        return item["text"].rstrip()
     if isinstance(item, dict) and item and set(item) <= {"stdout", "stderr"}:
         return "\n".join(str(v).rstrip() for v in item.values() if str(v).strip())
     return item.rstrip() if isinstance(item, str) else json.dumps(item)

@@ -14,6 +14,17 @@ import re
 # The most that one output may have; more of it is not brought back, and deploy_stderr says so.
 MAX_OUTPUT = 256 << 10
 
+# The bytes of each stream that the minion brings back, half of them from the beginning, half from the end: more of both than Heat keeps,
+# and the outputs, which are the end in hexadecimal digits. Stock minions bring back everything.
+_STREAM = 2 << 20
+_MOST = 14 << 20
+
+
+def output_limit(outputs):
+    """Return how many bytes of each stream are brought back from a configuration with so many outputs."""
+    return min(_STREAM + 2 * outputs * (2 * MAX_OUTPUT + 1024), _MOST)
+
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Variables that a shell does not let anyone set.
 _READONLY = {"UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"}
