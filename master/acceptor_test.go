@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/join"
 	"github.com/brine-salt/brine/master/keys"
@@ -320,7 +321,7 @@ func TestAcceptorsOrder(t *testing.T) {
 	document := func(audience string) []byte {
 		return jwt(t, provider, map[string]any{"iss": "https://cloud", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "name": "m"})
 	}
-	var log lockedBuffer
+	var log testlog.Buffer
 	const right, wrong = "right", "wrong"
 	for _, c := range []struct {
 		name                         string
@@ -404,13 +405,13 @@ func TestAcceptorsOrder(t *testing.T) {
 				}
 			}
 			for _, s := range secrets {
-				if strings.Contains(log.text(), s) {
+				if strings.Contains(log.String(), s) {
 					t.Error("the log has a proof in it")
 				}
 			}
 		})
 	}
-	if !strings.Contains(log.text(), "minion joins") {
+	if !strings.Contains(log.String(), "minion joins") {
 		t.Error("there is no log")
 	}
 }

@@ -1,7 +1,6 @@
 package master_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -15,13 +14,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/master/pillar"
@@ -540,27 +539,9 @@ func TestT4PillarBombs(t *testing.T) {
 	}
 }
 
-// lockedBuffer collects a log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // TestT7NoSecretsInLogs: the most talkative log shows no key, pillar, argument or result (CVE-2015-6918, CVE-2021-25284).
 func TestT7NoSecretsInLogs(t *testing.T) {
-	var log lockedBuffer
+	var log testlog.Buffer
 	cache := t.TempDir()
 	r := serve(t, master.Options{AutoAccept: true, CacheDir: cache, Pillar: pillar.Static(map[string]any{"password": "canary-pillar"}),
 		Local: &master.Local{SockDir: shortDir(t)}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -585,7 +566,7 @@ func TestT7NoSecretsInLogs(t *testing.T) {
 		}
 	}
 	r.end()
-	text := log.b.String()
+	text := log.String()
 	for _, secret := range []string{"canary", string(root), m.signed.AES.Text(), m.requester.Session.Text(), "PRIVATE KEY"} {
 		if i := strings.Index(text, secret); i >= 0 {
 			t.Errorf("the log shows %.16q… in %q", secret, text[max(0, i-200):min(len(text), i+50)])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 )
@@ -48,7 +49,7 @@ func TestAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log lockedBuffer
+	var log testlog.Buffer
 	r = serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), Audit: &log, Peer: map[string][]any{"a": {"test.ping"}},
 		Local: &master.Local{SockDir: shortDir(t), Auth: auth, Call: func(context.Context, master.MasterCall) (master.MasterResult, error) {
 			return master.MasterResult{JID: "1", Tag: "t"}, nil
@@ -83,7 +84,7 @@ func TestAuditLog(t *testing.T) {
 	a.must(object{"cmd": "minion_pub", "fun": "cmd.run", "arg": []any{"hunter2"}, "tgt": "*", "tgt_type": "glob", "ret": ""})
 	a.must(object{"cmd": "minion_runner", "fun": "ours.do", "arg": []any{"hunter2"}})
 	ask("eve", "hunter3", publish(strings.Repeat("x", 5000), strings.Repeat("y", 5000)+"\n{}", "glob"))
-	text := log.text()
+	text := log.String()
 	if strings.Contains(text, "hunter") {
 		t.Error("the log has what was shown:", text)
 	}

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol"
 )
 
 // TestRefusedMinionsAreLoggedOnce: what is refused again and again is one line an hour for each minion and reason, and an event each time.
 func TestRefusedMinionsAreLoggedOnce(t *testing.T) {
-	var log lockedText
+	var log testlog.Buffer
 	o := announcing()
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	r := serve(t, o)

@@ -1,17 +1,16 @@
 package master_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol/events"
@@ -68,7 +67,7 @@ func fired(t *testing.T, r *rig, m *minion, tags ...string) (got []string) {
 
 // TestEventAccess: the rule decides but for tags of the minion's own; refusals are logged, not without end.
 func TestEventAccess(t *testing.T) {
-	var log lockedText
+	var log testlog.Buffer
 	f, err := master.EventRules(map[string][]string{"*": {"app/{id}/*"}})
 	if err != nil {
 		t.Fatal(err)
@@ -88,23 +87,6 @@ func TestEventAccess(t *testing.T) {
 	if n := strings.Count(log.String(), "event of minion refused"); n != 10 {
 		t.Errorf("%d lines in the log", n)
 	}
-}
-
-type lockedText struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // TestGrantEvents: what is granted to a minion only this one may fire, at every master of the store, until it is taken back; a tenant's grants

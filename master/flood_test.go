@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -27,26 +28,26 @@ func clearPublish(t *testing.T, fun, user, key string) []byte {
 // TestRefusalsDoNotFillTheLogs: 10,000 refused requests add little to the audit log and to the ordinary one, and the audit log
 // says how many it left out.
 func TestRefusalsDoNotFillTheLogs(t *testing.T) {
-	var audit, log lockedBuffer
+	var audit, log testlog.Buffer
 	r := serve(t, master.Options{CacheDir: t.TempDir(), Audit: &audit, Local: &master.Local{SockDir: shortDir(t)},
 		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	body := clearPublish(t, strings.Repeat("\x01", 50000), strings.Repeat("\x02", 5000), "wrong")
 	for range 10000 {
 		r.HandleFrom(t.Context(), "127.0.0.1:4321", body)
 	}
-	for name, b := range map[string]*lockedBuffer{"audit log": &audit, "log": &log} {
-		if n := len(b.text()); n == 0 || n > 1<<20 {
+	for name, b := range map[string]*testlog.Buffer{"audit log": &audit, "log": &log} {
+		if n := len(b.String()); n == 0 || n > 1<<20 {
 			t.Errorf("%s has %d bytes", name, n)
 		}
 	}
-	for line := range strings.Lines(audit.text()) {
+	for line := range strings.Lines(audit.String()) {
 		if len(line) > 4096 {
 			t.Fatalf("a line of %d bytes", len(line))
 		}
 	}
 	r.Audit(master.AuditEntry{User: "next", Outcome: master.AuditAllowed})
 	counted := -1 // the entry just made
-	for line := range strings.Lines(audit.text()) {
+	for line := range strings.Lines(audit.String()) {
 		var e master.AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/protocol"
@@ -102,7 +103,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 func hostileRequests(t *testing.T, old bool) {
-	var log lockedBuffer
+	var log testlog.Buffer
 	base := t.TempDir()
 	minimum := 3
 	if old {
@@ -233,7 +234,7 @@ func hostileRequests(t *testing.T, old bool) {
 	if d := cmp.Diff(before, r.state(t, base)); d != "" {
 		t.Errorf("what is not the asker's has changed:\n%s", d)
 	}
-	if text := log.text(); strings.Contains(text, "panic") || strings.Contains(text, "canary") {
+	if text := log.String(); strings.Contains(text, "panic") || strings.Contains(text, "canary") {
 		t.Errorf("the log:\n%.5000s", text)
 	}
 	asker.must(object{"cmd": "_file_envs"})

@@ -1,7 +1,6 @@
 package reactor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/reactor"
 	"github.com/brine-salt/brine/master/runner"
@@ -33,25 +33,7 @@ type rig struct {
 	m   *master.Master
 	r   *reactor.Reactor
 	sub *events.Subscription
-	log *logged
-}
-
-// logged is a log that can be read while it is written.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log *testlog.Buffer
 }
 
 // key is the key pair of everybody: making one takes a while.
@@ -91,7 +73,7 @@ func start(t *testing.T, change func(*reactor.Options)) *rig {
 			t.Fatal(err)
 		}
 	}
-	l := &logged{}
+	l := &testlog.Buffer{}
 	log := slog.New(slog.NewTextHandler(l, nil))
 	host := runner.Embedded(m, "the_master", nil, "", log)
 	call := modules.NewRegistry().NewCall(&modules.Env{Templates: render.Render, Log: log}, "reactor", "", nil)

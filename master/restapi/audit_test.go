@@ -30,7 +30,7 @@ func TestAuditLog(t *testing.T) {
 		s.token = c.token
 		s.json("POST", c.path, c.body)
 	}
-	text := s.account.text()
+	text := s.account.String()
 	if strings.Contains(text, "hunter") || strings.Contains(text, "secret") {
 		t.Error("the log has what was shown:", text)
 	}
@@ -76,7 +76,7 @@ func TestRefusalsDoNotFillTheAuditLog(t *testing.T) {
 		s.json("POST", "/run", m{"client": "local", "tgt": long, "fun": []any{long, long}, "username": long, "password": "x", "eauth": "file"})
 		s.json("POST", "/login", m{"username": long, "password": "x", "eauth": long})
 	}
-	text := s.account.text()
+	text := s.account.String()
 	if len(text) > 1<<20 || !strings.Contains(text, `"outcome":"denied"`) {
 		t.Errorf("the audit log has %d bytes", len(text))
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master/keys"
 )
 
@@ -118,7 +119,7 @@ func (s *site) look(method, path string, headers m, body string) (int, string, h
 // of every wrong form, and with hostile paths, queries and headers: for an operator, for the user of a tenant, who learns nothing of what is
 // another's, and for a stranger. The answer is a clear one, and the interface goes on.
 func TestEveryEndpointBearsBadInput(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	s := tenants(t)
 	o := s.options
 	o.Metrics, o.MaxBody, o.Timeout, o.Log = true, 200_000, time.Second, slog.New(slog.NewTextHandler(&log, nil))
@@ -234,7 +235,7 @@ func TestEveryEndpointBearsBadInput(t *testing.T) {
 			}
 		}
 	}
-	if text := log.text(); strings.Contains(text, "panic") {
+	if text := log.String(); strings.Contains(text, "panic") {
 		t.Errorf("the log has a panic:\n%.3000s", text)
 	}
 	s.token = ""

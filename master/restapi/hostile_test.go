@@ -1,7 +1,6 @@
 package restapi_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,28 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 	"github.com/brine-salt/brine/master/runner"
 )
-
-// logged is a log that many may write to.
-type logged struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // endpoints are the requests there are, by the served description.
 func (s *site) endpoints() [][2]string {
@@ -66,7 +48,7 @@ func filled(path string) string {
 // whichever client they name and however they try to log in (also CVE-2019-17361, CVE-2020-16846, CVE-2021-3197 and, for
 // wheel_async, CVE-2021-25281).
 func TestCVE_2020_25592_EveryCommandNeedsACredential(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Log = -1, slog.New(slog.NewTextHandler(&log, nil)) })
 	open := []string{"GET /", "GET /run", "GET /token", "GET /login", "GET /openapi.json", "GET /healthz", "GET /readyz"}
 	s.token = ""
@@ -109,7 +91,7 @@ func TestCVE_2020_25592_EveryCommandNeedsACredential(t *testing.T) {
 			}
 		}
 	}
-	if text := log.text(); strings.Contains(text, "password=") || strings.Contains(text, "secret") {
+	if text := log.String(); strings.Contains(text, "password=") || strings.Contains(text, "secret") {
 		t.Errorf("the log has what was shown:\n%s", text)
 	}
 }
@@ -208,7 +190,7 @@ func TestCVE_2024_38825_NoLoginByCertificateAlone(t *testing.T) {
 // TestCVE_2025_47287_BodiesAreBounded: what is too large, of many parts or of another kind is refused by its head, and does not
 // fill the log (also CVE-2025-13836 and CVE-2023-28370).
 func TestCVE_2025_47287_BodiesAreBounded(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	s := newSite(t, func(o *restapi.Options) { o.MaxBody, o.Log = 10_000, slog.New(slog.NewTextHandler(&log, nil)) })
 	parts := "multipart/form-data; boundary=x"
 	for _, c := range []struct {
@@ -245,7 +227,7 @@ func TestCVE_2025_47287_BodiesAreBounded(t *testing.T) {
 	for range 300 {
 		s.do("POST", "/", parts, "--x\r\nbroken")
 	}
-	if n := strings.Count(log.text(), "\n"); n > 20 {
+	if n := strings.Count(log.String(), "\n"); n > 20 {
 		t.Errorf("%d lines in the log", n)
 	}
 	if code, text, h := s.do("GET", "//evil.example/..", "", ""); code/100 == 3 && strings.Contains(h.Get("Location"), "evil.example") {
@@ -293,7 +275,7 @@ func clearAnswer(t *testing.T, what string, code int, text string) {
 // TestHostileFields: whatever a field of a command is, the answer is a clear one, and the interface goes on. Other requests are those of
 // TestEveryEndpointBearsBadInput.
 func TestHostileFields(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	s := newSite(t, func(o *restapi.Options) {
 		o.LoginRate, o.Timeout, o.Log = -1, 2*time.Second, slog.New(slog.NewTextHandler(&log, nil))
 	})
@@ -331,7 +313,7 @@ func TestHostileFields(t *testing.T) {
 			}
 		}
 	}
-	if text := log.text(); strings.Contains(text, "panic") {
+	if text := log.String(); strings.Contains(text, "panic") {
 		t.Errorf("the log has a panic:\n%.3000s", text)
 	}
 	if code, v := s.json("POST", "/", m{"client": "runner", "fun": "test.metasyntactic"}); code != 200 {

@@ -216,7 +216,7 @@ func TestPeer(t *testing.T) {
 // last is the newest line of the audit log.
 func last(t testing.TB, s *site) map[string]any {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(s.account.text()), "\n")
+	lines := strings.Split(strings.TrimSpace(s.account.String()), "\n")
 	var out map[string]any
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &out); err != nil {
 		t.Fatal(err)

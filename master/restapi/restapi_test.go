@@ -22,6 +22,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
@@ -39,7 +40,7 @@ type site struct {
 	rest    *restapi.Server
 	server  *httptest.Server
 	token   string
-	account logged // the audit log
+	account testlog.Buffer // the audit log
 }
 
 // newSite is a master without minions and its HTTP interface; alice may do everything, bob runs jobs.*.

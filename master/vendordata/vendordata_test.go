@@ -1,7 +1,6 @@
 package vendordata_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,41 +12,23 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/vendordata"
 )
 
-// text is a log that several goroutines write.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *text) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *text) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 type site struct {
 	t      *testing.T
 	master *master.Master
 	url    string
-	log    text
-	audit  text
+	log    testlog.Buffer
+	audit  testlog.Buffer
 }
 
 func newSite(t *testing.T, o vendordata.Options) *site {

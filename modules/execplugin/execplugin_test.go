@@ -10,13 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -26,29 +26,12 @@ type host struct {
 	dir string
 	env *modules.Env
 	reg *modules.Registry
-	log *syncBuffer
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log *testlog.Buffer
 }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, dir: filepath.Join(t.TempDir(), "modules.d"), log: &syncBuffer{}}
+	h := &host{t: t, dir: filepath.Join(t.TempDir(), "modules.d"), log: &testlog.Buffer{}}
 	if err := os.Mkdir(h.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
 	_ "github.com/brine-salt/brine/modules/cmdmod"
@@ -29,31 +30,14 @@ import (
 type guest struct {
 	t    *testing.T
 	root string
-	log  *syncBuffer
+	log  *testlog.Buffer
 	m    *minion.Minion
 	o    Options
 }
 
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 func newGuest(t *testing.T) *guest {
 	t.Helper()
-	g := &guest{t: t, root: t.TempDir(), log: &syncBuffer{}}
+	g := &guest{t: t, root: t.TempDir(), log: &testlog.Buffer{}}
 	opts := map[string]any{"id": "guest", "root_dir": g.root, "cachedir": filepath.Join(g.root, "cache"), "pki_dir": filepath.Join(g.root, "pki"),
 		"file_client": "local", "master_type": "disable", "heat": map[string]any{"root": g.root}, "saltenv": "base", "grains": map[string]any{"shell": "/bin/sh"},
 		"renderer": "jinja|yaml", "shell": "/bin/sh"}

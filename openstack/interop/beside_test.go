@@ -86,7 +86,7 @@ func TestHeatBesideMaster(t *testing.T) {
 	}
 	update(2)
 	// Without Heat's engine.
-	if err := cloud.StopEngine(ctx, 0, syscall.SIGKILL); err != nil {
+	if err := cloud.StopEngine(testContext(t), 0, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.host.Boot(testContext(t)); err != nil {

@@ -72,7 +72,7 @@ class ServerTest(heat_case.HeatCase):
         # Other formats and transports of such templates are Heat's.
         rsrc, text = self.created(kind="OS::Nova::Server", form="HEAT_CFNTOOLS", environ={"resource_registry": {"OS::Nova::Server": "OS::Salt::Server"}})
         self.assertNotIn(rsrc.uuid, self.master.minions)
-        self.assertIsNone(rsrc.minion_id)
+        self.assertIsNone(minions.own_id(rsrc))
 
     def test_deployments_find_the_minion(self):
         rsrc, _ = self.created()

@@ -6,6 +6,11 @@ from heat.objects import resource as resource_objects
 DATA_KEY = "salt_minion"
 
 
+def own_id(resource):
+    """Return the id of the minion that a server's resource is, or None if it is not one."""
+    return resource.data().get(DATA_KEY)
+
+
 def minion_id(resource, server):
     """Return the id of the minion that runs on a server, for a resource of the same stack or of one nested in it.
 
@@ -14,7 +19,7 @@ def minion_id(resource, server):
     """
     local = resource.stack.resource_by_refid(server)
     if local is not None:
-        return getattr(local, "minion_id", None) or server
+        return own_id(local) or server
     for row in resource_objects.Resource.get_all_by_physical_resource_id(resource.context, server):
         for item in row.data or ():
             if item.key == DATA_KEY:

@@ -44,11 +44,6 @@ class SaltServer(nova_server.Server):
         props = self.properties if props is None else props
         return props[self.SOFTWARE_CONFIG_TRANSPORT] == self.SALT and props[self.USER_DATA_FORMAT] in (self.SOFTWARE_CONFIG, self.RAW)
 
-    @property
-    def minion_id(self):
-        """The id of the server's minion, or None if it is not one."""
-        return self.data().get(minions.DATA_KEY)
-
     def client_plugin(self, name=None):
         plugin = super().client_plugin(name)
         if isinstance(plugin, nova_plugin.NovaClientPlugin) and self.speaks_salt():
@@ -96,13 +91,14 @@ class SaltServer(nova_server.Server):
                 return True
             policies = {self.IMAGE: self.IMAGE_UPDATE_POLICY, self.USER_DATA: self.USER_DATA_UPDATE_POLICY}
             for key, policy in policies.items():
-                if key in changed and (after_props.get(policy) or "").startswith("REBUILD") and self.minion_id:
+                if key in changed and (after_props.get(policy) or "").startswith("REBUILD") and minions.own_id(self):
                     return True
         return super().needs_replace_with_prop_diff(changed, after_props, before_props)
 
     def _delete(self):
-        if self.minion_id:
-            engine.client().revoke(self.minion_id)
+        minion = minions.own_id(self)
+        if minion:
+            engine.client().revoke(minion)
         return super()._delete()
 
 
