@@ -118,8 +118,51 @@ func TestNativeJobs(t *testing.T) {
 			t.Errorf("%.40s: %d %v", path, code, v)
 		}
 	}
-	if code, v := s.json("GET", "/v1/jobs/late?wait=long", nil); code != 400 {
-		t.Error(code, v)
+	for _, wait := range []string{"long", "nan", "-1", "1e400"} {
+		if code, v := s.json("GET", "/v1/jobs/late?wait="+wait, nil); code != 400 {
+			t.Errorf("wait=%s: %d %v", wait, code, v)
+		}
+	}
+}
+
+// TestWaitOfClients: the waits of the Python client, in the form in which it writes numbers, with orders of names such as the Heat plugin
+// gives. All who wait for an order get its end, which a client that has gone away does not keep from the others.
+func TestWaitOfClients(t *testing.T) {
+	s := newSite(t, nil)
+	const id = "heat-0ff0c013-a54b-4a5f-88c0-dc06d0248156-web_1-0123456789abcdef"
+	if code, v := s.json("POST", "/v1/jobs", m{"id": id, "tgt": []any{"db-7"}, "fun": "test.ping", "ttl": 3600.5}); code != 202 {
+		t.Fatal(code, v)
+	}
+	for _, wait := range []string{"1e-05", "0.01", "0.333333"} {
+		if code, v := s.json("GET", "/v1/jobs/"+id+"?wait="+wait, nil); code != 200 || v["done"] != false {
+			t.Errorf("wait=%s: %d %v", wait, code, v)
+		}
+	}
+	gone, hangUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer hangUp()
+	q, err := http.NewRequestWithContext(gone, http.MethodGet, s.server.URL+"/v1/jobs/"+id+"?wait=60", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("X-Auth-Token", s.token)
+	if r, err := http.DefaultClient.Do(q); err == nil {
+		r.Body.Close()
+		t.Errorf("the wait ended before the order: %s", r.Status)
+	}
+	ended := make(chan m)
+	for range 5 {
+		go func() {
+			_, v := s.json("GET", "/v1/jobs/"+id+"?wait=60", nil)
+			ended <- v
+		}()
+	}
+	if code, v := s.json("DELETE", "/v1/jobs/"+id, nil); code != 200 {
+		t.Fatal(code, v)
+	}
+	for range 5 {
+		if v := <-ended; v["done"] != true || cmp.Diff("cancelled", v["minions"].(m)["db-7"].(m)["status"]) != "" {
+			t.Errorf("a wait ended with %v", v)
+		}
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/openstack/lab"
 )
@@ -91,6 +94,51 @@ func TestHeatOutcomes(t *testing.T) {
 				t.Errorf("the events %s of the deployment say %q, want %q; the stack: %s", c.status, reasons, c.want, s.Reason)
 			}
 		})
+	}
+}
+
+// TestHeatJobWithoutOne runs a function on two minions one of which never comes: success says whether that is enough, and the outcome
+// of each is an attribute.
+func TestHeatJobWithoutOne(t *testing.T) {
+	const template = `
+heat_template_version: 2018-08-31
+resources:
+  s0: {type: OS::Salt::Minion}
+  absent: {type: OS::Salt::Minion}
+  any:
+    type: OS::Salt::Job
+    properties: {function: test.ping, targets: [{get_resource: s0}, {get_resource: absent}], success: any, timeout: 15}
+  all:
+    type: OS::Salt::Job
+    properties: {function: test.ping, targets: [{get_resource: s0}, {get_resource: absent}], timeout: 15}
+outputs:
+  here: {value: {get_resource: s0}}
+  absent: {value: {get_resource: absent}}
+  succeeded: {value: {get_attr: [any, succeeded]}}
+  failed: {value: {get_attr: [any, failed]}}
+  outcomes: {value: {get_attr: [any, outcomes]}}
+`
+	ctx := testContext(t)
+	name := newStack(t, template, lab.StackArgs{})
+	joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+	if _, err := cloud.Heat.WaitResource(ctx, name, "any", func(r *lab.Resource) bool { return r != nil && r.Status == "CREATE_COMPLETE" }); err != nil {
+		t.Fatal(err)
+	}
+	r, err := cloud.Heat.WaitResource(ctx, name, "all", func(r *lab.Resource) bool { return r != nil && r.Status == "CREATE_FAILED" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "test.ping succeeded on 1 of 2 minions, 2 are needed"; !strings.Contains(r.Reason, want) || !strings.Contains(r.Reason, "undeliverable: ") {
+		t.Errorf("the job on all failed by %q, want %q and undeliverable", r.Reason, want)
+	}
+	out := waitStack(t, cloud, name, "CREATE_FAILED").Outputs()
+	here, absent := fmt.Sprint(out["here"]), fmt.Sprint(out["absent"])
+	if d := cmp.Diff([]any{here}, out["succeeded"]) + cmp.Diff([]any{absent}, out["failed"]); d != "" {
+		t.Error(d)
+	}
+	outcomes, _ := out["outcomes"].(map[string]any)
+	if outcomes[here] != "returned" || !strings.HasPrefix(fmt.Sprint(outcomes[absent]), "undeliverable: ") {
+		t.Errorf("outcomes %v", outcomes)
 	}
 }
 
