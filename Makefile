@@ -74,7 +74,7 @@ PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 openstack:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	cd openstack && $(GO) test -count=1 -vet=off -timeout 25m -p 1 -tags openstack ./...
+	cd openstack && $(GO) test -count=1 -vet=off -timeout 25m -p 1 -parallel 6 -tags openstack ./...
 	@$(MAKE) --no-print-directory openstack-python
 
 # The plugin for Heat with the classes of Debian's Heat and of the newest one, and the sidecar with the real programs.
