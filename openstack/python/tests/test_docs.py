@@ -5,10 +5,13 @@ import re
 
 from tests import heat_case  # first: it skips without Heat
 
+from brine_openstack.heat import deployment
 from brine_openstack.heat import job
 from brine_openstack.heat import minion
+from brine_openstack.heat import server
 from brine_openstack.heat import state
 from brine_openstack.heat import waitcondition
+from heat.common import environment_format
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -40,3 +43,11 @@ class DocsTest(heat_case.HeatCase):
         self.assertEqual(5, len(quoted))
         for path, text in quoted:
             self.assertEqual((ROOT / path).read_text(), text, path)
+
+    def test_mapping(self):
+        text, = re.findall(r"```yaml\n(resource_registry:.*?)```", self.page, re.S)
+        mapping = environment_format.parse(text)["resource_registry"]
+        types = {k: v for m in (deployment, server) for k, v in m.resource_mapping().items()}
+        self.assertEqual({"OS::Nova::Server", "OS::Heat::SoftwareDeployment"}, set(mapping))
+        for name in mapping.values():
+            self.assertIn(name, types)
