@@ -22,9 +22,11 @@ type cost struct {
 }
 
 // privateLab starts a lab whose services nobody else asks.
-func privateLab(t *testing.T) *lab.Lab {
+func privateLab(t *testing.T, engines int) *lab.Lab {
 	t.Helper()
-	l, err := lab.Start(testContext(t), labOptions())
+	opts := labOptions()
+	opts.Engines = engines
+	l, err := lab.Start(testContext(t), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestCost(t *testing.T) {
 		window = 5 * time.Minute
 	}
 	ctx := testContext(t)
-	l := privateLab(t)
+	l := privateLab(t, 1)
 	name := stackOf(t, l, `
 heat_template_version: 2018-08-31
 resources:

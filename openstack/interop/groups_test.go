@@ -49,7 +49,7 @@ func TestHeatGroups(t *testing.T) {
 		t.Parallel()
 		const name = "ansible/for real"
 		deployCase(t, cases[name], recorded[name], map[string]string{
-			"/etc/salt/minion.d/heat.conf":           "heat: {prefer_hooks: [ansible]}\n",
+			"/etc/salt/minion.d/heat.conf": "heat: {prefer_hooks: [ansible]}\n",
 			"/usr/libexec/heat-config/hooks/ansible": "#!/bin/sh\ntouch /run/original\nexec /usr/bin/python3 " +
 				filepath.Join(agents.Agents(), "heat-config-ansible", "install.d", "hook-ansible.py") + "\n",
 		}, "/run/original")

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/openstack/lab"
-	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
 
@@ -25,10 +24,8 @@ const patience = 4 * time.Minute
 var (
 	// bin is where TestMain puts our programs.
 	bin string
-	// cloud is the lab that all tests share, and compute its Nova, which boots nothing until a test says how. Tests may kill the engine
-	// if they call keepEngine first.
-	cloud   *lab.Lab
-	compute *nova.Cloud
+	// cloud is the lab that all tests share. Tests may kill its engine if they call keepEngine.
+	cloud *lab.Lab
 )
 
 func TestMain(m *testing.M) {
@@ -48,14 +45,9 @@ func run(m *testing.M) int {
 		log.Print(err)
 		return 1
 	}
-	if compute, err = nova.Start(); err != nil {
-		log.Print(err)
-		return 1
-	}
-	defer compute.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	opts := labOptions()
-	opts.Zaqar, opts.Endpoints = true, compute.Endpoints()
+	opts.Zaqar = true
 	cloud, err = lab.Start(ctx, opts)
 	cancel()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,17 +48,7 @@ func TestHeatUnmodified(t *testing.T) {
 
 // TestHeatTwoEngines has two engines, each with a master of its own over one database.
 func TestHeatTwoEngines(t *testing.T) {
-	ctx, l := testContext(t), cloud
-	if err := l.StartEngine(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		if err := l.StopEngine(ctx, 1, syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-	})
+	l := privateLab(t, 2)
 	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps), lab.StackArgs{})
 	var guests []*lab.Guest
 	for i := range 4 {
@@ -152,25 +141,21 @@ func TestHeatBadInput(t *testing.T) {
 		t.Errorf("a template with a wrong property: %v, want status 400 that names it", err)
 	}
 	for _, tt := range []struct{ name, group, config, outputs, want string }{
-		{"damaged metadata", "cfn-init", "{", "[]", "the configuration"},
-		{"failed metadata", "cfn-init", `{"config": {"commands": {"a": {"command": "echo no >&2; exit 3"}}}}`, "[]", "exit 3"},
-		{"missing hook", "no-such-hook", "x", "[]", `there is no hook for the group "no-such-hook" in /usr/libexec/heat-config/hooks`},
 		{"exit code", "script", "#!/bin/sh\necho out of cheese >&2; exit 3\n", "[]", "out of cheese"},
-		{"no agent for hooks", "another-hook", "x", "[]", "heat.hook"},
+		{"no hook", "no-such-hook", "x", "[]", "heat.hook"},
 		{"no group", "'a b'", "x", "[]", "no function for the group"},
 		{"bad sls", "salt", "a: [b", "[]", ""},
 		{"no interpreter", "script", "#!/no/such/program\n", "[]", "config"},
 		{"error output", "script", "#!/bin/sh\necho broken >$heat_outputs_path.bad\n", "[{name: bad, error_output: true}]", "broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			ctx := testContext(t)
-			name := newStack(t, oneDeployment(tt.group, tt.config, tt.outputs), lab.StackArgs{})
-			program := "heat-minion"
-			if strings.Contains(tt.want, "heat.hook") {
-				program = "brine-minion"
+			template := oneDeployment(tt.group, tt.config, tt.outputs)
+			name := strings.ReplaceAll(t.Name(), "/", "-")
+			if _, err := cloud.Heat.Create(ctx, name, template, lab.StackArgs{}); err != nil {
+				t.Fatal(err)
 			}
-			joinMinion(t, cloud, name, "s0", ours(program))
+			t.Cleanup(func() { deleteStack(t, cloud, name) })
+			joinMinion(t, cloud, name, "s0", ours("brine-minion"))
 			s, err := cloud.Heat.Wait(ctx, name, "CREATE_FAILED")
 			if err != nil {
 				t.Fatal(err)
@@ -194,53 +179,6 @@ func TestHeatBadInput(t *testing.T) {
 				t.Errorf("after the update deploy_stdout = %q", out)
 			}
 		})
-	}
-}
-
-// TestHeatForeignToken gives a guest the token of another stack's minion: it is refused under the name that it claims, the deployment waits,
-// and the guest with the right token gets it.
-func TestHeatForeignToken(t *testing.T) {
-	ctx := testContext(t)
-	const template = `
-heat_template_version: 2018-08-31
-resources: {s0: {type: OS::Salt::Minion}}
-`
-	name, other := newStack(t, oneDeployment("script", "#!/bin/sh\nhostname\n", "[]"), lab.StackArgs{}), t.Name()+"-other"
-	if _, err := cloud.Heat.Create(ctx, other, template, lab.StackArgs{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { deleteStack(t, cloud, other) })
-	data, err := userData(ctx, cloud, name, "s0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign, err := userData(ctx, cloud, other, "s0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := regexp.MustCompile(`"?join_token"?: *"?([^"\s,}]+)`)
-	ours1, theirs := token.FindStringSubmatch(data), token.FindStringSubmatch(foreign)
-	if ours1 == nil || theirs == nil || ours1[1] == theirs[1] {
-		t.Fatalf("no two tokens in %q and %q", data, foreign)
-	}
-	thief := newGuest(t, "thief")
-	p, err := bootMinion(thief, strings.ReplaceAll(data, ours1[1], theirs[1]), ours("brine-minion"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := waitLog(ctx, p, "join"); err != nil {
-		t.Fatal(err)
-	}
-	r, err := cloud.Heat.Resource(ctx, name, "d")
-	if err != nil || r.Status != "CREATE_IN_PROGRESS" {
-		t.Errorf("the deployment is %+v %v, want that it waits", r, err)
-	}
-	g := newGuest(t, "s0")
-	if _, err := bootMinion(g, data, ours("brine-minion")); err != nil {
-		t.Fatal(err)
-	}
-	if out := waitStack(t, cloud, name, "CREATE_COMPLETE").Outputs()["stdout"]; out != g.Name+"\n" {
-		t.Errorf("the deployment ran on %q, want %s", out, g.Name)
 	}
 }
 

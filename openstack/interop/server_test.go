@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -59,17 +60,49 @@ func freePorts(t *testing.T, n int) []int {
 	return out
 }
 
-// useNova boots the instances of the shared lab as guests while the test runs.
-func useNova(t *testing.T) *novaLab {
+func startNovaLab(t *testing.T) *novaLab {
 	t.Helper()
-	l := &novaLab{Lab: cloud, Nova: compute, Socket: cloud.MasterSocket(0), guests: map[string]*lab.Guest{}}
-	compute.OnBoot(l.boot)
+	c, err := nova.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plugins := filepath.Join(dir, "plugins")
+	if err := os.Mkdir(plugins, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plugin := "\"\"\"Salt resources.\"\"\"\nfrom brine_openstack.heat import resource_mapping  # noqa: F401\n"
+	if err := os.WriteFile(filepath.Join(plugins, "salt_resources.py"), []byte(plugin), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	python, err := filepath.Abs("../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := freePorts(t, 2)
+	master := filepath.Join(dir, "master")
+	l := &novaLab{Nova: c, Socket: filepath.Join(master, "api.sock"), guests: map[string]*lab.Guest{}}
+	l.Lab, err = lab.Start(t.Context(), lab.Options{Logf: log.Printf, Plugins: []string{plugins}, Endpoints: c.Endpoints(),
+		EngineEnv: []string{"PYTHONPATH=" + python, "PYTHONDONTWRITEBYTECODE=1"},
+		Heat: map[string]map[string]string{"brine": {"program": filepath.Join(bin, "brine-master"), "directory": master,
+			"interface": "127.0.0.1", "publish_port": fmt.Sprint(ports[0]), "ret_port": fmt.Sprint(ports[1]),
+			"advertise": fmt.Sprintf("127.0.0.1:%d", ports[1])}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		compute.OnBoot(nil)
 		if t.Failed() {
-			t.Log(strings.Join(compute.Unknown(), "\n"))
+			t.Logf("%s\n%s", l.LogsOf("engine-*", 12000), strings.Join(c.Unknown(), "\n"))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
 	})
+	c.OnBoot(l.boot)
 	return l
 }
 
@@ -169,7 +202,7 @@ func (l *novaLab) minions(t *testing.T) []any {
 // TestHeatServer: an unmodified template with OS::Nova::Server runs through the embedded master by two lines of an environment: the machine
 // gets its bootstrap in user data, signals, and is configured; an update does only what changed; the end of the stack revokes the minion.
 func TestHeatServer(t *testing.T) {
-	l := useNova(t)
+	l := startNovaLab(t)
 	ctx := testContext(t)
 	name := "TestHeatServer"
 	args := lab.StackArgs{Environment: template(t, "server-env.yaml")}

@@ -139,36 +139,28 @@ func (l *Lab) heatConf() ini {
 	}
 }
 
-// addBrine configures the plugin of brine as docs/openstack/heat.md says. Guests are told the addresses of all engines of the options.
+// addBrine configures the plugin of brine as docs/openstack/heat.md says. Guests are told the addresses of all engines.
 func (l *Lab) addBrine(conf ini) error {
 	if err := l.write("\"\"\"Salt resources.\"\"\"\nfrom brine_openstack.heat import resource_mapping  # noqa: F401\n", "heat", "plugins",
 		"brine.py"); err != nil {
 		return err
 	}
+	var addrs []string
+	for n := range max(l.opts.Engines, 1) {
+		addrs = append(addrs, l.hostPort(l.ports.brine[2*n+1]))
+	}
 	dirs := append([]string{l.path("heat", "plugins")}, l.opts.Plugins...)
 	conf["DEFAULT"]["plugin_dirs"] = strings.Join(dirs, ",")
-	conf.merge(ini{"brine": {"program": l.opts.Brine, "interface": "127.0.0.1", "advertise": l.masters(l.opts.Engines)}})
+	conf.merge(ini{"brine": {"program": l.opts.Brine, "interface": "127.0.0.1", "advertise": strings.Join(addrs, ",")}})
 	return nil
 }
 
-// masters are the addresses of the masters of the first n engines, at least of one.
-func (l *Lab) masters(n int) string {
-	var addrs []string
-	for i := range max(n, 1) {
-		addrs = append(addrs, l.hostPort(l.ports.brine[2*i+1]))
-	}
-	return strings.Join(addrs, ",")
-}
-
-// engineConf is what only engine n has. Guests of an engine that was started beside those of the options are told its address too.
+// engineConf is what only engine n has.
 func (l *Lab) engineConf(n int) ini {
 	conf := ini{"DEFAULT": {"host": engineName(n)}}
 	if l.opts.Brine != "" && 2*n+1 < len(l.ports.brine) {
 		conf["brine"] = map[string]string{"directory": l.path("heat", fmt.Sprintf("brine-%d", n)),
 			"publish_port": fmt.Sprint(l.ports.brine[2*n]), "ret_port": fmt.Sprint(l.ports.brine[2*n+1])}
-		if n >= l.opts.Engines {
-			conf["brine"]["advertise"] = l.masters(n + 1)
-		}
 	}
 	return conf
 }
