@@ -81,6 +81,9 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 	if o.PillarTTL, o.PillarInMemory, err = pillarCache(c); err != nil {
 		return o, err
 	}
+	if err := c.RefuseLocks(); err != nil {
+		return o, err
+	}
 	for _, name := range unsupported(c) {
 		log.Warn("The option " + name + " is not supported by this master and has no effect")
 	}
@@ -207,8 +210,8 @@ func unsupported(c *conf.Config) []string {
 	defaults := conf.MasterDefaults()
 	var out []string
 	for _, name := range []string{"engines", "order_masters", "syndic_master", "cluster_id",
-		"ext_job_cache", "event_return", "token_driver", "eauth_acl_module", "schedule",
-		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes", "publish_whitelist"} {
+		"ext_job_cache", "event_return", "token_driver", "schedule",
+		"minionfs_whitelist", "signing_key_pass", "key_cache", "ext_processes"} {
 		if v, ok := c.Opts[name]; ok && conf.Truth(v) && pytext.Repr(v) != pytext.Repr(defaults[name]) {
 			out = append(out, name)
 		}

@@ -140,3 +140,18 @@ func TestTenants(t *testing.T) {
 		}
 	}
 }
+
+// TestLocksThatAreNotHonoured: an option that locks something in stock and nothing here refuses the start; one that is off does not.
+func TestLocksThatAreNotHonoured(t *testing.T) {
+	for name, on := range map[string]string{
+		"require_minion_sign_messages": "True", "drop_messages_signature_fail": "yes", "eauth_acl_module": "file", "cluster_pub_fingerprint": "aa:bb",
+		"publish_whitelist": "[a]",
+	} {
+		if _, err := masterOptions(load(t, name+": "+on+"\n"), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "remove it") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := masterOptions(load(t, name+": \n"), slog.New(slog.DiscardHandler)); err != nil {
+			t.Errorf("%s, not set: %v", name, err)
+		}
+	}
+}
