@@ -213,7 +213,13 @@ func (s *sessions) issue(id string, pub *crypt.PublicKey) (*crypt.Key, error) {
 		return nil, err
 	}
 	if s.dir != nil {
-		if err := s.dir.Write(id, []byte(key.Text()), 0o600, false); err != nil {
+		err := s.dir.Write(id, []byte(key.Text()), 0o600, false)
+		if isDiskFull(err) {
+			// The key is for this process then: after a restart the minion signs in again.
+			s.log.Error("session key of a minion is only in memory: the disk is full", "minion", id, "err", err)
+			err = s.dir.Remove(id)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("cannot store session key of %q: %w", id, err)
 		}
 	}

@@ -63,7 +63,7 @@ func (m *Minion) callLink(ctx context.Context, owner bool) (*link, error) {
 		return nil, err
 	}
 	if err := makeCacheDir(s.cacheDir); err != nil {
-		return nil, &ExitError{Code: ExitPermission, Err: err}
+		return nil, unusable(err)
 	}
 	l := newLink(m, s.masters)
 	l.owner = owner

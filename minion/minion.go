@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/minion/beacon"
@@ -113,13 +114,28 @@ func (m *Minion) openKeys() error {
 		m.key, err = m.store.Identity()
 	}
 	if err != nil {
-		return &ExitError{Code: ExitPermission, Err: err}
+		return unusable(err)
 	}
 	m.token = protocol.NewToken()
 	if m.tok, err = protocol.RequestToken(m.key); err != nil {
 		return &ExitError{Code: 1, Err: err}
 	}
 	return nil
+}
+
+// unusable is the error of a directory or a key that a minion cannot start with. Its code is stock's: the number of the system's error where there
+// is one, which Python takes for "file exists" when a directory is a file.
+func unusable(err error) *ExitError {
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, keys.ErrUnsafe), errors.Is(err, os.ErrPermission):
+		return &ExitError{Code: ExitPermission, Err: err}
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EEXIST):
+		return &ExitError{Code: int(syscall.EEXIST), Err: err}
+	case errors.As(err, &number):
+		return &ExitError{Code: int(number), Err: err}
+	}
+	return &ExitError{Code: 1, Err: err}
 }
 
 // Run is the daemon. It returns nil when ctx ends, else an *ExitError.
@@ -173,12 +189,9 @@ func (m *Minion) openState() (unlock func(), err error) {
 	if err != nil {
 		return nil, &ExitError{Code: 1, Err: err}
 	}
-	fail := func(code int, err error) (func(), error) {
-		release()
-		return nil, &ExitError{Code: code, Err: err}
-	}
 	if err := m.openCache(); err != nil {
-		return fail(ExitPermission, err)
+		release()
+		return nil, unusable(err)
 	}
 	return func() {
 		if err := m.journal.Close(); err != nil {

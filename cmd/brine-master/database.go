@@ -35,7 +35,7 @@ func openDatabase(c *conf.Config) (store.Shared, error) {
 		return nil, errors.New("shared_database is none of postgres://…, mysql:user:password@tcp(host:port)/name and the path of a file")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot open shared_database: %w", err)
+		return nil, fmt.Errorf("cannot open shared_database: %w; does the database server run, and does it let this host and user in?", err)
 	}
 	db, ok := s.(store.Shared)
 	if !ok {

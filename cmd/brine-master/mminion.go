@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
+	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/grains"
@@ -51,11 +53,11 @@ func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slo
 		if node != "master" {
 			return nil, modules.Errorf("cannot follow the bus of node %q: only the master's is here", node)
 		}
-		client, err := ipc.Dial(ctx, localmaster.EventSockets(c, sockDir))
+		bus, err := ipc.Dial(ctx, localmaster.EventSockets(c, sockDir))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", client.ErrNotRunning, err)
 		}
-		return stream{client}, nil
+		return stream{bus}, nil
 	}
 	return m
 }

@@ -60,7 +60,11 @@ func takeLock(p *saltcli.Program) (release func(), err error) {
 	if p.Values.Bool("with_parent") {
 		return nil, fmt.Errorf("the master of this directory is %w", err)
 	}
-	p.Log.Warn("A master seems to run with this cachedir", "err", err)
+	msg := "cannot find out whether another master uses this cachedir"
+	if held := (*runlock.HeldError)(nil); errors.As(err, &held) {
+		msg = "A master seems to run with this cachedir"
+	}
+	p.Log.Warn(msg, "err", err)
 	return func() {}, nil
 }
 

@@ -166,6 +166,11 @@ func (s *saltCmd) explain(err error) (string, bool) {
 			"immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results " +
 			"of the job in the job cache later.", true
 	case errors.Is(err, client.ErrAuthentication):
+		if s.cmd.Kwargs["eauth"] != nil || s.cmd.Kwargs["token"] != nil {
+			s.Log.Error("the master refused the log-in: name, password or token are wrong, or external_auth of the master has no such method or user")
+		} else {
+			s.Log.Error(s.client.WhyNot())
+		}
 		return client.ErrAuthentication.Error(), true
 	case errors.Is(err, client.ErrAuthorization):
 		return client.ErrAuthorization.Error(), true

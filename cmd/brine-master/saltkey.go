@@ -296,11 +296,12 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 	if cmd == "delete" {
 		order = keys.States()
 	}
-	changed := 0
+	changed, failed := 0, 0
 	for _, st := range order {
 		for _, id := range found[st] {
 			if err := k.one(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
+				failed++
 				continue
 			}
 			changed++
@@ -316,7 +317,12 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 		if err := k.cleanCache(spared); err != nil {
 			return err
 		}
-		return k.rotate()
+		if err := k.rotate(); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: fmt.Sprintf("%d of %d keys could not be %s.\n", failed, failed+changed, done)}
 	}
 	return nil
 }

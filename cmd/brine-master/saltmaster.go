@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/brine-salt/brine/internal/daemon"
@@ -79,7 +80,7 @@ func failed(p *saltcli.Program, err error) int {
 	case errors.Is(err, syscall.EADDRINUSE):
 		fmt.Fprintln(p.Err, "The ports are not available to bind")
 		return exitPorts
-	case errors.Is(err, os.ErrPermission) && errors.As(err, &number):
+	case (errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EEXIST)) && errors.As(err, &number):
 		return int(number)
 	}
 	return saltcli.ExitGeneric
@@ -148,9 +149,13 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 			return err
 		}
 	} else if p.Conf.Bool("job_cache") {
-		jobs, err := sqlite.Open(filepath.Join(p.Conf.String("cachedir"), "jobs.sqlite"))
+		name := filepath.Join(p.Conf.String("cachedir"), "jobs.sqlite")
+		jobs, err := sqlite.Open(name)
 		if err != nil {
-			return err
+			if strings.Contains(err.Error(), "disk is full") {
+				return fmt.Errorf("%w; make room on the disk that has %s", err, name)
+			}
+			return fmt.Errorf("%w; if it is damaged, move %s away: the master makes a new one, and stock's job cache keeps what was there", err, name)
 		}
 		defer jobs.Close()
 		options.Store = jobs

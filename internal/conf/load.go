@@ -115,6 +115,10 @@ func (l *loader) main() (map[string]any, error) {
 			path = env
 		}
 	}
+	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+		// Stock takes defaults then: a master that listens on all addresses, or a minion with another id.
+		return nil, &Error{Path: path, Msg: "it is a directory"}
+	}
 	if !isFile(path) {
 		l.note(slog.LevelDebug, "Missing configuration file: %s", path)
 		return map[string]any{}, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"syscall"
 )
 
 // MakeDir creates a directory, owned by the named user when this process is root, and leaves one that exists with the owner it
@@ -15,7 +16,7 @@ import (
 func MakeDir(path string, mode os.FileMode, name string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {
-			return fmt.Errorf("cannot use directory %q: it is a file", path)
+			return fmt.Errorf("cannot use directory %q: it is a file: %w", path, syscall.EEXIST)
 		}
 		return nil
 	} else if !errors.Is(err, os.ErrNotExist) {

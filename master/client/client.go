@@ -129,6 +129,15 @@ func (c *Client) readKey() bool {
 	return changed
 }
 
+// WhyNot says, for operators, what the master may not like about the key file of this user. The master does not say: it may be talking to an
+// unauthenticated peer.
+func (c *Client) WhyNot() string {
+	if _, err := os.ReadFile(c.o.KeyFile); err != nil {
+		return fmt.Sprintf("there is no key to show to the master: %v. Run the command on the master's host, with its configuration, as its user or one of publisher_acl", err)
+	}
+	return fmt.Sprintf("%s is not the key file of the master that runs: compare cachedir and ret_port with the configuration of that master", c.o.KeyFile)
+}
+
 // Command is a job to publish.
 type Command struct {
 	// Fun is a function's name, or []string for several at once; Arg then has one list for each.

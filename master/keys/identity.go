@@ -93,7 +93,7 @@ func loadPair(dir *confined.Dir, name string, o IdentityOptions) (*crypt.Private
 		}
 		key, err := crypt.ParsePrivateKey(b)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use key %q: %w", dir.Path()+"/"+name+".pem", err)
+			return nil, fmt.Errorf("cannot use key %q: %w; restore it from a backup: with a new one all minions would have to trust this master again", dir.Path()+"/"+name+".pem", err)
 		}
 		return key, writePub(dir, name, key, o.Log)
 	}

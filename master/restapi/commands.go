@@ -374,6 +374,9 @@ func badTarget(err error) error {
 	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
+	if errors.Is(err, master.ErrNotStored) {
+		return &statusError{http.StatusServiceUnavailable, err.Error()}
+	}
 	return &statusError{http.StatusBadRequest, err.Error()}
 }
 

@@ -1,0 +1,272 @@
+package outside
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/crypt"
+)
+
+// patience is how long something may take that should take seconds.
+const patience = 90 * time.Second
+
+// bin has all programs under stock's names.
+var bin string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "outside")
+	if err == nil {
+		bin = dir
+		err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot build the programs:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func build(dir string) error {
+	for program, names := range map[string][]string{"brine-master": {"salt-master", "salt", "salt-key", "salt-run"}, "brine-minion": {"salt-minion", "salt-call"}} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, program), "../../"+program)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		for _, name := range names {
+			if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyPair makes RSA keys once for all rows.
+var keyPair = func() func(i int) *crypt.PrivateKey {
+	var mu sync.Mutex
+	made := map[int]*crypt.PrivateKey{}
+	return func(i int) *crypt.PrivateKey {
+		mu.Lock()
+		defer mu.Unlock()
+		if made[i] == nil {
+			k, err := crypt.GenerateKey(2048)
+			if err != nil {
+				panic(err)
+			}
+			made[i] = k
+		}
+		return made[i]
+	}
+}()
+
+// site is a directory with the configuration of a master and a minion, and what the row did to it.
+type site struct {
+	t        *testing.T
+	dir, bin string
+	pub, ret int
+	http     int
+	env      []string
+	master   *exec.Cmd
+	log      *output
+}
+
+// output is what a program prints, for waiting.
+type output struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "o") // short, for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &site{t: t, dir: dir, bin: bin, pub: freePort(t), ret: freePort(t), http: freePort(t)}
+	for _, d := range []string{"conf", "pki/master/minions", "pki/master/minions_pre", "pki/minion", "cache/master", "cache/minion", "run", "log"} {
+		if err := os.MkdirAll(s.path(d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write("conf/master", fmt.Sprintf("root_dir: %[1]s\npki_dir: %[1]s/pki/master\ncachedir: %[1]s/cache/master\nsock_dir: %[1]s/run\npidfile: %[1]s/run/master.pid\nlog_file: %[1]s/log/master\n"+
+		"interface: 127.0.0.1\npublish_port: %[2]d\nret_port: %[3]d\nuser: %[4]s\ntimeout: 2\ngather_job_timeout: 1\nworker_threads: 1\n", dir, s.pub, s.ret, me()))
+	s.write("conf/minion", fmt.Sprintf("root_dir: %[1]s\npki_dir: %[1]s/pki/minion\ncachedir: %[1]s/cache/minion\nsock_dir: %[1]s/run\npidfile: %[1]s/run/minion.pid\nlog_file: %[1]s/log/minion\n"+
+		"id: m\nmaster: 127.0.0.1\npublish_port: %[2]d\nmaster_port: %[3]d\nuser: %[4]s\nauth_timeout: 2\nauth_tries: 1\nrequest_channel_timeout: 3\nrequest_channel_tries: 1\nenable_fqdns_grains: false\nenable_gpu_grains: false\n", dir, s.pub, s.ret, me()))
+	s.write("pki/master/master.pem", string(keyPair(0).PEM()))
+	s.write("pki/minion/minion.pem", string(keyPair(1).PEM()))
+	s.write("pki/minion/minion.pub", string(keyPair(1).Public().PEM()))
+	s.write("pki/master/minions/m", string(keyPair(1).Public().PEM()))
+	return s
+}
+
+func me() string {
+	if u := os.Getenv("USER"); u != "" && os.Geteuid() != 0 {
+		return u
+	}
+	return "root"
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *site) write(name, content string) {
+	s.t.Helper()
+	os.Remove(s.path(name))
+	if err := os.WriteFile(s.path(name), []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// option sets an option of a configuration.
+func (s *site) option(role, line string) {
+	s.t.Helper()
+	b, err := os.ReadFile(s.path("conf/" + role))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(line, ":")
+	lines := slices.DeleteFunc(strings.Split(string(b), "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") })
+	s.write("conf/"+role, strings.Join(lines, "\n")+line+"\n")
+}
+
+// file puts a file where a directory is expected.
+func (s *site) file(name string) {
+	s.t.Helper()
+	if err := os.RemoveAll(s.path(name)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(name, "")
+}
+
+// fill mounts a small file system and fills it. Rows that use it are for root.
+func (s *site) fill(name string) {
+	s.t.Helper()
+	s.small(name)
+	f, err := os.Create(s.path(name + "/ballast"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	for {
+		if _, err := f.Write(block); errors.Is(err, syscall.ENOSPC) {
+			return
+		} else if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// small mounts a small file system over a directory, whose content it keeps.
+func (s *site) small(name string) {
+	s.t.Helper()
+	if os.Geteuid() != 0 {
+		s.t.Skip("needs root, for a small file system")
+	}
+	if err := os.MkdirAll(s.path(name), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	aside := s.path("aside")
+	if err := os.Rename(s.path(name), aside); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Mkdir(s.path(name), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", s.path(name), "tmpfs", 0, "size=2m,mode=0700"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { syscall.Unmount(s.path(name), syscall.MNT_DETACH) })
+	if err := os.CopyFS(s.path(name), os.DirFS(aside)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	dir := s.path("conf")
+	args = append([]string{"-c", dir}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...)
+	cmd.Env = append(append(os.Environ(), "LANG=C.UTF-8", "HOME="+s.dir), s.env...)
+	cmd.Dir = s.dir
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// serve starts our master and waits until it serves.
+func (s *site) serve() {
+	s.t.Helper()
+	s.log = &output{}
+	s.master = s.command(context.Background(), "salt-master", "-l", "info")
+	s.master.Stdout, s.master.Stderr = s.log, s.log
+	if err := s.master.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = s.master.Process.Signal(syscall.SIGTERM)
+		_ = s.master.Wait()
+	})
+	s.await(s.log, "master is ready")
+}
+
+func (s *site) await(o *output, text string) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !strings.Contains(o.String(), text); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("it does not say %q but:\n%s", text, o)
+		}
+	}
+}
+
+// run runs a program to its end, and returns its exit code and all that it printed.
+func (s *site) run(program string, args ...string) (code int, out string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	cmd := s.command(ctx, program, args...)
+	b, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		s.t.Fatalf("%s does not end; it printed:\n%s", program, b)
+	}
+	return cmd.ProcessState.ExitCode(), string(b)
+}
