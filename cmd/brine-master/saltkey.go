@@ -265,6 +265,11 @@ func (k *saltKey) included(cmd string) []keys.State {
 	return states
 }
 
+// invalidKeyError says that the key of a minion is none.
+type invalidKeyError struct{ id string }
+
+func (e *invalidKeyError) Error() string { return "Unable to accept invalid key for " + e.id + "." }
+
 // change accepts, rejects or deletes keys after asking.
 func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 	found, err := k.matches(match)
@@ -301,7 +306,9 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 		for _, id := range found[st] {
 			if err := k.one(cmd, id, st); err != nil {
 				fmt.Fprintf(k.Err, "%v\n", err)
-				failed++
+				if invalid := (*invalidKeyError)(nil); !errors.As(err, &invalid) { // which is no failure in stock
+					failed++
+				}
 				continue
 			}
 			changed++
@@ -337,7 +344,7 @@ func (k *saltKey) one(cmd, id string, st keys.State) error {
 		}
 		if _, err := crypt.ParsePublicKey([]byte(key.Text)); err != nil {
 			k.Log.Error("Invalid RSA public key: " + id)
-			return fmt.Errorf("Unable to accept invalid key for %s.", id)
+			return &invalidKeyError{id}
 		}
 		return k.store.Accept(id, st == keys.Rejected, st == keys.Denied)
 	case "reject":
