@@ -122,6 +122,8 @@ soak:
 # short form of all, of at most 90 seconds.
 chaos:
 	sh interop/install-tools.sh
+	$(if $(filter host,$(PART)),sh interop/install-tools.sh interop/vm/debian-packages.txt)
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
 	BRINE_CHAOS=$(if $(PART),full,) $(GO) test -count=1 -timeout $(if $(PART),28m,5m) -parallel 4 -tags chaos -v -run '(?i)^TestChaos$(PART)' ./interop
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.

@@ -1,0 +1,405 @@
+//go:build chaos && linux
+
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/interop/vm"
+)
+
+// TestChaosHostClocks steps the clock under our minion and under our master, before ours and before stock's peers, and lets the machine stand
+// still for two minutes. After each step everybody answers within 45 seconds, the job in flight returns what it made, the schedule goes on
+// without a burst, keys are still good, and a token is valid or refused in words.
+func TestChaosHostClocks(t *testing.T) {
+	if !chaosFull() {
+		t.Skip("the virtual machine belongs to the full campaign")
+	}
+	c := newCampaign(t, "Clocks and standstills of a machine",
+		"in the machine", "outside", "step", "all answer after", "job in flight", "schedule", "token from before", "after a restart")
+	for _, p := range []struct {
+		inside, outside string
+		start           func(*testing.T, *campaign) *clocked
+	}{
+		{"our minion", "our master", minionInside("")},
+		{"our minion", "stock 3006", minionInside("3006")},
+		{"our minion", "stock 3007", minionInside("3007")},
+		{"our minion", "stock 3008", minionInside("3008")},
+		{"our master", "our minion, stock 3006, 3007, 3008", masterInside},
+	} {
+		t.Run(strings.ReplaceAll(p.inside+" and "+p.outside, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			k := p.start(t, c)
+			k.inside, k.outside = p.inside, p.outside
+			k.steps()
+		})
+	}
+}
+
+// clocked is one of our programs in a machine with a clock of its own, and its peers on the host.
+type clocked struct {
+	t               *testing.T
+	c               *campaign
+	m               *vm.Machine
+	inside, outside string
+	program         string   // in the machine
+	ids             []string // of the minions
+
+	ping    func() (answers map[string]bool, said string)
+	job     func(script string) (jid string)
+	result  func(jid string) (returns map[string]any)
+	restart func() // of the minions, which sign in anew
+	token   func() (int, string)
+	ticks   func() int // of the schedule
+}
+
+// steps are the rows of a pair.
+func (k *clocked) steps() {
+	k.answers("at the start")
+	token := "-"
+	by := func(d time.Duration) func() {
+		return func() { k.m.SetClock(k.m.Clock().Add(d)) }
+	}
+	const years = 10 * 365 * 24 * time.Hour
+	for _, s := range []struct {
+		name string
+		step func()
+	}{
+		{"+1 h", by(time.Hour)},
+		{"-1 h", by(-time.Hour)},
+		{"+10 years", by(years)},
+		{"-10 years", by(-years)},
+		{"stands still for 2 min", func() { k.m.Pause(); time.Sleep(2 * time.Minute); k.m.Continue() }},
+		{"a day behind at the start", func() { k.kill(); by(-24 * time.Hour)(); k.launch() }},
+		{"right again", by(24 * time.Hour)},
+	} {
+		jid := k.job("sleep 5; echo slept")
+		ticks, since := 0, time.Now()
+		if k.ticks != nil {
+			ticks = k.ticks()
+		}
+		s.step()
+		after := k.answers(s.name)
+		job := k.inFlight(s.name, jid)
+		schedule := "-"
+		if k.ticks != nil {
+			await(k.t, "the schedule goes on after "+s.name, func() bool { return k.ticks() > ticks })
+			n := k.ticks() - ticks
+			schedule = fmt.Sprintf("%d runs in %s", n, time.Since(since).Round(time.Second))
+			if most := int(time.Since(since)/(5*time.Second)) + 2; n > most {
+				k.c.breaks("%s, %s: the schedule ran %d times where it is due %d times", k.inside, s.name, n, most)
+			}
+		}
+		if k.token != nil {
+			code, words := k.token()
+			token = fmt.Sprint(code)
+			if code != http.StatusOK && (code != http.StatusUnauthorized || !strings.Contains(words, "xpired") && !strings.Contains(words, "log in")) {
+				k.c.breaks("%s, %s: the token from before gives %d: %s", k.inside, s.name, code, words)
+			}
+		}
+		k.restart()
+		again := k.answers("a restart after " + s.name)
+		k.c.row(k.inside, k.outside, s.name, after, job, schedule, token, again)
+	}
+}
+
+// answers waits until all minions answer, and tells how long that took.
+func (k *clocked) answers(after string) time.Duration {
+	k.t.Helper()
+	begin := time.Now()
+	for {
+		answers, said := k.ping()
+		missing := 0
+		for _, id := range k.ids {
+			if !answers[id] {
+				missing++
+			}
+		}
+		d := time.Since(begin).Round(100 * time.Millisecond)
+		switch {
+		case missing == 0 && d <= 45*time.Second:
+			return d
+		case missing == 0:
+			k.c.breaks("%s and %s: after %s all answered only after %s", k.inside, k.outside, after, d)
+			return d
+		case d > 2*time.Minute:
+			k.t.Fatalf("%s and %s: %d of %d did not answer after %s:\n%s\n%s", k.inside, k.outside, missing, len(k.ids), after, said, k.log())
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// inFlight waits for the returns of the job that ran while the clock changed.
+func (k *clocked) inFlight(step, jid string) string {
+	k.t.Helper()
+	var returns map[string]any
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		returns = k.result(jid)
+		good := 0
+		for _, id := range k.ids {
+			if returns[id] == "slept" {
+				good++
+			}
+		}
+		if good == len(k.ids) {
+			return "returned"
+		}
+	}
+	k.c.breaks("%s and %s: after %s the job in flight is %v\n%s", k.inside, k.outside, step, returns, k.log())
+	return "lost"
+}
+
+// launch starts the program in the machine.
+func (k *clocked) launch() {
+	k.t.Helper()
+	k.m.Must(fmt.Sprintf("setsid %s -c /brine/etc </dev/null >>/brine/out 2>&1 & echo $! >/brine/pid", k.program))
+}
+
+// kill ends the program in the machine at once.
+func (k *clocked) kill() {
+	k.t.Helper()
+	k.m.Must("kill -9 $(cat /brine/pid); while kill -0 $(cat /brine/pid) 2>/dev/null; do sleep 0.1; done")
+}
+
+// log is the end of what the program in the machine wrote.
+func (k *clocked) log() string {
+	out, _, _ := k.m.Run("tail -n 40 /brine/out; tail -n 40 /brine/*.log")
+	return out
+}
+
+// minionInside starts a machine with our minion, under our master or one of stock.
+func minionInside(line string) func(*testing.T, *campaign) *clocked {
+	return func(t *testing.T, c *campaign) *clocked {
+		k := &clocked{t: t, c: c, program: "/bin/salt-minion", ids: []string{"vm"}}
+		var s *site
+		if line != "" {
+			master := startStockMaster(t, line, "zeromq", "auto_accept: True\ntimeout: 10")
+			s = master.site
+			k.ping = func() (map[string]bool, string) {
+				answer := master.cmd("vm", "test.ping")
+				return map[string]bool{"vm": answer == true}, fmt.Sprint(answer)
+			}
+			k.job = func(script string) string {
+				return master.publish(query{"tgt": "vm", "fun": "cmd.run", "arg": []any{script}})
+			}
+			k.result = func(jid string) map[string]any {
+				out, _ := output(t, stock(t, line, "salt-run"), "-c", s.dir+"/etc", "--out=json", "jobs.lookup_jid", jid)
+				return decoded(out)
+			}
+		} else {
+			s = newSite(t, "zeromq", "auto_accept: True\ntimeout: 10")
+			start(t, ours("salt-master"), "-c", s.dir+"/etc")
+			salt := func(program string, args ...string) string {
+				out, _ := exec.Command(ours(program), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...).Output() // what fails is asked again
+				return string(out)
+			}
+			k.commands(salt)
+		}
+		s.minion(t, "vm", `
+schedule:
+  tick: {function: cmd.run, args: ['echo tick >>/brine/ticks'], seconds: 5, return_job: false}
+`)
+		k.boot(s, s.dir+"/vm", "minion", nil)
+		k.restart = func() { k.kill(); k.launch() }
+		k.ticks = func() int {
+			n, _ := strconv.Atoi(strings.TrimSpace(k.m.Must("cat /brine/ticks 2>/dev/null | wc -l")))
+			return n
+		}
+		return k
+	}
+}
+
+// masterInside starts a machine with our master, and minions of all kinds on the host.
+func masterInside(t *testing.T, c *campaign) *clocked {
+	port := ports(t, 1)[0]
+	s := newSite(t, "zeromq", fmt.Sprintf(`auto_accept: True
+timeout: 20
+sharedsecret: between us
+external_auth: {sharedsecret: {ann: ['.*']}}
+rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
+`, port))
+	k := &clocked{t: t, c: c, program: "/bin/salt-master"}
+	k.boot(s, s.dir, "master", []int{s.pub, s.ret, port})
+	k.m.Must("for p in salt salt-run; do ln -s salt-master /bin/$p; done")
+	k.commands(func(program string, args ...string) string {
+		out, _, err := k.m.Run(fmt.Sprintf("%s -c /brine/etc --out=json '%s' 2>/dev/null", program, strings.Join(args, "' '")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	})
+	type minion struct{ program, etc string }
+	minions := []minion{{ours("salt-minion"), s.minion(t, "ours", "")}}
+	k.ids = []string{"ours"}
+	for _, line := range []string{"3006", "3007", "3008"} {
+		minions = append(minions, minion{stock(t, line, "salt-minion"), s.minion(t, "stock"+line, "")})
+		k.ids = append(k.ids, "stock"+line)
+	}
+	var running []*process
+	k.restart = func() {
+		for _, p := range running {
+			p.kill()
+		}
+		running = nil
+		for _, m := range minions {
+			running = append(running, start(t, m.program, "-c", m.etc))
+		}
+	}
+	k.restart()
+
+	url := fmt.Sprintf("http://127.0.0.1:%d", port)
+	var token string
+	await(t, "the master's HTTP interface takes a log-in", func() bool {
+		_, text := request(t, "POST", url+"/login", "", `{"eauth": "sharedsecret", "username": "ann", "password": "between us"}`)
+		if m := regexp.MustCompile(`"token": ?"(\w+)"`).FindStringSubmatch(text); m != nil {
+			token = m[1]
+		}
+		return token != ""
+	})
+	k.token = func() (int, string) { return request(t, "GET", url+"/stats", token, "") }
+	return k
+}
+
+// commands are ping, job and result with our programs.
+func (k *clocked) commands(salt func(program string, args ...string) string) {
+	k.ping = func() (map[string]bool, string) {
+		out := salt("salt", "--static", "*", "test.ping")
+		answers := map[string]bool{}
+		for id, v := range decoded(out) {
+			answers[id] = v == true
+		}
+		return answers, out
+	}
+	k.job = func(script string) string {
+		jid := regexp.MustCompile(`\d{20}`).FindString(salt("salt", "--async", "*", "cmd.run", script))
+		if jid == "" {
+			k.t.Fatal("the job was not taken")
+		}
+		return jid
+	}
+	k.result = func(jid string) map[string]any { return decoded(salt("salt-run", "jobs.lookup_jid", jid)) }
+}
+
+// boot starts the machine with the configuration of a site's program, whose root directory it has at /brine, and launches it.
+func (k *clocked) boot(s *site, root, name string, ports []int) {
+	k.t.Helper()
+	b, err := os.ReadFile(root + "/etc/" + name)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	text := strings.NewReplacer(root, "/brine", "master: 127.0.0.1", "master: "+vm.Host, "interface: 127.0.0.1", "interface: 0.0.0.0").Replace(string(b))
+	file := tempDir(k.t) + "/config"
+	write(k.t, file, text)
+	k.m = vm.Boot(k.t, vm.Options{Ports: ports, Files: map[string]string{k.program: ours("brine-" + name), "/brine/etc/" + name: file}})
+	k.launch()
+}
+
+// decoded is a JSON object that a command printed, or nil.
+func decoded(text string) map[string]any {
+	var v map[string]any
+	_ = json.Unmarshal([]byte(text), &v)
+	return v
+}
+
+// request asks an HTTP interface and gives status and body.
+func request(t *testing.T, method, url, token, body string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Accept", "application/json")
+	if token != "" {
+		q.Header.Set("X-Auth-Token", token)
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return a.StatusCode, string(b)
+}
+
+// TestChaosHostQuota is a quota that is used up, under a minion and under a master that run as a user of their own. Root has no quota.
+func TestChaosHostQuota(t *testing.T) {
+	if !chaosFull() {
+		t.Skip("the virtual machine belongs to the full campaign")
+	}
+	c := newCampaign(t, "A quota that is used up", "of", "asked", "answered", "told why", "answers again after")
+	tool := tempDir(t) + "/setquota"
+	build := exec.Command("go", "build", "-o", tool, "./vm/setquota")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	image := tempDir(t) + "/image"
+	if out, err := exec.Command("sh", "-c", `truncate -s 32M "$1"; mkfs.ext4 -q -m 0 -O quota -E quotatype=usrquota "$1"`, "sh", image).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := newSite(t, "zeromq", "auto_accept: True\ntimeout: 10")
+	s.minion(t, "vm", "")
+	files := map[string]string{"/image": image, "/bin/setquota": tool, "/bin/salt-minion": ours("brine-minion"), "/bin/salt-master": ours("brine-master")}
+	for side, root := range map[string]string{"master": s.dir, "minion": s.dir + "/vm"} {
+		b, err := os.ReadFile(root + "/etc/" + side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := tempDir(t) + "/config"
+		write(t, file, strings.NewReplacer(root, "/quota/"+side, "user: root", "user: brine").Replace(string(b)))
+		files["/etc/salt/"+side] = file
+	}
+	m := vm.Boot(t, vm.Options{Files: files})
+	m.Must(`mkdir -p /quota && mount -o loop,usrquota /image /quota && setquota /dev/loop0 1000 16384
+echo brine:x:1000:1000:brine:/quota:/bin/sh >>/etc/passwd; echo brine:x:1000: >>/etc/group
+mkdir /quota/master /quota/minion; chown -R brine:brine /quota /etc/salt; ln -s salt-master /bin/salt
+for side in master minion; do setsid su brine -c "exec salt-$side -c /etc/salt" </dev/null >/tmp/$side 2>&1 & done`)
+	ping := func() (bool, string) {
+		out, code, err := m.Run("su brine -c 'salt -c /etc/salt --static --out=json -t 10 vm test.ping'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code == 0 && strings.Contains(out, `"vm": true`), fmt.Sprintf("exit code %d\n%s", code, out)
+	}
+	logs := func() string { return m.Must("tail -n 30 /tmp/master /tmp/minion") }
+	await(t, "the minion answers", func() bool { ok, _ := ping(); return ok })
+	m.Must("su brine -c 'dd if=/dev/zero of=/quota/filler bs=1k 2>/dev/null'; ! su brine -c 'echo x >/quota/more' 2>/dev/null || test ! -s /quota/more")
+	answered, told, last := 0, 0, ""
+	const asked = 5
+	for range asked {
+		ok, text := ping()
+		switch {
+		case ok:
+			answered++
+		case strings.Contains(text, "quota") && !strings.Contains(text, "No minions matched"):
+			told++
+		default:
+			last = text
+		}
+	}
+	if answered+told != asked {
+		c.breaks("of %d questions %d were answered and for %d the cause was told; the last other one:\n%s\n%s", asked, answered, told, last, logs())
+	}
+	m.Must("rm /quota/filler")
+	begin := time.Now()
+	await(t, "the minion answers again", func() bool { ok, _ := ping(); return ok })
+	c.row("master and minion", asked, answered, told, time.Since(begin).Round(100*time.Millisecond))
+	if out, code, err := m.Run("kill -0 $(cat /quota/master/master.pid) && kill -0 $(cat /quota/minion/minion.pid)"); err != nil || code != 0 {
+		c.breaks("one of the programs ended: %s %v\n%s", out, err, logs())
+	}
+}
