@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol"
@@ -18,13 +19,13 @@ import (
 // TestConfusingIDs: a new minion does not get an id that a target takes for a pattern or a list, or a command for an option; a minion that has one
 // already goes on. Other odd ids are taken, with a word in the log.
 func TestConfusingIDs(t *testing.T) {
-	var log lockedBuffer
+	var log testlog.Buffer
 	r := serve(t, master.Options{AuthRate: -1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for i, id := range []string{"*", "h*", "h?", "web[12]", "a,b", "-rf", "--all"} {
 		if st := r.newMinion(id, 1).signIn(); st != protocol.Rejected {
 			t.Errorf("%q: %v", id, st)
 		}
-		if n := strings.Count(log.text(), "a new minion may not have this id"); n != i+1 {
+		if n := strings.Count(log.String(), "a new minion may not have this id"); n != i+1 {
 			t.Errorf("%q: %d lines about it in the log", id, n-i)
 		}
 	}
@@ -33,7 +34,7 @@ func TestConfusingIDs(t *testing.T) {
 		if st := r.newMinion(id, 1).signIn(); st != protocol.Pending {
 			t.Errorf("%q: %v", id, st)
 		}
-		warned := strings.Count(log.text(), "quote it")
+		warned := strings.Count(log.String(), "quote it")
 		if odd := warned > before; odd == protocol.PlainID(id) {
 			t.Errorf("%q: a warning: %v", id, odd)
 		}
