@@ -18,6 +18,7 @@ package modules
 
 import (
 	"context"
+	"iter"
 	"maps"
 )
 
@@ -41,7 +42,51 @@ type Module struct {
 	// Discover returns the functions that programs of this host define, which the module has beside Funcs; an error refuses
 	// the host. It is called when the module is first asked for, after Available, and again after [Registry.Reset]. It must
 	// bound the time that it takes. nil means that Funcs are all.
-	Discover func(e *Env) ([]Def, error)
+	Discover func(e *Env) (Found, error)
+
+	found []Found // what Discover returned
+}
+
+// Found are functions that programs of a host define. There may be thousands, so each is declared when it is asked for.
+type Found interface {
+	// Names yields the names of all functions.
+	Names() iter.Seq[string]
+	// Def declares one of them, or returns nil if there is none of that name.
+	Def(name string) *Def
+}
+
+// Names yields the names of the module's functions, those that it found on the host among them.
+func (m *Module) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range m.Funcs {
+			if !yield(m.Funcs[i].Name) {
+				return
+			}
+		}
+		for i, f := range m.found {
+			before := Module{Funcs: m.Funcs, found: m.found[:i]}
+			for name := range f.Names() {
+				if before.Def(name) == nil && !yield(name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Def returns the declaration of a function, or nil if the module has none of that name.
+func (m *Module) Def(name string) *Def {
+	for i := range m.Funcs {
+		if m.Funcs[i].Name == name {
+			return &m.Funcs[i]
+		}
+	}
+	for _, f := range m.found {
+		if d := f.Def(name); d != nil {
+			return d
+		}
+	}
+	return nil
 }
 
 // Called is the name by which the module's functions are called.

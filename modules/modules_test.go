@@ -3,6 +3,7 @@ package modules
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"testing"
 
@@ -239,15 +240,47 @@ func TestSeveralProviders(t *testing.T) {
 	}
 }
 
+// found are functions of a host.
+type found []Def
+
+func (f found) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range f {
+			if !yield(d.Name) {
+				return
+			}
+		}
+	}
+}
+
+func (f found) Def(name string) *Def {
+	if i := slices.IndexFunc(f, func(d Def) bool { return d.Name == name }); i >= 0 {
+		return &f[i]
+	}
+	return nil
+}
+
+// denied is a policy that refuses one function.
+type denied string
+
+func (denied) Disabled(Kind) []string { return nil }
+
+func (d denied) Refuse(_ Kind, fun string) error {
+	if fun == string(d) {
+		return errors.New("refused")
+	}
+	return nil
+}
+
 // TestDiscover: functions of the host stand beside the declared ones, are looked for once, and again after a reset.
 func TestDiscover(t *testing.T) {
 	calls, fails := 0, false
-	m := &Module{Name: "tool", Funcs: []Def{{Name: "own", Doc: "declared"}}, Discover: func(*Env) ([]Def, error) {
+	m := &Module{Name: "tool", Funcs: []Def{{Name: "own", Doc: "declared"}}, Discover: func(*Env) (Found, error) {
 		calls++
 		if fails {
 			return nil, errors.New("tool is broken")
 		}
-		return []Def{{Name: "found.deep"}, {Name: "own", Doc: "found"}}, nil
+		return found{{Name: "found.deep"}, {Name: "own", Doc: "found"}}, nil
 	}}
 	r, e := NewRegistry(m), &Env{}
 	for range 2 {
@@ -258,6 +291,14 @@ func TestDiscover(t *testing.T) {
 	if d, err := r.Lookup("tool.own", e); err != nil || d.Doc != "declared" {
 		t.Errorf("tool.own: %v, %v", d, err)
 	}
+	e.Policy = denied("tool.found.deep")
+	if diff := cmp.Diff([]string{"tool.own"}, r.Functions(e)); diff != "" {
+		t.Error(diff)
+	}
+	if list := r.Modules(e); len(list) != 1 || list[0].Def("found.deep") != nil || list[0].Def("own") == nil {
+		t.Errorf("a refused function is declared: %v", list)
+	}
+	e.Policy = nil
 	if calls != 1 || len(m.Funcs) != 1 {
 		t.Errorf("Discover ran %d times, the module has %d functions", calls, len(m.Funcs))
 	}

@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -75,18 +76,50 @@ func (e *Env) Permitted(kind Kind, list []*Module) []*Module {
 		if m.named(off) {
 			continue
 		}
-		refused := func(d Def) bool { return e.Refused(kind, m.Called()+"."+d.Name) != nil }
-		if !slices.ContainsFunc(m.Funcs, refused) {
+		allowed := func(name string) bool { return e.Refused(kind, m.Called()+"."+name) == nil }
+		all, some := true, false
+		for name := range m.Names() {
+			ok := allowed(name)
+			all, some = all && ok, some || ok
+		}
+		if all {
 			out = append(out, m)
 			continue
 		}
 		left := *m
-		left.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), refused)
-		if len(left.Funcs) > 0 {
+		left.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(d Def) bool { return !allowed(d.Name) })
+		left.found = make([]Found, len(m.found))
+		for i, f := range m.found {
+			left.found[i] = permitted{f, allowed}
+		}
+		if some {
 			out = append(out, &left)
 		}
 	}
 	return out
+}
+
+// permitted are the functions among found ones that a policy allows.
+type permitted struct {
+	Found
+	allowed func(name string) bool
+}
+
+func (p permitted) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range p.Found.Names() {
+			if p.allowed(name) && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func (p permitted) Def(name string) *Def {
+	if !p.allowed(name) {
+		return nil
+	}
+	return p.Found.Def(name)
 }
 
 // choiceKey is under what the choice of a module is remembered: programs with several minions have several policies.

@@ -149,7 +149,7 @@ func (m *Module) suits(e *Env) (found *Module, ok bool, reason string) {
 	if err != nil {
 		return m, false, err.Error()
 	}
-	return m.with(&Module{Funcs: more}), true, ""
+	return m.with(&Module{found: []Found{more}}), true, ""
 }
 
 // with is m and the functions of other that m lacks.
@@ -164,6 +164,7 @@ func (m *Module) with(other *Module) *Module {
 			all.Funcs = append(all.Funcs, d)
 		}
 	}
+	all.found = append(slices.Clone(m.found), other.found...)
 	return &all
 }
 
@@ -271,10 +272,8 @@ func (r *Registry) Lookup(fun string, e *Env) (*Def, error) {
 		}
 		return nil, &NotAvailableError{Fun: fun}
 	}
-	for i := range c.module.Funcs {
-		if c.module.Funcs[i].Name == name {
-			return &c.module.Funcs[i], nil
-		}
+	if d := c.module.Def(name); d != nil {
+		return d, nil
 	}
 	return nil, &NotAvailableError{Fun: fun}
 }
@@ -314,8 +313,8 @@ func (r *Registry) All() []*Module {
 func (r *Registry) Functions(e *Env) []string {
 	var names []string
 	for _, m := range r.Modules(e) {
-		for _, d := range m.Funcs {
-			names = append(names, m.Called()+"."+d.Name)
+		for name := range m.Names() {
+			names = append(names, m.Called()+"."+name)
 		}
 	}
 	slices.Sort(names)
@@ -449,10 +448,10 @@ func (r *Registry) Docs(e *Env, pattern string) map[string]any {
 	docs := map[string]any{}
 	prefix, glob := strings.CutSuffix(pattern, "*")
 	for _, m := range r.Modules(e) {
-		for _, d := range m.Funcs {
-			name := m.Called() + "." + d.Name
+		for fun := range m.Names() {
+			name := m.Called() + "." + fun
 			if pattern == "" || name == pattern || m.Called() == pattern || glob && strings.HasPrefix(name, prefix) {
-				docs[name] = d.Doc
+				docs[name] = m.Def(fun).Doc
 			}
 		}
 	}

@@ -102,21 +102,12 @@ func ownNames() []string {
 }
 
 // discover declares the modules of the host's Ansible as functions.
-func discover(e *modules.Env) ([]modules.Def, error) {
+func discover(e *modules.Env) (modules.Found, error) {
 	list, err := callables(e)
 	if err != nil {
 		return nil, err
 	}
-	defs := make([]modules.Def, 0, len(list))
-	for _, m := range list {
-		if strings.HasPrefix(m.name, "_") {
-			continue
-		}
-		module := m.module
-		defs = append(defs, modules.Def{Name: m.name, Python: "_cmd", Doc: m.doc, Args: "args", Kwargs: "kwargs",
-			Run: func(ctx context.Context, c *modules.Call) (any, error) { return invoke(ctx, c, module) }})
-	}
-	return defs, nil
+	return newListing(list), nil
 }
 
 func list(_ context.Context, c *modules.Call) (any, error) {

@@ -19,11 +19,16 @@ import (
 // sys.doc, sys.list_functions, sys.list_modules, sys.argspec differ: they leave out what the minion's policy refuses; stock lists modules beyond its whitelist_modules, and cannot run them.
 // sys.reload_modules differs: there is no code to load; it is looked anew which modules the host can use.
 
-// functions are the functions of one kind: a module's name, a function's name and its declaration.
+// functions are the functions of one kind.
 type functions struct {
-	names []string // sorted
-	defs  map[string]*modules.Def
-	docs  map[string]string // of modules
+	names []string                   // of module and function, sorted
+	in    map[string]*modules.Module // by the name that it is called by
+}
+
+// def is the declaration of one of the names.
+func (f functions) def(fun string) *modules.Def {
+	mod, name, _ := strings.Cut(fun, ".")
+	return f.in[mod].Def(name)
 }
 
 // own are the execution functions that may be called.
@@ -45,14 +50,14 @@ func other(c *modules.Call, kind string) functions {
 }
 
 func collect(list []*modules.Module) functions {
-	f := functions{defs: map[string]*modules.Def{}, docs: map[string]string{}}
+	f := functions{in: map[string]*modules.Module{}}
 	for _, m := range list {
-		f.docs[m.Called()] = m.Doc
-		for i := range m.Funcs {
-			f.defs[m.Called()+"."+m.Funcs[i].Name] = &m.Funcs[i]
+		f.in[m.Called()] = m
+		for name := range m.Names() {
+			f.names = append(f.names, m.Called()+"."+name)
 		}
 	}
-	f.names = slices.Sorted(maps.Keys(f.defs))
+	slices.Sort(f.names)
 	return f
 }
 
@@ -101,9 +106,9 @@ func (f functions) documentation(c *modules.Call, withModules bool) (any, error)
 	docs := map[string]any{}
 	for _, name := range args {
 		for _, fun := range f.pick(name) {
-			docs[fun] = f.defs[fun].Doc
+			docs[fun] = f.def(fun).Doc
 			if withModules {
-				docs[module(fun)] = f.docs[module(fun)]
+				docs[module(fun)] = f.in[module(fun)].Doc
 			}
 		}
 	}
@@ -132,9 +137,9 @@ func rendererDoc(_ context.Context, c *modules.Call) (any, error) {
 	}
 	f := other(c, "renderers")
 	docs := map[string]any{}
-	for name, text := range f.docs {
+	for name, m := range f.in {
 		if matchesAny(args, name) {
-			docs[name] = text
+			docs[name] = m.Doc
 		}
 	}
 	return docs, nil
@@ -226,7 +231,7 @@ func listRenderers(_ context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	names := []string{}
-	for name := range other(c, "renderers").docs {
+	for name := range other(c, "renderers").in {
 		if matchesAny(args, name) {
 			names = append(names, name)
 		}
@@ -249,7 +254,7 @@ func (f functions) argspecs(c *modules.Call) (map[string]any, error) {
 	}
 	ret := map[string]any{}
 	for _, fun := range f.listed(name) {
-		ret[fun] = f.defs[fun].Argspec()
+		ret[fun] = f.def(fun).Argspec()
 	}
 	return ret, nil
 }
@@ -284,7 +289,7 @@ func stateSchema(_ context.Context, c *modules.Call) (any, error) {
 	}
 	list := []any{}
 	for _, fun := range slices.Sorted(maps.Keys(specs)) {
-		list = append(list, schema(fun, f.defs[fun]))
+		list = append(list, schema(fun, f.def(fun)))
 	}
 	return list, nil
 }
