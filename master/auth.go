@@ -19,6 +19,7 @@ const authAtOnce = 16
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
 func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
 	within := m.authLimit.Allow(peer, time.Now())
+	// guard: known-keys-beside-a-flood TestKnownKeysHaveTheirOwnBucket instead: !within
 	if !within && !m.knownSignIn(e) {
 		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
 		return noReply{}
@@ -90,6 +91,7 @@ func (m *Master) decide(ctx context.Context, peer string, r protocol.AuthRequest
 		m.log.Info("sign-in refused", "peer", peer, "err", err)
 		return r.Refuse(m.identity, false)
 	}
+	// guard: confusing-ids TestConfusingIDs
 	if err := protocol.ConfusingID(r.ID); err != nil && !m.accepted(r.ID) {
 		log.Log(ctx, m.hourly(r.ID, "id", slog.LevelWarn), "sign-in refused: a new minion may not have this id", "err", err)
 		return r.Refuse(m.identity, false)

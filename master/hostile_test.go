@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -291,7 +292,14 @@ func TestCVE_2025_22241_NoVirtKeys(t *testing.T) {
 
 // TestCVE_2025_22240_NamesOfEnvironments: the name of an environment, from a request, makes and removes no directory.
 func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
-	base, dir := t.TempDir(), t.TempDir()
+	base, above := t.TempDir(), t.TempDir()
+	dir := filepath.Join(above, "roots")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(above, "f"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r := serve(t, master.Options{AutoAccept: true, CacheDir: filepath.Join(base, "cache"), PKIDir: filepath.Join(base, "pki"), FileRoots: map[string][]string{"base": {dir}, "__env__": {dir + "/__env__"}}})
 	m := r.accepted("m", 1)
 	if _, err := m.pillar(nil); err != nil { // its grains are kept
@@ -300,7 +308,9 @@ func TestCVE_2025_22240_NamesOfEnvironments(t *testing.T) {
 	before := tree(t, base, dir)
 	for _, env := range []string{"../../x", "..", "/tmp", "x/../../y", "a\x00b", "refs/heads/../../x", strings.Repeat("x", 5000), ".git", "-x"} {
 		for _, cmd := range []string{"_file_find", "_file_hash", "_file_hash_and_stat", "_serve_file", "_file_list", "_dir_list", "_symlink_list", "_file_list_emptydirs"} {
-			m.must(object{"cmd": cmd, "saltenv": env, "path": "f", "loc": int64(0), "prefix": ""})
+			if v := m.must(object{"cmd": cmd, "saltenv": env, "path": "f", "loc": int64(0), "prefix": ""}); strings.Contains(fmt.Sprintf("%s", v), "secret") {
+				t.Errorf("%s of the environment %q reads above the roots: %v", cmd, env, v)
+			}
 		}
 		if _, err := m.pillar(object{"saltenv": env, "pillarenv": env}); err != nil {
 			t.Error(env, err)

@@ -267,6 +267,7 @@ const refusalRate, refusalBurst = 1, 20
 // warnRefused logs a refused call. Of many, from one source, some are logged at debug only.
 func (m *Master) warnRefused(peer, msg string, args ...any) {
 	level := slog.LevelWarn
+	// guard: log-flood TestRefusalsDoNotFillTheLogs
 	if !m.refusals.Allow(peer, time.Now()) {
 		level = slog.LevelDebug
 	}
@@ -316,12 +317,14 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	switch {
 	case errors.As(err, &none):
 		return map[string]any{"enc": "clear", "load": map[string]any{"jid": nil, "minions": []any{}, "error": none.Error()}}
+	// guard: disk-full-in-words TestPublishWithoutRoom
 	case err != nil:
 		entry.Outcome = AuditFailed
 		l.m.log.Error("cannot publish", "user", name, "err", err)
 		// Not a load without minions: clients print that as a target that matches none.
 		return map[string]any{"error": map[string]any{"name": "SaltMasterError", "message": err.Error()}}
 	}
+	// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 master:TestT7NoSecretsInLogs instead: l.m.log.Info("user published job", "load", load)
 	l.m.log.Info("user published job", "user", name, "fun", load["fun"], "jid", out.JID)
 	return map[string]any{"enc": "clear", "load": map[string]any{"jid": out.JID, "minions": nested.Anys(out.Minions), "missing": nested.Anys(out.Missing)}}
 }

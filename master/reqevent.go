@@ -71,6 +71,7 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 
 // minionEvent publishes an event of a minion, or logs why it may not fire it. The log lines about one minion are limited.
 func (m *Master) minionEvent(ctx context.Context, id, tag string, data map[string]any) {
+	// guard: CVE-2025-22239 TestCVE_2025_22239_EventInjection
 	if why := m.eventRefused(ctx, id, tag); why != "" {
 		level := slog.LevelWarn
 		if !m.eventLogs.AllowName(id, time.Now()) {
@@ -92,6 +93,7 @@ func tagReserved(id, tag string) string {
 	case "key", "cluster", "syndic", "fileserver":
 		return "tag is reserved"
 	case "brine":
+		// guard: forged-events TestCVE_2025_22239_EventInjection
 		if len(parts) < 3 || parts[1] != "minion" {
 			return "tag is reserved"
 		}

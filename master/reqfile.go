@@ -224,6 +224,7 @@ func (m *Master) reqFileRecv(_ context.Context, v protocol.Verified) (any, error
 	parts, ok := payload.List(load["path"])
 	data, isBytes := payload.Bytes(load["data"])
 	offset, isInt := payload.Int(load["loc"])
+	// guard: CVE-2024-38824 TestCVE_2024_38824_PushTraversal
 	if !m.opts.FileRecv || !ok || !isBytes || !isInt || offset < 0 || m.pushed == nil {
 		return false, nil
 	}
@@ -232,6 +233,7 @@ func (m *Master) reqFileRecv(_ context.Context, v protocol.Verified) (any, error
 		m.log.Warn("pushed file refused", "minion", v.ID(), "err", err)
 		return false, nil
 	}
+	// guard: CVE-2024-38824 TestCVE_2024_38824_PushTraversal
 	if int64(len(data)) > m.opts.FileRecvMaxSize || offset > m.opts.FileRecvMaxSize-int64(len(data)) {
 		m.log.Warn("pushed file refused: too large", "minion", v.ID(), "file", name, "limit", m.opts.FileRecvMaxSize)
 		return false, nil
@@ -264,6 +266,7 @@ func pushName(parts []any) (string, error) {
 		}
 	}
 	for _, r := range name {
+		// guard: names-of-pushed-files TestNamesOfPushedFiles
 		if !unicode.IsGraphic(r) { // operators see the names in their terminals
 			return "", fmt.Errorf("path %.80q contains %q", name, r)
 		}
@@ -295,6 +298,7 @@ func (m *Master) push(id, name string, data []byte, offset int64) error {
 			if _, err := m.pushed.Stat(dir); err == nil {
 				break
 			}
+			// guard: empty-pushed-files TestEmptyPushedFilesCount
 			dirs += fileBlock
 		}
 	}
@@ -309,6 +313,7 @@ func (m *Master) push(id, name string, data []byte, offset int64) error {
 	if offset == 0 {
 		after = used + dirs - have + blocks(int64(len(data)))
 	}
+	// guard: CVE-2024-38824 TestCVE_2024_38824_PushTraversal
 	if after > m.opts.FileRecvQuota {
 		return fmt.Errorf("quota of %d bytes is used up", m.opts.FileRecvQuota)
 	}

@@ -84,6 +84,7 @@ func (m *Master) allowsPeer(id string, j *Job) bool {
 		})
 	}
 	tgtType := cmp.Or(j.TgtType, target.TypeGlob)
+	// guard: CVE-2025-22236 @peer TestCVE_2025_22236_MinionsDoNotPublish
 	if len(rules) == 0 || m.probes(tgtType, j.Tgt) {
 		return false
 	}
@@ -91,6 +92,7 @@ func (m *Master) allowsPeer(id string, j *Job) bool {
 		return true
 	}
 	tgtType, tgt, err := m.byID(tgtType, j.Tgt, "")
+	// guard: CVE-2022-22941,CVE-2025-22236 @peer TestCVE_2022_22941_RuleBoundsTheTarget
 	if err != nil || !allowed(rules, tgtType, tgt) {
 		return false
 	}
@@ -155,6 +157,7 @@ func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 		return Job{}, false
 	}
 	for _, f := range names {
+		// guard: CVE-2013-4435 TestT3CompoundAndWrappedCalls
 		if f == "" || strings.HasPrefix(f, "publish.") {
 			m.log.Warn("minion may not publish this", "minion", v.ID(), "fun", brief(f))
 			return Job{}, false

@@ -48,6 +48,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 		data = payload.OrderedMap{{Key: "_errors", Value: []any{pillarFailed}}}
 	}
 	// What is remembered is the minion's own pillar. What a request or an order adds makes the minion a member of no target.
+	// guard: pillar-override TestPillarOverrideIsNoMembership instead: m.remember(v.ID(), grains, pillar.MergeOrdered(data, r.Override))
 	m.remember(v.ID(), grains, data)
 	data = m.withOrderPillar(ctx, v.ID(), data)
 	if len(r.Override) > 0 {

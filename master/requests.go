@@ -100,6 +100,7 @@ var errDrop = errors.New("request is not acknowledged")
 // handle is the transport.Handler of one transport; publishPort is what sign-ins over it are told.
 func (m *Master) handle(ctx context.Context, peer string, body []byte, publishPort int) (packed []byte) {
 	defer func() {
+		// guard: CVE-2017-14696,CVE-2023-20897 TestCVE_2023_20897_PanicEndsNoConnection
 		if r := recover(); r != nil {
 			m.log.Error("request ended in a panic", "peer", peer, "err", r, "stack", string(debug.Stack()))
 			packed = mustPack("Some exception handling minion payload")
@@ -142,6 +143,7 @@ func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPo
 		m.log.Debug("request refused", "peer", peer, "err", err)
 		return protocol.ReplyText(err)
 	}
+	// guard: CVE-2025-62349 TestCVE_2025_62349_OldDialects
 	if e.Version < m.opts.MinimumVersion {
 		m.log.Debug("request refused: old protocol version", "peer", peer, "version", e.Version)
 		return protocol.BadLoad
@@ -194,9 +196,11 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 	case "ping":
 		return load
 	case "publish", "runner", "wheel", "mk_token", "get_token", protocol.ReturnsCmd:
+		// guard: CVE-2020-11651 TestCVE_2020_11651_NothingInTheClear
 		if m.local == nil {
 			break
 		}
+		// guard: CVE-2020-11651,tools-of-other-hosts TestToolsOfOtherHosts
 		if _, err := netip.ParseAddrPort(peer); err == nil && !m.local.opts.AnyHost && !m.local.isLocal(peer) {
 			m.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
 			break
@@ -332,6 +336,7 @@ func (m *Master) fresh(s *session, v protocol.Verified, now time.Time) error {
 	if err != nil {
 		m.outdated(v.ID(), s)
 	}
+	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
 	if err == nil && repeated && v.Cmd() != "_pillar" {
 		err = errReplayed
 	}

@@ -178,6 +178,9 @@ func TestT3CompoundAndWrappedCalls(t *testing.T) {
 			t.Errorf("%q of a minion that may everything: %v", fun, got)
 		}
 	}
+	if t.Failed() {
+		return // those jobs are on their way
+	}
 	got := pub(web, "test.ping,test.echo", "", "hi")
 	if jid, _ := got["jid"].(string); !protocol.ValidJID(jid) || !cmp.Equal(got["minions"], any([]any{"db", "web1"})) {
 		t.Fatal(got)

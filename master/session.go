@@ -257,11 +257,13 @@ func (e *session) admit(v protocol.Verified, window int64) (repeated bool, err e
 	nonce := [16]byte(sum[:16])
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
 	if ts < e.floor || ts < e.newest-window {
 		// Either old, or the minion's clock jumped back: a new session key tells the two apart.
 		e.expired = true
 		return false, fmt.Errorf("%w, or the minion's clock jumped back %d s", errReplayed, e.newest-ts)
 	}
+	// guard: CVE-2024-38823 TestCVE_2024_38823_Replay
 	if _, dup := e.seen[nonce]; dup {
 		return true, nil
 	}

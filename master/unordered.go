@@ -35,6 +35,7 @@ var (
 // within the hour; its spool keeps the return.
 func (m *Master) unordered(id string, load map[string]any) error {
 	size := max(payload.Size(load), unorderedBlock)
+	// guard: returns-nobody-ordered TestUnorderedReturnsAreBounded instead: true
 	if m.unorderedLimit.AllowNameBytes(id, size, time.Now()) {
 		return nil
 	}
@@ -63,6 +64,7 @@ func (m *Master) invited(ctx context.Context, jid, id string, job knownJob) (boo
 		return true, nil
 	}
 	means, byID := m.mayMean(stored, id)
+	// guard: returns-for-others-jobs TestReturnsOfOthersJobs
 	if !means && byID {
 		return false, fmt.Errorf("%w: its target is %.80v", errNotMeant, stored.Tgt)
 	}

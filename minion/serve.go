@@ -320,6 +320,7 @@ func (l *link) accept(ctx context.Context, s *session, load map[string]any) {
 		l.log.Warn("Dropping a malformed job", "master", s.name, "err", err)
 		return
 	}
+	// guard: CVE-2022-22936 TestT22ReplayAfterTheTargetChanged
 	if job.HasSerial && !l.m.journal.Advance(s.aesName, job.Serial) {
 		l.log.Error("Dropping a job with an invalid serial", "jid", string(job.JID), "serial", job.Serial)
 		return
@@ -397,6 +398,7 @@ func (l *link) fetch(ctx context.Context, s *session, jid protocol.JID) {
 // begin takes a job on.
 func (l *link) begin(s *session, job protocol.Job) {
 	if job.User != "" {
+		// guard: CVE-2015-6918,CVE-2015-6941,CVE-2021-25284 TestT7SecretsAreNotLogged instead: l.log.Info(fmt.Sprint("Executing command ", job.Raw))
 		l.log.Info(fmt.Sprintf("User %s Executing command %v with jid %s", job.User, job.FunValue(), job.JID), "jid", string(job.JID))
 	} else {
 		l.log.Info(fmt.Sprintf("Executing command %v with jid %s", job.FunValue(), job.JID), "jid", string(job.JID))

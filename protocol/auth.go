@@ -41,6 +41,7 @@ type AuthRequest struct {
 // here, because Salt answers them with a signed refusal.
 func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 	m, ok := payload.Map(e.Load)
+	// guard: CVE-2017-14696 TestCVE_2017_14696_CraftedAuthRequest
 	if e.Enc != EncClear || !ok {
 		return AuthRequest{}, badLoad("sign-in request is not a clear map")
 	}
@@ -51,6 +52,7 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 	if r.ID, ok = m["id"].(string); !ok {
 		return AuthRequest{}, badLoad("sign-in request: id is %T", m["id"])
 	}
+	// guard: CVE-2017-14696 TestCVE_2017_14696_CraftedAuthRequest
 	if r.Nonce, _ = payload.Text(m["nonce"]); e.Version >= 2 && (r.Nonce == "" || len(r.Nonce) > 64) {
 		return AuthRequest{}, badLoad("sign-in request: no usable nonce")
 	}
@@ -62,6 +64,7 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 		return AuthRequest{}, err
 	}
 	if token, has := m["token"]; has {
+		// guard: CVE-2017-14696 TestCVE_2017_14696_CraftedAuthRequest
 		if r.Token, ok = payload.Bytes(token); !ok || len(r.Token) > maxToken {
 			return AuthRequest{}, badLoad("sign-in request: token is %T", token)
 		}

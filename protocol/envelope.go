@@ -121,6 +121,7 @@ func brief(v any) any {
 // newest known dialect is treated as this one.
 func parseVersion(v any) int {
 	n, ok := payload.Int(v)
+	// guard: CVE-2025-62349 TestCVE_2025_62349_OldVersions
 	if !ok || n < 0 {
 		return 0
 	}

@@ -41,6 +41,7 @@ func ValidJID(s string) bool {
 		return false
 	}
 	rest := s[jidDigits:]
+	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDPath instead: return true
 	return rest == "" || rest[0] == '_' && len(rest) > 1 && len(rest) <= jidDigits+1 && digits(rest[1:])
 }
 
@@ -106,6 +107,7 @@ func ValidID(id string) error {
 		return malformed("minion id %q: it begins or ends with a space", id)
 	}
 	for _, r := range id {
+		// guard: 0.15.1,CVE-2017-12791,CVE-2017-14695,CVE-2024-22231 TestCVE_2017_12791_TraversalByID,master:TestT1HostileIDs
 		if r == '/' || r == '\\' || !unicode.IsPrint(r) || r == utf8.RuneError {
 			return malformed("minion id %q: it contains %q", id, r)
 		}

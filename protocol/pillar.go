@@ -104,10 +104,12 @@ func OpenPillarOrdered(v any, minion *crypt.PrivateKey, master *crypt.PublicKey,
 		return x
 	}
 	inner, _ := payload.Bytes(field("key"))
+	// guard: CVE-2022-22934 TestCVE_2022_22934_TamperedPillar
 	if subtle.ConstantTimeCompare(inner, wrapped) != 1 {
 		return nil, fmt.Errorf("%w: pillar was signed for another key", ErrReplayed)
 	}
 	got, _ := payload.Text(field("nonce"))
+	// guard: CVE-2022-22934 TestCVE_2022_22934_TamperedPillar,minion:TestT20ForgedPillar
 	if !validNonce(nonce) || subtle.ConstantTimeCompare([]byte(got), []byte(nonce)) != 1 {
 		return nil, fmt.Errorf("%w: pillar has another nonce", ErrReplayed)
 	}
@@ -133,6 +135,7 @@ func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (payload
 	if master == nil {
 		return nil, fmt.Errorf("%w: no key of the master to verify pillar with", ErrReauth)
 	}
+	// guard: CVE-2022-22934,CVE-2024-37088 TestCVE_2022_22934_TamperedPillar,minion:TestT20ForgedPillar,minion:TestT25CallWithoutPillar
 	if err := master.Verify(sigAlgo, raw, sig); err != nil {
 		return nil, fmt.Errorf("%w: pillar: %w", ErrReauth, ErrBadSignature)
 	}

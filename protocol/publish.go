@@ -35,6 +35,7 @@ type Job struct {
 func ParseJob(load map[string]any) (Job, error) {
 	j := Job{Raw: load, Tgt: load["tgt"], Metadata: load["metadata"]}
 	jid, _ := payload.Text(load["jid"])
+	// guard: CVE-2025-22242 minion:TestT31HostileJobs
 	if !ValidJID(jid) {
 		return Job{}, malformed("job: jid is %.40q", fmt.Sprint(load["jid"]))
 	}
@@ -201,6 +202,7 @@ func SealPublish(job map[string]any, aes *crypt.Key, key *crypt.PrivateKey, sigA
 // is not encrypted at all is [ErrBadLoad] (CVE-2016-1866).
 func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig bool) (map[string]any, error) {
 	sealed, ok := e.Load.([]byte)
+	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish
 	if e.Enc != EncAES || !ok {
 		return nil, badLoad("published message is not encrypted")
 	}
@@ -209,9 +211,11 @@ func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig
 		if master == nil {
 			return nil, fmt.Errorf("%w: its key is not known", ErrBadSignature)
 		}
+		// guard: CVE-2017-7893 TestCVE_2017_7893_ForgedPublish,minion:TestT10ForgedPublish
 		if err := master.Verify(orDefault(e.SigAlgo, crypt.PKCS1v15SHA1), sealed, e.Sig); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBadSignature, err)
 		}
+	// guard: CVE-2017-7893 TestCVE_2017_7893_ForgedPublish,minion:TestT10ForgedPublish
 	case requireSig:
 		return nil, ErrUnsigned
 	}
@@ -250,6 +254,7 @@ func (s *Serials) Accept(j Job) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// guard: CVE-2022-22936 TestCVE_2022_22936_Replays
 	if j.Serial <= s.last {
 		return fmt.Errorf("%w: serial %d of job %s is not above %d", ErrReplayed, j.Serial, j.JID, s.last)
 	}

@@ -60,6 +60,7 @@ func ParseReturn(load map[string]any) (Return, error) {
 		return Return{}, err
 	}
 	jid, _ := payload.Text(load["jid"])
+	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDPath
 	if r.JID = JID(jid); !ValidJID(jid) && r.JID != JIDRequest && r.JID != JIDNoCache {
 		return Return{}, malformed("return of %q: jid is %.40q", r.ID, jid)
 	}

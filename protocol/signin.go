@@ -248,11 +248,13 @@ func (s *Signin) verify(m map[string]any, load, sig []byte, key *crypt.PublicKey
 	// At first contact with a master that does not accept yet there is no key to verify with. Such a reply is not
 	// believed to more than waiting.
 	if key != nil {
+		// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply,minion:TestT21MangledSignInReplies
 		if err := key.Verify(orDefault(s.SigAlgo, crypt.PKCS1v15SHA1), load, sig); err != nil {
 			return badReply("outer signature: %w", ErrBadSignature)
 		}
 	}
 	nonce, _ := payload.Text(m["nonce"])
+	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply,minion:TestT21MangledSignInReplies
 	if subtle.ConstantTimeCompare([]byte(nonce), []byte(s.nonce)) != 1 {
 		return badReply("nonce: %w", ErrReplayed)
 	}
@@ -271,6 +273,7 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 	}
 	if len(s.token) > 0 && !res.MasterKeyChanged {
 		token, err := s.decrypt(enc, m, "token")
+		// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply
 		if err != nil || subtle.ConstantTimeCompare(token, s.token) != 1 {
 			return res, badReply("the master failed to decrypt the random minion token")
 		}
@@ -309,6 +312,7 @@ func (s *Signin) sharedKey(enc string, m map[string]any, res *SigninResult) erro
 // session reads the session key, which masters before 3006.12 and 3007.4 do not send.
 func (s *Signin) session(enc string, m map[string]any, res *SigninResult) error {
 	if _, has := m["session"]; !has {
+		// guard: CVE-2025-62349 TestCVE_2025_62349_OldVersions,minion:TestT32OldMasterNeedsPermission
 		if s.MinimumVersion != 2 {
 			return badReply("the master sends no session key: it is too old (option minimum_auth_version)")
 		}
@@ -348,6 +352,7 @@ func (s *Signin) proof(m map[string]any, key *crypt.PublicKey, aesText []byte) e
 	if err != nil {
 		return badReply("inner sig: %w", ErrBadSignature)
 	}
+	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply
 	if subtle.ConstantTimeCompare(got, []byte(keyDigest(aesText))) != 1 {
 		return badReply("inner sig: %w", ErrBadSignature)
 	}
@@ -387,6 +392,7 @@ func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	if same || s.MasterKey == nil {
 		return nil
 	}
+	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply,minion:TestT21MangledSignInReplies
 	if !s.VerifyPubkeySign && !s.OpenMode {
 		return badReply("%w", ErrMasterKeyChanged)
 	}

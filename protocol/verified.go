@@ -90,6 +90,7 @@ func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *cry
 
 func verify(e Envelope, session *crypt.Key, load map[string]any, lookup func(string) *crypt.PublicKey) (Verified, error) {
 	id, ok := load["id"].(string)
+	// guard: CVE-2013-4439 TestCVE_2013_4439_OtherID,master:TestT5ForeignNames
 	if !ok || e.ID != "" && subtle.ConstantTimeCompare([]byte(id), []byte(e.ID)) != 1 {
 		return Verified{}, badLoad("request of %q has another id inside", e.ID)
 	}
@@ -100,6 +101,7 @@ func verify(e Envelope, session *crypt.Key, load map[string]any, lookup func(str
 		return Verified{}, badLoad("request of %q: %w", id, err)
 	}
 	nonce, _ := payload.Text(load["nonce"])
+	// guard: CVE-2024-38823 TestCVE_2024_38823_RequestReplay
 	if !validNonce(nonce) {
 		return Verified{}, badLoad("request of %q: no usable nonce", id)
 	}
@@ -119,6 +121,7 @@ func checkToken(tok any, pub *crypt.PublicKey) error {
 		return errToken
 	}
 	got, err := pub.RecoverX931(b)
+	// guard: CVE-2024-38822 TestCVE_2024_38822_OtherToken,master:TestCVE_2024_38822_TokenIsAlwaysChecked
 	if err != nil || subtle.ConstantTimeCompare(got, []byte(tokenMessage)) != 1 {
 		return errToken
 	}

@@ -77,6 +77,7 @@ func create(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for i := 0; ; i++ {
 		name := filepath.Join(dir, "."+base+"."+rand.Text()[:10])
+		// guard: CVE-2014-3563,CVE-2015-1838,CVE-2015-1839,CVE-2023-34049 TestCVE_2014_3563_PlantedLinks instead: f, err := os.OpenFile(name[:len(name)-11], os.O_RDWR|os.O_CREATE, 0o600)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil || !errors.Is(err, fs.ErrExist) || i == attempts {
 			return f, err

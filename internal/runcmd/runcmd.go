@@ -168,6 +168,7 @@ func (r *Runner) Run(ctx context.Context, c modules.Command) (modules.CommandRes
 
 // prepare turns the command into one the operating system can start: the program found, user and environment set.
 func (r *Runner) prepare(ctx context.Context, c modules.Command) (*exec.Cmd, error) {
+	// guard: CVE-2020-28243,CVE-2021-31607 TestCVE_2020_28243_NamesAreArguments instead: argv := shellArgs("/bin/sh", strings.Join(c.Args, " "))
 	argv := c.Args
 	if c.Shell != "" {
 		argv = shellArgs(c.Shell, c.Script)

@@ -54,6 +54,7 @@ type surveyor struct {
 
 // visit gives the number of nodes that n stands for, aliases expanded.
 func (s *surveyor) visit(n *yamlv3.Node, depth int) (int, error) {
+	// guard: CVE-2013-4438 @yaml-depth TestCVE_2013_4438_Bombs
 	if depth > MaxDepth {
 		return 0, fmt.Errorf("cannot parse %s: line %d nests deeper than %d: %w", s.name, n.Line, MaxDepth, ErrLimit)
 	}
@@ -62,6 +63,7 @@ func (s *surveyor) visit(n *yamlv3.Node, depth int) (int, error) {
 		if !ok || size < 0 {
 			return 0, s.fail(n, "found unconstructable recursive node")
 		}
+		// guard: CVE-2013-4438 TestCVE_2013_4438_Bombs
 		if s.aliased += size; s.aliased > MaxAliased {
 			return 0, fmt.Errorf("cannot parse %s: aliases up to line %d stand for more than %d nodes: %w", s.name, n.Line, MaxAliased, ErrLimit)
 		}
@@ -128,6 +130,7 @@ func kindName(n *yamlv3.Node) string {
 // object constructs one node. depth counts from the root through aliases, which survey's limit does not.
 func (c *constructor) object(n *yamlv3.Node, depth int) (any, error) {
 	n = target(n)
+	// guard: CVE-2013-4438 @yaml-depth TestCVE_2013_4438_Bombs
 	if depth > MaxDepth {
 		return nil, fmt.Errorf("cannot parse %s: line %d nests deeper than %d: %w", c.name, n.Line, MaxDepth, ErrLimit)
 	}
@@ -181,6 +184,7 @@ func (c *constructor) tagged(n *yamlv3.Node, depth int) (any, error) {
 		if rest, ok := strings.CutPrefix(t, shortTag); ok {
 			t = longTag + rest
 		}
+		// guard: CVE-2013-4438,CVE-2025-62348 TestCVE_2013_4438_Bombs,master:TestT4PillarBombs instead: return n.Value, nil
 		return nil, c.fail(n, "could not determine a constructor for the tag '%s'", t)
 	}
 }

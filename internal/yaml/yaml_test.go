@@ -195,3 +195,32 @@ func TestParseObject(t *testing.T) {
 		t.Errorf("%v %s", err, got)
 	}
 }
+
+// TestCVE_2013_4438_Bombs: what grows without bounds and what names objects of Python is an error, at once, wherever YAML is read (also
+// CVE-2025-62348, a module's own reader).
+func TestCVE_2013_4438_Bombs(t *testing.T) {
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	small := "" // a million nodes
+	for i := 1; i < 12; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+		if i == 5 {
+			small = bomb.String()
+		}
+	}
+	for name, text := range map[string]string{"aliases": bomb.String(), "some aliases": small, "depth": strings.Repeat("[", 2*MaxDepth) + strings.Repeat("]", 2*MaxDepth)} {
+		begin := time.Now()
+		if _, err := Parse([]byte(text), "x"); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+	for _, text := range []string{"!!python/object/apply:os.system [id]", "!!python/name:os.system", "!!python/object:os.system x", "!!python/module:os", "!x y",
+		"- !!python/object/new:os.system [id]", "a: !!python/tuple [1]"} {
+		if v, err := Parse([]byte(text), "x"); err == nil {
+			t.Errorf("%s is %v", text, v)
+		}
+	}
+}

@@ -86,6 +86,7 @@ func (c *Cache) Close() error {
 }
 
 func (c *Cache) write(id, file string, v any) error {
+	// guard: CVE-2025-22238 TestCVE_2025_22238_CacheTraversal
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
@@ -117,6 +118,7 @@ func (c *Cache) put(dir, file string, b []byte) error {
 	if err == nil && bytes.Equal(old, b) {
 		return nil
 	}
+	// guard: CVE-2015-8034 master:TestT8ModesOfFiles instead: err = c.dir.Write(dir+"/"+file, b, 0o644, false)
 	err = c.dir.Write(dir+"/"+file, b, 0o600, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = c.dir.Mkdir(dir, 0o700); err == nil {

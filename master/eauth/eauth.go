@@ -96,6 +96,7 @@ func New(o Options) (*Auth, error) {
 	}
 	config := maps.Clone(o.Config)
 	for name, v := range o.Config {
+		// guard: CVE-2024-38825 master/restapi:TestCVE_2024_38825_NoLoginByCertificateAlone
 		if _, ok := o.Systems[name]; !ok {
 			return nil, fmt.Errorf("external_auth: there is no system %q here; there are %s", name, strings.Join(names(o.Systems), ", "))
 		}
@@ -201,6 +202,7 @@ func (a *Auth) Token(id string) (Token, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t, ok := a.tokens[id]
+	// guard: CVE-2021-3144 master/restapi:TestCVE_2021_3144_TokensExpire
 	if ok && !a.o.Now().Before(t.Expire) {
 		delete(a.tokens, id)
 		return Token{}, false
@@ -309,6 +311,7 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 // arguments see what a minion makes of them: texts like name=value and every map of keyword arguments, wherever they stand, are
 // keyword arguments, so they do not move positional ones away from their conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
+	// guard: arguments-of-rules TestMayPublish instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
 	pos, kw := protocol.ParseArgs(args, yaml.ParseValue)
 	for _, rule := range rules {
 		switch r := rule.(type) {

@@ -128,6 +128,7 @@ func (PAM) Authenticate(ctx context.Context, _ map[string]any, username, passwor
 		return false, nil, errors.New("pam: unix_chkpwd is not installed")
 	}
 	// The password, then the account: one that has expired, or must change its password first, may know its password.
+	// guard: CVE-2022-22967 TestCVE_2022_22967_AccountsThatAreShut
 	for _, what := range []string{"nonull", "chkexpiry"} {
 		cmd := exec.CommandContext(ctx, program, username, what)
 		if what == "nonull" {

@@ -180,11 +180,13 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 		return "", "", false
 	}
 	for _, part := range strings.Split(name, "/") {
+		// guard: CVE-2020-11652,CVE-2024-22232,CVE-2021-25282 @served-path TestT14Traversal
 		if part == ".." {
 			return "", "", false
 		}
 	}
 	name = path.Clean(name)
+	// guard: CVE-2020-11652,CVE-2024-22232,CVE-2021-25282 @served-path TestT14Traversal
 	if name == "." || !fs.ValidPath(name) || !localName(name) {
 		return "", "", false
 	}
@@ -193,6 +195,7 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 
 // ValidEnv says whether a text can be an environment: a plain name, or several with slashes between, as branches have.
 func ValidEnv(env string) bool {
+	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments instead: return true
 	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
 }
 

@@ -52,6 +52,7 @@ func (r *Roots) dirs(env string) []string {
 		return dirs
 	}
 	dirs, ok := r.opts.Roots[anyEnv]
+	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments
 	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") { // it is to be one directory's name
 		return nil
 	}
@@ -66,6 +67,7 @@ func (r *Roots) tree(dir string) (tree, error) {
 	if r.opts.FollowSymlinks {
 		return openFollowing(filepath.Clean(dir))
 	}
+	// guard: CVE-2020-11652 TestT14Traversal,TestT14LinkSwap instead: return openFollowing(filepath.Clean(dir))
 	return openConfined(filepath.Clean(dir))
 }
 

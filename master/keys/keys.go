@@ -246,6 +246,7 @@ func (s *Store) State(id string) State {
 
 // Get returns the key of an id in one state, or ErrNotFound.
 func (s *Store) Get(id string, st State) (Key, error) {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return Key{}, err
 	}
@@ -259,6 +260,7 @@ func (s *Store) Get(id string, st State) (Key, error) {
 // Accepted returns the accepted public key of an id, ready for use, or ErrNotFound. A key that is also rejected is not
 // accepted. It is called for every request of a minion, so the parsed key is kept while its file stays as it is.
 func (s *Store) Accepted(id string) (*crypt.PublicKey, error) {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return nil, err
 	}
@@ -327,6 +329,7 @@ func (s *Store) Match(pattern string, st State) ([]string, error) {
 
 // put stores text under a state; the text must be of a usable length.
 func put(v view, id string, st State, text string) error {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
@@ -386,6 +389,7 @@ func (s *Store) Reject(id string, includeAccepted, includeDenied bool) error {
 }
 
 func (s *Store) move(id string, from []State, to State, act string) error {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
@@ -431,6 +435,7 @@ func (s *Store) DeleteState(id string, st State) error {
 }
 
 func (s *Store) deleteFrom(id string, states []State) error {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}

@@ -90,6 +90,7 @@ func (r *room) sweep(s *Store) {
 		if !ok {
 			at = r.opened
 		}
+		// guard: pending-flood TestPendingFlood
 		if time.Since(at) > pendingStale {
 			stale = append(stale, id)
 		}

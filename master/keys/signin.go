@@ -23,6 +23,7 @@ type Verdict struct {
 // key; an unknown or pending one goes where the policy sends it. ErrPendingFull means that the key was not stored because
 // too many wait; the verdict is Pending nevertheless. Keys whose minions stopped asking then make room for later attempts.
 func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]any) (Verdict, error) {
+	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return Verdict{}, err
 	}
@@ -132,6 +133,7 @@ func (a attempt) pend() (Verdict, *Change, error) {
 		if err != nil {
 			return Verdict{}, nil, err
 		}
+		// guard: pending-flood TestPendingFlood
 		if !free {
 			return Verdict{State: Pending}, nil, ErrPendingFull
 		}

@@ -135,6 +135,7 @@ func (s *Server) credentials(r *http.Request, chunk map[string]any, system strin
 // try checks a name and a password.
 func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, error)) (eauth.Token, error) {
 	proven, ok := s.logins.Try(source(r), name)
+	// guard: log-in-lockout TestLoginsAreBounded
 	if !ok {
 		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
 	}
@@ -142,6 +143,7 @@ func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, er
 		return eauth.Token{}, errNoToken
 	}
 	t, err := check()
+	// guard: log-in-lockout TestLoginsAreBounded
 	if err == nil {
 		proven()
 	}

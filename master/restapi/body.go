@@ -29,6 +29,7 @@ func (s *Server) read(q *request) error {
 		return err
 	}
 	// The request keeps its own body: the server knows what to do with one that nobody wanted.
+	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded instead: b, err := io.ReadAll(q.Body)
 	b, err := io.ReadAll(http.MaxBytesReader(q.w, q.Body, s.o.MaxBody))
 	free()
 	if err != nil {
@@ -104,6 +105,7 @@ func (q *request) chunks() ([]map[string]any, error) {
 	if !ok {
 		return nil, &statusError{http.StatusBadRequest, "Lowstates must be a list"}
 	}
+	// guard: CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if len(list) > maxChunks {
 		return nil, &statusError{http.StatusBadRequest, "There are too many commands in one request"}
 	}

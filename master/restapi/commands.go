@@ -104,12 +104,14 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 	var t eauth.Token
 	defer func() { s.audit(r, t, c, v, err) }()
 	name, _ := c["client"].(string)
+	// guard: CVE-2017-5200,CVE-2019-17361,CVE-2020-16846,CVE-2021-3148,CVE-2021-3197 TestCVE_2017_5200_NoSSHClient
 	if !slices.Contains(Clients(), name) {
 		return nil, &statusError{http.StatusBadRequest, "Invalid client specified: '" + pytext.Str(c["client"]) + "'"}
 	}
 	if !slices.Contains(s.o.Clients, name) {
 		return nil, &statusError{http.StatusBadRequest, "Client disabled: '" + name + "'. Add to 'netapi_enable_clients' master config option to enable."}
 	}
+	// guard: CVE-2018-15750,CVE-2018-15751,CVE-2020-25592,CVE-2021-25281 TestCVE_2018_15751_CommandsBringCredentials
 	if t, err = s.who(r, c, session); err != nil {
 		return nil, err
 	}

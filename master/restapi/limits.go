@@ -16,6 +16,7 @@ const smallBody = 64 << 10
 // admit lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
 // bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back.
 func (s *Server) admit(r *http.Request) (free func(), err error) {
+	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if r.ContentLength > s.o.MaxBody {
 		return nil, &http.MaxBytesError{Limit: s.o.MaxBody}
 	}

@@ -233,6 +233,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	s.stats.count(r)
+	// guard: two-lengths TestTwoLengthsAreOneRequest
 	if len(r.TransferEncoding) > 0 {
 		// A proxy that goes by a Content-Length in the same head, which net/http drops, sees another request in what follows the body. So
 		// nothing that follows is one (RFC 9112, 6.1).
@@ -245,8 +246,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "/hook/") {
-		r.URL.Path = strings.TrimRight(r.URL.Path, "/") // CherryPy's trailing_slash tool
+		// CherryPy's trailing_slash tool, which redirects.
+		// guard: CVE-2023-28370 TestCVE_2025_47287_BodiesAreBounded instead: http.Redirect(w, r, strings.TrimRight(r.URL.Path, "/"), 301); return
+		r.URL.Path = strings.TrimRight(r.URL.Path, "/")
 	}
+	// guard: foreign-origin TestForeignOrigin
 	if s.byCookieAlone(r) && s.foreign(r) {
 		fail(w, r, &statusError{http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"})
 		return

@@ -105,7 +105,10 @@ func (s *site) serve(o restapi.Options) {
 // do sends a request and gives status and body.
 func (s *site) do(method, path, contentType, body string, headers ...string) (int, string, http.Header) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, strings.NewReader(body))
+	// An answer that never ends is one that should have been refused.
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, s.server.URL+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

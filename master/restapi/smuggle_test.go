@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTwoLengthsAreOneRequest: what follows a request with a Content-Length and a Transfer-Encoding is not taken for a second one, as a proxy
@@ -18,6 +19,7 @@ func TestTwoLengthsAreOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // a connection that stays
 	hidden := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 	fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden)
 	r := bufio.NewReader(c)

@@ -39,6 +39,7 @@ func (m *multi) SaveJob(ctx context.Context, j Job) error {
 		if !m.alone(j.JID) {
 			return err // the other call does the rest
 		}
+		// guard: lost-returns TestMultiAfterDeath
 		if stored, e := m.stores[0].Job(ctx, j.JID); e == nil {
 			err = errors.Join(err, rest.each(func(s Store) error {
 				if err := s.SaveJob(ctx, stored); !errors.Is(err, ErrExists) {

@@ -128,9 +128,11 @@ func externalName(u *url.URL, saltenv string) (string, error) {
 	}
 	host := strings.ReplaceAll(u.Host, ":", "")
 	name := strings.TrimLeft(u.Path, "/")
+	// guard: CVE-2021-21996 TestT17_ExternalNamesDoNotCollide
 	if u.RawQuery != "" {
 		name += "-" + u.RawQuery
 	}
+	// guard: CVE-2021-21996 TestT17_ExternalNamesDoNotCollide
 	if slices.Contains(strings.Split(name, "/"), "..") || name == "" || strings.ContainsRune(name, 0) {
 		return "", modules.Errorf("cannot cache %s: invalid path", u.Redacted())
 	}

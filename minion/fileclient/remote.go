@@ -72,9 +72,12 @@ func (c *Client) attempt(ctx context.Context, p place, name, kind, sum string) (
 	if _, err := w.file.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	if got, err := hashname.Digest(hashname.New(kind), w.file); err != nil {
+	got, err := hashname.Digest(hashname.New(kind), w.file)
+	if err != nil {
 		return "", err
-	} else if got != sum {
+	}
+	// guard: CVE-2022-22936 TestCVE_2022_22936_ReplayedChunks
+	if got != sum {
 		return "", errBroken
 	}
 	return w.commit()

@@ -80,6 +80,7 @@ func (s *Store) check(path string, want fs.FileMode) error {
 		return err
 	}
 	have := modeOf(info)
+	// guard: CVE-2021-22004 TestT18PlantedFiles
 	if have&0o002 != 0 || have&0o020 != 0 && !s.o.Permissive {
 		return fmt.Errorf("%w: %q can be written by others (mode %04o)", ErrUnsafe, path, have)
 	}
@@ -131,6 +132,7 @@ func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot generate minion key: %w", err)
 	}
+	// guard: CVE-2020-17490 TestT8ModesOfNewKeys instead: err = atomicfile.Create(path, key.PEM(), 0o644)
 	err = atomicfile.Create(path, key.PEM(), 0o400)
 	if errors.Is(err, fs.ErrExist) {
 		return s.private(path)

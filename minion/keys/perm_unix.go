@@ -19,6 +19,7 @@ func (s *Store) owner(path string, info fs.FileInfo) error {
 		return nil
 	}
 	uid := int(st.Uid)
+	// guard: CVE-2021-22004 TestT18PlantedFiles instead: true
 	if uid == 0 || uid == os.Geteuid() || slices.Contains(s.o.Owners, uid) {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package modulestest is the suite that every execution module passes: declarations that make sense, documentation, no panic
-// on missing or odd arguments, and an end soon after the context ends.
+// on missing or odd arguments, no name that a shell reads, and an end soon after the context ends.
 //
 // The functions really run, in an environment of their own: an empty directory as root of the host and as working directory,
 // a runner that starts nothing, a master that answers nothing. A test of a module is one line plus what is special about the module:
@@ -28,6 +28,7 @@ func Run(t *testing.T, m *modules.Module) {
 	t.Chdir(t.TempDir()) // odd arguments may be relative paths of files to write
 	t.Run("declarations", func(t *testing.T) { declarations(t, m) })
 	t.Run("odd arguments", func(t *testing.T) { odd(t, m) })
+	t.Run("names are not run", func(t *testing.T) { names(t, m) })
 	t.Run("stops with its context", func(t *testing.T) { stops(t, m) })
 }
 

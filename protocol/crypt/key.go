@@ -226,10 +226,13 @@ func ParsePublicKey(text []byte) (*PublicKey, error) {
 
 func newPublic(k *rsa.PublicKey, text string) (*PublicKey, error) {
 	switch bits := k.N.BitLen(); {
+	// guard: CVE-2013-2228 TestCVE_2013_2228_WeakKeys,master:TestT2WeakKeys
 	case bits < MinBits || bits > MaxBits:
 		return nil, fmt.Errorf("%w: modulus has %d bits", ErrWeakKey, bits)
+	// guard: CVE-2013-2228 TestCVE_2013_2228_WeakKeys
 	case k.N.Bit(0) == 0:
 		return nil, fmt.Errorf("%w: modulus is even", ErrWeakKey)
+	// guard: CVE-2013-2228 TestCVE_2013_2228_WeakKeys
 	case k.E < MinExponent || k.E%2 == 0:
 		return nil, fmt.Errorf("%w: exponent is %d", ErrWeakKey, k.E)
 	}

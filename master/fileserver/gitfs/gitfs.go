@@ -100,6 +100,7 @@ func New(o Options) (*FS, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gitfs: remote %q: %w", remote.URL, err)
 		}
+		// guard: CVE-2023-20898 TestCVE_2023_20898_CopiesDoNotCollide
 		if other, ok := names[r.dir]; ok {
 			return nil, fmt.Errorf("gitfs: the remotes %q and %q are the same; give one of them a name", other, remote.URL)
 		}

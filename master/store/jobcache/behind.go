@@ -138,6 +138,7 @@ func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 	}
 	isNew, err := b.first.SaveReturn(ctx, r)
 	missed := false
+	// guard: lost-returns TestBehindAfterDeath
 	if err == nil && !(later && isNew) {
 		// Also what is not new: a crash may have kept it from the cache, and then it was not acknowledged.
 		missed, err = b.cache.missed(ctx, r)

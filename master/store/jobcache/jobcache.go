@@ -68,6 +68,7 @@ func (s *Store) Close() error {
 
 // place is the directory of a job.
 func (s *Store) place(jid string) (string, error) {
+	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDTraversal
 	if !protocol.ValidJID(jid) {
 		return "", fmt.Errorf("job id %.40q is none", jid)
 	}
@@ -189,6 +190,7 @@ func (s *Store) saveReturn(r store.Return) (isNew, kept bool, err error) {
 }
 
 func (s *Store) keepReturn(r store.Return) (isNew, kept bool, err error) {
+	// guard: CVE-2025-22238 TestCVE_2025_22242_JobIDTraversal
 	if err := protocol.ValidID(r.ID); err != nil {
 		return false, false, err
 	}

@@ -143,6 +143,7 @@ func (k *conn) frame() (flags byte, body []byte, err error) {
 
 // firstBody is the memory in bytes that a frame gets at once. A larger one gets more as its bytes arrive: its length is only
 // what the peer says, and a client has no budget for peers that it does not know yet.
+// guard: announced-memory TestAnnouncedMemory instead: const firstBody = 1 << 40
 const firstBody = 1 << 20
 
 // body reads the size bytes of a frame.
@@ -187,6 +188,7 @@ func (k *conn) pong(ping [][]byte) ([]byte, error) {
 	if now := time.Now(); now.Sub(k.pingsFrom) > pingWindow {
 		k.pings, k.pingsFrom = 0, now
 	}
+	// guard: ping-flood TestPingFlood
 	if k.pings++; k.pings > maxPings {
 		return nil, fmt.Errorf("zeromq: more than %d PINGs in %v: %w", maxPings, pingWindow, transport.ErrProtocol)
 	}
@@ -332,6 +334,7 @@ func (f *follower) frame() error {
 		return fmt.Errorf("zeromq: message of %d bytes or more exceeds %d: %w", size, limit, transport.ErrTooBig)
 	}
 	f.total += int64(size)
+	// guard: half-messages TestHalfMessagesMemory
 	if f.grant != nil && f.total > transport.FreeMessage {
 		if err := f.grant(f.total); err != nil {
 			return err

@@ -54,6 +54,7 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 		return nil, false, u.fail()
 	}
 	if strings.HasPrefix(name, "_") {
+		// guard: CVE-2021-25283 TestCVE_2021_25283_Sandbox
 		if dunder(name) || specialDunder(v, name) {
 			return r.unsafe(v, name), true, nil
 		}

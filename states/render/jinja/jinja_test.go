@@ -181,3 +181,14 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
+
+// TestCVE_2021_25283_Sandbox: no attribute leads from a value of a template to Python's machinery, as Jinja's sandbox has it.
+func TestCVE_2021_25283_Sandbox(t *testing.T) {
+	for _, text := range []string{"{{ ''.__class__.__mro__ }}", "{{ [].__class__.__base__.__subclasses__() }}", "{{ ''['__class__'].x }}",
+		"{{ (''|attr('__class__')).x }}", "{{ range.__init__.__globals__ }}", "{{ {}.__dict__.x }}"} {
+		out, err := render(t, NewEnv(), text, nil)
+		if out != "" || err == nil || !strings.Contains(err.Error(), "unsafe") {
+			t.Errorf("%s: %q %v", text, out, err)
+		}
+	}
+}

@@ -87,6 +87,7 @@ func (s *census) victim(addr netip.Prefix, now time.Time) *unapproved {
 		return nil
 	}
 	u := most.Front().Value.(*unapproved)
+	// guard: idle-connections TestVictim
 	if of == addr && now.Sub(u.since) < firstSecond {
 		return nil
 	}
@@ -101,6 +102,7 @@ func (s *census) silent(since time.Time) (out []net.Conn) {
 			if !u.since.Before(since) {
 				break
 			}
+			// guard: idle-connections TestSilentRequests instead: false
 			if u.request {
 				out = append(out, u.c)
 			}

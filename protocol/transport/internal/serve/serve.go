@@ -316,6 +316,7 @@ func (g *Group) add(c net.Conn, request bool) admission {
 	if g.closed || g.draining {
 		return ended
 	}
+	// guard: idle-connections protocol/transport/tcp:TestCrowd,protocol/transport/ws:TestCrowd,protocol/transport/zeromq:TestCrowd
 	if len(g.conns) >= g.census.max {
 		u := g.census.victim(prefix(c), now)
 		g.refused(c, u, now)
