@@ -382,17 +382,17 @@ type awaited struct {
 func (w *waiting) ping(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.mu.Lock()
-		open := slices.Collect(maps.Keys(w.links))
+		open := maps.Clone(w.links)
 		w.mu.Unlock()
 		var jid string
 		if len(open) > 0 {
-			jid, _ = w.s.publish(open, "test.ping")
+			jid, _ = w.s.publish(slices.Collect(maps.Keys(open)), "test.ping")
 		}
 		next := time.Now().Add(500 * time.Millisecond)
 		for ctx.Err() == nil && time.Now().Before(next) {
 			w.mu.Lock()
 			for l, a := range w.links {
-				if jid != "" && slices.Contains(open, l) && !slices.Contains(a.jids, jid) {
+				if jid != "" && open[l] == a && !slices.Contains(a.jids, jid) {
 					a.jids = append(a.jids, jid)
 				}
 				for _, j := range a.jids {
