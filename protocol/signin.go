@@ -392,7 +392,7 @@ func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	if same || s.MasterKey == nil {
 		return nil
 	}
-	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply,minion:TestT21MangledSignInReplies
+	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply
 	if !s.VerifyPubkeySign && !s.OpenMode {
 		return badReply("%w", ErrMasterKeyChanged)
 	}

@@ -53,7 +53,7 @@ func main() {
 	r := remover{out: os.Stdout}
 	flag.StringVar(&r.root, "root", ".", "`folder` of the module")
 	flag.IntVar(&r.parallel, "p", 2, "how many tests run at the same time")
-	flag.DurationVar(&r.least, "timeout", 30*time.Second, "what a test gets on top of five times what it takes with all guards")
+	flag.DurationVar(&r.least, "timeout", time.Minute, "what a test gets on top of five times what it takes with all guards")
 	since := flag.String("since", "", "remove only guards that changed, or whose tests did, since this `commit`")
 	only := flag.String("run", "", "remove only guards whose place, flaws or tests match this `pattern`")
 	write := flag.Bool("write", false, "write the tests' names into "+flawsPage+" and end")

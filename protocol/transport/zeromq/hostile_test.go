@@ -643,7 +643,7 @@ func TestPingFlood(t *testing.T) {
 		_ = c.SetReadDeadline(time.Now().Add(transporttest.Patience))
 		n, err := io.Copy(io.Discard, c)
 		if isTimeout(err) || n > 4096 {
-			t.Errorf("%s: read %d bytes, %v", typ, n, err)
+			t.Fatalf("%s: read %d bytes, %v", typ, n, err)
 		}
 	}
 	a.served(t)
