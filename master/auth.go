@@ -61,6 +61,9 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	return reply
 }
 
+// defaultAuthRate and defaultAuthBurst are Options.AuthRate and AuthBurst where these are 0.
+const defaultAuthRate, defaultAuthBurst = 200, 2000
+
 // knownRate and knownBurst bound the sign-ins with one accepted key that come from an address which is over its own limit, in sign-ins a
 // second and at once. A minion asks every ten seconds at most.
 const knownRate, knownBurst = 0.5, 5

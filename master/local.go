@@ -61,6 +61,9 @@ type Local struct {
 	NoJobCache bool
 }
 
+// localRate and localBurst bound the log-ins of one name from one address that fail, a second and at once.
+const localRate, localBurst = 1, 20
+
 // local is a running Local.
 type local struct {
 	m      *Master
@@ -112,7 +115,7 @@ func (l *local) isLocal(peer string) bool {
 // openLocal prepares key files and job cache; listen opens the sockets later.
 func openLocal(m *Master, o Local) (*local, error) {
 	setDefault(&o.User, "root")
-	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.NewAttempts(1, 20)}
+	l := &local{m: m, opts: o, keys: make(map[string]string), addrs: hostAddrs(), tries: ratelimit.NewAttempts(localRate, localBurst)}
 	dir, err := confined.Open(m.opts.CacheDir, 0o750)
 	if err != nil {
 		return nil, err

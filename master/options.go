@@ -275,8 +275,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	setDefault(&o.PublishSession, 24*time.Hour)
 	setDefault(&o.ReplayWindow, 300*time.Second)
-	setDefault(&o.AuthRate, 200)
-	setDefault(&o.AuthBurst, 2000)
+	setDefault(&o.AuthRate, defaultAuthRate)
+	setDefault(&o.AuthBurst, defaultAuthBurst)
 	setDefault(&o.KeepJobs, 24*time.Hour)
 	setDefault(&o.MaxUnordered, DefaultMaxUnordered)
 	setDefault(&o.OrderTTL, DefaultTTL)

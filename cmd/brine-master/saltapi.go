@@ -94,8 +94,9 @@ func addresses(o *conf.Config) restapi.Addresses {
 	return a
 }
 
-// maxConnections is how many connections to the HTTP interface there may be at once; one address may have a quarter of them.
-const maxConnections = 4096
+// maxConnections is how many connections to the HTTP interface there may be at once; one address may have one
+// addressPart of them.
+const maxConnections, addressPart = 4096, 4
 
 // listenAPI opens the port or the socket.
 func listenAPI(o *conf.Config) (net.Listener, error) {
@@ -118,7 +119,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
 		}
-		return restapi.Limit(ln, maxConnections, maxConnections/4), nil
+		return restapi.Limit(ln, maxConnections, maxConnections/addressPart), nil
 	}
 	return listenTCP("rest_cherrypy", o)
 }
@@ -146,7 +147,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ln = restapi.Limit(ln, maxConnections, maxConnections/4)
+	ln = restapi.Limit(ln, maxConnections, maxConnections/addressPart)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}

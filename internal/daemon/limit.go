@@ -11,6 +11,9 @@ import (
 // kernel.
 const minHeadroom = 8 << 20
 
+// headroomPart is the part of the group's memory that is left to these, one in so many.
+const headroomPart = 10
+
 // LimitMemory tells the garbage collector what the control group lets the process have. The environment variable GOMEMLIMIT has the last
 // word.
 func LimitMemory() {
@@ -27,5 +30,5 @@ func heapLimit(group int64) int64 {
 	if group <= 0 {
 		return 0
 	}
-	return max(group-max(group/10, minHeadroom), group/2)
+	return max(group-max(group/headroomPart, minHeadroom), group/2)
 }

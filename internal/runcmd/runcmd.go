@@ -31,6 +31,8 @@ const (
 	// DefaultTotal is how many bytes of output all running programs together may have waiting, so that no number of talkative
 	// jobs fills the memory. What a program may not keep is dropped, as beyond its own limit.
 	DefaultTotal = 64 << 20
+	// limitPart and totalPart bound both further, to one part in so many of the memory that the process may have.
+	limitPart, totalPart = 16, 4
 	// DefaultMax is how many programs run at once before further ones wait; fewer where the process may open few files.
 	DefaultMax = 256
 	// MinLimit is what is kept of each output stream however little memory there is.
@@ -82,7 +84,7 @@ func (r *Runner) init() {
 			}
 			total := r.Total
 			if total <= 0 {
-				total = share(DefaultTotal, 4)
+				total = share(DefaultTotal, totalPart)
 			}
 			r.shared = &shared{slots: make(chan struct{}, n), total: total}
 		}
@@ -346,7 +348,7 @@ func (r *Runner) detach(cmd *exec.Cmd) (modules.CommandResult, error) {
 func (r *Runner) attend(ctx context.Context, c modules.Command, cmd *exec.Cmd) (modules.CommandResult, error) {
 	limit := c.Limit
 	if limit <= 0 {
-		limit = share(DefaultLimit, 16)
+		limit = share(DefaultLimit, limitPart)
 	}
 	streams, err := connect(r.shared, cmd, c, limit)
 	if err != nil {

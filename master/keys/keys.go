@@ -185,7 +185,7 @@ type stamp struct {
 // Open opens the store, creating Salt's directories (0700) where they are missing.
 func Open(o Options) (*Store, error) {
 	if o.MaxPending == 0 {
-		o.MaxPending = 10000
+		o.MaxPending = defaultPending
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

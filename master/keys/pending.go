@@ -6,6 +6,8 @@ import (
 )
 
 const (
+	// defaultPending is Options.MaxPending where that is 0.
+	defaultPending = 10_000
 	// recount is how long the number of pending keys is believed, to which the new ones are added: to count ten thousand for
 	// each of ten thousand would take minutes.
 	recount = time.Second

@@ -8,10 +8,23 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/brine-salt/brine/protocol/peernet"
 )
 
-// smallBody is what anybody may send: log-ins fit well.
-const smallBody = 64 << 10
+// Bounds of what anybody may send and keep open, where the options name no other.
+const (
+	// smallBody is the size in bytes up to which a body is always read: log-ins fit well.
+	smallBody = 64 << 10
+	// defaultBody is Options.MaxBody, defaultStrangers Options.Strangers.
+	defaultBody, defaultStrangers = 1 << 20, 64 << 20
+	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
+	defaultLoginRate, defaultLoginBurst = 1, 20
+	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
+	headTime, requestTime, idleTime = 10 * time.Second, 60 * time.Second, 2 * time.Minute
+	// maxHead is the size in bytes of a head.
+	maxHead = 64 << 10
+)
 
 // admit lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
 // bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back.
@@ -53,8 +66,8 @@ type share struct {
 // requests. A request that has come may take as long as it needs. With a listener from [Limit], taking an answer has its bounds, too. Callers on a unix socket
 // are identified (see [ConnContext]).
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{Handler: s, ConnContext: ConnContext, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: s, ConnContext: ConnContext, ReadHeaderTimeout: headTime, ReadTimeout: requestTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHead, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 }
 
 // Limit bounds the connections of a listener for HTTP: how many there are at once, beyond which more wait in the kernel, and how many of
@@ -115,13 +128,7 @@ func prefix(a net.Addr) netip.Prefix {
 	if !ok {
 		return netip.Prefix{}
 	}
-	ip := t.AddrPort().Addr().Unmap().WithZone("")
-	bits := 32
-	if ip.Is6() {
-		bits = 64
-	}
-	p, _ := ip.Prefix(bits)
-	return p
+	return peernet.Of(t.AddrPort().Addr())
 }
 
 type limitedConn struct {

@@ -116,10 +116,10 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("restapi: %w", err)
 	}
-	setDefault(&o.MaxBody, 1<<20)
-	setDefault(&o.Strangers, 64<<20)
-	setDefault(&o.LoginRate, 1)
-	setDefault(&o.LoginBurst, 20)
+	setDefault(&o.MaxBody, defaultBody)
+	setDefault(&o.Strangers, defaultStrangers)
+	setDefault(&o.LoginRate, defaultLoginRate)
+	setDefault(&o.LoginBurst, defaultLoginBurst)
 	setDefault(&o.RequestBurst, 10*o.RequestRate)
 	setDefault(&o.Streams, 256)
 	setDefault(&o.Timeout, 5*time.Minute)

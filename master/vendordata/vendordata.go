@@ -56,6 +56,10 @@ const (
 	maxToken   = 8 << 10
 	maxEntries = 256 // of metadata; Nova's own bound is 128 by default
 	maxValue   = 1024
+
+	defaultRate, defaultBurst               = 100, 1000
+	defaultFailureRate, defaultFailureBurst = 1, 20
+	defaultChecks, defaultCheckTime         = 8, 10 * time.Second
 )
 
 // Server is the http.Handler. Its requests are POST [Path] and GET /healthz.
@@ -70,12 +74,12 @@ func New(o Options) (*Server, error) {
 	if o.Master == nil || o.Check == nil {
 		return nil, errors.New("vendordata: a master and a check of tokens are needed")
 	}
-	setDefault(&o.CheckTime, 10*time.Second)
-	setDefault(&o.Checks, 8)
-	setDefault(&o.Rate, 100)
-	setDefault(&o.Burst, 1000)
-	setDefault(&o.FailureRate, 1)
-	setDefault(&o.FailureBurst, 20)
+	setDefault(&o.CheckTime, defaultCheckTime)
+	setDefault(&o.Checks, defaultChecks)
+	setDefault(&o.Rate, defaultRate)
+	setDefault(&o.Burst, defaultBurst)
+	setDefault(&o.FailureRate, defaultFailureRate)
+	setDefault(&o.FailureBurst, defaultFailureBurst)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

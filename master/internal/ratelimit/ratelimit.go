@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/protocol/peernet"
 )
 
 // Limiter is a token bucket per source address (per /64 for IPv6), so that a stranger cannot keep the master busy with signatures, or per name.
@@ -34,12 +36,7 @@ func (l *Limiter) Allow(peer string, now time.Time) bool { return l.allow(source
 // sourceOf returns the network that a peer counts for.
 func sourceOf(peer string) (source netip.Prefix) {
 	if ap, err := netip.ParseAddrPort(peer); err == nil {
-		a := ap.Addr().Unmap()
-		bits := 32
-		if a.Is6() {
-			bits = 64
-		}
-		source, _ = a.WithZone("").Prefix(bits)
+		source = peernet.Of(ap.Addr())
 	}
 	return source
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/brine-salt/brine/protocol/peernet"
 )
 
 const (
@@ -32,20 +34,13 @@ type unapproved struct {
 	el      *list.Element
 }
 
-// prefix returns the address that a connection counts for: of IPv6 the /64, which one host may have to itself.
+// prefix returns the network that a connection counts for.
 func prefix(c net.Conn) netip.Prefix {
 	ap, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
 		return netip.Prefix{} // a connection in memory
 	}
-	addr, bits := ap.Addr().Unmap().WithZone(""), 128
-	if addr.Is4() {
-		bits = 32
-	} else {
-		bits = 64
-	}
-	p, _ := addr.Prefix(bits)
-	return p
+	return peernet.Of(ap.Addr())
 }
 
 // enter counts a new connection.

@@ -44,7 +44,7 @@ func NewGroup(o transport.ServerOptions) *Group {
 		census: census{max: o.MaxConnections, byAddr: make(map[netip.Prefix]*list.List)}}
 	if g.census.max <= 0 {
 		n := descriptors()
-		g.census.max = n - min(max(32, n/16), maxReserve)
+		g.census.max = n - min(max(minReserve, n/reservePart), maxReserve)
 	}
 	return g
 }
@@ -71,8 +71,8 @@ type Session interface {
 const (
 	// maxDescriptors stands for no limit of the system.
 	maxDescriptors = 1 << 20
-	// maxReserve is how many descriptors are kept for files at most.
-	maxReserve = 512
+	// One descriptor in reservePart is kept for files, at least minReserve and at most maxReserve.
+	reservePart, minReserve, maxReserve = 16, 32, 512
 )
 
 // handshakeGrace is how long a handshake is left alone while others wait for its place.
