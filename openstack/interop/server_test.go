@@ -30,6 +30,9 @@ type novaLab struct {
 	// Socket is the unix socket of the engine's master.
 	Socket string
 
+	// port returns the network of an instance's guest; nil gives guests the host's.
+	port func(ctx context.Context, i nova.Instance) (*lab.Port, error)
+
 	mu     sync.Mutex
 	guests map[string]*lab.Guest // by instance id
 	n      int
@@ -116,11 +119,13 @@ func (l *novaLab) boot(ctx context.Context, i nova.Instance) (func(), error) {
 	if err != nil || salt == nil {
 		return nil, fmt.Errorf("the user data has no salt_minion: %v", err)
 	}
-	l.mu.Lock()
-	l.n++
-	name := fmt.Sprintf("vm%d", l.n)
-	l.mu.Unlock()
-	g, err := l.StartGuest(ctx, name)
+	var port *lab.Port
+	if l.port != nil {
+		if port, err = l.port(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	g, err := l.StartGuestAt(ctx, l.newName(), port)
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +153,21 @@ func (l *novaLab) boot(ctx context.Context, i nova.Instance) (func(), error) {
 			return g.Close, err
 		}
 	}
-	l.mu.Lock()
-	l.guests[i.ID] = g
-	l.mu.Unlock()
+	l.keep(i, g)
 	return g.Close, nil
+}
+
+func (l *novaLab) newName() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n++
+	return fmt.Sprintf("vm%d", l.n)
+}
+
+func (l *novaLab) keep(i nova.Instance, g *lab.Guest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.guests[i.ID] = g
 }
 
 func (l *novaLab) guest(t *testing.T, id string) *lab.Guest {

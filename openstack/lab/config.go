@@ -90,6 +90,22 @@ func (l *Lab) writeConfiguration() error {
 	if err := os.MkdirAll(l.path("heat", "templates"), 0o700); err != nil {
 		return err
 	}
+	return l.writeHeat()
+}
+
+// Configure changes settings of heat.conf, which wins over Options.Heat, for the engines that are started from now on.
+func (l *Lab) Configure(settings map[string]map[string]string) error {
+	changed := ini{}
+	changed.merge(l.opts.Heat)
+	changed.merge(settings)
+	l.opts.Heat = changed
+	return l.writeHeat()
+}
+
+// EnvironmentDir is the engines' environment_dir.
+func (l *Lab) EnvironmentDir() string { return l.path("heat", "environment.d") }
+
+func (l *Lab) writeHeat() error {
 	conf := l.heatConf()
 	if l.opts.Brine != "" {
 		if err := l.addBrine(conf); err != nil {
@@ -111,7 +127,7 @@ func (l *Lab) heatConf() ini {
 		"DEFAULT": {
 			"transport_url":                 fmt.Sprintf("rabbit://guest:guest@%s/", l.hostPort(l.ports.amqp)),
 			"plugin_dirs":                   strings.Join(l.opts.Plugins, ","),
-			"environment_dir":               l.path("heat", "environment.d"),
+			"environment_dir":               l.EnvironmentDir(),
 			"template_dir":                  l.path("heat", "templates"),
 			"num_engine_workers":            "1",
 			"auth_encryption_key":           "0123456789abcdef0123456789abcdef",
@@ -161,6 +177,9 @@ func (l *Lab) engineConf(n int) ini {
 	if l.opts.Brine != "" && 2*n+1 < len(l.ports.brine) {
 		conf["brine"] = map[string]string{"directory": l.path("heat", fmt.Sprintf("brine-%d", n)),
 			"publish_port": fmt.Sprint(l.ports.brine[2*n]), "ret_port": fmt.Sprint(l.ports.brine[2*n+1])}
+	}
+	if l.opts.EngineHeat != nil {
+		conf.merge(l.opts.EngineHeat(n))
 	}
 	return conf
 }

@@ -8,6 +8,8 @@
 //	            │                         all ──► MariaDB                     │
 //	            └─────────────────────────────────────────────────────────────┘
 //
+// A guest has the host's network, or that of a tenant behind a router that lets through what a test allows (StartNetwork).
+//
 // A lab keeps everything in one directory and has a block of ports of its own, so that several labs may run at once. Initializing the
 // databases takes most of the time; it is done once per version of the packages and kept in the user's cache directory. A lab needs
 // Linux, root, and the packages named in debian-packages.txt; interop/install-tools.sh installs them.

@@ -3,10 +3,12 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 )
@@ -50,7 +52,7 @@ func (l *Lab) StartEngine(ctx context.Context, n int) error {
 	if l.opts.EngineEnvOf != nil {
 		env = append(env, l.opts.EngineEnvOf(n)...)
 	}
-	p, err := l.spawn(spec{name: name, env: env, argv: []string{"/usr/bin/python3", "/usr/bin/heat-engine",
+	p, err := l.spawn(spec{name: name, env: env, argv: []string{l.heatPython(), l.heatProgram("heat-engine"),
 		"--config-file", l.path("heat", "heat.conf"), "--config-file", l.path("heat", name+".conf")}})
 	if err != nil {
 		return err
@@ -68,6 +70,14 @@ func (l *Lab) StartEngine(ctx context.Context, n int) error {
 		}
 		return nil
 	}, p)
+}
+
+// heatPython is the Python that the engines run in.
+func (l *Lab) heatPython() string { return cmp.Or(l.opts.HeatPython, "/usr/bin/python3") }
+
+// heatProgram returns the path of a program of the engines' Heat.
+func (l *Lab) heatProgram(name string) string {
+	return filepath.Join(filepath.Dir(l.heatPython()), name)
 }
 
 // engineIDs returns the ids under which engines with the name of n ever served. An engine writes its id once it serves.

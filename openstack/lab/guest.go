@@ -21,8 +21,9 @@ import (
 // guestDirs are what a guest writes to without the host seeing it. /run is empty after each boot, /tmp is the host's.
 var guestDirs = []string{"/etc", "/var", "/usr", "/srv", "/root", "/opt", "/home"}
 
-// A Guest takes the place of a virtual machine. It shares the host's kernel, network and /tmp. Its file system is the host's with its own
-// changes on top, its processes are in a namespace of their own, and its host name is its name.
+// A Guest takes the place of a virtual machine. It shares the host's kernel and /tmp, and the host's network unless it was started at a
+// Port. Its file system is the host's with its own changes on top, its processes are in a namespace of their own, and its host name is
+// its name.
 //
 // The changes live in memory; they stay over Reboot and end with Close.
 type Guest struct {
@@ -30,6 +31,10 @@ type Guest struct {
 
 	lab    *Lab
 	holder *Process // keeps the file system
+	root   string   // where the holder has the file system
+	bootup []string // the command that boots, in the holder's namespaces
+	// booted reports whether the first process, given by the host's id, is the one that the guest boots to.
+	booted func(pid int) error
 
 	mu   sync.Mutex
 	boot *Process // nil while the guest is off
@@ -39,7 +44,19 @@ type Guest struct {
 
 // StartGuest creates a guest and boots it. The name must be new in this lab, and fit a file's name.
 func (l *Lab) StartGuest(ctx context.Context, name string) (*Guest, error) {
-	g := &Guest{Name: name, lab: l}
+	return l.StartGuestAt(ctx, name, nil)
+}
+
+// StartGuestAt is StartGuest for a guest that has the network of a port, or the host's if it is nil.
+func (l *Lab) StartGuestAt(ctx context.Context, name string, port *Port) (*Guest, error) {
+	const script = "mount -t tmpfs tmpfs /run && mkdir -p /run/lock && : >/run/lab-ready || exit 1\n" +
+		"trap '' TERM HUP INT\nwhile :; do sleep 86400 & wait; done"
+	g := &Guest{Name: name, lab: l, root: "/", bootup: port.enter("unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "bash",
+		"-c", script)}
+	g.booted = func(pid int) error {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/run/lab-ready", pid))
+		return err
+	}
 	dir := l.path("guests", name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -54,17 +71,21 @@ func (l *Lab) StartGuest(ctx context.Context, name string) (*Guest, error) {
 	b.WriteString("rm -rf /etc/salt /var/lib/heat-config /var/lib/os-collect-config /var/lib/heat-cfntools /var/cache/heat-cfntools\n" +
 		"rm -f /etc/os-collect-config.conf /etc/machine-id\n")
 	fmt.Fprintf(&b, "echo %s >/etc/hostname\nmkdir -p %s/ready\nexec sleep infinity\n", name, dir)
-	p, err := l.service(spec{name: "guest-" + name + "-disk",
-		argv: []string{"unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", b.String()}})
-	if err != nil {
-		return nil, err
-	}
-	g.holder = p
-	ready := fmt.Sprintf("/proc/%d/root%s/ready", p.Pid(), dir)
-	if err := await(ctx, "guest "+name, func(context.Context) error { _, err := os.Stat(ready); return err }, p); err != nil {
+	if err := g.hold(ctx, b.String(), dir+"/ready"); err != nil {
 		return nil, err
 	}
 	return g, g.Boot(ctx)
+}
+
+// hold starts the process that keeps the guest's file system: a shell script that makes the file ready.
+func (g *Guest) hold(ctx context.Context, script, ready string) (err error) {
+	g.holder, err = g.lab.service(spec{name: "guest-" + g.Name + "-disk",
+		argv: []string{"unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", script}})
+	if err != nil {
+		return err
+	}
+	ready = fmt.Sprintf("/proc/%d/root%s", g.holder.Pid(), ready)
+	return await(ctx, "guest "+g.Name, func(context.Context) error { _, err := os.Stat(ready); return err }, g.holder)
 }
 
 // Boot starts a guest that is off: no process runs in it but its first.
@@ -74,10 +95,8 @@ func (g *Guest) Boot(ctx context.Context) error {
 	if g.boot != nil {
 		return fmt.Errorf("guest %s is on", g.Name)
 	}
-	const script = "mount -t tmpfs tmpfs /run && mkdir -p /run/lock && : >/run/lab-ready || exit 1\n" +
-		"trap '' TERM HUP INT\nwhile :; do sleep 86400 & wait; done"
-	p, err := g.lab.service(spec{name: "guest-" + g.Name, argv: []string{"nsenter", "--target", fmt.Sprint(g.holder.Pid()), "--mount", "--uts",
-		"unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "bash", "-c", script}})
+	p, err := g.lab.service(spec{name: "guest-" + g.Name,
+		argv: append([]string{"nsenter", "--target", fmt.Sprint(g.holder.Pid()), "--mount", "--uts"}, g.bootup...)})
 	if err != nil {
 		return err
 	}
@@ -89,8 +108,7 @@ func (g *Guest) Boot(ctx context.Context) error {
 		if g.init, err = strconv.Atoi(strings.TrimSpace(string(b))); err != nil {
 			return err
 		}
-		_, err = os.Stat(fmt.Sprintf("/proc/%d/root/run/lab-ready", g.init))
-		return err
+		return g.booted(g.init)
 	}, p)
 	if err != nil {
 		p.kill()
@@ -127,7 +145,7 @@ func (g *Guest) Close() {
 }
 
 func (g *Guest) enter(argv []string) []string {
-	return append([]string{"nsenter", "--target", fmt.Sprint(g.init), "--mount", "--uts", "--pid", "--"}, argv...)
+	return append([]string{"nsenter", "--target", fmt.Sprint(g.init), "--mount", "--uts", "--pid", "--net", "--"}, argv...)
 }
 
 // Run executes a program in the guest and returns what it printed on both outputs. An error contains the output's end.
@@ -160,8 +178,13 @@ func (g *Guest) Start(name string, env []string, argv ...string) (*Process, erro
 	return p, err
 }
 
-// Path returns where the host finds a file of the running guest. Symbolic links in it are followed on the host.
-func (g *Guest) Path(name string) string { return fmt.Sprintf("/proc/%d/root%s", g.init, name) }
+// Path returns where the host finds a file of the guest. Symbolic links in it are followed on the host.
+func (g *Guest) Path(name string) string {
+	if g.init == 0 {
+		return fmt.Sprintf("/proc/%d/root%s", g.holder.Pid(), filepath.Join(g.root, name))
+	}
+	return fmt.Sprintf("/proc/%d/root%s", g.init, name)
+}
 
 // ReadFile reads a file of the guest.
 func (g *Guest) ReadFile(name string) ([]byte, error) { return os.ReadFile(g.Path(name)) }

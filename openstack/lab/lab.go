@@ -34,11 +34,16 @@ type Options struct {
 	EngineEnv []string
 	// EngineEnvOf returns what is added for engine n only.
 	EngineEnvOf func(n int) []string
+	// EngineHeat returns more settings of heat.conf for engine n only.
+	EngineHeat func(n int) map[string]map[string]string
 	// Endpoints are more services of keystone's catalog, URLs by service type. A URL may contain %(tenant_id)s.
 	Endpoints map[string]string
 	// Brine loads the Heat plugin of brine: the path of brine-master, which the engines start. Python is the directory that has the
 	// package brine_openstack.
 	Brine, Python string
+	// HeatPython is the Python of a virtual environment with another openstack-heat than Debian's, which the engines then are of. The
+	// database becomes that Heat's; heat-api stays Debian's, as in an upgrade.
+	HeatPython string
 	// Swift and Zaqar start these services too. Zaqar keeps its messages in swift, which therefore starts with it.
 	Swift, Zaqar bool
 	// Timeout is how long Start may take, five minutes by default.
@@ -208,6 +213,11 @@ func (l *Lab) startAll(ctx context.Context) error {
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	if l.opts.HeatPython != "" {
+		if _, err := l.run(ctx, l.opts.HeatPython, l.heatProgram("heat-manage"), "--config-file", l.path("heat", "heat.conf"), "db_sync"); err != nil {
+			return err
+		}
 	}
 	errs = make([]error, max(l.opts.Engines, 0))
 	for n := range errs {

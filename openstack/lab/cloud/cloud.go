@@ -1,6 +1,6 @@
 // Package cloud answers on loopback what Heat asks of Nova, Neutron and Glance for OS::Nova::Server, and boots a guest from the user data
 // that Nova would give the machine. It knows three networks' worth of nothing: every name of a flavor, image, network or key pair exists,
-// and a port is an address that no packet reaches.
+// and a port is an address that packets reach only if Boot makes them.
 //
 //	heat-engine ─► POST /v2.1/servers {user_data} ─► Boot(instance) ─► a process with the guest's cloud-config
 //	            ◄─ ACTIVE when Boot returned, ERROR with its text when it failed
@@ -31,6 +31,8 @@ type Instance struct {
 	// Vendordata is what the vendordata service answered, nil without one.
 	Vendordata map[string]any
 	Metadata   map[string]string
+	// Addresses are those of the instance's ports.
+	Addresses []string
 
 	status, fault string
 	created       time.Time
@@ -56,6 +58,7 @@ type Cloud struct {
 	vendordata func(ctx context.Context, i Instance) (map[string]any, error)
 	instances  map[string]*Instance
 	ports      map[string]map[string]any
+	made       int // how many ports there ever were
 	unknown    []string
 }
 
@@ -178,8 +181,13 @@ func (c *Cloud) create(project string, spec createServer) (*Instance, error) {
 	c.mu.Lock()
 	c.instances[i.ID] = i
 	for _, n := range spec.networks() {
-		if p := c.ports[n]; p != nil {
+		p := c.ports[n.Port]
+		if n.Network != "" {
+			p = c.newPort(map[string]any{"network_id": n.Network, "device_owner": ownedByNova})
+		}
+		if p != nil {
 			p["device_id"] = i.ID
+			i.Addresses = append(i.Addresses, address(p))
 		}
 	}
 	boot, ask, given := c.boot, c.vendordata, *i
@@ -194,12 +202,15 @@ func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.C
 	var err error
 	if ask != nil {
 		given.Vendordata, err = ask(c.ctx, given)
+		c.mu.Lock()
+		i.Vendordata = given.Vendordata
+		c.mu.Unlock()
 	}
 	if err == nil && boot != nil {
 		stop, err = boot(c.ctx, given)
 	}
 	c.mu.Lock()
-	i.Vendordata, i.stop, i.status = given.Vendordata, stop, "ACTIVE"
+	i.stop, i.status = stop, "ACTIVE"
 	if err != nil {
 		i.status, i.fault = "ERROR", err.Error()
 	}
@@ -210,11 +221,15 @@ func (c *Cloud) start(i *Instance, given Instance, boot Boot, ask func(context.C
 	}
 }
 
+// ownedByNova marks the ports that Nova makes, and deletes with the instance.
+const ownedByNova = "compute:nova"
+
 // remove ends an instance and deletes it.
 func (c *Cloud) remove(id string) bool {
 	c.mu.Lock()
 	i := c.instances[id]
 	delete(c.instances, id)
+	maps.DeleteFunc(c.ports, func(_ string, p map[string]any) bool { return p["device_id"] == id && p["device_owner"] == ownedByNova })
 	var stop func()
 	if i != nil {
 		stop = i.stop

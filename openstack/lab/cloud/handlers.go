@@ -21,17 +21,17 @@ type createServer struct {
 	Networks json.RawMessage   `json:"networks"`
 }
 
-// networks returns the ids of the ports that the server is to have. Networks may also be the word auto or none.
-func (s createServer) networks() (ports []string) {
-	var list []struct {
-		Port string `json:"port"`
-	}
-	if json.Unmarshal(s.Networks, &list) == nil {
-		for _, n := range list {
-			ports = append(ports, n.Port)
-		}
-	}
-	return ports
+// networks returns what the server is to be connected to: ports, and networks in which Nova makes one. Networks may also be the word auto
+// or none.
+func (s createServer) networks() (list []connection) {
+	json.Unmarshal(s.Networks, &list)
+	return list
+}
+
+// A connection is one of Nova's networks of a server: the id of a port, or of a network.
+type connection struct {
+	Port    string `json:"port"`
+	Network string `json:"uuid"`
 }
 
 func text(v any) string {
@@ -282,17 +282,24 @@ func (c *Cloud) createPort(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
-	n := len(c.ports) + 10
+	p := c.newPort(body.Port)
+	c.mu.Unlock()
+	answer(w, http.StatusCreated, map[string]any{"port": p})
+}
+
+// newPort makes a port with an address that no other ever had. The caller holds the lock.
+func (c *Cloud) newPort(spec map[string]any) map[string]any {
+	c.made++
+	n := c.made + 9
 	p := map[string]any{"id": uuid(), "status": "ACTIVE", "device_id": "", "mac_address": fmt.Sprintf("fa:16:3e:00:%02x:%02x", n>>8&255, n&255),
-		"fixed_ips": []any{map[string]any{"ip_address": fmt.Sprintf("10.0.%d.%d", n>>8&255, n&255), "subnet_id": "subnet-of-" + text(body.Port["network_id"])}}}
-	for k, v := range body.Port {
+		"fixed_ips": []any{map[string]any{"ip_address": fmt.Sprintf("10.0.%d.%d", n>>8&255, n&255), "subnet_id": "subnet-of-" + text(spec["network_id"])}}}
+	for k, v := range spec {
 		if k != "fixed_ips" {
 			p[k] = v
 		}
 	}
 	c.ports[text(p["id"])] = p
-	c.mu.Unlock()
-	answer(w, http.StatusCreated, map[string]any{"port": p})
+	return p
 }
 
 func (c *Cloud) withPort(f func(http.ResponseWriter, map[string]any)) http.HandlerFunc {

@@ -16,9 +16,14 @@ import (
 	"time"
 )
 
-// Make writes ca.pem, server.pem, server.key, client.pem and client.key, and returns their directory. The server is 127.0.0.1 and
-// localhost.
+// Make is For with a server that is 127.0.0.1 and localhost.
 func Make(t testing.TB) string {
+	t.Helper()
+	return For(t, "localhost", "127.0.0.1")
+}
+
+// For writes ca.pem, server.pem, server.key, client.pem and client.key, and returns their directory. The server has names and addresses.
+func For(t testing.TB, hosts ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	ca := &x509.Certificate{
@@ -34,7 +39,13 @@ func Make(t testing.TB) string {
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}
 		if name == "server" {
-			c.DNSNames, c.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+			for _, h := range hosts {
+				if ip := net.ParseIP(h); ip != nil {
+					c.IPAddresses = append(c.IPAddresses, ip)
+				} else {
+					c.DNSNames = append(c.DNSNames, h)
+				}
+			}
 		}
 		key := newKey(t)
 		write(t, filepath.Join(dir, name+".pem"), "CERTIFICATE", sign(t, c, ca, &key.PublicKey, caKey))
