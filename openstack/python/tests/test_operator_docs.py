@@ -56,9 +56,10 @@ class Heat(unittest.TestCase):
         rows = re.search(r"^## Options of `\[brine\]`\n(.*?)^## ", page(), re.M | re.S).group(1)
         named = {n for row in re.findall(r"^\| ([^|]+) \|", rows, re.M) for n in re.findall(r"`(\w+)`", row)}
         self.assertEqual(named, {o.name for o in engine.OPTIONS})
-        conf = configparser.ConfigParser()
-        conf.read_string(snippet("heat-conf"))
-        self.assertLessEqual(set(conf["brine"]), named)
+        for name in ("heat-conf", "heat-conf-virtual", "heat-conf-tls"):
+            conf = configparser.ConfigParser()
+            conf.read_string(snippet(name))
+            self.assertLessEqual(set(conf["brine"]), named, name)
 
 
 if __name__ == "__main__":

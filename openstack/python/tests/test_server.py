@@ -4,6 +4,7 @@ import email
 from unittest import mock
 
 from tests import heat_case  # first: it skips without Heat
+from oslo_config import cfg
 
 from brine_openstack.heat import minions
 from brine_openstack.heat import server
@@ -65,6 +66,13 @@ class ServerTest(heat_case.HeatCase):
         self.assertEqual({}, rsrc.FnGetAtt("os_collect_config"))
         self.assertEqual([], self.keystone.mock_calls)  # no user, no key pair
         self.assertNotIn("os-collect-config", text)
+
+    def test_tls(self):
+        for ssl, guest, want in (({"certfile": "/c"}, {}, True), ({"certfile": "/c"}, {"ca_certs": "/ca.pem"}, {"ca_certs": "/ca.pem"})):
+            cfg.CONF.set_override("ssl", ssl, "brine")
+            cfg.CONF.set_override("guest_ssl", guest, "brine")
+            rsrc, _text = self.created()
+            self.assertEqual({"ssl": want}, self.master.minions[rsrc.uuid]["config"])
 
     def test_unmodified_template(self):
         rsrc, text = self.created(kind="OS::Nova::Server", environ={"resource_registry": {"OS::Nova::Server": "OS::Salt::Server"}})

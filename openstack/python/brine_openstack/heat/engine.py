@@ -30,6 +30,10 @@ OPTIONS = [
     cfg.ListOpt("advertise", default=[], help="The addresses at which guests reach the masters, each a host or host:port: those of all "
                                               "engines, or a virtual one. By default the address of this host."),
     cfg.DictOpt("config", default={}, help="More options of the master's configuration, each name:value, for example transport:tcp."),
+    cfg.DictOpt("ssl", default={}, help="The master's TLS, for the transports tcp and ws: Salt's option ssl, name:value, for example "
+                                        "certfile:/etc/heat/salt.pem,keyfile:/etc/heat/salt.key,cert_reqs:CERT_NONE."),
+    cfg.DictOpt("guest_ssl", default={}, help="What guests are told of TLS, their option ssl: name:value with commas. By default they "
+                                              "check the masters' certificate with the authorities of their system."),
     cfg.IntOpt("event_limit", default=20, min=0, help="How many events with live output one deployment may have. 0: none."),
     cfg.IntOpt("token_ttl", default=86400, min=60, help="For how many seconds a minion's bootstrap may be used for the first time."),
 ]
@@ -80,7 +84,16 @@ def _open(conf):
     return sidecar.Sidecar(
         db=db, key=key, key_file=o.sealing_key_file if db else None, directory=o.directory or sidecar.default_directory("heat"),
         interface=o.interface, publish_port=o.publish_port, ret_port=o.ret_port,
-        advertise=o.advertise or [_own_address(o)], config=dict(o.config), program=o.program)
+        advertise=o.advertise or [_own_address(o)], config=dict(o.config, **({"ssl": dict(o.ssl)} if o.ssl else {})), program=o.program)
+
+
+def announce(stack, resource, minion, **spec):
+    """Announce the minion of a resource to the master and return its bootstrap."""
+    o = cfg.CONF.brine
+    if o.ssl or o.guest_ssl:
+        spec["config"] = {"ssl": dict(o.guest_ssl) or True}
+    grains = dict(spec.pop("grains", {}), heat_stack=stack.name, heat_resource=resource)
+    return client().announce(minion, tenant=tenant(stack), grains=grains, token_ttl=o.token_ttl, **spec)
 
 
 def _service_database(conf):

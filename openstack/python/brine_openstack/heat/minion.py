@@ -5,7 +5,6 @@ from heat.common.i18n import _
 from heat.engine import attributes
 from heat.engine import properties
 from heat.engine import resource
-from oslo_config import cfg
 
 from brine_openstack import master
 from brine_openstack.heat import engine
@@ -57,10 +56,9 @@ class Minion(resource.Resource):
 
     def handle_create(self):
         self.resource_id_set(self.uuid)
-        grains = dict(self.properties[self.GRAINS], heat_stack=self.stack.name, heat_resource=self.name)
         try:
-            forms = self._master().announce(self.uuid, tenant=engine.tenant(self.stack), grains=grains,
-                                            key_pair=self.properties[self.STOCK], token_ttl=cfg.CONF.brine.token_ttl)
+            forms = engine.announce(self.stack, self.name, self.uuid, grains=self.properties[self.GRAINS],
+                                    key_pair=self.properties[self.STOCK])
         except master.Error as e:
             raise exception.Error(_("The minion cannot be announced: %s") % e) from e
         for form in self._FORMS.values():

@@ -14,7 +14,6 @@ from heat.engine import constraints
 from heat.engine import properties
 from heat.engine.clients.os import nova as nova_plugin
 from heat.engine.resources.openstack.nova import server as nova_server
-from oslo_config import cfg
 
 from brine_openstack.heat import engine
 from brine_openstack.heat import minions
@@ -53,8 +52,7 @@ class SaltServer(nova_server.Server):
     def bootstrap(self):
         """Announce the server's minion and return what its machine must be told."""
         self.data_set(minions.DATA_KEY, self.uuid)
-        return engine.client().announce(self.uuid, tenant=engine.tenant(self.stack), token_ttl=cfg.CONF.brine.token_ttl,
-                                        grains={"heat_stack": self.stack.name, "heat_resource": self.name})
+        return engine.announce(self.stack, self.name, self.uuid)
 
     def validate(self):
         super().validate()
