@@ -188,7 +188,7 @@ func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 		switch {
 		case err != nil && ctx.Err() == nil && !isTemporary(err):
 			return nil, err
-		case err == nil && !strings.HasSuffix(s.Status, "_IN_PROGRESS") && (s.Status == want || want == "" || strings.HasPrefix(s.Status, action)):
+		case err == nil && (s.Status == want || !strings.HasSuffix(s.Status, "_IN_PROGRESS") && strings.HasPrefix(s.Status, action)):
 			if want != "" && s.Status != want {
 				return s, fmt.Errorf("stack %s is %s, not %s: %s%s", name, s.Status, want, s.Reason, c.failures(ctx, name))
 			}
