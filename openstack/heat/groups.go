@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/modules"
 )
@@ -173,7 +174,7 @@ func (g *groupRun) readOutputs(r Result, outputs string) {
 	for _, name := range g.d.Outputs {
 		b, err := readLimited(outputs+"."+name, hookLimit)
 		if err == nil {
-			r[name] = strings.ToValidUTF8(string(b), "\uFFFD")
+			r[name] = pycodec.Replace(b)
 		} else if !os.IsNotExist(err) {
 			r[keyStderr] = joinText(fmt.Sprint(r[keyStderr]), fmt.Sprintf("cannot read the output %s: %v", name, err))
 		}

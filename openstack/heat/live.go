@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/internal/pycodec"
 )
 
 const (
@@ -92,6 +94,6 @@ func (l *live) flush() {
 	l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		text := items[name]
-		l.report(map[string]any{"deployment": l.id, "stream": name, "text": strings.ToValidUTF8(text, "\uFFFD")})
+		l.report(map[string]any{"deployment": l.id, "stream": name, "text": pycodec.Replace([]byte(text))})
 	}
 }

@@ -3,10 +3,10 @@ package heat
 import (
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/headtail"
+	"github.com/brine-salt/brine/internal/pycodec"
 )
 
 // MaxSignal is how many bytes of JSON a signal has at most. Heat refuses bodies above 1 MiB; the number is heat-config-notify's.
@@ -129,5 +129,5 @@ func (c *capture) Write(b []byte) (int, error) {
 
 // String is the stream as valid UTF-8, with a marker where bytes are missing.
 func (c *capture) String() string {
-	return strings.ToValidUTF8(string(c.Join(func(n int64) string { return marker(int(n)) })), "\uFFFD")
+	return pycodec.Replace(c.Join(func(n int64) string { return marker(int(n)) }))
 }

@@ -351,7 +351,7 @@ func canonical(path, shown string) string {
 }
 
 // randomInputs are inputs of deployments, and keys of the section os-collect-config, whose values are random or name the stack.
-var randomInputs = []string{"deploy_signal_id", "deploy_server_id", "deploy_stack_id", "deploy_username", "deploy_user_id", "deploy_password",
+var randomInputs = []string{"deploy_signal_id", "deploy_server_id", "deploy_stack_id", "deploy_username", "deploy_user_id", "deploy_password", "deploy_project_id", "project_id",
 	"access_key_id", "secret_access_key", "user_id", "password", "stack_id", "metadata_url", "creation_time"}
 
 // learn finds what is random in metadata: ids of deployments, credentials, times.
