@@ -397,7 +397,7 @@ func TestCVE_2025_22242_JobIDs(t *testing.T) {
 	}
 }
 
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "brine")
 	if err != nil {
@@ -609,7 +609,8 @@ func TestT8ModesOfFiles(t *testing.T) {
 
 // FuzzRequests: no bytes end the master, and a good minion is served after each.
 func FuzzRequests(f *testing.F) {
-	r := serve(f, master.Options{AutoAccept: true, AuthRate: -1, MaxPending: 10, Log: slog.New(slog.DiscardHandler)})
+	r := serve(f, master.Options{AutoAccept: true, AuthRate: -1, MaxPending: 10, Log: slog.New(slog.DiscardHandler),
+		CacheDir: f.TempDir(), Local: &master.Local{SockDir: filepath.Join(shortDir(f), "run")}})
 	good, m := r.accepted("good", 1), r.newMinion("m", 2)
 	seed := func(v any) {
 		b, err := payload.Marshal(v)
@@ -621,6 +622,10 @@ func FuzzRequests(f *testing.F) {
 	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "_auth", "id": "m", "nonce": "00000000000000000000000000000000", "pub": testKey(f, 2).Public().Text()}, "version": 3})
 	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "ping"}, "version": 3})
 	seed(map[string]any{"enc": "aes", "load": make([]byte, 80), "version": 3, "id": "good"})
+	for _, cmd := range []string{"publish", "runner", "wheel", "mk_token", "get_token"} {
+		seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": cmd, "fun": "test.ping", "tgt": "*", "arg": []any{}, "key": "wrong", "token": "0", "eauth": "pam",
+			"username": "u", "password": "p"}, "version": 3})
+	}
 	seed("bad load")
 	f.Add([]byte{0xdd, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -3,7 +3,10 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/internal/vectors"
@@ -266,6 +269,21 @@ func FuzzPillar(f *testing.F) {
 			if got, err := OpenPillar(map[string]any{"key": wrapped, "pillar": raw}, minion, master, "", "", nonce); err == nil {
 				t.Fatalf("%v", got)
 			}
+		}
+	})
+}
+
+// FuzzIDs: an id that passes is the name of a file in its directory and of nothing else, and a job id is digits.
+func FuzzIDs(f *testing.F) {
+	for _, s := range []string{"web1.example", "../x", "a/b", "a\x00", ".", "..", "20250101120000123456", "20250101120000123456_7", "ｈ1", "-rf", "a\u202eb", " a"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if ValidID(s) == nil && (filepath.Base(s) != s || !filepath.IsLocal(s) || s == "." || len(s) > 255 || strings.ContainsFunc(s, unicode.IsControl)) {
+			t.Errorf("%q is a valid id", s)
+		}
+		if ValidJID(s) && (filepath.Base(s) != s || !filepath.IsLocal(s) || s[0] < '0' || s[0] > '9') {
+			t.Errorf("%q is a valid job id", s)
 		}
 	})
 }

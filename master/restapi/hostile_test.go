@@ -407,11 +407,13 @@ func FuzzBodies(f *testing.F) {
 			f.Add(kind, kind, []byte(body))
 		}
 	}
+	f.Add(byte(4), byte(6), []byte("--x\r\nContent-Disposition: form-data; name=\"order\"\r\n\r\n{\"fun\": \"test.ping\", \"targets\": [\"x\"]}\r\n--x\r\n"+
+		"Content-Disposition: form-data; name=\"file\"; filename=\"../a\"\r\n\r\nb\r\n--x--\r\n"))
 	s := newSite(f, func(o *restapi.Options) { o.LoginRate, o.Timeout = -1, time.Second })
 	f.Fuzz(func(t *testing.T, kind, path byte, body []byte) {
 		s.t = t
-		kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"}
-		paths := []string{"/", "/run", "/login", "/token", "/minions", "/hook/x"}
+		kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"}
+		paths := []string{"/", "/run", "/login", "/token", "/minions", "/hook/x", "/v1/jobs", "/v1/minions"}
 		if code, text, _ := s.do("POST", paths[int(path)%len(paths)], kinds[int(kind)%len(kinds)], string(body)); code == 500 {
 			t.Fatal(text)
 		}
