@@ -8,7 +8,8 @@
 //	            │                         all ──► MariaDB                     │
 //	            └─────────────────────────────────────────────────────────────┘
 //
-// A guest has the host's network, or that of a tenant behind a router that lets through what a test allows (StartNetwork).
+// A guest can also be a machine: systemd and cloud-init of a Debian 12 of its own, booted by systemd-nspawn (DebianRoot, StartMachine).
+// Either kind has the host's network, or that of a tenant behind a router that lets through what a test allows (StartNetwork).
 //
 // A lab keeps everything in one directory and has a block of ports of its own, so that several labs may run at once. Initializing the
 // databases takes most of the time; it is done once per version of the packages and kept in the user's cache directory. A lab needs

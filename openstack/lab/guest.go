@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // guestDirs are what a guest writes to without the host seeing it. /run is empty after each boot, /tmp is the host's.
@@ -23,7 +25,7 @@ var guestDirs = []string{"/etc", "/var", "/usr", "/srv", "/root", "/opt", "/home
 
 // A Guest takes the place of a virtual machine. It shares the host's kernel and /tmp, and the host's network unless it was started at a
 // Port. Its file system is the host's with its own changes on top, its processes are in a namespace of their own, and its host name is
-// its name.
+// its name. One that StartMachine started has a file system of its own and boots systemd.
 //
 // The changes live in memory; they stay over Reboot and end with Close.
 type Guest struct {
@@ -33,6 +35,7 @@ type Guest struct {
 	holder *Process // keeps the file system
 	root   string   // where the holder has the file system
 	bootup []string // the command that boots, in the holder's namespaces
+	below  int      // how many processes are between that command and the guest's first
 	// booted reports whether the first process, given by the host's id, is the one that the guest boots to.
 	booted func(pid int) error
 
@@ -101,13 +104,17 @@ func (g *Guest) Boot(ctx context.Context) error {
 		return err
 	}
 	err = await(ctx, "guest "+g.Name, func(context.Context) error {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", p.Pid()))
-		if err != nil {
-			return err
+		pid := p.Pid()
+		for range g.below + 1 {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+			if err != nil {
+				return err
+			}
+			if pid, err = strconv.Atoi(strings.TrimSpace(string(b))); err != nil {
+				return err
+			}
 		}
-		if g.init, err = strconv.Atoi(strings.TrimSpace(string(b))); err != nil {
-			return err
-		}
+		g.init = pid
 		return g.booted(g.init)
 	}, p)
 	if err != nil {
@@ -125,7 +132,13 @@ func (g *Guest) PowerOff() {
 	if g.boot == nil {
 		return
 	}
+	// The first process ends after all others, and only after what booted it.
+	first, err := unix.PidfdOpen(g.init, 0)
 	g.boot.kill()
+	if err == nil {
+		unix.Poll([]unix.PollFd{{Fd: int32(first), Events: unix.POLLIN}}, 10_000)
+		unix.Close(first)
+	}
 	for _, p := range g.runs {
 		<-p.done // ended by the kernel with the guest's first process
 	}
