@@ -141,21 +141,25 @@ func TestHeatBadInput(t *testing.T) {
 		t.Errorf("a template with a wrong property: %v, want status 400 that names it", err)
 	}
 	for _, tt := range []struct{ name, group, config, outputs, want string }{
+		{"damaged metadata", "cfn-init", "{", "[]", "the configuration"},
+		{"failed metadata", "cfn-init", `{"config": {"commands": {"a": {"command": "echo no >&2; exit 3"}}}}`, "[]", "exit 3"},
+		{"missing hook", "no-such-hook", "x", "[]", `there is no hook for the group "no-such-hook" in /usr/libexec/heat-config/hooks`},
 		{"exit code", "script", "#!/bin/sh\necho out of cheese >&2; exit 3\n", "[]", "out of cheese"},
-		{"no hook", "no-such-hook", "x", "[]", "heat.hook"},
+		{"no agent for hooks", "another-hook", "x", "[]", "heat.hook"},
 		{"no group", "'a b'", "x", "[]", "no function for the group"},
 		{"bad sls", "salt", "a: [b", "[]", ""},
 		{"no interpreter", "script", "#!/no/such/program\n", "[]", "config"},
 		{"error output", "script", "#!/bin/sh\necho broken >$heat_outputs_path.bad\n", "[{name: bad, error_output: true}]", "broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			template := oneDeployment(tt.group, tt.config, tt.outputs)
-			name := strings.ReplaceAll(t.Name(), "/", "-")
-			if _, err := cloud.Heat.Create(ctx, name, template, lab.StackArgs{}); err != nil {
-				t.Fatal(err)
+			t.Parallel()
+			ctx := testContext(t)
+			name := newStack(t, oneDeployment(tt.group, tt.config, tt.outputs), lab.StackArgs{})
+			program := "heat-minion"
+			if strings.Contains(tt.want, "heat.hook") {
+				program = "brine-minion"
 			}
-			t.Cleanup(func() { deleteStack(t, cloud, name) })
-			joinMinion(t, cloud, name, "s0", ours("brine-minion"))
+			joinMinion(t, cloud, name, "s0", ours(program))
 			s, err := cloud.Heat.Wait(ctx, name, "CREATE_FAILED")
 			if err != nil {
 				t.Fatal(err)
