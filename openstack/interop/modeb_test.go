@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,6 +184,53 @@ func TestHeatBadInput(t *testing.T) {
 				t.Errorf("after the update deploy_stdout = %q", out)
 			}
 		})
+	}
+}
+
+// TestHeatForeignToken gives a guest the token of another stack's minion: it is refused under the name that it claims, the deployment waits,
+// and the guest with the right token gets it.
+func TestHeatForeignToken(t *testing.T) {
+	ctx := testContext(t)
+	const template = `
+heat_template_version: 2018-08-31
+resources: {s0: {type: OS::Salt::Minion}}
+`
+	name, other := newStack(t, oneDeployment("script", "#!/bin/sh\nhostname\n", "[]"), lab.StackArgs{}), t.Name()+"-other"
+	if _, err := cloud.Heat.Create(ctx, other, template, lab.StackArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deleteStack(t, cloud, other) })
+	data, err := userData(ctx, cloud, name, "s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := userData(ctx, cloud, other, "s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := regexp.MustCompile(`"?join_token"?: *"?([^"\s,}]+)`)
+	ours1, theirs := token.FindStringSubmatch(data), token.FindStringSubmatch(foreign)
+	if ours1 == nil || theirs == nil || ours1[1] == theirs[1] {
+		t.Fatalf("no two tokens in %q and %q", data, foreign)
+	}
+	thief := newGuest(t, "thief")
+	p, err := bootMinion(thief, strings.ReplaceAll(data, ours1[1], theirs[1]), ours("brine-minion"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waitLog(ctx, p, "The Salt Master has cached the public key for this node"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := cloud.Heat.Resource(ctx, name, "d")
+	if err != nil || r.Status != "CREATE_IN_PROGRESS" {
+		t.Errorf("the deployment is %+v %v, want that it waits", r, err)
+	}
+	g := newGuest(t, "s0")
+	if _, err := bootMinion(g, data, ours("brine-minion")); err != nil {
+		t.Fatal(err)
+	}
+	if out := waitStack(t, cloud, name, "CREATE_COMPLETE").Outputs()["stdout"]; out != g.Name+"\n" {
+		t.Errorf("the deployment ran on %q, want %s", out, g.Name)
 	}
 }
 
