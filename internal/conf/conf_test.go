@@ -216,12 +216,25 @@ func TestIncludeOfSomethingElse(t *testing.T) {
 	}
 }
 
-func TestUnreadableMainFileCountsAsMissing(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Log("root reads every file; the directory case stands in")
-	}
+// TestMainFileIsADirectory is what a mistyped -c gives. Stock takes the defaults then.
+func TestMainFileIsADirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "minion")
 	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var e *Error
+	if _, err := LoadMinionWith(path, Options{Overrides: map[string]any{"id": "a"}}); !errors.As(err, &e) || e.Path != path || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory in the place of the main file: %v", err)
+	}
+}
+
+// TestUnreadableMainFileCountsAsMissing has a file that the user may not read.
+func TestUnreadableMainFileCountsAsMissing(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads every file")
+	}
+	path := write(t, filepath.Join(t.TempDir(), "minion"), "id: b\n")
+	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
 	if c := mustLoad(t, path, Options{Overrides: map[string]any{"id": "a"}}); len(c.Files) != 0 {
