@@ -27,6 +27,13 @@ class Details(unittest.TestCase):
         self.assertEqual(answer, {"deploy_stdout": "hello\n", "deploy_stderr": "warn\n", "deploy_status_code": 0, "answer": "42"})
         self.assertEqual(words, "returned")
 
+    def test_script_that_took_too_long(self):
+        answer, words = self.details(ran("/bin/sh -c x : Timed out after 30 seconds", code=1))
+        self.assertEqual(answer["deploy_stderr"], "stopped: the configuration took longer than its time limit (Timed out after 30 seconds)")
+        self.assertIn("took longer than its time limit", words)
+        self.assertEqual(self.details(ran("x : Timed out after 30 seconds", "mine", 1))[0]["deploy_stderr"], "mine")
+        self.assertEqual(self.details(ran("x : Timed out after 30 seconds"))[0]["deploy_stderr"], "")
+
     def test_error_output(self):
         outputs = [{"name": "err", "error_output": True}]
         answer, words = self.details(ran("\n%s\nerr 0 .\n" % MARK), outputs=outputs)

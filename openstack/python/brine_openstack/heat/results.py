@@ -1,6 +1,7 @@
 """What a minion returned in the words of Heat: deploy_stdout, deploy_stderr, deploy_status_code and the declared outputs."""
 
 import json
+import re
 
 from brine_openstack import master
 from brine_openstack.heat import script
@@ -52,6 +53,10 @@ def streams(stdout, stderr):
     return cut(stdout, half), cut(stderr, half)
 
 
+# How cmd.run_all and cmd.script tell that they ended a command, which they do in the place of its output.
+TIMED_OUT = re.compile(r" : (Timed out after \S+ seconds)\Z")
+
+
 def details(result, group, outputs, mark):
     """Return what Heat is signalled for the final result of an order, and the outcome in words.
 
@@ -69,6 +74,9 @@ def details(result, group, outputs, mark):
         found = {n: value[n] for n in names if n in value and n not in (STDOUT, STDERR, CODE)}
     elif isinstance(value, dict) and "retcode" in value and "stdout" in value:
         out, err, code = value["stdout"] or "", value.get("stderr") or "", value["retcode"]
+        late = TIMED_OUT.search(_text(out))
+        if late and code == 1 and not err:
+            err = "stopped: the configuration took longer than its time limit (%s)" % late.group(1)
         if value.get("cache_error"):
             err = "the minion could not fetch the configuration from its master"
         if group == "script":
