@@ -23,7 +23,7 @@ import (
 )
 
 // TestChaosHost is what the host of a master or a minion can do to it: a file system without room, without inodes, without writing or without
-// the device below it; few descriptors, little memory; a process that stands still. While that lasts, whoever asks gets an answer or the
+// the device below it; few descriptors, little memory; a process that stands still. Meanwhile each question gets an answer or the
 // cause in words; when it is over the program serves again; no job has run twice, and none that ran has lost its return.
 func TestChaosHost(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -214,7 +214,7 @@ func (f hostFault) String() string {
 	return fmt.Sprintf("%s of the %s (%s%s)", f.name, f.side, f.where, killed)
 }
 
-// ask pings the minion. Whoever gets no answer is told why, by the exit code and in words.
+// ask pings the minion. Without an answer the command must say why, in words and with its exit code.
 func (a *afflicted) ask(timeout int) (ok bool, text string) {
 	a.t.Helper()
 	stdout, stderr, code := a.salt(2*time.Minute, "salt", "--out=json", "--static", "-t", fmt.Sprint(timeout), a.id, "test.ping")
