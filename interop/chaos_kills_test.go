@@ -149,13 +149,13 @@ type eventTally struct {
 	ears  []ear
 }
 
-// ear is a time in which somebody listened to a master; until is zero as long as that lasts.
+// ear is a span of time in which a client listened to a master's events; until is zero while it still listens.
 type ear struct{ from, until time.Time }
 
-// earMargin is how long before and after something happens somebody must listen to be surely told.
+// earMargin is how long before and after an event a client must have listened for the event to be due to it.
 const earMargin = 500 * time.Millisecond
 
-// listened reports whether somebody surely was there to be told what happened at a time.
+// listened reports whether a client listened, with that margin, when something happened.
 func (e *eventTally) listened(at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -39,7 +39,7 @@ type linkFault struct {
 	silent bool
 	// dead faults let nothing through as long as they last, so that a long one has to be detected while it lasts.
 	dead bool
-	// moves is set for a fault that is over at once for whoever goes another way.
+	// moves is set where the minion recovers by taking another way, while the fault lasts.
 	moves bool
 	short bool // is part of the short form
 	begin func(l *chaosLink)
@@ -271,7 +271,7 @@ func newLinkSite(t *testing.T, n int) *linkSite {
 			_ = exec.Command("nft", "delete", "table", "inet", l.table).Run()
 		})
 	}
-	t.Cleanup(func() { _ = os.Remove("/etc/netns") }) // unless somebody else has something there
+	t.Cleanup(func() { _ = os.Remove("/etc/netns") }) // it stays if it is not empty
 	s.each(func(l *chaosLink) { l.up(); l.filter("", "") })
 	s.healthy()
 	for _, l := range s.links {
@@ -559,7 +559,7 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 				tally.mu.Unlock()
 				before = math.MaxInt
 			}
-			time.Sleep(100 * time.Millisecond) // the log of a minion tells nobody that it grows
+			time.Sleep(100 * time.Millisecond) // a file announces nothing when it grows
 		}
 		if k.dead && long && before != math.MaxInt {
 			c.breaks("%s, %s: not detected within %v", k.name, line, detectTime)

@@ -59,7 +59,7 @@ type clocked struct {
 	ping    func() (answers map[string]bool, said string)
 	job     func(script string) (jid string)
 	result  func(jid string) (returns map[string]any)
-	restart func() // of the minions, which sign in anew
+	restart func() // restarts the minions, so that they sign in again
 	token   func() (int, string)
 	ticks   func() int // of the schedule
 }

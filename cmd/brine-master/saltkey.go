@@ -265,7 +265,7 @@ func (k *saltKey) included(cmd string) []keys.State {
 	return states
 }
 
-// invalidKeyError says that the key of a minion is none.
+// invalidKeyError says that what a minion sent is not a valid key.
 type invalidKeyError struct{ id string }
 
 func (e *invalidKeyError) Error() string { return "Unable to accept invalid key for " + e.id + "." }

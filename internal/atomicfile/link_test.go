@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCVE_2014_3563_PlantedLinks: whoever may write to the directory cannot have a temporary file written through a link: its name is not
+// TestCVE_2014_3563_PlantedLinks: a user who may write to the directory cannot redirect a temporary file through a link: its name is not
 // known before, and what is there under it is not opened (also CVE-2015-1838, CVE-2015-1839 and CVE-2023-34049). All the while links are
 // planted under the names that could be guessed: those of former files, and those that have no random part.
 func TestCVE_2014_3563_PlantedLinks(t *testing.T) {

@@ -17,7 +17,7 @@ func refusedLocks() map[string]string {
 	}
 }
 
-// RefuseLocks is an error for a master's option that locks something and has no effect here. One that is not set, or set to off, is none.
+// RefuseLocks is an error for a master's option that locks something and has no effect here. An option that is unset or off is no error.
 func (c *Config) RefuseLocks() error {
 	locks := refusedLocks()
 	names := make([]string, 0, len(locks))

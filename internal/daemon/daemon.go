@@ -19,7 +19,7 @@ import (
 
 // Options of [Run]. The zero value runs without a pid file.
 type Options struct {
-	// PIDFile is written before the work starts and removed after it; "" is none. If it cannot be written, the log says so and the work
+	// PIDFile is written before the work starts and removed after it; "" means no file. If it cannot be written, the log says so and the work
 	// starts: a full disk must not keep a daemon from serving.
 	PIDFile string
 	// Reload is called on HUP; Dump on USR1 with the stacks of all goroutines. nil ignores the signal.

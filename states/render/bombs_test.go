@@ -23,6 +23,8 @@ func TestTemplateBombs(t *testing.T) {
 		"1,000 iterators":        "{% set all = [] %}{% for i in range(1000) %}{% do all.append(range(300)|list|combinations(2)) %}{% endfor %}",
 		"a text that doubles":    "{% set ns = namespace(s='abcdefgh') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
 		"a list in itself often": "{{ [range(99999)|list]*50000 }}",
+		"lists of dicts, often":  "{{ [[{}]*999]*500000 }}",
+		"the same as JSON":       "{{ ([range(99999)|list]*50000)|json }}",
 		"the same as an operand": "{% set x = [range(99999)|list]*50000 %}{{ x ~ '' }}",
 	} {
 		t.Run(name, func(t *testing.T) {

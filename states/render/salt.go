@@ -3,7 +3,6 @@ package render
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
@@ -138,7 +137,7 @@ func isUndefined(v any) bool {
 // undefinedArg is the error of a function that is given an undefined argument, which nearly all look at. Salt's have it for a default
 // that they only give back, and some fail because it is no text or dictionary.
 func undefinedArg(fun, name string, v any) error {
-	if fun == "slsutil.serialize" && name == "yaml" && undefinedIn(v, 0) != nil {
+	if fun == "slsutil.serialize" && name == "yaml" && undefinedIn(v) != nil {
 		return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', Undefined)"}
 	}
 	u, ok := v.(*jinja.Undefined)
@@ -304,121 +303,4 @@ func (s *session) ifelse(_ *jinja.Run, a jinja.Args) (any, error) {
 		}
 	}
 	return byDefault, nil
-}
-
-// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever class they are.
-func printable(v any) (any, error) {
-	switch v := v.(type) {
-	case *pyobj.Dict:
-		return printDict(v, true, 0)
-	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
-		if l, ok := v.(*pyobj.List); ok && len(l.Items) > 0 && pyobj.TypeName(l.Items[0]) == "_GroupTuple" {
-			// Salt makes a new tuple of each class it meets; this class wants its parts one by one.
-			return nil, raised("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
-		}
-		if !holdsDict(v, 0) {
-			return v, nil
-		}
-		return printRepr(v, 0)
-	}
-	return v, nil
-}
-
-func holdsDict(v any, depth int) bool {
-	if depth > 200 {
-		return false
-	}
-	var items []any
-	switch v := v.(type) {
-	case *pyobj.Dict:
-		return true
-	case *pyobj.List:
-		items = v.Items
-	case pyobj.Tuple:
-		items = v
-	}
-	for _, x := range items {
-		if holdsDict(x, depth+1) {
-			return true
-		}
-	}
-	return false
-}
-
-// printDict is PrintableDict's str (top) and repr.
-func printDict(d *pyobj.Dict, top bool, depth int) (string, error) {
-	if depth > 200 {
-		return "", &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
-	}
-	var b strings.Builder
-	b.WriteByte('{')
-	first := true
-	for k, v := range d.All() {
-		if !first {
-			b.WriteString(", ")
-		}
-		first = false
-		b.WriteString(pyobj.Repr(k))
-		b.WriteString(": ")
-		text, err := "", error(nil)
-		switch x := v.(type) {
-		case string:
-			text = safeRepr(x)
-		case pyobj.Markup:
-			text = pyobj.Repr(x)
-		case *pyobj.Dict:
-			text, err = printDict(x, top, depth+1)
-		default:
-			if _, undef := v.(*jinja.Undefined); undef && top {
-				text, err = jinja.Str(v)
-			} else {
-				text, err = printRepr(v, depth+1)
-			}
-		}
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(text)
-	}
-	b.WriteByte('}')
-	return b.String(), nil
-}
-
-// printRepr is repr with PrintableDicts inside.
-func printRepr(v any, depth int) (string, error) {
-	open, end := "[", "]"
-	var items []any
-	switch v := v.(type) {
-	case *pyobj.Dict:
-		return printDict(v, false, depth)
-	case *pyobj.List:
-		items = v.Items
-	case pyobj.Tuple:
-		items, open, end = v, "(", ")"
-		if len(v) == 1 {
-			end = ",)"
-		}
-	default:
-		return pyobj.Repr(v), nil
-	}
-	if depth > 200 {
-		return "", &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
-	}
-	parts := make([]string, len(items))
-	for i, x := range items {
-		text, err := printRepr(x, depth+1)
-		if err != nil {
-			return "", err
-		}
-		parts[i] = text
-	}
-	return open + strings.Join(parts, ", ") + end, nil
-}
-
-// safeRepr is a text that YAML reads as it is: with line breaks a double quoted scalar, else Python's repr.
-func safeRepr(s string) string {
-	if !strings.ContainsAny(s, "\n\r\t") {
-		return pyobj.Repr(s)
-	}
-	return doubleQuoted(s)
 }

@@ -15,34 +15,39 @@ import (
 func doubleQuoted(s string) string { return yaml.DoubleQuoted(s) }
 
 // undefinedIn finds what is undefined in a value, at any depth.
-func undefinedIn(v any, depth int) []string {
-	if depth > 200 {
-		return nil
-	}
+func undefinedIn(v any) []string {
 	var list []string
-	switch v := v.(type) {
-	case *jinja.Undefined:
-		return []string{v.Message()}
-	case *pyobj.Dict:
-		for _, x := range v.All() {
-			list = append(list, undefinedIn(x, depth+1)...)
+	seen := visited{}
+	var search func(v any, depth int)
+	search = func(v any, depth int) {
+		if depth > maxPrintDepth || seen.before(v, depth) {
+			return
 		}
-	case *pyobj.List:
-		for _, x := range v.Items {
-			list = append(list, undefinedIn(x, depth+1)...)
-		}
-	case pyobj.Tuple:
-		for _, x := range v {
-			list = append(list, undefinedIn(x, depth+1)...)
+		switch v := v.(type) {
+		case *jinja.Undefined:
+			list = append(list, v.Message())
+		case *pyobj.Dict:
+			for _, x := range v.All() {
+				search(x, depth+1)
+			}
+		case *pyobj.List:
+			for _, x := range v.Items {
+				search(x, depth+1)
+			}
+		case pyobj.Tuple:
+			for _, x := range v {
+				search(x, depth+1)
+			}
 		}
 	}
+	search(v, 0)
 	return list
 }
 
 // strict makes a filter give an undefined value when its input has one in it (_handle_strict_undefined).
 func strict(f jinja.Filter) jinja.Filter {
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
-		if list := undefinedIn(v, 0); list != nil && r.Env().Undefined == jinja.Strict {
+		if list := undefinedIn(v); list != nil && r.Env().Undefined == jinja.Strict {
 			return r.Undefined(strings.Join(list, "\n")), nil
 		}
 		return f(r, v, a)

@@ -232,8 +232,8 @@ func (r *Run) concat(items []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.Len()+len(s) > maxText {
-			return nil, tooLong()
+		if b.Len()+len(s) > MaxText {
+			return nil, TooLong()
 		}
 		b.WriteString(s)
 	}

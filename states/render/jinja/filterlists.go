@@ -30,7 +30,7 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	if len(row) > 0 {
 		for args[1] != nil && isInt && len(row) < int(n) {
 			if row = append(row, args[1]); len(row) > maxItems {
-				return nil, tooLong()
+				return nil, TooLong()
 			}
 		}
 		out = append(out, &pyobj.List{Items: row})
@@ -497,7 +497,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 		return lazyFailure(raise("ZeroDivisionError", "integer division or modulo by zero")), nil
 	}
 	if n > maxRange {
-		return nil, tooLong()
+		return nil, TooLong()
 	}
 	var out []any
 	per, extra, offset := 0, 0, 0

@@ -225,8 +225,8 @@ func filterCenter(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n > maxText {
-		return nil, tooLong()
+	if n > MaxText {
+		return nil, TooLong()
 	}
 	return softly(func(s string) string { return pad(s, n, " ", "center") })(nil, v, Args{})
 }
@@ -298,7 +298,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 			return nil, typeError("can't multiply sequence by non-int of type '%s'", pyobj.TypeName(args[0]))
 		}
 		if n > maxWidth {
-			return nil, tooLong()
+			return nil, TooLong()
 		}
 		by = strings.Repeat(" ", int(max(n, 0)))
 	}
@@ -325,8 +325,8 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	}
 	_, markup := v.(pyobj.Markup)
 	lines := pytext.SplitLines(s+"\n", false)
-	if total := len(lines) * len(by); total > maxText {
-		return nil, tooLong()
+	if total := len(lines) * len(by); total > MaxText {
+		return nil, TooLong()
 	}
 	var b strings.Builder
 	for i, line := range lines {
@@ -390,8 +390,8 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 		if i > 0 {
 			b.WriteString(sep)
 		}
-		if b.Len()+len(s)+len(sep) > maxText {
-			return nil, tooLong()
+		if b.Len()+len(s)+len(sep) > MaxText {
+			return nil, TooLong()
 		}
 		b.WriteString(s)
 	}

@@ -430,8 +430,8 @@ func (f *formatter) expand(s string, depth int) (string, error) {
 		default:
 			b.WriteByte(c)
 		}
-		if b.Len() > maxText {
-			return "", tooLong()
+		if b.Len() > MaxText {
+			return "", TooLong()
 		}
 	}
 	return b.String(), nil

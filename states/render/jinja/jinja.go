@@ -379,16 +379,16 @@ type output struct {
 }
 
 func (f *frame) write(s string) error {
-	if f.r.written += len(s); f.r.written > maxText {
-		return raise("MemoryError", "more than %d bytes of output", maxText)
+	if f.r.written += len(s); f.r.written > MaxText {
+		return raise("MemoryError", "more than %d bytes of output", MaxText)
 	}
 	f.out.b.WriteString(s)
 	return nil
 }
 
 func (f *frame) writeBytes(s []byte) error {
-	if f.r.written += len(s); f.r.written > maxText {
-		return raise("MemoryError", "more than %d bytes of output", maxText)
+	if f.r.written += len(s); f.r.written > MaxText {
+		return raise("MemoryError", "more than %d bytes of output", MaxText)
 	}
 	f.out.b.Write(s)
 	return nil

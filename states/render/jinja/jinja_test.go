@@ -176,7 +176,7 @@ func FuzzRender(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		out, err := tmpl.Render(ctx, map[string]any{"x": pyobj.NewDict("y", pyobj.NewList("a", int64(1)))})
-		if err == nil && len(out) > maxText {
+		if err == nil && len(out) > MaxText {
 			t.Errorf("%d bytes of output", len(out))
 		}
 	})

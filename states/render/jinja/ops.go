@@ -9,18 +9,18 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Limits of what an operation may make.
-const (
-	maxText = 64 << 20 // bytes of one text
-	maxBits = 1 << 20  // bits of an integer
-)
+// MaxText is how many bytes one text may have.
+const MaxText = 64 << 20
+
+// maxBits is how many bits an integer may have.
+const maxBits = 1 << 20
 
 // MaxMade is how many bytes all texts and collections may have together that a run makes, whether or not they are still there.
 const MaxMade = 256 << 20
 
-// What a member of a list or tuple takes, and one of a dict or set.
+// What a member of a list or tuple takes with a small value, and one of a dict or set.
 const (
-	slotBytes  = 16
+	slotBytes  = 24
 	entryBytes = 64
 )
 
@@ -322,8 +322,8 @@ func (r *Run) add(a, b any) (any, error) {
 	case string:
 		switch y := b.(type) {
 		case string:
-			if len(x)+len(y) > maxText {
-				return nil, tooLong()
+			if len(x)+len(y) > MaxText {
+				return nil, TooLong()
 			}
 			return x + y, nil
 		case pyobj.Markup:
@@ -357,7 +357,8 @@ func (r *Run) add(a, b any) (any, error) {
 	return nil, unsupported(tAdd, a, b)
 }
 
-func tooLong() error { return raise("MemoryError", "text of more than %d bytes", maxText) }
+// TooLong returns the error for a text of more than [MaxText] bytes.
+func TooLong() error { return raise("MemoryError", "text of more than %d bytes", MaxText) }
 
 func multiply(left, right any) (any, error) {
 	a, b := left, right
@@ -381,8 +382,8 @@ func multiply(left, right any) (any, error) {
 	switch x := a.(type) {
 	case string, pyobj.Markup:
 		s, _ := isText(x)
-		if s != "" && n > maxText/len(s) {
-			return nil, tooLong()
+		if s != "" && n > MaxText/len(s) {
+			return nil, TooLong()
 		}
 		_, markup := x.(pyobj.Markup)
 		return textLike(strings.Repeat(s, n), markup), nil
@@ -394,8 +395,8 @@ func multiply(left, right any) (any, error) {
 		return pyobj.Tuple(items), err
 	}
 	s := a.([]byte)
-	if len(s) > 0 && n > maxText/len(s) {
-		return nil, tooLong()
+	if len(s) > 0 && n > MaxText/len(s) {
+		return nil, TooLong()
 	}
 	return bytes.Repeat(s, n), nil
 }

@@ -68,8 +68,8 @@ func (p *percenter) run() (string, error) {
 		}
 		named = named || byName
 		i = n
-		if p.b.Len() > maxText {
-			return "", tooLong()
+		if p.b.Len() > MaxText {
+			return "", TooLong()
 		}
 	}
 	if p.used < len(p.args) && !p.mapping && !named {
@@ -140,14 +140,14 @@ func (p *percenter) one(i int) (int, bool, error) {
 				return 0, typeError("* wants int")
 			}
 			if n > maxWidth {
-				return 0, tooLong()
+				return 0, TooLong()
 			}
 			return int(n), nil
 		}
 		n := 0
 		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 			if n = n*10 + int(s[i]-'0'); n > maxWidth {
-				return 0, tooLong()
+				return 0, TooLong()
 			}
 		}
 		return n, nil

@@ -12,7 +12,7 @@ import (
 
 // JSON is Python's json.dumps.
 func JSON(v any, o pyjson.Options) (string, error) {
-	o.MaxText = maxText
+	o.MaxText = MaxText
 	o.Default = func(v any) (any, error) {
 		if g, ok := v.(*group2); ok {
 			return g.t, nil

@@ -163,8 +163,8 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 			if i > 0 {
 				b.WriteString(s)
 			}
-			if b.Len()+len(t) > maxText {
-				return nil, tooLong()
+			if b.Len()+len(t) > MaxText {
+				return nil, TooLong()
 			}
 			b.WriteString(t)
 		}
@@ -183,8 +183,8 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 				return nil, typeError("The fill character must be exactly one character long")
 			}
 		}
-		if n > maxText/utf8.UTFMax {
-			return nil, tooLong()
+		if n > MaxText/utf8.UTFMax {
+			return nil, TooLong()
 		}
 		return text(pad(s, n, fill, name)), nil
 	case "zfill":
@@ -195,8 +195,8 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err != nil {
 			return nil, err
 		}
-		if n > maxText {
-			return nil, tooLong()
+		if n > MaxText {
+			return nil, TooLong()
 		}
 		lack := max(n-runes(s), 0)
 		if s != "" && (s[0] == '+' || s[0] == '-') {
@@ -210,7 +210,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		n, err := index(args[0])
 		if err == nil && n > 1000 {
-			err = tooLong()
+			err = TooLong()
 		}
 		return text(expandTabs(s, n)), err
 	case "removeprefix", "removesuffix":

@@ -191,8 +191,8 @@ func replace(s, old, repl string, n int) (string, error) {
 	if n >= 0 {
 		count = min(count, n)
 	}
-	if grow := len(repl) - len(old); grow > 0 && count > (maxText-len(s))/grow {
-		return "", tooLong()
+	if grow := len(repl) - len(old); grow > 0 && count > (MaxText-len(s))/grow {
+		return "", TooLong()
 	}
 	return strings.Replace(s, old, repl, n), nil
 }

@@ -330,9 +330,9 @@ func Str(v any) (string, error) {
 	case *Module:
 		return v.body, nil
 	}
-	s, ok := pyobj.StrWithin(v, maxText)
+	s, ok := pyobj.StrWithin(v, MaxText)
 	if !ok {
-		return "", tooLong()
+		return "", TooLong()
 	}
 	return s, nil
 }

@@ -1,0 +1,188 @@
+package render
+
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/states/render/jinja"
+)
+
+// maxPrintDepth is how many collections deep a value may be that a template prints.
+const maxPrintDepth = 200
+
+// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever class they are.
+func printable(v any) (any, error) {
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return printed(v)
+	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
+		if l, ok := v.(*pyobj.List); ok && len(l.Items) > 0 && pyobj.TypeName(l.Items[0]) == "_GroupTuple" {
+			// Salt makes a new tuple of each class it meets; this class wants its parts one by one.
+			return nil, raised("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
+		}
+		if holdsDict(v, 0, visited{}) {
+			return printed(v)
+		}
+	}
+	return v, nil
+}
+
+// holdsDict reports whether a dict is in v.
+func holdsDict(v any, depth int, seen visited) bool {
+	if depth > maxPrintDepth || seen.before(v, depth) {
+		return false
+	}
+	var items []any
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return true
+	case *pyobj.List:
+		items = v.Items
+	case pyobj.Tuple:
+		items = v
+	}
+	for _, x := range items {
+		if holdsDict(x, depth+1, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// visited has the depth at which each collection was searched. A list that holds another 50,000 times is short in memory, and a search that
+// takes each for a new one does not end.
+type visited map[any]int
+
+// before reports whether a collection was searched already, at this depth or above, and notes that it is searched now.
+func (s visited) before(v any, depth int) bool {
+	var id any
+	switch v := v.(type) {
+	case *pyobj.Dict, *pyobj.List:
+		id = v
+	case pyobj.Tuple:
+		id = unsafe.SliceData(v)
+	default:
+		return false
+	}
+	if at, ok := s[id]; ok && at <= depth {
+		return true
+	}
+	s[id] = depth
+	return false
+}
+
+// printed is the text of a collection with PrintableDicts in it, of at most [jinja.MaxText] bytes.
+func printed(v any) (string, error) {
+	var p printer
+	d, top := v.(*pyobj.Dict)
+	var err error
+	if top {
+		err = p.dict(d, true, 0)
+	} else {
+		err = p.repr(v, 0)
+	}
+	if err != nil {
+		return "", err
+	}
+	return p.String(), nil
+}
+
+// printer writes the texts of PrintableDicts and what holds them.
+type printer struct{ strings.Builder }
+
+func (p *printer) text(s string) error {
+	if p.Len()+len(s) > jinja.MaxText {
+		return jinja.TooLong()
+	}
+	p.WriteString(s)
+	return nil
+}
+
+// dict writes PrintableDict's str (top) or repr.
+func (p *printer) dict(d *pyobj.Dict, top bool, depth int) error {
+	if depth > maxPrintDepth {
+		return tooDeep()
+	}
+	sep := "{"
+	for k, v := range d.All() {
+		if err := p.text(sep + pyobj.Repr(k) + ": "); err != nil {
+			return err
+		}
+		sep = ", "
+		if err := p.member(v, top, depth+1); err != nil {
+			return err
+		}
+	}
+	if d.Len() == 0 {
+		return p.text("{}")
+	}
+	return p.text("}")
+}
+
+// member writes a value of a dict.
+func (p *printer) member(v any, top bool, depth int) error {
+	switch v := v.(type) {
+	case string:
+		return p.text(safeRepr(v))
+	case *pyobj.Dict:
+		return p.dict(v, top, depth)
+	case *jinja.Undefined:
+		if top {
+			text, err := jinja.Str(v)
+			if err != nil {
+				return err
+			}
+			return p.text(text)
+		}
+	}
+	return p.repr(v, depth)
+}
+
+// repr writes Python's repr with PrintableDicts inside.
+func (p *printer) repr(v any, depth int) error {
+	open, end := "[", "]"
+	var items []any
+	switch v := v.(type) {
+	case *pyobj.Dict:
+		return p.dict(v, false, depth)
+	case *pyobj.List:
+		items = v.Items
+	case pyobj.Tuple:
+		items, open, end = v, "(", ")"
+		if len(v) == 1 {
+			end = ",)"
+		}
+	default:
+		return p.text(pyobj.Repr(v))
+	}
+	if depth > maxPrintDepth {
+		return tooDeep()
+	}
+	if err := p.text(open); err != nil {
+		return err
+	}
+	for i, x := range items {
+		if i > 0 {
+			if err := p.text(", "); err != nil {
+				return err
+			}
+		}
+		if err := p.repr(x, depth+1); err != nil {
+			return err
+		}
+	}
+	return p.text(end)
+}
+
+func tooDeep() error {
+	return &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
+}
+
+// safeRepr is a text that YAML reads as it is: with line breaks a double quoted scalar, else Python's repr.
+func safeRepr(s string) string {
+	if !strings.ContainsAny(s, "\n\r\t") {
+		return pyobj.Repr(s)
+	}
+	return doubleQuoted(s)
+}
