@@ -89,6 +89,28 @@ func TestReturners(t *testing.T) {
 	})
 }
 
+// TestDisabledReturners: disable_returners holds for returners that a job names, not for others.
+func TestDisabledReturners(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := newRig(t, n, map[string]any{"disable_returners": []any{"off"}})
+		var on, off keeper
+		r.o.Others = func(string) []*modules.Module { return []*modules.Module{on.module("on"), off.module("off")} }
+		r.start()
+		r.until(Connected)
+		f.subscribed(1)
+		f.publish(jobMap(jidAt(1), "test.ping", map[string]any{"ret": "off,on"}))
+		f.await("return", isReturn(jidAt(1)))
+		time.Sleep(5 * time.Second)
+		if a, b := len(on.all()), len(off.all()); a != 1 || b != 0 {
+			t.Errorf("the returner got %d returns, the disabled one %d", a, b)
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestPolicyHoldsForReturnersScheduleAndBeacons(t *testing.T) {
 	bubble(t, func(t *testing.T, n *mem.Network) {
 		f := newFake(t, n, "one:4506")

@@ -391,3 +391,19 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestSDBInLocks: a lock whose value, or a part of it, would come from sdb refuses the start: without it everything is allowed.
+func TestSDBInLocks(t *testing.T) {
+	for _, name := range HonouredLocks() {
+		for value, at := range map[string]string{
+			"sdb://db/x":                name,
+			"[a, sdb://db/x]":           name,
+			"{a: {b: [1, sdb://db/x]}}": name + ":a:b",
+		} {
+			_, err := LoadMinion(write(t, filepath.Join(t.TempDir(), "minion"), "id: m\n"+name+": "+value+"\n"), nil)
+			if err == nil || !strings.Contains(err.Error(), "'"+at+"' refers to sdb://db/x") {
+				t.Errorf("%s: %s: %v", name, value, err)
+			}
+		}
+	}
+}

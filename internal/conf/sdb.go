@@ -2,6 +2,8 @@ package conf
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
@@ -12,16 +14,14 @@ import (
 // error, every other falls back to its default, and values inside of collections become nil.
 func (l *loader) refuseSDB() error {
 	for key, v := range l.Opts {
-		s, ok := v.(string)
-		if !ok {
+		s, whole := v.(string)
+		whole = whole && strings.HasPrefix(s, "sdb://")
+		if path, ref := findSDB(key, v); ref != "" && decisive(key) {
+			return &Error{Msg: "Config option '" + path + "' refers to " + ref + ", and sdb is not supported"}
+		}
+		if !whole {
 			l.Opts[key] = l.withoutSDB(key, v)
 			continue
-		}
-		if !strings.HasPrefix(s, "sdb://") {
-			continue
-		}
-		if decisive(key) {
-			return &Error{Msg: "Config option '" + key + "' refers to " + s + ", and sdb is not supported"}
 		}
 		instead := "nothing"
 		if _, known := l.defaults[key]; known {
@@ -31,6 +31,35 @@ func (l *loader) refuseSDB() error {
 		l.Opts[key] = l.defaults[key]
 	}
 	return nil
+}
+
+// findSDB returns the first sdb:// value in v, and where it is.
+func findSDB(path string, v any) (at, ref string) {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "sdb://") {
+			return path, v
+		}
+	case []any:
+		for _, e := range v {
+			if at, ref = findSDB(path, e); ref != "" {
+				return at, ref
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if at, ref = findSDB(path+":"+k, v[k]); ref != "" {
+				return at, ref
+			}
+		}
+	case map[any]any:
+		for k, e := range v {
+			if at, ref = findSDB(path+":"+pytext.Str(k), e); ref != "" {
+				return at, ref
+			}
+		}
+	}
+	return "", ""
 }
 
 func (l *loader) withoutSDB(path string, v any) any {
@@ -56,15 +85,12 @@ func (l *loader) withoutSDB(path string, v any) any {
 	return v
 }
 
-// decisive names the options without which a minion or master is another one, or trusts another one.
+// decisive reports whether a minion or master without the option is another one, trusts another one, or allows more.
 func decisive(key string) bool {
 	switch key {
-	case "id", "master", "master_type", "master_finger", "master_port", "publish_port", "ret_port", "interface", "user",
-		"root_dir", "pki_dir", "cachedir", "sock_dir", "transport", "ssl", "master_sign_key_name", "verify_master_pubkey_sign",
-		"always_verify_signature", "sign_pub_messages", "open_mode", "auto_accept", "autosign_file", "key_pass",
-		"signing_key_pass", "encryption_algorithm", "signing_algorithm", "hash_type", "append_domain",
-		"cmd_whitelist_glob", "cmd_blacklist_glob", "disable_modules", "whitelist_modules":
+	case "id", "master", "master_type", "master_port", "publish_port", "ret_port", "interface", "user", "root_dir", "pki_dir", "cachedir",
+		"sock_dir", "transport", "key_pass", "signing_key_pass", "encryption_algorithm", "hash_type", "append_domain":
 		return true
 	}
-	return false
+	return slices.Contains(HonouredLocks(), key)
 }

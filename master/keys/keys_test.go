@@ -426,6 +426,25 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestPreparedSignature: with UsePubkeySignature the signing key need not be on the master, and a signature that is missing is an error.
+func TestPreparedSignature(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	o := keys.IdentityOptions{Dir: dir, SignPubkey: true, UsePubkeySignature: true, PubkeySignature: "sig"}
+	if id, err := keys.LoadIdentity(o); err == nil {
+		t.Fatalf("without the file: %+v", id)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sig"), []byte("c2ln"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, err := keys.LoadIdentity(o)
+	if err != nil || id.PubkeySignature != "c2ln" || id.Sign != nil {
+		t.Fatalf("%+v, %v", id, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "master_sign.pem")); err == nil {
+		t.Error("a signing key was made")
+	}
+}
+
 func TestSignInsOfOneIDAtOnce(t *testing.T) {
 	t.Run("disk", func(t *testing.T) { signInsAtOnce(t, open(t, keys.Options{Dir: t.TempDir()})) })
 	t.Run("masters", func(t *testing.T) {

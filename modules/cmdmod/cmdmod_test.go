@@ -43,6 +43,18 @@ func host(t *testing.T) *modules.Env {
 	return e
 }
 
+// TestCommandsAreSafe: what another module runs is no shell's text unless cmd_safe is False.
+func TestCommandsAreSafe(t *testing.T) {
+	for safe, want := range map[any]string{true: "", false: "/bin/sh", nil: ""} {
+		e := host(t)
+		e.Opts = func() map[string]any { return map[string]any{"cmd_safe": safe} }
+		cmd := record(e)
+		if run2(t, e, "run", false, nil, "echo a"); cmd.Shell != want {
+			t.Errorf("cmd_safe: %v: shell %q, want %q", safe, cmd.Shell, want)
+		}
+	}
+}
+
 func TestWhoInterpretsTheCommand(t *testing.T) {
 	cases := map[string]struct {
 		pub    bool

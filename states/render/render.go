@@ -77,7 +77,7 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(t.Text) == "" {
+	if strings.TrimSpace(t.Text) == "" || len(steps) == 0 { // the latter if all renderers are disallowed
 		return pyobj.NewDict(), nil
 	}
 	var data any = t.Text

@@ -59,6 +59,25 @@ func host(t *testing.T, opts map[string]any, list map[string]string) *modules.Ca
 	}, "state.show_sls", "", nil)
 }
 
+// TestRendererLists: a renderer that renderer_whitelist leaves out, or renderer_blacklist names, is skipped, as stock skips it.
+func TestRendererLists(t *testing.T) {
+	for option, want := range map[string]map[string]string{
+		"renderer_whitelist": {"#!yaml\na: 1": "{'a': 1}", "#!json\n{\"a\": 1}": "{}", "#!jinja|yaml\na: '{{ 1 }}'": "{'a': '{{ 1 }}'}"},
+		"renderer_blacklist": {"#!yaml\na: 1": "{}", "#!json\n{\"a\": 1}": "{'a': 1}", "#!jinja|yaml\na: {{ 1 }}": `'#!jinja|yaml\na: 1'`},
+	} {
+		c := host(t, map[string]any{option: []any{"yaml"}}, nil)
+		for text, out := range want {
+			v, err := c.Template(t.Context(), modules.Template{Text: text, Shebang: true})
+			if d, ok := v.(*pyobj.Dict); ok {
+				d.Ordered = false
+			}
+			if got := pyobj.Repr(v); got != out || err != nil {
+				t.Errorf("%s: [yaml], %q: %s %v, want %s", option, text, got, err, out)
+			}
+		}
+	}
+}
+
 func TestPipes(t *testing.T) {
 	c := host(t, map[string]any{"renderer_blacklist": []any{"py"}}, nil)
 	for text, want := range map[string]string{

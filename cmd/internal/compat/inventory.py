@@ -6,6 +6,7 @@
 import ast
 import json
 import os
+import re
 
 import salt
 import salt.config
@@ -61,6 +62,19 @@ def flags(parser):
     return sorted(names)
 
 
+def read_options():
+    """Options of the core that have no default: those that its sources read by name."""
+    known = set(salt.config.DEFAULT_MINION_OPTS) | set(salt.config.DEFAULT_MASTER_OPTS)
+    names = set()
+    for part in ("auth", "channel", "crypt.py", "daemons", "key.py", "master.py", "minion.py", "modules/cmdmod.py", "netapi/__init__.py", "state.py", "utils/http.py", "utils/templates.py"):
+        path = os.path.join(HOME, part)
+        files = [path] if part.endswith(".py") else [os.path.join(d, f) for d, _, list_ in os.walk(path) for f in list_ if f.endswith(".py")]
+        for file in files:
+            with open(file, encoding="utf-8") as source:
+                names.update(re.findall(r"""opts(?:__)?(?:\.get\(|\[)\s*["']([a-z][a-z_0-9]*)["']""", source.read()))
+    return sorted(names - known)
+
+
 print(
     json.dumps(
         {
@@ -69,6 +83,7 @@ print(
             "states": functions("states"),
             "minion_options": sorted(salt.config.DEFAULT_MINION_OPTS),
             "master_options": sorted(salt.config.DEFAULT_MASTER_OPTS),
+            "read_options": read_options(),
             "flags": {
                 "salt-minion": flags(salt.utils.parsers.MinionOptionParser()),
                 "salt-call": flags(salt.utils.parsers.SaltCallOptionParser()),

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +16,7 @@ import (
 
 // lockWords are what the names of options have that lock something.
 func lockWords() []string {
-	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe"}
+	return []string{"whitelist", "blacklist", "blocklist", "allow", "deny", "disable_", "_acl", "peer", "external_auth", "sign_", "_sign", "signing", "signature", "verify", "ssl", "minionfs_", "auto_accept", "autosign_", "open_mode", "permissive", "finger", "minimum_auth", "fips", "insecure", "symlinks", "must_succeed", "safe", "enable_clients"}
 }
 
 // TestLocksTable: every option of stock that is a lock by its name stands in docs/security.md, and is what the table says.
@@ -29,10 +31,16 @@ func TestLocksTable(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	table := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\| ([^|]+) \\|$").FindAllStringSubmatch(section, -1) {
-		table[row[1]] = row[2]
+	tests := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\| ([^|]+) \\| ([^|]*)\\|$").FindAllStringSubmatch(section, -1) {
+		table[row[1]], tests[row[1]] = row[2], strings.TrimSpace(row[3])
 	}
 	stock := map[string]bool{}
+	for _, name := range []string{ // read by single modules of stock, or known to brine only
+		"cmd_blacklist_glob", "cmd_whitelist_glob", "disable_states", "minion_allow_functions", "minion_deny_functions", "netapi_enable_clients",
+	} {
+		stock[name] = true
+	}
 	for _, line := range []string{"3006", "3007", "3008"} {
 		text, err := os.ReadFile("inventory-" + line + ".json")
 		if err != nil {
@@ -42,7 +50,7 @@ func TestLocksTable(t *testing.T) {
 		if err := json.Unmarshal(text, &inv); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range append(inv.MinionOptions, inv.MasterOptions...) {
+		for _, name := range slices.Concat(inv.MinionOptions, inv.MasterOptions, inv.ReadOptions) {
 			for _, word := range lockWords() {
 				if strings.Contains(name, word) {
 					stock[name] = true
@@ -61,7 +69,12 @@ func TestLocksTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var honoured []string
 	for name, here := range table {
+		if here == "honoured" {
+			honoured = append(honoured, name)
+			checkTest(t, name, tests[name])
+		}
 		c := &conf.Config{Opts: map[string]any{name: true}}
 		refused := c.RefuseLocks() != nil
 		if refused != (here == "refuses the start") {
@@ -72,4 +85,32 @@ func TestLocksTable(t *testing.T) {
 			t.Errorf("%s: the table says %q, no source names it", name, here)
 		}
 	}
+	slices.Sort(honoured)
+	if diff := cmp.Diff(conf.HonouredLocks(), honoured); diff != "" {
+		t.Errorf("honoured by the code (-) and by the page (+):\n%s", diff)
+	}
+}
+
+// checkTest fails unless the cell of a lock names a test that there is.
+func checkTest(t *testing.T, lock, cell string) {
+	t.Helper()
+	m := regexp.MustCompile("^`(Test[A-Za-z0-9_]+)` \\(([a-z0-9_/]+)\\)$").FindStringSubmatch(cell)
+	if m == nil {
+		t.Errorf("%s: no test is named: %q", lock, cell)
+		return
+	}
+	files, err := filepath.Glob("../../../" + m[2] + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "func "+m[1]+"(") {
+			return
+		}
+	}
+	t.Errorf("%s: there is no %s in %s", lock, m[1], m[2])
 }

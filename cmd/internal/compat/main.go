@@ -40,6 +40,7 @@ type inventory struct {
 	Functions     map[string][]string `json:"functions"`
 	States        map[string][]string `json:"states"`
 	MinionOptions []string            `json:"minion_options"`
+	ReadOptions   []string            `json:"read_options"` // of no default
 	MasterOptions []string            `json:"master_options"`
 	Flags         map[string][]string `json:"flags"`
 	Requests      []string            `json:"requests"`

@@ -3,7 +3,11 @@ package gitfs
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -332,6 +336,61 @@ func TestCVE_2025_22237_NoProgramsInAddresses(t *testing.T) {
 	}
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("a program was run")
+	}
+}
+
+// TestPasswordsNeedTLS: a password is sent over http only with gitfs_insecure_auth, and a certificate is verified unless gitfs_ssl_verify is
+// False.
+func TestPasswordsNeedTLS(t *testing.T) {
+	for _, c := range []struct {
+		url      string
+		insecure any
+		taken    bool
+	}{
+		{"http://127.0.0.1:1/a.git", nil, false}, {"http://127.0.0.1:1/a.git", false, false}, {"http://127.0.0.1:1/a.git", true, true},
+		{"https://127.0.0.1:1/a.git", false, true},
+	} {
+		opts := map[string]any{"cachedir": t.TempDir(), "gitfs_remotes": []any{c.url}, "gitfs_user": "u", "gitfs_password": "p"}
+		if c.insecure != nil {
+			opts["gitfs_insecure_auth"] = c.insecure
+		}
+		o, err := FromOpts(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(o); (err == nil) != c.taken {
+			t.Errorf("%s, gitfs_insecure_auth %v: %v", c.url, c.insecure, err)
+		}
+	}
+	asked := make(chan string, 10)
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		http.NotFound(w, r)
+	}))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer srv.Close()
+	for _, verify := range []any{nil, true, false} {
+		opts := map[string]any{"cachedir": t.TempDir(), "gitfs_remotes": []any{srv.URL + "/a.git"}}
+		if verify != nil {
+			opts["gitfs_ssl_verify"] = verify
+		}
+		o, err := FromOpts(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Update(t.Context()); err == nil {
+			t.Error("there is no repository, and no error")
+		}
+		if trusted := len(asked) > 0; trusted != (verify == false) {
+			t.Errorf("gitfs_ssl_verify %v: a request came through a certificate that nobody vouches for: %v", verify, trusted)
+		}
+		for len(asked) > 0 {
+			<-asked
+		}
 	}
 }
 
