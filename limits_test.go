@@ -52,7 +52,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"memory":                           {"internal/daemon headroomPart", "internal/daemon minHeadroom"},
 		"output of a program that is kept": {run + "DefaultLimit", run + "DefaultTotal", run + "limitPart", run + "totalPart", run + "MinLimit"},
 		"jobs at once":                     {"minion defaultRunning", run + "placeDescriptors", run + "keptDescriptors"},
-		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja maxText"},
+		"texts and lists that one rendering makes":           {"states/render/jinja MaxMade", "states/render/jinja MaxText"},
 		"one search of a regular expression that backtracks": {"internal/pyre Timeout"},
 	}
 	b, err := os.ReadFile("docs/security.md")
