@@ -57,7 +57,7 @@ type linkFault struct {
 var linkFaults = []linkFault{
 	{name: "black hole", sets: []string{"hole"}, dead: true, short: true},
 	{name: "half-open", silent: true, lasts: time.Nanosecond, begin: (*chaosLink).halfOpen},
-	{name: "reset", sets: []string{"resets"}, short: true},
+	{name: "reset", sets: []string{"resets"}, short: true, begin: (*chaosLink).reset},
 	{name: "one-way loss, to the master", sets: []string{"upwards"}, dead: true, short: true},
 	{name: "one-way loss, to the minion", sets: []string{"downwards"}, dead: true, short: true},
 	{name: "30 % loss", sets: []string{"lossy"}, short: true},
@@ -193,20 +193,20 @@ func newCrossing(t *testing.T, n int) *crossing {
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", x.ns).Run() }) // the cables go with it
 	var here strings.Builder
 	fmt.Fprintf(&here, "netns add %[1]s\nlink add %[1]s type veth peer name core netns %[1]s\nlink set %[1]s up\n", x.ns)
-	fmt.Fprintf(&here, "addr add 10.212.0.1/24 dev %[1]s\naddr add fd20::1/64 dev %[1]s nodad\n", x.ns)
+	fmt.Fprintf(&here, "addr add 10.212.0.1/24 dev %[1]s\naddr add 2001:db8:20::1/64 dev %[1]s nodad\n", x.ns)
 	for i := range n {
 		for last := 2; last <= 3; last++ {
 			fmt.Fprintf(&here, "addr add %s/32 dev %[2]s\naddr add %[3]s/128 dev %[2]s nodad\n", masterAddr(i, last), x.ns, masterAddr6(i, last))
 		}
 	}
 	// Routes need the other end to be up.
-	there := "link set lo up\nlink set core up\naddr add 10.212.0.2/24 dev core\naddr add fd20::2/64 dev core nodad\n" +
-		"route add 10.213.0.0/16 via 10.212.0.1\nroute add fd21::/16 via fd20::1\n"
+	there := "link set lo up\nlink set core up\naddr add 10.212.0.2/24 dev core\naddr add 2001:db8:20::2/64 dev core nodad\n" +
+		"route add 10.213.0.0/16 via 10.212.0.1\nroute add 2001:db8:21::/48 via 2001:db8:20::1\n"
 	enter := []string{"nsenter", "--net=/run/netns/" + x.ns}
 	for _, err := range []error{
 		feed(here.String(), "ip", "-batch", "-"),
 		feed(there, "ip", "-n", x.ns, "-batch", "-"),
-		feed("route add 10.214.0.0/16 via 10.212.0.2\nroute add fd22::/16 via fd20::2\n", "ip", "-batch", "-"),
+		feed("route add 10.214.0.0/16 via 10.212.0.2\nroute add 2001:db8:22::/48 via 2001:db8:20::2\n", "ip", "-batch", "-"),
 		feed("", append(enter, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")...),
 		x.change(filterOfCrossing),
 	} {
@@ -217,9 +217,10 @@ func newCrossing(t *testing.T, n int) *crossing {
 	return x
 }
 
-// masterAddr and masterAddr6 are the master's addresses for a link; last is 2 or 3.
+// masterAddr and masterAddr6 are the master's addresses for a link; last is 2 or 3. To IPv6 addresses of private networks (fc00::/7) a minion
+// would prefer IPv4 (RFC 6724).
 func masterAddr(link, last int) string  { return fmt.Sprintf("10.213.%d.%d", link, last) }
-func masterAddr6(link, last int) string { return fmt.Sprintf("fd21:%x::%d", link+1, last) }
+func masterAddr6(link, last int) string { return fmt.Sprintf("2001:db8:21:%x::%d", link+1, last) }
 
 // caught is how many packets each set of the filter has caught.
 func (x *crossing) caught() map[string]int {
@@ -257,7 +258,7 @@ type chaosLink struct {
 }
 
 func (l *chaosLink) addr() string  { return fmt.Sprintf("10.214.%d.1", l.n) }
-func (l *chaosLink) addr6() string { return fmt.Sprintf("fd22:%x::1", l.n+1) }
+func (l *chaosLink) addr6() string { return fmt.Sprintf("2001:db8:22:%x::1", l.n+1) }
 
 // fails notes an error of a command that the campaign needs; err may be nil.
 func (l *chaosLink) fails(err error) { l.broken = errors.Join(l.broken, err) }
@@ -306,13 +307,18 @@ func (l *chaosLink) member(verb string, sets []string) {
 // halfOpen ends the connections on the master's side, while nothing gets through that could tell the minion.
 func (l *chaosLink) halfOpen() {
 	l.enter("hole")
-	l.kill(l.addr())
-	l.kill(l.addr6())
+	l.reset()
 	l.leave("hole")
 }
 
+// reset ends the connections on the master's side, which tells the minion.
+func (l *chaosLink) reset() {
+	l.kill(l.addr())
+	l.kill(l.addr6())
+}
+
 // kill ends the master's connections with an address.
-func (l *chaosLink) kill(addr string) { l.fails(feed("", "ss", "-K", "dst", addr)) }
+func (l *chaosLink) kill(addr string) { l.fails(feed("", "ss", "-t", "-K", "dst", "["+addr+"]")) }
 
 // natTimeout sets for how long the NAT remembers a connection on which nothing is sent. It counts from the next packet of each, so a job is
 // published that makes some.
@@ -325,23 +331,39 @@ func (l *chaosLink) natTimeout(seconds int) {
 // forget has the NAT forget the connection of publishes.
 func (l *chaosLink) forget() {
 	l.natTimeout(5)
-	for end := time.Now().Add(detectTime); l.publishes("ipv4") || l.publishes("ipv6"); time.Sleep(100 * time.Millisecond) { // the kernel announces nothing
+	l.await("the NAT to forget the connection of publishes", func() bool {
+		known, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/nf_conntrack", l.pid))
+		l.fails(err)
+		return !slices.ContainsFunc(append(l.publishes("tcp"), l.publishes("tcp6")...), func(port int) bool {
+			return bytes.Contains(known, fmt.Appendf(nil, " sport=%d dport=%d ", port, l.pub))
+		})
+	})
+}
+
+// await waits until the state of a link is reached, which the kernel announces to nobody.
+func (l *chaosLink) await(what string, cond func() bool) {
+	for end := time.Now().Add(detectTime); !cond(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			l.fails(errors.New("the NAT still knows the connection of publishes"))
+			l.fails(fmt.Errorf("waited for %s in vain", what))
 			return
 		}
 	}
 }
 
-// publishes reports whether the NAT knows a connection for publishes over ipv4 or ipv6.
-func (l *chaosLink) publishes(family string) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/nf_conntrack", l.pid))
-	if err != nil {
+// publishes are the minion's ports of connections for publishes, over tcp or tcp6.
+func (l *chaosLink) publishes(family string) (ports []int) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", l.pid, family))
+	l.fails(err)
+	for line := range strings.Lines(string(b)) {
+		var n, local, remote, state string
+		if _, err := fmt.Sscan(line, &n, &local, &remote, &state); err != nil || state != "01" || !strings.HasSuffix(remote, fmt.Sprintf(":%04X", l.pub)) {
+			continue
+		}
+		port, err := strconv.ParseUint(local[strings.LastIndex(local, ":")+1:], 16, 16)
 		l.fails(err)
+		ports = append(ports, int(port))
 	}
-	return slices.ContainsFunc(strings.Split(string(b), "\n"), func(line string) bool {
-		return strings.HasPrefix(line, family) && strings.Contains(line, "ESTABLISHED") && strings.Contains(line, fmt.Sprintf(" dport=%d ", l.pub))
-	})
+	return ports
 }
 
 // addresses are an address of the master for this link and the set for each family.
@@ -359,12 +381,7 @@ func (l *chaosLink) move(set string) {
 
 // onSix waits until the minion uses IPv6, which the fault is about to lose.
 func (l *chaosLink) onSix() {
-	for end := time.Now().Add(detectTime); !l.publishes("ipv6"); time.Sleep(100 * time.Millisecond) { // the kernel announces nothing
-		if time.Now().After(end) {
-			l.fails(errors.New("the minion does not use IPv6"))
-			return
-		}
-	}
+	l.await("the minion to use IPv6", func() bool { return len(l.publishes("tcp6")) > 0 })
 }
 
 // backToSix ends the connections over IPv4, after which the minion prefers IPv6 again.
