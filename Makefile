@@ -124,7 +124,7 @@ chaos:
 	sh interop/install-tools.sh
 	$(if $(filter host,$(PART)),sh interop/install-tools.sh interop/vm/debian-packages.txt)
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	BRINE_CHAOS=$(if $(PART),full,) $(GO) test -count=1 -timeout $(if $(PART),28m,5m) -parallel 4 -tags chaos -v -run '(?i)^TestChaos$(PART)' ./interop
+	BRINE_CHAOS=$(if $(PART),full,) $(GO) test -count=1 -timeout $(if $(PART),28m,5m) -parallel $(if $(PART),8,4) -tags chaos -v -run '(?i)^TestChaos$(PART)' ./interop
 
 # What the minion may cost: sizes of the programs, memory and wake-ups of an idle minion, time to connect; and the memory of a master.
 # Without the race detector, on Linux. And 1,000 minions that follow a master to its new key, and lists of 100,000 keys.

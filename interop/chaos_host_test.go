@@ -226,10 +226,17 @@ func (a *afflicted) ask(timeout int) (ok bool, text string) {
 		return true, ""
 	}
 	text = fmt.Sprintf("exit code %d\n%s%s", code, stdout, stderr)
-	if code != 0 && causes.MatchString(stdout+stderr) && !strings.Contains(stdout, "No minions matched") {
+	if code != 0 && a.toldBy(stdout+stderr) {
 		a.toldWhy++
 	}
 	return false, text
+}
+
+// toldBy reports whether a command told why there was no answer. A master that refused to start told its own reason; a command can only tell
+// that it does not run.
+func (a *afflicted) toldBy(text string) bool {
+	return causes.MatchString(text) && !strings.Contains(text, "No minions matched") ||
+		a.ended(a.master) && strings.Contains(text, "The salt master could not be contacted")
 }
 
 // job sends a command that takes so many seconds and writes a line at its end, and does not wait for it. It reports whether it was taken.
@@ -240,7 +247,7 @@ func (a *afflicted) job(seconds int) bool {
 		fmt.Sprintf("sleep %d; echo %s >>%s", seconds, name, a.ledger), "python_shell=True")
 	jid := regexp.MustCompile(`\d{20}`).FindString(stdout)
 	if jid == "" {
-		if code == 0 || !causes.MatchString(stdout+stderr) {
+		if code == 0 || !a.toldBy(stdout+stderr) {
 			a.c.breaks("%s: a job was not taken, with exit code %d and no cause:\n%s%s", a.f, code, stdout, stderr)
 		}
 		return false
@@ -290,6 +297,7 @@ func (a *afflicted) meanwhile() {
 		a.victim().kill()
 		a.startVictim()
 		a.upOrWhy()
+		a.asked, a.answered, a.toldWhy = 0, 0, 0
 	}
 	var last string
 	for range 3 {
@@ -322,7 +330,7 @@ func (a *afflicted) ended(p *process) bool {
 	}
 }
 
-// upOrWhy waits until the program that was started on the fault serves or has ended with the cause in its last words.
+// upOrWhy waits until the program that was started on the fault serves, if only by telling the cause, or has ended with it in its last words.
 func (a *afflicted) upOrWhy() {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if a.ended(a.victim()) {
@@ -331,7 +339,7 @@ func (a *afflicted) upOrWhy() {
 			}
 			return
 		}
-		if ok, _ := a.ask(3); ok {
+		if ok, text := a.ask(3); ok || causes.MatchString(text) {
 			return
 		}
 	}
@@ -480,10 +488,12 @@ func cutOff(a *afflicted) {
 // repair is for the faults after which the volume has to be mounted again; remount does it, after the program has ended.
 func repair(*afflicted) {}
 
-// remount checks and mounts the volume again.
+// remount checks and mounts the volume again: a copy of it, since the file system with the fault stays alive in mount namespaces that others
+// made meanwhile.
 func (a *afflicted) remount() {
 	a.t.Helper()
-	a.sh(`umount "$1" || umount -l "$1"; e2fsck -fy "$2" >/dev/null || [ $? -le 2 ]; mount -o loop "$2" "$1"`, a.volume, a.image)
+	a.sh(`umount "$1" || umount -l "$1"; cp --sparse=always "$2" "$2.new"; mv "$2.new" "$2"; e2fsck -fy "$2" >/dev/null || [ $? -le 2 ]; mount -o loop "$2" "$1"`,
+		a.volume, a.image)
 }
 
 // stand stops the program, which stands for two minutes before it is asked.

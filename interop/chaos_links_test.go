@@ -384,8 +384,13 @@ func (l *chaosLink) onSix() {
 	l.await("the minion to use IPv6", func() bool { return len(l.publishes("tcp6")) > 0 })
 }
 
-// backToSix ends the connections over IPv4, after which the minion prefers IPv6 again.
-func (l *chaosLink) backToSix() { l.kill(l.addr()) }
+// backToSix ends the connections over IPv4, after which the minion prefers IPv6 again. The next job finds it connected.
+func (l *chaosLink) backToSix() {
+	l.kill(l.addr())
+	if _, ok := l.s.pings.answer(l, detectTime); !ok {
+		l.fails(errors.New("no answer after a reset"))
+	}
+}
 
 // said is the size of the minion's log, for noticed.
 func (l *chaosLink) said() int64 {

@@ -56,10 +56,21 @@ const (
 	// a chain of smaller ones, each of them written, and read and written again when the log becomes part of the file. A return that comes
 	// alone costs three pages of the log.
 	pageSize = 32 << 10
-	// logSize is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
-	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then.
-	logSize, keepLog = 256 << 20, 16 << 20
+	// maxLog is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
+	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then. Small disks have smaller logs.
+	minLog, maxLog, keepLog = 1 << 20, 256 << 20, 16 << 20
 )
+
+// logShare is the part of its disk that the log may take.
+const logShare = 32
+
+// logSize returns the bytes of the log on a disk of this size, which is 0 if it is unknown.
+func logSize(disk int64) int64 {
+	if disk == 0 {
+		return maxLog
+	}
+	return min(max(disk/logShare, minLog), maxLog)
+}
 
 // diskShare is the part of its disk that the file may take by default. Salt's job cache beside it takes about as much again.
 const diskShare = 8
@@ -72,8 +83,40 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
+// explain adds the system's error to one of SQLite about its file: a quota, a read-only file system and a lost device all are a
+// "disk I/O error" there, so it is tried to write another file in dir.
+func explain(dir string, err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		if cause := tryToWrite(dir); cause != nil {
+			return fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	return err
+}
+
+// tryToWrite returns why a file in dir cannot be written, nil if it can.
+func tryToWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".disk-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, pageSize))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
 // Open opens the file at path, creating it (0600) when it is missing. Close the store after the master ended.
 func Open(path string) (*sqlstore.Store, error) {
+	return open(path, diskSize(filepath.Dir(path)))
+}
+
+// open is Open on a disk of this many bytes, 0 for unknown.
+func open(path string, disk int64) (*sqlstore.Store, error) {
 	// SQLite would create the file with the process's umask; returns may hold secrets.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -84,8 +127,9 @@ func Open(path string) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store %q: %w", path, err)
 	}
+	log := logSize(disk)
 	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), fmt.Sprintf("page_size(%d)", pageSize), "synchronous(FULL)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", logSize/pageSize), fmt.Sprintf("journal_size_limit(%d)", keepLog), "cache_size(-1024)", "temp_store(MEMORY)"},
+		fmt.Sprintf("wal_autocheckpoint(%d)", log/pageSize), fmt.Sprintf("journal_size_limit(%d)", min(log, keepLog)), "cache_size(-1024)", "temp_store(MEMORY)"},
 		"_journal_mode": {"WAL"}, // comes after the size of pages, which it settles
 		"_txlock":       {"immediate"}}
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath(), RawQuery: q.Encode()}).String()
@@ -98,6 +142,7 @@ func Open(path string) (*sqlstore.Store, error) {
 	db.SetConnMaxIdleTime(time.Minute)
 	d := dialect()
 	d.Room = func() int64 { return diskSize(filepath.Dir(abs)) / diskShare }
+	d.Explain = func(err error) error { return explain(filepath.Dir(abs), err) }
 	var s *sqlstore.Store
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		// Of several that make the file at the same time, all but one are refused when they begin its journal, without any wait.

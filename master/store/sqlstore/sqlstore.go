@@ -7,6 +7,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -71,6 +72,8 @@ type Dialect struct {
 	Room func() int64
 	// Tidy, if there is one, is called when many writes are over and no others wait.
 	Tidy func(*sql.DB)
+	// Explain, if there is one, adds to the error of a write what the database does not say about its cause.
+	Explain func(error) error
 }
 
 // text is an id as a parameter.
@@ -263,11 +266,11 @@ func (s *Store) commit(batch []write) {
 		err = s.transact(batch, results, again)
 	}
 	for i, w := range batch {
-		if err != nil {
-			w.done <- err
-		} else {
-			w.done <- results[i]
+		result := cmp.Or(err, results[i])
+		if result != nil && s.d.Explain != nil {
+			result = s.d.Explain(result)
 		}
+		w.done <- result
 	}
 }
 

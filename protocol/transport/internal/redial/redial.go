@@ -36,6 +36,13 @@ func (b *Backoff) Next() time.Duration {
 	return b.window/2 + rand.N(b.window/2+1)
 }
 
+// After is Next for an attempt to connect that took some time. The delay counts from the begin of the attempt, so that packets go to a
+// peer that does not answer at least every few seconds, and a path that is back is found by then. An eighth of it stays, for the spread.
+func (b *Backoff) After(took time.Duration) time.Duration {
+	d := b.Next()
+	return max(d-took, d/8)
+}
+
 // Reset starts with the smallest window again.
 func (b *Backoff) Reset() { b.window = 0 }
 
@@ -80,6 +87,7 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 	b := NewBackoff(o)
 	var last error // the reason before the one that the end of ctx caused
 	for {
+		begun := time.Now()
 		v, err := open(ctx)
 		if err == nil || errors.Is(err, transport.ErrClosed) {
 			return v, err
@@ -88,7 +96,7 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 			<-ctx.Done() // a socket may know of the end a moment before ctx
 		}
 		if ctx.Err() == nil {
-			sleep(ctx, b.Next(), nil)
+			sleep(ctx, b.After(time.Since(begun)), nil)
 		}
 		if ctx.Err() != nil {
 			var zero T

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -99,5 +100,79 @@ func TestDial(t *testing.T) {
 	}
 	if c, err := Dial(t.Context(), o, "x:1", "", false); err != nil || c != a {
 		t.Errorf("without TLS: %v, %v", c, err)
+	}
+}
+
+// session is a connection that stands for a while.
+type session struct{ lasts time.Duration }
+
+func (s session) Receive() ([]byte, error) {
+	time.Sleep(s.lasts)
+	return nil, io.EOF
+}
+func (s session) Close() error         { return nil }
+func (s session) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+// TestDelayCountsFromTheAttempt has a path lose all packets: an attempt that ran into its limit is followed by another one at once, for the
+// path may be back. Attempts that fail at once, and connections that were lost, are followed by the whole delay.
+func TestDelayCountsFromTheAttempt(t *testing.T) {
+	const attempts = 8
+	o := transport.ClientOptions{ReconDefault: 4 * time.Second, ReconMax: 4 * time.Second}.WithDefaults()
+	for name, c := range map[string]struct {
+		takes, lasts, least, most time.Duration // least and most are pauses
+	}{
+		"lost":   {10 * time.Second, 0, o.ReconMax / 16, o.ReconMax / 8},
+		"slow":   {time.Second, 0, o.ReconMax/2 - time.Second, o.ReconMax - time.Second},
+		"failed": {0, 0, o.ReconMax / 2, o.ReconMax},
+		"stood":  {0, time.Hour, o.ReconMax / 2, o.ReconMax},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				check := func(what string, run func(open func(context.Context) (Session, error))) {
+					var ended time.Time
+					n := 0
+					run(func(context.Context) (Session, error) {
+						if pause := time.Since(ended); n > 0 && (pause < c.least || pause > c.most) {
+							t.Errorf("%s: attempt %d came %v after the last one, want %v to %v", what, n, pause, c.least, c.most)
+						}
+						n++
+						time.Sleep(c.takes)
+						ended = time.Now().Add(c.lasts)
+						if n == attempts {
+							return nil, transport.ErrClosed
+						}
+						if c.lasts > 0 {
+							return session{c.lasts}, nil
+						}
+						return nil, os.ErrDeadlineExceeded
+					})
+					if n < attempts {
+						t.Errorf("%s: %d attempts", what, n)
+					}
+				}
+				if c.lasts == 0 {
+					check("Retry", func(open func(context.Context) (Session, error)) { _, _ = Retry(t.Context(), o, open) })
+				}
+				check("Subscriber", func(open func(context.Context) (Session, error)) {
+					var n int
+					ended := make(chan struct{})
+					s := Subscribe(t.Context(), o, "master:4505", func(ctx context.Context) (Session, error) {
+						if n++; n > attempts {
+							<-ctx.Done()
+							return nil, ctx.Err()
+						}
+						sess, err := open(ctx)
+						if n == attempts {
+							close(ended)
+						}
+						return sess, err
+					})
+					<-ended
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		})
 	}
 }

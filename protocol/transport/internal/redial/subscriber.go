@@ -96,6 +96,7 @@ func (s *Subscriber) run(ctx context.Context) {
 	b := NewBackoff(s.o)
 	connected := 0
 	for ctx.Err() == nil {
+		begun, before := time.Now(), connected
 		err := s.once(ctx, b, &connected)
 		if ctx.Err() != nil {
 			break
@@ -107,7 +108,11 @@ func (s *Subscriber) run(ctx context.Context) {
 			s.o.Log.Warn("Not connected to publisher", "addr", s.addr, "err", err)
 		}
 		s.report(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, err, s.addr })
-		sleep(ctx, b.Next(), s.wake)
+		took := time.Duration(0) // of a connection that stood, the delay counts from its end
+		if connected == before {
+			took = time.Since(begun)
+		}
+		sleep(ctx, b.After(took), s.wake)
 	}
 	if s.State().Connected {
 		s.report(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, nil, s.addr })
