@@ -57,6 +57,7 @@ func cutTexts(v any) any {
 }
 
 func cutText(s string) string {
+	// guard: journal-texts TestJournalHasNoEnvironmentAndNoLongTexts instead: true
 	if len(s) <= maxJournalText {
 		return s
 	}

@@ -26,6 +26,7 @@ const (
 )
 
 // Timeout is how long one search may take. Only patterns with look-around, back references and the like can take long.
+// guard: endless-searches TestBacktrackingStops instead: const Timeout = 10 * time.Second
 const Timeout = 2 * time.Second
 
 // ErrTimeout says that a search took too long.

@@ -47,6 +47,7 @@ func (r *Run) made(v any, err error) (any, error) {
 	case *Iter:
 		r.bytes += v.bytes
 	}
+	// guard: template-bombs states/render:TestTemplateBombs instead: r.bytes > 5*MaxMade
 	if r.bytes > MaxMade {
 		return nil, raise("MemoryError", "the template has made more than %d bytes of texts and lists", MaxMade)
 	}
