@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
 )
@@ -356,5 +357,56 @@ func TestSealing(t *testing.T) {
 	}
 	if _, err := master.New(master.Options{Shared: &master.Shared{Key: []byte(sealing)}}); err == nil {
 		t.Error("masters share a memory")
+	}
+}
+
+// TestRecoveredReturnIsToldEverywhere: a return that a master found by asking the minion is told by the other masters as well, once by each.
+func TestRecoveredReturnIsToldEverywhere(t *testing.T) {
+	o := orderOptions()
+	o.GatherTimeout = 50 * time.Millisecond
+	all := equals(t, 2, o)
+	var subs []*events.Subscription
+	for _, r := range all {
+		sub := r.Events().Subscribe(events.SubscribeOptions{Match: func(tag string) bool { return strings.HasSuffix(tag, "/ret/m") || tag == "end" }})
+		defer sub.Close()
+		subs = append(subs, sub)
+	}
+	m := all[0].accepted("m", 1)
+	m.parallel = true
+	m.run = func(j protocol.Job) (any, error) {
+		switch j.Fun[0] {
+		case "job.dumb":
+			return nil, errSilent
+		case "saltutil.find_job":
+			return object{}, nil
+		case "saltutil.find_cached_job":
+			return object{"jid": j.Args[0][0], "fun": "job.dumb", "fun_args": []any{}, "return": "kept", "retcode": 0, "success": true}, nil
+		}
+		return true, nil
+	}
+	m.subscribe()
+	cast(t, all[0], order("o", "job.dumb", "m"))
+	if res := waitFor(t, all[0], "o", "m"); res.Status != master.Returned || res.Return != "kept" {
+		t.Fatalf("%+v", res)
+	}
+	// What is told after it comes after it.
+	m.must(map[string]any{"cmd": "_minion_event", "tag": "end", "data": map[string]any{}})
+	for i, sub := range subs {
+		n := 0
+		for {
+			e, err := sub.Next(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Tag == "end" {
+				break
+			}
+			if data, _ := payload.Map(e.Data); data["return"] == "kept" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("master %d told the return %d times", i, n)
+		}
 	}
 }
