@@ -85,5 +85,6 @@ def _postgres(url):
     if unknown:
         raise DatabaseURLError("the master has no meaning for these options of the database URL: %s" % ", ".join(unknown))
     keep = {k: v for k, v in query.items() if k in _POSTGRES or k == "host"}
-    out = "postgres://%s/%s" % (parts.netloc, urllib.parse.quote(name, safe=""))
-    return out + ("?" + urllib.parse.urlencode(keep) if keep else "")
+    # The default of libpq, which is the service's; the master's driver would insist on TLS.
+    keep.setdefault("sslmode", "prefer")
+    return "postgres://%s/%s?%s" % (parts.netloc, urllib.parse.quote(name, safe=""), urllib.parse.urlencode(keep))
