@@ -34,6 +34,12 @@ func privateLab(t *testing.T, engines int) *lab.Lab {
 	t.Helper()
 	opts := labOptions()
 	opts.Engines = engines
+	return startLab(t, opts)
+}
+
+// startLab starts a lab that ends with the test.
+func startLab(t *testing.T, opts lab.Options) *lab.Lab {
+	t.Helper()
 	l, err := lab.Start(testContext(t), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -118,9 +118,16 @@ outputs:
 // awaitMinions waits until n minions are connected to the engine's master, which starts with the engine's first request to it.
 func (l *novaLab) awaitMinions(t *testing.T, ctx context.Context, n int) {
 	t.Helper()
+	awaitPresent(t, ctx, l.Socket, n)
+}
+
+// awaitPresent waits until n minions are connected to the master on a unix socket.
+func awaitPresent(t *testing.T, ctx context.Context, socket string, n int) {
+	t.Helper()
 	for {
 		present := 0
-		if code, v, err := l.tryAsk("/v1/minions"); err == nil && code == http.StatusOK {
+		code, v, err := askSocket(socket, "/v1/minions")
+		if err == nil && code == http.StatusOK {
 			list, _ := v["minions"].([]any)
 			for _, m := range list {
 				if m.(map[string]any)["present"] == true {
@@ -133,7 +140,7 @@ func (l *novaLab) awaitMinions(t *testing.T, ctx context.Context, n int) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%d of %d minions are connected", present, n)
+			t.Fatalf("%d of %d minions are connected: %d %v", present, n, code, err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -4,6 +4,7 @@ package interop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -26,6 +27,14 @@ func collectConfig(ctx context.Context, l *lab.Lab, stack, server string) (strin
 	all, ok := m["os-collect-config"].(map[string]any)
 	if !ok {
 		return "", fmt.Errorf("the metadata of %s has no os-collect-config: %v", server, m)
+	}
+	return collectConfigOf(all)
+}
+
+// collectConfigOf returns the os-collect-config.conf for what a server's metadata has of it.
+func collectConfigOf(all map[string]any) (string, error) {
+	if len(all) == 0 {
+		return "", errors.New("the metadata has no os-collect-config")
 	}
 	var b strings.Builder
 	b.WriteString("[DEFAULT]\ncommand = os-refresh-config\npolling_interval = 5\n")

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
@@ -47,9 +48,21 @@ func TestHeatUnmodified(t *testing.T) {
 	checkSteps(t, waitStack(t, cloud, name, "CREATE_COMPLETE"), []*lab.Guest{g}, plainSteps)
 }
 
-// TestHeatTwoEngines has two engines, each with a master of its own over one database.
+// TestHeatTwoEngines has two engines, each with a master of its own over one database: Heat's, which is MariaDB, or a PostgreSQL that an
+// operator names in heat.conf. An order that one engine's master took is done by the other when that engine is killed.
 func TestHeatTwoEngines(t *testing.T) {
-	l := privateLab(t, 2)
+	t.Run("mariadb", func(t *testing.T) { twoEngines(t, "service", "mysql:") })
+	t.Run("postgresql", func(t *testing.T) {
+		twoEngines(t, "postgresql+psycopg2://postgres@127.0.0.1:"+testserver.Postgres(t)+"/postgres", "postgres:")
+	})
+}
+
+func twoEngines(t *testing.T, database, kind string) {
+	opts := labOptions()
+	opts.Engines = 2
+	opts.Heat = map[string]map[string]string{"brine": {"database": database}}
+	l := startLab(t, opts)
+	ctx := testContext(t)
 	name := stackOf(t, l, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps), lab.StackArgs{})
 	var guests []*lab.Guest
 	for i := range 4 {
@@ -57,8 +70,25 @@ func TestHeatTwoEngines(t *testing.T) {
 	}
 	checkSteps(t, waitStack(t, l, name, "CREATE_COMPLETE"), guests, plainSteps)
 	for n := range 2 {
-		if _, err := os.Stat(l.MasterSocket(n)); err != nil {
-			t.Errorf("the master of engine %d: %v", n, err)
+		awaitPresent(t, ctx, l.MasterSocket(n), 4)
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(l.MasterSocket(n)), "conf", "master"))
+		if err != nil || !strings.Contains(string(b), `"shared_database": "`+kind) {
+			t.Errorf("the master of engine %d has no database of %s: %v", n, kind, err)
+		}
+	}
+	// Every minion of the first master goes to the second.
+	if err := l.StopEngine(ctx, 0, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitPresent(t, ctx, l.MasterSocket(1), 4)
+	if err := l.Heat.Update(ctx, name, stackTemplate(4, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps),
+		lab.StackArgs{Parameters: map[string]any{"who": "everyone"}}); err != nil {
+		t.Fatal(err)
+	}
+	out := waitStack(t, l, name, "UPDATE_COMPLETE").Outputs()
+	for i := range 4 {
+		if got := out[fmt.Sprintf("d%d_5_deploy_stdout", i)]; got != "step 5 for everyone after start13\n" {
+			t.Errorf("after the end of an engine server %d says %q", i, got)
 		}
 	}
 }
@@ -247,25 +277,4 @@ func waitLog(ctx context.Context, p *lab.Process, text string) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// TestHeatEngineRestart restarts an engine with TERM while a deployment runs. Heat leaves what the engine worked on IN_PROGRESS, as
-// after a kill; an update with the same template takes it over, and nothing runs twice.
-func TestHeatEngineRestart(t *testing.T) {
-	ctx, l := testContext(t), cloud
-	template := stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps)
-	name := stackOf(t, l, template, lab.StackArgs{})
-	keepEngine(t)
-	guests := []*lab.Guest{joinMinion(t, l, name, "s0", ours("brine-minion")), joinMinion(t, l, name, "s1", ours("brine-minion"))}
-	if _, err := guests[0].WaitFile(ctx, "/var/lib/lab/order", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.RestartEngine(ctx, 0, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Heat.Update(ctx, name, template, lab.StackArgs{}); err != nil {
-		t.Fatal(err)
-	}
-	s := waitStack(t, l, name, "UPDATE_COMPLETE")
-	checkSteps(t, s, guests, plainSteps)
 }

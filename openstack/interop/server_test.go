@@ -191,9 +191,12 @@ func (l *novaLab) ask(t *testing.T, path string) (int, map[string]any) {
 	return code, v
 }
 
-func (l *novaLab) tryAsk(path string) (int, map[string]any, error) {
+func (l *novaLab) tryAsk(path string) (int, map[string]any, error) { return askSocket(l.Socket, path) }
+
+// askSocket sends a request to the master on a unix socket.
+func askSocket(socket, path string) (int, map[string]any, error) {
 	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket)
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	defer client.CloseIdleConnections()
 	r, err := client.Get("http://localhost" + path)

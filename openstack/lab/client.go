@@ -137,7 +137,7 @@ func (c *Client) Update(ctx context.Context, name, template string, args StackAr
 
 // path returns the canonical path of a stack: heat-api redirects from the short one.
 func (c *Client) path(ctx context.Context, name string) (string, error) {
-	s, err := c.Show(ctx, name)
+	s, err := c.show(ctx, name, false)
 	if err != nil {
 		return "", err
 	}
@@ -146,8 +146,13 @@ func (c *Client) path(ctx context.Context, name string) (string, error) {
 
 // Show returns a stack by name or id, with its outputs.
 func (c *Client) Show(ctx context.Context, name string) (*Stack, error) {
+	return c.show(ctx, name, true)
+}
+
+// show returns a stack. Outputs cost the engine the attributes of all resources in them.
+func (c *Client) show(ctx context.Context, name string, outputs bool) (*Stack, error) {
 	var out struct{ Stack Stack }
-	if err := c.call(ctx, http.MethodGet, "/stacks/"+url.PathEscape(name), nil, &out); err != nil {
+	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("/stacks/%s?resolve_outputs=%t", url.PathEscape(name), outputs), nil, &out); err != nil {
 		return nil, err
 	}
 	return &out.Stack, nil
@@ -184,7 +189,7 @@ func isNotFound(err error) bool {
 func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 	action, _, _ := strings.Cut(want, "_")
 	for {
-		s, err := c.Show(ctx, name)
+		s, err := c.show(ctx, name, false)
 		switch {
 		case err != nil && ctx.Err() == nil && !isTemporary(err):
 			return nil, err
@@ -192,7 +197,7 @@ func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 			if want != "" && s.Status != want {
 				return s, fmt.Errorf("stack %s is %s, not %s: %s%s", name, s.Status, want, s.Reason, c.failures(ctx, name))
 			}
-			return s, nil
+			return c.Show(ctx, name)
 		}
 		select {
 		case <-ctx.Done():
@@ -211,7 +216,7 @@ func isTemporary(err error) bool {
 // WaitGone waits until a stack is deleted.
 func (c *Client) WaitGone(ctx context.Context, name string) error {
 	for {
-		s, err := c.Show(ctx, name)
+		s, err := c.show(ctx, name, false)
 		switch {
 		case isNotFound(err), err == nil && s.Status == "DELETE_COMPLETE":
 			return nil
@@ -247,7 +252,7 @@ func (c *Client) failures(ctx context.Context, name string) string {
 func (c *Client) describe(name string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	s, err := c.Show(ctx, name)
+	s, err := c.show(ctx, name, false)
 	if err != nil {
 		return err.Error()
 	}

@@ -68,7 +68,7 @@ func (l *Lab) writeConfiguration() error {
 	if err := l.write(ks.String(), "ks", "keystone.conf"); err != nil {
 		return err
 	}
-	if err := l.write(string(keystoneServer), "ks", "server.py"); err != nil {
+	if err := l.write(string(wsgiServer), "wsgi_server.py"); err != nil {
 		return err
 	}
 	// An empty file of plugins: the management interface would listen on another port.
@@ -143,7 +143,7 @@ func (l *Lab) heatConf() ini {
 			"rpc_response_timeout":          "300",
 		},
 		"database":              {"connection": l.DSN("heat"), "max_pool_size": "20", "max_overflow": "100"},
-		"paste_deploy":          {"api_paste_config": "/etc/heat/api-paste.ini"},
+		"paste_deploy":          {"api_paste_config": filepath.Join(l.heatHome(), "etc/heat/api-paste.ini")},
 		"heat_api":              {"bind_host": "127.0.0.1", "bind_port": fmt.Sprint(l.ports.heat), "workers": "0"},
 		"heat_api_cfn":          {"bind_host": "127.0.0.1", "bind_port": fmt.Sprint(l.ports.cfn), "workers": "0"},
 		"keystone_authtoken":    l.serviceAuth("heat"),
@@ -163,20 +163,23 @@ func (l *Lab) addBrine(conf ini) error {
 	}
 	var addrs []string
 	for n := range max(l.opts.Engines, 1) {
-		addrs = append(addrs, l.hostPort(l.ports.brine[2*n+1]))
+		addrs = append(addrs, fmt.Sprintf("%s:%d", masterAddress(n), l.ports.ret))
 	}
 	dirs := append([]string{l.path("heat", "plugins")}, l.opts.Plugins...)
 	conf["DEFAULT"]["plugin_dirs"] = strings.Join(dirs, ",")
-	conf.merge(ini{"brine": {"program": l.opts.Brine, "interface": "127.0.0.1", "advertise": strings.Join(addrs, ",")}})
+	conf.merge(ini{"brine": {"program": l.opts.Brine, "publish_port": fmt.Sprint(l.ports.publish), "ret_port": fmt.Sprint(l.ports.ret),
+		"advertise": strings.Join(addrs, ",")}})
 	return nil
 }
+
+// masterAddress is where the master of engine n takes minions: as on hosts of their own, all have the same ports.
+func masterAddress(n int) string { return fmt.Sprintf("127.0.0.%d", 1+n) }
 
 // engineConf is what only engine n has.
 func (l *Lab) engineConf(n int) ini {
 	conf := ini{"DEFAULT": {"host": engineName(n)}}
-	if l.opts.Brine != "" && 2*n+1 < len(l.ports.brine) {
-		conf["brine"] = map[string]string{"directory": l.path("heat", fmt.Sprintf("brine-%d", n)),
-			"publish_port": fmt.Sprint(l.ports.brine[2*n]), "ret_port": fmt.Sprint(l.ports.brine[2*n+1])}
+	if l.opts.Brine != "" {
+		conf["brine"] = map[string]string{"directory": l.path("heat", fmt.Sprintf("brine-%d", n)), "interface": masterAddress(n)}
 	}
 	if l.opts.EngineHeat != nil {
 		conf.merge(l.opts.EngineHeat(n))

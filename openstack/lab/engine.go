@@ -72,7 +72,15 @@ func (l *Lab) StartEngine(ctx context.Context, n int) error {
 	}, p)
 }
 
-// heatPython is the Python that the engines run in.
+// heatHome is the directory below which the configuration of the Heat in use is.
+func (l *Lab) heatHome() string {
+	if l.opts.HeatPython == "" {
+		return "/"
+	}
+	return filepath.Dir(filepath.Dir(l.opts.HeatPython))
+}
+
+// heatPython is the Python that Heat runs in.
 func (l *Lab) heatPython() string { return cmp.Or(l.opts.HeatPython, "/usr/bin/python3") }
 
 // heatProgram returns the path of a program of the engines' Heat.

@@ -41,8 +41,8 @@ type Options struct {
 	// Brine loads the Heat plugin of brine: the path of brine-master, which the engines start. Python is the directory that has the
 	// package brine_openstack.
 	Brine, Python string
-	// HeatPython is the Python of a virtual environment with another openstack-heat than Debian's, which the engines then are of. The
-	// database becomes that Heat's; heat-api stays Debian's, as in an upgrade.
+	// HeatPython is the Python of a virtual environment with another openstack-heat than Debian's, of which engines and APIs then are.
+	// The database becomes that Heat's.
 	HeatPython string
 	// Swift and Zaqar start these services too. Zaqar keeps its messages in swift, which therefore starts with it.
 	Swift, Zaqar bool
@@ -68,7 +68,7 @@ var servicePasswords = map[string]string{"heat": heatPassword, "swift": "swiftpw
 type ports struct {
 	sql, amqp, amqpDist, epmd, keystone, ec2, heat, cfn int
 	swift, account, container, object, zaqar, zaqarWS   int
-	brine                                               []int // two for each engine: of jobs and of requests
+	publish, ret                                        int // of the Salt masters, which have an address each
 }
 
 // A Lab is a running set of services. Its methods may be called concurrently, apart from Close.
@@ -179,9 +179,7 @@ func prepare(opts Options) (*Lab, error) {
 		p.zaqar, p.zaqarWS = b.take(), b.take()
 	}
 	if opts.Brine != "" {
-		for range 2 * max(opts.Engines, 2) {
-			p.brine = append(p.brine, b.take())
-		}
+		p.publish, p.ret = b.take(), b.take()
 	}
 	l.starter = newStarter()
 	client := func(user, password, project string) *Client {
@@ -236,6 +234,18 @@ func (l *Lab) service(s spec) (*Process, error) {
 		l.mu.Unlock()
 	}
 	return p, err
+}
+
+// Service returns the process of a service by the name of its log, nil if there is none.
+func (l *Lab) Service(name string) *Process {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.services {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
 }
 
 // Close ends all services and whatever they started, and removes the directory if the lab made it. It returns an error

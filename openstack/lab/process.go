@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// Mark is the environment variable that every process of a lab carries. Its value is the lab's directory.
-const Mark = "BRINE_LAB_DIR"
+// Mark is the environment variable that every process of a lab carries. Its value is the lab's directory. Its name does not begin with
+// BRINE_: masters that the engines start get no such variables.
+const Mark = "OPENSTACK_LAB_DIR"
 
 // A Process is one service of a lab. Its output goes to Log.
 type Process struct {
@@ -39,6 +40,39 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Signal sends a signal to the process alone, not to its group.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// CPU returns the time that the process has had on processors, also after its end.
+func (p *Process) CPU() (time.Duration, error) {
+	select {
+	case <-p.done:
+		s := p.cmd.ProcessState
+		return s.UserTime() + s.SystemTime(), nil
+	default:
+		return CPU(p.Pid())
+	}
+}
+
+// CPU returns the time that a running process has had on processors, with its children that have ended.
+func CPU(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	const utime, cutime, tick = 11, 14, time.Second / 100 // counted from the state, which follows the name in parentheses
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < cutime+1 {
+		return 0, fmt.Errorf("unexpected content of /proc/%d/stat: %q", pid, b)
+	}
+	var sum time.Duration
+	for _, f := range fields[utime : cutime+1] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("unexpected content of /proc/%d/stat: %w", pid, err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum, nil
+}
 
 // kill ends the process and its group, and waits for the process.
 func (p *Process) kill() {

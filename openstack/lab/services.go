@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-//go:embed keystone_server.py
-var keystoneServer []byte
+//go:embed wsgi_server.py
+var wsgiServer []byte
 
 // DSN returns the address of a database of the lab's MariaDB for Python's SQLAlchemy.
 func (l *Lab) DSN(database string) string {
@@ -95,8 +95,8 @@ func (l *Lab) initKeystone(ctx context.Context) error {
 }
 
 func (l *Lab) startKeystone(ctx context.Context) error {
-	p, err := l.service(spec{name: "keystone", argv: []string{"/usr/bin/python3", l.path("ks", "server.py"), "127.0.0.1",
-		fmt.Sprint(l.ports.keystone)},
+	p, err := l.service(spec{name: "keystone", argv: l.wsgi("/usr/bin/python3", "keystone.server.wsgi:initialize_public_application",
+		l.ports.keystone, "keystone"),
 		env: []string{"OS_KEYSTONE_CONFIG_FILES=" + l.path("ks", "keystone.conf"), "OS_KEYSTONE_CONFIG_DIR=" + l.path("ks")}})
 	if err != nil {
 		return err
@@ -211,19 +211,34 @@ func (l *Lab) startRabbit(ctx context.Context) error {
 	}, p)
 }
 
+// wsgi returns a command that serves an application at a port of loopback.
+func (l *Lab) wsgi(python, application string, port int, argv ...string) []string {
+	return append([]string{python, l.path("wsgi_server.py"), application, "127.0.0.1", fmt.Sprint(port)}, argv...)
+}
+
 // startAPIs starts heat-api and heat-api-cfn. They need keystone and the broker with the first request only.
 func (l *Lab) startAPIs(ctx context.Context) error {
-	conf := l.path("heat", "heat.conf")
-	api, err := l.service(spec{name: "heat-api", argv: []string{"/usr/bin/python3", "/usr/bin/heat-api", "--config-file", conf}})
-	if err != nil {
-		return err
+	conf := []string{"--config-file", l.path("heat", "heat.conf")}
+	apis := []struct {
+		name, application string
+		port              int
+	}{{"heat-api", "heat.api.openstack.wsgi:init_application", l.ports.heat}, {"heat-api-cfn", "heat.api.cfn.wsgi:init_application", l.ports.cfn}}
+	procs := make([]*Process, len(apis))
+	for i, a := range apis {
+		argv := append([]string{"/usr/bin/python3", "/usr/bin/" + a.name}, conf...)
+		if l.opts.HeatPython != "" { // it has no programs for the APIs, only applications
+			argv = l.wsgi(l.heatPython(), a.application, a.port, append([]string{a.name}, conf...)...)
+		}
+		p, err := l.service(spec{name: a.name, argv: argv})
+		if err != nil {
+			return err
+		}
+		procs[i] = p
 	}
-	cfn, err := l.service(spec{name: "heat-api-cfn", argv: []string{"/usr/bin/python3", "/usr/bin/heat-api-cfn", "--config-file", conf}})
-	if err != nil {
-		return err
+	for i, a := range apis {
+		if err := await(ctx, a.name, l.answers(l.url(a.port)), procs[i]); err != nil {
+			return err
+		}
 	}
-	if err := await(ctx, "heat-api", l.answers(l.HeatURL()), api); err != nil {
-		return err
-	}
-	return await(ctx, "heat-api-cfn", l.answers(l.url(l.ports.cfn)), cfn)
+	return nil
 }

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -11,6 +12,12 @@ import (
 // ApplySaltMinion does in the guest what cloud-init's module salt_minion does with user data: it writes the minion's configuration,
 // grains and keys to /etc/salt. It starts nothing.
 func (g *Guest) ApplySaltMinion(userData string) error {
+	return g.ApplySaltMinionAt("/", userData)
+}
+
+// ApplySaltMinionAt is ApplySaltMinion for one of several minions in a guest: all its files are below root, which becomes its root_dir
+// unless it is "/". Its configuration is in etc/salt there.
+func (g *Guest) ApplySaltMinionAt(root, userData string) error {
 	v, err := yaml.Parse([]byte(userData), "user_data")
 	if err != nil {
 		return err
@@ -28,16 +35,19 @@ func (g *Guest) ApplySaltMinion(userData string) error {
 		if err != nil {
 			return err
 		}
-		if err := g.WriteFile("/etc/salt/"+name, text, 0o644); err != nil {
+		if name == "minion" && root != "/" {
+			text += "root_dir: " + root + "\n"
+		}
+		if err := g.WriteFile(filepath.Join(root, "etc/salt", name), text, 0o644); err != nil {
 			return err
 		}
 	}
 	if pub, ok := s["public_key"].(string); ok {
-		if err := g.WriteFile("/etc/salt/pki/minion/minion.pub", pub, 0o644); err != nil {
+		if err := g.WriteFile(filepath.Join(root, "etc/salt/pki/minion/minion.pub"), pub, 0o644); err != nil {
 			return err
 		}
 		private, _ := s["private_key"].(string)
-		return g.WriteFile("/etc/salt/pki/minion/minion.pem", private, 0o600)
+		return g.WriteFile(filepath.Join(root, "etc/salt/pki/minion/minion.pem"), private, 0o600)
 	}
 	return nil
 }

@@ -1,16 +1,17 @@
-"""Serve keystone's public application with threads. uWSGI's --http-socket resets connections under load.
+"""Serve a WSGI application with threads. uWSGI's --http-socket resets connections under load.
 
-Usage: server.py ADDRESS PORT, with OS_KEYSTONE_CONFIG_FILES and OS_KEYSTONE_CONFIG_DIR in the environment.
+Usage: server.py MODULE:FUNCTION ADDRESS PORT NAME [ARGUMENT…]: the function makes the application, which reads NAME and the arguments as
+its command line.
 """
 
+import importlib
 import socketserver
 import sys
 from wsgiref import simple_server
 
-address, port = sys.argv[1], int(sys.argv[2])
-sys.argv = ["keystone"]
-
-from keystone.server import wsgi  # noqa: E402: it reads sys.argv
+module, _, function = sys.argv[1].partition(":")
+address, port = sys.argv[2], int(sys.argv[3])
+sys.argv = sys.argv[4:]
 
 
 class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
@@ -26,4 +27,5 @@ class Handler(simple_server.WSGIRequestHandler):
         return self.client_address[0]
 
 
-simple_server.make_server(address, port, wsgi.initialize_public_application(), Server, Handler).serve_forever()
+application = getattr(importlib.import_module(module), function)()
+simple_server.make_server(address, port, application, Server, Handler).serve_forever()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the newest openstack-heat of the Python package index into a virtual environment of the user's cache, once, and prints the
-# path of its Python. For the tests that compare the resources with Heat's own classes:
+# path of its Python. For the tests that compare the resources with Heat's own classes, and for a lab with that Heat:
 #
 #   $(sh tests/fetch-heat.sh) -m unittest discover -t . -s tests -p 'test_contract.py'
 set -e
@@ -14,4 +14,6 @@ if [ ! -x "$dir/bin/python" ]; then
     "$part/bin/python" -m pip install --quiet 'openstack-heat>=27,<28' fixtures testtools testscenarios oslotest >&2
     mv -T "$part" "$dir"
 fi
+# No package of Heat's requires these: the driver of MariaDB, and what pip builds a package with that it finds installed.
+"$dir/bin/python" -c 'import pymysql, wheel' 2>/dev/null || "$dir/bin/python" -m pip install --quiet PyMySQL wheel >&2
 echo "$dir/bin/python"

@@ -1,7 +1,9 @@
 """The sidecar with the real programs: BRINE_MASTER_PROGRAM and BRINE_MINION_PROGRAM, or those in PATH."""
 
+import glob
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -215,6 +217,45 @@ time.sleep(600)
         salt = self.sidecar()
         self.assertEqual(salt.minions(), [])
         self.assertTrue(salt.owner())
+
+
+class Hosts(SidecarCase):
+    """Two hosts with a sidecar each over one PostgreSQL, Debian's: they are one master."""
+
+    def postgres(self):
+        """Start a server and return its database's URL, as a service's configuration has it."""
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if (not found or os.geteuid() != 0) and not os.environ.get("BRINE_OPENSTACK"):
+            raise unittest.SkipTest("this needs root and Debian's postgresql")
+        directory = tempfile.TemporaryDirectory(prefix="brine-pg-")
+        self.addCleanup(directory.cleanup)
+        user = pwd.getpwnam("postgres")
+        os.chown(directory.name, user.pw_uid, user.pw_gid)
+        data, port = os.path.join(directory.name, "data"), ports()[0]
+        run = dict(user=user.pw_uid, group=user.pw_gid, extra_groups=[], cwd=directory.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
+        subprocess.run([found[-1] + "/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"], check=True, **run)
+        server = subprocess.Popen([found[-1] + "/postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", directory.name, "-F"], **run)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.send_signal, signal.SIGINT)
+
+        def serves():
+            return subprocess.run([found[-1] + "/psql", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-c", "select 1"], **run).returncode == 0
+        until(serves)
+        return "postgresql+psycopg2://postgres@127.0.0.1:%d/postgres" % port
+
+    def test_one_master_over_postgresql(self):
+        db, base = self.postgres(), self.directory
+        addresses = ["127.0.0.1", "127.0.0.2"]
+        advertise = ["%s:%d" % (a, self.ports[1]) for a in addresses]
+        one, two = (self.sidecar(db=db, key="shared by both hosts", directory=base + a[-1], interface=a, advertise=advertise) for a in addresses)
+        self.minion(one.announce("db-7"))
+        self.assertIs(one.call("db-7", "test.ping"), True)
+        self.assertEqual(two.call("db-7", "test.echo", "from the other"), "from the other")
+        one.place("o-1", "db-8", "test.ping")
+        self.assertEqual(two.order("o-1")["minions"]["db-8"]["status"], "queued")
+        one.close()
+        self.assertIs(two.call("db-7", "test.ping", timeout=60), True)
 
 
 class Mistakes(SidecarCase):
