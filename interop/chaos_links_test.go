@@ -817,7 +817,7 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 	case !healed:
 		c.breaks("%s, %s: no answer %v after the link's return:\n%s", k.name, line, heal, tail(l.log))
 	case heal > limit:
-		c.breaks("%s, %s: healed after %v, at most %v are allowed", k.name, line, heal.Round(time.Millisecond), limit)
+		c.breaks("%s, %s: healed after %v at %v, at most %v are allowed:\n%s", k.name, line, heal.Round(time.Millisecond), now.Format(time.TimeOnly), limit, tail(l.log))
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if _, ok := s.when(jid, l.id); ok {
