@@ -166,8 +166,8 @@ const filterOfCrossing = `table inet fault {
 		oifname @downwards counter drop
 		iifname @lossy numgen random mod 100 < 30 counter drop
 		oifname @lossy numgen random mod 100 < 30 counter drop
-		iifname @resets meta l4proto tcp counter reject with tcp reset
-		oifname @resets meta l4proto tcp counter reject with tcp reset
+		iifname @resets tcp flags & rst == 0 counter reject with tcp reset
+		oifname @resets tcp flags & rst == 0 counter reject with tcp reset
 		iifname @six meta nfproto ipv6 counter drop
 		oifname @six meta nfproto ipv6 counter drop
 		ip daddr @gone counter drop
@@ -764,11 +764,11 @@ func (s *linkSite) breakLink(c *campaign, l *chaosLink, round int, k linkFault, 
 	tally.mu.Unlock()
 	time.Sleep(200*time.Millisecond + rand.N(time.Second)) // the moment of the fault is random
 	said := l.said()
-	call(k.begin)
 	if k.address != "" {
 		l.move(k.address)
 	}
 	l.enter(k.sets...)
+	call(k.begin)
 	begun := time.Now()
 	end := func() {
 		l.leave(k.sets...)
