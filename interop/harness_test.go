@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -184,19 +185,23 @@ func tailText(s string) string {
 	return s
 }
 
-// ports reserves n free ports.
+// ports returns n free ports below those that the kernel gives to others that ask for any (from 32768): a program that binds one a moment
+// later finds it free.
 func ports(t *testing.T, n int) []int {
 	t.Helper()
-	list := make([]int, n)
-	for i := range list {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	var list []int
+	for range 1000 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10000+rand.N(22000)))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer l.Close()
-		list[i] = l.Addr().(*net.TCPAddr).Port
+		if list = append(list, l.Addr().(*net.TCPAddr).Port); len(list) == n {
+			return list
+		}
 	}
-	return list
+	t.Fatal("no free ports")
+	return nil
 }
 
 // tempDir is a directory with a path short enough for the sockets below it.

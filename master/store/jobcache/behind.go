@@ -28,6 +28,9 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// finishTime is how long Close goes on with what is left; the next one does the rest.
 	finishTime = 3 * time.Second
+	// mendSpan is how long before the newest job others may have been made whose files a loss of power emptied: the kernel writes a file
+	// within 30 seconds. No more than mendJobs are looked at.
+	mendSpan, mendJobs = 10 * time.Minute, 1000
 	// retryAfter is how long a job whose copying failed waits for the next try, retryMax how long when that fails again and again.
 	retryAfter, retryMax = time.Second, time.Minute
 )
@@ -256,9 +259,70 @@ func (b *Behind) signal() {
 	}
 }
 
+// mend restores what is missing in the cache of the newest jobs. Its files are not synced, as those of the other store are, so a loss of
+// power leaves the last ones empty, or takes them.
+func (b *Behind) mend() error {
+	ctx := context.Background()
+	newest, err := b.first.Jobs(ctx, store.Filter{Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return err
+	}
+	jobs, err := b.first.Jobs(ctx, store.Filter{Since: newest[0].Created.Add(-mendSpan), Limit: mendJobs})
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	for _, listed := range jobs {
+		select {
+		case <-b.quit:
+			if time.Since(begun) > finishTime {
+				return nil
+			}
+		default:
+		}
+		if err := b.mendJob(ctx, listed.JID); err != nil {
+			return fmt.Errorf("job %s: %w", listed.JID, err)
+		}
+	}
+	return nil
+}
+
+// mendJob restores the files of a job, and has its missing returns copied.
+func (b *Behind) mendJob(ctx context.Context, jid string) error {
+	if !b.cache.hasJob(jid) {
+		j, err := b.first.Job(ctx, jid)
+		if err != nil {
+			return err
+		}
+		if err := b.cache.restoreJob(j); err != nil {
+			return err
+		}
+	}
+	ids, err := b.first.Returned(ctx, jid)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return b.cache.hasReturn(jid, id) })
+	if len(ids) == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j := b.jobs[jid]
+	if j == nil {
+		j = &copied{jid: jid, under: make(map[string]underway)}
+		b.jobs[jid] = j
+	}
+	b.add(j, ids...)
+	return nil
+}
+
 // run copies until Close.
 func (b *Behind) run() {
 	defer close(b.done)
+	if err := b.mend(); err != nil {
+		b.log.Error("cannot mend the job cache", "err", err)
+	}
 	look := time.NewTicker(lookEvery)
 	look.Stop()
 	quit, end := b.quit, time.Time{}

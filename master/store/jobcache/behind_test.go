@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/master/store/storetest"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // gated is a store whose returns wait for a gate.
@@ -257,6 +258,57 @@ func TestBehindResumes(t *testing.T) {
 	}
 	if left := s.marks(); len(left) != 1 || left[0] != "not a job" {
 		t.Fatal(left)
+	}
+}
+
+// TestBehindAfterLossOfPower has the files of some jobs empty, missing or half there, as a file system leaves what was not synced.
+func TestBehindAfterLossOfPower(t *testing.T) {
+	s := newSite(t)
+	b := s.behind(s.db)
+	lose := map[string]func(dir string) error{
+		"20260101000000000001": func(string) error { return nil },
+		"20260101000000000002": func(dir string) error { return os.Truncate(dir+"/"+loadFile, 0) },
+		"20260101000000000003": func(dir string) error { return os.Truncate(dir+"/m/"+returnFile, 0) },
+		"20260101000000000004": func(dir string) error { return os.Remove(dir + "/m/" + returnFile) },
+		"20260101000000000005": os.RemoveAll,
+		"20260101000000000006": func(dir string) error { return os.Truncate(dir+"/"+jidFile, 0) },
+	}
+	for jid := range lose {
+		created, _ := protocol.JID(jid).Time()
+		if err := b.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Tgt: "m", TgtType: "glob", Minions: []string{"m"}, Created: created}); err != nil {
+			t.Fatal(err)
+		}
+		r := answer("m")
+		r.JID = jid
+		if _, err := b.SaveReturn(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close(b)
+	for jid, f := range lose {
+		dir, err := s.cache.place(jid)
+		if err == nil {
+			err = f(filepath.Join(s.dir, "jobs", dir))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close(s.behind(s.db))
+	for jid := range lose {
+		if j, err := s.cache.Job(t.Context(), jid); err != nil || j.Fun != "test.ping" || len(j.Minions) != 1 {
+			t.Errorf("job %s is %v, %v", jid, j, err)
+		}
+		if got, err := s.cache.Returns(t.Context(), jid); err != nil || len(got) != 1 || got[0].Load["return"] != "of m" {
+			t.Errorf("the returns of job %s are %v, %v", jid, got, err)
+		}
+		dir, err := s.cache.place(jid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(s.dir, "jobs", dir, jidFile)); err != nil || string(b) != jid {
+			t.Errorf("the job id of %s is %q, %v", jid, b, err)
+		}
 	}
 }
 

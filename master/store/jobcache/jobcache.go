@@ -152,6 +152,50 @@ func (s *Store) saveJob(j store.Job) error {
 	return err
 }
 
+// hasJob reports whether the files of a job are there.
+func (s *Store) hasJob(jid string) bool {
+	dir, err := s.place(jid)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{jidFile, minionsFile} {
+		if info, err := s.dir.Stat(dir + "/" + name); err != nil || info.Size() == 0 {
+			return false
+		}
+	}
+	_, err = s.job(dir, jid)
+	return err == nil
+}
+
+// restoreJob stores a job whose files are missing or damaged.
+func (s *Store) restoreJob(j store.Job) error {
+	dir, err := s.place(j.JID)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.dir.Remove(dir+"/"+loadFile), s.dir.Remove(dir+"/"+jidFile)); err != nil {
+		return err
+	}
+	if err := s.saveJob(j); !errors.Is(err, store.ErrExists) {
+		return err
+	}
+	return nil
+}
+
+// hasReturn reports whether the return of a minion is there, or is not kept. An empty one is removed.
+func (s *Store) hasReturn(jid, id string) bool {
+	dir, err := s.place(jid)
+	if err != nil {
+		return false
+	}
+	name := dir + "/" + id + "/" + returnFile
+	if info, err := s.dir.Stat(name); err == nil {
+		return info.Size() > 0 || s.dir.Remove(name) != nil
+	}
+	_, err = s.dir.Stat(dir + "/" + noCacheFile)
+	return err == nil
+}
+
 // AddMinions implements store.Store.
 func (s *Store) AddMinions(_ context.Context, jid string, ids []string) error {
 	dir, err := s.place(jid)
