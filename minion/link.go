@@ -259,6 +259,6 @@ func (l *link) dialer() transport.Dialer { return l.m.o.Dialers[l.m.settings().t
 // requester connects to a master for requests; connecting itself goes on behind it.
 func (l *link) requester(a master) (transport.Requester, error) {
 	c := l.m.settings().client(a)
-	c.Wrap, c.Log = l.m.o.Wrap, l.log
+	c.Wrap, c.Log, c.OnWork = l.m.o.Wrap, l.log, l.m.o.OnWork
 	return l.dialer().Requester(c)
 }

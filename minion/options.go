@@ -55,6 +55,9 @@ type Options struct {
 	// OnJobs is called, one call at a time, with the number of jobs whenever it changes; nil is nobody. It must not block.
 	// Programs use it to find out when they are idle.
 	OnJobs func(running int)
+	// OnWork is called after the minion did something that is not a job: a timer's work, or what a connection does to stay alive; nil is
+	// nobody. It must not block.
+	OnWork func()
 	// StopTimeout is how long running jobs may go on after the end of Run's context; then they are killed, and what they
 	// return is sent after the next start. 0 means DefaultStopTimeout.
 	StopTimeout time.Duration

@@ -103,7 +103,7 @@ func (l *link) subscribe(ctx context.Context, s *session, box *stateBox) (transp
 		port = s.port
 	}
 	c.PublishAddr = transport.JoinHostPort(s.host, port)
-	c.Wrap, c.Log, c.OnState = l.m.o.Wrap, l.log, box.put
+	c.Wrap, c.Log, c.OnState, c.OnWork = l.m.o.Wrap, l.log, box.put, l.m.o.OnWork
 	first := true
 	c.Presence = func() ([]byte, error) {
 		again := !first

@@ -76,6 +76,9 @@ func (m *Minion) waitedFor(run func()) func() {
 		m.wg.Add(1)
 		defer m.wg.Done()
 		run()
+		if m.o.OnWork != nil {
+			m.o.OnWork()
+		}
 	}
 }
 

@@ -12,39 +12,74 @@ import (
 const (
 	percentIdle = 50
 	percentBusy = 100
+	percentOff  = -1
 )
 
-// busyAfter is how long jobs last before they may have more: what short ones leave behind in a larger heap stays.
-const busyAfter = 200 * time.Millisecond
+const (
+	// busyAfter is how long jobs last before they may have more: what short ones leave behind in a larger heap stays.
+	busyAfter = 200 * time.Millisecond
+	// worthTrimming is how much memory has been asked for, in bytes, before a round of the garbage collector is worth its time.
+	worthTrimming = 512 << 10
+	// quietGrowth is how much memory a quiet daemon may take, in bytes, before the garbage collector runs. It keeps half of it in reserve.
+	quietGrowth = 2 << 20
+	// tablesAfter is how long a daemon that worked is quiet before the program's tables leave the memory: the next job may read them from disk.
+	tablesAfter = 10 * time.Second
+)
 
-// Memory keeps a daemon small while it has nothing to do, and lets it take what it needs for its jobs. The environment
-// variable GOGC has the last word on the garbage collector.
+// Memory keeps a daemon small while it has nothing to do, and lets it take what it needs for its jobs.
+//
+// A pause after its last job, or after it was last touched, the daemon becomes quiet: unused heap and the pages of the program file
+// leave the memory. A round of the garbage collector would bring back what it reads, which is all tables of the program, so a quiet
+// daemon has none, not even the one that Go makes every two minutes. The memory that it takes meanwhile is limited. At the limit a
+// round ends the quiet, and the next pause begins:
+//
+//	          job lasts 200 ms             no job for a pause
+//	idle ───────────────────────▶ busy ─────────────────────────▶ quiet
+//	 │  ▲                                                          │  ▲
+//	 │  └──────────────── the memory reached the limit ────────────┘  │
+//	 └───────────────────────── no job for a pause ───────────────────┘
+//
+// The environment variable GOGC has the last word on the garbage collector, and GOMEMLIMIT on the limit.
 type Memory struct {
 	pause   time.Duration
 	trim    func()
+	unmap   func() // the part of trim that takes no time
+	pageOut func()
 	percent func(int) int
+	limit   func(int64) int64
+	usage   func() (asked, held uint64)
+	most    int64 // the limit of a daemon that is not quiet
+	unwatch func()
 
 	mu    sync.Mutex
-	jobs  int  // guarded by mu
-	busy  bool // guarded by mu; what the garbage collector was told
+	jobs  int    // guarded by mu
+	busy  bool   // guarded by mu; what the garbage collector was told
+	quiet bool   // guarded by mu; what the garbage collector was told
+	asked uint64 // guarded by mu; what had been asked for after the last trim
+	read  bool   // guarded by mu; a job or the garbage collector may have read the program's tables
 	timer *time.Timer
+	late  *time.Timer // runs tables
 }
 
 // NewMemory makes the keeper of a daemon that counts as idle a pause after its last job, or after it was last touched.
 func NewMemory(pause time.Duration) *Memory {
 	runtime.MemProfileRate = 0 // nothing reads the profile, whose sparse tables take a quarter of a megabyte
-	m := &Memory{pause: pause, trim: Trim, percent: debug.SetGCPercent}
+	m := &Memory{pause: pause, trim: Trim, unmap: unmap, pageOut: pageOut, percent: debug.SetGCPercent, limit: debug.SetMemoryLimit, usage: usage}
 	if os.Getenv("GOGC") != "" {
-		m.percent = func(int) int { return 0 }
+		m.percent, m.limit = func(int) int { return 0 }, func(int64) int64 { return 0 }
 	}
 	m.start()
+	m.unwatch = afterCollections(m.collected)
 	return m
 }
 
 func (m *Memory) start() {
+	m.most, m.unwatch = m.limit(-1), func() {}
 	m.percent(percentIdle)
 	m.timer = time.AfterFunc(time.Hour, m.turn)
+	m.late = time.AfterFunc(time.Hour, m.tables)
 	m.timer.Stop() // until there is something to wait for
+	m.late.Stop()
 }
 
 // Touch tells that the daemon did something other than a job, such as connecting.
@@ -62,6 +97,8 @@ func (m *Memory) Jobs(n int) {
 	defer m.mu.Unlock()
 	was := m.jobs
 	m.jobs = n
+	m.read = true
+	m.late.Stop()
 	switch {
 	case n == 0:
 		m.timer.Reset(m.pause)
@@ -73,22 +110,90 @@ func (m *Memory) Jobs(n int) {
 }
 
 // Stop ends the keeping.
-func (m *Memory) Stop() { m.timer.Stop() }
+func (m *Memory) Stop() {
+	m.timer.Stop()
+	m.late.Stop()
+	m.unwatch()
+}
 
 // turn follows what has lasted long enough: jobs, or that there are none, when it gives back what only they needed.
 func (m *Memory) turn() {
 	m.mu.Lock()
-	working := m.jobs > 0
-	if m.busy != working {
-		m.busy = working
-		if working {
+	if m.jobs > 0 {
+		if !m.busy {
+			m.wake()
+			m.busy = true
 			m.percent(percentBusy)
-		} else {
-			m.percent(percentIdle)
 		}
+		m.mu.Unlock()
+		return
+	}
+	if m.busy {
+		m.busy = false
+		m.percent(percentIdle)
+	}
+	asked, _ := m.usage()
+	worth := asked-m.asked >= worthTrimming
+	m.mu.Unlock()
+	if worth {
+		m.trim() // takes its time, and jobs that come meanwhile do not wait
+	}
+	m.mu.Lock()
+	if m.jobs == 0 {
+		m.rest(worth)
 	}
 	m.mu.Unlock()
-	if !working {
-		m.trim() // takes its time, and jobs that come meanwhile do not wait
+	m.unmap()
+}
+
+// rest makes the daemon quiet. The caller holds mu.
+func (m *Memory) rest(trimmed bool) {
+	asked, held := m.usage()
+	if trimmed {
+		m.asked, m.read = asked, true
+	}
+	if m.read {
+		m.late.Reset(tablesAfter)
+	}
+	if trimmed || !m.quiet {
+		m.limit(min(m.most, int64(held)+quietGrowth))
+	}
+	if !m.quiet {
+		m.quiet = true
+		m.percent(percentOff)
+	}
+}
+
+// tables removes the program's tables once the daemon was quiet for tablesAfter.
+func (m *Memory) tables() {
+	m.mu.Lock()
+	due := m.read && m.jobs == 0
+	m.read = m.read && !due
+	m.mu.Unlock()
+	if due {
+		m.pageOut()
+		m.unmap()
+	}
+}
+
+// wake ends the quiet. The caller holds mu.
+func (m *Memory) wake() {
+	if m.quiet {
+		m.quiet = false
+		m.percent(percentIdle)
+		m.limit(m.most)
+	}
+}
+
+// collected is called after each round of the garbage collector.
+func (m *Memory) collected() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.quiet {
+		return
+	}
+	m.wake()
+	if m.jobs == 0 {
+		m.timer.Reset(m.pause)
 	}
 }

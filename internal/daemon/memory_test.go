@@ -2,29 +2,91 @@ package daemon
 
 import (
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// memoryDiary is a Memory that notes what it does, and when. asked is how much memory its daemon has asked for.
+func memoryDiary(m *Memory, asked *uint64) (did *[]string) {
+	did = new([]string)
+	begin := time.Now()
+	note := func(what ...any) { *did = append(*did, fmt.Sprint(append([]any{time.Since(begin), " "}, what...)...)) }
+	m.pause = 2 * time.Second
+	m.trim = func() { note("trim") }
+	m.unmap = func() { note("unmap") }
+	m.pageOut = func() { note("pageOut") }
+	m.percent = func(n int) int { note(n, "%"); return 0 }
+	m.limit = func(n int64) int64 {
+		if n >= 0 {
+			note("limit ", n>>20)
+		}
+		return 100 << 20
+	}
+	m.usage = func() (uint64, uint64) { return *asked, 5 << 20 }
+	m.start()
+	return did
+}
+
+// TestMemoryQuiet has a daemon that is touched, works a little, works much, and is woken up by the garbage collector.
+func TestMemoryQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m Memory
+		asked := uint64(1 << 20)
+		did := memoryDiary(&m, &asked)
+		defer m.Stop()
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		m.Touch()
+		wait(time.Minute)
+		m.Touch() // little was done: a round of the garbage collector is not worth its time
+		wait(time.Minute)
+		asked += 1 << 20
+		m.Touch()
+		wait(time.Minute)
+		asked += 1 << 20
+		m.collected() // the limit was reached
+		wait(time.Minute)
+		m.Jobs(1)
+		wait(time.Minute) // a job that lasts has no limit
+		m.collected()
+		m.Jobs(0)
+		wait(time.Minute)
+		want := []string{"0s 50%",
+			"2s trim", "2s limit 7", "2s -1%", "2s unmap", "12s pageOut", "12s unmap",
+			"1m2s unmap",
+			"2m2s trim", "2m2s limit 7", "2m2s unmap", "2m12s pageOut", "2m12s unmap",
+			"3m0s 50%", "3m0s limit 100", "3m2s trim", "3m2s limit 7", "3m2s -1%", "3m2s unmap", "3m12s pageOut", "3m12s unmap",
+			"4m0.2s 50%", "4m0.2s limit 100", "4m0.2s 100%",
+			"5m2s 50%", "5m2s limit 7", "5m2s -1%", "5m2s unmap", "5m12s pageOut", "5m12s unmap"}
+		if !slices.Equal(*did, want) {
+			t.Errorf("got  %q\nwant %q", *did, want)
+		}
+	})
+}
+
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did []string
-		begin := time.Now()
-		note := func(what string) { did = append(did, fmt.Sprint(time.Since(begin), " ", what)) }
-		m := &Memory{pause: 2 * time.Second, trim: func() { note("trim") }, percent: func(n int) int { note(fmt.Sprint(n)); return 0 }}
-		m.start()
+		var m Memory
+		var asked uint64
+		did := memoryDiary(&m, &asked)
 		defer m.Stop()
 		wait := func(d time.Duration) {
 			time.Sleep(d)
 			synctest.Wait()
 		}
 		wait(time.Minute) // nobody touched it
+		asked += 1 << 20
 		m.Touch()
 		wait(time.Second)
 		m.Touch()
 		wait(5 * time.Second)
+		asked += 1 << 20
 		m.Jobs(1)
 		m.Jobs(2)
 		wait(time.Minute)
@@ -41,9 +103,13 @@ func TestMemory(t *testing.T) {
 		wait(100 * time.Millisecond)
 		m.Jobs(0) // a short one
 		wait(time.Minute)
-		want := []string{"0s 50", "1m3s trim", "1m6.2s 100", "3m10s 50", "3m10s trim", "4m10.1s trim"}
-		if !slices.Equal(did, want) {
-			t.Errorf("got  %q\nwant %q", did, want)
+		want := []string{"0s 50%",
+			"1m3s trim", "1m3s limit 7", "1m3s -1%", "1m3s unmap", // a job comes before the tables leave
+			"1m6.2s 50%", "1m6.2s limit 100", "1m6.2s 100%",
+			"3m10s 50%", "3m10s trim", "3m10s limit 7", "3m10s -1%", "3m10s unmap", "3m20s pageOut", "3m20s unmap",
+			"4m10.1s unmap", "4m20.1s pageOut", "4m20.1s unmap"}
+		if !slices.Equal(*did, want) {
+			t.Errorf("got  %q\nwant %q", *did, want)
 		}
 	})
 }
@@ -65,3 +131,39 @@ func TestHeapLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestQuietDaemonStillCollects takes more memory than a quiet daemon may have: the garbage collector runs, and the quiet begins again.
+func TestQuietDaemonStillCollects(t *testing.T) {
+	t.Setenv("GOGC", "")
+	m := NewMemory(time.Millisecond)
+	defer debug.SetGCPercent(100)
+	defer m.Stop()
+	quiet := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			m.mu.Lock()
+			is := m.quiet
+			m.mu.Unlock()
+			if is == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("quiet is %v", is)
+			}
+		}
+	}
+	m.Touch()
+	quiet(true)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 64 << 20 / 4096 {
+		rubbish = make([]byte, 4096)
+	}
+	runtime.ReadMemStats(&after)
+	if after.NumGC == before.NumGC {
+		t.Error("the garbage collector did not run")
+	}
+	quiet(true)
+}
+
+var rubbish []byte

@@ -3,37 +3,96 @@ package daemon
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
-// Trim gives memory back that only the start needed: unused heap, and the pages of the program file that were touched on the
-// way (the kernel maps 16 at a time). What is needed again comes back from the page cache, a page at a time.
+// Trim gives memory back that an idle program does not need: unused heap, and the pages of the program file. What is needed again comes
+// back from the page cache, 16 pages at a time.
 func Trim() {
+	runtime.GC() // what pools keep is free after two rounds
 	debug.FreeOSMemory()
+	unmap()
+}
+
+// mapping is a part of the program file in memory.
+type mapping struct {
+	lo, hi   uintptr
+	writable bool
+}
+
+// program are the mappings of the program file. They stay the same as long as it runs.
+var program = sync.OnceValue(func() (all []mapping) {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return
+		return nil
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return
+		return nil
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(maps)); lines.Scan(); {
 		// address range, permissions, offset, device, inode, path
 		f := strings.Fields(lines.Text())
-		if len(f) < 6 || f[5] != exe || strings.Contains(f[1], "w") {
-			continue // never a writable mapping: its pages may be the only copy
+		if len(f) < 6 || f[5] != exe {
+			continue
 		}
 		from, to, _ := strings.Cut(f[0], "-")
 		lo, errLo := strconv.ParseUint(from, 16, 64)
 		hi, errHi := strconv.ParseUint(to, 16, 64)
-		if errLo != nil || errHi != nil || hi <= lo {
-			continue
+		if errLo == nil && errHi == nil && hi > lo {
+			all = append(all, mapping{uintptr(lo), uintptr(hi), strings.Contains(f[1], "w")})
 		}
-		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(lo), uintptr(hi-lo), syscall.MADV_DONTNEED)
+	}
+	return all
+})
+
+// unmap removes the program's code and constants from memory. It does nothing else, because whatever runs after it comes back.
+func unmap() {
+	for _, m := range program() {
+		if !m.writable { // the pages of a writable mapping may be the only copy
+			_, _, _ = syscall.RawSyscall(syscall.SYS_MADVISE, m.lo, m.hi-m.lo, syscall.MADV_DONTNEED)
+		}
 	}
 }
+
+// madvPageOut is MADV_PAGEOUT, of Linux 5.4: pages leave the memory, and none is lost.
+const madvPageOut = 21
+
+// pageOut removes those pages of the program's variables that are as they are in the file: tables, most of them. The garbage collector reads
+// them all. They leave the page cache too, unless another process has them. The other pages would go to swap space.
+func pageOut() {
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	size := uintptr(os.Getpagesize())
+	for _, m := range program() {
+		if !m.writable {
+			continue
+		}
+		entries := make([]byte, (m.hi-m.lo)/size*8)
+		if _, err := f.ReadAt(entries, int64(m.lo/size*8)); err != nil {
+			return
+		}
+		for from := m.lo; from < m.hi; {
+			to := from
+			for ; to < m.hi && ofFile(entries[(to-m.lo)/size*8:]); to += size {
+			}
+			if to > from {
+				_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, madvPageOut)
+			}
+			from = to + size
+		}
+	}
+}
+
+// ofFile reports whether an entry of pagemap is that of a page of a file, and not of a changed copy.
+func ofFile(entry []byte) bool { return binary.NativeEndian.Uint64(entry)&(1<<61) != 0 }

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -29,4 +31,53 @@ func TestTrim(t *testing.T) {
 	if after >= before {
 		t.Errorf("%d kB of the program were in memory before, %d after", before, after)
 	}
+}
+
+// changed is on a page that is no longer as it is in the file.
+var changed = [2]string{"as in the file", "of this test"}
+
+// TestPageOut removes the variables' pages that nobody changed, and no change.
+func TestPageOut(t *testing.T) {
+	changed[0] = changed[1]
+	runtime.GC() // reads all of them
+	before := cleanPages(t)
+	pageOut()
+	after := cleanPages(t)
+	if changed[0] != changed[1] {
+		t.Errorf("a variable is %q again", changed[0])
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs("/proc/self/exe", &fs); err != nil {
+		t.Fatal(err)
+	}
+	const tmpfs = 0x01021994
+	if fs.Type == tmpfs {
+		t.Skip("the program is in memory: its pages stay")
+	}
+	if before == 0 || after >= before {
+		t.Errorf("%d pages of unchanged variables were in memory before, %d after", before, after)
+	}
+}
+
+// cleanPages counts the pages of the program's variables that are as they are in the file.
+func cleanPages(t *testing.T) (n int) {
+	t.Helper()
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size := uintptr(os.Getpagesize())
+	for _, m := range program() {
+		entry := make([]byte, 8)
+		for page := m.lo; m.writable && page < m.hi; page += size {
+			if _, err := f.ReadAt(entry, int64(page/size*8)); err != nil {
+				t.Fatal(err)
+			}
+			if ofFile(entry) {
+				n++
+			}
+		}
+	}
+	return n
 }

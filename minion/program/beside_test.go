@@ -25,7 +25,7 @@ func TestBeside(t *testing.T) {
 	o := Options{
 		Console:         &Console{Out: &errs, Err: &errs, Env: func(string) string { return "" }},
 		NoDefaultMaster: true,
-		Beside: func(ctx context.Context, m *minion.Minion, opts map[string]any, _ *slog.Logger, ended <-chan struct{}) {
+		Beside: func(ctx context.Context, m *minion.Minion, opts map[string]any, _ *slog.Logger, ended <-chan struct{}, _ func()) {
 			if opts["master_type"] != "disable" {
 				t.Errorf("a minion without the option master has the master_type %v", opts["master_type"])
 			}

@@ -110,7 +110,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 			n.Status(s.String())
 			memory.Touch()
 		}
-		options.OnJobs = memory.Jobs
+		options.OnJobs, options.OnWork = memory.Jobs, memory.Touch
 		m, err := minion.New(options)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 			return m.Run(ctx)
 		}
 		return runBeside(ctx, m, ready, func(ctx context.Context, ended <-chan struct{}) {
-			o.Beside(ctx, m, p.Conf.Opts, p.Log, ended)
+			o.Beside(ctx, m, p.Conf.Opts, p.Log, ended, memory.Touch)
 		})
 	})
 }

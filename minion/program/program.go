@@ -24,8 +24,8 @@ type Options struct {
 	MasterHost func(confFile string, env func(string) string, log *slog.Logger) modules.MasterHost
 	// Beside, if set, runs next to the daemon's minion once that is ready, with the minion's configuration. It returns soon after
 	// ctx ends. ended is closed when the minion has stopped, for which there are reasons besides ctx: Beside may finish what it
-	// is doing, and then returns.
-	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{})
+	// is doing, and then returns. It calls idle whenever it has done something and now waits.
+	Beside func(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{}, idle func())
 }
 
 // Console is a terminal, or what stands for one.

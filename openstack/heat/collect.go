@@ -142,6 +142,13 @@ func (c *collectors) web(section string) *web {
 	return w
 }
 
+// hangUp closes the connections that no request uses.
+func (c *collectors) hangUp() {
+	for _, w := range c.webs {
+		w.hangUp()
+	}
+}
+
 // cfn asks DescribeStackResource of the CloudFormation API.
 func (c *collectors) cfn(ctx context.Context) (map[string]any, error) {
 	address := c.conf.Get("cfn", "metadata_url", "")

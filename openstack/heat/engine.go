@@ -29,7 +29,8 @@ type Options struct {
 	Command func(ctx context.Context, shell string, env []string) error
 	// Transport, if set, carries requests in place of the network.
 	Transport http.RoundTripper
-	// Idle, if set, is called when the engine has nothing to do for idlePause or longer: the program may give memory back.
+	// Idle, if set, is called when the engine has done something and has nothing to do for idlePause or longer: the program may give
+	// memory back.
 	Idle func()
 	// Drain, if set, lets running deployments finish and then ends Run.
 	Drain <-chan struct{}
@@ -213,6 +214,8 @@ func (e *Engine) Run(ctx context.Context) error {
 			pause = least // the next ordered deployment follows soon
 		}
 		if e.o.Idle != nil && pause >= idlePause && !e.busy() {
+			e.source.hangUp()
+			e.spool.to.web.hangUp()
 			e.o.Idle()
 		}
 		e.sleep(ctx, pause)

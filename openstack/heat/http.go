@@ -43,6 +43,13 @@ type web struct {
 	via      http.RoundTripper // in place of the network, for recording; nil is the network
 }
 
+// hangUp closes the connections that no request uses.
+func (w *web) hangUp() {
+	if w.client != nil {
+		w.client.CloseIdleConnections()
+	}
+}
+
 type request struct {
 	method, url string
 	header      map[string]string

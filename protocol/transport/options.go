@@ -124,6 +124,9 @@ func (o ClientOptions) WithDefaults() ClientOptions {
 	setDefault(&o.ReadTimeout, DefaultReadTimeout)
 	setDefault(&o.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&o.KeepIdle, DefaultKeepIdle)
+	if o.OnWork == nil {
+		o.OnWork = func() {}
+	}
 	setDefault(&o.ReconDefault, DefaultReconDefault)
 	setDefault(&o.ReconMax, DefaultReconMax)
 	o.ReconMax = max(o.ReconMax, o.ReconDefault)

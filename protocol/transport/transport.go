@@ -189,6 +189,9 @@ type ClientOptions struct {
 	// OnState hears of every change of a subscriber's connection, one call at a time, in order. It must not block for long
 	// and must not call the subscriber's Close.
 	OnState func(State)
+	// OnWork is called after a connection did something that nobody asked for: it sent or answered a probe, or ended because it was idle.
+	// Programs that give memory back when they are idle do so again. Nil is nobody; it must not block.
+	OnWork func()
 	// Log gets one line per change of state; nil means silent.
 	Log *slog.Logger
 }

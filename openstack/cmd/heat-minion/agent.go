@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/daemon"
@@ -19,11 +20,11 @@ import (
 )
 
 // beside runs the engine of Heat next to the daemon's minion.
-func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{}) {
+func beside(ctx context.Context, m *minion.Minion, opts map[string]any, log *slog.Logger, ended <-chan struct{}, idle func()) {
 	call := func(ctx context.Context, fun string, kwargs map[string]any, progress func(any)) (any, error) {
 		return value(m.Call(ctx, minion.CallOptions{Fun: fun, Kwargs: kwargs, Local: true, NoReturnEvent: true, Progress: progress}))
 	}
-	heat.Beside(ctx, opts, log, call, m.Fire, ended, daemon.Trim)
+	heat.Beside(ctx, opts, log, call, m.Fire, ended, idle)
 }
 
 // value is what a function returned, or why it did not.
@@ -71,13 +72,18 @@ func (l *local) result(ctx context.Context, fun string, kwargs map[string]any) (
 	return l.m.Call(ctx, minion.CallOptions{Fun: fun, Kwargs: kwargs, Local: true, NoReturnEvent: true})
 }
 
+// collectPause is how long os-collect-config has nothing to do before it gives memory back.
+const collectPause = time.Second
+
 // collect is os-collect-config.
 func collect(ctx context.Context, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l := &local{}
 	env := heat.OSEnv()
-	env.Idle = daemon.Trim
+	memory := daemon.NewMemory(collectPause)
+	defer memory.Stop()
+	env.Idle = memory.Touch
 	env.Call = func(ctx context.Context, fun string, kwargs map[string]any) (any, error) {
 		return value(l.result(ctx, fun, kwargs))
 	}

@@ -296,6 +296,7 @@ func (l *link) send(start, body []byte) {
 
 // read hands each reply to the request that waits for it.
 func (l *link) read() {
+	defer l.p.o.OnWork()
 	r := newReader(l.c, readBuffer, l.p.o.MaxMessage, l.p.o.ReadTimeout, nil)
 	var err error
 	for {

@@ -290,6 +290,7 @@ func (c *reqConn) claim() bool {
 // read hands each reply to the request that waits. A message while none waits is a late or invented answer and ends the connection.
 func (c *reqConn) read() {
 	defer c.p.wg.Done()
+	defer c.p.o.OnWork()
 	var err error
 	for err == nil {
 		var body []byte

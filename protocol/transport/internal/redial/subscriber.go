@@ -164,6 +164,7 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 		}
 		b.Reset()
 		if msg == nil {
+			s.o.OnWork()
 			continue
 		}
 		handing.Store(true)
@@ -195,6 +196,7 @@ func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint
 	)
 	timer = time.AfterFunc(s.o.Probe, func() {
 		<-armed
+		defer s.o.OnWork()
 		switch {
 		case ctx.Err() != nil:
 		case !asked:
