@@ -409,7 +409,7 @@ func FuzzBodies(f *testing.F) {
 	}
 	f.Add(byte(4), byte(6), []byte("--x\r\nContent-Disposition: form-data; name=\"order\"\r\n\r\n{\"fun\": \"test.ping\", \"targets\": [\"x\"]}\r\n--x\r\n"+
 		"Content-Disposition: form-data; name=\"file\"; filename=\"../a\"\r\n\r\nb\r\n--x--\r\n"))
-	s := newSite(f, func(o *restapi.Options) { o.LoginRate, o.Timeout = -1, time.Second })
+	s := newSite(f, func(o *restapi.Options) { o.LoginRate, o.Timeout = -1, 10*time.Millisecond })
 	f.Fuzz(func(t *testing.T, kind, path byte, body []byte) {
 		s.t = t
 		kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"}
