@@ -300,7 +300,11 @@ func (a *afflicted) meanwhile() {
 		a.asked, a.answered, a.toldWhy = 0, 0, 0
 	}
 	var last string
-	for range 3 {
+	questions := 3
+	if a.f.mute && !chaosFull() {
+		questions = 1 // each takes as long as a command waits for its master
+	}
+	for range questions {
 		ok, text := a.ask(5)
 		if !ok {
 			last = text

@@ -319,12 +319,19 @@ func (l *chaosLink) member(verb string, sets []string) {
 // halfOpen ends the connections on the master's side, while nothing gets through that could tell the minion.
 func (l *chaosLink) halfOpen() {
 	l.enter("hole")
-	l.reset()
+	l.forgetHere()
 	l.leave("hole")
 }
 
-// reset ends the connections on the master's side, which tells the minion.
+// reset ends the connections for both sides. What the master's kernel sends about it is not enough: a NAT drops a reset that comes while
+// data is under way.
 func (l *chaosLink) reset() {
+	l.forgetHere()
+	l.fails(feed("", "nsenter", "--net=/run/netns/"+l.ns, "ss", "-t", "-K", fmt.Sprintf("( dport = :%d or dport = :%d )", l.pub, l.s.site.ret)))
+}
+
+// forgetHere ends the connections on the master's side.
+func (l *chaosLink) forgetHere() {
 	l.kill(addr(ofMinion, l.n, 1))
 	l.kill(addr6(ofMinion, l.n, 1))
 }

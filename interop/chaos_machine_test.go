@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/interop/vm"
 )
 
@@ -222,7 +223,7 @@ schedule:
 
 // masterInside starts a machine with our master, and minions of all kinds on the host.
 func masterInside(t *testing.T, c *campaign) *clocked {
-	port := ports(t, 1)[0]
+	port := freeport.Port(t)
 	s := newSite(t, "zeromq", fmt.Sprintf(`auto_accept: True
 timeout: 20
 sharedsecret: between us

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // patience is how long a test waits for something that should happen; reaching it fails the test.
@@ -185,25 +186,6 @@ func tailText(s string) string {
 	return s
 }
 
-// ports returns n free ports below those that the kernel gives to others that ask for any (from 32768): a program that binds one a moment
-// later finds it free.
-func ports(t *testing.T, n int) []int {
-	t.Helper()
-	var list []int
-	for range 1000 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10000+rand.N(22000)))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		if list = append(list, l.Addr().(*net.TCPAddr).Port); len(list) == n {
-			return list
-		}
-	}
-	t.Fatal("no free ports")
-	return nil
-}
-
 // tempDir is a directory with a path short enough for the sockets below it.
 func tempDir(t *testing.T) string {
 	t.Helper()
@@ -234,7 +216,7 @@ type site struct {
 
 func newSite(t *testing.T, transport, extra string) *site {
 	t.Helper()
-	p := ports(t, 2)
+	p := freeport.Ports(t, 2)
 	s := &site{dir: tempDir(t), transport: transport, pub: p[0], ret: p[1]}
 	write(t, s.config(), fmt.Sprintf(`
 interface: 127.0.0.1

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestLocalBus is the minion's event bus on its host: stock programs of every line listen to our minion and fire there, and
@@ -50,7 +52,7 @@ func TestLocalBus(t *testing.T) {
 }
 
 func tcpBus(t *testing.T) string {
-	p := ports(t, 2)
+	p := freeport.Ports(t, 2)
 	return fmt.Sprintf("ipc_mode: tcp\ntcp_pub_port: %d\ntcp_pull_port: %d\n", p[0], p[1])
 }
 

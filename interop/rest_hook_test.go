@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestHooksAsStock sends to /hook without a session (webhook_disable_auth), through stock's salt-api and ours: the answers, the events' tags and
 // what is in them are the same, but for tokens and cookies, which ours keeps out.
 func TestHooksAsStock(t *testing.T) {
 	t.Parallel()
-	port := ports(t, 2)
+	port := freeport.Ports(t, 2)
 	open := func(port int) *site {
 		s := newSite(t, "zeromq", "")
 		write(t, s.dir+"/users", restUsers)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // restCase is a request of rest_stock.yaml.
@@ -151,7 +153,7 @@ external_auth:
 
 // stockAPI starts a stock master, minion and salt-api.
 func stockAPI(t *testing.T) *api {
-	port := ports(t, 1)[0]
+	port := freeport.Port(t)
 	s := newSite(t, "zeromq", "")
 	write(t, s.dir+"/users", restUsers)
 	more(t, s.config(), restConfig(s.dir, port))
@@ -167,7 +169,7 @@ func stockAPI(t *testing.T) *api {
 
 // ourAPI starts our master with its HTTP interface, and a stock minion.
 func ourAPI(t *testing.T) *api {
-	port := ports(t, 1)[0]
+	port := freeport.Port(t)
 	s := newSite(t, "zeromq", "")
 	write(t, s.dir+"/users", restUsers)
 	more(t, s.config(), restConfig(s.dir, port))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestRestClients drives our master through its HTTP interface with clients that were written for Salt's: the pepper command of
@@ -21,7 +23,7 @@ func TestRestClients(t *testing.T) {
 	for _, way := range []string{"tcp", "unix"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			port := ports(t, 1)[0]
+			port := freeport.Port(t)
 			s := newSite(t, "zeromq", "")
 			listen := fmt.Sprintf("port: %d, host: 127.0.0.1, disable_ssl: true", port)
 			if way == "unix" {

@@ -13,13 +13,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestCopy runs stock's salt-cp and ours on our master, with our minion, and compares what they print, how they end and the files
 // that the minion has afterwards. The master's event bus is on ports (ipc_mode: tcp).
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	p := ports(t, 2)
+	p := freeport.Ports(t, 2)
 	s := newSite(t, "zeromq", fmt.Sprintf("auto_accept: true\nsalt_cp_chunk_size: 1000\nipc_mode: tcp\ntcp_master_pub_port: %d\ntcp_master_pull_port: %d\n", p[0], p[1]))
 	m := &ourMaster{site: s, t: t, root: t, line: "3007", id: "web1", events: p[0]}
 	m.up()

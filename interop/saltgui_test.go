@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestSaltGUI uses the pages of SaltGUI, in a headless Chromium, as a person would: log in, look at minions and keys, accept a key,
@@ -26,7 +28,7 @@ func TestSaltGUI(t *testing.T) {
 	if err != nil || os.Getenv("SALTGUI") == "" {
 		t.Fatal("SALTGUI is not set: run this through make saltgui")
 	}
-	port := ports(t, 1)[0]
+	port := freeport.Port(t)
 	s := newSite(t, "zeromq", fmt.Sprintf(`
 rest_cherrypy: {port: %d, host: 127.0.0.1, disable_ssl: true, app: %s/saltgui/index.html, static: %s/saltgui/static}
 netapi_enable_clients: [local, local_async, runner, wheel]

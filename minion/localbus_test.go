@@ -2,11 +2,11 @@ package minion
 
 import (
 	"context"
-	"net"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events/ipc"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -160,7 +160,7 @@ func TestLocalBusModes(t *testing.T) {
 func TestLocalBusOnPorts(t *testing.T) {
 	n := &mem.Network{}
 	newFake(t, n, "one:4506")
-	pub, pull := freePort(t), freePort(t)
+	pub, pull := freeport.Port(t), freeport.Port(t)
 	opts := map[string]any{"ipc_mode": "tcp", "tcp_pub_port": int64(pub), "tcp_pull_port": int64(pull)}
 	r := newRig(t, n, opts)
 	r.start()
@@ -179,14 +179,4 @@ func TestLocalBusOnPorts(t *testing.T) {
 	if !second.log.has("The minion has no event sockets") {
 		t.Error("nothing was said about the sockets")
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -60,25 +60,16 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { os.RemoveAll(dir) })
 			e.Setenv("D", dir)
 			for _, name := range []string{"PUB", "RET", "PUB2", "RET2"} {
-				port, err := freePort()
+				port, err := freeport.Find()
 				if err != nil {
 					return err
 				}
-				e.Setenv(name, port)
+				e.Setenv(name, strconv.Itoa(port))
 			}
 			return expandConfigs(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd},
 	})
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return port(l.Addr()), nil
 }
 
 // expandConfigs replaces the variables in configuration files that a script brings along.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -14,12 +15,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 // TestTLSListener: the listener speaks TLS with the certificate of the options, and nothing else; a pair that cannot be read is an error that names
@@ -45,15 +46,8 @@ func TestTLSListener(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	free, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(free)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &conf.Config{Opts: map[string]any{"host": "127.0.0.1", "port": int64(number), "ssl_crt": crt, "ssl_key": pem1}}
+	port := freeport.Port(t)
+	o := &conf.Config{Opts: map[string]any{"host": "127.0.0.1", "port": int64(port), "ssl_crt": crt, "ssl_key": pem1}}
 	ln, err := listenTCP("vendordata", o)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +61,7 @@ func TestTLSListener(t *testing.T) {
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get("https://127.0.0.1:" + free)
+	resp, err := client.Get(fmt.Sprint("https://127.0.0.1:", port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +69,7 @@ func TestTLSListener(t *testing.T) {
 	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "over TLS" || resp.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("%q %v", b, err)
 	}
-	if plain, err := client.Get("http://127.0.0.1:" + free); err == nil {
+	if plain, err := client.Get(fmt.Sprint("http://127.0.0.1:", port)); err == nil {
 		plain.Body.Close()
 		if plain.StatusCode != 400 {
 			t.Error("plain HTTP is answered", plain.Status)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/prereq"
 )
 
@@ -37,13 +38,7 @@ func Program(t testing.TB, name string) string {
 // Port is a free port of loopback.
 func Port(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	return strconv.Itoa(freeport.Port(t))
 }
 
 // Dir is a temporary directory with a short name, for sockets. It belongs to owner, "" being this process's user.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/master/store"
 )
 
@@ -20,7 +21,7 @@ func TestFailover(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	c := &cluster{t: t, env: "sqlite " + filepath.Join(t.TempDir(), "db")}
-	c.pub, c.ret = freePorts(t)
+	c.pub, c.ret = freeport.Port(t), freeport.Port(t)
 	c.startAll(failoverMasters)
 	minions := []real{{"ours-failover", failover}}
 	if os.Getenv("BRINE_HA") != "" { // on a machine with much else to do, stock takes minutes to notice and to move

@@ -25,6 +25,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/lib/pq"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/swarm"
 	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/brine-salt/brine/master"
@@ -350,7 +351,7 @@ func run(t *testing.T, env string, server *testserver.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), sz.patience)
 	defer cancel()
 	c := &cluster{t: t, env: env}
-	c.pub, c.ret = freePorts(t)
+	c.pub, c.ret = freeport.Port(t), freeport.Port(t)
 	var addrs []swarm.Addr
 	for i := range masters {
 		addrs = append(addrs, swarm.Addr{Request: fmt.Sprintf("%s:%d", addr(i), c.ret)})

@@ -183,21 +183,6 @@ const balancer = "127.90.0.100"
 
 func addr(i int) string { return fmt.Sprintf("127.90.0.%d", i+1) }
 
-// freePorts finds two ports that are free on all addresses.
-func freePorts(t *testing.T) (pub, ret int) {
-	t.Helper()
-	var ports [2]int
-	for i := range ports {
-		l, err := net.Listen("tcp4", ":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports[0], ports[1]
-}
-
 // balance forwards the connections to one port of the common address to masters chosen at random, until the test ends.
 func balance(t *testing.T, port int) {
 	t.Helper()

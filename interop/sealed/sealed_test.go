@@ -28,6 +28,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/master"
 )
 
@@ -113,7 +114,7 @@ type rig struct {
 
 func newRig(t *testing.T, db, data string) *rig {
 	r := &rig{t: t, dir: t.TempDir(), db: db, data: data}
-	r.pub, r.ret = freePort(t), freePort(t)
+	r.pub, r.ret = freeport.Port(t), freeport.Port(t)
 	sock := filepath.Join(r.dir, "s")
 	r.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -133,15 +134,6 @@ func newRig(t *testing.T, db, data string) *rig {
 		}
 	})
 	return r
-}
-
-func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // run starts the test binary in a role.

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/freeport"
 )
 
 //go:embed init.sh fetch-kernel.sh
@@ -64,7 +66,7 @@ func Boot(t *testing.T, o Options) *Machine {
 	}
 	pack(t, dir, kernel, o.Files)
 
-	port := freePort(t)
+	port := freeport.Port(t)
 	m := &Machine{t: t, shell: fmt.Sprintf("127.0.0.1:%d", port), control: dir + "/qmp"}
 	network := fmt.Sprintf("user,id=n,hostfwd=tcp:127.0.0.1:%d-:1000", port)
 	for _, p := range o.Ports {
@@ -293,15 +295,4 @@ func (m *Machine) monitor(command string) {
 			}
 		}
 	}
-}
-
-// freePort is a port of 127.0.0.1 that nobody uses now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

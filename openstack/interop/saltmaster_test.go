@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
@@ -119,7 +120,7 @@ func newStockMaster(t *testing.T) *stockMaster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	m := &stockMaster{dir: dir, ports: freePorts(t, 2), host: newGuest(t, "master")}
+	m := &stockMaster{dir: dir, ports: freeport.Ports(t, 2), host: newGuest(t, "master")}
 	text := fmt.Sprintf("interface: 127.0.0.1\npublish_port: %d\nret_port: %d\nuser: root\nroot_dir: %[3]s\npki_dir: %[3]s/pki\n"+
 		"sock_dir: %[3]s/run\ncachedir: %[3]s/cache\nlog_file: %[3]s/log\nauto_accept: true\nworker_threads: 2\n", m.ports[0], m.ports[1], dir)
 	if err := os.WriteFile(filepath.Join(dir, "master"), []byte(text), 0o600); err != nil {

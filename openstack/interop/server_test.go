@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )
@@ -48,21 +49,6 @@ func template(t *testing.T, name string) string {
 	return string(b)
 }
 
-// freePorts returns the numbers of n ports of loopback that no one listens on.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var out []int
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
-		out = append(out, ln.Addr().(*net.TCPAddr).Port)
-	}
-	return out
-}
-
 func startNovaLab(t *testing.T) *novaLab {
 	t.Helper()
 	c, err := nova.Start()
@@ -86,7 +72,7 @@ func startNovaLab(t *testing.T) *novaLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 2)
+	ports := freeport.Ports(t, 2)
 	master := filepath.Join(dir, "master")
 	l := &novaLab{Nova: c, Socket: filepath.Join(master, "api.sock"), guests: map[string]*lab.Guest{}}
 	l.Lab, err = lab.Start(t.Context(), lab.Options{Logf: log.Printf, Plugins: []string{plugins}, Endpoints: c.Endpoints(),

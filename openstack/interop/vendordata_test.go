@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/openstack/lab"
 	nova "github.com/brine-salt/brine/openstack/lab/cloud"
 )
@@ -23,7 +24,7 @@ import (
 // with nothing else. A master that takes the token of no service refuses, and so does the instance's creation.
 func TestVendordata(t *testing.T) {
 	ctx := testContext(t)
-	ports := freePorts(t, 3)
+	ports := freeport.Ports(t, 3)
 	dir := t.TempDir()
 	l := &novaLab{Lab: cloud, Socket: filepath.Join(dir, "api.sock"), guests: map[string]*lab.Guest{}}
 	conf := filepath.Join(dir, "token.conf")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
@@ -110,7 +110,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &site{t: t, dir: dir, bin: bin, pub: freePort(t), ret: freePort(t), http: freePort(t)}
+	s := &site{t: t, dir: dir, bin: bin, pub: freeport.Port(t), ret: freeport.Port(t), http: freeport.Port(t)}
 	for _, d := range []string{"conf", "pki/master/minions", "pki/master/minions_pre", "pki/minion", "cache/master", "cache/minion", "run", "log"} {
 		if err := os.MkdirAll(s.path(d), 0o700); err != nil {
 			t.Fatal(err)
@@ -132,16 +132,6 @@ func me() string {
 		return u
 	}
 	return "root"
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }

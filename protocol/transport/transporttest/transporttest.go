@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
@@ -416,13 +418,19 @@ func replyTooBig(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
-// freeAddr is an address where nobody listens, but a server can.
+// freeAddr returns addresses where nobody listens, but a server can.
 func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	t.Helper()
 	s := i.StartServer(t, nil)
 	pub, req = s.PublishAddr().String(), s.RequestAddr().String()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	// The kernel gives a port that a server left to the next process that asks for any.
+	for _, addr := range []*string{&pub, &req} {
+		if host, _, err := net.SplitHostPort(*addr); err == nil && net.ParseIP(host) != nil {
+			*addr = net.JoinHostPort(host, strconv.Itoa(freeport.Port(t)))
+		}
 	}
 	return pub, req
 }
