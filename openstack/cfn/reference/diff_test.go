@@ -30,6 +30,8 @@ type template struct {
 	// Units are the services of a recorded systemctl, which keeps its state in /var/fake; Active, Enabled and Broken
 	// are some of them.
 	Units, Active, Enabled, Broken []string
+	// RPM makes the roots those of a host with rpm.
+	RPM *rpmHost
 	// Remote serves the metadata by the CFN API.
 	Remote bool
 	// Exit are the exit codes of the original and of ours, both 0 if left out; Why is the reason for two different
@@ -159,6 +161,9 @@ func (tpl *template) prepare(url string) string {
 				fmt.Fprintf(&b, ": > /var/fake/%s/%s\n", kind, name)
 			}
 		}
+	}
+	if tpl.RPM != nil {
+		b.WriteString(tpl.RPM.prepare())
 	}
 	b.WriteString(tpl.Setup + "\n")
 	return b.String()
