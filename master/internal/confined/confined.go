@@ -136,7 +136,7 @@ func (d *Dir) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
 }
 
 // Write replaces a file by data in one step: a reader sees the old content or the new one, never a part. With sync the
-// data is on the disk before the name is.
+// data is on the disk before the name is, and the name when Write returns.
 func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error {
 	temp := path.Join(path.Dir(name), unfinished+randomName())
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -150,7 +150,19 @@ func (d *Dir) Write(name string, data []byte, perm fs.FileMode, sync bool) error
 	if err == nil && sync {
 		err = f.Sync()
 	}
-	return d.finish(f, err, temp, name)
+	if err = d.finish(f, err, temp, name); err == nil && sync {
+		err = d.syncDir(path.Dir(name))
+	}
+	return err
+}
+
+// syncDir makes the names in a directory survive a crash of the machine.
+func (d *Dir) syncDir(name string) error {
+	f, err := d.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // WriteBelow is Write, without sync and with permissions that the umask restricts, for a file in a directory of this one that was made
