@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if bin = os.Getenv(ownNetwork); bin != "" {
+		return m.Run() // one test, which has a lab of its own
+	}
 	dir, err := os.MkdirTemp("", "brine-openstack-")
 	if err != nil {
 		log.Print(err)
