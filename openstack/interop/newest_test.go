@@ -1,0 +1,44 @@
+//go:build openstack
+
+package interop
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/brine-salt/brine/openstack/lab"
+)
+
+// TestHeatNewest runs the engine and the APIs of the newest openstack-heat of the Python index: its engine has threads where Debian's has
+// eventlet. A stack with deployments in order is complete, and deleting it revokes its minion.
+func TestHeatNewest(t *testing.T) {
+	fetch := exec.CommandContext(testContext(t), "sh", "../python/tests/fetch-heat.sh")
+	fetch.Stderr = os.Stderr
+	out, err := fetch.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := labOptions()
+	opts.HeatPython = strings.TrimSpace(string(out))
+	// The package is installed as an operator does it, from a copy: building it writes beside the sources.
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "python"), os.DirFS("../python")); err != nil {
+		t.Fatal(err)
+	}
+	opts.Python = filepath.Join(dir, "site")
+	pip := exec.CommandContext(testContext(t), opts.HeatPython, "-m", "pip", "install", "--quiet", "--no-deps",
+		"--no-build-isolation", "--target", opts.Python, "./python")
+	pip.Dir = dir
+	if out, err := pip.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	l := startLab(t, opts)
+	name := stackOf(t, l, stackTemplate(1, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps), lab.StackArgs{})
+	g := joinMinion(t, l, name, "s0", ours("brine-minion"))
+	checkSteps(t, waitStack(t, l, name, "CREATE_COMPLETE"), []*lab.Guest{g}, plainSteps)
+	deleteStack(t, l, name)
+	awaitPresent(t, testContext(t), l.MasterSocket(0), 0)
+}
