@@ -106,14 +106,28 @@ type called struct {
 
 func stockCall(t *testing.T, d *driver, args ...string) *called {
 	t.Helper()
+	c := stockCallRaw(t, d, args...)
+	c.Out = withoutTimes(c.Out)
+	return c
+}
+
+func stockCallRaw(t *testing.T, d *driver, args ...string) *called {
+	t.Helper()
 	m, _ := d.must("salt_call", query{"arg": args}).(map[string]any)
 	code, _ := m["code"].(float64)
 	out, _ := m["out"].(string)
 	log, _ := m["err"].(string)
-	return &called{int(code), withoutTimes(out), stockLog(log)}
+	return &called{int(code), out, stockLog(log)}
 }
 
 func ourCall(t *testing.T, args ...string) *called {
+	t.Helper()
+	c := ourCallRaw(t, args...)
+	c.Out = withoutTimes(c.Out)
+	return c
+}
+
+func ourCallRaw(t *testing.T, args ...string) *called {
 	t.Helper()
 	cmd := exec.Command(ours("salt-call"), args...)
 	var out, log bytes.Buffer
@@ -123,7 +137,7 @@ func ourCall(t *testing.T, args ...string) *called {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return &called{cmd.ProcessState.ExitCode(), withoutTimes(out.String()), log.String()}
+	return &called{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
 // withoutTimes takes out when a state ran and for how long, and the documentation, the texts of which are our own.

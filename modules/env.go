@@ -155,6 +155,8 @@ type Files interface {
 	// Cache brings a file (salt://, http(s)://, file://, local path) into the cache and returns its path there, "" when
 	// there is no such file.
 	Cache(ctx context.Context, url, saltenv string) (string, error)
+	// CacheWeb is Cache for a file of a web server, fetched in a special way.
+	CacheWeb(ctx context.Context, url, saltenv string, o WebFile) (string, error)
 	// CachePath is where Cache puts the file.
 	CachePath(url, saltenv string) string
 	// CacheRoot is the directory of everything cached.
@@ -165,6 +167,14 @@ type Files interface {
 	Clear() error
 	// Local is a client with the same cache of which the files are in directories of this host, by environment.
 	Local(roots map[string][]string) Files
+}
+
+// WebFile says how a file is fetched from a web server. The zero value is how Cache fetches it.
+type WebFile struct {
+	// AnyCertificate trusts whatever certificate the server has (verify_ssl: False).
+	AnyCertificate bool
+	// ETag fetches a file that is in the cache only if the server has another version (use_etag).
+	ETag bool
 }
 
 // Agent is the running minion as its own functions see it (saltutil, event, status).

@@ -91,7 +91,7 @@ func Exception(err error) (name, text string) {
 		case "Error":
 			return "binascii.Error", python.Msg
 		}
-		if strings.HasPrefix(python.Type, "Salt") || python.Type == "TimedProcTimeoutError" {
+		if strings.HasPrefix(python.Type, "Salt") || python.Type == "TimedProcTimeoutError" || python.Type == "MinionError" {
 			return "salt.exceptions." + python.Type, python.Msg
 		}
 		return python.Type, python.Msg

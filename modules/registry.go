@@ -339,7 +339,8 @@ type Request struct {
 type Result struct {
 	// Return is the answer as plain data.
 	Return any
-	// Ordered is the answer with dictionaries in their order (*pyobj.Dict), where the function gave one; else nil.
+	// Ordered is the answer as the function gave it, with dictionaries in their order and tuples (package internal/pyobj); nil if
+	// the function gave plain data.
 	Ordered any
 	Retcode int
 	Success bool
@@ -367,7 +368,7 @@ func (r *Registry) Run(ctx context.Context, e *Env, q Request) Result {
 	}
 	res := Result{Return: pyobj.Plain(v), Retcode: job.Retcode(), Out: def.Out}
 	switch v.(type) {
-	case *pyobj.Dict, *pyobj.List:
+	case *pyobj.Dict, *pyobj.List, pyobj.Tuple:
 		res.Ordered = v
 	}
 	if res.Retcode == 0 && falseResult(res.Return) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/minion/fileclient/web"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/beacons"
 	"github.com/brine-salt/brine/modules/cpmod"
@@ -38,5 +39,5 @@ func (s *stock) agentParts(t *testing.T, e *modules.Env) {
 	t.Helper()
 	d := oracle.NewDaemon(e, s.Scratch)
 	e.Agent, s.newJob = d, d.Reset
-	e.Files = fileclient.New(fileclient.Options{Roots: oracle.Roots(s.Opts), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: s.Opts["hash_type"].(string)})
+	e.Files = fileclient.New(fileclient.Options{Roots: oracle.Roots(s.Opts), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: s.Opts["hash_type"].(string), Fetch: web.New(web.Options{})})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/interop/oracle"
 	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/minion/fileclient/web"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
 	"github.com/brine-salt/brine/modules/modulestest"
@@ -111,7 +112,7 @@ func (s *stock) ours(t *testing.T, fun string, args []any, kwargs, opts map[stri
 	e := &modules.Env{
 		ID: all["id"].(string), Opts: func() map[string]any { return all }, Grains: func() map[string]any { return grains },
 		Pillar: func() map[string]any { return s.Pillar }, Runner: &runcmd.Runner{}, Templates: render.Render, Agent: &modulestest.Agent{},
-		Files:  fileclient.New(fileclient.Options{Roots: oracle.Roots(all), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: all["hash_type"].(string)}),
+		Files:  fileclient.New(fileclient.Options{Roots: oracle.Roots(all), CacheDir: filepath.Join(s.Scratch, "cache"), HashType: all["hash_type"].(string), Fetch: web.New(web.Options{})}),
 		Others: func(kind string) []*modules.Module { return states.Default().Declared() },
 	}
 	if s.bus == "start" {

@@ -69,6 +69,7 @@ func TestSaltCall(t *testing.T) {
 		"broken file":       {"-c " + broken + " --local test.ping", 1, "", "[ERROR   ] Error parsing configuration file: " + broken + "/minion - "},
 		"version":           {"--version", 0, "salt-call 3007.", ""},
 		"both":              {"-g test.ping", 64, "", "-g/--grains does not accept any arguments"},
+		"virtual docs":      {"--local -d user.add", 0, "user.add:\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"/usr/bin/salt-call", "-c", dir}, strings.Fields(c.args)...)

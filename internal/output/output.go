@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -82,7 +83,7 @@ func Render(name string, v any, o Options) (string, error) {
 	case "txt", "text":
 		text = r.txt(v)
 	case "raw":
-		text = pytext.Str(plain(v))
+		text = pyobj.Str(pythonic(v))
 	case "pprint":
 		indent := 1
 		if o.Indent != nil && *o.Indent >= 0 {
@@ -127,8 +128,8 @@ func OptionsFrom(opts map[string]any, o Options) Options {
 		}
 	}
 	truth := func(key string, def bool) bool {
-		if b, ok := opts[key].(bool); ok {
-			return b
+		if v, ok := opts[key]; ok {
+			return pytext.Truth(v)
 		}
 		return def
 	}

@@ -17,7 +17,7 @@ func TestUnknownOutputterShowsNested(t *testing.T) {
 func TestOrderedMappingsKeepTheirOrder(t *testing.T) {
 	v := yaml.Map{{Key: "z", Value: int64(1)}, {Key: "a", Value: yaml.Map{{Key: "y", Value: nil}, {Key: "b", Value: "t"}}}}
 	for out, want := range map[string]string{
-		"txt":                 "z: 1\na: {'b': 't', 'y': None}",
+		"txt":                 "z: 1\na: {'y': None, 'b': 't'}",
 		"newline_values_only": "1\n{'b': 't', 'y': None}",
 	} {
 		if got, err := Render(out, v, Options{}); err != nil || got != want {

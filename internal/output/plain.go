@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -31,7 +32,7 @@ func (r *renderer) txt(v any) string {
 				b.WriteString(key + ": " + pytext.Bytes(line) + "\n")
 			}
 		default:
-			b.WriteString(key + ": " + pytext.Str(plain(value)) + "\n")
+			b.WriteString(key + ": " + pyobj.Str(pythonic(value)) + "\n")
 		}
 	}
 	return b.String()

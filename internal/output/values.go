@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -127,4 +128,37 @@ func (r *renderer) stripEscapes(s string) string {
 		return s
 	}
 	return strings.ReplaceAll(s, "\x1b", "?")
+}
+
+// pythonic gives ordered mappings, also those inside others, the form in which Python's text of a dict keeps their order.
+func pythonic(v any) any {
+	switch v := v.(type) {
+	case yaml.Map:
+		d := pyobj.NewDict()
+		for _, it := range v {
+			_ = d.Set(it.Key, pythonic(it.Value))
+		}
+		return d
+	case map[string]any:
+		d := pyobj.NewDict()
+		for _, k := range sortedKeys(v) {
+			_ = d.Set(k, pythonic(v[k]))
+		}
+		return d
+	case map[any]any:
+		d := pyobj.NewDict()
+		for _, k := range pytext.SortKeys(v) {
+			_ = d.Set(k, pythonic(v[k]))
+		}
+		return d
+	case []any:
+		out := &pyobj.List{Items: make([]any, len(v))}
+		for i, x := range v {
+			out.Items[i] = pythonic(x)
+		}
+		return out
+	case []string, []map[string]any:
+		return pythonic(plain(v))
+	}
+	return v
 }

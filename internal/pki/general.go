@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/pyip"
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
@@ -128,15 +129,8 @@ func address(s string, network bool) ([]byte, error) {
 		return a.AsSlice(), nil
 	}
 	bad := failed("Provided value %s does not seem to be an IPv4/IPv6 network range.", pytext.Repr(s))
-	if !strings.Contains(s, "/") {
-		a, err := netip.ParseAddr(s)
-		if err != nil {
-			return nil, bad
-		}
-		s = netip.PrefixFrom(a, a.BitLen()).String()
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil || p != p.Masked() {
+	p, err := pyip.Network(s, true)
+	if err != nil {
 		return nil, bad
 	}
 	b := p.Addr().AsSlice()

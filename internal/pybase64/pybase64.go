@@ -52,6 +52,25 @@ func Decode(s string) ([]byte, error) {
 	return nil, ErrPadding
 }
 
+// DecodeStrict decodes a text in which nothing is passed over (b64decode with validate). Padding after a text that needs none is
+// allowed, as in Python 3.11.
+func DecodeStrict(s string) ([]byte, error) {
+	data := strings.TrimRight(s, "=")
+	pads := len(s) - len(data)
+	for i := range len(data) {
+		if _, ok := value(data[i]); !ok {
+			return nil, errors.New("Only base64 data is allowed")
+		}
+	}
+	switch quad := len(data) % 4; {
+	case data == "" && pads > 0:
+		return nil, errors.New("Leading padding not allowed")
+	case quad >= 2 && quad+pads > 4:
+		return nil, errors.New("Excess data after padding")
+	}
+	return Decode(s)
+}
+
 func value(c byte) (byte, bool) {
 	switch {
 	case c >= 'A' && c <= 'Z':

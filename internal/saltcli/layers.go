@@ -40,6 +40,7 @@ func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[stri
 	}
 	for _, dest := range p.Dests() {
 		if values.IsSet(dest) {
+			values.Put(dest, typed(values.Get(dest), defaults[dest]))
 			l.Set(dest, values.Get(dest))
 		}
 	}
@@ -55,4 +56,20 @@ func overrides(role Role, p *optparse.Parser, values *optparse.Values) (map[stri
 		over[name] = value
 	}
 	return over, nil
+}
+
+// typed is a value of the command line as the option has it: a boolean that is written as a word becomes one. Other words stay
+// text, which is true, as in stock's process_state_verbose.
+func typed(value, def any) any {
+	text, ok := value.(string)
+	if _, boolean := def.(bool); !ok || !boolean {
+		return value
+	}
+	switch text {
+	case "True", "true":
+		return true
+	case "False", "false":
+		return false
+	}
+	return value
 }

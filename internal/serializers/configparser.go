@@ -3,35 +3,101 @@ package serializers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/configparser"
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// defaultSection is the section whose options all others have too.
-const defaultSection = "DEFAULT"
+// configOptions are what ConfigParser is made with.
+type configOptions struct {
+	defaultSection string
+	defaults       *configparser.Section
+	empty          map[[2]string]bool // options without a value, by section
+	none, raw      bool               // options may have no value; nothing is interpolated
+}
+
+// configOptionsOf reads the options of a ConfigParser. Those that say how files are read have no effect on writing.
+func configOptionsOf(opts *pyobj.Dict, known ...string) (*configOptions, error) {
+	all := []string{
+		"defaults", "dict_type", "allow_no_value", "delimiters", "comment_prefixes", "inline_comment_prefixes", "strict", "empty_lines_in_values",
+		"default_section", "interpolation", "converters",
+	}
+	for k := range opts.All() {
+		if name, _ := k.(string); !slices.Contains(all, name) {
+			return nil, fmt.Errorf("RawConfigParser.__init__() got an unexpected keyword argument %s", pyobj.Repr(k))
+		}
+	}
+	if err := refuse("configparser", opts, known...); err != nil {
+		return nil, err
+	}
+	o := &configOptions{
+		defaultSection: "DEFAULT", empty: map[[2]string]bool{}, none: pyobj.Truth(opts.Value("allow_no_value")),
+		raw: opts.Has("interpolation") && opts.Value("interpolation") == nil,
+	}
+	if opts.Has("default_section") {
+		o.defaultSection = pyobj.Str(opts.Value("default_section"))
+	}
+	o.defaults = &configparser.Section{Name: o.defaultSection}
+	v := opts.Value("defaults")
+	if d, ok := v.(*pyobj.Dict); ok {
+		return o, o.set(o.defaults, d, true)
+	}
+	if pyobj.Truth(v) {
+		return nil, fmt.Errorf("'%s' object has no attribute 'items'", pyobj.TypeName(v))
+	}
+	return o, nil
+}
+
+// set puts options into a section. What is raw may hold percent signs.
+func (c *configOptions) set(s *configparser.Section, options *pyobj.Dict, raw bool) error {
+	for k, val := range options.All() {
+		key := strings.ToLower(pyobj.Str(k))
+		delete(c.empty, [2]string{s.Name, key})
+		if val == nil {
+			if !c.none {
+				return errors.New("option values must be strings")
+			}
+			c.empty[[2]string{s.Name, key}] = true
+			s.Set(key, "")
+			continue
+		}
+		text := pyobj.Str(val)
+		if !raw {
+			if err := checkPercent(text); err != nil {
+				return err
+			}
+		}
+		s.Set(key, text)
+	}
+	return nil
+}
 
 // writeConfig writes sections of options, as ConfigParser.write does.
 func writeConfig(v any, opts *pyobj.Dict) (any, error) {
-	if err := refuse("configparser", opts, "allow_no_value", "delimiters", "interpolation"); err != nil {
-		return nil, err
-	}
 	data, ok := v.(*pyobj.Dict)
 	if !ok {
 		return nil, fmt.Errorf("configparser can only serialize dictionaries, not <class '%s'>", pyobj.TypeName(v))
+	}
+	o, err := configOptionsOf(opts, "allow_no_value", "delimiters", "interpolation", "defaults", "default_section", "comment_prefixes",
+		"inline_comment_prefixes", "strict", "empty_lines_in_values")
+	if err != nil {
+		return nil, err
 	}
 	sep := "="
 	if list, err := iterate(opts.Value("delimiters")); err == nil && len(list) > 0 {
 		sep = pyobj.Str(list[0])
 	}
-	none := pyobj.Truth(opts.Value("allow_no_value"))
-	raw := opts.Has("interpolation") && opts.Value("interpolation") == nil
-	defaults, list := &configparser.Section{Name: defaultSection}, []*configparser.Section(nil)
-	empty := map[[2]string]bool{} // options without a value
+	defaults, empty, list := o.defaults, o.empty, []*configparser.Section(nil)
 	for name, keys := range data.All() {
 		s := defaults
-		if title := pyobj.Str(name); title != defaultSection {
+		switch title := pyobj.Str(name); {
+		case title == o.defaultSection && title != "DEFAULT":
+			return nil, fmt.Errorf("Invalid section name: %s", pyobj.Repr(title))
+		case title == "DEFAULT" && title != o.defaultSection:
+			return nil, errors.New("No section: 'DEFAULT'")
+		case title != o.defaultSection:
 			if configparser.Find(list, title) != nil {
 				return nil, fmt.Errorf("Section %s already exists", pyobj.Repr(title))
 			}
@@ -42,24 +108,8 @@ func writeConfig(v any, opts *pyobj.Dict) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("'%s' object has no attribute 'items'", pyobj.TypeName(keys))
 		}
-		for k, val := range options.All() {
-			key := strings.ToLower(pyobj.Str(k))
-			delete(empty, [2]string{s.Name, key})
-			if val == nil {
-				if !none {
-					return nil, errors.New("option values must be strings")
-				}
-				empty[[2]string{s.Name, key}] = true
-				s.Set(key, "")
-				continue
-			}
-			text := pyobj.Str(val)
-			if !raw {
-				if err := checkPercent(text); err != nil {
-					return nil, err
-				}
-			}
-			s.Set(key, text)
+		if err := o.set(s, options, o.raw); err != nil {
+			return nil, err
 		}
 	}
 	var b strings.Builder
@@ -103,39 +153,42 @@ func checkPercent(text string) error {
 
 // readConfig reads sections, with what their values refer to put in.
 func readConfig(name, text string, opts *pyobj.Dict) (any, error) {
-	if err := refuse("configparser", opts, "interpolation"); err != nil {
+	o, err := configOptionsOf(opts, "interpolation", "defaults", "default_section", "strict")
+	if err != nil {
 		return nil, err
 	}
 	if name == "" {
 		name = "<???>"
 	}
-	list, err := configparser.Parse(text, name, true)
+	list, err := configparser.Parse(text, name, !opts.Has("strict") || pyobj.Truth(opts.Value("strict")))
 	if err != nil {
 		return nil, err
 	}
-	raw := opts.Has("interpolation") && opts.Value("interpolation") == nil
-	defaults := configparser.Find(list, defaultSection)
+	defaults := o.defaults
+	if s := configparser.Find(list, o.defaultSection); s != nil {
+		for _, x := range s.Options {
+			defaults.Set(x.Name, x.Value)
+		}
+	}
 	out := &pyobj.Dict{}
 	for _, s := range list {
-		if s == defaults {
+		if s.Name == o.defaultSection {
 			continue
 		}
 		all := &configparser.Section{Name: s.Name}
-		if defaults != nil {
-			all.Options = append(all.Options, defaults.Options...)
-		}
-		for _, o := range s.Options {
-			all.Set(o.Name, o.Value)
+		all.Options = append(all.Options, defaults.Options...)
+		for _, x := range s.Options {
+			all.Set(x.Name, x.Value)
 		}
 		section := &pyobj.Dict{}
-		for _, o := range all.Options {
-			value := o.Value
-			if !raw {
-				if value, err = interpolate(all, o, value, 1); err != nil {
+		for _, x := range all.Options {
+			value := x.Value
+			if !o.raw {
+				if value, err = interpolate(all, x, value, 1); err != nil {
 					return nil, err
 				}
 			}
-			_ = section.Set(o.Name, value)
+			_ = section.Set(x.Name, value)
 		}
 		_ = out.Set(s.Name, section)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @ETCD@, @REDIS@, @MYSQL@ and @POSTGRES@ stand
+// Servers are real servers that differential cases may ask for: in their texts, @HTTP@, @HTTPS@, @ETCD@, @REDIS@, @MYSQL@ and @POSTGRES@ stand
 // for ports of 127.0.0.1, @MYSQLSOCKET@ for a socket. Each starts when the first case asks for it. Both sides of a case use the same server,
 // so its setup makes the fixture and leaves nothing of the case before.
 type Servers struct {
@@ -30,7 +30,9 @@ func (v *Servers) get(name string) string {
 	if _, ok := v.values[name]; !ok {
 		switch name {
 		case "@HTTP@":
-			v.values[name] = web(v.T)
+			v.values[name] = web(v.T, httptest.NewServer)
+		case "@HTTPS@":
+			v.values[name] = web(v.T, httptest.NewTLSServer) // which nobody trusts
 		case "@ETCD@":
 			v.values[name] = etcd(v.T)
 		case "@REDIS@":
@@ -50,13 +52,25 @@ func (v *Servers) get(name string) string {
 	return v.values[name]
 }
 
-// web is a web server whose pages say which they are; /status/404 has that status. It serves keys of OpenPGP, too.
-func web(t testing.TB) (port string) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// web is a web server whose pages say which they are; /status/404 has that status, /reason/404/words the reason "words", too, and pages below
+// /etag have an entity tag. It serves keys of OpenPGP, too.
+func web(t testing.TB, start func(http.Handler) *httptest.Server) (port string) {
+	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil
 		if r.URL.Path == "/pks/lookup" {
 			keyserver(w, r.URL.Query())
 			return
+		}
+		if rest, ok := strings.CutPrefix(r.URL.Path, "/reason/"); ok {
+			reason(w, strings.Replace(rest, "/", " ", 1))
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/etag/") {
+			w.Header().Set("ETag", `"version 1"`)
+			if r.Header.Get("If-None-Match") == `"version 1"` {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
 		}
 		if code, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/status/")); err == nil {
 			w.WriteHeader(code)
@@ -65,6 +79,16 @@ func web(t testing.TB) (port string) {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL[strings.LastIndexByte(s.URL, ':')+1:]
+}
+
+// reason answers with a status line of its own.
+func reason(w http.ResponseWriter, status string) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	_ = conn.Close()
 }
 
 // keyserver is a server of OpenPGP keys that has one key: Eve's.
@@ -92,7 +116,7 @@ KgCNp0lgrClbMYGeses2XWIqTP17wcCDUkvyqUsK
 
 // Text puts the servers into a text.
 func (v *Servers) Text(s string) string {
-	for _, name := range [...]string{"@HTTP@", "@ETCD@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
+	for _, name := range [...]string{"@HTTP@", "@HTTPS@", "@ETCD@", "@REDIS@", "@MYSQL@", "@MYSQLSOCKET@", "@POSTGRES@"} {
 		if strings.Contains(s, name) {
 			s = strings.ReplaceAll(s, name, v.get(name))
 		}

@@ -7,7 +7,7 @@ func (v *Servers) Value(x any) any {
 	switch x := x.(type) {
 	case string:
 		text := v.Text(x)
-		if x == "@HTTP@" || x == "@ETCD@" {
+		if x == "@HTTP@" || x == "@HTTPS@" || x == "@ETCD@" {
 			if port, err := strconv.ParseInt(text, 10, 64); err == nil {
 				return port
 			}

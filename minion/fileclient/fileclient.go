@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,10 +30,22 @@ type Options struct {
 	CacheDir string
 	// HashType is for hashes of local files; "" means sha256. Files of the master are compared by the master's.
 	HashType string
-	// Fetch copies what a http, https or ftp address has; nil refuses such addresses.
-	Fetch func(ctx context.Context, url string, w io.Writer) error
+	// Fetch copies what a http, https or ftp address has, and returns its entity tag if it has one; nil refuses such addresses.
+	Fetch func(ctx context.Context, r WebRequest, w io.Writer) (etag string, err error)
 	Log   *slog.Logger
 }
+
+// WebRequest is what to fetch from a web server.
+type WebRequest struct {
+	URL string
+	// AnyCertificate trusts whatever certificate the server has.
+	AnyCertificate bool
+	// ETag is the version that is here already, "" for none. If the server has no other, the error is ErrNotModified.
+	ETag string
+}
+
+// ErrNotModified says that the server has the version that was named.
+var ErrNotModified = errors.New("not modified")
 
 // Client is a file client. It is safe for concurrent use.
 type Client struct {
@@ -170,11 +183,20 @@ func (c *Client) Cache(ctx context.Context, address, saltenv string) (string, er
 		}
 		return u.Path, nil
 	}
-	return c.fetch(ctx, u, saltenv)
+	return c.fetch(ctx, u, saltenv, modules.WebFile{})
+}
+
+// CacheWeb implements modules.Files.
+func (c *Client) CacheWeb(ctx context.Context, address, saltenv string, o modules.WebFile) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" || u.Scheme == "file" || u.Scheme == "salt" {
+		return c.Cache(ctx, address, saltenv)
+	}
+	return c.fetch(ctx, u, saltenv, o)
 }
 
 // fetch brings a web server's file into the cache.
-func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string) (string, error) {
+func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string, o modules.WebFile) (string, error) {
 	if c.o.Fetch == nil {
 		return "", modules.Errorf("cannot fetch %s: this program fetches from no web servers", u.Redacted())
 	}
@@ -187,15 +209,61 @@ func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string) (string,
 		return "", err
 	}
 	defer w.discard()
-	if err := c.o.Fetch(ctx, u.String(), w.file); err != nil {
-		return "", modules.Errorf("Error: %v reading %s", err, u.Redacted())
+	r := WebRequest{URL: u.String(), AnyCertificate: o.AnyCertificate}
+	if _, err := os.Stat(filepath.Join(c.o.CacheDir, name)); err == nil && o.ETag {
+		r.ETag = c.etag(name)
 	}
-	return w.commit()
+	etag, err := c.o.Fetch(ctx, r, w.file)
+	switch {
+	case errors.Is(err, ErrNotModified) && r.ETag != "":
+		return filepath.Join(c.o.CacheDir, name), nil
+	case err != nil:
+		return "", &modules.PythonError{Type: "MinionError", Msg: fmt.Sprintf("Error: %v reading %s", err, u.Path)}
+	}
+	full, err := w.commit()
+	if err == nil && o.ETag {
+		err = c.keepETag(name, etag)
+	}
+	return full, err
+}
+
+// etagPath is where the entity tag of a cached file is kept: apart from the files, so that no address has the place of another's tag.
+func etagPath(name string) string { return filepath.Join("etags", name) }
+
+// etag is the entity tag of a cached file, "" if it is not known.
+func (c *Client) etag(name string) string {
+	b, err := os.ReadFile(filepath.Join(c.o.CacheDir, etagPath(name)))
+	if err != nil || len(b) > maxETag {
+		return ""
+	}
+	return string(b)
+}
+
+// maxETag is the longest entity tag that is kept.
+const maxETag = 4096
+
+func (c *Client) keepETag(name, etag string) error {
+	if etag == "" || len(etag) > maxETag {
+		if err := os.Remove(filepath.Join(c.o.CacheDir, etagPath(name))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	w, err := c.create(etagPath(name))
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	if _, err := io.WriteString(w.file, etag); err != nil {
+		return err
+	}
+	_, err = w.commit()
+	return err
 }
 
 // Clear implements modules.Files.
 func (c *Client) Clear() error {
-	for _, dir := range []string{"files", "extrn_files", "localfiles"} {
+	for _, dir := range []string{"files", "extrn_files", "localfiles", "etags"} {
 		if err := os.RemoveAll(filepath.Join(c.o.CacheDir, dir)); err != nil {
 			return fmt.Errorf("cannot clear the file cache: %w", err)
 		}

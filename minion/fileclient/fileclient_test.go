@@ -190,9 +190,9 @@ func TestT14_NoPathLeavesTheCache(t *testing.T) {
 
 // Two addresses never share a cached file, however they are written (CVE-2021-21996).
 func TestT17_ExternalNamesDoNotCollide(t *testing.T) {
-	c := New(Options{CacheDir: t.TempDir(), Fetch: func(_ context.Context, url string, w io.Writer) error {
-		_, err := io.WriteString(w, url)
-		return err
+	c := New(Options{CacheDir: t.TempDir(), Fetch: func(_ context.Context, r WebRequest, w io.Writer) (string, error) {
+		_, err := io.WriteString(w, r.URL)
+		return "", err
 	}})
 	seen := map[string]string{}
 	for _, address := range []string{

@@ -201,7 +201,7 @@ func (c *caller) printDocs(ctx context.Context) error {
 
 // docs is what sys.doc says of a function, or of those that fit a pattern.
 func (c *caller) docs(ctx context.Context, pattern string) (map[string]any, error) {
-	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, SkipGrains: true, Args: []any{pattern}})
+	res, err := c.minion.Call(ctx, minion.CallOptions{Fun: "sys.doc", Local: true, NoReturnEvent: true, Args: []any{pattern}})
 	if err != nil {
 		return nil, err
 	}

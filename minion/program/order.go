@@ -10,12 +10,16 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// inOrder is a result for an outputter. json keeps the order of dictionaries: that which the function gave it, and states in the
-// order in which they ran. nested and yaml keep it where stock has an OrderedDict, as for high data and other YAML, and sort what
+// inOrder is a result for an outputter. json, raw and txt keep the order of dictionaries: that which the function gave it, and states
+// in the order in which they ran. raw and txt show tuples, too. nested and yaml keep it where stock has an OrderedDict, as for high data and other YAML, and sort what
 // stock has as lists of dictionaries, as low data.
 func inOrder(res modules.Result, outputter string) any {
 	switch outputter {
 	case "json":
+	case "raw", "txt":
+		if res.Ordered != nil {
+			return res.Ordered
+		}
 	case "nested", "yaml":
 		if _, dict := res.Ordered.(*pyobj.Dict); !dict {
 			return res.Return
@@ -27,7 +31,7 @@ func inOrder(res modules.Result, outputter string) any {
 		return ordered(res.Ordered)
 	}
 	chunks, ok := res.Return.(map[string]any)
-	if !ok || res.Out != "highstate" || outputter != "json" {
+	if !ok || res.Out != "highstate" || outputter == "nested" || outputter == "yaml" {
 		return res.Return
 	}
 	out := make(yaml.Map, 0, len(chunks))
@@ -51,6 +55,8 @@ func ordered(v any) any {
 			out = append(out, yaml.Item{Key: pyobj.Plain(k), Value: ordered(x)})
 		}
 		return out
+	case pyobj.Tuple:
+		return ordered(&pyobj.List{Items: v})
 	case *pyobj.List:
 		out := make([]any, len(v.Items))
 		for i, x := range v.Items {

@@ -9,11 +9,12 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/httpproxy"
+	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/minion/fileclient/web"
 )
 
 // fetcher gets files from http, https and ftp addresses.
-func fetcher(opts map[string]any) func(context.Context, string, io.Writer) error {
+func fetcher(opts map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
 	return web.New(webOptions(opts))
 }
 

@@ -5,7 +5,11 @@ package standard
 import (
 	"context"
 	"io"
+
+	"github.com/brine-salt/brine/minion/fileclient"
 )
 
 // fetcher is none: this build does without HTTP, and such addresses are refused.
-func fetcher(map[string]any) func(context.Context, string, io.Writer) error { return nil }
+func fetcher(map[string]any) func(context.Context, fileclient.WebRequest, io.Writer) (string, error) {
+	return nil
+}

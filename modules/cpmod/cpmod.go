@@ -56,11 +56,11 @@ func cacheFile(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.cacheOnce(ctx, c.Str("path"), c.Str("source_hash"))
+	return f.cacheOnce(ctx, c.Str("path"), c.Str("source_hash"), modules.WebFile{AnyCertificate: !c.Bool("verify_ssl"), ETag: c.Bool("use_etag")})
 }
 
 // cacheOnce is cache with a memory: a web address is fetched once per job (the master knows hashes of its own files only).
-func (f *files) cacheOnce(ctx context.Context, path, sourceHash string) (any, error) {
+func (f *files) cacheOnce(ctx context.Context, path, sourceHash string, web modules.WebFile) (any, error) {
 	key := "cp.cache_file_|-" + path + "_|-" + f.env
 	remote := isRemote(path)
 	if have, ok := f.c.Context().Get(key); ok && remote {
@@ -68,7 +68,7 @@ func (f *files) cacheOnce(ctx context.Context, path, sourceHash string) (any, er
 			return name, nil
 		}
 	}
-	v, err := f.cache(ctx, path, sourceHash)
+	v, err := f.cache(ctx, path, sourceHash, web)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (f *files) cacheOnce(ctx context.Context, path, sourceHash string) (any, er
 }
 
 // cache brings a file into the cache: its path, or false for a file that the master does not have.
-func (f *files) cache(ctx context.Context, path, sourceHash string) (any, error) {
+func (f *files) cache(ctx context.Context, path, sourceHash string, web modules.WebFile) (any, error) {
 	a := parse(path)
 	switch {
 	case a.local():
@@ -99,7 +99,7 @@ func (f *files) cache(ctx context.Context, path, sourceHash string) (any, error)
 	if name := f.CachePath(path, f.env); sourceHash != "" && hashMatches(name, sourceHash) {
 		return name, nil
 	}
-	return f.Cache(ctx, path, f.env)
+	return f.CacheWeb(ctx, path, f.env, web)
 }
 
 func orFalse(name string) any {
@@ -126,7 +126,7 @@ func cacheFiles(ctx context.Context, c *modules.Call) (any, error) {
 func (f *files) cacheAll(ctx context.Context, paths []string) (any, error) {
 	list := []any{}
 	for _, p := range paths {
-		v, err := f.cache(ctx, p, "")
+		v, err := f.cache(ctx, p, "", modules.WebFile{})
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func cacheDir(ctx context.Context, c *modules.Call) (any, error) {
 		} else if !ok {
 			continue
 		}
-		v, err := f.cache(ctx, address(name), "")
+		v, err := f.cache(ctx, address(name), "", modules.WebFile{})
 		if err != nil {
 			return nil, err
 		}

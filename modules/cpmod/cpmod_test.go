@@ -31,6 +31,10 @@ func (s *sender) Cache(_ context.Context, url, _ string) (string, error) {
 	return filepath.Join(s.dir, "web"), nil
 }
 
+func (s *sender) CacheWeb(ctx context.Context, url, saltenv string, _ modules.WebFile) (string, error) {
+	return s.Cache(ctx, url, saltenv)
+}
+
 func (s *sender) CachePath(string, string) string { return filepath.Join(s.dir, "web") }
 
 func (s *sender) Send(_ context.Context, path, name string) (bool, error) {

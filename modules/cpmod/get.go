@@ -21,7 +21,6 @@ import (
 //
 // cp.get_file differs: the file also stays in the minion's cache, so that a second request need not fetch it again.
 // cp.get_dir differs: the files also stay in the minion's cache.
-// cp.cache_file differs: certificates are always verified (verify_ssl), and files of web servers always fetched (use_etag).
 // cp.cache_dest differs: an address that would lead out of the cache gives "Invalid path".
 // cp.list_minion differs: without a directory localfiles stock lists the whole cache directory, ours only cached files.
 // cp.get_url differs: the schemes are salt, http, https and file.
@@ -67,7 +66,7 @@ func (f *files) sameAs(ctx context.Context, source, dest string) (any, error) {
 // get puts a file of the file server at a destination: the path where it is, or false.
 func (f *files) get(ctx context.Context, source, dest string, makedirs bool) (any, error) {
 	if dest == "" {
-		return f.cache(ctx, source, "")
+		return f.cache(ctx, source, "", modules.WebFile{})
 	}
 	if isDir(f.c.Path(dest)) || strings.HasSuffix(dest, "/") || strings.HasSuffix(dest, `\`) {
 		name, _ := splitEnv(source)
@@ -193,7 +192,7 @@ func (f *files) url(ctx context.Context, url, dest string, toFile bool) (any, er
 		return f.content(f.c.Path(name))
 	}
 	if !toFile || dest == "" {
-		v, err := f.cache(ctx, url, f.c.Str("source_hash"))
+		v, err := f.cache(ctx, url, f.c.Str("source_hash"), modules.WebFile{})
 		name, _ := v.(string)
 		if err != nil || toFile || name == "" {
 			return v, err
@@ -236,7 +235,7 @@ func getFileStr(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := f.cacheOnce(ctx, c.Str("path"), "")
+	v, err := f.cacheOnce(ctx, c.Str("path"), "", modules.WebFile{})
 	name, ok := v.(string)
 	if err != nil || !ok {
 		return v, err
@@ -256,7 +255,7 @@ func getTemplate(ctx context.Context, c *modules.Call) (any, error) {
 		return nil, err
 	}
 	url, dest, engine := c.Str("path"), c.Str("dest"), c.Str("template")
-	v, err := f.cache(ctx, url, "")
+	v, err := f.cache(ctx, url, "", modules.WebFile{})
 	name, _ := v.(string)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func checkManaged(h *host) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	if comment != "" {
-		return []any{false, comment}, nil
+		return pyobj.Tuple{false, comment}, nil
 	}
 	name := str(h.plain("name"))
 	if strings.HasPrefix(name, h.tempDir()) {
@@ -37,7 +37,7 @@ func checkManaged(h *host) (any, error) {
 		delete(changes, "mode")
 	}
 	if len(changes) == 0 {
-		return []any{true, fmt.Sprintf("The file %s is in the correct state", name)}, nil
+		return pyobj.Tuple{true, fmt.Sprintf("The file %s is in the correct state", name)}, nil
 	}
 	text := "The following values are set to be changed:\n"
 	for _, key := range changeOrder() {
@@ -45,7 +45,7 @@ func checkManaged(h *host) (any, error) {
 			text += fmt.Sprintf("%s: %s\n", key, pytext.Str(v))
 		}
 	}
-	return []any{nil, text}, nil
+	return pyobj.Tuple{nil, text}, nil
 }
 
 func checkManagedChanges(h *host) (any, error) {
@@ -54,12 +54,12 @@ func checkManagedChanges(h *host) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	if comment != "" {
-		return []any{false, comment}, nil
+		return pyobj.Tuple{false, comment}, nil
 	}
 	if t := h.tolerance(); t.on {
 		diff, _ := changes["diff"].(string)
 		_, fresh := changes["newfile"]
-		return []any{fresh || t.counts(diff), changes}, nil
+		return pyobj.Tuple{fresh || t.counts(diff), changes}, nil
 	}
 	return changes, nil
 }

@@ -234,7 +234,8 @@ func message(err error) string {
 	if isOS(err) {
 		return osText(err)
 	}
-	return err.Error()
+	_, text := modules.Exception(err)
+	return text
 }
 
 // isExec tells whether an error is Salt's CommandExecutionError.

@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyglob"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -305,13 +306,13 @@ func getDevmm(h *host) (any, error) {
 	st, err := h.stat(path)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return []any{int64(0), int64(0)}, nil
+		return pyobj.Tuple{int64(0), int64(0)}, nil
 	case err != nil:
 		return nil, modules.OSError(err)
 	case st.kind() == unix.S_IFCHR || st.kind() == unix.S_IFBLK:
-		return []any{int64(unix.Major(st.rdev)), int64(unix.Minor(st.rdev))}, nil
+		return pyobj.Tuple{int64(unix.Major(st.rdev)), int64(unix.Minor(st.rdev))}, nil
 	}
-	return []any{int64(0), int64(0)}, nil
+	return pyobj.Tuple{int64(0), int64(0)}, nil
 }
 
 // textArg is an argument of the functions that only look at the text of a path.

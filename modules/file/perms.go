@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -68,7 +69,7 @@ func checkPerms(h *host) (any, error) {
 		return nil, modules.OSError(err)
 	}
 	maps.Copy(was, changed)
-	return []any{ret, was}, nil
+	return pyobj.Tuple{ret, was}, nil
 }
 
 // same is Python's == for a name or number of a user or group.

@@ -89,7 +89,7 @@ func sourceList(h *host) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []any{source, sum}, nil
+	return pyobj.Tuple{source, sum}, nil
 }
 
 // chosen is what sourceList remembers for the rest of the job.
@@ -328,7 +328,7 @@ func getManaged(h *host) (any, error) {
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
-	return []any{sfn, sum, comment}, nil
+	return pyobj.Tuple{sfn, sum, comment}, nil
 }
 
 // getManaged is file.get_managed: the file to put in place, its hash, and a comment on what went wrong.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/pyhttp"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -31,11 +31,7 @@ func (q *query) answer(ret map[string]any, resp *http.Response, body []byte) err
 	ret["body"] = text
 	if (resp.StatusCode < 200 || resp.StatusCode >= 300) && q.is("raise_error", true) {
 		ret["status"] = int64(resp.StatusCode)
-		_, reason, _ := strings.Cut(resp.Status, " ")
-		if reason == "" {
-			reason = "Unknown"
-		}
-		ret["error"] = fmt.Sprintf("HTTP %d: %s", resp.StatusCode, reason)
+		ret["error"] = pyhttp.Status(resp)
 		return nil
 	}
 	headers := map[string]any{}

@@ -19,10 +19,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/brine-salt/brine/internal/httpproxy"
+	"github.com/brine-salt/brine/internal/pyhttp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
@@ -118,23 +118,10 @@ func (q *query) unreachable(ctx context.Context, ret map[string]any, err error) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	var e *url.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	var timeout net.Error
-	var no syscall.Errno
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		ret["status"], ret["error"] = int64(599), "HTTP 599: Timeout during request"
+	ret["error"] = pyhttp.Error(err)
+	if pyhttp.IsTimeout(err) {
+		ret["status"] = int64(599)
 		return ret, nil
-	case errors.As(err, &dns):
-		ret["error"] = "[Errno -2] Name or service not known"
-	case errors.As(err, &no):
-		ret["error"], _ = modules.OSErrorText(no)
-	default:
-		ret["error"] = err.Error()
 	}
 	if q.is("status", false) {
 		ret["status"] = int64(0)

@@ -92,6 +92,11 @@ func (NoFiles) HashAndStat(context.Context, string, string) (map[string]any, []a
 // Cache finds nothing.
 func (NoFiles) Cache(context.Context, string, string) (string, error) { return "", nil }
 
+// CacheWeb finds nothing.
+func (NoFiles) CacheWeb(context.Context, string, string, modules.WebFile) (string, error) {
+	return "", nil
+}
+
 // CachePath has no place for anything.
 func (NoFiles) CachePath(string, string) string { return "" }
 

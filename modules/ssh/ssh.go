@@ -5,7 +5,6 @@ package ssh
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/posixpath"
+	"github.com/brine-salt/brine/internal/pybase64"
 	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -145,8 +145,8 @@ func fingerprint(key string, kind any) (string, error) {
 			return "", &modules.PythonError{Type: "ValueError", Msg: "string argument should contain only ASCII characters"}
 		}
 	}
-	raw, err := base64.StdEncoding.DecodeString(key)
-	if err != nil || strings.ContainsAny(key, "\r\n") {
+	raw, err := pybase64.DecodeStrict(key)
+	if err != nil {
 		return "", nil
 	}
 	sum.Write(raw)

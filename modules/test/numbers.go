@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/brine-salt/brine/internal/hashname"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -22,7 +23,7 @@ func fib(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	begin := c.Now()
 	if num < 2 {
-		return []any{num, c.Now().Sub(begin).Seconds()}, nil
+		return pyobj.Tuple{num, c.Now().Sub(begin).Seconds()}, nil
 	}
 	var prev, curr uint64 = 0, 1
 	for i := int64(1); i < num; i++ {
@@ -33,9 +34,9 @@ func fib(ctx context.Context, c *modules.Call) (any, error) {
 		prev, curr = curr, next
 	}
 	if curr>>63 == 0 {
-		return []any{int64(curr), c.Now().Sub(begin).Seconds()}, nil
+		return pyobj.Tuple{int64(curr), c.Now().Sub(begin).Seconds()}, nil
 	}
-	return []any{curr, c.Now().Sub(begin).Seconds()}, nil
+	return pyobj.Tuple{curr, c.Now().Sub(begin).Seconds()}, nil
 }
 
 // collatz keeps Python's types: the first division makes the number a float, which it stays.
@@ -67,7 +68,7 @@ func collatz(ctx context.Context, c *modules.Call) (any, error) {
 		}
 		n = n*3 + 1
 	}
-	return []any{steps, c.Now().Sub(begin).Seconds()}, nil
+	return pyobj.Tuple{steps, c.Now().Sub(begin).Seconds()}, nil
 }
 
 func randStr(ctx context.Context, c *modules.Call) (any, error) { return randomHash(ctx, c) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -53,11 +54,11 @@ func optsPkg(_ context.Context, c *modules.Call) (any, error) {
 func kwarg(_ context.Context, c *modules.Call) (any, error) { return c.Keywords, nil }
 
 func arg(_ context.Context, c *modules.Call) (any, error) {
-	return map[string]any{"args": c.Extra, "kwargs": c.Keywords}, nil
+	return pyobj.NewDict("args", pyobj.Tuple(c.Extra), "kwargs", pyobj.FromMap(c.Keywords)), nil
 }
 
 func argClean(_ context.Context, c *modules.Call) (any, error) {
-	return map[string]any{"args": c.Extra, "kwargs": clean(c.Keywords)}, nil
+	return pyobj.NewDict("args", pyobj.Tuple(c.Extra), "kwargs", pyobj.FromMap(clean(c.Keywords))), nil
 }
 
 // clean leaves out what begins with two underscores (salt/utils/args.py clean_kwargs).

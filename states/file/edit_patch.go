@@ -85,7 +85,7 @@ func patch(ctx context.Context, c *states.Call) (*states.Result, error) {
 	if wrong != "" {
 		return fail(ret, wrong)
 	}
-	source, err := j.patchSource(ret)
+	source, err := j.patchSource()
 	if isExec(err) {
 		return fail(ret, err.Error())
 	}
@@ -179,8 +179,9 @@ func (p *patching) sanitize() (wrong string, err error) {
 	return "", nil
 }
 
-// patchSource is the first source there is, in the environment that is wanted.
-func (j *job) patchSource(ret *states.Result) (any, error) {
+// patchSource is the first source there is. The argument saltenv does not change it: stock looks for a scheme in an address that it took
+// the scheme from.
+func (j *job) patchSource() (any, error) {
 	v, err := j.exec("file.source_list", j.Value("source"), j.Value("source_hash"), j.Saltenv())
 	if err != nil {
 		return nil, err
@@ -189,16 +190,7 @@ func (j *job) patchSource(ret *states.Result) (any, error) {
 	if len(list) == 0 {
 		return nil, errors.New("file.source_list answered nothing")
 	}
-	source, ok := list[0].(string)
-	env := j.Value("saltenv")
-	if env == nil || !ok || !strings.HasPrefix(source, "salt://") {
-		return list[0], nil
-	}
-	if _, have, ok := strings.Cut(source, "?saltenv="); ok && have != env {
-		ret.Warn("Ignoring 'saltenv' option in favor of saltenv included in the source URL.")
-		return source, nil
-	}
-	return source + "?saltenv=" + pytext.Str(env), nil
+	return list[0], nil
 }
 
 // run is file.patch with further options.

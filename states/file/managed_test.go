@@ -40,14 +40,14 @@ func newHost(t testing.TB) *host {
 		ID: "minion", Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return map[string]any{"os": "Debian", "kernel": "Linux"} },
 		Runner: modulestest.Runner(nil), Templates: render.Render,
 		Files: fileclient.New(fileclient.Options{Roots: map[string][]string{"base": {h.path("srv")}}, CacheDir: h.path("cache"),
-			Fetch: func(_ context.Context, url string, w io.Writer) error {
+			Fetch: func(_ context.Context, r fileclient.WebRequest, w io.Writer) (string, error) {
 				h.fetched++
-				text, ok := h.web[url]
+				text, ok := h.web[r.URL]
 				if !ok {
-					return errors.New("no such file")
+					return "", errors.New("no such file")
 				}
 				_, err := io.WriteString(w, text)
-				return err
+				return "", err
 			}}),
 	}
 	return h

@@ -34,7 +34,7 @@ func (t *task) uninstall(action string) (*states.Result, error) {
 	v, err := t.exec("pkg_resource.parse_targets", []any{name, list}, t.with(map[string]any{"normalize": t.val("normalize"), "version": version}))
 	if err != nil {
 		var python *modules.PythonError
-		if errors.As(err, &python) && python.Type == "salt.exceptions.MinionError" {
+		if errors.As(err, &python) && python.Type == "MinionError" {
 			return t.fail("An error was encountered while parsing targets: " + python.Msg)
 		}
 		return nil, err

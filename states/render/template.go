@@ -282,7 +282,13 @@ func (s *session) fetch(name string) (string, error) {
 		return file, nil
 	}
 	file := ""
-	if s.t.PillarRoots {
+	if filepath.IsAbs(filepath.FromSlash(name)) && s.c.Refused(modules.Execution, "file.read") == nil {
+		// Stock joins the path with each directory that it searches, which leaves an absolute one as it is: a file of this
+		// host, for minions that may read its files.
+		if info, err := os.Stat(s.c.Path(name)); err == nil && info.Mode().IsRegular() {
+			file = s.c.Path(name)
+		}
+	} else if s.t.PillarRoots {
 		roots, _ := s.c.Opt("pillar_roots").(map[string]any)
 		list, _ := roots[s.t.SaltEnv].([]any)
 		for _, dir := range list {

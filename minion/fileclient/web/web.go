@@ -1,6 +1,6 @@
 // Package web fetches files from web servers for the file client. It is a package apart because it needs net/http.
 //
-// Certificates are always verified. Salt's source: salt/fileclient.py: get_url, salt/utils/http.py.
+// Salt's source: salt/fileclient.py: get_url, salt/utils/http.py.
 package web
 
 import (
@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/brine-salt/brine/internal/pyhttp"
+	"github.com/brine-salt/brine/minion/fileclient"
 )
 
 // Options of [New]. The zero value works.
@@ -33,35 +36,43 @@ const (
 )
 
 // New gives a function for fileclient.Options.Fetch. It takes http and https addresses; a user and password in the address
-// are sent as basic authentication.
-func New(o Options) func(ctx context.Context, address string, w io.Writer) error {
+// are sent as basic authentication. Certificates are verified unless the request says otherwise.
+func New(o Options) func(ctx context.Context, r fileclient.WebRequest, w io.Writer) (etag string, err error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
-	return func(ctx context.Context, address string, w io.Writer) error { return fetch(ctx, o, address, w) }
+	return func(ctx context.Context, r fileclient.WebRequest, w io.Writer) (string, error) {
+		return fetch(ctx, o, r, w)
+	}
 }
 
-func fetch(ctx context.Context, o Options, address string, w io.Writer) error {
+func fetch(ctx context.Context, o Options, r fileclient.WebRequest, w io.Writer) (etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	u, err := url.Parse(address)
+	u, err := url.Parse(r.URL)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("cannot fetch from %s addresses", u.Scheme)
+		return "", fmt.Errorf("cannot fetch from %s addresses", u.Scheme)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return err
+		return "", err
+	}
+	if r.ETag != "" {
+		req.Header.Set("If-None-Match", r.ETag)
 	}
 	client := o.Client
 	if client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		// guard: CVE-2020-28972,CVE-2020-35662 TestT16_CertificatesAreVerified instead: transport.TLSClientConfig.InsecureSkipVerify = true
+		if r.AnyCertificate {
+			transport.TLSClientConfig.InsecureSkipVerify = true
+		}
 		transport.ResponseHeaderTimeout = headerTimeout
 		if o.Proxy != nil {
 			transport.Proxy = o.Proxy
@@ -71,19 +82,18 @@ func fetch(ctx context.Context, o Options, address string, w io.Writer) error {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		var short *url.Error
-		if errors.As(err, &short) {
-			return short.Err // without the address, which may hold a password
-		}
-		return err
+		return "", errors.New(pyhttp.Error(err))
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("HTTP %d: %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	switch {
+	case resp.StatusCode == http.StatusNotModified && r.ETag != "":
+		return "", fileclient.ErrNotModified
+	case resp.StatusCode != http.StatusOK:
+		return "", errors.New(pyhttp.Status(resp))
 	}
 	n, err := io.Copy(w, io.LimitReader(resp.Body, o.MaxBytes+1))
 	if err == nil && n > o.MaxBytes {
 		err = fmt.Errorf("the file has more than %d bytes", o.MaxBytes)
 	}
-	return err
+	return resp.Header.Get("ETag"), err
 }

@@ -1,0 +1,55 @@
+// Package pyhttp words what went wrong with a request as the HTTP client does that stock Salt uses (tornado over Python's sockets).
+package pyhttp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/brine-salt/brine/modules"
+)
+
+// Timeout is the text of a request that took too long, status 599.
+const Timeout = "HTTP 599: Timeout during request"
+
+// IsTimeout reports whether a request took too long.
+func IsTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// Error is the text of a request that got no answer. The address is not in it: it may hold a password.
+func Error(err error) string {
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	var no syscall.Errno
+	var dns *net.DNSError
+	switch {
+	case IsTimeout(err):
+		return Timeout
+	case errors.As(err, &dns):
+		return "[Errno -2] Name or service not known"
+	case errors.As(err, &no):
+		text, _ := modules.OSErrorText(no)
+		return text
+	}
+	return err.Error()
+}
+
+// Status is the text of an answer that is no success, with the reason that the server gave.
+func Status(resp *http.Response) string {
+	_, reason, _ := strings.Cut(resp.Status, " ")
+	if reason == "" {
+		reason = http.StatusText(resp.StatusCode)
+	}
+	if reason == "" {
+		reason = "Unknown"
+	}
+	return fmt.Sprintf("HTTP %d: %s", resp.StatusCode, reason)
+}
