@@ -18,9 +18,10 @@ const authAtOnce = 16
 
 // signIn answers a sign-in request. Salt's procedure is salt/channel/server.py, _auth; the order of its steps is kept.
 func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, publishPort int) any {
-	within := m.authLimit.Allow(peer, time.Now())
+	within, id := m.authLimit.Allow(peer, time.Now()), m.knownID(e)
+	known := id != ""
 	// guard: known-keys-beside-a-flood TestKnownKeysHaveTheirOwnBucket instead: !within
-	if !within && !m.knownSignIn(e) {
+	if !within && !(known && m.knownLimit.AllowName(id, time.Now())) {
 		m.log.Debug("sign-in refused: too many from this source", "peer", peer)
 		return noReply{}
 	}
@@ -45,6 +46,13 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	// Everything below costs an RSA signature: as many at once as there are processors, and while the keys of some are stored others compute.
 	m.signingIn.Add(1)
 	defer m.signingIn.Add(-1)
+	if !known {
+		leave, err := m.newcomers.enter(ctx, peer)
+		if err != nil {
+			return noReply{}
+		}
+		defer leave()
+	}
 	select {
 	case m.authSlots <- struct{}{}:
 		defer func() { <-m.authSlots }()
@@ -68,17 +76,20 @@ const defaultAuthRate, defaultAuthBurst = 200, 2000
 // second and at once. A minion asks every ten seconds at most.
 const knownRate, knownBurst = 0.5, 5
 
-// knownSignIn reports whether a sign-in shows a key that is accepted for its id, and takes a token of that id. Such a minion is served though
-// others flood from its address, or from behind the same NAT. Nothing is computed for it before: the texts of keys are compared.
-func (m *Master) knownSignIn(e protocol.Envelope) bool {
+// knownID returns the id of a sign-in that shows the key which is accepted for it, or "". Such a minion is served though others flood from its
+// address, or from behind the same NAT. Nothing is computed for it before: the texts of keys are compared.
+func (m *Master) knownID(e protocol.Envelope) string {
 	load, _ := payload.Map(e.Load)
 	id, _ := payload.Text(load["id"])
 	pub, _ := payload.Text(load["pub"])
 	if protocol.ValidID(id) != nil || pub == "" {
-		return false
+		return ""
 	}
 	known, err := m.keys.Get(id, keys.Accepted)
-	return err == nil && known.Text == crypt.CleanKey(pub) && m.knownLimit.AllowName(id, time.Now())
+	if err != nil || known.Text != crypt.CleanKey(pub) {
+		return ""
+	}
+	return id
 }
 
 // aside stores a key for a sign-in, while another one computes in its place.

@@ -84,7 +84,8 @@ type Master struct {
 	authLimit *ratelimit.Limiter
 	// knownLimit bounds sign-ins of accepted minions whose address is over its limit, by id.
 	knownLimit *ratelimit.Limiter
-	authSlots  chan struct{}       // one element per sign-in under way
+	authSlots  chan struct{} // one element per sign-in under way
+	newcomers  *newcomers
 	authTurns  chan struct{}       // one element per sign-in under way that is not being stored
 	signingIn  atomic.Int64        // those that wait for a slot as well
 	turns      *semaphore.Weighted // of large requests; see admit
@@ -131,7 +132,7 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{opts: o, log: o.Log, events: events.New(nil), store: o.Store, presence: newPresence(), counts: newCounters(),
 		authLimit: ratelimit.New(o.AuthRate, o.AuthBurst), knownLimit: ratelimit.New(knownRate, knownBurst), auditor: newAuditor(), unorderedLimit: ratelimit.New(float64(o.MaxUnordered)/3600, float64(o.MaxUnordered)),
-		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce),
+		refusals: ratelimit.New(refusalRate, refusalBurst), refusedLogs: ratelimit.New(1./3600, 1), eventLogs: ratelimit.New(refusedEventsRate, refusedEventsBurst), tenancy: tenancy{tries: ratelimit.New(triesRate, triesBurst)}, authSlots: make(chan struct{}, authAtOnce), newcomers: newNewcomers(o.AuthRate < 0),
 		authTurns: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), turns: newTurns(), rotate: make(chan struct{}, 1), skewed: make(map[string]time.Time), pushUsed: make(map[string]int64),
 		runs: make(map[string]*Run), uncached: make(map[string]time.Time), retold: make(map[string]struct{}), ready: make(chan struct{}), ended: make(chan struct{}), quit: make(chan struct{})}
 	if m.store == nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 	"github.com/brine-salt/brine/protocol/transport"
@@ -19,6 +20,9 @@ const (
 	// stormRate is how many sign-ins a second go before questions, each of which costs a signature as well; a subscriber that has waited
 	// for stormPatience is asked all the same.
 	stormRate, stormPatience = 50, time.Minute
+	// unansweredRate and unansweredBurst bound the questions to one address that are not answered, a second and at once. Those that are answered cost
+	// nothing: thousands of minions behind one address are asked as fast as they answer.
+	unansweredRate, unansweredBurst = 2, 250
 	// linkMark is the part of a question's metadata that only the subscriber that was asked knows.
 	linkMark = "link"
 )
@@ -33,6 +37,7 @@ var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minut
 type namer struct {
 	m    *Master
 	wake chan struct{}
+	asks *ratelimit.Limiter // of questions without an answer
 
 	// Of the goroutine that asks: how many sign-ins there were when, and whether they were many.
 	signIns int64
@@ -66,7 +71,7 @@ type lateServer struct {
 }
 
 func newNamer(m *Master) *namer {
-	return &namer{m: m, wake: make(chan struct{}, 1), links: make(map[linkKey]*link), marks: make(map[string]*link)}
+	return &namer{m: m, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst), links: make(map[linkKey]*link), marks: make(map[string]*link)}
 }
 
 // subscribed notes that a subscription began or ended.
@@ -117,6 +122,7 @@ func (n *namer) answered(id string, load map[string]any) bool {
 	if l == nil {
 		return false
 	}
+	n.asks.Refund(l.peer)
 	if l.server.Name(l.peer, id) {
 		n.m.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
 		n.m.presence.saw(id, time.Now())
@@ -147,10 +153,27 @@ func (n *namer) run(ctx context.Context) {
 
 // turn asks some of those whose time has come, and says when to go on.
 func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
-	next, storm := time.Hour, n.storm(now)
 	tenants := n.m.guesses(ctx)
-	var due []*link
+	due, next := n.due(now, n.storm(now), len(tenants))
+	for _, l := range due {
+		if ctx.Err() != nil {
+			return next
+		}
+		if !n.ask(l, tenants) {
+			n.mu.Lock()
+			n.drop(l) // it is gone, or said by itself who it is
+			n.mu.Unlock()
+			n.m.presence.changed()
+		}
+	}
+	return max(next, namePace)
+}
+
+// due takes some of those whose time has come, and says when to go on. Each of so many tenants is asked for.
+func (n *namer) due(now time.Time, storm bool, tenants int) (due []*link, next time.Duration) {
+	next = time.Hour
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, l := range n.links {
 		if wait := l.next.Sub(now); wait > 0 {
 			next = min(next, wait)
@@ -164,24 +187,17 @@ func (n *namer) turn(ctx context.Context, now time.Time) time.Duration {
 			next = 0
 			continue
 		}
-		l.next = now.Add(nameAgain[min(l.asked/(len(tenants)+2), len(nameAgain)-1)])
+		if !n.asks.Allow(l.peer, now) {
+			l.next = now.Add(time.Second)
+			next = min(next, time.Second)
+			continue
+		}
+		l.next = now.Add(nameAgain[min(l.asked/(tenants+2), len(nameAgain)-1)])
 		l.asked++
 		next = min(next, l.next.Sub(now))
 		due = append(due, l)
 	}
-	n.mu.Unlock()
-	for _, l := range due {
-		if ctx.Err() != nil {
-			return next
-		}
-		if !n.ask(l, tenants) {
-			n.mu.Lock()
-			n.drop(l) // it is gone, or said by itself who it is
-			n.mu.Unlock()
-			n.m.presence.changed()
-		}
-	}
-	return max(next, namePace)
+	return due, next
 }
 
 // storm tells whether many minions sign in, as counted about once a second, or some wait for their turn.

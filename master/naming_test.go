@@ -1,8 +1,12 @@
 package master
 
 import (
+	"fmt"
+	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // TestStorm: many sign-ins within a second are a storm, which ends when they do.
@@ -20,6 +24,49 @@ func TestStorm(t *testing.T) {
 		}
 		if got := n.storm(now); got != step.want {
 			t.Errorf("%d sign-ins in %v: storm %v", step.count, step.after, got)
+		}
+	}
+}
+
+// nameless is a transport that names nobody.
+type nameless struct{ transport.Server }
+
+func (nameless) Name(string, string) bool { return false }
+
+// TestQuestionsWithoutAnswers: subscribers of one address that do not answer are asked ever less, and keep no other address waiting. Those that
+// answer are asked as fast as they do.
+func TestQuestionsWithoutAnswers(t *testing.T) {
+	for _, answer := range []bool{false, true} {
+		n := newNamer(&Master{log: slog.New(slog.DiscardHandler)})
+		server := &lateServer{Server: nameless{}}
+		now := time.Now()
+		for i := range 2000 {
+			n.subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
+		}
+		asked, other := 0, time.Duration(-1)
+		for at := time.Second; at < 11*time.Second; at += namePace {
+			if at == 9*time.Second {
+				n.subscribed(server, "192.0.2.2:1000", true)
+			}
+			due, _ := n.due(now.Add(at), false, 0)
+			for _, l := range due {
+				if l.peer == "192.0.2.2:1000" {
+					if other < 0 {
+						other = at
+					}
+					continue
+				}
+				asked++
+				if answer {
+					n.answered("some", map[string]any{"metadata": map[string]any{linkMark: l.mark}})
+				}
+			}
+		}
+		if want := unansweredBurst + 10*unansweredRate; answer && asked != 2000 || !answer && (asked < unansweredBurst || asked > want) {
+			t.Errorf("answers %v: %d of 2000 were asked within 10 s", answer, asked)
+		}
+		if !answer && (other < 9*time.Second || other > 10*time.Second) {
+			t.Errorf("a subscriber of another address was asked after %v", other)
 		}
 	}
 }

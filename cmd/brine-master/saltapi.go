@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/descriptors"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
 )
@@ -94,9 +95,18 @@ func addresses(o *conf.Config) restapi.Addresses {
 	return a
 }
 
-// maxConnections is how many connections to the HTTP interface there may be at once; one address may have one
-// addressPart of them.
-const maxConnections, addressPart = 4096, 4
+const (
+	// maxConnections is how many connections to the HTTP interface there may be at once, and to that of vendordata; descriptorPart is the part of
+	// the process's descriptors that each may take at most, which the ports of the minions leave to them. One address may have one addressPart of
+	// the connections.
+	maxConnections, descriptorPart, addressPart = 4096, 16, 4
+)
+
+// limited bounds the connections of a listener for HTTP.
+func limited(ln net.Listener) net.Listener {
+	n := max(addressPart, min(maxConnections, descriptors.Limit()/descriptorPart))
+	return restapi.Limit(ln, n, n/addressPart)
+}
 
 // listenAPI opens the port or the socket.
 func listenAPI(o *conf.Config) (net.Listener, error) {
@@ -119,7 +129,7 @@ func listenAPI(o *conf.Config) (net.Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rest_cherrypy: socket: %w", err)
 		}
-		return restapi.Limit(ln, maxConnections, maxConnections/addressPart), nil
+		return limited(ln), nil
 	}
 	return listenTCP("rest_cherrypy", o)
 }
@@ -147,7 +157,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ln = restapi.Limit(ln, maxConnections, maxConnections/addressPart)
+	ln = limited(ln)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/brine-salt/brine/internal/descriptors"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -105,7 +106,7 @@ const (
 )
 
 // Places is how many of the wanted programs the descriptors of this process let run at once.
-func Places(wanted int) int { return places(wanted, descriptors()) }
+func Places(wanted int) int { return places(wanted, descriptors.Limit()) }
 
 func places(wanted, descriptors int) int {
 	// guard: few-descriptors TestPlaces instead: return wanted

@@ -18,6 +18,9 @@ const (
 	smallBody = 64 << 10
 	// defaultBody is Options.MaxBody, defaultStrangers Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
+	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a second and at once: reading one
+	// as JSON takes some milliseconds of a processor.
+	bodyRate, bodyBurst = 1 << 20, 16 << 20
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
@@ -42,6 +45,9 @@ func (s *Server) admit(r *http.Request) (free func(), err error) {
 	n := r.ContentLength
 	if n < 0 {
 		n = s.o.MaxBody
+	}
+	if !s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
+		return nil, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
 	}
 	s.strangers.Lock()
 	defer s.strangers.Unlock()

@@ -202,3 +202,25 @@ func TestRequestsOfOneUser(t *testing.T) {
 		t.Error("bob's sixth:", code)
 	}
 }
+
+// TestLargeBodiesOfOneAddress: one address may send only so many bytes of large bodies without a token; what is over is refused before it is sent.
+func TestLargeBodiesOfOneAddress(t *testing.T) {
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Strangers = -1, 1<<30 })
+	taken := 0
+	var last int
+	for range 40 {
+		if last = s.announce("/run", "1000000", "").status(); last != 100 {
+			break
+		}
+		taken++
+	}
+	if last != 429 || taken < 16 || taken > 25 {
+		t.Errorf("after %d bodies of a megabyte: %d", taken, last)
+	}
+	if got := s.announce("/", "1000000", s.token).status(); got != 100 {
+		t.Errorf("with a token: %d", got)
+	}
+	if got := s.announce("/login", "1000", "").status(); got != 100 {
+		t.Errorf("a small one: %d", got)
+	}
+}

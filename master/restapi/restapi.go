@@ -85,6 +85,7 @@ type Server struct {
 	patterns []string // that mux has
 	logins   *ratelimit.Attempts
 	requests *ratelimit.Limiter // by user
+	bodies   *ratelimit.Limiter // large ones without a token, in bytes
 	open     context.Context    // until Close
 	close    context.CancelFunc
 	streams  chan struct{}
@@ -126,7 +127,8 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.NewAttempts(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst), streams: make(chan struct{}, o.Streams),
+	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.NewAttempts(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst),
+		bodies: ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))), streams: make(chan struct{}, o.Streams),
 		pages: pages, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
 	o.Master.FollowCursor() // events are kept from now on

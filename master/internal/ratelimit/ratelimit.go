@@ -33,6 +33,11 @@ func New(rate, burst float64) *Limiter {
 // Allow takes a token of a peer ("ip:port"). A peer without an address, as of the in-memory transport, counts as one source.
 func (l *Limiter) Allow(peer string, now time.Time) bool { return l.allow(sourceOf(peer), now) }
 
+// AllowBytes takes n tokens of a peer, for limits that count bytes.
+func (l *Limiter) AllowBytes(peer string, n int64, now time.Time) bool {
+	return l.take(sourceOf(peer), float64(n), now)
+}
+
 // sourceOf returns the network that a peer counts for.
 func sourceOf(peer string) (source netip.Prefix) {
 	if ap, err := netip.ParseAddrPort(peer); err == nil {

@@ -132,6 +132,7 @@ func (r *requester) grant(total int64) error {
 	}
 	ctx, cancel := context.WithTimeout(r.s.Group.Context(), r.s.Options.ReadTimeout)
 	defer cancel()
+	r.s.Group.Bytes(r.c, total-r.total)
 	share, err := r.s.Budget.Grow(ctx, r.share, r.c, total-r.total)
 	r.share, r.total = share, total
 	return err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,8 +148,14 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	NoLeaks(t)
 	const places = 256
 	log, logged := Logs()
+	var there atomic.Bool // a subscriber from the other address
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.MaxConnections, o.Log = places, log
+		o.Subscriber = func(peer string, up bool) {
+			if strings.HasPrefix(peer, "127.0.0.2:") {
+				there.Store(up)
+			}
+		}
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			transport.Approve(ctx)
 			return Echo(ctx, peer, body)
@@ -176,7 +183,7 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 		t.Errorf("a client from another address waited %v", d)
 	}
 	sub := i.NewSubscriber(t, s, elsewhere)
-	Eventually(t, "a subscriber from another address", func() bool { return sub.State().Connected })
+	Eventually(t, "a subscriber from another address", func() bool { return sub.State().Connected && there.Load() })
 	MustPublish(t, s, "to all", nil)
 	if got := Unpack(Receive(t, sub)); got != "to all" {
 		t.Errorf("got %q", got)

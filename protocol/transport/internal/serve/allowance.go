@@ -36,6 +36,7 @@ func (a *Allowance) Grant(total int64) error {
 	a.mu.Lock()
 	share, more := a.share, total-a.total
 	a.mu.Unlock()
+	a.Base.Group.Bytes(a.Conn, more)
 	share, err := a.Base.Budget.Grow(ctx, share, a.Conn, more)
 	a.mu.Lock()
 	a.share, a.total = share, total

@@ -15,6 +15,17 @@ const (
 	silentRequests = time.Minute
 	// firstSecond is how long a connection is left alone by newcomers from its own address.
 	firstSecond = time.Second
+	// messagePrice and bytePrice are about what a message of an unapproved peer costs of a processor's time, without a sign-in's signatures, for which
+	// the master has limits of its own: for itself, and for each byte beyond transport.FreeMessage.
+	messagePrice, bytePrice = 40 * time.Microsecond, 2 * time.Nanosecond
+	// failurePrice is the same for a handshake that fails.
+	failurePrice = 200 * time.Microsecond
+	// priceFactor is how many times their price the messages of one address are apart: they take a tenth of a processor.
+	priceFactor = 10
+	// maxDebt bounds how long one message waits for those before it.
+	maxDebt = time.Second
+	// maxPaid bounds the addresses that are charged; beyond it all of them begin again.
+	maxPaid = 8192
 )
 
 // census counts the connections of unapproved peers by address, so that one address cannot take the places of all others. There
@@ -23,6 +34,7 @@ const (
 type census struct {
 	max    int // connections of all kinds
 	byAddr map[netip.Prefix]*list.List
+	paid   map[netip.Prefix]time.Time // when the messages of an address are paid for
 }
 
 // unapproved is a connection that nothing is known about.
@@ -61,11 +73,28 @@ func (s *census) touch(u *unapproved, now time.Time) {
 	s.byAddr[u.addr].MoveToBack(u.el)
 }
 
+// charge adds a price to those of an address, and returns how long its next message has to wait.
+func (s *census) charge(addr netip.Prefix, price time.Duration, now time.Time) time.Duration {
+	paid := s.paid[addr]
+	if paid.Before(now) {
+		paid = now
+	}
+	if s.paid == nil {
+		s.paid = make(map[netip.Prefix]time.Time)
+	}
+	wait := paid.Sub(now)
+	s.paid[addr] = now.Add(min(wait+priceFactor*price, maxDebt))
+	return wait
+}
+
 // leave forgets a connection that was approved or has ended.
 func (s *census) leave(u *unapproved) {
 	l := s.byAddr[u.addr]
 	if l.Remove(u.el); l.Len() == 0 {
 		delete(s.byAddr, u.addr)
+	}
+	if len(s.paid) > maxPaid {
+		clear(s.paid)
 	}
 }
 

@@ -2,11 +2,16 @@ package serve
 
 import (
 	"container/list"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // from is a connection from an address.
@@ -63,7 +68,7 @@ func TestSilentRequests(t *testing.T) {
 		g.EndSilent(silentRequests)
 		end := func(request bool) (net.Conn, chan struct{}) {
 			a, b := net.Pipe()
-			if g.add(a, request) != admitted {
+			if _, as := g.add(a, request); as != admitted {
 				t.Fatal("not admitted")
 			}
 			g.wg.Done() // there is no handshake
@@ -98,4 +103,133 @@ func TestSilentRequests(t *testing.T) {
 		}
 		g.Close()
 	})
+}
+
+// slowConn takes a while to close, as a descriptor does that another goroutine reads.
+type slowConn struct {
+	from
+	open   *atomic.Int32
+	closed chan struct{}
+	ended  atomic.Bool
+}
+
+func (c *slowConn) Read([]byte) (int, error)    { <-c.closed; return 0, net.ErrClosed }
+func (c *slowConn) SetDeadline(time.Time) error { return nil }
+func (c *slowConn) Close() error {
+	if c.ended.CompareAndSwap(false, true) {
+		time.Sleep(100 * time.Millisecond)
+		c.open.Add(-1)
+		close(c.closed)
+	}
+	return nil
+}
+
+// arrivingConns is a listener to which connections come without end.
+type arrivingConns struct {
+	open, most *atomic.Int32
+	accepted   atomic.Int32
+	closed     atomic.Bool
+}
+
+func (l *arrivingConns) Accept() (net.Conn, error) {
+	if time.Sleep(time.Millisecond); l.closed.Load() {
+		return nil, net.ErrClosed
+	}
+	n := l.accepted.Add(1)
+	l.most.Store(max(l.most.Load(), l.open.Add(1)))
+	return &slowConn{from: from{addr: fmt.Sprintf("10.0.%d.%d:1", n/256, n%256)}, open: l.open, closed: make(chan struct{})}, nil
+}
+func (l *arrivingConns) Close() error { l.closed.Store(true); return nil }
+func (*arrivingConns) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestPlacesAreFreed: however fast connections come and however slowly others end, there are never many beyond the limit.
+func TestPlacesAreFreed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, func(o *transport.ServerOptions) { o.MaxConnections = 20 })
+		l := &arrivingConns{open: new(atomic.Int32), most: new(atomic.Int32)}
+		g.Accept(l, true, func(c net.Conn) (Session, error) {
+			return &session{await: func() error { _, err := c.Read(nil); return err }}, nil
+		})
+		time.Sleep(3 * time.Second)
+		if n := l.most.Load(); n > 20+maxClosing+1 {
+			t.Errorf("%d connections were open at once, at most %d are allowed", n, 20+maxClosing+1)
+		}
+		if n := l.accepted.Load(); n < 400 {
+			t.Errorf("only %d were accepted", n)
+		}
+	})
+}
+
+// TestCharge: messages of one address are apart by what those before them cost, up to a limit, and hold up no other address.
+func TestCharge(t *testing.T) {
+	s := &census{byAddr: make(map[netip.Prefix]*list.List)}
+	now := time.Unix(1e9, 0)
+	flood, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
+	for i := range 10 {
+		if got, want := s.charge(flood, messagePrice, now), time.Duration(i)*priceFactor*messagePrice; got != want {
+			t.Errorf("message %d waits %v, want %v", i, got, want)
+		}
+	}
+	if got := s.charge(other, messagePrice, now); got != 0 {
+		t.Errorf("another address waits %v", got)
+	}
+	if got := s.charge(flood, 0, now.Add(10*priceFactor*messagePrice)); got != 0 {
+		t.Errorf("waits %v for what is paid for", got)
+	}
+	for range 10 {
+		s.charge(flood, time.Second, now)
+	}
+	if got := s.charge(flood, 0, now); got != maxDebt {
+		t.Errorf("waits %v, want %v", got, maxDebt)
+	}
+}
+
+// TestFailuresArePaced: handshakes that fail hold up the next ones of their address.
+func TestFailuresArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, nil)
+		var last time.Duration
+		begin := time.Now()
+		for range 100 {
+			_, c := net.Pipe()
+			g.add(c, true)
+			g.handshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, func() {})
+		}
+		if want := 99 * priceFactor * failurePrice; last != want {
+			t.Errorf("the last one began after %v, want %v", last, want)
+		}
+	})
+}
+
+// TestMessagesArePaced: the messages of an unapproved connection are served at the pace of their price, those of an approved one at once.
+func TestMessagesArePaced(t *testing.T) {
+	for _, approved := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := group(t, nil)
+			a, b := net.Pipe()
+			defer a.Close()
+			g.add(b, true)
+			if approved {
+				g.Vouch(b)
+			}
+			served := 0
+			stop := errors.New("enough")
+			begin := time.Now()
+			var took time.Duration
+			done := make(chan struct{})
+			g.next(b, &session{await: func() error {
+				if served == 1000 {
+					took = time.Since(begin)
+					close(done)
+					return stop
+				}
+				served++
+				return nil
+			}}, nil)
+			<-done
+			if want := 999 * priceFactor * messagePrice; approved && took != 0 || !approved && took != want {
+				t.Errorf("approved %v: 1,000 messages took %v, want %v", approved, took, want)
+			}
+		})
+	}
 }

@@ -25,6 +25,8 @@ type Group struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	crew   crew
+	// closing has an element for each connection that lost its place and is being closed.
+	closing chan struct{}
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
@@ -40,11 +42,11 @@ type Group struct {
 // NewGroup makes an empty group; o has its defaults filled.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Group{o: o, ctx: ctx, cancel: cancel, conns: make(map[net.Conn]*unapproved),
+	g := &Group{o: o, ctx: ctx, cancel: cancel, closing: make(chan struct{}, maxClosing), conns: make(map[net.Conn]*unapproved),
 		census: census{max: o.MaxConnections, byAddr: make(map[netip.Prefix]*list.List)}}
 	if g.census.max <= 0 {
 		n := descriptors()
-		g.census.max = n - min(max(minReserve, n/reservePart), maxReserve)
+		g.census.max = n - min(max(minReserve, n/reservePart), maxReserve) - min(n/httpPart, maxHTTP)
 	}
 	return g
 }
@@ -73,6 +75,10 @@ const (
 	maxDescriptors = 1 << 20
 	// One descriptor in reservePart is kept for files, at least minReserve and at most maxReserve.
 	reservePart, minReserve, maxReserve = 16, 32, 512
+	// maxClosing is how many connections without a place may still have their descriptors.
+	maxClosing = minReserve / 2
+	// One in httpPart is kept for HTTP, at most maxHTTP.
+	httpPart, maxHTTP = 8, 8192
 )
 
 // handshakeGrace is how long a handshake is left alone while others wait for its place.
@@ -105,7 +111,7 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			}
 			// Out of descriptors, most likely: without a pause this loop would burn a processor until one is free.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			g.evict(netip.Prefix{})
+			g.close(g.evict(netip.Prefix{}))
 			g.o.Log.Warn("Cannot accept connection", "addr", ln.Addr().String(), "err", err, "retry", delay)
 			if !g.sleep(delay) {
 				return
@@ -115,9 +121,10 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 		delay = 0
 		if evicted := waiting.room(g.ctx); evicted != nil {
 			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
-			evicted.Close()
+			g.close(evicted)
 		}
-		switch g.add(c, request) {
+		expelled, as := g.add(c, request)
+		switch as {
 		case noPlace:
 			c.Close()
 			continue
@@ -125,6 +132,7 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			c.Close()
 			return
 		}
+		g.close(expelled)
 		el := waiting.push(c)
 		go g.handshake(c, hs, func() { waiting.remove(el) })
 	}
@@ -132,7 +140,14 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 
 // handshake runs in a goroutine of its own that ends with it.
 func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
-	s, err := g.shake(c, hs)
+	var s Session
+	err := net.ErrClosed
+	// Those before from the same address may have to be paid for.
+	if wait := g.charge(c, 0); wait == 0 || g.sleep(wait) {
+		if s, err = g.shake(c, hs); err != nil {
+			g.charge(c, failurePrice)
+		}
+	}
 	done()
 	if err == nil {
 		err = c.SetDeadline(time.Time{})
@@ -185,6 +200,10 @@ func (g *Group) await(c net.Conn, s Session) {
 // take serves a message.
 func (g *Group) take(c net.Conn, s Session) {
 	g.touch(c)
+	if wait := g.charge(c, messagePrice); wait > 0 && !g.sleep(wait) {
+		g.next(c, s, net.ErrClosed)
+		return
+	}
 	var answer func() error
 	err := g.guarded(c, func() (err error) {
 		answer, err = s.Serve()
@@ -308,42 +327,61 @@ const (
 	ended              // the group takes no more
 )
 
-// add takes c in, with a place in the wait group for its handshake. If all places are taken, c may get the place of another.
-func (g *Group) add(c net.Conn, request bool) admission {
+// add takes c in, with a place in the wait group for its handshake. If all places are taken, c may get the place of another, which the caller closes.
+func (g *Group) add(c net.Conn, request bool) (expelled net.Conn, as admission) {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.draining {
-		return ended
+		return nil, ended
 	}
 	// guard: idle-connections protocol/transport/tcp:TestCrowd,protocol/transport/ws:TestCrowd,protocol/transport/zeromq:TestCrowd
 	if len(g.conns) >= g.census.max {
 		u := g.census.victim(prefix(c), now)
 		g.refused(c, u, now)
 		if u == nil {
-			return noPlace
+			return nil, noPlace
 		}
-		g.expel(u)
+		expelled = g.expel(u)
 	}
 	g.conns[c] = g.census.enter(c, request, now)
 	g.wg.Add(1)
-	return admitted
+	return expelled, admitted
 }
 
-// evict closes the connection that a newcomer from addr would replace, when the process is out of descriptors for other reasons.
-func (g *Group) evict(addr netip.Prefix) {
+// evict returns the connection that a newcomer from addr would replace, for the caller to close, when the process is out of descriptors for other
+// reasons. It returns nil if there is none.
+func (g *Group) evict(addr netip.Prefix) net.Conn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.census.victim(addr, time.Now()); u != nil {
-		g.expel(u)
+		return g.expel(u)
 	}
+	return nil
 }
 
-// expel closes a connection, whose goroutine drops it. The caller holds mu.
-func (g *Group) expel(u *unapproved) {
+// expel takes a connection's place. The caller holds mu, and closes the connection without it; its goroutine drops it.
+func (g *Group) expel(u *unapproved) net.Conn {
 	g.census.leave(u)
 	g.conns[u.c] = nil
-	go u.c.Close() // Close of a TLS connection may wait for its peer
+	return u.c
+}
+
+// close closes a connection that lost its place, which may be nil. It waits when many are being closed: a peer that connects faster than closed
+// connections end would take the descriptors that are kept for files.
+func (g *Group) close(c net.Conn) {
+	if c == nil {
+		return
+	}
+	// Close of a TLS connection may wait for its peer.
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	g.closing <- struct{}{}
+	go func() {
+		defer func() { <-g.closing }()
+		c.Close() // returns when the descriptor is free
+	}()
 }
 
 // touch notes a message of an unapproved connection.
@@ -354,6 +392,20 @@ func (g *Group) touch(c net.Conn) {
 		g.census.touch(u, time.Now())
 	}
 }
+
+// charge adds to what the messages of an unapproved connection's address have cost, and returns how long the next one has to wait for it.
+func (g *Group) charge(c net.Conn, price time.Duration) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	u := g.conns[c]
+	if u == nil {
+		return 0
+	}
+	return g.census.charge(u.addr, price, time.Now())
+}
+
+// Bytes charges an unapproved connection for n bytes of a large message; those that come after it wait for them.
+func (g *Group) Bytes(c net.Conn, n int64) { g.charge(c, time.Duration(n)*bytePrice) }
 
 // Vouch says that the peer of c is known: its connection has a place that no newcomer takes.
 func (g *Group) Vouch(c net.Conn) {

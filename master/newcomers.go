@@ -1,0 +1,103 @@
+package master
+
+import (
+	"context"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/brine-salt/brine/protocol/peernet"
+)
+
+// newcomerPlaces is the part of the processors that may work for newcomers at once, newcomerPart the part of its time for which a place is used:
+// after each sign-in it stays empty.
+const newcomerPlaces, newcomerPart = 2, 8
+
+// newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
+// are processors, each used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody else's first sign-in.
+type newcomers struct {
+	unpaced bool
+
+	mu    sync.Mutex // guards the fields below
+	free  int
+	lines []line // of those that wait, by source, the next one first; none is empty
+}
+
+type line struct {
+	source  netip.Addr
+	waiting []chan struct{}
+}
+
+func newNewcomers(unpaced bool) *newcomers {
+	return &newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced}
+}
+
+// enter waits for a place. leave gives it back, after the pause, and does not wait for that.
+func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err error) {
+	if err := n.wait(ctx, peer); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	return func() {
+		if n.unpaced {
+			n.give()
+			return
+		}
+		time.AfterFunc((newcomerPart-1)*time.Since(begin), n.give)
+	}, nil
+}
+
+func (n *newcomers) wait(ctx context.Context, peer string) error {
+	var source netip.Addr
+	if ap, err := netip.ParseAddrPort(peer); err == nil {
+		source = peernet.Of(ap.Addr()).Addr()
+	}
+	turn := make(chan struct{})
+	n.mu.Lock()
+	if n.free > 0 {
+		n.free--
+		n.mu.Unlock()
+		return nil
+	}
+	at := slices.IndexFunc(n.lines, func(l line) bool { return l.source == source })
+	if at < 0 {
+		at = len(n.lines)
+		n.lines = append(n.lines, line{source: source})
+	}
+	n.lines[at].waiting = append(n.lines[at].waiting, turn)
+	n.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, l := range n.lines {
+		if k := slices.Index(l.waiting, turn); k >= 0 {
+			if n.lines[i].waiting = slices.Delete(l.waiting, k, k+1); len(n.lines[i].waiting) == 0 {
+				n.lines = slices.Delete(n.lines, i, i+1)
+			}
+			return ctx.Err()
+		}
+	}
+	return nil // the turn came meanwhile
+}
+
+// give passes a place on, to the source whose turn it is.
+func (n *newcomers) give() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.lines) == 0 {
+		n.free++
+		return
+	}
+	l := n.lines[0]
+	close(l.waiting[0])
+	n.lines = n.lines[1:]
+	if l.waiting = l.waiting[1:]; len(l.waiting) > 0 {
+		n.lines = append(n.lines, l)
+	}
+}

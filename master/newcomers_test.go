@@ -1,0 +1,58 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no turn.
+func TestNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(false)
+		n.free = 1
+		begin := time.Now()
+		var order []string
+		signIn := func(ctx context.Context, peer string) {
+			leave, err := n.enter(ctx, peer)
+			if err != nil {
+				order = append(order, "gone")
+				return
+			}
+			order = append(order, fmt.Sprint(peer, " ", time.Since(begin)))
+			time.Sleep(time.Millisecond)
+			leave()
+		}
+		for i := range 3 {
+			go signIn(t.Context(), fmt.Sprintf("192.0.2.1:%d", i))
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go signIn(ctx, "192.0.2.3:1")
+		synctest.Wait()
+		go signIn(t.Context(), "192.0.2.2:1")
+		synctest.Wait()
+		cancel()
+		time.Sleep(time.Second)
+		want := []string{"192.0.2.1:0 0s", "gone", "192.0.2.1:1 8ms", "192.0.2.2:1 16ms", "192.0.2.1:2 24ms"}
+		if !slices.Equal(order, want) {
+			t.Errorf("got %q, want %q", order, want)
+		}
+		if n.free != 1 || len(n.lines) != 0 {
+			t.Errorf("%d places, %d lines in the end", n.free, len(n.lines))
+		}
+		if n = newNewcomers(true); n.free < 1 {
+			t.Errorf("%d places", n.free)
+		}
+		for range 3 {
+			leave, err := n.enter(t.Context(), "192.0.2.1:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave()
+		}
+	})
+}
