@@ -20,7 +20,9 @@ const (
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
 	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a second and at once: reading one
 	// as JSON takes some milliseconds of a processor.
-	bodyRate, bodyBurst = 1 << 20, 16 << 20
+	bodyRate, bodyBurst = 1 << 20, 4 << 20
+	// bodyRefusal is how long such a refusal takes.
+	bodyRefusal = time.Second
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
@@ -46,20 +48,32 @@ func (s *Server) admit(r *http.Request) (free func(), err error) {
 	if n < 0 {
 		n = s.o.MaxBody
 	}
-	if !s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
-		return nil, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
+	if !s.reserve(n) {
+		return nil, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
 	}
+	if s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
+		return func() { s.reserve(-n) }, nil
+	}
+	s.reserve(-n)
+	// The connection keeps its place meanwhile: to send the next one at once would cost as much again.
+	t := time.NewTimer(bodyRefusal)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.Context().Done():
+	}
+	return nil, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
+}
+
+// reserve takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.
+func (s *Server) reserve(n int64) bool {
 	s.strangers.Lock()
 	defer s.strangers.Unlock()
 	if s.strangers.bytes+n > s.o.Strangers {
-		return nil, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
+		return false
 	}
 	s.strangers.bytes += n
-	return func() {
-		s.strangers.Lock()
-		defer s.strangers.Unlock()
-		s.strangers.bytes -= n
-	}, nil
+	return true
 }
 
 // share is what is taken of Options.Strangers.

@@ -214,7 +214,7 @@ func TestLargeBodiesOfOneAddress(t *testing.T) {
 		}
 		taken++
 	}
-	if last != 429 || taken < 16 || taken > 25 {
+	if last != 429 || taken < 4 || taken > 12 {
 		t.Errorf("after %d bodies of a megabyte: %d", taken, last)
 	}
 	if got := s.announce("/", "1000000", s.token).status(); got != 100 {

@@ -16,8 +16,8 @@ const (
 	// firstSecond is how long a connection is left alone by newcomers from its own address.
 	firstSecond = time.Second
 	// messagePrice and bytePrice are about what a message of an unapproved peer costs of a processor's time, without a sign-in's signatures, for which
-	// the master has limits of its own: for itself, and for each byte beyond transport.FreeMessage.
-	messagePrice, bytePrice = 40 * time.Microsecond, 2 * time.Nanosecond
+	// the master has limits of its own: for itself, and for each byte of one beyond transport.FreeMessage, which the garbage collector sees as well.
+	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
 	// failurePrice is the same for a handshake that fails.
 	failurePrice = 200 * time.Microsecond
 	// priceFactor is how many times their price the messages of one address are apart: they take a tenth of a processor.
