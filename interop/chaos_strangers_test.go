@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -214,7 +215,7 @@ func newStrangerSite(t *testing.T, c *campaign, transportName string) *strangerS
 		}
 	}
 	s := &strangerSite{t: t, c: c, transport: transportName, site: newSite(t, transportName, ""), next: make(map[string]int),
-		dialer: map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New(), "ws": ws.New()}[transportName], http: ports(t, 1)[0]}
+		dialer: map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New(), "ws": ws.New()}[transportName], http: freeport.Port(t)}
 	text, err := os.ReadFile(s.site.config())
 	if err != nil {
 		t.Fatal(err)
@@ -546,8 +547,8 @@ func floods() []flood {
 				request(flood{name: "another's id", bytes: othersID, budget: conns}),
 				request(flood{name: "publish with a wrong key, this host", local: true, bytes: wrongKey(t), budget: small}),
 				request(flood{name: "wrong passwords of tools, this host", local: true, bytes: wrongPassword, budget: small}),
-				flood{name: "POST /login, wrong passwords", transport: "http", bytes: wrongLogins, atOnce: 64, budget: web},
-				flood{name: "POST /run, 1 MB", transport: "http", bytes: wrongRuns, atOnce: 64, budget: web, short: true},
+				flood{name: "HTTP log-ins, wrong passwords", transport: "http", bytes: wrongLogins, atOnce: 64, budget: web},
+				flood{name: "HTTP calls of 1 MB", transport: "http", bytes: wrongRuns, atOnce: 64, budget: web},
 				held(flood{name: "slow heads", transport: "http", bytes: slowHead, drip: time.Second, budget: conns}),
 				held(request(flood{name: "half messages of 4 KB", bytes: started(t, 4000, 3900), drip: time.Second, budget: conns})),
 				flood{name: "subscribers", transport: t, port: "publish", bytes: constant(opening(t, "publish")), held: true, rate: 1000, atOnce: 4000, budget: conns},
@@ -603,6 +604,7 @@ func TestChaosStrangers(t *testing.T) {
 					one := newTally(s, f)
 					one.pair(shortTime)
 					one.budgets()
+					one.print()
 					together.add(one)
 				}
 			}
@@ -716,13 +718,18 @@ func (f flood) bytesSent() bool {
 
 // judge prints the row and compares with the bar.
 func (y *tally) judge(bar float64) {
+	y.print()
+	if signIns, jobs := y.ratios(); signIns > bar || jobs > bar {
+		y.s.c.breaks("%s: the p99 of sign-ins is %.2f times that of the control, of jobs %.2f times; at most %.2f are allowed", y.f.name, signIns, jobs, bar)
+	}
+}
+
+// print adds the row to the table.
+func (y *tally) print() {
 	signIns, jobs := y.ratios()
 	perSecond := func(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()/y.length.Seconds()) }
 	ms := func(d []time.Duration) time.Duration { return p99(d).Round(100 * time.Microsecond) }
 	y.s.c.row(y.f.name, y.did.Conns, y.did.Bytes>>20, y.controlDid.Bytes>>20, len(y.flood.signIns), ms(y.flood.signIns), ms(y.control.signIns), fmt.Sprintf("%.2f", signIns),
 		len(y.flood.jobs), ms(y.flood.jobs), ms(y.control.jobs), fmt.Sprintf("%.2f", jobs), perSecond(y.cpu), perSecond(y.controlCPU),
 		y.memory>>20, y.maxMemory>>20, y.disk>>10, y.maxDisk>>10)
-	if signIns > bar || jobs > bar {
-		y.s.c.breaks("%s: the p99 of sign-ins is %.2f times that of the control, of jobs %.2f times; at most %.2f are allowed", y.f.name, signIns, jobs, bar)
-	}
 }
