@@ -88,10 +88,10 @@ openstack-python: build
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 
-# The table of costs over five minutes of idling.
+# The table of costs over five minutes of idling, and 500 servers through one engine.
 openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
-	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run TestCost ./interop
+	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale' ./interop
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

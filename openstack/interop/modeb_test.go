@@ -278,3 +278,25 @@ func waitLog(ctx context.Context, p *lab.Process, text string) error {
 		}
 	}
 }
+
+// TestHeatEngineRestart restarts the only engine with TERM while a deployment runs. Heat leaves what the engine worked on IN_PROGRESS, as
+// after a kill: its resources send requests to the engine, which takes none any more. An update with the same template takes it over, and
+// nothing runs twice.
+func TestHeatEngineRestart(t *testing.T) {
+	ctx, l := testContext(t), cloud
+	template := stackTemplate(2, "OS::Salt::Minion", "OS::Salt::SoftwareDeployment", plainSteps)
+	name := stackOf(t, l, template, lab.StackArgs{})
+	keepEngine(t)
+	guests := []*lab.Guest{joinMinion(t, l, name, "s0", ours("brine-minion")), joinMinion(t, l, name, "s1", ours("brine-minion"))}
+	if _, err := guests[0].WaitFile(ctx, "/var/lib/lab/order", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.RestartEngine(ctx, 0, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Heat.Update(ctx, name, template, lab.StackArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	s := waitStack(t, l, name, "UPDATE_COMPLETE")
+	checkSteps(t, s, guests, plainSteps)
+}
