@@ -39,7 +39,9 @@ const (
 //	 │  └──────────────── the memory reached the limit ────────────┘  │
 //	 └───────────────────────── no job for a pause ───────────────────┘
 //
-// The environment variable GOGC has the last word on the garbage collector, and GOMEMLIMIT on the limit.
+// A daemon that is not busy has one processor: each further one has places of its own for objects, and threads with their stacks.
+//
+// The environment variable GOGC has the last word on the garbage collector, GOMEMLIMIT on the limit, and GOMAXPROCS on the processors.
 type Memory struct {
 	pause   time.Duration
 	trim    func()
@@ -47,6 +49,7 @@ type Memory struct {
 	pageOut func()
 	percent func(int) int
 	limit   func(int64) int64
+	procs   func(all bool)
 	usage   func() (asked, held uint64)
 	most    int64 // the limit of a daemon that is not quiet
 	unwatch func()
@@ -64,18 +67,42 @@ type Memory struct {
 // NewMemory makes the keeper of a daemon that counts as idle a pause after its last job, or after it was last touched.
 func NewMemory(pause time.Duration) *Memory {
 	runtime.MemProfileRate = 0 // nothing reads the profile, whose sparse tables take a quarter of a megabyte
-	m := &Memory{pause: pause, trim: Trim, unmap: unmap, pageOut: pageOut, percent: debug.SetGCPercent, limit: debug.SetMemoryLimit, usage: usage}
+	m := &Memory{pause: pause, trim: Trim, unmap: unmap, pageOut: pageOut, percent: debug.SetGCPercent, limit: debug.SetMemoryLimit, procs: processors,
+		usage: usage}
 	if os.Getenv("GOGC") != "" {
 		m.percent, m.limit = func(int) int { return 0 }, func(int64) int64 { return 0 }
+	}
+	if ownProcessors() {
+		m.procs = func(bool) {}
 	}
 	m.start()
 	m.unwatch = afterCollections(m.collected)
 	return m
 }
 
+// StartSmall is for the first thing that a daemon with a Memory does: what it takes before that stays.
+func StartSmall() {
+	if !ownProcessors() {
+		processors(false)
+	}
+}
+
+// ownProcessors reports whether the environment says how many processors Go code runs on.
+func ownProcessors() bool { return os.Getenv("GOMAXPROCS") != "" }
+
+// processors has Go code run on one processor, or on all that the host and its control group give.
+func processors(all bool) {
+	if all {
+		runtime.SetDefaultGOMAXPROCS()
+	} else {
+		runtime.GOMAXPROCS(1)
+	}
+}
+
 func (m *Memory) start() {
 	m.most, m.unwatch = m.limit(-1), func() {}
 	m.percent(percentIdle)
+	m.procs(false)
 	m.timer = time.AfterFunc(time.Hour, m.turn)
 	m.late = time.AfterFunc(time.Hour, m.tables)
 	m.timer.Stop() // until there is something to wait for
@@ -124,6 +151,7 @@ func (m *Memory) turn() {
 			m.wake()
 			m.busy = true
 			m.percent(percentBusy)
+			m.procs(true)
 		}
 		m.mu.Unlock()
 		return
@@ -131,6 +159,7 @@ func (m *Memory) turn() {
 	if m.busy {
 		m.busy = false
 		m.percent(percentIdle)
+		m.procs(false)
 	}
 	asked, _ := m.usage()
 	worth := asked-m.asked >= worthTrimming

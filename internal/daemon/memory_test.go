@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,12 @@ import (
 func memoryDiary(m *Memory, asked *uint64) (did *[]string) {
 	did = new([]string)
 	begin := time.Now()
-	note := func(what ...any) { *did = append(*did, fmt.Sprint(append([]any{time.Since(begin), " "}, what...)...)) }
+	var mu sync.Mutex // timers write
+	note := func(what ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		*did = append(*did, fmt.Sprint(append([]any{time.Since(begin), " "}, what...)...))
+	}
 	m.pause = 2 * time.Second
 	m.trim = func() { note("trim") }
 	m.unmap = func() { note("unmap") }
@@ -26,6 +32,7 @@ func memoryDiary(m *Memory, asked *uint64) (did *[]string) {
 		}
 		return 100 << 20
 	}
+	m.procs = func(all bool) { note("all processors ", all) }
 	m.usage = func() (uint64, uint64) { return *asked, 5 << 20 }
 	m.start()
 	return did
@@ -57,13 +64,13 @@ func TestMemoryQuiet(t *testing.T) {
 		m.collected()
 		m.Jobs(0)
 		wait(time.Minute)
-		want := []string{"0s 50%",
+		want := []string{"0s 50%", "0s all processors false",
 			"2s trim", "2s limit 7", "2s -1%", "2s unmap", "12s pageOut", "12s unmap",
 			"1m2s unmap",
 			"2m2s trim", "2m2s limit 7", "2m2s unmap", "2m12s pageOut", "2m12s unmap",
 			"3m0s 50%", "3m0s limit 100", "3m2s trim", "3m2s limit 7", "3m2s -1%", "3m2s unmap", "3m12s pageOut", "3m12s unmap",
-			"4m0.2s 50%", "4m0.2s limit 100", "4m0.2s 100%",
-			"5m2s 50%", "5m2s limit 7", "5m2s -1%", "5m2s unmap", "5m12s pageOut", "5m12s unmap"}
+			"4m0.2s 50%", "4m0.2s limit 100", "4m0.2s 100%", "4m0.2s all processors true",
+			"5m2s 50%", "5m2s all processors false", "5m2s limit 7", "5m2s -1%", "5m2s unmap", "5m12s pageOut", "5m12s unmap"}
 		if !slices.Equal(*did, want) {
 			t.Errorf("got  %q\nwant %q", *did, want)
 		}
@@ -103,10 +110,10 @@ func TestMemory(t *testing.T) {
 		wait(100 * time.Millisecond)
 		m.Jobs(0) // a short one
 		wait(time.Minute)
-		want := []string{"0s 50%",
+		want := []string{"0s 50%", "0s all processors false",
 			"1m3s trim", "1m3s limit 7", "1m3s -1%", "1m3s unmap", // a job comes before the tables leave
-			"1m6.2s 50%", "1m6.2s limit 100", "1m6.2s 100%",
-			"3m10s 50%", "3m10s trim", "3m10s limit 7", "3m10s -1%", "3m10s unmap", "3m20s pageOut", "3m20s unmap",
+			"1m6.2s 50%", "1m6.2s limit 100", "1m6.2s 100%", "1m6.2s all processors true",
+			"3m10s 50%", "3m10s all processors false", "3m10s trim", "3m10s limit 7", "3m10s -1%", "3m10s unmap", "3m20s pageOut", "3m20s unmap",
 			"4m10.1s unmap", "4m20.1s pageOut", "4m20.1s unmap"}
 		if !slices.Equal(*did, want) {
 			t.Errorf("got  %q\nwant %q", *did, want)
@@ -116,6 +123,7 @@ func TestMemory(t *testing.T) {
 
 func TestMemoryLeavesGOGC(t *testing.T) {
 	t.Setenv("GOGC", "70")
+	t.Setenv("GOMAXPROCS", "2")
 	m := NewMemory(time.Hour)
 	defer m.Stop()
 	m.Jobs(1)
@@ -135,6 +143,7 @@ func TestHeapLimit(t *testing.T) {
 // TestQuietDaemonStillCollects takes more memory than a quiet daemon may have: the garbage collector runs, and the quiet begins again.
 func TestQuietDaemonStillCollects(t *testing.T) {
 	t.Setenv("GOGC", "")
+	t.Setenv("GOMAXPROCS", "2") // the other tests' too
 	m := NewMemory(time.Millisecond)
 	defer debug.SetGCPercent(100)
 	defer m.Stop()

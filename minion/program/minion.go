@@ -44,6 +44,7 @@ func becomeUser(p *saltcli.Program) error {
 
 // Minion is the program salt-minion, from its arguments without its name to its exit code.
 func Minion(ctx context.Context, args []string, o Options) int {
+	daemon.StartSmall()
 	c := o.console()
 	p, err := saltcli.Setup(c, minionParser(c), saltcli.Minion, args)
 	if err != nil {
