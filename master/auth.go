@@ -49,6 +49,7 @@ func (m *Master) signIn(ctx context.Context, peer string, e protocol.Envelope, p
 	if !known {
 		leave, err := m.newcomers.enter(ctx, peer)
 		if err != nil {
+			m.log.Debug("sign-in refused", "peer", peer, "err", err)
 			return noReply{}
 		}
 		defer leave()

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -14,6 +15,12 @@ import (
 // newcomerPlaces is the part of the processors that may work for newcomers at once, newcomerPart the part of its time for which a place is used:
 // after each sign-in it stays empty.
 const newcomerPlaces, newcomerPart = 2, 8
+
+// newcomersWaiting is how many sign-ins of newcomers may wait in all, newcomersOfOne how many from one source. They take memory though their connections
+// may have ended.
+const newcomersWaiting, newcomersOfOne = 2000, 500
+
+var errManyNewcomers = errors.New("too many sign-ins wait")
 
 // newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
 // are processors, each used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody else's first sign-in.
@@ -34,7 +41,7 @@ func newNewcomers(unpaced bool) *newcomers {
 	return &newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced}
 }
 
-// enter waits for a place. leave gives it back, after the pause, and does not wait for that.
+// enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and does not wait for that.
 func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err error) {
 	if err := n.wait(ctx, peer); err != nil {
 		return nil, err
@@ -61,7 +68,15 @@ func (n *newcomers) wait(ctx context.Context, peer string) error {
 		n.mu.Unlock()
 		return nil
 	}
+	all := 0
+	for _, l := range n.lines {
+		all += len(l.waiting)
+	}
 	at := slices.IndexFunc(n.lines, func(l line) bool { return l.source == source })
+	if !n.unpaced && (all >= newcomersWaiting || at >= 0 && len(n.lines[at].waiting) >= newcomersOfOne) {
+		n.mu.Unlock()
+		return errManyNewcomers
+	}
 	if at < 0 {
 		at = len(n.lines)
 		n.lines = append(n.lines, line{source: source})

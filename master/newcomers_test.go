@@ -2,8 +2,10 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +57,41 @@ func TestNewcomers(t *testing.T) {
 			leave()
 		}
 	})
+}
+
+// TestNewcomersAreBounded: only so many wait, of one source and of all; and all of them when there is no limit for sign-ins.
+func TestNewcomersAreBounded(t *testing.T) {
+	for _, unpaced := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNewcomers(unpaced)
+			n.free = 0
+			ctx, cancel := context.WithCancel(t.Context())
+			var refused atomic.Int32
+			try := func(peer string, times int) int32 {
+				refused.Store(0)
+				for range times {
+					go func() {
+						if _, err := n.enter(ctx, peer); errors.Is(err, errManyNewcomers) {
+							refused.Add(1)
+						}
+					}()
+				}
+				synctest.Wait()
+				return refused.Load()
+			}
+			got := []int32{try("192.0.2.1:1", newcomersOfOne+10), try("192.0.2.2:1", 10)}
+			for i := range 5 {
+				got = append(got, try(fmt.Sprintf("192.0.2.%d:1", 10+i), 400))
+			}
+			want := []int32{10, 0, 0, 0, 0, 510 + 1600 - newcomersWaiting, 400}
+			if unpaced {
+				want = make([]int32, len(want))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("unpaced %v: refused %v, want %v", unpaced, got, want)
+			}
+			cancel()
+			synctest.Wait()
+		})
+	}
 }
