@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -18,6 +19,20 @@ func option(t *testing.T, c net.Conn, level, name int) int {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// hasResend reports whether the kernel knows TCP_RTO_MAX_MS, as Linux does from 6.15.
+func hasResend(t *testing.T) bool {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	return major > 6 || major == 6 && minor >= 15
 }
 
 // TestSocketOptions reads back what the kernel was told, on both ends.
@@ -53,6 +68,15 @@ func TestSocketOptions(t *testing.T) {
 				}
 				if got := option(t, conn, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); got != c.userTimeout {
 					t.Errorf("%s: TCP_USER_TIMEOUT %d, want %d", side, got, c.userTimeout)
+				}
+				want := int(maxResend.Milliseconds())
+				if c.userTimeout == 0 {
+					want = 120_000 // the kernel's
+				}
+				if hasResend(t) {
+					if got := option(t, conn, unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS); got != want {
+						t.Errorf("%s: TCP_RTO_MAX_MS %d, want %d", side, got, want)
+					}
 				}
 				if got := option(t, conn, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE); !c.systemIdle && got != c.idle || c.systemIdle && got < 60 {
 					t.Errorf("%s: TCP_KEEPIDLE %d, want %d", side, got, c.idle)
