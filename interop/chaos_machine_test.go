@@ -261,7 +261,10 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 		}
 		running = nil
 		for _, m := range minions {
-			_ = os.Remove(filepath.Dir(m.etc) + "/minion.pid") // stock's refuses to start while the process that it names is a zombie
+			stale, _ := filepath.Glob(filepath.Dir(m.etc) + "/*.pid")
+			for _, name := range stale { // stock's refuses to start while the process that one names is a zombie
+				_ = os.Remove(name)
+			}
 			running = append(running, start(t, m.program, "-c", m.etc))
 		}
 	}
