@@ -254,6 +254,7 @@ func besideIgnored(field string, prefixes map[string]string) bool {
 // machinery are the fields that each set of programs has for itself, with the reasons.
 var machinery = map[string]string{
 	"file /usr/bin":                                         "the programs of the image",
+	"file /usr/lib/locale":                                  "the locale of the image",
 	"file /usr/libexec":                                     "scripts and templates of the image",
 	"file /var/lib/heat-config/hooks":                       "the hooks of the image",
 	"file /var/lib/heat-config/brine":                       "the states and signals of heat-minion",

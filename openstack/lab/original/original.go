@@ -110,6 +110,12 @@ func (s Set) LayOut(root, salt string) error {
 			return err
 		}
 	}
+	// Python takes C.UTF-8 for en_US.UTF-8, which os-collect-config then sets; images have it.
+	if locale := at("/usr/lib/locale/en_US.utf8"); !exists(locale) {
+		if err := link("C.utf8", locale); err != nil {
+			return err
+		}
+	}
 	if err := s.copyScript("heat-config/bin/heat-config-notify", at("/usr/bin/heat-config-notify"), s.Program("python")); err != nil {
 		return err
 	}
@@ -135,6 +141,11 @@ func (s Set) LayOut(root, salt string) error {
 		}
 	}
 	return s.copyTree("heat-config/os-apply-config", at("/usr/libexec/os-apply-config/templates"))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func link(target, path string) error {
