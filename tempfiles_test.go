@@ -78,7 +78,7 @@ func calledIn(call *ast.CallExpr, pkg string) string {
 func shared(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		return calledIn(n, "os") == "TempDir"
+		return calledIn(n, "os") == "TempDir" || calledIn(n, "pytemp") == "Dir"
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(n.Value)
 		return err == nil && (strings.HasPrefix(text, "/tmp") || strings.HasPrefix(text, "/var/tmp") || strings.HasPrefix(text, "/dev/shm"))

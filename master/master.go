@@ -264,7 +264,7 @@ func (m *Master) openFiles() error {
 		back = append(back, fileserver.NewFS("base", o.Files))
 	}
 	m.files, err = fileserver.New(fileserver.Options{Backends: append(back, o.FileBackends...), HashType: o.HashType,
-		BufferSize: o.FileBufferSize, Ignore: ignore})
+		BufferSize: o.FileBufferSize, Ignore: ignore, ListCache: o.FileListCache})
 	return err
 }
 

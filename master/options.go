@@ -168,6 +168,8 @@ type Options struct {
 	FileAccess func(f FileRequest) bool
 	// HashType is Salt's hash_type; empty means sha256.
 	HashType string
+	// FileListCache is how long listings of files are kept (fileserver_list_cache_time); 0 means 20 s, below 0 not at all.
+	FileListCache time.Duration
 	// FileBufferSize is how many bytes of a file one reply carries; 0 means 1 MiB.
 	FileBufferSize int
 	// FileRecv lets minions push files into CacheDir (cp.push).

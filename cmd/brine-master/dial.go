@@ -79,6 +79,12 @@ func (s *saltCmd) resolve() error {
 				}
 			}
 		}
+		if _, known := groups[name]; known {
+			// Stock logs that the group is illegal, and sends the job to an expression that no minion matches.
+			s.Log.Error(fmt.Sprintf("Failed nodegroup expansion: illegal nested nodegroup \"%s\"", name))
+			s.cmd.Tgt, s.cmd.TgtType = "", target.TypeGlob
+			return nil
+		}
 		return &groupError{fmt.Sprintf("Node group %s unavailable in %s", name, file)}
 	}
 	switch s.cmd.TgtType {

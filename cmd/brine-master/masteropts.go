@@ -47,7 +47,7 @@ func masterOptions(c *conf.Config, log *slog.Logger) (master.Options, error) {
 		OrderLimits: orders.Limits{Files: c.Int("max_order_files"), Bytes: int64(c.Int("max_order_size")) << 20,
 			Pillar: int64(c.Int("max_order_pillar")) << 10, Total: int64(c.Int("max_orders_size")) << 20},
 		FileIgnoreRegex: c.Strings("file_ignore_regex"), FileIgnoreGlob: c.Strings("file_ignore_glob"),
-		HashType: c.String("hash_type"), FileBufferSize: c.Int("file_buffer_size"),
+		HashType: c.String("hash_type"), FileListCache: listCache(c), FileBufferSize: c.Int("file_buffer_size"),
 		FileRecv: c.Bool("file_recv"), FileRecvMaxSize: int64(c.Int("file_recv_max_size")) << 20,
 		Nodegroups: c.Map("nodegroups"),
 		Peer:       peers(c), PeerRun: rules(c, "peer_run"), MineGet: rules(c, "mine_get"),

@@ -236,7 +236,7 @@ func (s *saltRun) open(h *runnerHost) error {
 	} else if err := s.openDirs(h); err != nil {
 		return err
 	}
-	o := fileserver.Options{HashType: c.String("hash_type")}
+	o := fileserver.Options{HashType: c.String("hash_type"), ListCache: listCache(c)}
 	if o.Ignore, err = fileserver.NewIgnore(c.Strings("file_ignore_regex"), c.Strings("file_ignore_glob")); err != nil {
 		return err
 	}

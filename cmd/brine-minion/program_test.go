@@ -45,6 +45,12 @@ func TestSaltCall(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "minion.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	one, two := t.TempDir(), t.TempDir()
+	for _, path := range []string{one + "/a", two + "/b"} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, c := range map[string]struct {
 		args string
 		code int
@@ -69,6 +75,8 @@ func TestSaltCall(t *testing.T) {
 		"broken file":       {"-c " + broken + " --local test.ping", 1, "", "[ERROR   ] Error parsing configuration file: " + broken + "/minion - "},
 		"version":           {"--version", 0, "salt-call 3007.", ""},
 		"both":              {"-g test.ping", 64, "", "-g/--grains does not accept any arguments"},
+		"two roots":         {"--local --file-root=" + one + " --file-root " + two + " --out=txt cp.list_master", 0, "local: ['a', 'b']\n", ""},
+		"two pillar roots":  {"--local --pillar-root=" + one + " --pillar-root " + two + " --out=txt pillar.file_exists b", 0, "local: True\n", ""},
 		"virtual docs":      {"--local -d user.add", 0, "user.add:\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +130,11 @@ func TestUnknownUser(t *testing.T) {
 	dir := minionTree(t, "")
 	if got := start(t, nil, "salt-minion", "-c", dir, "-u", "no-such-user"); got.code != 67 || !strings.Contains(got.err, "no-such-user") {
 		t.Errorf("%+v", got)
+	}
+	for _, level := range []string{"critical", "quiet"} {
+		if got := start(t, nil, "salt-minion", "-c", dir, "-u", "no-such-user", "-l", level); got.code != 67 || !strings.Contains(got.err, "no-such-user") {
+			t.Errorf("with the log level %s: %+v", level, got)
+		}
 	}
 	want := "Failed to prepare the Salt environment for user no-such-user. The user is not available.\n"
 	if got := start(t, nil, "salt-call", "-c", dir, "--local", "--priv", "no-such-user", "test.ping"); got.code != 67 || got.err != want {

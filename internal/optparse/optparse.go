@@ -30,6 +30,8 @@ const (
 	True
 	// False is a flag: false when given; its default is true.
 	False
+	// List keeps the text of each time the option is given, as []string.
+	List
 )
 
 // Option is one option. Values are stored under Dest: string, int64, float64 or bool, or Default when it is not given.
@@ -266,6 +268,10 @@ func (v *Values) store(o *Option, name, value string) error {
 		if !slices.Contains(o.Choices, value) {
 			return errorf("option %s: invalid choice: %s (choose from '%s')", name, quote(value), strings.Join(o.Choices, "', '"))
 		}
+	}
+	if o.Kind == List {
+		list, _ := v.vals[o.DestName()].([]string)
+		val = append(list, value)
 	}
 	v.vals[o.DestName()] = val
 	v.set[o.DestName()] = true

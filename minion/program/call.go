@@ -89,17 +89,21 @@ func (c *caller) applyFlags() {
 	for _, root := range []struct{ dest, flag, opt string }{
 		{"file_root", "--file-root", "file_roots"}, {"pillar_root", "--pillar-root", "pillar_roots"}, {"states_dir", "--states-dir", "states_dirs"},
 	} {
-		dir := v.String(root.dest)
-		if dir == "" {
+		given, _ := v.Get(root.dest).([]string)
+		var dirs []any
+		for _, dir := range given {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(c.At.Dir, dir)
+			}
+			dirs = append(dirs, dir)
+		}
+		if len(dirs) == 0 {
 			continue
 		}
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(c.At.Dir, dir)
-		}
 		if root.opt == "states_dirs" {
-			opts[root.opt] = []any{dir}
+			opts[root.opt] = dirs
 		} else {
-			opts[root.opt] = map[string]any{"base": []any{dir}}
+			opts[root.opt] = map[string]any{"base": dirs}
 		}
 		ignored = append(ignored, root.flag)
 	}

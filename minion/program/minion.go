@@ -60,7 +60,7 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	id, _ := p.Conf.Opts["id"].(string)
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
 	if err := becomeUser(p); err != nil {
-		p.Log.Error(err.Error())
+		fmt.Fprintln(c.Err, err) // whatever the log's level, as stock's verify_env
 		return saltcli.ExitNoUser
 	}
 	err = o.runDaemon(ctx, p)

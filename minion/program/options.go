@@ -75,9 +75,9 @@ func callOptions() []optparse.Option {
 		{Names: []string{"--return"}, Metavar: "RETURNER", Default: "",
 			Help: "Set salt-call to pass the return data to one or many returner interfaces."},
 		{Names: []string{"--local"}, Kind: optparse.True, Help: "Run salt-call locally, as if there was no master running."},
-		{Names: []string{"--file-root"}, Help: "Set this directory as the base file root."},
-		{Names: []string{"--pillar-root"}, Help: "Set this directory as the base pillar root."},
-		{Names: []string{"--states-dir"}, Help: "Set this directory to search for additional states."},
+		{Names: []string{"--file-root"}, Kind: optparse.List, Help: "Set this directory as the base file root."},
+		{Names: []string{"--pillar-root"}, Kind: optparse.List, Help: "Set this directory as the base pillar root."},
+		{Names: []string{"--states-dir"}, Kind: optparse.List, Help: "Set this directory to search for additional states."},
 	}
 }
 

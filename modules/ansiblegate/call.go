@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -74,7 +75,7 @@ func invoke(ctx context.Context, c *modules.Call, module string) (any, error) {
 		return nil, err
 	}
 	// Ansible wants an inventory. The implicit localhost is not in it.
-	inventory, err := os.CreateTemp("", "tmp")
+	inventory, err := os.CreateTemp(pytemp.Dir(), "tmp")
 	if err != nil {
 		return nil, modules.OSError(err)
 	}

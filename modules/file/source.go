@@ -11,6 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -38,12 +39,10 @@ func (h *host) cacheFile(url string, saltenv, sourceHash, verifySSL, useEtag any
 const tempPrefix = "__salt.tmp."
 
 func (h *host) tempDir() string {
-	for _, name := range [...]string{"TMPDIR", "TEMP", "TMP"} {
-		if dir, _ := h.Context().Getenv(name); dir != "" && h.isDir(dir) {
-			return dir
-		}
-	}
-	return "/tmp"
+	return pytemp.DirOf(h.Root, func(name string) string {
+		dir, _ := h.Context().Getenv(name)
+		return dir
+	})
 }
 
 // temp writes a new file of its own in the directory for temporary files.

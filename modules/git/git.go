@@ -18,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
 	"github.com/brine-salt/brine/modules"
@@ -248,7 +249,7 @@ func keyFile(ctx context.Context, c *modules.Call, key string) (path string, tem
 	if err != nil {
 		return "", false, modules.OSError(err)
 	}
-	f, err := os.CreateTemp("", "brine-git-") // mode 0600
+	f, err := os.CreateTemp(pytemp.Dir(), "brine-git-") // mode 0600
 	if err != nil {
 		return "", false, modules.OSError(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/pycodec"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -557,7 +558,7 @@ func (g *ring) takeSome(text, chosen any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(g.c.Path(os.TempDir()), "__salt.tmp.")
+	dir, err := os.MkdirTemp(g.c.Path(pytemp.Dir()), "__salt.tmp.")
 	if err != nil {
 		return nil, modules.OSError(err)
 	}

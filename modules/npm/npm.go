@@ -3,13 +3,13 @@ package npm
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -52,7 +52,7 @@ func install(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	dir := c.Str("dir")
 	if dir == "" {
-		dir, args = os.TempDir(), append(args, "--global")
+		dir, args = pytemp.Dir(), append(args, "--global")
 	}
 	if c.Bool("registry") {
 		args = append(args, "--registry="+c.Str("registry"))

@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
 	"github.com/brine-salt/brine/internal/pkglist"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -108,7 +109,7 @@ func (b *builder) copyFor(ctx context.Context, user, file string) (string, error
 		return "", modules.Errorf("User '%s' is not available", user)
 	}
 	if b.temp == "" {
-		dir, err := os.MkdirTemp("", "brine-pip-")
+		dir, err := os.MkdirTemp(pytemp.Dir(), "brine-pip-")
 		if err != nil {
 			return "", modules.OSError(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -139,7 +140,8 @@ func (p conn) ownerTo(ctx context.Context, c *modules.Call, db, owner string) (m
 		}
 	}
 	script += "commit;\n"
-	f, err := os.CreateTemp(c.Path(os.TempDir()), "brine-owner")
+	dir := pytemp.Dir()
+	f, err := os.CreateTemp(c.Path(dir), "brine-owner")
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
@@ -154,7 +156,7 @@ func (p conn) ownerTo(ctx context.Context, c *modules.Call, db, owner string) (m
 	if err != nil {
 		return nil, modules.OSError(err)
 	}
-	return p.psql(ctx, c, "-v", "ON_ERROR_STOP=1", "-f", filepath.Join(os.TempDir(), filepath.Base(f.Name())))
+	return p.psql(ctx, c, "-v", "ON_ERROR_STOP=1", "-f", filepath.Join(dir, filepath.Base(f.Name())))
 }
 
 func ident(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

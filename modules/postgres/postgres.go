@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -150,11 +151,12 @@ func (p conn) run(ctx context.Context, c *modules.Call, cmd []any) (map[string]a
 
 // secretFile writes a file that only owner can read.
 func secretFile(ctx context.Context, c *modules.Call, text string, owner any) (path string, err error) {
-	f, err := os.CreateTemp(c.Path(os.TempDir()), "__salt.tmp.") // with mode 0600
+	dir := pytemp.Dir()
+	f, err := os.CreateTemp(c.Path(dir), "__salt.tmp.") // with mode 0600
 	if err != nil {
 		return "", modules.OSError(err)
 	}
-	path = filepath.Join(os.TempDir(), filepath.Base(f.Name()))
+	path = filepath.Join(dir, filepath.Base(f.Name()))
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err == nil && pytext.Truth(owner) {
 		_, err = c.Exec(ctx, "file.chown", path, owner, "")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -130,7 +131,7 @@ func fetch(ctx context.Context, c *modules.Call, url string) (path string, remov
 	if err != nil {
 		return "", remove, err
 	}
-	dir, err := os.MkdirTemp("", "rsync")
+	dir, err := os.MkdirTemp(pytemp.Dir(), "rsync")
 	if err != nil {
 		return "", remove, modules.OSError(err)
 	}

@@ -128,6 +128,8 @@ CLI Example:
 tem
     the text
 
+Other keyword arguments, pillar among them, are accepted and have no effect, as in stock.
+
 CLI Example:
 
     salt '*' state.template_str '{"vim": {"pkg": ["installed"]}}'

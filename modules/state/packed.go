@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/hashname"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -38,7 +39,7 @@ func pkg(ctx context.Context, c *modules.Call) (any, error) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return map[string]any{}, nil
 	}
-	dir, err := os.MkdirTemp("", "brine-state-")
+	dir, err := os.MkdirTemp(pytemp.Dir(), "brine-state-")
 	if err != nil {
 		return nil, modules.OSError(err)
 	}

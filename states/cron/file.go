@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -80,7 +81,7 @@ func primary(ctx context.Context, c *states.Call) (any, bool) {
 
 // write makes a file of its own for the table.
 func write(text string) (string, error) {
-	f, err := os.CreateTemp("", "__salt.tmp.")
+	f, err := os.CreateTemp(pytemp.Dir(), "__salt.tmp.")
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pycodec"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytemp"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -551,13 +552,11 @@ func (m *management) forget(sfn any) {
 // emptyFile makes a file that is there only for a while, "" is the usual directory for those.
 func (j *job) emptyFile(dir, ext string) (string, error) {
 	dir = j.expandUser(dir)
-	for _, name := range [...]string{"TMPDIR", "TEMP", "TMP"} {
-		if v, _ := j.Context().Getenv(name); dir == "" && v != "" && j.isDir(v) {
-			dir = v
-		}
-	}
 	if dir == "" {
-		dir = "/tmp"
+		dir = pytemp.DirOf(j.Root, func(name string) string {
+			v, _ := j.Context().Getenv(name)
+			return v
+		})
 	}
 	f, err := os.CreateTemp(j.Path(dir), "__salt.tmp.*"+ext)
 	if err != nil {

@@ -47,6 +47,8 @@ def functions(folder):
                         alias = literal(node.value) or {}
                     elif "alias_function" in ast.dump(node.value) and not target.startswith("_"):
                         names.add(target)
+                    elif isinstance(node.value, ast.Name) and node.value.id in names and not target.startswith("_"):
+                        names.add(target)
             for function in names:
                 found.setdefault(name, set()).add(alias.get(function, function))
     return {name: sorted(names) for name, names in sorted(found.items())}
@@ -75,6 +77,15 @@ def read_options():
     return sorted(names - known)
 
 
+def read_fileserver_options():
+    """Options of the file server that have no default."""
+    names = set()
+    for file in ("__init__.py", "roots.py"):
+        with open(os.path.join(HOME, "fileserver", file), encoding="utf-8") as source:
+            names.update(re.findall(r"""opts(?:__)?(?:\.get\(|\[)\s*["'](fileserver_[a-z_]*)["']""", source.read()))
+    return names
+
+
 print(
     json.dumps(
         {
@@ -82,7 +93,7 @@ print(
             "functions": functions("modules"),
             "states": functions("states"),
             "minion_options": sorted(salt.config.DEFAULT_MINION_OPTS),
-            "master_options": sorted(salt.config.DEFAULT_MASTER_OPTS),
+            "master_options": sorted(set(salt.config.DEFAULT_MASTER_OPTS) | read_fileserver_options()),
             "read_options": read_options(),
             "flags": {
                 "salt-minion": flags(salt.utils.parsers.MinionOptionParser()),

@@ -1,0 +1,46 @@
+// Package pytemp finds the directory for temporary files by the rules of Python's tempfile.gettempdir.
+package pytemp
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Dir is the first directory of TMPDIR, TEMP, TMP, /tmp, /var/tmp, /usr/tmp and the working directory in which a file can be made.
+// If there is none, it is that of os.TempDir, where the caller then gets the error.
+func Dir() string { return DirOf("", os.Getenv) }
+
+// DirOf is Dir with other environment variables, below another root ("" is the host's). The result is without the root.
+func DirOf(root string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return os.TempDir()
+	}
+	var names []string
+	for _, name := range [...]string{"TMPDIR", "TEMP", "TMP"} {
+		if dir := getenv(name); dir != "" {
+			names = append(names, dir)
+		}
+	}
+	names = append(names, "/tmp", "/var/tmp", "/usr/tmp")
+	if cwd, err := os.Getwd(); err == nil {
+		names = append(names, cwd)
+	}
+	for _, dir := range names {
+		if abs, err := filepath.Abs(dir); err == nil && usable(filepath.Join(root, abs)) {
+			return abs
+		}
+	}
+	return os.TempDir()
+}
+
+// usable reports whether a file can be made and written in a directory.
+func usable(dir string) bool {
+	f, err := os.CreateTemp(dir, "")
+	if err != nil {
+		return false
+	}
+	_, err = f.WriteString("blat")
+	closed := f.Close()
+	return os.Remove(f.Name()) == nil && err == nil && closed == nil
+}

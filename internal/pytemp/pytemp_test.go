@@ -1,0 +1,54 @@
+package pytemp
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDir names directories that cannot be used before one that can, and asks Python as well.
+func TestDir(t *testing.T) {
+	good, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Log("without python3 beside")
+	}
+	for _, env := range [][3]string{
+		{good, "", ""}, {"/no/such", good, ""}, {"/proc", file, good}, {"", "", ""}, {"/proc", "", ""}, {"/sys", "/dev/null", "/no/such"}, {"", good, "/tmp"},
+	} {
+		vars := map[string]string{"TMPDIR": env[0], "TEMP": env[1], "TMP": env[2]}
+		got := DirOf("", func(name string) string { return vars[name] })
+		want := "/tmp"
+		for _, dir := range env {
+			if dir == good {
+				want = good
+			}
+		}
+		if got != want {
+			t.Errorf("%v: %s, not %s", vars, got, want)
+		}
+		if python == "" {
+			continue
+		}
+		cmd := exec.Command(python, "-c", "import tempfile; print(tempfile.gettempdir())")
+		for name, v := range vars {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+		if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != got {
+			t.Errorf("%v: Python says %q %v, we say %s", vars, out, err, got)
+		}
+	}
+	// Where nothing of the first can be used, the next of the usual ones is.
+	root := t.TempDir()
+	if err := os.MkdirAll(root+"/var/tmp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := DirOf(root, func(string) string { return "" }); got != "/var/tmp" {
+		t.Errorf("without /tmp: %s", got)
+	}
+}
