@@ -38,7 +38,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"ZeroMQ PINGs":                                             {zeromq + "maxPings", zeromq + "pingWindow"},
 		"contents of a request in the clear":                       {mas + "clearBytes", mas + "clearElements", mas + "outerDepth", mas + "localBytes"},
 		"sign-ins":                                                 {mas + "defaultAuthRate", mas + "defaultAuthBurst", mas + "authAtOnce", mas + "knownBurst"},
-		"sign-ins without an accepted key":                         {mas + "newcomersOfOne", mas + "newcomerPart", mas + "newcomerPlaces", mas + "newcomersWaiting"},
+		"sign-ins without an accepted key":                         {mas + "newcomerRate", mas + "newcomerBurst", mas + "newcomersOfOne", mas + "newcomerPlaces", mas + "newcomerPart", mas + "newcomersWaiting"},
 		"messages before a sign-in, beside its signatures":         {serve + "priceFactor", serve + "maxDebt"},
 		"questions to subscribers who they are, without an answer": {mas + "unansweredRate", mas + "unansweredBurst"},
 		"pending keys":                                             {"master/keys defaultPending", "master/keys pendingStale"},

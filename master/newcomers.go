@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol/peernet"
 )
 
@@ -20,12 +21,17 @@ const newcomerPlaces, newcomerPart = 2, 8
 // may have ended.
 const newcomersWaiting, newcomersOfOne = 2000, 500
 
+// newcomerRate and newcomerBurst are the sign-ins of one source, a second and at once, after which a place does not stay empty: a thousand new
+// minions with addresses of their own come in as fast as the processors can.
+const newcomerRate, newcomerBurst = 1, 100
+
 var errManyNewcomers = errors.New("too many sign-ins wait")
 
 // newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
-// are processors, each used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody else's first sign-in.
+// are processors. After a sign-in of a source that has had many, a place stays empty, so that it is used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody else's first sign-in.
 type newcomers struct {
 	unpaced bool
+	few     *ratelimit.Limiter // of sources that have had few sign-ins
 
 	mu    sync.Mutex // guards the fields below
 	free  int
@@ -38,7 +44,7 @@ type line struct {
 }
 
 func newNewcomers(unpaced bool) *newcomers {
-	return &newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced}
+	return &newcomers{free: max(1, runtime.GOMAXPROCS(0)/newcomerPlaces), unpaced: unpaced, few: ratelimit.New(newcomerRate, newcomerBurst)}
 }
 
 // enter waits for a place, or returns an error when too many wait already. leave gives it back, after the pause, and does not wait for that.
@@ -47,8 +53,9 @@ func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err e
 		return nil, err
 	}
 	begin := time.Now()
+	unpaced := n.unpaced || n.few.Allow(peer, begin)
 	return func() {
-		if n.unpaced {
+		if unpaced {
 			n.give()
 			return
 		}

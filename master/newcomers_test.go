@@ -9,13 +9,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/brine-salt/brine/master/internal/ratelimit"
 )
 
 // TestNewcomers: sources take turns, a place stays empty for a while after each sign-in, and one that gives up takes no turn.
 func TestNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(false)
-		n.free = 1
+		n.free, n.few = 1, ratelimit.New(newcomerRate, 1)
+		for _, peer := range []string{"192.0.2.1:9", "192.0.2.2:9"} { // no more without a pause
+			n.few.Allow(peer, time.Now())
+		}
 		begin := time.Now()
 		var order []string
 		signIn := func(ctx context.Context, peer string) {
@@ -55,6 +60,36 @@ func TestNewcomers(t *testing.T) {
 				t.Fatal(err)
 			}
 			leave()
+		}
+	})
+}
+
+// TestFewNewcomers: a source pauses only after as many sign-ins as a site behind one address may have, and other sources do not wait for that.
+func TestFewNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(false)
+		n.free = 1
+		signIns := func(peer string, times int) time.Duration {
+			begin := time.Now()
+			for range times {
+				leave, err := n.enter(t.Context(), peer)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond)
+				leave()
+			}
+			return time.Since(begin)
+		}
+		if got := signIns("192.0.2.1:1", newcomerBurst+1); got != (newcomerBurst+1)*time.Millisecond {
+			t.Errorf("few took %v", got)
+		}
+		if got := signIns("192.0.2.1:1", 10); got < 70*time.Millisecond {
+			t.Errorf("10 more took %v", got)
+		}
+		time.Sleep(time.Second)
+		if got := signIns("192.0.2.2:1", 10); got != 10*time.Millisecond {
+			t.Errorf("10 of another source took %v", got)
 		}
 	})
 }
