@@ -21,8 +21,6 @@ const (
 	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a second and at once: reading one
 	// as JSON takes some milliseconds of a processor.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
-	// bodyRefusal is how long such a refusal takes.
-	bodyRefusal = time.Second
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
@@ -55,13 +53,6 @@ func (s *Server) admit(r *http.Request) (free func(), err error) {
 		return func() { s.reserve(-n) }, nil
 	}
 	s.reserve(-n)
-	// The connection keeps its place meanwhile: to send the next one at once would cost as much again.
-	t := time.NewTimer(bodyRefusal)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.Context().Done():
-	}
 	return nil, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
 }
 
