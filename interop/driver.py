@@ -122,6 +122,36 @@ class Calls:
             err.seek(0)
             return {"code": code, "out": out.read().decode(), "err": err.read().decode()}
 
+    def netapi(self, q):
+        """A request as salt-api and every program with salt.netapi make it."""
+        import salt.netapi  # pylint: disable=import-outside-toplevel
+        opts = dict(self.opts, netapi_enable_clients=["local", "local_async", "local_batch", "local_subset", "runner", "runner_async",
+                                                      "wheel", "wheel_async"])
+        out = salt.netapi.NetapiClient(opts).run(q["low"])
+        return list(out) if hasattr(out, "__next__") else out
+
+    def token(self, q):
+        """A token that a program on the host makes by itself, and whether it finds it again."""
+        import salt.auth  # pylint: disable=import-outside-toplevel
+        auth = salt.auth.LoadAuth(self.opts)
+        made = auth.mk_token(q["load"])
+        return {"made": made, "found": auth.get_tok(made.get("token", "none"))}
+
+    def resolved(self, q):
+        """A token that the master makes for a program on its host, and what the master says of it."""
+        import salt.auth  # pylint: disable=import-outside-toplevel
+        resolver = salt.auth.Resolver(self.opts)
+        made = resolver.mk_token(q["load"])
+        return {"made": made, "found": resolver.get_token(made.get("token", "none"))}
+
+    def wheel(self, q):
+        import salt.wheel  # pylint: disable=import-outside-toplevel
+        return getattr(salt.wheel.WheelClient(self.opts), q["method"])(q["low"])
+
+    def runner_client(self, q):
+        import salt.runner  # pylint: disable=import-outside-toplevel
+        return getattr(salt.runner.RunnerClient(self.opts), q["method"])(q["low"])
+
     def runner(self, q):
         if not hasattr(self, "runners"):
             self.runners = salt.runner.Runner(dict(self.opts, quiet=True, arg=[], fun=""))

@@ -144,6 +144,7 @@ external_auth:
       - 'web*': ['test.ping', 'test.echo']
       - '@runner': ['jobs.list_jobs']
     dave: ['.*']
+    '*': ['test.version', '@jobs', {'db*': ['test.ping']}]
   sharedsecret:
     alice: ['.*', '@wheel']
   auto:

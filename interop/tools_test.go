@@ -18,6 +18,8 @@ import (
 func TestStockTools(t *testing.T) {
 	t.Parallel()
 	m := &tools{ourMaster: &ourMaster{site: newSite(t, "zeromq", "timeout: 20\n"), t: t, root: t, line: "3007"}}
+	write(t, m.dir+"/users", "alice:secret\nbob:secret\n")
+	more(t, m.config(), "external_auth:\n  file:\n    ^filename: "+m.dir+"/users\n    alice: ['.*', '@runner', '@wheel']\n    bob: [test.ping]\n")
 	m.up()
 	for _, id := range []string{"web1", "db1"} {
 		m.conf = m.minion(t, id, "")
@@ -36,6 +38,9 @@ func TestStockTools(t *testing.T) {
 		{"runners", (*tools).runners}, // before there are compound jobs, among which stock's cannot search
 		{"client", (*tools).localClient},
 		{"programs", (*tools).programs},
+		{"interfaces", (*tools).interfaces},
+		{"directories", (*tools).directories},
+		{"log-ins", (*tools).logins},
 	} {
 		for _, line := range lines {
 			if !t.Run(step.name+"/"+line, func(t *testing.T) {
@@ -223,4 +228,140 @@ func (m *tools) runners() {
 			m.t.Errorf("%s (-stock +ours):\n%s", strings.Join(args, " "), diff)
 		}
 	}
+}
+
+// interfaces are the clients of salt.netapi, which salt-api is made of, and those that log in by themselves.
+func (m *tools) interfaces() {
+	alice := func(more query) query {
+		out := query{"eauth": "file", "username": "alice", "password": "secret"}
+		for k, v := range more {
+			out[k] = v
+		}
+		return out
+	}
+	netapi := func(low query) any {
+		m.t.Helper()
+		return m.driver.must("netapi", query{"low": alice(low)})
+	}
+	both := map[string]any{"web1": "x", "db1": "x"}
+	m.equal(any(both), netapi(query{"client": "local", "tgt": "*", "fun": "test.echo", "arg": []any{"x"}, "timeout": 20}))
+	job, _ := netapi(query{"client": "local_async", "tgt": "*", "fun": "test.ping"}).(map[string]any)
+	if ids, _ := job["minions"].([]any); len(ids) != 2 || job["jid"] == nil {
+		m.t.Errorf("local_async answers %v", job)
+	}
+	batched, _ := netapi(query{"client": "local_batch", "tgt": "*", "fun": "test.echo", "arg": []any{"x"}, "batch": "1"}).([]any)
+	if len(batched) != 2 {
+		m.t.Errorf("local_batch answers %v", batched)
+	}
+	m.equal(any(map[string]any{"args": []any{"a"}, "kwargs": map[string]any{"k": 1.0}}),
+		plainArgs(netapi(query{"client": "runner", "fun": "test.arg", "arg": []any{"a"}, "kwarg": query{"k": 1}})))
+	run, _ := netapi(query{"client": "runner_async", "fun": "test.arg", "arg": []any{"later"}}).(map[string]any)
+	mark := 0
+	if e := m.bus.wait(mark, fmt.Sprintf("salt/run/%v/ret", run["jid"])); e.Data["success"] != true {
+		m.t.Errorf("runner_async: event %v", e)
+	}
+	for _, low := range []query{
+		{"client": "wheel", "fun": "key.name_match", "match": "w*"}, {"client": "wheel", "fun": "key.name_match", "arg": []any{"w*"}, "kwarg": query{}},
+	} {
+		got, _ := netapi(low).(map[string]any)
+		data, _ := got["data"].(map[string]any)
+		m.equal(any(map[string]any{"minions": []any{"web1"}}), data["return"])
+		m.equal(any(true), data["success"])
+	}
+	wrong, _ := netapi(query{"client": "wheel", "fun": "key.name_match", "match": "w*", "nonsense": 1}).(map[string]any)
+	if data, _ := wrong["data"].(map[string]any); data["success"] != false {
+		m.t.Errorf("an argument that there is not: %v", data)
+	}
+	got, _ := m.driver.must("wheel", query{"method": "cmd_sync", "low": alice(query{"fun": "key.name_match", "match": "db*"})}).(map[string]any)
+	data, _ := got["data"].(map[string]any)
+	m.equal(any(map[string]any{"minions": []any{"db1"}}), data["return"])
+	m.equal(any(map[string]any{"args": []any{"sync"}, "kwargs": map[string]any{}}),
+		plainArgs(m.driver.must("runner_client", query{"method": "cmd_sync", "low": alice(query{"fun": "test.arg", "arg": []any{"sync"}})})))
+	if _, failed := m.driver.call("netapi", query{"low": query{"client": "runner", "fun": "test.arg", "eauth": "file", "username": "bob", "password": "secret"}}); !strings.Contains(failed, "EauthAuthenticationError") {
+		m.t.Errorf("bob's runner: %s", failed)
+	}
+	login, _ := m.driver.must("resolved", query{"load": query{"eauth": "file", "username": "alice", "password": "secret"}}).(map[string]any)
+	m.equal(login["made"], login["found"])
+	token, _ := login["made"].(map[string]any)["token"].(string)
+	got, _ = m.driver.must("netapi", query{"low": query{"client": "local", "tgt": "web1", "fun": "test.ping", "token": token, "timeout": 20}}).(map[string]any)
+	m.equal(map[string]any{"web1": true}, got)
+}
+
+// plainArgs takes out of test.arg's answer what Salt adds to the arguments.
+func plainArgs(v any) any {
+	got, _ := v.(map[string]any)
+	if kwargs, ok := got["kwargs"].(map[string]any); ok {
+		for k := range kwargs {
+			if strings.HasPrefix(k, "__") {
+				delete(kwargs, k)
+			}
+		}
+	}
+	return got
+}
+
+// directories are those in which programs on the master's host find and leave things.
+func (m *tools) directories() {
+	made, _ := m.driver.must("token", query{"load": query{"eauth": "auto", "username": "x", "password": "x"}}).(map[string]any)
+	m.equal(map[string]any{}, made["made"]) // nobody logs in by what external_auth lacks
+	made, _ = m.driver.must("token", query{"load": query{"eauth": "file", "username": "alice", "password": "secret"}}).(map[string]any)
+	token, _ := made["made"].(map[string]any)
+	found, _ := made["found"].(map[string]any)
+	if token["token"] == nil || found["token"] != token["token"] || found["name"] != "alice" {
+		m.t.Errorf("a token that a program makes by itself: %v", made)
+	}
+	for _, args := range [][]string{{"queue.insert", "ours", "one", "sqlite"}, {"queue.list_items", "ours", "sqlite"}} {
+		v, failed := m.driver.call("runner", query{"fun": args[0], "arg": args[1:]})
+		if text := fmt.Sprint(v, failed); strings.Contains(text, "Exception") || failed != "" {
+			m.t.Errorf("%s: %s", args, text)
+		}
+	}
+}
+
+// logins are our commands for those who log in, beside stock's on the same master.
+func (m *tools) logins() {
+	run := func(program string, args ...string) (string, int) {
+		m.t.Helper()
+		out, code := output(m.t, program, append([]string{"-c", filepath.Dir(m.config()), "--out=json"}, args...)...)
+		var v any
+		if json.Unmarshal([]byte(out), &v) == nil {
+			b, _ := json.Marshal(plainArgs(v))
+			return string(b), code
+		}
+		return strings.TrimSpace(out), code
+	}
+	for _, c := range [][]string{
+		{"salt-run", "-a", "file", "--username", "alice", "--password", "secret", "test.arg", "a", "k=1"},
+		{"salt-run", "-a", "file", "--username", "alice", "--password", "secret", "manage.up"},
+		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-L"},
+		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-l", "acc"},
+		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-f", "web1"},
+		{"salt-key", "--eauth", "file", "--username", "alice", "--password", "secret", "-p", "web1"},
+	} {
+		theirs, code := run(stock(m.t, m.line, c[0]), c[1:]...)
+		mine, own := run(ours(c[0]), c[1:]...)
+		if m.line == "3008" && c[len(c)-2] == "-f" {
+			continue // see programs
+		}
+		if diff := cmp.Diff(theirs, mine); diff != "" || code != own || code != 0 {
+			m.t.Errorf("%s ended with %d, ours with %d (-stock +ours):\n%s", strings.Join(c, " "), code, own, diff)
+		}
+	}
+	bob := []string{"--eauth", "file", "--username", "bob", "--password", "secret"}
+	for _, c := range [][]string{{"salt-run", "manage.up"}, {"salt-key", "-L"}, {"salt-key", "-y", "-d", "web1"}} {
+		out, code := run(ours(c[0]), append(slices.Clone(bob), c[1:]...)...)
+		if code == 0 || strings.Contains(out, "web1") {
+			m.t.Errorf("%s for bob ended with %d: %s", c, code, out)
+		}
+	}
+	alice := []string{"--eauth", "file", "--username", "alice", "--password", "secret", "-y"}
+	mark := m.bus.mark()
+	for _, c := range []struct{ act, folder string }{{"-r", "minions_rejected"}, {"-a", "minions"}} {
+		args := append(slices.Clone(alice), "--include-all", c.act, "db1")
+		if out, code := run(ours("salt-key"), args...); code != 0 || !strings.Contains(out, "Key for minion db1") {
+			m.t.Errorf("salt-key %s ended with %d: %s", c.act, code, out)
+		}
+		m.equal(true, exists(m.dir+"/pki/"+c.folder+"/db1"))
+	}
+	m.bus.first(mark, func(e event) bool { return e.Tag == "salt/key" && e.Data["act"] == "accept" && e.Data["id"] == "db1" }, "of the accepted key")
 }

@@ -191,6 +191,8 @@ type MasterCall struct {
 	Kind, Fun string
 	Args      []any
 	Kwargs    map[string]any
+	// Named says that the arguments stood in the request by their names, not as "arg" and "kwarg".
+	Named bool
 	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one.
 	Saltenv any
 	// User is who asks. Wait is set for wheel functions: the tool wants their result; a runner's comes as an event.
@@ -269,6 +271,7 @@ func callOf(kind string, load map[string]any) MasterCall {
 	inner, hasInner := payload.Map(load["kwarg"])
 	_, hasArg := load["arg"]
 	named := kind == "wheel" && !(hasArg && hasInner)
+	c.Named = named && !hasArg
 	from := load
 	if hasInner && (named || kind != "wheel") {
 		from = inner
@@ -284,7 +287,7 @@ func callOf(kind string, load map[string]any) MasterCall {
 	}
 	for k, v := range load {
 		switch k {
-		case "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
+		case "client", "cmd", "fun", "arg", "kwarg", "key", "user", "token", "eauth", "username", "password", "sharedsecret", "print_event", "full_return", "id", "__jid__", "__tag__", "__user__":
 		default:
 			c.Kwargs[k] = v
 		}

@@ -145,6 +145,7 @@ func TestExternalAuthentication(t *testing.T) {
 		{creds("bob", "secret", map[string]any{"cmd": "runner", "fun": "manage.up"}), false},
 		{creds("bob", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), false},
 		{creds("alice", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), true},
+		{creds("alice", "secret", map[string]any{"cmd": "wheel", "client": "wheel", "fun": "key.accept", "match": "*"}), true},
 		{creds("red", "secret", map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}), false},
 		{map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*"}, false},
 		{map[string]any{"cmd": "wheel", "fun": "key.accept", "match": "*", "user": "root", "key": "x"}, false},
@@ -155,7 +156,8 @@ func TestExternalAuthentication(t *testing.T) {
 			t.Errorf("%v: %v", c.load, got)
 		}
 	}
-	want := []string{"runner.jobs.list_jobs [] map[x:1] by bob", "wheel.key.accept [] map[match:*] by alice", "runner.jobs.active [] map[] by bob"}
+	want := []string{"runner.jobs.list_jobs [] map[x:1] by bob", "wheel.key.accept [] map[match:*] by alice",
+		"wheel.key.accept [] map[match:*] by alice", "runner.jobs.active [] map[] by bob"}
 	if diff := cmp.Diff(want, called); diff != "" {
 		t.Error(diff)
 	}

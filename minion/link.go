@@ -34,6 +34,7 @@ type link struct {
 	welcome  atomic.Bool  // a master accepted this minion since its start
 	answered atomic.Int64 // when the master last answered an authentic request, in Unix nanoseconds
 	moves    atomic.Int32 // how often in a row its name led elsewhere
+	contact  atomic.Pointer[contact]
 
 	mu      sync.Mutex
 	list    []master             // guarded by mu; in the order in which they are tried
@@ -260,5 +261,6 @@ func (l *link) dialer() transport.Dialer { return l.m.o.Dialers[l.m.settings().t
 func (l *link) requester(a master) (transport.Requester, error) {
 	c := l.m.settings().client(a)
 	c.Wrap, c.Log, c.OnWork = l.m.o.Wrap, l.log, l.m.o.OnWork
+	c.OnRetry = func(err error) { l.unreachable(a, c.RequestAddr, err) }
 	return l.dialer().Requester(c)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"
@@ -103,24 +104,21 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	switch {
 	case strings.HasPrefix(tag, "module_refresh"):
 		m.wg.Go(func() {
-			m.o.Registry.Reset()
-			if o.truth("force_refresh", false) {
-				m.logFailed("refresh grains", m.refreshGrains(m.ctx))
-			}
+			m.logFailed("refresh grains", m.refreshGrains(m.ctx))
+			m.beacons.Refresh()
 			if o.truth("notify", false) {
 				m.bus.bus.Publish(modulesRefreshed, map[string]any{"complete": true})
 			}
 		})
 	case strings.HasPrefix(tag, "pillar_refresh"), strings.HasPrefix(tag, "grains_refresh"):
-		m.wg.Go(func() { m.refreshForBus(tag, o) })
+		m.wg.Go(func() { m.refreshForBus(o) })
 	case strings.HasPrefix(tag, "manage_schedule"), strings.HasPrefix(tag, "manage_beacons"):
 		m.manage(tag, data)
 	case strings.HasPrefix(tag, "beacons_refresh"):
 		m.beacons.Refresh()
 	case strings.HasPrefix(tag, "fire_master"):
-		if tag, _ := payload.Text(data["tag"]); tag != "" || data["events"] != nil {
-			m.toMasters(map[string]any{"cmd": "_minion_event", "tag": data["tag"], "data": data["data"], "events": data["events"],
-				"pretag": data["pretag"]})
+		if load := masterEvent(data); load != nil {
+			m.toMasters(load)
 		}
 	case strings.HasPrefix(tag, "_salt_error"):
 		m.toMasters(map[string]any{"cmd": "_minion_event", "tag": tag, "data": data, "pretag": nil})
@@ -134,11 +132,29 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	}
 }
 
-// refreshForBus reads pillar anew, and grains before it when they are what has changed.
-func (m *Minion) refreshForBus(tag string, o options) {
-	if o.truth("force_refresh", false) || strings.HasPrefix(tag, "grains_refresh") {
-		m.logFailed("refresh grains", m.refreshGrains(m.ctx))
+// masterEvent is the request that hands on an event of the host (salt/minion.py: Minion._fire_master_prepare). Python's event.send
+// and event.fire_master name every key, with None where there is nothing. A master takes "events" for a list as soon as the key
+// is there, so what is None is left out.
+func masterEvent(data map[string]any) map[string]any {
+	load := map[string]any{"cmd": "_minion_event", "pretag": data["pretag"]}
+	tag, _ := payload.Text(data["tag"])
+	switch {
+	case pytext.Truth(data["events"]):
+		load["events"] = data["events"]
+	case tag == "":
+		return nil
+	case pytext.Truth(data["data"]):
+		load["tag"], load["data"] = tag, data["data"]
+	default:
+		load["tag"], load["data"] = tag, map[string]any{}
 	}
+	return load
+}
+
+// refreshForBus gathers the grains anew, which also decides which modules suit the host, and then the pillar, which may depend on
+// them.
+func (m *Minion) refreshForBus(o options) {
+	m.logFailed("refresh grains", m.refreshGrains(m.ctx))
 	for _, l := range m.eachLink() {
 		if l.session() != nil {
 			m.logFailed("refresh pillar", l.refreshPillar(m.ctx, o.truth("clean_cache", false)))

@@ -95,7 +95,20 @@ func TestLocalBus(t *testing.T) {
 	if d, _ := payload.Map(got["data"]); d["n"] != int64(7) || got["id"] != "alpha" {
 		t.Errorf("the master got %v", got)
 	}
+	if _, named := got["events"]; named { // a stock master takes what is there for a list
+		t.Errorf("the master got events that nobody fired: %v", got)
+	}
 	next("fire_master")
+	fire("fire_master", map[string]any{"tag": "without/data", "data": nil, "events": []any{}, "pretag": "pre"})
+	got = f.await("event", isEvent("without/data"))
+	if d, ok := payload.Map(got["data"]); !ok || len(d) != 0 || got["pretag"] != "pre" || got["events"] != nil {
+		t.Errorf("the master got %v", got)
+	}
+	fire("fire_master", map[string]any{"tag": nil, "data": nil, "events": []any{map[string]any{"tag": "one/of/many", "data": map[string]any{}}}, "pretag": nil})
+	got = f.await("events", func(m map[string]any) bool { list, _ := m["events"].([]any); return len(list) == 1 })
+	if _, named := got["tag"]; named {
+		t.Errorf("the master got %v", got)
+	}
 
 	// Pillar is read again, and the listeners are told.
 	pillars := f.count(func(m map[string]any) bool { return m["cmd"] == "_pillar" })

@@ -39,6 +39,9 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 		m.bus.bus.Publish(tag, data)
 		return m.manage(tag, data), true
 	}
+	if answer == "" {
+		return nil, m.fireLocal(tag, data)
+	}
 	s := m.settings()
 	if !s.hasSockets() {
 		return nil, false
@@ -58,7 +61,7 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 	if !m.heard(ctx, c) || !m.fireLocal(tag, data) {
 		return nil, false
 	}
-	for answer != "" {
+	for {
 		e, err := c.Next(ctx)
 		if err != nil {
 			return nil, true
@@ -67,7 +70,6 @@ func (a agent) Manage(ctx context.Context, tag string, data map[string]any, answ
 			return e.Data, true
 		}
 	}
-	return nil, true
 }
 
 // heardEvery is how often an event is fired until it comes back.

@@ -120,6 +120,11 @@ func (m *Minion) openKeys() error {
 	if m.tok, err = protocol.RequestToken(m.key); err != nil {
 		return &ExitError{Code: 1, Err: err}
 	}
+	finger, err := crypt.FingerprintPEM(m.key.Public().PEM(), s.text("hash_type", "sha256"))
+	if err != nil {
+		return &ExitError{Code: 1, Err: err}
+	}
+	m.log.Info("The minion's key", "id", s.id, "fingerprint", finger)
 	return nil
 }
 

@@ -218,7 +218,7 @@ func (l *link) callFailed(v verdicts) error {
 		return &ExitError{Code: ExitRejected, Err: ErrRejected}
 	}
 	return &ExitError{Code: 1, Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's connection "+
-		"attempt (last: %w)", ErrNotConnected, cmpErr(l.status().Err, errLost))}
+		"attempt (last: %s)", ErrNotConnected, rootCause(cmpErr(l.status().Err, errLost)))}
 }
 
 func cmpErr(err, def error) error {
@@ -303,6 +303,8 @@ func (l *link) signIn(ctx context.Context, a master, dial transport.Requester) (
 	if set.failover() {
 		tries = 1
 	}
+	l.contact.Store(&contact{until: l.m.now().Add(time.Duration(tries) * set.authTimeout)})
+	defer l.contact.Store(nil)
 	var last error
 	for range tries {
 		res, err := l.attempt(ctx, a, dial, set.authTimeout)
@@ -431,7 +433,11 @@ func (l *link) trust(a master, res protocol.SigninResult) error {
 		}
 	}
 	if res.FirstContact && set.text("master_finger", "") == "" && !set.truth("verify_master_pubkey_sign", false) {
-		l.log.Warn("The key of the master is trusted on first use; set master_finger to be sure", "master", a.name)
+		finger, err := crypt.FingerprintPEM([]byte(res.MasterKey.Text()), set.text("hash_type", "sha256"))
+		if err != nil {
+			return err
+		}
+		l.log.Warn("The key of the master is trusted on first use; set master_finger to be sure", "master", a.name, "fingerprint", finger)
 	}
 	l.mu.Lock()
 	l.known[a.requestAddr()] = knownKey{res.MasterKey}

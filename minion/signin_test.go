@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/mem"
+	"github.com/brine-salt/brine/protocol/transport/tcp"
 )
 
 func TestSignInAndAnswer(t *testing.T) {
@@ -584,5 +585,53 @@ func (r *rig) wantCached(key *crypt.PublicKey) {
 	}
 	if have, err := crypt.ParsePublicKey(b); err != nil || !have.Equal(key) {
 		r.t.Errorf("another master key is cached: %v", err)
+	}
+}
+
+// nameless knows no name of a host.
+type nameless struct{ transport.Dialer }
+
+func (d nameless) Requester(o transport.ClientOptions) (transport.Requester, error) {
+	o.Dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "nosuchhost.invalid", IsNotFound: true}}
+	}
+	return d.Dialer.Requester(o)
+}
+
+// TestUnreachableIsToldAtOnce connects to a port where nobody listens, and to a name that does not exist: the log says why long before
+// the sign-in gives up, once, and at debug for each attempt.
+func TestUnreachableIsToldAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	for _, c := range []struct{ name, master, want string }{
+		{"refused", addr, "Cannot connect to the master at " + addr + ": connection refused; trying again until "},
+		{"unknown", "nosuchhost.invalid:4506", "Cannot connect to the master at nosuchhost.invalid:4506: no such host; trying again until "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, &mem.Network{}, map[string]any{"transport": "tcp", "master": c.master, "recon_default": int64(50), "recon_max": int64(100)})
+			r.o.Dialers["tcp"] = tcp.New()
+			if c.name == "unknown" {
+				r.o.Dialers["tcp"] = nameless{tcp.New()}
+			}
+			begun := time.Now()
+			r.start()
+			for !r.log.has(c.want) || r.log.times("Cannot connect to the master\"") < 3 {
+				if time.Since(begun) > 20*time.Second {
+					r.log.dump(t, 20)
+					t.Fatal("the log does not say why there is no master")
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if n := r.log.times("trying again until"); n != 1 {
+				t.Errorf("the warning came %d times", n)
+			}
+			if !r.log.has("The minion's key") || !r.log.has("fingerprint=") {
+				t.Error("the log does not have the key's fingerprint")
+			}
+		})
 	}
 }

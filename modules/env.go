@@ -200,10 +200,12 @@ type Agent interface {
 	Restart() error
 }
 
-// Manager is an [Agent] whose schedule and beacons can be managed.
+// Manager is an [Agent] that reaches the running minion of the host, from within it or from a salt-call beside it.
 type Manager interface {
 	// Manage hands data to the minion as an event with the tag ("manage_schedule", "manage_beacons") does, and gives the event
 	// tagged answer with which the minion replies, nil when it does not or answer is "". ok tells whether there is a minion.
+	// What Agent's methods have done to the minion already is not done again: then the event only tells programs that listen
+	// ("module_refresh", "pillar_refresh"). A salt-call has done it to itself alone, and the event makes the minion do it.
 	Manage(ctx context.Context, tag string, data map[string]any, answer string) (reply map[string]any, ok bool)
 }
 

@@ -27,25 +27,29 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 	}
 	data := map[string]any{"ret": map[string]any(shown)}
 	id := pytext.Str(r.opts["id"])
+	jid, preload := r.jid, any(r.jid)
+	if jid == "" { // state.sls_id in a salt-call: stock's tag has Python's None for it
+		jid, preload = "None", nil
+	}
 	var tag string
 	switch f := fire.(type) {
 	case bool:
 		if f {
-			tag = protocol.Tagify("state_result", r.jid, id, pytext.Str(rec["name"]))
+			tag = protocol.Tagify("state_result", jid, id, pytext.Str(rec["name"]))
 			break
 		}
-		tag = r.progressTag(id, rec, data, total)
+		tag = progressTag(jid, id, rec, data, total)
 	case string:
-		tag = protocol.Tagify("state_result", r.jid, id, f)
+		tag = protocol.Tagify("state_result", jid, id, f)
 	default:
-		tag = r.progressTag(id, rec, data, total)
+		tag = progressTag(jid, id, rec, data, total)
 	}
 	if onMaster {
 		r.env.Agent.FireLocal(tag, data)
 		return
 	}
 	if r.hasExec("event.fire_master") {
-		if _, err := r.callExec(ctx, "event.fire_master", []any{data, tag}, map[string]any{"preload": map[string]any{"jid": r.jid}}); err != nil {
+		if _, err := r.callExec(ctx, "event.fire_master", []any{data, tag}, map[string]any{"preload": map[string]any{"jid": preload}}); err != nil {
 			r.env.Logger().Warn("Cannot send the event of a state", "jid", r.jid, "err", err)
 		}
 		return
@@ -55,7 +59,7 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 	}
 }
 
-func (r *Run) progressTag(id string, rec record, data map[string]any, total int) string {
+func progressTag(jid, id string, rec record, data map[string]any, total int) string {
 	data["len"] = int64(total)
-	return protocol.Tagify("job", r.jid, "prog", id, pytext.Str(rec["__run_num__"]))
+	return protocol.Tagify("job", jid, "prog", id, pytext.Str(rec["__run_num__"]))
 }

@@ -530,6 +530,15 @@ func (r *Run) refresh(ctx context.Context, low *Low, rec record) {
 	}
 	if reload {
 		r.reload()
+		r.tellReload(ctx)
+	}
+}
+
+// tellReload tells the running minion of this host what a salt-call has changed there, and programs that listen.
+func (r *Run) tellReload(ctx context.Context) {
+	m, ok := r.env.Agent.(modules.Manager)
+	if ok && !pytext.Truth(r.opts["local"]) {
+		m.Manage(ctx, "module_refresh", map[string]any{}, "")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/signal"
 	"path/filepath"
@@ -82,10 +83,14 @@ func (s *saltCmd) run(ctx context.Context) error {
 		return err
 	}
 	defer s.client.Close()
-	if v.Bool("mktoken") && v.String("eauth") != "" {
-		err = s.makeToken(ctx)
-	}
+	creds, err := login(ctx, s.Program, s.client)
 	if err == nil {
+		if creds == nil {
+			if token := storedToken(s.Program); token != "" {
+				creds = map[string]any{"token": token}
+			}
+		}
+		maps.Copy(s.cmd.Kwargs, creds)
 		err = s.work(ctx)
 	}
 	if text, ok := s.explain(err); ok {
@@ -138,15 +143,8 @@ func (s *saltCmd) kwargs() error {
 			s.cmd.Kwargs[field] = yaml.ParseValue(text)
 		}
 	}
-	if auth := v.String("eauth"); auth != "" {
-		if v.String("username") == "" || v.Get("password") == nil {
-			return errors.New("external authentication needs --username and --password")
-		}
-		s.cmd.Kwargs["eauth"], s.cmd.Kwargs["username"], s.cmd.Kwargs["password"] = auth, v.String("username"), v.String("password")
-	} else if token := s.storedToken(); token != "" {
-		s.cmd.Kwargs["token"] = token
-	}
-	return nil
+	_, err := credentials(s.Program) // what lacks is said before anybody is asked
+	return err
 }
 
 // explain gives the text that stock prints, as if it were a result, for what can go wrong with a master. The exit code
@@ -166,8 +164,8 @@ func (s *saltCmd) explain(err error) (string, bool) {
 			"immediately without listening for responses. You can then use `salt-run jobs.lookup_jid` to look up the results " +
 			"of the job in the job cache later.", true
 	case errors.Is(err, client.ErrAuthentication):
-		if s.cmd.Kwargs["eauth"] != nil || s.cmd.Kwargs["token"] != nil {
-			s.Log.Error("the master refused the log-in: name, password or token are wrong, or external_auth of the master has no such method or user")
+		if s.Values.String("eauth") != "" || s.cmd.Kwargs["token"] != nil {
+			s.Log.Error(loginFailed)
 		} else {
 			s.Log.Error(s.client.WhyNot())
 		}

@@ -2,25 +2,27 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/master/client"
 )
 
 // tokenFile is where a token is kept for later commands (option token_file).
-func (s *saltCmd) tokenFile() string {
-	if f := s.Conf.String("token_file"); f != "" {
+func tokenFile(p *saltcli.Program) string {
+	if f := p.Conf.String("token_file"); f != "" {
 		return f
 	}
-	home := s.At.Home
+	home := p.At.Home
 	if home == "" {
 		return ""
 	}
-	dir := s.Env("XDG_CONFIG_HOME")
+	dir := p.Env("XDG_CONFIG_HOME")
 	if dir == "" {
 		dir = filepath.Join(home, ".config")
 	}
@@ -31,39 +33,36 @@ func (s *saltCmd) tokenFile() string {
 }
 
 // storedToken is the token of an earlier command, for users without a key file of their own.
-func (s *saltCmd) storedToken() string {
-	_, keyUser := localmaster.UserNames(s.Conf, s.Env)
-	if f, err := os.Open(s.Conf.String("cachedir") + "/." + keyUser + "_key"); err == nil {
+func storedToken(p *saltcli.Program) string {
+	_, keyUser := localmaster.UserNames(p.Conf, p.Env)
+	if f, err := os.Open(p.Conf.String("cachedir") + "/." + keyUser + "_key"); err == nil {
 		f.Close()
 		return ""
 	}
-	b, err := os.ReadFile(s.tokenFile())
+	b, err := os.ReadFile(tokenFile(p))
 	if err != nil || len(b) > 4096 {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
 }
 
-// makeToken changes name and password for a token, which it keeps and shows from now on (-T).
-func (s *saltCmd) makeToken(ctx context.Context) error {
-	kw := s.cmd.Kwargs
-	reply, err := s.client.Request(ctx, map[string]any{"cmd": "mk_token", "eauth": kw["eauth"], "username": kw["username"], "password": kw["password"]})
+// makeToken gets a token for a name and a password from the master, and keeps it for later commands (-T).
+func makeToken(ctx context.Context, p *saltcli.Program, cl *client.Client, creds map[string]any) (string, error) {
+	load := maps.Clone(creds)
+	load["cmd"] = "mk_token"
+	reply, err := cl.Request(ctx, load)
 	if err != nil {
-		return err
+		return "", err
 	}
 	data, _ := reply.(map[string]any)
 	token, _ := data["token"].(string)
 	if token == "" {
-		return client.ErrAuthentication
+		return "", client.ErrAuthentication
 	}
-	if file := s.tokenFile(); file != "" {
+	if file := tokenFile(p); file != "" {
 		if err := atomicfile.WriteFile(file, []byte(token), 0o600); err != nil {
-			s.Log.Warn("cannot keep the token", "err", err)
+			p.Log.Warn("cannot keep the token", "err", err)
 		}
 	}
-	for _, key := range []string{"eauth", "username", "password"} {
-		delete(kw, key)
-	}
-	kw["token"] = token
-	return nil
+	return token, nil
 }

@@ -27,8 +27,18 @@ import (
 // running one through an event (salt/key.py: KeyCLI).
 type saltKey struct {
 	*saltcli.Program
-	store *keys.Store
-	dir   string // pki_dir
+	store  keyStore
+	dir    string // pki_dir
+	remote bool   // the store is a running master's, which does what belongs to a change by itself
+}
+
+// keyStore is where keys are: the files, or the master for somebody who logs in.
+type keyStore interface {
+	List(st keys.State) ([]string, error)
+	Get(id string, st keys.State) (keys.Key, error)
+	Accept(id string, includeRejected, includeDenied bool) error
+	Reject(id string, includeAccepted, includeDenied bool) error
+	DeleteState(id string, st keys.State) error
 }
 
 // runKey is salt-key from command line to exit code.
@@ -44,6 +54,9 @@ func runKey(ctx context.Context, c *saltcli.Console, args []string) int {
 	k := &saltKey{Program: p, dir: p.Conf.String("pki_dir")}
 	err = k.run(ctx)
 	var exit *saltcli.ExitError
+	if k.Values.String("eauth") != "" && refusedLogin(err) {
+		k.Log.Error(loginFailed)
+	}
 	if err != nil && !errors.As(err, &exit) {
 		// Stock catches everything here and still ends with 0 (salt/scripts.py: salt_key); a script should hear of it.
 		fmt.Fprintf(c.Err, "Error: %v\n", err)
@@ -62,9 +75,6 @@ func (k *saltKey) run(ctx context.Context) error {
 	v := k.Values
 	if v.Bool("delete_all") && len(v.Args) > 0 {
 		return errors.New("Delete all takes no arguments. Use -d to delete specified keys")
-	}
-	if v.String("eauth") != "" {
-		return errors.New("external authentication is not supported")
 	}
 	if err := k.check(); err != nil {
 		return err
@@ -89,12 +99,11 @@ func (k *saltKey) run(ctx context.Context) error {
 	if cmd == "gen_signature" {
 		return k.genSignature()
 	}
-	store, _, closer, err := openKeys(k.Conf, "salt-key")
+	closer, err := k.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer closer()
-	k.store = store
 	switch cmd {
 	case "list":
 		return k.list(match)
@@ -104,6 +113,28 @@ func (k *saltKey) run(ctx context.Context) error {
 		return k.finger(match)
 	}
 	return k.change(ctx, cmd, match)
+}
+
+// open opens the keys' store: with --eauth the master's wheel functions.
+func (k *saltKey) open(ctx context.Context) (closer func() error, err error) {
+	if k.Values.String("eauth") == "" {
+		store, _, closer, err := openKeys(k.Conf, "salt-key")
+		if err == nil {
+			k.store = store
+		}
+		return closer, err
+	}
+	cl, err := newClient(k.Program)
+	if err != nil {
+		return nil, err
+	}
+	creds, err := login(ctx, k.Program, cl)
+	if err != nil {
+		cl.Close()
+		return nil, err
+	}
+	k.store, k.remote = remoteKeys{ctx, cl, creds}, true
+	return cl.Close, nil
 }
 
 // check refuses values that stock refuses.
@@ -224,9 +255,11 @@ func (k *saltKey) finger(match string) error {
 	if err != nil {
 		return err
 	}
-	names, err := k.local()
-	if err != nil {
-		return err
+	var names []string
+	if !k.remote {
+		if names, err = k.local(); err != nil {
+			return err
+		}
 	}
 	local := map[string]any{}
 	for _, name := range names {
@@ -313,10 +346,12 @@ func (k *saltKey) change(ctx context.Context, cmd, match string) error {
 			}
 			changed++
 			fmt.Fprintf(k.Out, "Key for minion %s %s.\n", id, done)
-			k.fire(ctx, cmd, id)
+			if !k.remote {
+				k.fire(ctx, cmd, id)
+			}
 		}
 	}
-	if cmd != "accept" && changed > 0 {
+	if cmd != "accept" && changed > 0 && !k.remote {
 		var spared []string
 		if cmd == "delete" && conf.Truth(k.Values.Get("preserve_minions")) {
 			spared = found[keys.Accepted]

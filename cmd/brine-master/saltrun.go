@@ -60,8 +60,8 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	if v.Bool("doc") && len(v.Args) > 1 {
 		return 0, s.Usage("You can only get documentation for one method at one time")
 	}
-	if v.String("eauth") != "" || v.Bool("mktoken") {
-		return 0, errors.New("external authentication is not supported")
+	if v.String("eauth") != "" && !v.Bool("doc") {
+		return s.asUser(ctx)
 	}
 	host, err := s.host()
 	if err != nil {
@@ -95,6 +95,56 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	}
 	return s.show(c, c.Call(ctx, q), q.Fun)
 }
+
+// asUser has the master run the function for somebody who logs in.
+func (s *saltRun) asUser(ctx context.Context) (int, error) {
+	v := s.Values
+	if len(v.Args) == 0 {
+		return 0, s.Usage("no runner function given")
+	}
+	cl, err := newClient(s.Program)
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	f := client.FunctionCall{Kind: "runner", Fun: v.Args[0]}
+	f.Args, f.Kwargs = cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+	if f.Login, err = login(ctx, s.Program, cl); err != nil {
+		return 0, s.refused(err)
+	}
+	if v.Bool("async") {
+		_, tag, err := cl.Start(ctx, f)
+		if err != nil {
+			return 0, s.refused(err)
+		}
+		s.Log.Warn(asyncText + tag)
+		return 0, nil
+	}
+	data, err := cl.Call(ctx, f)
+	res := runner.Result{Return: data["return"], Success: data["success"] == true}
+	switch code, failed := data["retcode"].(int64); {
+	case errors.Is(err, client.ErrNoFunction):
+		res.Return = "'" + f.Fun + "' is not available."
+	case err != nil:
+		return 0, s.refused(err)
+	case failed:
+		res.Retcode = int(code)
+	}
+	return s.show(nil, res, f.Fun)
+}
+
+// refused is the end of a command whose log-in failed, or whose master is not there.
+func (s *saltRun) refused(err error) error {
+	if refusedLogin(err) {
+		s.Log.Error(loginFailed)
+		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: err.Error() + "\n"}
+	}
+	return err
+}
+
+// asyncText is before the tag of a run that goes on in the background.
+const asyncText = "Running in asynchronous mode. Results of this execution may be collected by attaching to the master event bus or by " +
+	"examining the master job cache, if configured. This execution is running under tag "
 
 // show prints what came of a call, and gives the exit code.
 func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, error) {
@@ -174,8 +224,7 @@ func (s *saltRun) async(q runner.Request) error {
 	if err := daemon.Detach(program, args, os.Environ()); err != nil {
 		return fmt.Errorf("cannot start the runner: %w", err)
 	}
-	s.Log.Warn("Running in asynchronous mode. Results of this execution may be collected by attaching to the master event bus or by " +
-		"examining the master job cache, if configured. This execution is running under tag salt/run/" + q.JID)
+	s.Log.Warn(asyncText + "salt/run/" + q.JID)
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (s *services) close() {
 
 // call runs a function for a tool. A runner goes on by itself: its result is an event.
 func (s *services) call(ctx context.Context, c master.MasterCall) (master.MasterResult, error) {
-	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}
+	q := runner.Request{Fun: c.Fun, Args: c.Args, Kwargs: c.Kwargs, Named: c.Named, Saltenv: c.Saltenv, User: c.User, JID: string(protocol.NewJID(time.Now()))}
 	client, tag := s.runner, "salt/run/"+q.JID
 	if c.Kind == "wheel" {
 		client, tag = s.wheel, "salt/wheel/"+q.JID

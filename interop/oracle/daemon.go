@@ -47,8 +47,11 @@ func (d *Daemon) persist(jobs map[string]any) error {
 
 // Manage implements modules.Manager.
 func (d *Daemon) Manage(ctx context.Context, tag string, data map[string]any, _ string) (map[string]any, bool) {
-	if tag == "manage_beacons" {
+	switch tag {
+	case "manage_beacons":
 		return d.beacons.Manage(ctx, data), true
+	case "manage_schedule":
+		return d.schedule.Manage(data), true
 	}
-	return d.schedule.Manage(data), true
+	return nil, true
 }

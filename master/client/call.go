@@ -20,6 +20,8 @@ type FunctionCall struct {
 	Kwargs    map[string]any
 	// Saltenv, unless nil, is the value of the function's parameter saltenv, if it has one. Stock masters do not look at it.
 	Saltenv any
+	// Login says who asks in place of the key file: "eauth", "username" and "password", or "token".
+	Login map[string]any
 }
 
 // ErrNoFunction says that the master has no such runner or wheel function.
@@ -49,9 +51,9 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 		delete(data, "tag")
 		return data, nil
 	}
-	tag, _ := payload.Text(reply["tag"])
-	if tag == "" {
-		return nil, &PublishError{"the master's answer does not tell where the result will be"}
+	tag, err := tagOf(reply)
+	if err != nil {
+		return nil, err
 	}
 	for {
 		e, err := bus.Next(ctx)
@@ -62,6 +64,24 @@ func (c *Client) Call(ctx context.Context, f FunctionCall) (map[string]any, erro
 			return e.Data, nil
 		}
 	}
+}
+
+// Start is [Client.Call] for a runner function whose end nobody waits for. It gives the run's job id and the beginning of its tags.
+func (c *Client) Start(ctx context.Context, f FunctionCall) (jid, tag string, err error) {
+	reply, err := c.call(ctx, f)
+	if err != nil {
+		return "", "", err
+	}
+	tag, err = tagOf(reply)
+	return tag[strings.LastIndexByte(tag, '/')+1:], tag, err
+}
+
+func tagOf(reply map[string]any) (string, error) {
+	tag, _ := payload.Text(reply["tag"])
+	if tag == "" {
+		return "", &PublishError{"the master's answer does not tell where the result will be"}
+	}
+	return tag, nil
 }
 
 // missedFor is how long the end of a function is looked for in the store after the event socket was lost.
@@ -100,7 +120,11 @@ func (c *Client) call(ctx context.Context, f FunctionCall) (map[string]any, erro
 	if kwargs == nil {
 		kwargs = map[string]any{}
 	}
-	load := map[string]any{"cmd": f.Kind, "fun": f.Fun, "user": c.o.User}
+	load := map[string]any{"cmd": f.Kind, "fun": f.Fun}
+	if f.Login == nil {
+		load["user"] = c.o.User
+	}
+	maps.Copy(load, f.Login)
 	if f.Kind == "wheel" {
 		load["arg"], load["kwarg"] = args, kwargs
 	} else {
@@ -110,9 +134,11 @@ func (c *Client) call(ctx context.Context, f FunctionCall) (map[string]any, erro
 		load["saltenv"] = f.Saltenv
 	}
 	for again := true; ; again = false {
-		c.mu.Lock()
-		load["key"] = c.key
-		c.mu.Unlock()
+		if f.Login == nil {
+			c.mu.Lock()
+			load["key"] = c.key
+			c.mu.Unlock()
+		}
 		v, err := c.Request(ctx, load)
 		if err != nil {
 			return nil, err
@@ -129,7 +155,7 @@ func (c *Client) call(ctx context.Context, f FunctionCall) (map[string]any, erro
 		switch {
 		case name == "KeyError":
 			return nil, fmt.Errorf("%w: %s", ErrNoFunction, f.Fun)
-		case again && c.readKey():
+		case again && f.Login == nil && c.readKey():
 		default:
 			return nil, refusal(e)
 		}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -227,6 +228,40 @@ func (a *Auth) sweep() {
 	}
 }
 
+// Shown are the rules that a log-in shows to its user (salt/netapi/__init__.py: sum_permissions): those for the very name, for
+// everybody, and for the user's groups, each once. What the user may do is what [Auth.Rules] says.
+func (a *Auth) Shown(t Token) []any {
+	config, _ := a.o.Config[t.EAuth].(map[string]any)
+	keys := []string{t.Name, "*"}
+	if t.UID != "" {
+		keys = append(keys, t.UID)
+	}
+	for _, group := range t.Groups {
+		keys = append(keys, group+"%")
+	}
+	var rules []any
+	for _, key := range keys {
+		if strings.HasPrefix(key, "^") { // settings of the system
+			continue
+		}
+		for _, rule := range rulesAt(config, key) {
+			if !slices.ContainsFunc(rules, func(have any) bool { return reflect.DeepEqual(have, rule) }) {
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules
+}
+
+// rulesAt are the rules at a key of a system's configuration.
+func rulesAt(config map[string]any, key string) []any {
+	list, ok := config[key].([]any)
+	if !ok && config[key] != nil {
+		list = []any{config[key]}
+	}
+	return list
+}
+
 // Rules are what external_auth says about the owner of a token (CkMinions.fill_auth_list).
 func (a *Auth) Rules(t Token) []any {
 	config, _ := a.o.Config[t.EAuth].(map[string]any)
@@ -237,13 +272,7 @@ func (a *Auth) Rules(t Token) []any {
 	slices.Sort(keys)
 	var rules []any
 	named := false
-	add := func(key string) {
-		list, ok := config[key].([]any)
-		if !ok && config[key] != nil {
-			list = []any{config[key]}
-		}
-		rules = append(rules, list...)
-	}
+	add := func(key string) { rules = append(rules, rulesAt(config, key)...) }
 	for _, key := range keys {
 		switch {
 		case strings.HasPrefix(key, "^"): // settings of the system

@@ -57,6 +57,25 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	only := map[string]any{"web*": []any{"a"}}
+	a := newAuth(t, map[string]any{"alice": []any{"a", only, "d"}, "al*": []any{"b"}, "admins%": []any{"c", "a"}, "*": []any{"d", only, "e"}})
+	for _, c := range []struct {
+		token Token
+		want  []any
+	}{
+		{Token{EAuth: "file", Name: "alice"}, []any{"a", only, "d", "e"}},
+		{Token{EAuth: "file", Name: "alfred"}, []any{"d", only, "e"}},
+		{Token{EAuth: "file", Name: "bob", Groups: []string{"admins", "others"}}, []any{"d", only, "e", "c", "a"}},
+		{Token{EAuth: "file", Name: "^filename"}, []any{"d", only, "e"}},
+		{Token{EAuth: "pam", Name: "alice"}, nil},
+	} {
+		if diff := cmp.Diff(c.want, a.Shown(c.token)); diff != "" {
+			t.Errorf("%+v: %s", c.token, diff)
+		}
+	}
+}
+
 func TestMayPublish(t *testing.T) {
 	a := newAuth(t, map[string]any{})
 	kw := func(m map[string]any) map[string]any { m["__kwarg__"] = true; return m }

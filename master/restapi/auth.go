@@ -189,7 +189,7 @@ func (s *Server) login(q *request) (any, error) {
 	q.w.Header().Set("X-Auth-Token", t.ID)
 	http.SetCookie(q.w, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
 	out := tokenData(t)
-	out["perms"] = permissions(s.o.Auth.Rules(t))
+	out["perms"] = permissions(s.o.Auth.Shown(t))
 	return map[string]any{"return": []any{out}}, nil
 }
 

@@ -117,7 +117,8 @@ type Agent struct {
 	// Jobs are the running jobs, Kept the returns of finished ones by job id.
 	Jobs []map[string]any
 	Kept map[string]map[string]any
-	// Done are the things that were asked for, in order: "grains", "pillar", "reload", "restart", "signal 9 <jid>", "fire <tag>".
+	// Done are the things that were asked for, in order: "grains", "pillar", "reload", "restart", "signal 9 <jid>", "fire <tag>",
+	// "tell <tag>", "tell <tag> and await <tag>".
 	Done []string
 	// Up are the masters.
 	Up map[string]bool
@@ -163,6 +164,15 @@ func (a *Agent) RefreshPillar(_ context.Context, clean bool) error {
 
 // Reload implements modules.Agent.
 func (a *Agent) Reload(context.Context) error { return a.did("reload") }
+
+// Manage implements modules.Manager.
+func (a *Agent) Manage(_ context.Context, tag string, _ map[string]any, answer string) (map[string]any, bool) {
+	what := "tell " + tag
+	if answer != "" {
+		what += " and await " + answer
+	}
+	return nil, a.did(what) == nil
+}
 
 // FireLocal implements modules.Agent.
 func (a *Agent) FireLocal(tag string, _ any) bool { return a.did("fire "+tag) == nil }

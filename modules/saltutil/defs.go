@@ -90,7 +90,7 @@ CLI Example:
 	{Name: "pillar_refresh", Python: "refresh_pillar", Doc: `Get the pillar from the master anew. The answer tells whether that was possible.
 
 wait
-    Wait no longer than timeout.
+    Wait no longer than timeout. A salt-call then waits for the running minion as well.
 timeout
     The longest time to wait, in seconds.
 clean_cache
@@ -120,7 +120,7 @@ CLI Example:
 
     salt '*' saltutil.refresh_grains refresh_pillar=False
 `, Kwargs: "kwargs", Run: refreshGrains},
-	{Name: "refresh_matchers", Doc: `Return True: matchers are part of the program and need no refresh.
+	{Name: "refresh_matchers", Doc: `Fire the event matchers_refresh on the minion's bus. Matchers are part of the program and need no refresh.
 
 CLI Example:
 
@@ -129,7 +129,7 @@ CLI Example:
 	{Name: "refresh_modules", Doc: `Gather the grains anew and decide again which modules fit this host.
 
 async
-    Taken for compatibility.
+    False makes a salt-call wait until the running minion has done so as well.
 
 CLI Example:
 
@@ -138,7 +138,7 @@ CLI Example:
 	{Name: "refresh_pillar", Doc: `Get the pillar from the master anew. The answer tells whether that was possible.
 
 wait
-    Wait no longer than timeout.
+    Wait no longer than timeout. A salt-call then waits for the running minion as well.
 timeout
     The longest time to wait, in seconds.
 clean_cache

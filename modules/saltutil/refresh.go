@@ -10,7 +10,25 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// Events with which the minion says that it has read something anew.
+const (
+	pillarRefreshed  = "/salt/minion/minion_pillar_refresh_complete"
+	modulesRefreshed = "/salt/minion/minion_mod_refresh_complete"
+)
+
+// tell fires an event for the running minion and awaits its answer, if that is not empty. A salt-call has renewed only what it
+// has itself. The result tells whether there is a minion.
+func tell(ctx context.Context, c *modules.Call, tag string, data map[string]any, answer string) bool {
+	m, ok := c.Agent.(modules.Manager)
+	if !ok {
+		return true
+	}
+	_, told := m.Manage(ctx, tag, data, answer)
+	return told
+}
+
 func refreshPillar(ctx context.Context, c *modules.Call) (any, error) {
+	answer := ""
 	if c.Bool("wait") {
 		limit, err := seconds(c, "timeout")
 		if err != nil {
@@ -19,39 +37,68 @@ func refreshPillar(ctx context.Context, c *modules.Call) (any, error) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
+		answer = pillarRefreshed
 	}
-	return pillar(ctx, c, c.Bool("clean_cache"))
+	return pillar(ctx, c, c.Bool("clean_cache"), answer)
 }
 
-// pillar gets the pillar anew, clean one that its master has not kept, and tells whether that was possible.
-func pillar(ctx context.Context, c *modules.Call, clean bool) (any, error) {
-	a, err := agent(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.RefreshPillar(ctx, clean); err != nil {
-		c.Logger().Error("cannot refresh pillar", "err", err)
-		return false, nil
-	}
-	return true, nil
+// pillar tells whether the pillar was renewed, and in a salt-call whether there is a running minion, which does the same.
+func pillar(ctx context.Context, c *modules.Call, clean bool, answer string) (any, error) {
+	done, told, err := renewPillar(ctx, c, clean, answer)
+	return done && told, err
 }
 
-func refreshModules(ctx context.Context, c *modules.Call) (any, error) { return grains(ctx, c) }
+// renewPillar gathers the grains and gets the pillar anew, clean one that its master has not kept. told is false in a salt-call on a
+// host without a running minion.
+func renewPillar(ctx context.Context, c *modules.Call, clean bool, answer string) (done, told bool, err error) {
+	if done, err = ownGrains(ctx, c); err != nil {
+		return false, false, err
+	}
+	if err := c.Agent.RefreshPillar(ctx, clean); err != nil {
+		c.Logger().Error("Cannot refresh pillar", "err", err)
+		done = false
+	}
+	return done, tell(ctx, c, "pillar_refresh", map[string]any{"clean_cache": clean}, answer), nil
+}
 
-// grains gathers the grains anew and lets the modules decide again which of them fit this host.
-func grains(ctx context.Context, c *modules.Call) (any, error) {
+// ownGrains gathers the grains anew and lets the modules decide again which of them fit this host.
+func ownGrains(ctx context.Context, c *modules.Call) (bool, error) {
 	a, err := agent(c)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if err := a.RefreshGrains(ctx); err != nil {
-		c.Logger().Error("cannot refresh grains", "err", err)
+		c.Logger().Error("Cannot refresh grains", "err", err)
 		return false, nil
 	}
 	c.Registry().Reset()
 	return true, nil
 }
 
+func refreshModules(ctx context.Context, c *modules.Call) (any, error) {
+	data, answer := map[string]any{}, ""
+	if later, given := c.Keywords["async"]; given && !pytext.Truth(later) {
+		data["notify"], answer = true, modulesRefreshed
+	}
+	done, told, err := renewGrains(ctx, c, data, answer)
+	return done && told, err
+}
+
+// grains gathers the grains anew, here and in the running minion.
+func grains(ctx context.Context, c *modules.Call) (any, error) {
+	done, _, err := renewGrains(ctx, c, map[string]any{}, "")
+	return done, err
+}
+
+// renewGrains gathers the grains anew. told is as for renewPillar.
+func renewGrains(ctx context.Context, c *modules.Call, data map[string]any, answer string) (done, told bool, err error) {
+	if done, err = ownGrains(ctx, c); err != nil {
+		return false, false, err
+	}
+	return done, tell(ctx, c, "module_refresh", data, answer), nil
+}
+
+// refreshGrains does not answer False only because there is no running minion, as in Salt.
 func refreshGrains(ctx context.Context, c *modules.Call) (any, error) {
 	var bad []string
 	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
@@ -62,39 +109,33 @@ func refreshGrains(ctx context.Context, c *modules.Call) (any, error) {
 	if bad != nil {
 		return nil, modules.Usagef("The following keyword arguments are not valid: %s", strings.Join(bad, ", "))
 	}
-	ok, err := grains(ctx, c)
-	if err != nil || ok != any(true) {
-		return ok, err
+	if with, given := c.Keywords["refresh_pillar"]; given && !pytext.Truth(with) {
+		return grains(ctx, c)
 	}
-	if with, given := c.Keywords["refresh_pillar"]; !given || pytext.Truth(with) {
-		return pillar(ctx, c, pytext.Truth(c.Keywords["clean_pillar_cache"]))
-	}
-	return true, nil
+	done, _, err := renewPillar(ctx, c, pytext.Truth(c.Keywords["clean_pillar_cache"]), "")
+	return done, err
 }
 
 func refreshBeacons(_ context.Context, c *modules.Call) (any, error) {
-	a, err := agent(c)
-	if err != nil {
-		return nil, err
-	}
-	return a.FireLocal("beacons_refresh", map[string]any{}), nil
+	return fire(c, "beacons_refresh")
 }
 
 // refreshResources fires the event that stock 3008 has for it. Programs on the bus may look after resources; the minion has none.
 func refreshResources(_ context.Context, c *modules.Call) (any, error) {
+	return fire(c, "resource_refresh")
+}
+
+// refreshMatchers fires an event that the minion itself does not need: matchers are part of the program.
+func refreshMatchers(_ context.Context, c *modules.Call) (any, error) {
+	return fire(c, "matchers_refresh")
+}
+
+func fire(c *modules.Call, tag string) (any, error) {
 	a, err := agent(c)
 	if err != nil {
 		return nil, err
 	}
-	return a.FireLocal("resource_refresh", map[string]any{}), nil
-}
-
-// refreshMatchers has nothing to do: matchers are part of the program.
-func refreshMatchers(_ context.Context, c *modules.Call) (any, error) {
-	if _, err := agent(c); err != nil {
-		return nil, err
-	}
-	return true, nil
+	return a.FireLocal(tag, map[string]any{}), nil
 }
 
 // refresh is what follows after code of some kind would have been brought.
@@ -116,23 +157,17 @@ func syncBeacons(ctx context.Context, c *modules.Call) (any, error) {
 func syncResources(ctx context.Context, c *modules.Call) (any, error) {
 	return synced(ctx, c, refreshResources)
 }
-func syncSdb(ctx context.Context, c *modules.Call) (any, error)    { return synced(ctx, c, nil) }
-func syncGrains(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, both) }
+func syncSdb(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, nil) }
+func syncGrains(ctx context.Context, c *modules.Call) (any, error) {
+	return synced(ctx, c, pillarAfter)
+}
 
 // syncCode is the function for all kinds of code after which modules are refreshed.
 func syncCode(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, grains) }
 
-// both gathers grains and gets the pillar.
-func both(ctx context.Context, c *modules.Call) (any, error) {
-	if _, err := grains(ctx, c); err != nil {
-		return nil, err
-	}
-	return pillarAfter(ctx, c)
-}
-
-// pillarAfter gets the pillar anew after something was brought.
+// pillarAfter gathers grains and gets the pillar anew after something was brought.
 func pillarAfter(ctx context.Context, c *modules.Call) (any, error) {
-	return pillar(ctx, c, c.Bool("clean_pillar_cache"))
+	return pillar(ctx, c, c.Bool("clean_pillar_cache"), "")
 }
 
 // masterless refuses what only a minion without master can do.
@@ -174,7 +209,7 @@ func syncAll(ctx context.Context, c *modules.Call) (any, error) {
 		ret["tops"], ret["pillar"], ret["wrapper"] = []any{}, []any{}, []any{}
 	}
 	if c.Bool("refresh") {
-		if _, err := both(ctx, c); err != nil {
+		if _, err := pillarAfter(ctx, c); err != nil {
 			return nil, err
 		}
 	}

@@ -73,19 +73,21 @@ func TestRefresh(t *testing.T) {
 		want   any
 		done   []string
 	}{
-		{"saltutil.refresh_pillar", nil, true, []string{"pillar clean"}},
-		{"saltutil.refresh_pillar", map[string]any{"clean_cache": false}, true, []string{"pillar"}},
-		{"saltutil.pillar_refresh", map[string]any{"wait": true, "timeout": int64(5)}, true, []string{"pillar clean"}},
-		{"saltutil.refresh_grains", nil, true, []string{"grains", "pillar"}},
-		{"saltutil.refresh_grains", map[string]any{"clean_pillar_cache": true}, true, []string{"grains", "pillar clean"}},
-		{"saltutil.refresh_grains", map[string]any{"refresh_pillar": false}, true, []string{"grains"}},
-		{"saltutil.refresh_modules", map[string]any{"async": false}, true, []string{"grains"}},
-		{"saltutil.refresh_matchers", nil, true, nil},
+		{"saltutil.refresh_pillar", nil, true, []string{"grains", "pillar clean", "tell pillar_refresh"}},
+		{"saltutil.refresh_pillar", map[string]any{"clean_cache": false}, true, []string{"grains", "pillar", "tell pillar_refresh"}},
+		{"saltutil.pillar_refresh", map[string]any{"wait": true, "timeout": int64(5)}, true, []string{"grains", "pillar clean",
+			"tell pillar_refresh and await /salt/minion/minion_pillar_refresh_complete"}},
+		{"saltutil.refresh_grains", nil, true, []string{"grains", "pillar", "tell pillar_refresh"}},
+		{"saltutil.refresh_grains", map[string]any{"clean_pillar_cache": true}, true, []string{"grains", "pillar clean", "tell pillar_refresh"}},
+		{"saltutil.refresh_grains", map[string]any{"refresh_pillar": false}, true, []string{"grains", "tell module_refresh"}},
+		{"saltutil.refresh_modules", map[string]any{"async": false}, true, []string{"grains",
+			"tell module_refresh and await /salt/minion/minion_mod_refresh_complete"}},
+		{"saltutil.refresh_matchers", nil, true, []string{"fire matchers_refresh"}},
 		{"saltutil.refresh_beacons", nil, true, []string{"fire beacons_refresh"}},
-		{"saltutil.sync_modules", nil, []any{}, []string{"grains"}},
+		{"saltutil.sync_modules", nil, []any{}, []string{"grains", "tell module_refresh"}},
 		{"saltutil.sync_modules", map[string]any{"refresh": false}, []any{}, nil},
-		{"saltutil.sync_grains", nil, []any{}, []string{"grains", "pillar"}},
-		{"saltutil.sync_grains", map[string]any{"clean_pillar_cache": true}, []any{}, []string{"grains", "pillar clean"}},
+		{"saltutil.sync_grains", nil, []any{}, []string{"grains", "pillar", "tell pillar_refresh"}},
+		{"saltutil.sync_grains", map[string]any{"clean_pillar_cache": true}, []any{}, []string{"grains", "pillar clean", "tell pillar_refresh"}},
 		{"saltutil.sync_sdb", nil, []any{}, nil},
 	}
 	for _, c := range cases {

@@ -192,6 +192,9 @@ type ClientOptions struct {
 	// OnWork is called after a connection did something that nobody asked for: it sent or answered a probe, or ended because it was idle.
 	// Programs that give memory back when they are idle do so again. Nil is nobody; it must not block.
 	OnWork func()
+	// OnRetry hears why a connection for a request could not be made, each time that it is tried again within one request. It
+	// must not block.
+	OnRetry func(err error)
 	// Log gets one line per change of state; nil means silent.
 	Log *slog.Logger
 }

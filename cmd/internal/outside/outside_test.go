@@ -203,8 +203,10 @@ func rows() (all []row) {
 		run("salt -a file --username ann --password wrong m test.ping", 0, login), run("salt -a nosuch --username ann --password right m test.ping", 0, login).unlike(2),
 		run("salt -a file --username ann --password wrong -T m test.ping", 0, login),
 		run("salt -a file --username ann --password right m cmd.run", 0, "Authorization error occurred."), run("salt -a file --username bob --password right m test.ping", 0, "Authorization error occurred."),
-		run("salt-key --eauth file --username ann --password wrong -L", 1, "external authentication is not supported").unlike(0),
-		run("salt-run -a file --username ann --password wrong jobs.active", 1, "external authentication is not supported").unlike(0))
+		run("salt-key --eauth file --username ann --password wrong -L", 1, `Authentication failure of type "eauth" occurred for user ann.|external_auth`).unlike(0),
+		run("salt-run -a file --username ann --password wrong jobs.active", 1, `Authentication failure of type "eauth" occurred for user ann.|external_auth`).unlike(0),
+		run("salt-run -a file --username ann --password wrong -T jobs.active", 1, login).unlike(0),
+		run("salt-run -a file --username ann --password right jobs.active", 1, `Authentication failure of type "eauth" occurred for user ann.|external_auth`).unlike(0))
 	add("function is forbidden", func(s *site) { s.option("master", "publisher_acl_blacklist: {modules: [cmd.run]}"); s.serve() },
 		run("salt m cmd.run id", 0, "Authorization error occurred."))
 	matches := run("salt nobody test.ping", 2, "No minions matched the target")

@@ -101,8 +101,11 @@ func (s *Server) open() error {
 		return fmt.Errorf("cannot create socket directory %q: %w", a.dir, err)
 	}
 	if s.pub, err = s.listen(a.Pub, s.o.PubMode); err == nil {
-		if s.pull, err = s.listen(a.Pull, 0o600); err == nil && a.Marker != "" {
-			err = s.mark(a.Marker)
+		s.pull, err = s.listen(a.Pull, 0o600)
+	}
+	for _, path := range []string{a.Marker, a.workers} {
+		if err == nil && path != "" {
+			err = s.mark(path)
 		}
 	}
 	return err

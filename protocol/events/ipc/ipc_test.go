@@ -89,7 +89,7 @@ func TestListenerGetsWhatItFiresAtOnce(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	_, dir, s := serve(t)
-	for name, want := range map[string]os.FileMode{ipc.PubName: 0o660, ipc.PullName: 0o600, ipc.MarkerName: 0o600} {
+	for name, want := range map[string]os.FileMode{ipc.PubName: 0o660, ipc.PullName: 0o600, ipc.MarkerName: 0o600, ipc.WorkersName: 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v %v", name, info, err)

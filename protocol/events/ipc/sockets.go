@@ -16,6 +16,8 @@ const (
 	PullName = "master_event_pull.ipc"
 	// MarkerName is a file that Salt's command line tools look for before they start; nobody connects to it.
 	MarkerName = "publish_pull.ipc"
+	// WorkersName is the same for salt.netapi.NetapiClient, and so for salt-api.
+	WorkersName = "workers.ipc"
 )
 
 // Sockets are the addresses of an event bus: files, or ports of the loopback interface.
@@ -25,13 +27,15 @@ type Sockets struct {
 	// Marker is a file that is there while the bus is; "" for none.
 	Marker string
 
-	dir string
-	tcp bool
+	workers string // another one
+	dir     string
+	tcp     bool
 }
 
 // Master are the sockets of a master below its sock_dir.
 func Master(dir string) Sockets {
-	return Sockets{Pub: filepath.Join(dir, PubName), Pull: filepath.Join(dir, PullName), Marker: filepath.Join(dir, MarkerName), dir: dir}
+	return Sockets{Pub: filepath.Join(dir, PubName), Pull: filepath.Join(dir, PullName), Marker: filepath.Join(dir, MarkerName),
+		workers: filepath.Join(dir, WorkersName), dir: dir}
 }
 
 // Minion are the sockets of a minion below its sock_dir. Their names have a part of the id's hash (option hash_type), since

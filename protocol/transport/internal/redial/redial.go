@@ -92,6 +92,9 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 		if err == nil || errors.Is(err, transport.ErrClosed) {
 			return v, err
 		}
+		if o.OnRetry != nil && ctx.Err() == nil {
+			o.OnRetry(err)
+		}
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
 			<-ctx.Done() // a socket may know of the end a moment before ctx
 		}
