@@ -38,6 +38,14 @@ func TestCallReachesDaemon(t *testing.T) {
 		return ok
 	}
 
+	for _, fun := range []string{"key.finger", "key.finger_master"} {
+		theirs, _ := output(t, stock(t, "3007", "salt-call"), "-c", c.conf, "--local", "--out=json", fun)
+		var v map[string]any
+		if err := json.Unmarshal([]byte(theirs), &v); err != nil || len(fmt.Sprint(v["local"])) != 95 {
+			t.Fatalf("stock's %s: %q", fun, theirs)
+		}
+		c.equal(v["local"], call("--local", fun))
+	}
 	c.equal(map[string]any{"foo": "bar"}, call("grains.setval", "foo", "bar"))
 	await(t, "the master targets the new grain", func() bool { return hit("grain", "foo:bar") })
 

@@ -25,7 +25,7 @@ import (
 // saltutil.runner differs: the master on this host runs it, which must be running; it knows the call as one of the user that the minion runs as.
 // saltutil.wheel differs: as saltutil.runner.
 // saltutil.sync_* differ: Python code is not brought to the minion, there is nothing there to run it; the list is empty always.
-// saltutil.refresh_* differ: the answer comes when the data is there, and is False if it could not be had.
+// saltutil.refresh_* differ: the answer comes when the data is there, and is False if it could not be had. In a salt-call it is False as in Salt when no minion runs on the host, but for refresh_grains.
 // saltutil.refresh_resources, saltutil.sync_resources are added: Salt 3008 has them.
 // saltutil.refresh_beacons differs: the answer tells whether the minion has an event bus.
 // saltutil.clear_cache differs: it keeps running jobs and returns that no master has yet.
