@@ -82,13 +82,9 @@ func TestCallReachesDaemon(t *testing.T) {
 	c.equal(map[string]any{c.id: "from pillar"}, call("mine.get", "*", "kept"))
 
 	for _, args := range [][]string{
-		{"state.sls_id", "says", "plain"}, {"state.sls", "plain"}, {"state.apply", "plain"}, {"state.highstate"}, {"state.single", "test.nop", "x"},
+		{"state.sls_id", "says", "plain"}, {"state.sls", "plain"}, {"state.apply", "plain"}, {"state.highstate"},
 	} {
-		if args[0] == "state.single" { // has no such argument: the option decides
-			more(t, c.conf+"/minion", "state_events: True\n")
-		} else {
-			args = append(args, "state_events=True")
-		}
+		args = append(args, "state_events=True")
 		mark := c.bus.mark()
 		call(args...)
 		e := c.bus.wait(mark, "salt/job/*/prog/ours/0")

@@ -272,7 +272,7 @@ func (f funcs) exitSuccess(ctx context.Context, c *modules.Call) (any, error) {
 // search says which jobs are meant.
 type search struct {
 	metadata         any
-	function, target string
+	function, target []string // patterns; nil means all
 	from, to         time.Time
 }
 
@@ -326,10 +326,10 @@ func (s search) matches(d map[string]any, created time.Time) bool {
 		}
 		return false // not a map: Salt logs it and finds nothing
 	}
-	glob := func(value, patterns string) bool {
-		return slices.ContainsFunc(splitInput(patterns), func(p string) bool { return fnmatch.Match(p, value) })
+	glob := func(value string, patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return fnmatch.Match(p, value) })
 	}
-	if s.target != "" {
+	if s.target != nil {
 		targets, ok := d["Target"].([]any)
 		if !ok {
 			targets = []any{d["Target"]}
@@ -338,7 +338,7 @@ func (s search) matches(d map[string]any, created time.Time) bool {
 			return false
 		}
 	}
-	if s.function != "" && !glob(pytext.Str(d["Function"]), s.function) {
+	if s.function != nil && !glob(pytext.Str(d["Function"]), s.function) {
 		return false
 	}
 	return (s.from.IsZero() || !created.Before(s.from)) && (s.to.IsZero() || !created.After(s.to))
@@ -368,7 +368,7 @@ func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 }
 
 func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
-	s := search{metadata: c.Value("search_metadata"), function: text(c, "search_function"), target: text(c, "search_target")}
+	s := search{metadata: c.Value("search_metadata"), function: patterns(c, "search_function"), target: patterns(c, "search_target")}
 	var err error
 	if s.from, err = parseTime(c.Now(), c.Value("start_time")); err != nil {
 		return nil, err
@@ -389,6 +389,22 @@ func text(c *modules.Call, name string) string {
 		return pytext.Str(v)
 	}
 	return ""
+}
+
+// patterns is an argument that may be None, a text with commas, or a list (salt/utils/args.py: split_input).
+func patterns(c *modules.Call, name string) []string {
+	list, ok := c.Value(name).([]any)
+	if !ok {
+		if all := text(c, name); all != "" {
+			return splitInput(all)
+		}
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = pytext.Str(v)
+	}
+	return out
 }
 
 // shown wraps a value with the outputter that the caller wants.
@@ -428,7 +444,7 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 			return false, nil
 		}
 	}
-	all, err := f.find(ctx, search{metadata: c.Value("metadata"), function: text(c, "function"), target: text(c, "target")})
+	all, err := f.find(ctx, search{metadata: c.Value("metadata"), function: patterns(c, "function"), target: patterns(c, "target")})
 	if err != nil {
 		return nil, err
 	}

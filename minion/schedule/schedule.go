@@ -92,11 +92,21 @@ func New(o Options) *Schedule {
 		o.Running = func(string) int { return 0 }
 	}
 	s := &Schedule{o: o, enabled: true, random: randomBetween}
-	s.opts, _ = nested.Copy(o.Jobs).(map[string]any)
-	if s.opts == nil {
-		s.opts = map[string]any{}
-	}
+	s.opts, _ = nested.Copy(ofUsers(o.Jobs)).(map[string]any)
 	return s
+}
+
+// ofUsers are the jobs without those that a stock minion keeps in _schedule.conf for duties of its own, and deletes or makes anew at
+// its start: the minion has other ways for them. Some have "seconds: 0" and would run without end.
+func ofUsers(jobs map[string]any) map[string]any {
+	out := make(map[string]any, len(jobs))
+	for name, job := range jobs {
+		if !slices.ContainsFunc([]string{"__master_alive", "__master_failback", "__mine_interval", "__update_grains", "__proxy_keepalive"},
+			func(own string) bool { return strings.HasPrefix(name, own) }) {
+			out[name] = job
+		}
+	}
+	return out
 }
 
 // Start begins to run jobs.
@@ -121,7 +131,7 @@ func (s *Schedule) Stop() {
 // Replace takes a changed configuration: jobs that are the same keep their times.
 func (s *Schedule) Replace(jobs map[string]any) {
 	s.mu.Lock()
-	s.opts = refresh(s.opts, jobs)
+	s.opts = refresh(s.opts, ofUsers(jobs))
 	s.mu.Unlock()
 	s.Wake()
 }

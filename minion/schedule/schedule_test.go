@@ -72,6 +72,28 @@ func TestTimers(t *testing.T) {
 }
 
 // TestClockSetBack has a clock that is left alone, that is set back by an hour, and by ten years: intervals and cron expressions go on as if nothing had been.
+// TestOwnJobsOfStock has the entries that a stock minion leaves in _schedule.conf when its master was restarted once: they are no jobs
+// of the user's.
+func TestOwnJobsOfStock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		left := map[string]any{"mine": map[string]any{"function": "a.b", "seconds": int64(40)}}
+		for _, name := range []string{"__master_alive_127.0.0.1", "__master_failback", "__mine_interval", "__update_grains", "__proxy_keepalive_x"} {
+			left[name] = map[string]any{"function": "status.master", "seconds": int64(0), "return_job": false, "maxrunning": int64(1),
+				"kwargs": map[string]any{"connected": true, "master": "127.0.0.1"}}
+		}
+		s := New(Options{Start: r.start, Jobs: left})
+		s.Start()
+		time.Sleep(50 * time.Second)
+		s.Replace(left)
+		time.Sleep(50 * time.Second)
+		s.Stop()
+		if diff := cmp.Diff(map[string][]int{"mine": {40, 80}}, r.runs); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestClockSetBack(t *testing.T) {
 	for _, by := range []time.Duration{0, time.Hour, 10 * 365 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
