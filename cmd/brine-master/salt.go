@@ -236,8 +236,8 @@ func nothing() error {
 	return &saltcli.ExitError{Code: exitNothing, Text: "ERROR: No return received\n"}
 }
 
-// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here a
-// second is enough unless that option was changed or -g given.
+// runOptions say how long to wait. Stock waits another gather_job_timeout (10 s) for minions that keep silent; here only for those
+// that are connected, unless that option was changed or -g given.
 func (s *saltCmd) runOptions() client.RunOptions {
 	o := client.RunOptions{Timeout: s.Conf.Duration("timeout", time.Second)}
 	if o.Timeout <= 0 {

@@ -28,6 +28,15 @@ func (f *fake) function(load m) any {
 		return m{"error": m{"name": "KeyError", "message": "'no.such' is not available."}}
 	case load["fun"] == "no.end":
 		return m{"tag": tag, "jid": "20250102030405678901"}
+	case load["fun"] == "minions.connected":
+		there := []any{}
+		for id, x := range f.minions {
+			if x.think > 0 {
+				there = append(there, id)
+			}
+		}
+		data["return"] = there
+		return m{"tag": tag, "data": data}
 	case kind == "wheel":
 		return m{"tag": tag, "data": data}
 	}

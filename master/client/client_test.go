@@ -70,6 +70,30 @@ func TestRunWaitsForWhoeverStillWorks(t *testing.T) {
 	}
 }
 
+// TestRunWaitsForSlowAnswersOfWhoIsConnected has a stock minion on a busy machine, which takes seconds to say that it works.
+func TestRunWaitsForSlowAnswersOfWhoIsConnected(t *testing.T) {
+	f := newFake(t, map[string]minion{
+		"busy": {value: "late", delay: 5 * time.Second, running: true, think: 3 * time.Second},
+		"gone": {dead: true},
+	})
+	start := time.Now()
+	r, err := f.client().Run(t.Context(), all, client.RunOptions{Timeout: 300 * time.Millisecond, Again: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []string
+	for ret := range r.Returns(t.Context()) {
+		got = append(got, fmt.Sprint(ret.ID, " ", ret.Status == client.Returned))
+		if ret.ID == "gone" && time.Since(start) > 3*time.Second {
+			t.Errorf("who is not there was waited for for %v", time.Since(start))
+		}
+	}
+	if diff := cmp.Diff([]string{"gone false", "busy true"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRunAsksAsStockWhenToldHowLong(t *testing.T) {
 	f := newFake(t, map[string]minion{"a": {value: 1, delay: 700 * time.Millisecond}})
 	got := run(t, f.client(), all, client.RunOptions{Timeout: 100 * time.Millisecond, Gather: 2 * time.Second})

@@ -38,6 +38,7 @@ type minion struct {
 	dead    bool
 	delay   time.Duration // before it returns
 	running bool          // it says so when asked
+	think   time.Duration // before it says so; such minions are connected
 	value   any
 	retcode int64
 }
@@ -157,7 +158,7 @@ func (f *fake) answer(jid, id string, m minion, load map[string]any) {
 	case "test.ping":
 		data["return"], data["retcode"], delay = true, int64(0), 0
 	case "saltutil.find_job":
-		data["return"], delay = map[string]any{}, 0
+		data["return"], delay = map[string]any{}, m.think
 		if m.running {
 			data["return"] = map[string]any{"jid": load["arg"].([]any)[0], "pid": int64(1)}
 		}

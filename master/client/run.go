@@ -72,7 +72,8 @@ type RunOptions struct {
 	// Timeout is how long a minion may keep silent: until it returns, or until it last said that the job is running.
 	Timeout time.Duration
 	// Gather is how long to wait, after Timeout, for answers to the question whether the job is running; as
-	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout.
+	// gather_job_timeout in stock Salt, where it is 10 s. 0 asks early enough to be done a second after Timeout; only minions that
+	// are connected are then waited for as long as stock does: they, or the machine, may be slow.
 	Gather time.Duration
 	// Again is how long to wait between two such questions while the job runs; 0 means the larger of Timeout and 10 s.
 	Again time.Duration
@@ -80,6 +81,10 @@ type RunOptions struct {
 
 // answerGrace is how long after the timeout answers may come in when no Gather is given.
 const answerGrace = 800 * time.Millisecond
+
+// stockGather is how long connected minions have for an answer when no Gather is given. A stock minion starts a process for it, which
+// takes seconds on a busy machine.
+const stockGather = 10 * time.Second
 
 // Run is a published job whose returns are awaited. Close it.
 type Run struct {
@@ -103,17 +108,19 @@ type Run struct {
 
 // expectation is what is known of a minion that has not returned.
 type expectation struct {
-	until   time.Time // silence is forgiven until then
-	running bool      // it said so to the last probe
+	answered bool      // the last probe, whatever it said
+	until    time.Time // silence is forgiven until then
+	running  bool      // it said so to the last probe
 }
 
 // probe is one question whether the job is running.
 type probe struct {
-	jid    string // "" until it is published
-	start  time.Time
-	end    time.Time // of the wait for answers
-	gap    bool      // events were missed meanwhile
-	result chan Published
+	prolonged bool   // it was asked already who is connected
+	jid       string // "" until it is published
+	start     time.Time
+	end       time.Time // of the wait for answers
+	gap       bool      // events were missed meanwhile
+	result    chan Published
 }
 
 // maxUnheard is how many probes in a row may be repeated because events were missed meanwhile.
@@ -324,6 +331,9 @@ func (r *Run) answer(e events.Event) {
 	if !ok || r.seen[id] {
 		return
 	}
+	if x := r.expected[id]; x != nil {
+		x.answered = true
+	}
 	if code, ok := payload.Int(e.Data["retcode"]); ok && code > 0 {
 		r.c.log.Error("saltutil returning errors on minion " + id)
 		return
@@ -348,6 +358,9 @@ func (r *Run) step(ctx context.Context, now time.Time) []Return {
 		if now.Before(p.end) {
 			return nil
 		}
+		if out, longer := r.prolong(ctx, p, now); longer {
+			return out
+		}
 		if p.result != nil { // the master did not even take the question
 			r.w.bind("")
 		} else if p.jid != "" {
@@ -360,7 +373,7 @@ func (r *Run) step(ctx context.Context, now time.Time) []Return {
 			return r.fromStore(ctx)
 		}
 		r.unheard = 0
-		out := r.giveUp(ctx, now)
+		out := r.giveUp(ctx, now, nil)
 		r.next = p.start.Add(r.o.Again)
 		if r.next.Before(now) {
 			r.next = now
@@ -400,14 +413,40 @@ func (r *Run) reread(ctx context.Context, now time.Time) []Return {
 	return r.fromStore(ctx)
 }
 
-// giveUp reports the minions that neither returned nor are running the job.
-func (r *Run) giveUp(ctx context.Context, now time.Time) []Return {
+// prolong keeps a probe open for minions that have not answered and are connected, as far as the master knows. The others are given up.
+func (r *Run) prolong(ctx context.Context, p *probe, now time.Time) (out []Return, longer bool) {
+	if r.o.Gather > 0 || p.prolonged || p.gap {
+		return nil, false
+	}
+	p.prolonged = true
+	silent := func(id string) bool { x := r.expected[id]; return !x.running && !x.answered && !now.Before(x.until) }
+	if !slices.ContainsFunc(r.Outstanding(), silent) {
+		return nil, false
+	}
+	there, err := r.c.askPresent(ctx)
+	if err != nil {
+		r.c.log.Debug("the master does not say who is connected", "err", err)
+		there = r.Outstanding()
+	}
+	keep := make(map[string]bool, len(there))
+	for _, id := range there {
+		keep[id] = true
+	}
+	if !slices.ContainsFunc(r.Outstanding(), func(id string) bool { return keep[id] && silent(id) }) {
+		return nil, false
+	}
+	p.end = p.start.Add(stockGather)
+	return r.giveUp(ctx, now, keep), true
+}
+
+// giveUp reports the minions that neither returned nor are running the job, but for those to keep.
+func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) []Return {
 	out := r.fromStore(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
 	for _, id := range r.Outstanding() {
-		if x := r.expected[id]; !x.running && !now.Before(x.until) {
+		if x := r.expected[id]; !keep[id] && !x.running && !now.Before(x.until) {
 			out = append(out, r.lost(id))
 		}
 	}
@@ -446,7 +485,7 @@ func (r *Run) fromCache() []Return {
 func (r *Run) ask(ctx context.Context, now time.Time) {
 	ids := r.Outstanding()
 	for _, x := range r.expected {
-		x.running = false
+		x.running, x.answered = false, false
 	}
 	p := &probe{start: now, result: make(chan Published, 1)}
 	if r.o.Gather > 0 {
