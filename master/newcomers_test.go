@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,14 +23,20 @@ func TestNewcomers(t *testing.T) {
 			n.few.Allow(peer, time.Now())
 		}
 		begin := time.Now()
-		var order []string
+		var mu sync.Mutex
+		var order []string // guarded by mu
+		note := func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, s)
+		}
 		signIn := func(ctx context.Context, peer string) {
 			leave, err := n.enter(ctx, peer)
 			if err != nil {
-				order = append(order, "gone")
+				note("gone")
 				return
 			}
-			order = append(order, fmt.Sprint(peer, " ", time.Since(begin)))
+			note(fmt.Sprint(peer, " ", time.Since(begin)))
 			time.Sleep(time.Millisecond)
 			leave()
 		}
@@ -44,7 +51,10 @@ func TestNewcomers(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		want := []string{"192.0.2.1:0 0s", "gone", "192.0.2.1:1 8ms", "192.0.2.2:1 16ms", "192.0.2.1:2 24ms"}
+		mu.Lock()
+		defer mu.Unlock()
 		if !slices.Equal(order, want) {
 			t.Errorf("got %q, want %q", order, want)
 		}

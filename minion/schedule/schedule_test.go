@@ -71,7 +71,6 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// TestClockSetBack has a clock that is left alone, that is set back by an hour, and by ten years: intervals and cron expressions go on as if nothing had been.
 // TestOwnJobsOfStock has the entries that a stock minion leaves in _schedule.conf when its master was restarted once: they are no jobs
 // of the user's.
 func TestOwnJobsOfStock(t *testing.T) {
@@ -88,12 +87,15 @@ func TestOwnJobsOfStock(t *testing.T) {
 		s.Replace(left)
 		time.Sleep(50 * time.Second)
 		s.Stop()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if diff := cmp.Diff(map[string][]int{"mine": {40, 80}}, r.runs); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
+// TestClockSetBack has a clock that is left alone, that is set back by an hour, and by ten years: intervals and cron expressions go on as if nothing had been.
 func TestClockSetBack(t *testing.T) {
 	for _, by := range []time.Duration{0, time.Hour, 10 * 365 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

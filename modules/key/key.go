@@ -31,7 +31,7 @@ hash_type
 CLI Example:
 
     salt '*' key.finger
-`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: of("minion.pub")},
+`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: finger},
 	{Name: "finger_master", Doc: `Return the fingerprint of the public key of the minion's master, empty before the first contact.
 
 hash_type
@@ -40,31 +40,35 @@ hash_type
 CLI Example:
 
     salt '*' key.finger_master
-`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: of("minion_master.pub")},
+`, Params: []modules.Param{{Name: "hash_type", Optional: true}}, Run: fingerMaster},
 }}
 
-// of gives the function that fingerprints a file in pki_dir.
-func of(name string) modules.Func {
-	return func(_ context.Context, c *modules.Call) (any, error) {
-		dir, _ := c.Opt("pki_dir").(string)
-		text, err := os.ReadFile(c.Path(filepath.Join(dir, name)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read key: %w", err)
-		}
-		kind := c.Value("hash_type")
-		if kind == nil {
-			kind = c.Opt("hash_type")
-		}
-		h := hashname.New(pytext.Str(kind))
-		if h == nil {
-			return nil, modules.Errorf("module 'hashlib' has no attribute '%s'", pytext.Str(kind))
-		}
-		h.Write(body(text))
-		return colons(hex.EncodeToString(h.Sum(nil))), nil
+func finger(_ context.Context, c *modules.Call) (any, error) { return fingerOf(c, "minion.pub") }
+
+func fingerMaster(_ context.Context, c *modules.Call) (any, error) {
+	return fingerOf(c, "minion_master.pub")
+}
+
+// fingerOf returns the fingerprint of a file in pki_dir, "" if it is missing.
+func fingerOf(c *modules.Call, name string) (any, error) {
+	dir, _ := c.Opt("pki_dir").(string)
+	text, err := os.ReadFile(c.Path(filepath.Join(dir, name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read key: %w", err)
+	}
+	kind := c.Value("hash_type")
+	if kind == nil {
+		kind = c.Opt("hash_type")
+	}
+	h := hashname.New(pytext.Str(kind))
+	if h == nil {
+		return nil, modules.Errorf("module 'hashlib' has no attribute '%s'", pytext.Str(kind))
+	}
+	h.Write(body(text))
+	return colons(hex.EncodeToString(h.Sum(nil))), nil
 }
 
 // body is what is hashed of a key in PEM: the lines between the first and the last one. Empty lines do not count.

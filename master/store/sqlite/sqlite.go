@@ -58,7 +58,7 @@ const (
 	pageSize = 32 << 10
 	// maxLog is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
 	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then. Small disks have smaller logs.
-	minLog, maxLog, keepLog = 1 << 20, 256 << 20, 16 << 20
+	minLog, maxLog, keepLog = 2 << 20, 256 << 20, 16 << 20
 )
 
 // logShare is the part of its disk that the log may take.
