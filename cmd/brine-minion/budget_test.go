@@ -29,7 +29,7 @@ const (
 	maxFull, goalFull       = 24 << 20, 12 << 20 // stripped, all modules and states
 	maxCore, goalCore       = 9728 << 10, 7 << 20
 	maxTiny                 = 9 << 20 // examples/tiny-agent
-	maxIdle, goalIdle       = 6 << 20, 8 << 20
+	maxIdle, goalIdle       = 7680 << 10, 6 << 20
 	maxWakeups              = 30 // a minute, of a connected minion without work
 	maxStart, goalConnected = 5 * time.Second, 100 * time.Millisecond
 )
