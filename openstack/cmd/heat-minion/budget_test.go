@@ -19,7 +19,7 @@ import (
 // Budgets of the program. They are raised only with a reason.
 const (
 	maxSize = 25 << 20   // stripped, all modules and states
-	maxIdle = 5632 << 10 // polling, without a master and without deployments
+	maxIdle = 6 << 20 // polling, without a master and without deployments
 )
 
 // TestBudgets builds the program as the release does and lets it poll metadata that does not change.
