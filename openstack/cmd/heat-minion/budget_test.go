@@ -18,8 +18,8 @@ import (
 
 // Budgets of the program. They are raised only with a reason.
 const (
-	maxSize = 25 << 20   // stripped, all modules and states
-	maxIdle = 6 << 20 // polling, without a master and without deployments
+	maxSize = 25 << 20 // stripped, all modules and states
+	maxIdle = 6 << 20  // polling, without a master and without deployments
 )
 
 // TestBudgets builds the program as the release does and lets it poll metadata that does not change.
