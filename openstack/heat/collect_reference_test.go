@@ -179,8 +179,9 @@ func exitCode(err error) int {
 
 func runOriginal(t *testing.T, set original.Set, dir string, args []string) (int, string) {
 	t.Helper()
+	// Python takes C.UTF-8 for en_US.UTF-8, which os-collect-config then sets and a host may lack.
 	cmd := exec.CommandContext(t.Context(), set.Program("os-collect-config"), args...)
-	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LANG=C.UTF-8"}, dir
+	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LC_ALL=C"}, dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	code := exitCode(cmd.Run())

@@ -69,7 +69,7 @@ func fetch(ctx context.Context, o Options, r fileclient.WebRequest, w io.Writer)
 	client := o.Client
 	if client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
-		// guard: CVE-2020-28972,CVE-2020-35662 TestT16_CertificatesAreVerified instead: transport.TLSClientConfig.InsecureSkipVerify = true
+		// guard: CVE-2020-28972,CVE-2020-35662 TestT16_CertificatesAreVerified instead: true
 		if r.AnyCertificate {
 			transport.TLSClientConfig.InsecureSkipVerify = true
 		}
