@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/internal/memlimit"
 )
 
 // What the garbage collector lets the heap grow by, in percent: jobs are to be fast, and an idle daemon small.
@@ -101,6 +103,7 @@ func processors(all bool) {
 
 func (m *Memory) start() {
 	m.most, m.unwatch = m.limit(-1), func() {}
+	memlimit.Keep(m.most)
 	m.percent(percentIdle)
 	m.procs(false)
 	m.timer = time.AfterFunc(time.Hour, m.turn)
@@ -141,6 +144,7 @@ func (m *Memory) Stop() {
 	m.timer.Stop()
 	m.late.Stop()
 	m.unwatch()
+	memlimit.Keep(0)
 }
 
 // turn follows what has lasted long enough: jobs, or that there are none, when it gives back what only they needed.

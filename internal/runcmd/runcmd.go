@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/descriptors"
+	"github.com/brine-salt/brine/internal/memlimit"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -96,7 +96,7 @@ func (r *Runner) init() {
 // share is a number of bytes, at most one part in n of the memory that the process may have: what a program prints is copied some times on
 // its way to the master.
 func share(bytes, n int64) int64 {
-	return min(bytes, max(debug.SetMemoryLimit(-1)/n, MinLimit))
+	return min(bytes, max(memlimit.Limit()/n, MinLimit))
 }
 
 // What the places of programs leave of the descriptors, and what each needs: pipes, files, and those that come and go with them.

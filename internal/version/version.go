@@ -5,7 +5,7 @@ import "runtime/debug"
 
 // Salt is the stock release whose behaviour is the specification; what asks for Salt's version (saltversion, test.version,
 // --version) gets it, since states and tools compare it.
-const Salt = "3007.15"
+const Salt = "3007.16"
 
 // Brine is the version of this build: the module's, or the commit's when built from a checkout, or "devel".
 func Brine() string {

@@ -400,6 +400,9 @@ func patterns(c *modules.Call, name string) []string {
 		}
 		return nil
 	}
+	if len(list) == 0 {
+		return nil // no list is no search, as in stock
+	}
 	out := make([]string, len(list))
 	for i, v := range list {
 		out[i] = pytext.Str(v)

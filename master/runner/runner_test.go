@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 	}{
 		{"manage.status", nil, nil, map[string]any{"up": []any{"web1"}, "down": []any{"web2"}}},
 		{"manage.down", nil, nil, []any{"web2"}},
-		{"manage.versions", nil, nil, map[string]any{"Master": "3007.15", "Minion requires update": map[string]any{"web1": "3006.1"},
+		{"manage.versions", nil, nil, map[string]any{"Master": "3007.16", "Minion requires update": map[string]any{"web1": "3006.1"},
 			"Minion newer than master": map[string]any{"web2": "3999.0"}}},
 		{"manage.clones", nil, nil, map[string]any{"web1": map[string]any{"id": "web1"}}},
 		{"cache.grains", []any{"*"}, nil, map[string]any{"web1": map[string]any{"id": "web1"}, "web2": map[string]any{"id": "web2"}}},

@@ -26,7 +26,7 @@ import (
 )
 
 // DefaultSaltVersion is the release of Salt whose behaviour the minion reports in saltversion.
-const DefaultSaltVersion = "3007.15"
+const DefaultSaltVersion = "3007.16"
 
 // DefaultTimeout is how long one source may take.
 const DefaultTimeout = 2 * time.Second

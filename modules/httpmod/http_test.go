@@ -72,7 +72,7 @@ type m = map[string]any
 func TestQuery(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(echo))
 	defer s.Close()
-	const agent = " agent=Salt/3007.15 http.query() body="
+	const agent = " agent=Salt/3007.16 http.query() body="
 	for _, c := range []struct {
 		path   string
 		kwargs m

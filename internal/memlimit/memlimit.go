@@ -1,0 +1,21 @@
+// Package memlimit knows how much memory the process may have. A daemon that is quiet has a lower limit for its garbage collector, by which no
+// share must be measured.
+package memlimit
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+)
+
+var kept atomic.Int64
+
+// Keep notes the limit in bytes that the process has while it works; 0 stands for the runtime's.
+func Keep(bytes int64) { kept.Store(bytes) }
+
+// Limit returns the limit in bytes, math.MaxInt64 if there is none.
+func Limit() int64 {
+	if n := kept.Load(); n > 0 {
+		return n
+	}
+	return debug.SetMemoryLimit(-1)
+}
