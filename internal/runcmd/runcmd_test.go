@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/memlimit"
 	"github.com/brine-salt/brine/internal/prereq"
 	"github.com/brine-salt/brine/modules"
 )
@@ -523,5 +524,16 @@ func TestOutputIsAShareOfMemory(t *testing.T) {
 		if got := share(DefaultLimit, 16); got != want {
 			t.Errorf("of %d: %d, want %d", limit, got, want)
 		}
+	}
+}
+
+// A quiet daemon has a low limit for its garbage collector; the share of a program's output is of what the daemon may have.
+func TestOutputOfAQuietDaemon(t *testing.T) {
+	was := debug.SetMemoryLimit(4 << 20)
+	defer debug.SetMemoryLimit(was)
+	memlimit.Keep(160 << 20)
+	defer memlimit.Keep(0)
+	if got := share(DefaultLimit, 16); got != 10<<20 {
+		t.Errorf("the share is %d", got)
 	}
 }
