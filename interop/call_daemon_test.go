@@ -200,7 +200,7 @@ func firedBy(t *testing.T, name string, calls [][]string) (fired [][]string, ans
 		}
 		return v["local"]
 	}
-	for _, args := range calls { // without a minion the answers tell that nobody heard
+	for _, args := range calls { // without a minion, the answers report that no daemon listens
 		if strings.HasPrefix(args[0], "saltutil.refresh_") {
 			answers = append(answers, call(args))
 		}

@@ -81,7 +81,7 @@ type done struct {
 	Seconds float64
 }
 
-// stranger is the generator.
+// stranger is the generator: an unauthenticated peer.
 type stranger struct {
 	pub string // the key of its sign-ins
 }
@@ -362,7 +362,7 @@ func (s *stranger) signIn(id string, r *rand.Rand) []byte {
 	return inClear(map[string]any{"cmd": "_auth", "id": id, "nonce": fmt.Sprintf("%x", nonce), "enc_algo": crypt.OAEPSHA1, "sig_algo": crypt.PKCS1v15SHA1, "pub": s.pub})
 }
 
-// newIDs sign in with ids that nobody knows.
+// newIDs sign in with unknown ids.
 func newIDs(transport string) func(*stranger, int) []byte {
 	return func(s *stranger, n int) []byte {
 		return requests(transport, 1, func(int) []byte { return s.signIn(fmt.Sprintf("stranger-%d", n), random(n)) })

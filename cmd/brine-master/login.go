@@ -11,7 +11,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// credentials are the fields of a request with which somebody logs in (--auth, --username, --password). nil means that the command
+// credentials are the fields of a request of a user who logs in (--auth, --username, --password). nil means that the command
 // line has none.
 func credentials(p *saltcli.Program) (map[string]any, error) {
 	v := p.Values
@@ -45,7 +45,7 @@ func refusedLogin(err error) bool {
 	return errors.As(err, &said) || errors.Is(err, client.ErrAuthentication)
 }
 
-// remoteKeys are the keys of a master as its wheel functions show them to somebody who logged in.
+// remoteKeys are the keys of a master as its wheel functions show them to a user who logged in.
 type remoteKeys struct {
 	ctx    context.Context
 	client *client.Client

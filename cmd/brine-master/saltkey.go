@@ -32,7 +32,7 @@ type saltKey struct {
 	remote bool   // the store is a running master's, which does what belongs to a change by itself
 }
 
-// keyStore is where keys are: the files, or the master for somebody who logs in.
+// keyStore is where keys are: the files, or the master, for a user who logs in.
 type keyStore interface {
 	List(st keys.State) ([]string, error)
 	Get(id string, st keys.State) (keys.Key, error)

@@ -96,7 +96,7 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	return s.show(c, c.Call(ctx, q), q.Fun)
 }
 
-// asUser has the master run the function for somebody who logs in.
+// asUser has the master run the function for a user who logs in.
 func (s *saltRun) asUser(ctx context.Context) (int, error) {
 	v := s.Values
 	if len(v.Args) == 0 {

@@ -36,7 +36,7 @@ func TestTrim(t *testing.T) {
 // changed is on a page that is no longer as it is in the file.
 var changed = [2]string{"as in the file", "of this test"}
 
-// TestPageOut removes the variables' pages that nobody changed, and no change.
+// TestPageOut removes the pages of variables that did not change, and loses no change.
 func TestPageOut(t *testing.T) {
 	changed[0] = changed[1]
 	runtime.GC() // reads all of them

@@ -32,7 +32,7 @@ func (v *Servers) get(name string) string {
 		case "@HTTP@":
 			v.values[name] = web(v.T, httptest.NewServer)
 		case "@HTTPS@":
-			v.values[name] = web(v.T, httptest.NewTLSServer) // which nobody trusts
+			v.values[name] = web(v.T, httptest.NewTLSServer) // its certificate is not trusted
 		case "@ETCD@":
 			v.values[name] = etcd(v.T)
 		case "@REDIS@":
