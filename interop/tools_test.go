@@ -211,7 +211,7 @@ func (m *tools) runners() {
 	m.local("get_cli_returns", query{"timeout": 10}, jid, job["minions"])
 	for _, args := range [][]string{
 		{"jobs.lookup_jid", jid}, {"jobs.lookup_jid", "20200101000000000000"}, {"jobs.list_job", jid}, {"jobs.print_job", jid}, {"jobs.exit_success", jid},
-		{"jobs.list_jobs", "search_function=test.arg"}, {"jobs.list_jobs", "search_function=[no.such, 'test.ar*']"}, {"jobs.list_jobs", "search_function=[]"},
+		{"jobs.list_jobs", "search_function=test.arg"}, {"jobs.list_jobs", "search_function=[no.such, 'test.ar*']"}, {"jobs.list_jobs", "search_function=[]", "search_target=['[*]', nobody]"},
 		{"jobs.list_jobs", "search_target=['[*]', nobody]"}, {"jobs.list_jobs", "search_target=[nobody]"}, {"jobs.last_run", "function=test.arg"}, {"jobs.list_jobs_filter", "1"}, {"jobs.active"},
 		{"manage.up"}, {"manage.down"}, {"manage.present"}, {"manage.not_present"}, {"manage.alived"}, {"manage.list_state", "subset=[web1]"},
 		{"cache.grains", "nobody"}, {"cache.grains", "web1"}, {"cache.pillar", "web1"}, {"cache.mine", "*"}, {"cache.mine", "color:blue", "tgt_type=pillar"},
