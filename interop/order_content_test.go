@@ -79,7 +79,7 @@ type contentRig struct {
 func (r *contentRig) call(o master.Order) any {
 	r.t.Helper()
 	o.Tgt, o.TgtType = []string{"m"}, "list"
-	out, err := r.m.Call(soon(r.t), o)
+	out, err := r.m.RunOrder(soon(r.t), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (r *contentRig) secret() {
 	wait := filepath.Join(r.out, "go-on")
 	o := master.Order{ID: "secret-2", Secret: true, Job: master.Job{Fun: "cmd.run", Tgt: []string{"m"}, TgtType: "list",
 		Args: []any{"while ! test -e " + wait + "; do sleep 0.1; done # " + canary}, Kwargs: map[string]any{"python_shell": true}}}
-	if _, err := r.m.Cast(soon(r.t), o); err != nil {
+	if _, err := r.m.PlaceOrder(soon(r.t), o); err != nil {
 		r.t.Fatal(err)
 	}
 	told := ""

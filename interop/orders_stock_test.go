@@ -29,7 +29,7 @@ func TestOrdersReachStockMinions(t *testing.T) {
 			}
 			cast := func(o master.Order) {
 				t.Helper()
-				if _, err := m.Cast(soon(t), o); err != nil {
+				if _, err := m.PlaceOrder(soon(t), o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -51,10 +51,10 @@ func TestOrdersReachStockMinions(t *testing.T) {
 			}
 			cast(add("long", s.sleep(300)))
 			await(t, "the job is under way", func() bool {
-				o, err := m.Result(soon(t), "long")
+				o, err := m.OrderOutcome(soon(t), "long")
 				return err == nil && o.Results["stock"].Status == master.Underway
 			})
-			if o, err := m.Cancel(soon(t), "long"); err != nil || o.Results["stock"].Status != master.Cancelled {
+			if o, err := m.CancelOrder(soon(t), "long"); err != nil || o.Results["stock"].Status != master.Cancelled {
 				t.Errorf("%+v %v", o, err)
 			}
 			// The minion dies at work; what it did is not done again, and what becomes of it is known.

@@ -114,7 +114,7 @@ func ended(t testing.TB, m *master.Master, minion string, ids ...string) []strin
 	t.Helper()
 	var out []string
 	for _, id := range ids {
-		o, err := m.Wait(soon(t), id)
+		o, err := m.AwaitOrder(soon(t), id)
 		if err != nil {
 			t.Fatalf("%s: %+v %v", id, o, err)
 		}
@@ -130,13 +130,13 @@ func TestOrdersReachOurMinion(t *testing.T) {
 	var l ledger
 	home := filepath.Join(t.TempDir(), "minion")
 	for _, line := range []string{"a", "b", "c"} {
-		if _, err := m.Cast(soon(t), addLine(line, line)); err != nil {
+		if _, err := m.PlaceOrder(soon(t), addLine(line, line)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	short := addLine("expired", "expired")
 	short.TTL = time.Millisecond
-	if _, err := m.Cast(soon(t), short); err != nil {
+	if _, err := m.PlaceOrder(soon(t), short); err != nil {
 		t.Fatal(err)
 	}
 	if got := ended(t, m, "one", "expired"); got[0] != "undeliverable" {
@@ -147,14 +147,14 @@ func TestOrdersReachOurMinion(t *testing.T) {
 		t.Fatal(got)
 	}
 	stop()
-	if _, err := m.Cast(soon(t), addLine("d", "d")); err != nil {
+	if _, err := m.PlaceOrder(soon(t), addLine("d", "d")); err != nil {
 		t.Fatal(err)
 	}
 	agent(t, m, home, map[string]any{"minion_deny_functions": []any{"ledger.forbidden", "test.echo"}}, l.module())
 	if got := ended(t, m, "one", "d"); got[0] != "returned" {
 		t.Fatal(got)
 	}
-	out, err := m.Call(soon(t), master.Order{ID: "denied", Job: master.Job{Fun: "test.echo", Args: []any{"x"}, Tgt: "*"}})
+	out, err := m.RunOrder(soon(t), master.Order{ID: "denied", Job: master.Job{Fun: "test.echo", Args: []any{"x"}, Tgt: "*"}})
 	if err != nil || out.Results["one"].Status != master.Refused {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -174,16 +174,16 @@ func TestOrderIsCancelledOnOurMinion(t *testing.T) {
 	}}}}
 	agent(t, m, filepath.Join(t.TempDir(), "minion"), nil, slow)
 	wait := master.Order{ID: "wait", Job: master.Job{Fun: "slow.wait", Tgt: "one", TgtType: "list"}}
-	if _, err := m.Cast(soon(t), wait); err != nil {
+	if _, err := m.PlaceOrder(soon(t), wait); err != nil {
 		t.Fatal(err)
 	}
 	<-begun
-	out, err := m.Cancel(soon(t), "wait")
+	out, err := m.CancelOrder(soon(t), "wait")
 	if res := out.Results["one"]; err != nil || res.Status != master.Cancelled || res.StillRunning {
 		t.Fatalf("%+v %v", out, err)
 	}
 	wait.ID, wait.Deadline = "late", time.Now().Add(time.Second)
-	if _, err := m.Cast(soon(t), wait); err != nil {
+	if _, err := m.PlaceOrder(soon(t), wait); err != nil {
 		t.Fatal(err)
 	}
 	// On a machine so slow that the deadline passes before it begins, it never runs.
@@ -202,7 +202,7 @@ func TestOurMinionJoins(t *testing.T) {
 	var l ledger
 	o := addLine("first", "first")
 	o.Tgt, o.TgtType = "role:db", "grain"
-	if _, err := m.Cast(soon(t), o); err != nil {
+	if _, err := m.PlaceOrder(soon(t), o); err != nil {
 		t.Fatal(err)
 	}
 	conf := b.Conf()

@@ -130,7 +130,7 @@ func TestDeniedToEverybody(t *testing.T) {
 		denied bool
 	}{
 		{master.Job{Fun: "cmd.run", Args: []any{"id"}}, true}, {master.Job{Fun: "system.reboot", User: "root"}, true}, {master.Job{Fun: "system.reboots"}, false},
-		{master.Job{Calls: []master.Call{{Fun: "test.echo", Args: []any{"a"}}, {Fun: "cmd.run", Args: []any{"id"}}}}, true},
+		{master.Job{Steps: []master.Step{{Fun: "test.echo", Args: []any{"a"}}, {Fun: "cmd.run", Args: []any{"id"}}}}, true},
 		{master.Job{Fun: "test.echo", Args: []any{"a"}, User: "mallory"}, true}, {master.Job{Fun: "test.echo", Args: []any{"a"}, User: "root"}, false},
 	} {
 		c.job.Tgt = "x"
@@ -145,7 +145,7 @@ func TestDeniedToEverybody(t *testing.T) {
 		if err == nil {
 			run.Close()
 		}
-		_, err = r.Cast(within(t), master.Order{Job: c.job})
+		_, err = r.PlaceOrder(within(t), master.Order{Job: c.job})
 		if errors.Is(err, master.ErrDenied) != c.denied || !c.denied && err != nil {
 			t.Errorf("cast %+v: %v", c.job, err)
 		}

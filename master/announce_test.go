@@ -232,7 +232,7 @@ func TestTargetsOfAbsentMinions(t *testing.T) {
 		{"compound", "G@role:web or db2", "blue", []string{"db2", "web1"}},
 		{"pcre", "db[0-9]", "red", []string{"db9"}},
 	} {
-		out, err := r.Cast(within(t), master.Order{Tenant: c.tenant, Job: master.Job{Fun: "f", Tgt: c.tgt, TgtType: c.kind}})
+		out, err := r.PlaceOrder(within(t), master.Order{Tenant: c.tenant, Job: master.Job{Fun: "f", Tgt: c.tgt, TgtType: c.kind}})
 		var got []string
 		for id, res := range out.Results {
 			if res.Status != master.Queued {
@@ -246,12 +246,12 @@ func TestTargetsOfAbsentMinions(t *testing.T) {
 		}
 	}
 	// The border of a tenant holds for minions that are named, too, and for unknown ones.
-	out, err := r.Cast(within(t), master.Order{Tenant: "blue", Job: master.Job{Fun: "f", Tgt: []string{"db1", "db9", "nobody"}, TgtType: "list"}})
+	out, err := r.PlaceOrder(within(t), master.Order{Tenant: "blue", Job: master.Job{Fun: "f", Tgt: []string{"db1", "db9", "nobody"}, TgtType: "list"}})
 	if err != nil || out.Results["db1"].Status != master.Queued || out.Results["db9"].Status != master.Refused || out.Results["nobody"].Status != master.Refused {
 		t.Error(out, err)
 	}
 	var none *master.NoMinionsError
-	if out, err := r.Cast(within(t), master.Order{Tenant: "green", Job: master.Job{Fun: "f", Tgt: "*"}}); !errors.As(err, &none) {
+	if out, err := r.PlaceOrder(within(t), master.Order{Tenant: "green", Job: master.Job{Fun: "f", Tgt: "*"}}); !errors.As(err, &none) {
 		t.Error(out, err)
 	}
 	blue, err := r.Announced(within(t), "blue")

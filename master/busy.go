@@ -10,7 +10,7 @@ import (
 // DefaultMaxUnfinished is how many deliveries may be unfinished where nothing else is said.
 const DefaultMaxUnfinished = 100_000
 
-// ErrBusy is returned by Cast and Call when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of the order's tenant: place the
+// ErrBusy is returned by PlaceOrder and RunOrder when Options.MaxUnfinished deliveries are open, or MaxUnfinishedTenant of the order's tenant: place the
 // order again a little later.
 var ErrBusy = errors.New("too many orders are unfinished")
 

@@ -144,7 +144,7 @@ func TestFilesOfTenants(t *testing.T) {
 		}
 		want := order("same", "test.ping", name+"-m")
 		want.Files = map[string]string{"whose": name}
-		if _, err := tenant.Cast(within(t), want); err != nil {
+		if _, err := tenant.PlaceOrder(within(t), want); err != nil {
 			t.Fatal(err)
 		}
 		ms[name] = r.accepted(name+"-m", i+1)
@@ -160,7 +160,7 @@ func TestFilesOfTenants(t *testing.T) {
 	bad := order("a.b", "test.ping", "blue-m")
 	bad.Files = map[string]string{"x": ""}
 	tenant, _ := r.Tenant("blue")
-	if _, err := tenant.Cast(within(t), bad); !errors.Is(err, orders.ErrBad) {
+	if _, err := tenant.PlaceOrder(within(t), bad); !errors.Is(err, orders.ErrBad) {
 		t.Error(err)
 	}
 }
@@ -274,7 +274,7 @@ func TestSameOrderWithContent(t *testing.T) {
 	} {
 		o := base()
 		change(&o)
-		if _, err := r.Cast(within(t), o); !errors.Is(err, master.ErrOrderDiffers) {
+		if _, err := r.PlaceOrder(within(t), o); !errors.Is(err, master.ErrOrderDiffers) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -340,7 +340,7 @@ func TestBadContent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Fun, c.o.Tgt, c.o.TgtType = "test.ping", "m", "list"
-			_, err := r.Cast(within(t), c.o)
+			_, err := r.PlaceOrder(within(t), c.o)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, not %s", err, c.want)
 			}
@@ -371,15 +371,15 @@ func TestTotalContentIsBounded(t *testing.T) {
 	for ; n < 100 && err == nil; n++ {
 		o := carrying(fmt.Sprint("o", n), "m")
 		o.Files["more"] = strings.Repeat("x", 700)
-		_, err = r.Cast(within(t), o)
+		_, err = r.PlaceOrder(within(t), o)
 	}
 	if !errors.Is(err, master.ErrBusy) || n < 2 || n > 4 {
 		t.Fatal(n, err)
 	}
-	if _, err := r.Cancel(within(t), "o0"); err != nil {
+	if _, err := r.CancelOrder(within(t), "o0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Cancel(within(t), "o1"); err != nil {
+	if _, err := r.CancelOrder(within(t), "o1"); err != nil {
 		t.Fatal(err)
 	}
 	cast(t, r, carrying("again", "m"))
@@ -437,7 +437,7 @@ func TestOrdersByMetadata(t *testing.T) {
 		many[fmt.Sprint(i)] = i
 	}
 	o.Metadata = many
-	if _, err := r.Cast(within(t), o); err == nil || !strings.Contains(err.Error(), "257 entries") {
+	if _, err := r.PlaceOrder(within(t), o); err == nil || !strings.Contains(err.Error(), "257 entries") {
 		t.Error(err)
 	}
 }

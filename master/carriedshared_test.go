@@ -123,7 +123,7 @@ func TestSecretsInADatabase(t *testing.T) {
 	out := cast(t, r, want)
 	again := want
 	again.Args = []any{"hidden-argumenT"}
-	if _, err := r.Cast(within(t), again); err == nil || strings.Contains(err.Error(), "hidden") {
+	if _, err := r.PlaceOrder(within(t), again); err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Error(err)
 	}
 	for _, name := range []string{path, path + "-wal"} {

@@ -109,10 +109,10 @@ func ExampleMaster_EnsureMinion() {
 }
 
 // An order waits for its minion and has one of six ends.
-func ExampleMaster_Cast() {
+func ExampleMaster_PlaceOrder() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
-	placed, err := m.Cast(ctx, master.Order{
+	placed, err := m.PlaceOrder(ctx, master.Order{
 		ID:  "create-db-7", // placing it again gives the same order
 		Job: master.Job{Fun: "state.apply", Args: []any{"database"}, Tgt: "db-7", TgtType: "list"},
 		TTL: time.Hour, Deadline: time.Now().Add(2 * time.Hour),
@@ -120,7 +120,7 @@ func ExampleMaster_Cast() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	done, err := m.Wait(ctx, placed.ID)
+	done, err := m.AwaitOrder(ctx, placed.ID)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func ExampleMaster_Cast() {
 }
 
 // An order brings along what its job needs, and is found again by its metadata.
-func ExampleMaster_Cast_files() {
+func ExampleMaster_PlaceOrder_files() {
 	var m *master.Master // from New, serving
 	ctx := context.Background()
 	deploy := master.Order{ID: "web-4711", Job: master.Job{Fun: "state.apply", Args: []any{"_order.web-4711.config"},
@@ -144,7 +144,7 @@ func ExampleMaster_Cast_files() {
 	}
 	deploy.Pillar = map[string]any{"port": 80}
 	deploy.Secret = true // arguments, too, are sealed wherever the master keeps them
-	if _, err := m.Cast(ctx, deploy); err != nil {
+	if _, err := m.PlaceOrder(ctx, deploy); err != nil {
 		log.Fatal(err)
 	}
 	mine, err := m.Orders(ctx, master.OrderFilter{Metadata: map[string]string{"stack": "s1"}})

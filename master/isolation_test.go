@@ -87,7 +87,7 @@ func TestIsolationOfMinions(t *testing.T) {
 				t.Errorf("a return in the name of another minion is stored: %v", x)
 			}
 		}
-		if now, err := r.Result(within(t), "o"); err != nil || now.Results["victim"].Status != master.Queued || len(now.Results) != 1 {
+		if now, err := r.OrderOutcome(within(t), "o"); err != nil || now.Results["victim"].Status != master.Queued || len(now.Results) != 1 {
 			t.Error(now, err)
 		}
 	})

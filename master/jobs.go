@@ -36,8 +36,8 @@ func isNoMinions(err error) bool {
 	return errors.As(err, &e)
 }
 
-// Call is a function with its arguments.
-type Call struct {
+// Step is one function of a compound command, with its arguments.
+type Step struct {
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
@@ -49,8 +49,8 @@ type Job struct {
 	Fun    string
 	Args   []any
 	Kwargs map[string]any
-	// Calls, when set, are run in their place one after the other: a compound command.
-	Calls []Call
+	// Steps, when set, are run in their place one after the other: a compound command.
+	Steps []Step
 
 	// Tgt is whom to run it: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means glob.
 	Tgt       any
@@ -84,7 +84,7 @@ type Published struct {
 }
 
 // arg is the arguments of a call as they travel.
-func (c Call) arg() []any {
+func (c Step) arg() []any {
 	out := append([]any{}, c.Args...)
 	if len(c.Kwargs) > 0 {
 		kw := maps.Clone(c.Kwargs)
@@ -95,9 +95,9 @@ func (c Call) arg() []any {
 }
 
 // callOnWire is the call that travels as a function and its arguments.
-func callOnWire(fun any, arg []any) Call {
+func callOnWire(fun any, arg []any) Step {
 	name, _ := payload.Text(fun)
-	c := Call{Fun: name, Args: arg}
+	c := Step{Fun: name, Args: arg}
 	if n := len(arg); n > 0 {
 		if kw, ok := payload.Map(arg[n-1]); ok && kw["__kwarg__"] == true {
 			c.Args, c.Kwargs = arg[:n-1], maps.Clone(kw)
@@ -109,15 +109,15 @@ func callOnWire(fun any, arg []any) Call {
 
 // onWire is fun and arg as they travel.
 func (j Job) onWire() (fun any, arg []any, err error) {
-	if len(j.Calls) == 0 {
+	if len(j.Steps) == 0 {
 		if j.Fun == "" {
 			return nil, nil, errors.New("job has no function")
 		}
-		return j.Fun, Call{j.Fun, j.Args, j.Kwargs}.arg(), nil
+		return j.Fun, Step{j.Fun, j.Args, j.Kwargs}.arg(), nil
 	}
-	funs := make([]any, len(j.Calls))
-	arg = make([]any, len(j.Calls))
-	for i, c := range j.Calls {
+	funs := make([]any, len(j.Steps))
+	arg = make([]any, len(j.Steps))
+	for i, c := range j.Steps {
 		if c.Fun == "" {
 			return nil, nil, fmt.Errorf("call %d of job has no function", i+1)
 		}

@@ -119,7 +119,7 @@ func TestACompoundJob(t *testing.T) {
 	m := r.accepted("m", 1)
 	m.run = func(j protocol.Job) (any, error) { return object{"a.b": j.Args[0], "c.d": j.Args[1]}, nil }
 	m.subscribe()
-	res, err := r.Run(t.Context(), master.Job{Calls: []master.Call{{Fun: "a.b", Args: []any{1}}, {Fun: "c.d", Kwargs: object{"k": "v"}}}, Tgt: "m", User: "me", Metadata: object{"x": "y"}})
+	res, err := r.Run(t.Context(), master.Job{Steps: []master.Step{{Fun: "a.b", Args: []any{1}}, {Fun: "c.d", Kwargs: object{"k": "v"}}}, Tgt: "m", User: "me", Metadata: object{"x": "y"}})
 	if d := cmp.Diff(any(object{"a.b": []any{int64(1)}, "c.d": []any{object{"__kwarg__": true, "k": "v"}}}), res["m"].Return); d != "" || err != nil {
 		t.Fatal(d, err)
 	}

@@ -106,7 +106,7 @@ func TestMaxBytes(t *testing.T) {
 			if jobs, err := s.Jobs(t.Context(), store.Filter{}); err != nil || len(jobs) < 4 || len(jobs) > 9 {
 				t.Error(len(jobs), err)
 			}
-			if out, err := r.Result(t.Context(), "waits"); err != nil || out.JID != waits.JID || out.Results["nobody"].Status != master.Queued {
+			if out, err := r.OrderOutcome(t.Context(), "waits"); err != nil || out.JID != waits.JID || out.Results["nobody"].Status != master.Queued {
 				t.Error(out, err)
 			}
 		})

@@ -138,7 +138,7 @@ type Options struct {
 	AdvertiseTransport string
 	// OrderTTL is how long an order waits for its minions where it does not say so itself; 0 means DefaultTTL, below 0 for ever.
 	OrderTTL time.Duration
-	// MaxUnfinished is how many deliveries, each an order to one minion, may be open in the store before Cast answers ErrBusy; 0 means
+	// MaxUnfinished is how many deliveries, each an order to one minion, may be open in the store before PlaceOrder answers ErrBusy; 0 means
 	// DefaultMaxUnfinished, below 0 no bound. Those that wait for absent minions count.
 	MaxUnfinished int
 	// MaxUnfinishedTenant is the same for the orders of one tenant, so that none keeps the others out: as many as may be open to its minions; 0

@@ -28,7 +28,7 @@ var (
 	ErrNoOrders = errors.New("the store keeps no orders")
 	// ErrOrderDiffers says that an order with the same id was placed before and asks for something else.
 	ErrOrderDiffers = errors.New("another order has this id")
-	// ErrDraining is returned by Cast after Drain was called.
+	// ErrDraining is returned by PlaceOrder after Drain was called.
 	ErrDraining = errors.New("master is being drained")
 )
 
@@ -63,7 +63,7 @@ type Order struct {
 	// of 1 to 128 letters, digits, "_" and "-"; names have no directories (see orders.CheckName).
 	Files map[string]string
 	// FileStream, when set, is called once and adds further files, which may be larger than memory: add reads content to its end. It is
-	// called after everything else about the order was checked. Its error is that of Cast.
+	// called after everything else about the order was checked. Its error is that of PlaceOrder.
 	FileStream func(add func(name string, content io.Reader) error) error `json:"-"`
 	// Pillar is merged over the pillar that the master answers to the order's minions, while the order runs on them. Targets do not
 	// see it, and other minions do not.
@@ -99,33 +99,33 @@ func (o Outcome) Success() bool {
 	return o.Done
 }
 
-// Cast places an order and does not wait. When an order with its id was placed before, that one is reported, or ErrOrderDiffers
+// PlaceOrder places an order and does not wait. When an order with its id was placed before, that one is reported, or ErrOrderDiffers
 // when it asks for something else. The error is a *NoMinionsError when the target means nobody, and ErrBusy when the master takes no new
 // orders for the moment.
-func (m *Master) Cast(ctx context.Context, o Order) (Outcome, error) {
+func (m *Master) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
 	if m.orders.isDraining() {
 		return Outcome{}, ErrDraining
 	}
-	out, err := m.cast(ctx, o)
+	out, err := m.placeOrder(ctx, o)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("cannot place order: %w", err)
 	}
 	return out, nil
 }
 
-// Call places an order and waits for its end, as Cast and Wait do.
-func (m *Master) Call(ctx context.Context, o Order) (Outcome, error) {
-	out, err := m.Cast(ctx, o)
+// RunOrder places an order and waits for its end, as PlaceOrder and AwaitOrder do.
+func (m *Master) RunOrder(ctx context.Context, o Order) (Outcome, error) {
+	out, err := m.PlaceOrder(ctx, o)
 	if err != nil {
 		return out, err
 	}
-	return m.Wait(ctx, out.ID)
+	return m.AwaitOrder(ctx, out.ID)
 }
 
-func (m *Master) cast(ctx context.Context, o Order) (Outcome, error) {
+func (m *Master) placeOrder(ctx context.Context, o Order) (Outcome, error) {
 	if len(o.ID) > store.MaxOrderID {
 		return Outcome{}, fmt.Errorf("its id has %d bytes, more than %d", len(o.ID), store.MaxOrderID)
 	}
@@ -428,13 +428,13 @@ func orderOf(rec store.Order) Order {
 		if i < len(args) {
 			arg = list(args[i])
 		}
-		o.Calls = append(o.Calls, callOnWire(fun, arg))
+		o.Steps = append(o.Steps, callOnWire(fun, arg))
 	}
 	return o
 }
 
-// Result reports what has become of an order so far. store.ErrNotFound when there is none of this id.
-func (m *Master) Result(ctx context.Context, id string) (Outcome, error) {
+// OrderOutcome reports what has become of an order so far. store.ErrNotFound when there is none of this id.
+func (m *Master) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
@@ -445,8 +445,8 @@ func (m *Master) Result(ctx context.Context, id string) (Outcome, error) {
 	return m.outcome(ctx, rec)
 }
 
-// Wait waits until an order is done. When ctx ends first, the outcome so far is returned with its error.
-func (m *Master) Wait(ctx context.Context, id string) (Outcome, error) {
+// AwaitOrder waits until an order is done. When ctx ends first, the outcome so far is returned with its error.
+func (m *Master) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}
@@ -524,9 +524,9 @@ func statusOf(s store.State) Status {
 	return Lost
 }
 
-// Cancel ends an order: what waits is never sent, and minions that run it are told to end it. It returns when they have answered,
+// CancelOrder ends an order: what waits is never sent, and minions that run it are told to end it. It returns when they have answered,
 // or have not in GatherTimeout. What has ended already stays as it is.
-func (m *Master) Cancel(ctx context.Context, id string) (Outcome, error) {
+func (m *Master) CancelOrder(ctx context.Context, id string) (Outcome, error) {
 	if m.orders == nil {
 		return Outcome{}, ErrNoOrders
 	}

@@ -40,7 +40,7 @@ func order(id, fun, tgt string) master.Order {
 
 func cast(t testing.TB, r *rig, o master.Order) master.Outcome {
 	t.Helper()
-	out, err := r.Cast(within(t), o)
+	out, err := r.PlaceOrder(within(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func cast(t testing.TB, r *rig, o master.Order) master.Outcome {
 // waitFor waits for an order's end and gives the result of one minion.
 func waitFor(t testing.TB, r *rig, id, minion string) master.Result {
 	t.Helper()
-	out, err := r.Wait(within(t), id)
+	out, err := r.AwaitOrder(within(t), id)
 	if err != nil || !out.Done {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -129,7 +129,7 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 	} {
 		other := order("deploy/1", "job.a", "m")
 		change(&other)
-		if out, err := r.Cast(within(t), other); !errors.Is(err, master.ErrOrderDiffers) {
+		if out, err := r.PlaceOrder(within(t), other); !errors.Is(err, master.ErrOrderDiffers) {
 			t.Errorf("another %s: %+v %v", what, out, err)
 		}
 	}
@@ -161,15 +161,15 @@ func TestOrderIDsNameOneOrder(t *testing.T) {
 		{Job: master.Job{Fun: "f", Tgt: "", TgtType: "list"}}, {Job: master.Job{Fun: "f", Tgt: "(", TgtType: "pcre"}},
 		{Job: master.Job{Fun: "f", Tgt: "m", TgtType: "list", NoCache: true}},
 	} {
-		if out, err := r.Cast(within(t), bad); err == nil {
+		if out, err := r.PlaceOrder(within(t), bad); err == nil {
 			t.Errorf("%+v was placed: %+v", bad, out)
 		}
 	}
 	var none *master.NoMinionsError
-	if _, err := r.Cast(within(t), master.Order{Job: master.Job{Fun: "f", Tgt: "nobody*"}}); !errors.As(err, &none) {
+	if _, err := r.PlaceOrder(within(t), master.Order{Job: master.Job{Fun: "f", Tgt: "nobody*"}}); !errors.As(err, &none) {
 		t.Error(err)
 	}
-	if _, err := r.Wait(within(t), "nope"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.AwaitOrder(within(t), "nope"); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -181,20 +181,20 @@ func TestBusy(t *testing.T) {
 	r := serve(t, o)
 	two := master.Order{ID: "two", Job: master.Job{Fun: "job.a", Tgt: []string{"m", "n"}, TgtType: "list"}}
 	first := cast(t, r, two)
-	if out, err := r.Cast(within(t), order("three", "job.a", "m")); !errors.Is(err, master.ErrBusy) {
+	if out, err := r.PlaceOrder(within(t), order("three", "job.a", "m")); !errors.Is(err, master.ErrBusy) {
 		t.Fatal(out, err)
 	}
-	if _, err := r.Result(within(t), "three"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.OrderOutcome(within(t), "three"); !errors.Is(err, store.ErrNotFound) {
 		t.Error("it was placed", err)
 	}
 	if again := cast(t, r, two); again.JID != first.JID {
 		t.Error(again)
 	}
-	if _, err := r.Cancel(within(t), "two"); err != nil {
+	if _, err := r.CancelOrder(within(t), "two"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "there is room", func() bool {
-		_, err := r.Cast(within(t), order("three", "job.a", "m"))
+		_, err := r.PlaceOrder(within(t), order("three", "job.a", "m"))
 		return err == nil
 	})
 }
@@ -218,10 +218,10 @@ func TestBusyTenant(t *testing.T) {
 		o := order(id, "job.a", tenant+"1")
 		if tenant == "" {
 			o = order(id, "job.a", "nobody")
-			_, err := r.Cast(within(t), o)
+			_, err := r.PlaceOrder(within(t), o)
 			return err
 		}
-		_, err := view[tenant].Cast(within(t), o)
+		_, err := view[tenant].PlaceOrder(within(t), o)
 		return err
 	}
 	for i := range 3 {
@@ -236,7 +236,7 @@ func TestBusyTenant(t *testing.T) {
 		t.Error("again:", err)
 	}
 	// What is refused is not open.
-	if _, err := view["red"].Cast(within(t), master.Order{ID: "r", Job: master.Job{Fun: "job.a", Tgt: "blue1,nobody", TgtType: "list"}}); err != nil {
+	if _, err := view["red"].PlaceOrder(within(t), master.Order{ID: "r", Job: master.Job{Fun: "job.a", Tgt: "blue1,nobody", TgtType: "list"}}); err != nil {
 		t.Error(err)
 	}
 	for i, tenant := range []string{"red", "red", ""} {
@@ -249,11 +249,11 @@ func TestBusyTenant(t *testing.T) {
 			t.Error(tenant, err)
 		}
 	}
-	if _, err := view["blue"].Cancel(within(t), "0"); err != nil {
+	if _, err := view["blue"].CancelOrder(within(t), "0"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "there is room", func() bool { return place("red", "3") == nil })
-	if _, err := r.Cancel(within(t), "2"); err != nil {
+	if _, err := r.CancelOrder(within(t), "2"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "there is room for another one", func() bool { return place("blue", "4") == nil })
@@ -290,10 +290,10 @@ func TestOneOrderAtATime(t *testing.T) {
 		end(j)
 	}
 	waitFor(t, r, "beside", "m")
-	if out, err := r.Result(within(t), "second"); err != nil || out.Results["m"].Status != master.Queued {
+	if out, err := r.OrderOutcome(within(t), "second"); err != nil || out.Results["m"].Status != master.Queued {
 		t.Fatal(out, err)
 	}
-	if out, err := r.Result(within(t), "first"); err != nil || out.Results["m"].Status != master.Underway {
+	if out, err := r.OrderOutcome(within(t), "first"); err != nil || out.Results["m"].Status != master.Underway {
 		t.Fatal(out, err)
 	}
 	end(first)
@@ -362,17 +362,17 @@ func TestEndsOfOrders(t *testing.T) {
 	terminated.Store(0)
 	cast(t, r, order("cancelled", "job.endless", "m"))
 	eventually(t, "the job is under way", func() bool {
-		out, err := r.Result(within(t), "cancelled")
+		out, err := r.OrderOutcome(within(t), "cancelled")
 		return err == nil && out.Results["m"].Status == master.Underway
 	})
 	cast(t, r, order("behind", "job.behind", "m"))
-	if out, err := r.Cancel(within(t), "behind"); err != nil || out.Results["m"].Status != master.Cancelled || !out.Done {
+	if out, err := r.CancelOrder(within(t), "behind"); err != nil || out.Results["m"].Status != master.Cancelled || !out.Done {
 		t.Error(out, err)
 	}
-	if out, err := r.Cancel(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled || out.Results["m"].StillRunning {
+	if out, err := r.CancelOrder(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled || out.Results["m"].StillRunning {
 		t.Error(out, err)
 	}
-	if out, err := r.Cancel(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled {
+	if out, err := r.CancelOrder(within(t), "cancelled"); err != nil || out.Results["m"].Status != master.Cancelled {
 		t.Error("a second time:", out, err)
 	}
 	cast(t, r, order("lost", "job.lost", "m"))
@@ -546,7 +546,7 @@ func TestSeveralMastersDeliverOnce(t *testing.T) {
 		m.started() // every master finds all of the work
 	}
 	for n := range jobs {
-		out, err := rigs[(n+1)%masters].Wait(within(t), fmt.Sprint("o", n))
+		out, err := rigs[(n+1)%masters].AwaitOrder(within(t), fmt.Sprint("o", n))
 		if err != nil || !out.Success() || len(out.Results) != minions {
 			t.Fatal(out, err)
 		}
@@ -771,7 +771,7 @@ func TestDrain(t *testing.T) {
 	drained := make(chan error, 1)
 	go func() { drained <- r.Drain(within(t)) }()
 	eventually(t, "no order is taken", func() bool {
-		_, err := r.Cast(within(t), order("more", "job.more", "somebody else"))
+		_, err := r.PlaceOrder(within(t), order("more", "job.more", "somebody else"))
 		return errors.Is(err, master.ErrDraining)
 	})
 	if err := r.Health(within(t)); !errors.Is(err, master.ErrDraining) {

@@ -178,7 +178,7 @@ func TestOrdersAreFetched(t *testing.T) {
 	for _, fetch := range []bool{true, false} {
 		own.starts(fetch)
 		before := strings.Count(own.wire(), protocol.FetchFun)
-		out, err := r.Call(within(t), master.Order{Job: master.Job{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "own", TgtType: "list"}})
+		out, err := r.RunOrder(within(t), master.Order{Job: master.Job{Fun: "job.secret", Args: []any{"hunter2"}, Tgt: "own", TgtType: "list"}})
 		if err != nil || out.Results["own"].Status != master.Returned {
 			t.Fatal(out, err)
 		}

@@ -68,12 +68,12 @@ func (m *Master) allowsPeer(id string, j *Job) bool {
 			rules = append(rules, r.rules...)
 		}
 	}
-	calls := j.Calls
+	calls := j.Steps
 	if len(calls) == 0 {
-		calls = []Call{{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}}
+		calls = []Step{{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}}
 	}
 	allowed := func(rules []any, tgtType string, tgt any) bool {
-		return !slices.ContainsFunc(calls, func(c Call) bool {
+		return !slices.ContainsFunc(calls, func(c Step) bool {
 			args := slices.Clone(c.Args)
 			if len(c.Kwargs) > 0 {
 				kw := maps.Clone(c.Kwargs)
@@ -170,7 +170,7 @@ func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 	}
 	// Each member of arg is the arguments of one function, separated by spaces: "cat /proc/cpuinfo".
 	for i, f := range names {
-		c := Call{Fun: f}
+		c := Step{Fun: f}
 		if i < len(args) {
 			if s, ok := payload.Text(args[i]); ok {
 				for _, w := range strings.Fields(s) {
@@ -178,14 +178,14 @@ func (m *Master) readPeerJob(v protocol.Verified) (Job, bool) {
 				}
 			}
 		}
-		j.Calls = append(j.Calls, c)
+		j.Steps = append(j.Steps, c)
 	}
 	return m.peerMay(j)
 }
 
 func (m *Master) peerMay(j Job) (Job, bool) {
 	fun := j.Fun
-	for _, c := range j.Calls {
+	for _, c := range j.Steps {
 		fun += c.Fun + " "
 	}
 	if !m.allowsPeer(j.Asker, &j) {

@@ -49,14 +49,14 @@ func (m *Master) Batch(ctx context.Context, orders []Order, r Rolling) ([]Outcom
 		}
 		placed := make([]string, 0, len(batch))
 		for _, o := range batch {
-			out, err := m.Cast(ctx, o)
+			out, err := m.PlaceOrder(ctx, o)
 			if err != nil {
 				return done, err
 			}
 			placed = append(placed, out.ID)
 		}
 		for _, id := range placed {
-			out, err := m.Wait(ctx, id)
+			out, err := m.AwaitOrder(ctx, id)
 			if err != nil {
 				return done, err
 			}

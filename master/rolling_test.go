@@ -48,7 +48,7 @@ func TestBatch(t *testing.T) {
 	if !errors.Is(err, master.ErrStopped) || len(done) != 4 || done[2].Success() || !done[3].Success() {
 		t.Fatal(done, err)
 	}
-	if _, err := r.Result(within(t), "deploy/m4"); err == nil {
+	if _, err := r.OrderOutcome(within(t), "deploy/m4"); err == nil {
 		t.Fatal("an order was placed after the failure")
 	}
 	done, err = r.Batch(within(t), orders, master.Rolling{Size: 2, Stop: func([]master.Outcome) bool { return false }})

@@ -223,8 +223,8 @@ func (t *Tenant) Run(ctx context.Context, j Job) (map[string]Result, error) {
 	return t.m.Run(ctx, t.within(j))
 }
 
-// Cast is Master.Cast for the tenant. Its ids are its own: those of other tenants are other orders.
-func (t *Tenant) Cast(ctx context.Context, o Order) (Outcome, error) {
+// PlaceOrder is Master.PlaceOrder for the tenant. Its ids are its own: those of other tenants are other orders.
+func (t *Tenant) PlaceOrder(ctx context.Context, o Order) (Outcome, error) {
 	if o.Tenant != "" && o.Tenant != t.name {
 		return Outcome{}, errors.New("cannot place order: it is of another tenant")
 	}
@@ -232,21 +232,21 @@ func (t *Tenant) Cast(ctx context.Context, o Order) (Outcome, error) {
 		o.ID = rand.Text()
 	}
 	o.Tenant, o.ID = t.name, t.name+"/"+o.ID
-	return t.outcome(t.m.Cast(ctx, o))
+	return t.outcome(t.m.PlaceOrder(ctx, o))
 }
 
-// Call is Cast and Wait.
-func (t *Tenant) Call(ctx context.Context, o Order) (Outcome, error) {
-	out, err := t.Cast(ctx, o)
+// RunOrder is PlaceOrder and AwaitOrder.
+func (t *Tenant) RunOrder(ctx context.Context, o Order) (Outcome, error) {
+	out, err := t.PlaceOrder(ctx, o)
 	if err != nil {
 		return out, err
 	}
-	return t.Wait(ctx, out.ID)
+	return t.AwaitOrder(ctx, out.ID)
 }
 
-// Wait is Master.Wait for an order of the tenant's.
-func (t *Tenant) Wait(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(own(ctx, t, id, t.m.Wait))
+// AwaitOrder is Master.AwaitOrder for an order of the tenant's.
+func (t *Tenant) AwaitOrder(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(own(ctx, t, id, t.m.AwaitOrder))
 }
 
 // Order is Master.Order for an order of the tenant's.
@@ -256,14 +256,14 @@ func (t *Tenant) Order(ctx context.Context, id string) (Order, error) {
 	return o, err
 }
 
-// Result is Master.Result for an order of the tenant's.
-func (t *Tenant) Result(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(own(ctx, t, id, t.m.Result))
+// OrderOutcome is Master.OrderOutcome for an order of the tenant's.
+func (t *Tenant) OrderOutcome(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(own(ctx, t, id, t.m.OrderOutcome))
 }
 
-// Cancel is Master.Cancel for an order of the tenant's.
-func (t *Tenant) Cancel(ctx context.Context, id string) (Outcome, error) {
-	return t.outcome(own(ctx, t, id, t.m.Cancel))
+// CancelOrder is Master.CancelOrder for an order of the tenant's.
+func (t *Tenant) CancelOrder(ctx context.Context, id string) (Outcome, error) {
+	return t.outcome(own(ctx, t, id, t.m.CancelOrder))
 }
 
 // own does something with an order if it is the tenant's: the program may have given an order of nobody's the same id.

@@ -109,10 +109,10 @@ func TestTenants(t *testing.T) {
 
 	t.Run("orders of nobody's", func(t *testing.T) {
 		const id = "blue/release" // looks like blue's own
-		if _, err := r.Cast(within(t), master.Order{ID: id, Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); err != nil {
+		if _, err := r.PlaceOrder(within(t), master.Order{ID: id, Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); err != nil {
 			t.Fatal(err)
 		}
-		for what, look := range map[string]func(context.Context, string) (master.Outcome, error){"result": blue.Result, "wait": blue.Wait, "cancel": blue.Cancel} {
+		for what, look := range map[string]func(context.Context, string) (master.Outcome, error){"result": blue.OrderOutcome, "wait": blue.AwaitOrder, "cancel": blue.CancelOrder} {
 			if out, err := look(within(t), "release"); !errors.Is(err, store.ErrNotFound) || out.JID != "" || out.Results != nil {
 				t.Error(what, out, err)
 			}
@@ -120,10 +120,10 @@ func TestTenants(t *testing.T) {
 		if o, err := blue.Order(within(t), "release"); !errors.Is(err, store.ErrNotFound) || o.Fun != "" {
 			t.Error(o, err)
 		}
-		if out, err := blue.Cast(within(t), master.Order{ID: "release", Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); !errors.Is(err, master.ErrOrderDiffers) {
+		if out, err := blue.PlaceOrder(within(t), master.Order{ID: "release", Job: master.Job{Fun: "job.secret", Tgt: "red", TgtType: "list"}}); !errors.Is(err, master.ErrOrderDiffers) {
 			t.Error(out, err)
 		}
-		if out, err := r.Cancel(within(t), id); err != nil || out.Results["red"].Status != master.Cancelled {
+		if out, err := r.CancelOrder(within(t), id); err != nil || out.Results["red"].Status != master.Cancelled {
 			t.Error(out, err)
 		}
 	})
@@ -175,27 +175,27 @@ func TestTenants(t *testing.T) {
 	})
 	t.Run("orders", func(t *testing.T) {
 		ctx := within(t)
-		first, err := blue.Call(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.order", Tgt: "b1", TgtType: "list"}})
+		first, err := blue.RunOrder(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.order", Tgt: "b1", TgtType: "list"}})
 		if err != nil || first.ID != "o" || first.Results["b1"].Status != master.Returned {
 			t.Fatal(first, err)
 		}
-		for _, look := range []func(context.Context, string) (master.Outcome, error){red.Result, red.Wait, red.Cancel, r.Result} {
+		for _, look := range []func(context.Context, string) (master.Outcome, error){red.OrderOutcome, red.AwaitOrder, red.CancelOrder, r.OrderOutcome} {
 			if out, err := look(ctx, "o"); !errors.Is(err, store.ErrNotFound) {
 				t.Error(out, err)
 			}
 		}
 		// The same id is another order elsewhere; minions of others are refused, as those that nobody knows.
-		second, err := red.Call(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.other", Tgt: "r1,b1,nobody", TgtType: "list"}})
+		second, err := red.RunOrder(ctx, master.Order{ID: "o", Job: master.Job{Fun: "job.other", Tgt: "r1,b1,nobody", TgtType: "list"}})
 		if err != nil || second.Results["r1"].Status != master.Returned || second.Results["b1"].Status != master.Refused || second.Results["nobody"].Status != master.Refused ||
 			second.Results["b1"].Reason != second.Results["nobody"].Reason {
 			t.Error(second, err)
 		}
-		if _, err := red.Cast(ctx, master.Order{Tenant: "blue", Job: master.Job{Fun: "job.other", Tgt: "*"}}); err == nil {
+		if _, err := red.PlaceOrder(ctx, master.Order{Tenant: "blue", Job: master.Job{Fun: "job.other", Tgt: "*"}}); err == nil {
 			t.Error("placed another tenant's order")
 		}
-		if out, err := blue.Call(ctx, master.Order{Job: master.Job{Fun: "job.order", Tgt: "b2"}}); err != nil || out.ID == "" {
+		if out, err := blue.RunOrder(ctx, master.Order{Job: master.Job{Fun: "job.order", Tgt: "b2"}}); err != nil || out.ID == "" {
 			t.Error(out, err)
-		} else if again, err := blue.Result(ctx, out.ID); err != nil || again.JID != out.JID {
+		} else if again, err := blue.OrderOutcome(ctx, out.ID); err != nil || again.JID != out.JID {
 			t.Error(again, err)
 		}
 	})

@@ -67,7 +67,7 @@ func TestTenantsKeys(t *testing.T) {
 					t.Fatal(j.Tgt, res, err)
 				}
 			}
-			out, err := views["blue"].Call(within(t), master.Order{Job: master.Job{Fun: "job.blue_order", Args: []any{"hunter2"}, Tgt: []any{"blue1"}, TgtType: "list"}})
+			out, err := views["blue"].RunOrder(within(t), master.Order{Job: master.Job{Fun: "job.blue_order", Args: []any{"hunter2"}, Tgt: []any{"blue1"}, TgtType: "list"}})
 			if err != nil || out.Results["blue1"].Status != master.Returned {
 				t.Fatal(out, err)
 			}

@@ -150,7 +150,7 @@ func childMaster() error {
 				if len(f) > 4 {
 					o.Fun, o.Args = "cmd.run", []any{"echo " + f[3] + " >> " + f[4]}
 				}
-				_, err := m.Cast(context.Background(), o)
+				_, err := m.PlaceOrder(context.Background(), o)
 				if err != nil {
 					say("err %s %v", f[1], err)
 					return

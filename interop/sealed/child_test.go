@@ -145,7 +145,7 @@ func masterHandler(m *master.Master) http.Handler {
 		if err := d.Decode(&o); err != nil {
 			return nil, err
 		}
-		_, err := m.Cast(ctx, o)
+		_, err := m.PlaceOrder(ctx, o)
 		return none, err
 	})
 	var which struct{ ID, Minion string }
@@ -153,14 +153,14 @@ func masterHandler(m *master.Master) http.Handler {
 		if err := d.Decode(&which); err != nil {
 			return nil, err
 		}
-		_, err := m.Cancel(ctx, which.ID)
+		_, err := m.CancelOrder(ctx, which.ID)
 		return none, err
 	})
 	handle("wait", func(ctx context.Context, d *json.Decoder) (any, error) {
 		if err := d.Decode(&which); err != nil {
 			return nil, err
 		}
-		out, err := m.Wait(ctx, which.ID)
+		out, err := m.AwaitOrder(ctx, which.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%+v: %w", out, err)
 		}
@@ -172,7 +172,7 @@ func masterHandler(m *master.Master) http.Handler {
 		if err := d.Decode(&which); err != nil {
 			return nil, err
 		}
-		out, err := m.Result(ctx, which.ID)
+		out, err := m.OrderOutcome(ctx, which.ID)
 		return map[string]any{"Done": out.Done, "Text": fmt.Sprintf("%+v", out.Results)}, err
 	})
 	handle("running", func(ctx context.Context, d *json.Decoder) (any, error) {

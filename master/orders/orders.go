@@ -2,10 +2,10 @@
 // them piece by piece, stores the pieces in a store.Contents, and answers the file requests of the order's minions from them. It
 // places and delivers nothing: package master does, and the store forgets the pieces when the order has ended.
 //
-//	Cast ──► Writer ── file pieces 1, 2, … ──► store.Contents ◄── Piece ── Files ◄── minion: salt://_order/<id>/<name>
-//	           └────── header, piece 0 ──────►      ▲
-//	                   (arguments, pillar,          └── forgotten with the last open delivery
-//	                    names, sizes, digests)
+//	PlaceOrder ──► Writer ── file pieces 1, 2, … ──► store.Contents ◄── Piece ── Files ◄── minion: salt://_order/<id>/<name>
+//	                 └────── header, piece 0 ──────►      ▲
+//	                         (arguments, pillar,          └── forgotten with the last open delivery
+//	                          names, sizes, digests)
 //
 // Every piece is sealed, whether the order is secret or not; Secret decides what else of the order is.
 package orders

@@ -260,11 +260,11 @@ func job(c map[string]any) (master.Job, error) {
 			if !ok {
 				return bad("fun must be the name of a function, or a list of names")
 			}
-			call := master.Call{Fun: name}
+			call := master.Step{Fun: name}
 			if i < len(args) {
 				call.Args, _ = listOf(args[i])
 			}
-			j.Calls = append(j.Calls, call)
+			j.Steps = append(j.Steps, call)
 		}
 		return j, nil
 	}
@@ -303,7 +303,7 @@ func seconds(v any) (time.Duration, error) {
 
 // calls are the functions of a job and the arguments of each, as rules look at them.
 func calls(j master.Job) (funs []string, args [][]any) {
-	for _, call := range append(slices.Clone(j.Calls), master.Call{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
+	for _, call := range append(slices.Clone(j.Steps), master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
 		if call.Fun == "" {
 			continue
 		}

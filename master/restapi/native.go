@@ -293,7 +293,7 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := part.Cast(q.Context(), o)
+	out, err := part.PlaceOrder(q.Context(), o)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -320,7 +320,7 @@ func (s *Server) order(q *request) (any, error) {
 		return nil, &statusError{http.StatusBadRequest, "wait must be a number of seconds"}
 	}
 	if patience == 0 {
-		out, err := v.Result(q.Context(), id)
+		out, err := v.OrderOutcome(q.Context(), id)
 		if err != nil {
 			return nil, refused(err)
 		}
@@ -328,10 +328,10 @@ func (s *Server) order(q *request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), min(patience, maxWait))
 	defer cancel()
-	out, err := v.Wait(ctx, id)
+	out, err := v.AwaitOrder(ctx, id)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// The time may have ended while the store was read: what Wait returns then is not the whole state.
-		out, err = v.Result(q.Context(), id)
+		out, err = v.OrderOutcome(q.Context(), id)
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -344,7 +344,7 @@ func (s *Server) cancelOrder(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := v.Cancel(q.Context(), id)
+	out, err := v.CancelOrder(q.Context(), id)
 	if err != nil {
 		return nil, refused(err)
 	}

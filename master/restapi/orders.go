@@ -202,7 +202,7 @@ func (s *Server) listOrders(q *request) (any, error) {
 			if !s.mayLook(t, o) {
 				continue
 			}
-			res, err := v.Result(q.Context(), o.ID)
+			res, err := v.OrderOutcome(q.Context(), o.ID)
 			if errors.Is(err, store.ErrNotFound) {
 				continue // purged meanwhile
 			}
@@ -261,9 +261,9 @@ func listed(o master.Order, res master.Outcome) map[string]any {
 		delete(x.(map[string]any), "return")
 	}
 	out["fun"], out["tgt"], out["tgt_type"] = o.Fun, o.Tgt, o.TgtType
-	if len(o.Calls) > 0 {
-		funs := make([]any, len(o.Calls))
-		for i, c := range o.Calls {
+	if len(o.Steps) > 0 {
+		funs := make([]any, len(o.Steps))
+		for i, c := range o.Steps {
 			funs[i] = c.Fun
 		}
 		out["fun"] = funs

@@ -28,12 +28,12 @@ type view interface {
 	KeptEvents(ctx context.Context, id, tag string) ([]master.KeptEvent, error)
 	ForgetEvents(ctx context.Context, id, tag string) (int, error)
 	Present(ctx context.Context) ([]string, error)
-	Cast(ctx context.Context, o master.Order) (master.Outcome, error)
+	PlaceOrder(ctx context.Context, o master.Order) (master.Outcome, error)
 	Order(ctx context.Context, id string) (master.Order, error)
 	Orders(ctx context.Context, f master.OrderFilter) ([]master.Order, error)
-	Wait(ctx context.Context, id string) (master.Outcome, error)
-	Result(ctx context.Context, id string) (master.Outcome, error)
-	Cancel(ctx context.Context, id string) (master.Outcome, error)
+	AwaitOrder(ctx context.Context, id string) (master.Outcome, error)
+	OrderOutcome(ctx context.Context, id string) (master.Outcome, error)
+	CancelOrder(ctx context.Context, id string) (master.Outcome, error)
 	FollowMarked(ctx context.Context, every time.Duration, cursor string, tags ...string) iter.Seq[events.Logged]
 }
 
