@@ -21,8 +21,10 @@ const (
 	// for stormPatience is asked all the same.
 	stormRate, stormPatience = 50, time.Minute
 	// unansweredRate and unansweredBurst bound the questions to one address that are not answered, a second and at once. Those that are answered cost
-	// nothing: thousands of minions behind one address are asked as fast as they answer.
+	// nothing: thousands of minions behind one address are asked as fast as they answer. unknownRate and unknownBurst are the same for an address
+	// at which no minion is known.
 	unansweredRate, unansweredBurst = 2, 250
+	unknownRate, unknownBurst       = 1, 16
 	// linkMark is the part of a question's metadata that only the subscriber that was asked knows.
 	linkMark = "link"
 )
@@ -37,7 +39,8 @@ var nameAgain = [...]time.Duration{3 * time.Second, 15 * time.Second, time.Minut
 type namer struct {
 	m    *Master
 	wake chan struct{}
-	asks *ratelimit.Limiter // of questions without an answer
+	// Of questions without an answer: asks at addresses with a minion, unknown at others.
+	asks, unknown *ratelimit.Limiter
 
 	// Of the goroutine that asks: how many sign-ins there were when, and whether they were many.
 	signIns int64
@@ -62,6 +65,7 @@ type link struct {
 	next  time.Time
 	asked int
 	guess string // whose minion it may be
+	asks  *ratelimit.Limiter
 }
 
 // lateServer is a transport that has connections before the master has it.
@@ -70,8 +74,19 @@ type lateServer struct {
 	transport.Server
 }
 
+// minionAt reports whether a minion is known at the address of a subscriber.
+func (s *lateServer) minionAt(peer string) bool {
+	select {
+	case <-s.bound:
+		return s.MinionAt(peer)
+	default:
+		return false
+	}
+}
+
 func newNamer(m *Master) *namer {
-	return &namer{m: m, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst), links: make(map[linkKey]*link), marks: make(map[string]*link)}
+	return &namer{m: m, wake: make(chan struct{}, 1), asks: ratelimit.New(unansweredRate, unansweredBurst),
+		unknown: ratelimit.New(unknownRate, unknownBurst), links: make(map[linkKey]*link), marks: make(map[string]*link)}
 }
 
 // subscribed notes that a subscription began or ended.
@@ -122,7 +137,7 @@ func (n *namer) answered(id string, load map[string]any) bool {
 	if l == nil {
 		return false
 	}
-	n.asks.Refund(l.peer)
+	l.asks.Refund(l.peer)
 	if l.server.Name(l.peer, id) {
 		n.m.log.Debug("subscriber is known", "minion", id, "peer", l.peer)
 		n.m.presence.saw(id, time.Now())
@@ -187,7 +202,11 @@ func (n *namer) due(now time.Time, storm bool, tenants int) (due []*link, next t
 			next = 0
 			continue
 		}
-		if !n.asks.Allow(l.peer, now) {
+		// guard: unknown-subscribers TestUnknownAddressesAreAskedLess instead: true
+		if l.asks = n.unknown; l.server.minionAt(l.peer) {
+			l.asks = n.asks
+		}
+		if !l.asks.Allow(l.peer, now) {
 			l.next = now.Add(time.Second)
 			next = min(next, time.Second)
 			continue

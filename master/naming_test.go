@@ -28,17 +28,52 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// nameless is a transport that names nobody.
-type nameless struct{ transport.Server }
+// nameless is a transport that names nobody, where minions come from everywhere or from nowhere.
+type nameless struct {
+	transport.Server
+	minions bool
+}
 
 func (nameless) Name(string, string) bool { return false }
+func (s nameless) MinionAt(string) bool   { return s.minions }
+
+// bound is a transport that the master has.
+func bound(s transport.Server) *lateServer {
+	ready := make(chan struct{})
+	close(ready)
+	return &lateServer{bound: ready, Server: s}
+}
+
+// TestUnknownAddressesAreAskedLess: at an address where no minion is known a few subscribers are asked, and the others as fast as these answer.
+func TestUnknownAddressesAreAskedLess(t *testing.T) {
+	for _, minions := range []bool{false, true} {
+		n := newNamer(&Master{log: slog.New(slog.DiscardHandler)})
+		server := bound(nameless{minions: minions})
+		now := time.Now()
+		for i := range 400 {
+			n.subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)
+		}
+		asked := 0
+		for at := time.Second; at <= 3*time.Second; at += namePace {
+			due, _ := n.due(now.Add(at), false, 0)
+			asked += len(due)
+		}
+		least, most := unknownBurst, unknownBurst+3*unknownRate
+		if minions {
+			least, most = unansweredBurst, unansweredBurst+3*unansweredRate
+		}
+		if asked < least || asked > most {
+			t.Errorf("minions %v: %d of 400 were asked within 2 s, want %d to %d", minions, asked, least, most)
+		}
+	}
+}
 
 // TestQuestionsWithoutAnswers: subscribers of one address that do not answer are asked ever less, and keep no other address waiting. Those that
 // answer are asked as fast as they do.
 func TestQuestionsWithoutAnswers(t *testing.T) {
 	for _, answer := range []bool{false, true} {
 		n := newNamer(&Master{log: slog.New(slog.DiscardHandler)})
-		server := &lateServer{Server: nameless{}}
+		server := bound(nameless{minions: true})
 		now := time.Now()
 		for i := range 2000 {
 			n.subscribed(server, fmt.Sprintf("192.0.2.1:%d", 1000+i), true)

@@ -78,7 +78,8 @@ type Handler func(ctx context.Context, peer string, body []byte) []byte
 type Publisher interface {
 	// Publish sends msg, a packed envelope, to every subscriber, or, when topics is not nil, to the minions with these ids, each of
 	// which is named once. A subscriber without a name (Name, or a presence frame of tcp) may be any of them and gets everything: minions
-	// find out themselves whether they are meant. With zeromq's Filter they chose topics themselves. Nor does one miss msg whose connection
+	// find out themselves whether they are meant. Of an address without a minion (MinionAt) that holds for a few subscribers; the others get msg if a
+	// minion is found there within seconds. With zeromq's Filter they chose topics themselves. Nor does one miss msg whose connection
 	// was accepted before and whose subscription comes within five seconds, unless there is isolation. It never blocks on a subscriber
 	// and keeps msg, which must not be changed afterwards. The error is ErrClosed.
 	Publish(msg []byte, topics []string) error
@@ -88,6 +89,9 @@ type Publisher interface {
 	PublishTo(peer string, msg []byte) bool
 	// Name says which minion the subscriber with a remote address is, once it has proved that, and whether there is one.
 	Name(peer, id string) bool
+	// MinionAt reports whether a subscriber with a remote address comes from where a minion was within the last hour: a peer that Approve was
+	// called for, or a subscriber with a name.
+	MinionAt(peer string) bool
 	// Subscribers is the number of subscribed connections.
 	Subscribers() int
 	// Reach says how many of some ids are names of subscribers, and how many subscribers, or connections that may become one, may be anybody.

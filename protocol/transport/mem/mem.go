@@ -155,6 +155,9 @@ func (s *server) Name(string, string) bool { return false }
 // Unnamed implements transport.Publisher.
 func (s *server) Unnamed(string) bool { return false }
 
+// MinionAt implements transport.Publisher.
+func (s *server) MinionAt(string) bool { return false }
+
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(string, []byte) bool { return false }
 

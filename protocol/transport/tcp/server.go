@@ -169,7 +169,7 @@ func (r *requester) answer(f frame, share *serve.Share) error {
 	defer share.Release()
 	ctx := transport.WithApprove(r.s.Group.Context(), func() {
 		r.approved.Store(true)
-		r.s.Group.Vouch(r.c)
+		r.s.Prove(r.c)
 		share.Release()
 	})
 	reply := r.s.Options.Handler(ctx, r.peer, f.body)

@@ -187,6 +187,63 @@ func names(t *testing.T, i Impl) {
 	}
 }
 
+// unknownSubscribers: of many subscribers from an address without a minion some get what is published; when one of them has proved who it is, all do, and
+// nothing is missing.
+func unknownSubscribers(t *testing.T, i Impl) {
+	if i.Addr == "mem:0" {
+		return // its subscribers have no addresses
+	}
+	const count = 24
+	peers := make(chan string, count)
+	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		o.Subscriber = func(peer string, up bool) {
+			if up {
+				peers <- peer
+			}
+		}
+	})
+	var subs []transport.Subscriber
+	last := ""
+	for range count {
+		subs = append(subs, i.NewSubscriber(t, s, nil))
+		select {
+		case last = <-peers:
+		case <-time.After(Patience):
+			t.Fatal("no subscriber")
+		}
+	}
+	WaitSubscribers(t, s, count)
+	MustPublish(t, s, "first", nil)
+	if got := Unpack(Receive(t, subs[0])); got != "first" {
+		t.Errorf("the first subscriber got %q", got)
+	}
+	if s.MinionAt(last) {
+		t.Error("a minion is known")
+	}
+	// It is asked over the same connection, behind which nothing was sent.
+	if !s.PublishTo(last, Pack("who are you")) {
+		t.Fatal("not sent")
+	}
+	if got := Unpack(Receive(t, subs[count-1])); got != "who are you" {
+		t.Errorf("the last subscriber got %q before it was asked", got)
+	}
+	if !s.Name(last, "a") || !s.MinionAt(last) {
+		t.Error("no minion is known")
+	}
+	MustPublish(t, s, "second", nil)
+	for k, sub := range subs {
+		want := []string{"first", "second"}
+		if k == 0 {
+			want = want[1:]
+		}
+		for _, w := range want {
+			if got := Unpack(Receive(t, sub)); got != w {
+				t.Errorf("subscriber %d got %q, want %q", k, got, w)
+			}
+		}
+	}
+}
+
 // trust is a Presence function that believes everything but "liar".
 func trust(_ string, load []byte) (string, bool) {
 	id := Unpack(load)

@@ -63,6 +63,7 @@ func Run(t *testing.T, i Impl) {
 		{"publish sizes", publishSizes},
 		{"topics", topics},
 		{"presence", presence},
+		{"unknown subscribers", unknownSubscribers},
 		{"names", names},
 		{"slow subscriber", slowSubscriber},
 		{"publish too big", publishTooBig},

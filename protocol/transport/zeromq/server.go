@@ -67,6 +67,7 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 		return nil, err
 	}
 	s := &server{Base: base, index: make(map[string]map[*subscriber]struct{}), members: make(map[*serve.Member]*subscriber)}
+	base.Around = &s.mu
 	s.Accept(s.acceptSubscriber, s.acceptRequests)
 	return s, nil
 }
@@ -164,7 +165,7 @@ func (s *server) send(key, head, body []byte) {
 	s.seq++
 	for n := 0; n <= min(len(key), s.longest); n++ {
 		for sub := range s.index[string(key[:n])] {
-			if sub.seen != s.seq && !sub.member.Silent() {
+			if sub.seen != s.seq && sub.member.Receives() {
 				sub.seen = s.seq
 				sub.box.Put(head, body)
 			}

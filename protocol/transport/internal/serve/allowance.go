@@ -46,7 +46,7 @@ func (a *Allowance) Grant(total int64) error {
 
 func (a *Allowance) approve() {
 	if a.approved.CompareAndSwap(false, true) {
-		a.Base.Group.Vouch(a.Conn)
+		a.Base.Prove(a.Conn)
 		a.Release()
 	}
 }

@@ -17,15 +17,17 @@ type Arrival struct{ since time.Time }
 // arrivals are the connections that arrive, and what was published meanwhile. The roster's lock guards it.
 type arrivals struct {
 	coming map[*Arrival]struct{}
+	until  time.Time // until when messages are kept for connections that are withheld
 	kept   []message
 	bytes  int
 }
 
 // message is what put gives to those who are arriving.
 type message struct {
-	at   time.Time
-	size int
-	put  func(m *Member, late bool)
+	at     time.Time
+	topics []string // nil for all
+	size   int
+	put    func(m *Member, late bool)
 }
 
 // Expect notes that a connection arrives, until Arrived, or for arrivalTime.
@@ -54,11 +56,11 @@ func (r *Roster) Arriving() int {
 	return r.arriving()
 }
 
-// Keep keeps a message of size bytes for connections that arrive, for which put will be called with late.
+// Keep keeps a message of size bytes for connections that arrive, for which put will be called with late, and for those that are withheld.
 func (r *Roster) Keep(size int, put func(m *Member, late bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(size, put)
+	r.keep(nil, size, put)
 }
 
 // CatchUp gives a connection what was published since its arrival.
@@ -70,7 +72,7 @@ func (r *Roster) CatchUp(m *Member, a *Arrival) {
 
 func (r *arrivals) arrived(a *Arrival) {
 	delete(r.coming, a)
-	if len(r.coming) == 0 {
+	if len(r.coming) == 0 && time.Now().After(r.until) {
 		r.kept, r.bytes = nil, 0
 	}
 }
@@ -85,21 +87,25 @@ func (r *arrivals) arriving() int {
 	return len(r.coming)
 }
 
-// keep keeps a message for those who arrive.
-func (r *arrivals) keep(size int, put func(m *Member, late bool)) {
-	if r.arriving() == 0 || size > maxKeptBytes {
+// keep keeps a message for connections that arrive or are withheld.
+func (r *arrivals) keep(topics []string, size int, put func(m *Member, late bool)) {
+	if r.arriving() == 0 && time.Now().After(r.until) {
+		r.kept, r.bytes = nil, 0
+		return
+	}
+	if size > maxKeptBytes {
 		return
 	}
 	for len(r.kept) == maxKept || r.bytes+size > maxKeptBytes {
 		r.bytes -= r.kept[0].size
 		r.kept = r.kept[1:]
 	}
-	r.kept = append(r.kept, message{time.Now(), size, put})
+	r.kept = append(r.kept, message{time.Now(), topics, size, put})
 	r.bytes += size
 }
 
 func (r *Roster) catchUp(m *Member, a *Arrival) {
-	if _, ok := r.coming[a]; !ok || r.closed || r.strict() {
+	if _, ok := r.coming[a]; !ok || r.closed || r.strict() || m.withheld.Load() {
 		return
 	}
 	for _, x := range r.kept {

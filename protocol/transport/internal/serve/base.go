@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/brine-salt/brine/protocol/transport"
@@ -14,6 +15,8 @@ type Base struct {
 	Group   *Group
 	Budget  *Budget
 	Roster  *Roster
+	// Around is held whenever a connection without a name may get what it missed; nil if nothing is to be held then.
+	Around sync.Locker
 
 	pub, req net.Listener
 	dropped  atomic.Int64
@@ -82,7 +85,30 @@ func (b *Base) Present() []string { return b.Roster.Present() }
 func (b *Base) Reach(ids ...string) (named, nameless int) { return b.Roster.Reach(ids...) }
 
 // Name implements transport.Publisher.
-func (b *Base) Name(peer, id string) bool { return b.Roster.NamePeer(peer, id) }
+func (b *Base) Name(peer, id string) bool {
+	if b.Around != nil {
+		b.Around.Lock()
+		defer b.Around.Unlock()
+	}
+	return b.Roster.NamePeer(peer, id)
+}
+
+// Prove notes that the peer of a connection is a minion: no newcomer takes its place, and subscribers from its address get what is published.
+func (b *Base) Prove(c net.Conn) {
+	b.Group.Vouch(c)
+	addr := prefix(c)
+	if !b.Roster.prove(addr) {
+		return
+	}
+	if b.Around != nil {
+		b.Around.Lock()
+		defer b.Around.Unlock()
+	}
+	b.Roster.releaseAt(addr)
+}
+
+// MinionAt implements transport.Publisher.
+func (b *Base) MinionAt(peer string) bool { return b.Roster.MinionAt(peer) }
 
 // Unnamed implements transport.Publisher.
 func (b *Base) Unnamed(peer string) bool { return b.Roster.Unnamed(peer) }

@@ -47,8 +47,11 @@ type unapproved struct {
 }
 
 // prefix returns the network that a connection counts for.
-func prefix(c net.Conn) netip.Prefix {
-	ap, err := netip.ParseAddrPort(c.RemoteAddr().String())
+func prefix(c net.Conn) netip.Prefix { return prefixOf(c.RemoteAddr().String()) }
+
+// prefixOf is prefix for the remote address as text.
+func prefixOf(peer string) netip.Prefix {
+	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {
 		return netip.Prefix{} // a connection in memory
 	}

@@ -3,13 +3,16 @@ package serve
 import (
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything; one with a
-// name gets what is for everybody or for that name. One whose path is dead gets nothing and is not counted until there is a sign of life.
+// Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything, unless too many come from
+// an address that no minion is known at; one with a name gets what is for everybody or for that name. One whose path is dead gets nothing and is
+// not counted until there is a sign of life.
 type Roster struct {
 	strict func() bool    // while it is true, a connection without a name gets nothing
 	named  func(net.Conn) // told of a connection that has got a name; nil tells nobody
@@ -22,6 +25,7 @@ type Roster struct {
 	silent  int
 	closed  bool
 	arrivals
+	addresses
 }
 
 // Member is one subscribed connection.
@@ -29,9 +33,17 @@ type Member struct {
 	Box    *Outbox
 	conn   net.Conn
 	peer   string // remote address
+	addr   netip.Prefix
 	id     string // "" while nobody knows; guarded by Roster.mu
 	silent atomic.Bool
+	quota  bool // it is one of unknownShare; guarded by Roster.mu
+	// withheld is set while the connection gets no publishes: it came when its address had no minion and no share left.
+	withheld atomic.Bool
+	since    time.Time // when it began to be withheld
 }
+
+// Receives reports whether publishes are for a member at all: its path is alive, and it has a name or is one of those that need none.
+func (m *Member) Receives() bool { return !m.silent.Load() && !m.withheld.Load() }
 
 // Silent says whether the path to a member is dead, as far as is known.
 func (m *Member) Silent() bool { return m.silent.Load() }
@@ -47,10 +59,11 @@ func NewRoster(strict func() bool) *Roster {
 
 // Add takes in a connection from a remote address and gives it what was published since its arrival, which has ended; nil is just now.
 func (r *Roster) Add(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
-	m := &Member{Box: box, conn: c, peer: peer}
+	m := &Member{Box: box, conn: c, peer: peer, addr: prefixOf(peer)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[m], r.unnamed[m], r.byPeer[peer] = struct{}{}, struct{}{}, m
+	r.admit(m, time.Now())
 	r.catchUp(m, a)
 	r.arrived(a)
 	return m
@@ -67,6 +80,7 @@ func (r *Roster) Remove(m *Member) bool {
 		r.silent--
 	}
 	delete(r.all, m)
+	r.left(m, time.Now())
 	if r.byPeer[m.peer] == m {
 		delete(r.byPeer, m.peer)
 	}
@@ -127,8 +141,14 @@ func (r *Roster) NamePeer(peer, id string) bool {
 
 // rename is Name; callers hold mu.
 func (r *Roster) rename(m *Member, id string) {
-	if id != "" && m.id == "" && r.named != nil {
-		r.named(m.conn)
+	switch {
+	case id != "" && m.id == "":
+		if r.named != nil {
+			r.named(m.conn)
+		}
+		r.gotName(m, id, time.Now())
+	case id == "" && m.id != "":
+		r.lostName(m, time.Now())
 	}
 	if m.silent.Load() {
 		m.id = id
@@ -211,9 +231,11 @@ func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool))
 	}
 	if !r.strict() {
 		for m := range r.unnamed {
-			put(m, false)
+			if !m.withheld.Load() {
+				put(m, false)
+			}
 		}
-		r.keep(size, put)
+		r.keep(topics, size, put)
 	}
 	if topics == nil {
 		for _, of := range r.byID {
