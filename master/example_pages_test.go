@@ -19,7 +19,9 @@ func ExampleMaster_Run() {
 			return err
 		}
 		go m.Serve(ctx)
-		<-m.Ready()
+		if err := m.AwaitReady(ctx); err != nil { // as when a port is taken
+			return err
+		}
 		results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
 		fmt.Println(results)
 		return err

@@ -29,7 +29,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	go func() {
-		<-m.Ready()
+		if m.AwaitReady(ctx) != nil {
+			return // Serve returns the error too
+		}
 		for ctx.Err() == nil {
 			results, err := m.Run(ctx, master.Job{Fun: "test.ping", Tgt: "*"})
 			fmt.Println(results, err)

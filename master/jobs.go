@@ -52,7 +52,7 @@ type Job struct {
 	// Steps, when set, are run in their place one after the other: a compound command.
 	Steps []Step
 
-	// Tgt is whom to run it: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means glob.
+	// Tgt is whom to run it: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for a list, else glob.
 	Tgt       any
 	TgtType   string
 	Delimiter string
@@ -161,6 +161,9 @@ func (j Job) publication() (publication, error) {
 	if err != nil {
 		return publication{}, err
 	}
+	if j.Tgt == nil {
+		return publication{}, errors.New("job has no target")
+	}
 	p := publication{fun: fun, arg: arg, tgt: j.Tgt, tgtType: j.TgtType, delimiter: j.Delimiter, ret: j.Ret, user: j.User,
 		jid: j.JID, extra: maps.Clone(j.Extra), noCache: j.NoCache, border: j.border}
 	if p.extra == nil {
@@ -179,7 +182,7 @@ func (j Job) publication() (publication, error) {
 // (salt/master.py, ClearFuncs.publish).
 func (m *Master) publish(ctx context.Context, p publication) (Published, error) {
 	if !m.serving.Load() {
-		return Published{}, ErrNotServing
+		return Published{}, m.notServing()
 	}
 	if !p.internal && m.Denied(p.user, funsOf(p.fun)...) {
 		m.log.Warn("job refused", "user", brief(p.user), "fun", p.fun, "err", ErrDenied)

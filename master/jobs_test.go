@@ -42,6 +42,8 @@ func TestTargets(t *testing.T) {
 		{"pcre", "web[12]", []string{"web1", "web2"}},
 		{"list", "web1,db1,nope", []string{"web1", "db1"}},
 		{"list", []string{"db1"}, []string{"db1"}},
+		{"", []string{"db1", "web*"}, []string{"db1"}},
+		{"", []any{"web1"}, []string{"web1"}},
 		{"grain", "os:Debian", []string{"web1"}},
 		{"grain_pcre", "os:a.*", []string{"web2"}},
 		{"compound", "web* and not G@os:Alpine", []string{"web1"}},

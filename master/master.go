@@ -13,11 +13,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,8 +114,9 @@ type Master struct {
 
 	started atomic.Bool
 	serving atomic.Bool
-	servers []transport.Server // set before ready is closed
+	servers []transport.Server // set before ready is closed, unless failed is set
 	ready   chan struct{}
+	failed  error // why Serve did not come to listen; set before ready is closed
 	ended   chan struct{}
 	quit    chan struct{} // closed by Drain
 
@@ -258,6 +261,7 @@ func (m *Master) openFiles() error {
 	}
 	var back []fileserver.Backend
 	if len(o.FileRoots) > 0 {
+		m.missingRoots(o.FileRoots)
 		back = append(back, fileserver.NewRoots(fileserver.RootsOptions{Roots: o.FileRoots, FollowSymlinks: o.FollowSymlinks, IgnoreSymlinks: o.IgnoreSymlinks}))
 	}
 	if o.Files != nil {
@@ -268,6 +272,17 @@ func (m *Master) openFiles() error {
 	return err
 }
 
+// missingRoots warns of directories that are not there. They may come later, so they are no error; but most are typing errors.
+func (m *Master) missingRoots(roots map[string][]string) {
+	for env, dirs := range roots {
+		for _, dir := range dirs {
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains(dir, "__env__") {
+				m.log.Warn("a directory of FileRoots is missing", "env", env, "dir", dir)
+			}
+		}
+	}
+}
+
 // Serve listens and works until ctx ends, then closes everything and returns when all of its goroutines are gone: nil
 // after an orderly end. It may be called once.
 func (m *Master) Serve(ctx context.Context) error {
@@ -276,18 +291,10 @@ func (m *Master) Serve(ctx context.Context) error {
 	}
 	defer m.closeRooms()
 	defer close(m.ended)
-	if _, err := m.tenants(ctx); err != nil {
-		return fmt.Errorf("cannot read whose minions are: %w", err)
-	}
-	if err := m.listen(); err != nil {
-		m.stop()
+	if err := m.begin(ctx); err != nil {
+		m.failed = err
+		close(m.ready)
 		return err
-	}
-	if m.local != nil {
-		if err := m.local.listen(); err != nil {
-			m.stop()
-			return err
-		}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -318,6 +325,21 @@ func (m *Master) Serve(ctx context.Context) error {
 	return m.stop()
 }
 
+// begin reads what the master needs before it listens, and listens.
+func (m *Master) begin(ctx context.Context) error {
+	if _, err := m.tenants(ctx); err != nil {
+		return fmt.Errorf("cannot read whose minions are: %w", err)
+	}
+	err := m.listen()
+	if err == nil && m.local != nil {
+		err = m.local.listen()
+	}
+	if err != nil {
+		m.stop()
+	}
+	return err
+}
+
 // listen opens all transports.
 func (m *Master) listen() error {
 	o := m.opts
@@ -326,7 +348,7 @@ func (m *Master) listen() error {
 	for _, l := range all {
 		s, err := m.listenOn(l)
 		if err != nil {
-			return fmt.Errorf("cannot listen: %w", err)
+			return err
 		}
 		m.servers = append(m.servers, s)
 	}
@@ -472,13 +494,42 @@ func (m *Master) closeRooms() {
 // Close gives back what New opened, when Serve was not called. After Serve it does nothing.
 func (m *Master) Close() {
 	if m.started.CompareAndSwap(false, true) {
+		m.failed = errClosed
+		close(m.ready)
 		close(m.ended)
 		m.closeRooms()
 	}
 }
 
-// Ready is closed when the master listens.
+// Ready is closed when the master listens, and when it never will: Serve has failed, or Close was called. AwaitReady tells the two apart;
+// what needs the network then fails with ErrNotServing and the cause.
 func (m *Master) Ready() <-chan struct{} { return m.ready }
+
+// AwaitReady waits until the master listens, which Serve makes it do. It returns Serve's error if that failed before, and that of ctx if it
+// ends first.
+func (m *Master) AwaitReady(ctx context.Context) error {
+	select {
+	case <-m.ready:
+		return m.failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errClosed is why a master that was closed before Serve does not listen.
+var errClosed = errors.New("master was closed")
+
+// notServing is ErrNotServing, with the reason if the master has never served.
+func (m *Master) notServing() error {
+	select {
+	case <-m.ready:
+		if m.failed != nil {
+			return fmt.Errorf("%w: %w", ErrNotServing, m.failed)
+		}
+	default:
+	}
+	return ErrNotServing
+}
 
 // PublishAddr is the address of the publish channel, once ready.
 func (m *Master) PublishAddr() net.Addr { return m.servers[0].PublishAddr() }

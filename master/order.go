@@ -261,8 +261,6 @@ func (o Order) spec() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tgtType := o.TgtType
-	setDefault(&tgtType, target.TypeGlob)
 	tgt := p.tgt
 	if ids, ok := tgt.([]string); ok {
 		tgt = nested.Anys(ids)
@@ -271,7 +269,7 @@ func (o Order) spec() (map[string]any, error) {
 	if arg == nil {
 		arg = []any{}
 	}
-	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": tgtType, "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
+	spec := map[string]any{"fun": p.fun, "arg": arg, "tgt": tgt, "tgt_type": kindOf(o.TgtType, tgt), "delimiter": p.delimiter, "ret": p.ret, "user": p.user,
 		"extra": p.extra, "idempotent": o.Idempotent, "parallel": o.Parallel, "priority": o.Priority}
 	if o.Owner != "" {
 		spec["owner"] = o.Owner

@@ -134,7 +134,7 @@ func (m *Master) isReady() bool {
 // store at most ten seconds.
 func (m *Master) Health(ctx context.Context) error {
 	if !m.serving.Load() {
-		return ErrNotServing
+		return m.notServing()
 	}
 	if m.orders != nil && m.orders.isDraining() {
 		return ErrDraining

@@ -113,9 +113,7 @@ func listed(tgt any, accepted []string) (ids, missing []string, err error) {
 // onWire turns a target into the one that is published: node groups are the master's, so they are written out
 // (salt/client/__init__.py, _prep_pub).
 func (m *Master) onWire(tgtType string, tgt any) (string, any, error) {
-	if tgtType == "" {
-		tgtType = target.TypeGlob
-	}
+	tgtType = kindOf(tgtType, tgt)
 	switch tgtType {
 	case target.TypeNodegroup:
 		name, ok := payload.Text(tgt)
@@ -147,6 +145,18 @@ func (m *Master) onWire(tgtType string, tgt any) (string, any, error) {
 		}
 	}
 	return tgtType, tgt, nil
+}
+
+// kindOf returns the kind of a target: the given one; without one, a list is a list of ids, and text a glob.
+func kindOf(tgtType string, tgt any) string {
+	if tgtType != "" {
+		return tgtType
+	}
+	switch tgt.(type) {
+	case []string, []any:
+		return target.TypeList
+	}
+	return target.TypeGlob
 }
 
 // topics are the ids to send a publish to, where a transport can choose: for targets by id only, as Salt does

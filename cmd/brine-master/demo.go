@@ -175,12 +175,8 @@ func (d *demo) startMaster(ctx context.Context) error {
 			d.failed <- fmt.Errorf("the master ended: %w", err)
 		}
 	})
-	select {
-	case <-m.Ready():
-	case err := <-d.failed:
+	if err := m.AwaitReady(ctx); err != nil {
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 	// The same configuration file as a stand-alone master's, for the command line tools.
 	return writeConfig(filepath.Join(d.dir, "master"), [][2]string{

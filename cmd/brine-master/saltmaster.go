@@ -219,15 +219,12 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 				cancel()
 			}()
 		}
-		ended := make(chan struct{})
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
-			select {
-			case <-m.Ready():
+			if m.AwaitReady(ctx) == nil {
 				n.Ready()
 				n.Status("serving minions on " + m.PublishAddr().String() + " and " + m.RequestAddr().String())
-			case <-ended:
 			}
 		}()
 		err = m.Serve(ctx)
@@ -235,7 +232,6 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		for range apis {
 			err = errors.Join(err, <-served)
 		}
-		close(ended)
 		<-told
 		return err
 	})

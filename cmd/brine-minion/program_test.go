@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/minion/program"
 )
@@ -142,6 +144,17 @@ func TestUnknownUser(t *testing.T) {
 	}
 }
 
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	had, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(had, text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMinionIsReadyWithoutMaster starts the daemon with a master that is away: it must say that it is ready once it has its
 // keys, and end with 0 and without its pid file when told to stop.
 func TestMinionIsReadyWithoutMaster(t *testing.T) {
@@ -151,7 +164,8 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	}
 	port := away.Addr().(*net.TCPAddr).Port
 	away.Close()
-	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\n")
+	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\nlog_level_logfile: info\n")
+	limit := time.Now().Add(time.Minute)
 	socket := filepath.Join(dir, "notify")
 	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -191,6 +205,25 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	}
 	if _, err := os.Stat(pidfile); err != nil {
 		t.Error(err)
+	}
+	// The configuration is read again, and what changed is named.
+	appendTo(t, filepath.Join(dir, "minion"), "retry_dns: 7\n")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	const said = "Configuration reloaded changed=[retry_dns]"
+	for told := false; !told; {
+		select {
+		case <-heard:
+		case n := <-code:
+			t.Fatalf("ended with %d: %s", n, &errs)
+		case <-time.After(20 * time.Millisecond):
+			log, _ := os.ReadFile(filepath.Join(dir, "var/log/salt/minion"))
+			told = strings.Contains(string(log), said)
+			if time.Now().After(limit) {
+				t.Fatalf("the log does not say %q:\n%s", said, log)
+			}
+		}
 	}
 	stop()
 	for done := false; !done; {

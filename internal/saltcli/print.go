@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
@@ -24,10 +23,8 @@ func VersionsReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Salt Version:\n%14s: %s\n%14s: %s\n \n", "Salt", version.Salt, "brine", version.Brine())
 	fmt.Fprintf(&b, "Go Version:\n%14s: %s\n \nDependency Versions:\n", "Go", strings.TrimPrefix(runtime.Version(), "go"))
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			fmt.Fprintf(&b, "%14s: %s\n", m.Path[strings.LastIndexByte(m.Path, '/')+1:], m.Version)
-		}
+	for _, l := range version.Libraries() {
+		fmt.Fprintf(&b, "%14s: %s\n", l.Name, l.Version)
 	}
 	host, _ := os.Hostname()
 	fmt.Fprintf(&b, " \nSystem Versions:\n%14s: %s\n%14s: %s\n%14s: %s\n", "machine", runtime.GOARCH, "node", host, "system", runtime.GOOS)

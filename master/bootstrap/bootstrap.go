@@ -59,6 +59,14 @@ func (b Bootstrap) Conf() map[string]any {
 	return c
 }
 
+// check refuses what no minion can start with, as the zero value that EnsureMinion returns with an error.
+func (b Bootstrap) check() error {
+	if b.ID == "" {
+		return errors.New("cannot render bootstrap: it has no minion id")
+	}
+	return nil
+}
+
 func object(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -91,6 +99,9 @@ func readable(text []byte) []byte {
 
 // CloudConfig is user data for machines whose cloud-init installs salt-minion by its salt_minion module.
 func (b Bootstrap) CloudConfig() ([]byte, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	part := map[string]any{"conf": b.Conf()}
 	if len(b.Grains) > 0 {
 		part["grains"] = b.Grains
@@ -118,6 +129,9 @@ const tokenFile = "join_token"
 // files are those of a minion, with names relative to its configuration directory. Where dir says which that is, the token has a file of its own
 // (option join_token_file), so that it is in no dump of the configuration.
 func (b Bootstrap) files(dir string) ([]file, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	options := b.Conf()
 	apart := dir != "" && b.Token != "" && options["join_token"] == b.Token
 	if apart {
@@ -186,6 +200,9 @@ func (b Bootstrap) PowerShell() ([]byte, error) {
 
 // JSON is one document with everything, for a tool of one's own or a metadata service.
 func (b Bootstrap) JSON() ([]byte, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	doc := map[string]any{"v": 1, "id": b.ID, "master": b.Masters, "config": b.Conf()}
 	for key, value := range map[string]string{"master_fingerprint": b.Fingerprint, "master_pubkey": b.MasterKey, "join_token": b.Token, "transport": b.Transport,
 		"tenant": b.Tenant, "private_key": b.PrivateKey, "public_key": b.PublicKey} {
@@ -202,6 +219,9 @@ func (b Bootstrap) JSON() ([]byte, error) {
 // Env is an environment file of lines NAME="value", as systemd and shells read it, for scripts that write the configuration themselves.
 // Keys are in base64.
 func (b Bootstrap) Env() ([]byte, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	for _, v := range [][2]string{{"SALT_MINION_ID", b.ID}, {"SALT_MASTER", strings.Join(b.Masters, ",")}, {"SALT_MASTER_PORT", port(b.RetPort)},
 		{"SALT_PUBLISH_PORT", port(b.PublishPort)}, {"SALT_TRANSPORT", b.Transport}, {"SALT_MASTER_FINGER", b.Fingerprint}, {"SALT_JOIN_TOKEN", b.Token},

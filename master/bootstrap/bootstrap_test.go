@@ -114,6 +114,16 @@ func TestCloudConfig(t *testing.T) {
 	}
 }
 
+// TestTheZeroValue: what EnsureMinion returns with an error makes no document.
+func TestTheZeroValue(t *testing.T) {
+	var b bootstrap.Bootstrap
+	for name, render := range map[string]func() ([]byte, error){"CloudConfig": b.CloudConfig, "CloudConfigFiles": b.CloudConfigFiles, "PowerShell": b.PowerShell, "JSON": b.JSON, "Env": b.Env} {
+		if text, err := render(); err == nil || err.Error() != "cannot render bootstrap: it has no minion id" || text != nil {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+}
+
 func decoded(t *testing.T, text any) string {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(text.(string))

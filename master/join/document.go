@@ -159,7 +159,7 @@ type JWT struct {
 }
 
 // KeyHash is what a token that is made for one key has of it: the SHA-256 of the key's PEM text without white space around it, in
-// hexadecimal digits.
+// hexadecimal digits. It is not the key's fingerprint, see Fingerprint.
 func KeyHash(pubText string) string {
 	sum := sha256.Sum256([]byte(crypt.CleanKey(pubText)))
 	return hex.EncodeToString(sum[:])

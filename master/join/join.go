@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/protocol/crypt"
 )
 
 // Fingerprints accepts keys by their SHA-256 fingerprint, as `salt-call --local key.finger` shows it. want gives that of an id, "" for one
@@ -26,6 +27,15 @@ func Fingerprints(want func(ctx context.Context, id string) (string, error)) mas
 		}
 		return accept("its fingerprint is known"), nil
 	}}
+}
+
+// Fingerprint returns the fingerprint of a public key in PEM, as Fingerprints compares it and `salt-call --local key.finger` shows it.
+func Fingerprint(pubText string) (string, error) {
+	key, err := crypt.ParsePublicKey([]byte(pubText))
+	if err != nil {
+		return "", fmt.Errorf("cannot make a fingerprint: %w", err)
+	}
+	return key.Fingerprint("sha256")
 }
 
 func accept(why string) master.Verdict {

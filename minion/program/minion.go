@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -86,11 +89,13 @@ func goBackground() error {
 
 func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 	var running atomic.Pointer[minion.Minion]
+	had := p.Conf // of the goroutine that takes signals
 	d := daemon.Options{
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Minion",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		Reload: func() {
-			if err := reload(ctx, p, running.Load()); err != nil {
+			var err error
+			if had, err = reload(ctx, p, running.Load(), had); err != nil {
 				p.Log.Error("Cannot reload", "err", err)
 			}
 		},
@@ -143,8 +148,8 @@ func runBeside(ctx context.Context, m *minion.Minion, ready <-chan struct{}, wor
 	return err
 }
 
-// reload reads the configuration again, for the log and for the minion, which is nil while it starts.
-func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion) error {
+// reload reads the configuration again, for the log and for the minion, which is nil while it starts. had is what was read last.
+func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion, had *conf.Config) (*conf.Config, error) {
 	c, err := p.Load()
 	if err == nil {
 		err = p.ReloadLog(c)
@@ -152,7 +157,31 @@ func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion) error {
 	if err == nil && m != nil {
 		err = m.Reload(ctx)
 	}
-	return err
+	if err != nil {
+		return had, err
+	}
+	p.Log.Info("Configuration reloaded", "changed", changed(had.Opts, c.Opts))
+	return c, nil
+}
+
+// changed lists the options that two configurations have different values of. The values may be secrets.
+func changed(a, b map[string]any) []string {
+	names := map[string]bool{}
+	for name := range a {
+		names[name] = true
+	}
+	for name := range b {
+		names[name] = true
+	}
+	out := []string{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		x, had := a[name]
+		y, has := b[name]
+		if had != has || !reflect.DeepEqual(x, y) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // exitCode is the code a minion's error ends the program with, after telling the log.

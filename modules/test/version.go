@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -32,10 +31,8 @@ func information(c *modules.Call) map[string]any {
 	}
 	salt := map[string]any{"Salt": saltversion.Salt, "brine": saltversion.Brine()}
 	libs := map[string]any{}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			libs[m.Path] = m.Version
-		}
+	for _, l := range saltversion.Libraries() {
+		libs[l.Name] = l.Version
 	}
 	return map[string]any{
 		"Salt Version": salt, "Go Version": map[string]any{"Go": runtime.Version()},

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -80,6 +81,10 @@ func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) { // which has the address once more
+			err = op.Err
+		}
 		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
 	}
 	if inherit(ln, k) {
