@@ -53,13 +53,13 @@ func TestAJobNamesItsTarget(t *testing.T) {
 	if _, err := r.Run(t.Context(), master.Job{Fun: "test.ping"}); err == nil || err.Error() != "cannot publish: job has no target" {
 		t.Errorf("a job: %v", err)
 	}
-	if _, err := r.Cast(t.Context(), master.Order{Job: master.Job{Fun: "test.ping"}}); err == nil || !strings.HasSuffix(err.Error(), "job has no target") {
+	if _, err := r.PlaceOrder(t.Context(), master.Order{Job: master.Job{Fun: "test.ping"}}); err == nil || !strings.HasSuffix(err.Error(), "job has no target") {
 		t.Errorf("an order: %v", err)
 	}
 	var got map[string]any
 	sub := r.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/"})
 	defer sub.Close()
-	if _, err := r.Cast(t.Context(), master.Order{Job: master.Job{Fun: "test.ping", Tgt: []string{"a", "b"}}}); err != nil {
+	if _, err := r.PlaceOrder(t.Context(), master.Order{Job: master.Job{Fun: "test.ping", Tgt: []string{"a", "b"}}}); err != nil {
 		t.Fatal(err)
 	}
 	e, err := sub.Next(t.Context())
