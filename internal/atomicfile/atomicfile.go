@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // attempts bounds the search for a free temporary name; one is enough unless somebody guesses 50 random bits.
@@ -72,11 +74,42 @@ func write(path string, data []byte, mode os.FileMode, place func(from, to strin
 	return place(f.Name(), path)
 }
 
+// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by a crash.
+const writingTime = 10 * time.Second
+
+// randomLetters is how many random characters a temporary name ends with.
+const randomLetters = 10
+
+// RemoveUnfinished removes what a crash of the machine left over of writing the file at path.
+func RemoveUnfinished(path string) error {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return fmt.Errorf("cannot look for unfinished files: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		random, ok := strings.CutPrefix(e.Name(), "."+base+".")
+		if !ok || len(random) != randomLetters || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		// The clock may have been set back since.
+		if err != nil || time.Since(info.ModTime()).Abs() < writingTime {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // create opens a new file beside path that nobody else can have prepared.
 func create(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for i := 0; ; i++ {
-		name := filepath.Join(dir, "."+base+"."+rand.Text()[:10])
+		name := filepath.Join(dir, "."+base+"."+rand.Text()[:randomLetters])
 		// guard: CVE-2014-3563,CVE-2015-1838,CVE-2015-1839,CVE-2023-34049 TestCVE_2014_3563_PlantedLinks instead: f, err := os.OpenFile(name[:len(name)-11], os.O_RDWR|os.O_CREATE, 0o600)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil || !errors.Is(err, fs.ErrExist) || i == attempts {

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -85,5 +87,58 @@ func TestCreateOnce(t *testing.T) {
 	b, err := os.ReadFile(path)
 	if err != nil || len(winners) != 1 || string(b) != fmt.Sprint(winners[0]) {
 		t.Errorf("winners %v, file %q, %v", winners, b, err)
+	}
+}
+
+// TestRemoveUnfinished: what a crash left over of a file goes, whatever the clock says. What is being written, and what has another name, stays.
+func TestRemoveUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "minion.pem")
+	for _, f := range []struct {
+		name string
+		age  time.Duration
+	}{
+		{".minion.pem.ABCDEFGH27", time.Minute}, {".minion.pem.BBBBBBBBBB", -time.Hour}, {".minion.pem.CCCCCCCCCC", 0}, {".minion.pem.DDDDDDDDDDD", time.Hour},
+		{".minion.pem.abcdefghij", time.Hour}, {".minion.pub.EEEEEEEEEE", time.Hour}, {"minion.pem", time.Hour}, {"minion.pem.FFFFFFFFFF", time.Hour},
+	} {
+		name, at := filepath.Join(dir, f.name), time.Now().Add(-f.age)
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".minion.pem.GGGGGGGGGG"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveUnfinished(path); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	want := []string{".minion.pem.CCCCCCCCCC", ".minion.pem.DDDDDDDDDDD", ".minion.pem.GGGGGGGGGG", ".minion.pem.abcdefghij", ".minion.pub.EEEEEEEEEE",
+		"minion.pem", "minion.pem.FFFFFFFFFF"}
+	if !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
+	}
+
+	// The names are those that a crash leaves.
+	f, err := create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Add(-time.Minute)
+	if err := errors.Join(f.Close(), os.Chtimes(f.Name(), at, at), RemoveUnfinished(path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.Name()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", f.Name(), err)
+	}
+	if err := RemoveUnfinished(filepath.Join(dir, "no", "f")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory that is missing: %v", err)
 	}
 }

@@ -45,17 +45,31 @@ func openDisk(path string) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, st := range States() {
-		if err := dir.Mkdir(st.Folder(), 0o700); err != nil {
+	for _, folder := range keyFolders() {
+		if err := dir.Mkdir(folder, 0o700); err != nil {
 			dir.Close()
 			return nil, err
 		}
 	}
-	if err := dir.Mkdir(autosignFolder, 0o700); err != nil {
-		dir.Close()
-		return nil, err
-	}
 	return &disk{dir: dir, lists: make(map[string]listing), folders: make(map[string]openFolder)}, nil
+}
+
+// keyFolders are the folders of the pki directory.
+func keyFolders() []string {
+	folders := []string{autosignFolder}
+	for _, st := range States() {
+		folders = append(folders, st.Folder())
+	}
+	return folders
+}
+
+// removeUnfinished removes the keys, the master's own among them, that a crash of the machine left half written.
+func (d *disk) removeUnfinished() error {
+	var errs []error
+	for _, folder := range append(keyFolders(), ".") {
+		errs = append(errs, d.dir.RemoveUnfinished(folder))
+	}
+	return errors.Join(errs...)
 }
 
 func (d *disk) close() error {

@@ -204,6 +204,9 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := back.removeUnfinished(); err != nil {
+		o.Log.Warn("cannot remove unfinished keys", "dir", o.Dir, "err", err)
+	}
 	s.back = back
 	return s, nil
 }

@@ -668,3 +668,35 @@ func TestFolderReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestUnfinishedKeysAreRemoved: what a crash of the machine left half written in the pki directory is gone when the store is opened. What another
+// process writes now, and what has a minion's name, stays.
+func TestUnfinishedKeysAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	open(t, keys.Options{Dir: dir})
+	folders := []string{".", "minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"}
+	for _, folder := range folders {
+		for name, age := range map[string]time.Duration{".new-00aa": time.Hour, ".new-11bb": -time.Hour, ".new-22cc": 0, "new-33dd": time.Hour} {
+			path, at := filepath.Join(dir, folder, name), time.Now().Add(-age)
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	open(t, keys.Options{Dir: dir})
+	for _, folder := range folders {
+		var left []string
+		entries, err := os.ReadDir(filepath.Join(dir, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				left = append(left, e.Name())
+			}
+		}
+		if diff := cmp.Diff([]string{".new-22cc", "new-33dd"}, left); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", folder, diff)
+		}
+	}
+}

@@ -67,6 +67,11 @@ func Open(o Options) (*Store, error) {
 	if err := s.check(o.Dir, mode); err != nil {
 		return nil, err
 	}
+	for _, name := range []string{PrivateFile, PublicFile, MasterFile} {
+		if err := atomicfile.RemoveUnfinished(s.path(name)); err != nil {
+			o.Log.Warn("Cannot remove unfinished keys", "path", s.path(name), "err", err)
+		}
+	}
 	return s, nil
 }
 

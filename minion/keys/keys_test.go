@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/internal/prereq"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -230,5 +231,23 @@ func TestTwoProcessesGenerateOneKey(t *testing.T) {
 		if other := <-got; other != first {
 			t.Errorf("two keys, or an error: %.60q %.60q", first, other)
 		}
+	}
+}
+
+// TestUnfinishedKeysAreRemoved: what a crash of the machine left half written of the keys is gone when the directory is opened again.
+func TestUnfinishedKeysAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	old := time.Now().Add(-time.Minute)
+	for _, name := range []string{".minion.pem.AAAAAAAAAA", ".minion.pub.AAAAAAAAAA", ".minion_master.pub.AAAAAAAAAA", ".other.pub.AAAAAAAAAA"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".other.pub.AAAAAAAAAA" {
+		t.Errorf("left %v, %v", entries, err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
+	"time"
 )
 
 // ErrTooLarge says that a file has more bytes than its reader wants.
@@ -179,6 +181,32 @@ func (d *Dir) WriteBelow(name string, data []byte, perm fs.FileMode) error {
 
 // unfinished begins the names of files that are being written.
 const unfinished = ".new-"
+
+// writingTime is how long a file that is being written may stand still. A file that waited for longer was left over by a crash.
+const writingTime = 10 * time.Second
+
+// RemoveUnfinished removes what a crash of the machine left over in a directory of files that were being written.
+func (d *Dir) RemoveUnfinished(name string) error {
+	entries, err := d.List(name)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), unfinished) || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		// The clock may have been set back since.
+		if err != nil || time.Since(info.ModTime()).Abs() < writingTime {
+			continue
+		}
+		if err := d.root.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // finish closes a file that was written, unless err says that it was not, and gives it its name.
 func (d *Dir) finish(f *os.File, err error, temp, name string) error {
