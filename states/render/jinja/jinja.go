@@ -138,11 +138,14 @@ func (e *Env) Compile(name, file, text string) (*Template, error) {
 	return t, nil
 }
 
-func (e *Env) compile(src string) (c *code, err *Error) {
+func (e *Env) compile(src string) (c *code, err *Error) { return e.parse(src, nil) }
+
+// parse compiles a text. With uses it collects what the text names, and filters and tests that do not exist are no error.
+func (e *Env) parse(src string, uses *[]Use) (c *code, err *Error) {
 	if !e.Syntax.valid() {
 		return nil, raise("AssertionError", "block, variable and comment start strings must be different")
 	}
-	p := &parser{env: e, toks: lex(&e.Syntax, src)}
+	p := &parser{env: e, toks: lex(&e.Syntax, src), uses: uses}
 	defer func() {
 		if x := recover(); x != nil {
 			b, ok := x.(bail)
@@ -156,7 +159,7 @@ func (e *Env) compile(src string) (c *code, err *Error) {
 	p.scope = root
 	p.check(0)
 	body := p.subparse(nil)
-	if len(p.missing) > 0 {
+	if len(p.missing) > 0 && uses == nil {
 		return nil, p.missing[0]
 	}
 	for _, l := range p.loads {

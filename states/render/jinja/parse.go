@@ -31,6 +31,7 @@ type parser struct {
 	// conditions only when they are used.
 	missing  []*Error
 	usesSelf bool
+	uses     *[]Use // what the template names, if that was asked for
 }
 
 type load struct {

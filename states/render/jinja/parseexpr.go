@@ -308,6 +308,7 @@ func (p *parser) subscript(x expr) expr {
 		a := p.next()
 		switch a.kind {
 		case tName:
+			p.noteAttr(x, a.text, t.line)
 			return &attrExpr{pos(t.line), x, a.text}
 		case tInteger:
 			return &itemExpr{pos(t.line), x, &constExpr{pos(a.line), a.value}}
@@ -323,6 +324,7 @@ func (p *parser) subscript(x expr) expr {
 	}
 	p.expect(tRBracket)
 	if len(items) == 1 {
+		p.noteItem(x, items[0], t.line)
 		return &itemExpr{pos(t.line), x, items[0]}
 	}
 	return &itemExpr{pos(t.line), x, &tupleExpr{pos(t.line), items}}
@@ -438,6 +440,7 @@ func (p *parser) dotted(name string) string {
 // filter finds a filter. Inside of conditions one that does not exist is an error only when it is used.
 func (p *parser) filter(name string, line int) Filter {
 	fn := p.env.filter(name)
+	p.note(Use{Kind: UseFilter, Name: name, Line: line, Known: fn != nil, Guarded: p.scope.soft > 0})
 	if fn == nil {
 		p.lacks(line, "No filter named %s.", name)
 	}
@@ -469,7 +472,9 @@ func (p *parser) test(x expr) expr {
 		}
 		t.args = []expr{p.postfix(p.primary(false))}
 	}
-	if t.fn = p.env.test(t.name); t.fn == nil {
+	t.fn = p.env.test(t.name)
+	p.note(Use{Kind: UseTest, Name: t.name, Line: line, Known: t.fn != nil, Guarded: p.scope.soft > 0})
+	if t.fn == nil {
 		p.lacks(line, "No test named %s.", t.name)
 	}
 	if negated {
