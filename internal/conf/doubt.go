@@ -1,0 +1,174 @@
+package conf
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/yaml"
+)
+
+// Doubt is an option of the files that may not do what its author meant.
+type Doubt struct {
+	// Option is its name. File and Line are where it is set; Line is 0 if the place cannot be found.
+	Option, File string
+	Line         int
+	// Near is the known option that has almost this name, "" if there is none.
+	Near string
+}
+
+// Error is the sentence for the log.
+func (d Doubt) Error() string {
+	text := fmt.Sprintf("Config option '%s' is unknown", d.Option)
+	if d.Near != "" {
+		text += fmt.Sprintf("; did you mean '%s'?", d.Near)
+	}
+	return text + at(d.File, d.Line)
+}
+
+func at(file string, line int) string {
+	switch {
+	case file == "":
+		return ""
+	case line == 0:
+		return " (" + file + ")"
+	}
+	return fmt.Sprintf(" (%s, line %d)", file, line)
+}
+
+// Unknown returns the options of the files that neither Salt nor brine reads, by name. Names with a dot or colon are left out: each
+// of Salt's modules has its own (mysql.host). So are names that begin with two underscores.
+func (c *Config) Unknown() []Doubt {
+	var list []Doubt
+	var known map[string]bool
+	for _, name := range slices.Sorted(maps.Keys(c.Given)) {
+		if strings.ContainsAny(name, ".:") || strings.HasPrefix(name, "__") || validTypes(name) != "" {
+			continue
+		}
+		if known == nil {
+			known = c.names()
+		}
+		if known[name] {
+			continue
+		}
+		d := Doubt{Option: name, Near: nearest(name, known)}
+		d.File, d.Line = c.Place(name)
+		list = append(list, d)
+	}
+	return list
+}
+
+// names are the options that are known for the role.
+func (c *Config) names() map[string]bool {
+	known := map[string]bool{}
+	for _, defaults := range []map[string]any{MinionDefaults(), MasterDefaults()} { // a master's file may serve a minion's too
+		for name := range defaults {
+			known[name] = true
+		}
+	}
+	for name := range strings.FieldsSeq(furtherOptions) {
+		known[name] = true
+	}
+	return known
+}
+
+// Near returns the name among known that is almost the given one, "" if none or several are.
+func Near(name string, known []string) string {
+	set := make(map[string]bool, len(known))
+	for _, k := range known {
+		set[k] = true
+	}
+	return nearest(name, set)
+}
+
+func nearest(name string, known map[string]bool) string {
+	limit := 2
+	if len(name) < 7 {
+		limit = 1
+	}
+	best, found := "", limit+1
+	for k := range known {
+		if len(k) < 4 || len(k)-len(name) > limit || len(name)-len(k) > limit {
+			continue
+		}
+		switch d := distance(name, k); {
+		case d < found:
+			best, found = k, d
+		case d == found && k < best:
+			best = k
+		}
+	}
+	if found > limit {
+		return ""
+	}
+	return best
+}
+
+// distance is how many letters must be added, dropped, changed or swapped with the next one (optimal string alignment).
+func distance(a, b string) int {
+	var before []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
+
+// Place returns where an option is set: the last of the files that has it, for later files win. It reads the files again, so that
+// an ordinary start does not pay for it.
+func (c *Config) Place(option string) (file string, line int) {
+	for _, path := range slices.Backward(c.Files) {
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), option) {
+			continue
+		}
+		n, err := yaml.Tree(b, path)
+		if err != nil || n == nil {
+			continue
+		}
+		for _, p := range slices.Backward(n.Pairs) {
+			if p.Key.Scalar && p.Key.Text == option {
+				return path, p.Key.Line
+			}
+		}
+	}
+	return "", 0
+}
+
+// Idle returns the options of the files that brine accepts, but which have no effect, by name. Those that are set to stock's
+// default are left out.
+func (c *Config) Idle() []Doubt {
+	names, defaults := idleMinion, MinionDefaults()
+	if c.Opts["__role"] == "master" {
+		names, defaults = idleMaster, MasterDefaults()
+	}
+	var list []Doubt
+	for name := range strings.FieldsSeq(names) {
+		if !c.Given[name] || pytext.Repr(pyobj.Plain(c.Opts[name])) == pytext.Repr(defaults[name]) {
+			continue
+		}
+		d := Doubt{Option: name}
+		d.File, d.Line = c.Place(name)
+		list = append(list, d)
+	}
+	return list
+}

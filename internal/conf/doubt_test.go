@@ -1,0 +1,87 @@
+package conf
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func written(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestUnknownOptions(t *testing.T) {
+	dir := written(t, map[string]string{
+		"minion":          "id: m\nmaster: localhost\n\nmastr_port: 4506\nlog_levl: debug\nour_own_key: [1]\nmysql.hots: x\nmin_return_age: 3\nschedule: {}\n",
+		"minion.d/a.conf": "# a\nsatltenv: base\nlog_levl: info\n",
+	})
+	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, inc := filepath.Join(dir, "minion"), filepath.Join(dir, "minion.d/a.conf")
+	want := []Doubt{
+		{Option: "log_levl", File: inc, Line: 3, Near: "log_level"},
+		{Option: "mastr_port", File: main, Line: 4, Near: "master_port"},
+		{Option: "our_own_key", File: main, Line: 6},
+		{Option: "satltenv", File: inc, Line: 2, Near: "saltenv"},
+	}
+	if diff := cmp.Diff(want, c.Unknown()); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := c.Unknown()[1].Error(), "Config option 'mastr_port' is unknown; did you mean 'master_port'? ("+main+", line 4)"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestEveryOptionOfStockIsKnown: no option that has a default or a type in stock is named, whatever the role.
+func TestEveryOptionOfStockIsKnown(t *testing.T) {
+	for role, defaults := range map[string]map[string]any{"minion": MinionDefaults(), "master": MasterDefaults()} {
+		c := &Config{Opts: map[string]any{"__role": role}, Given: map[string]bool{}}
+		for name := range defaults {
+			c.Given[name] = true
+		}
+		for _, name := range []string{"beacons", "mine_functions", "startup_states", "autosign_grains", "signing_key_pass", "rest_cherrypy", "id", "return_spool_ttl"} {
+			c.Given[name] = true
+		}
+		if got := c.Unknown(); got != nil {
+			t.Errorf("%s: %v", role, got)
+		}
+	}
+}
+
+func TestIdleOptions(t *testing.T) {
+	dir := written(t, map[string]string{"minion": "id: m\ncython_enable: true\nenable_zip_modules: false\n"})
+	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Doubt{{Option: "cython_enable", File: filepath.Join(dir, "minion"), Line: 2}}
+	if diff := cmp.Diff(want, c.Idle()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"abc", "xbcd", 2}, {"", "abc", 3}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%s %s: %d, not %d", c.a, c.b, got, c.want)
+		}
+	}
+}
