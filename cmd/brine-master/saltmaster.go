@@ -50,6 +50,7 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	}
 	defer p.Close()
 	p.Log.Info("Setting up the Salt Master")
+	p.LogUnknown(p.Conf)
 	if err := makeDirs(p); err != nil {
 		return failed(p, err)
 	}
@@ -178,7 +179,14 @@ func serveMaster(ctx context.Context, p *saltcli.Program, in io.Reader) error {
 		PIDFile: p.Conf.String("pidfile"), Notify: p.Env("NOTIFY_SOCKET"), Watchdog: p.Env("WATCHDOG_USEC"), Log: p.Log, Name: "Master",
 		Dump: func(stacks []byte) { p.Log.Warn("Stacks of all goroutines:\n" + string(stacks)) },
 		// Keys, files and pillar are read when they are needed; the rest takes a restart.
-		Reload: func() { p.Log.Info("The master's configuration is read at its start only") },
+		Reload: func() {
+			c, err := p.Load()
+			if err != nil {
+				p.Log.Error("The configuration could not be read again; the master goes on with the one of its start", "err", err)
+				return
+			}
+			p.LogReload(p.Conf, c, ", which counts from the next start")
+		},
 	}
 	return daemon.Run(ctx, o, func(ctx context.Context, n *daemon.Notifier) error {
 		m, err := master.New(options)

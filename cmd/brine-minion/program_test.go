@@ -164,8 +164,9 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	}
 	port := away.Addr().(*net.TCPAddr).Port
 	away.Close()
-	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\nlog_level_logfile: info\n")
+	dir := minionTree(t, "master: 127.0.0.1:"+strconv.Itoa(port)+"\nuser: ''\nacceptance_wait_time: 1\nkeysize: 2048\nmaster_tris: 3\nmaster_tries: often\n")
 	limit := time.Now().Add(time.Minute)
+	conf := filepath.Join(dir, "minion")
 	socket := filepath.Join(dir, "notify")
 	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -206,22 +207,31 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	if _, err := os.Stat(pidfile); err != nil {
 		t.Error(err)
 	}
+	log := filepath.Join(dir, "var/log/salt/minion")
+	for _, want := range []string{
+		"Config option 'master_tris' is unknown; did you mean 'master_tries'? (" + conf + ", line 8)",
+		"Config option 'master_tries' with value often has an invalid type of str, a int is required for this option (" + conf + ", line 9)",
+	} {
+		if b, _ := os.ReadFile(log); !strings.Contains(string(b), want) {
+			t.Errorf("the log lacks %q:\n%s", want, b)
+		}
+	}
 	// The configuration is read again, and what changed is named.
-	appendTo(t, filepath.Join(dir, "minion"), "retry_dns: 7\n")
+	appendTo(t, conf, "retry_dns: 7\nlog_levl: debug\n")
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	const said = "Configuration reloaded changed=[retry_dns]"
+	said := "Configuration reloaded: log_levl added (" + conf + ", line 11), retry_dns changed (" + conf + ", line 10)\n"
 	for told := false; !told; {
 		select {
 		case <-heard:
 		case n := <-code:
 			t.Fatalf("ended with %d: %s", n, &errs)
 		case <-time.After(20 * time.Millisecond):
-			log, _ := os.ReadFile(filepath.Join(dir, "var/log/salt/minion"))
-			told = strings.Contains(string(log), said)
+			b, _ := os.ReadFile(log)
+			told = strings.Contains(string(b), said) && strings.Count(string(b), "did you mean 'log_level'?") == 1
 			if time.Now().After(limit) {
-				t.Fatalf("the log does not say %q:\n%s", said, log)
+				t.Fatalf("the log does not say %q:\n%s", said, b)
 			}
 		}
 	}
@@ -238,8 +248,8 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 	if _, err := os.Stat(pidfile); err == nil {
 		t.Error("the pid file is left")
 	}
-	log, _ := os.ReadFile(filepath.Join(dir, "var/log/salt/minion"))
-	if out.Len() > 0 || strings.Contains(string(log), "[CRITICAL]") {
-		t.Errorf("standard output %q, log %s", &out, log)
+	logged, _ := os.ReadFile(log)
+	if out.Len() > 0 || strings.Contains(string(logged), "[CRITICAL]") {
+		t.Errorf("standard output %q, log %s", &out, logged)
 	}
 }

@@ -35,10 +35,12 @@ type Config struct {
 type Note struct {
 	Level slog.Level
 	Text  string
+	// Option is the option that the line is about, "" if it is about none.
+	Option string
 }
 
 func (c *Config) note(level slog.Level, format string, args ...any) {
-	c.Notes = append(c.Notes, Note{level, fmt.Sprintf(format, args...)})
+	c.Notes = append(c.Notes, Note{Level: level, Text: fmt.Sprintf(format, args...)})
 }
 
 // Error is a configuration that cannot be used. Salt ends with exit code 1 then.

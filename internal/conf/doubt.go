@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -169,6 +170,38 @@ func (c *Config) Idle() []Doubt {
 		d := Doubt{Option: name}
 		d.File, d.Line = c.Place(name)
 		list = append(list, d)
+	}
+	return list
+}
+
+// Placed is the text of a note with the place of the option that it is about, if a file sets it.
+func (c *Config) Placed(n Note) string {
+	if n.Option == "" || !c.Given[n.Option] {
+		return n.Text
+	}
+	return n.Text + at(c.Place(n.Option))
+}
+
+// Changes tells what a configuration that was read again changed: one text for each option, with the place that sets it now. Values are
+// left out, since some are secret.
+func Changes(old, now *Config) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(now.Opts)) {
+		was, had := old.Opts[name]
+		switch {
+		case strings.HasPrefix(name, "__") || had && reflect.DeepEqual(was, now.Opts[name]):
+		case had && old.Given[name] && !now.Given[name]:
+			list = append(list, name+" has its default again")
+		case had:
+			list = append(list, name+" changed"+at(now.Place(name)))
+		default:
+			list = append(list, name+" added"+at(now.Place(name)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Opts)) {
+		if _, has := now.Opts[name]; !has && !strings.HasPrefix(name, "__") {
+			list = append(list, name+" removed")
+		}
 	}
 	return list
 }

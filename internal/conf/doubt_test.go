@@ -85,3 +85,46 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestWrongTypeHasItsPlace(t *testing.T) {
+	dir := written(t, map[string]string{"minion": "id: m\nmaster_tries: many\n"})
+	c, err := LoadMinion(filepath.Join(dir, "minion"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range c.Notes {
+		if n.Option != "" {
+			got = append(got, c.Placed(n))
+		}
+	}
+	want := []string{"Config option 'master_tries' with value many has an invalid type of str, a int is required for this option (" +
+		filepath.Join(dir, "minion") + ", line 2)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	load := func(text string) *Config {
+		t.Helper()
+		c, err := LoadMinion(filepath.Join(written(t, map[string]string{"minion": text}), "minion"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Opts["conf_file"] = ""
+		return c
+	}
+	old := load("id: m\nmaster_tries: 3\nown: 1\nmine_interval: 5\n")
+	now := load("id: m\n\nmaster_tries: 4\nother: [1]\n")
+	now.Files = []string{now.Files[0]}
+	got := Changes(old, now)
+	file := now.Files[0]
+	want := []string{"master_tries changed (" + file + ", line 3)", "mine_interval has its default again", "other added (" + file + ", line 4)", "own removed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := Changes(now, now); got != nil {
+		t.Errorf("nothing changed: %v", got)
+	}
+}

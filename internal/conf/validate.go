@@ -29,6 +29,7 @@ func (l *loader) validateTypes() {
 		v := l.Opts[key]
 		l.note(slog.LevelWarn, "Config option '%s' with value %s has an invalid type of %s, a %s is required for this option",
 			key, pytext.Str(v), pyType(v), want)
+		l.Notes[len(l.Notes)-1].Option = key
 	}
 }
 

@@ -81,7 +81,7 @@ func (p *Program) OpenLog(name string, file bool) error {
 	p.Close = func() { _ = l.Close() }
 	p.ReloadLog = func(c *conf.Config) error { return l.Reconfigure(options(c)) }
 	for _, note := range p.Conf.Notes {
-		p.Log.Log(context.Background(), note.Level, note.Text)
+		p.Log.Log(context.Background(), note.Level, p.Conf.Placed(note))
 	}
 	return nil
 }

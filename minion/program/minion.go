@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"reflect"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +59,7 @@ func Minion(ctx context.Context, args []string, o Options) int {
 	defer p.Close()
 	id, _ := p.Conf.Opts["id"].(string)
 	p.Log.Info(fmt.Sprintf("Setting up the Salt Minion %q", id))
+	p.LogUnknown(p.Conf)
 	if err := becomeUser(p); err != nil {
 		fmt.Fprintln(c.Err, err) // whatever the log's level, as stock's verify_env
 		return saltcli.ExitNoUser
@@ -160,28 +158,8 @@ func reload(ctx context.Context, p *saltcli.Program, m *minion.Minion, had *conf
 	if err != nil {
 		return had, err
 	}
-	p.Log.Info("Configuration reloaded", "changed", changed(had.Opts, c.Opts))
+	p.LogReload(had, c, "")
 	return c, nil
-}
-
-// changed lists the options that two configurations have different values of. The values may be secrets.
-func changed(a, b map[string]any) []string {
-	names := map[string]bool{}
-	for name := range a {
-		names[name] = true
-	}
-	for name := range b {
-		names[name] = true
-	}
-	out := []string{}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		x, had := a[name]
-		y, has := b[name]
-		if had != has || !reflect.DeepEqual(x, y) {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // exitCode is the code a minion's error ends the program with, after telling the log.
