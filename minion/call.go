@@ -135,5 +135,5 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 func (g *grains) set(data map[string]any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.data = data
+	g.data, g.order = data, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/backoff"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -22,6 +23,7 @@ type grains struct {
 
 	mu      sync.Mutex
 	data    map[string]any // guarded by mu; never changed, only replaced
+	order   *pyobj.Dict    // guarded by mu; of the keys in data, by grain; never changed, only replaced
 	pending chan struct{}  // guarded by mu; closed when the gathering under way ends; nil when none is
 }
 
@@ -35,11 +37,11 @@ func (g *grains) refresh(ctx context.Context) {
 		if prev != nil {
 			<-prev
 		}
-		data := g.gather(ctx)
+		data, order := splitOrder(g.gather(ctx))
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if ctx.Err() == nil || g.data == nil {
-			g.data = data
+			g.data, g.order = data, order
 		}
 		if g.pending == done {
 			g.pending = nil
@@ -72,6 +74,35 @@ func (g *grains) get(ctx context.Context) map[string]any {
 	return g.data
 }
 
+// inOrder is the order of the keys in the grains of get, by grain.
+func (g *grains) inOrder() *pyobj.Dict {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.order
+}
+
+// inWire is the grains as they are sent.
+func (g *grains) inWire(ctx context.Context) any {
+	data, order := g.get(ctx), g.inOrder()
+	if order == nil || order.Len() == 0 {
+		return data
+	}
+	return ordered.ToWire(pyobj.FromMapIn(data, order))
+}
+
+// splitOrder takes the order of dictionaries, by key, out of values that may have one: package payload's OrderedMap.
+func splitOrder(data map[string]any) (map[string]any, *pyobj.Dict) {
+	plain, order := make(map[string]any, len(data)), &pyobj.Dict{}
+	for k, v := range data {
+		v = ordered.FromWire(v)
+		if inside := pyobj.Order(v); inside != nil {
+			_ = order.Set(k, inside) // it is a text
+		}
+		plain[k] = pyobj.Plain(v)
+	}
+	return plain, order
+}
+
 // wait waits for the gathering under way.
 func (g *grains) wait(ctx context.Context) error {
 	g.mu.Lock()
@@ -98,11 +129,38 @@ func (m *Minion) gatherGrains(ctx context.Context) map[string]any {
 	s := m.settings()
 	if m.o.Grains != nil {
 		if g := m.o.Grains(ctx, s.options); g != nil {
-			return g
+			return s.grainsInOrder(g)
 		}
 	}
 	g := map[string]any{"id": s.id}
 	maps.Copy(g, s.dict("grains"))
+	return s.grainsInOrder(g)
+}
+
+// optsOrder is the order of the keys in the values of options, by option.
+func (o *Options) optsOrder() *pyobj.Dict {
+	if o.OptsOrder == nil {
+		return nil
+	}
+	d, _ := ordered.FromWire(o.OptsOrder()).(*pyobj.Dict)
+	return d
+}
+
+// grainsInOrder puts the grains of the configuration in the order of the files.
+func (s *settings) grainsInOrder(g map[string]any) map[string]any {
+	if s.order == nil {
+		return g
+	}
+	order, _ := s.order.Value("grains").(*pyobj.Dict)
+	if order == nil {
+		return g
+	}
+	g = maps.Clone(g)
+	for name := range s.dict("grains") {
+		if inside := order.Value(name); inside != nil {
+			g[name] = ordered.ToWire(pyobj.InOrder(payload.Plain(g[name]), inside))
+		}
+	}
 	return g
 }
 
@@ -243,7 +301,7 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 		override = map[string]any{}
 	}
 	set := l.m.settings()
-	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.get(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
+	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.inWire(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
 		"pillar_override": override, "extra_minion_data": map[string]any{}, "ver": "2"}
 	if clean {
 		load["clean_cache"] = true
@@ -260,30 +318,11 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
 	}
-	d, ok := ordered(v).(*pyobj.Dict)
+	d, ok := ordered.FromWire(v).(*pyobj.Dict)
 	if !ok {
 		return nil, errors.New("cannot fetch pillar: the answer is not a map")
 	}
 	return d, nil
-}
-
-// ordered makes values of package pyobj of decoded ones.
-func ordered(v any) any {
-	switch v := v.(type) {
-	case payload.OrderedMap:
-		d := &pyobj.Dict{}
-		for _, p := range v {
-			_ = d.Set(p.Key, ordered(p.Value)) // keys are scalars
-		}
-		return d
-	case []any:
-		l := &pyobj.List{Items: make([]any, len(v))}
-		for i := range v {
-			l.Items[i] = ordered(v[i])
-		}
-		return l
-	}
-	return pyobj.From(v)
 }
 
 // orderedPillar is pillarData in the order of its source.

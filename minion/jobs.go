@@ -482,8 +482,9 @@ func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
 		MasterHost: m.o.MasterHost, Policy: s.policy,
-		Opts:   func() map[string]any { return m.settings().options },
-		Grains: func() map[string]any { return m.grains.get(ctx) },
+		Opts:      func() map[string]any { return m.settings().options },
+		Grains:    func() map[string]any { return m.grains.get(ctx) },
+		OptsOrder: func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,
 	}
 	a := agent{m: m, link: l, job: j}
 	e.Agent = a

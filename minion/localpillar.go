@@ -37,7 +37,7 @@ func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string, ove
 	set := l.m.settings()
 	env := l.m.env(ctx, l, nil)
 	c := pillar.New(pillar.Options{Opts: set.options, Registry: l.m.o.Registry, Env: *env, Version: l.m.o.Version, Log: l.log})
-	r := pillar.Request{ID: set.id, Grains: l.m.grains.get(ctx), Saltenv: saltenv, Pillarenv: pillarenv}
+	r := pillar.Request{ID: set.id, Grains: l.m.grains.get(ctx), GrainsOrder: l.m.grains.inOrder(), Saltenv: saltenv, Pillarenv: pillarenv}
 	if override != nil {
 		r.Override = pyobj.FromMap(override)
 	}

@@ -79,6 +79,7 @@ func New(o Options) (*Minion, error) {
 	if err != nil {
 		return nil, &ExitError{Code: 1, Err: err}
 	}
+	s.order = o.optsOrder()
 	m := &Minion{o: o, log: o.Log}
 	m.set.Store(s)
 	if s.truth("unique_jid", false) {
@@ -271,6 +272,7 @@ func (m *Minion) Reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot reload configuration: %w", err)
 	}
+	s.order = m.o.optsOrder()
 	old := m.settings()
 	for name, same := range map[string]bool{"id": s.id == old.id, "pki_dir": s.pkiDir == old.pkiDir,
 		"cachedir": s.cacheDir == old.cacheDir, "transport": s.transport == old.transport, "master_type": s.masterType == old.masterType} {

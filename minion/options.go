@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/minion/beacon"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
@@ -21,6 +22,9 @@ type Options struct {
 	Opts map[string]any
 	// Load reads the configuration anew for [Minion.Reload]; nil means that a reload keeps Opts.
 	Load func() (map[string]any, error)
+	// OptsOrder gives, for Opts or what Load gave last, the order of keys in the values of options, where templates are to see another one than that
+	// of the text: maps of the same shape, whose other values do not count. nil means that no order is known.
+	OptsOrder func() payload.OrderedMap
 	// Log receives messages; nil is silent.
 	Log *slog.Logger
 	// Registry holds the execution functions; nil is modules.Default().
@@ -31,7 +35,8 @@ type Options struct {
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
 	// Lookup resolves the name of a master whose address may have changed; nil is the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]string, error)
-	// Grains gathers the grains from the configuration; nil means only the option grains.
+	// Grains gathers the grains from the configuration; nil means only the option grains. What is a payload.OrderedMap keeps its order
+	// in templates.
 	Grains func(ctx context.Context, opts map[string]any) map[string]any
 	// Files makes the file client. Request asks the master; it is nil in local calls. nil means that there is none.
 	Files func(opts map[string]any, request FileRequest) modules.Files

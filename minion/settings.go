@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/crypt"
@@ -114,6 +115,7 @@ const (
 // settings are the options that the minion itself needs, typed. They are replaced as a whole by a reload.
 type settings struct {
 	options
+	order                *pyobj.Dict // of the keys in the values of options, by option; nil where none is known
 	policy               *policy.Policy
 	id, pkiDir, cacheDir string
 	masterType           string

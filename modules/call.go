@@ -249,6 +249,9 @@ type Env struct {
 	Runner Runner
 	// Match tells whether this minion is in a target (package protocol/target); nil where there are no targets.
 	Match func(tgtType string, tgt any, delimiter string) (bool, error)
+	// OptsOrder and GrainsOrder have, by option and grain, the order of the keys in its value (pyobj.Order), where it is not that of their text;
+	// nil where no order is known. Callers must not change it.
+	OptsOrder, GrainsOrder func() *pyobj.Dict
 	// OrderedPillar is Pillar in the order of its source; nil where that is not known. Callers must not change it.
 	OrderedPillar func() *pyobj.Dict
 	// FreshPillar compiles the pillar anew, in the order of its source, and keeps nothing of it: by the master, or on this host
@@ -287,6 +290,33 @@ func (e *Env) GrainData() map[string]any { return call(e.Grains) }
 
 // PillarData is the minion's pillar.
 func (e *Env) PillarData() map[string]any { return call(e.Pillar) }
+
+// OptionInOrder is an option's value with ordered dictionaries (package internal/pyobj), and whether it is set.
+func (e *Env) OptionInOrder(name string) (any, bool) {
+	return inOrder(e.Config(), e.OptsOrder, name)
+}
+
+// ConfigInOrder is the minion's configuration with ordered dictionaries.
+func (e *Env) ConfigInOrder() *pyobj.Dict { return pyobj.FromMapIn(e.Config(), orders(e.OptsOrder)) }
+
+func orders(f func() *pyobj.Dict) *pyobj.Dict {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+func inOrder(data map[string]any, order func() *pyobj.Dict, name string) (any, bool) {
+	v, ok := data[name]
+	if !ok {
+		return nil, false
+	}
+	var inside any
+	if o := orders(order); o != nil {
+		inside, _ = o.Text(name)
+	}
+	return pyobj.InOrder(v, inside), true
+}
 
 func call(f func() map[string]any) map[string]any {
 	if f == nil {

@@ -116,7 +116,14 @@ func (c *Call) OrderedPillar() *pyobj.Dict {
 }
 
 // OrderedGrains is the grains as this job has them, changes by templates included.
-func (c *Call) OrderedGrains() *pyobj.Dict { return pyobj.FromMap(c.GrainData()) }
+func (c *Call) OrderedGrains() *pyobj.Dict {
+	return pyobj.FromMapIn(c.GrainData(), orders(c.GrainsOrder))
+}
+
+// OrderedGrain is one of [Call.OrderedGrains], and whether it is set.
+func (c *Call) OrderedGrain(name string) (any, bool) {
+	return inOrder(c.GrainData(), c.GrainsOrder, name)
+}
 
 // PillarData is the pillar as the job has it, with an override; callers must not change it.
 func (c *Call) PillarData() map[string]any {

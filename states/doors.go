@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -155,28 +156,9 @@ func Load(path string) (any, error) {
 
 // Save keeps a value, plain or ordered, in a file that only the owner can read.
 func Save(path string, v any) error {
-	b, err := payload.Marshal(packed(v))
+	b, err := payload.Marshal(ordered.ToWire(v))
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return atomicfile.WriteFile(path, b, 0o600)
-}
-
-// packed gives ordered values the form that is packed in their order.
-func packed(v any) any {
-	switch v := v.(type) {
-	case *pyobj.Dict:
-		m := make(payload.OrderedMap, 0, v.Len())
-		for k, x := range v.All() {
-			m = append(m, payload.Pair{Key: k, Value: packed(x)})
-		}
-		return m
-	case *pyobj.List:
-		list := make([]any, len(v.Items))
-		for i, x := range v.Items {
-			list[i] = packed(x)
-		}
-		return list
-	}
-	return pyobj.Plain(v)
 }

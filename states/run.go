@@ -84,7 +84,7 @@ func New(c *modules.Call, o Options) *Run {
 		env.Pillar = func() map[string]any { return o.Pillar }
 	}
 	if o.Grains != nil {
-		env.Grains = func() map[string]any { return o.Grains }
+		env.Grains, env.GrainsOrder = func() map[string]any { return o.Grains }, nil
 	}
 	if o.Files != nil {
 		env.Files = o.Files

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Config is an effective configuration.
@@ -23,6 +24,9 @@ type Config struct {
 	Path string
 	// Opts are all options: defaults, then files, then overrides. Unknown ones are kept.
 	Opts map[string]any
+	// Order has, by option, the order of keys in its value as the files have it, where that is not the order of their text; only the order of keys
+	// counts, Opts has the values.
+	Order payload.OrderedMap
 	// Files are the files that were read, in order.
 	Files []string
 	// Given are the options that files set.

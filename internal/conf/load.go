@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/yaml"
 )
@@ -79,11 +80,10 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 			if err != nil {
 				return nil, err
 			}
-			for k, v := range more {
-				files[k] = v
-			}
+			override(files, more)
 		}
 	}
+	l.takeOrder(files)
 	l.Given = make(map[string]bool, len(files))
 	for k := range files {
 		l.Given[k] = true
@@ -178,6 +178,7 @@ func (l *loader) file(path string) (map[string]any, error) {
 	if opts == nil {
 		return nil, &Error{Path: path, Line: 1, Msg: "conf should be a document, not <class '" + pyType(v) + "'>."}
 	}
+	noteOrder(opts, b, path)
 	if id, ok := opts["id"]; ok {
 		if _, text := id.(string); !text {
 			opts["id"] = pytext.Str(id)
@@ -240,9 +241,7 @@ func (l *loader) include(include any, orig string, verbose, strict bool, depth i
 				if err != nil {
 					return nil, err
 				}
-				for k, v := range more {
-					opts[k] = v
-				}
+				override(opts, more)
 			}
 			mergeInto(merged, opts)
 		}
@@ -264,6 +263,9 @@ func mergeInto(dest, upd map[string]any) {
 				dest[k] = union(have, more)
 				continue
 			}
+		case *pyobj.Dict:
+			dest[k] = mergeOrder(have, v.(*pyobj.Dict))
+			continue
 		case map[any]any:
 			if more := anyMap(v); more != nil {
 				for mk, mv := range more {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -79,7 +80,7 @@ func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, err
 	if err != nil {
 		return nil, err
 	}
-	return ordered(d).(payload.OrderedMap), nil
+	return ordered.ToWire(d).(payload.OrderedMap), nil
 }
 
 // Compile is Pillar with the values that templates have.
@@ -100,27 +101,6 @@ func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, e
 	return pyobj.PlainMap(top), errs, nil
 }
 
-// ordered gives dicts the form in which their order is sent.
-func ordered(v any) any {
-	switch v := v.(type) {
-	case *pyobj.Dict:
-		m := make(payload.OrderedMap, 0, v.Len())
-		for k, x := range v.All() {
-			m = append(m, payload.Pair{Key: k, Value: ordered(x)})
-		}
-		return m
-	case *pyobj.List:
-		list := make([]any, len(v.Items))
-		for i, x := range v.Items {
-			list[i] = ordered(x)
-		}
-		return list
-	case payload.OrderedMap, []any:
-		return v
-	}
-	return pyobj.Plain(v)
-}
-
 // MergeOrdered puts a plain pillar over one in order, as [Merge] does.
 func MergeOrdered(base payload.OrderedMap, over map[string]any) payload.OrderedMap {
 	d := &pyobj.Dict{}
@@ -136,5 +116,5 @@ func MergeOrdered(base payload.OrderedMap, over map[string]any) payload.OrderedM
 		}
 		_ = d.Set(k, v)
 	}
-	return ordered(d).(payload.OrderedMap)
+	return ordered.ToWire(d).(payload.OrderedMap)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // machineCase is a machine of testdata/cases.json.gz and what Salt finds on it (testdata/generate.py).
@@ -83,7 +85,7 @@ func (c machineCase) gather(t testing.TB) map[string]any {
 		return p[0].(string), int(p[1].(float64)), nil
 	}
 	h.uname = func() unameInfo { return unameInfo{sysname: "Linux", machine: "x86_64"} }
-	m := merger{grains: map[string]any{}}
+	m := merger{grains: &pyobj.Dict{}}
 	list := append([]source{{name: "kernel", gather: kernel}}, linuxSources()...)
 	list = append(list, source{name: "extra", gather: extra}, source{name: "mdadm", gather: mdadm}, source{name: "lvm", gather: lvm},
 		source{name: "iscsi", gather: iscsi}, source{name: "nvme", gather: nvme}, source{name: "fc", gather: fibreChannel})
@@ -94,7 +96,7 @@ func (c machineCase) gather(t testing.TB) map[string]any {
 		}
 		m.add(found)
 	}
-	return m.grains
+	return pyobj.PlainMap(m.grains)
 }
 
 func TestMachinesLikeSalt(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // coreSources are those of salt/grains/core.py that every platform has.
@@ -143,9 +144,8 @@ func packageGrain(context.Context, *host) (map[string]any, error) {
 func localeInfo(_ context.Context, h *host) (map[string]any, error) {
 	language, encoding := h.locale()
 	zone, _ := time.Now().Zone()
-	return map[string]any{"locale_info": map[string]any{
-		"defaultlanguage": language, "defaultencoding": encoding, "detectedencoding": "utf-8", "timezone": zone,
-	}}, nil
+	return map[string]any{"locale_info": pyobj.NewDict(
+		"defaultlanguage", language, "defaultencoding", encoding, "detectedencoding", "utf-8", "timezone", zone)}, nil
 }
 
 // machineID gives machine_id from the first of the two files that exists.

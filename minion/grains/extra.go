@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // extra gives shell, efi, efi-secure-boot and transactional (salt/grains/extra.py).
@@ -56,13 +58,13 @@ func zfs(ctx context.Context, h *host) (map[string]any, error) {
 		return g, nil
 	}
 	g["zfs_support"] = true
-	pools := map[string]any{}
+	pools := &pyobj.Dict{}
 	for _, line := range lines(h.output(ctx, "zpool", "list", "-H", "-o", "name,size")) {
 		if f := strings.Fields(line); len(f) > 1 {
-			pools[f[0]] = zfsSize(f[1])
+			_ = pools.Set(f[0], zfsSize(f[1]))
 		}
 	}
-	if len(pools) > 0 {
+	if pools.Len() > 0 {
 		g["zpool"] = pools
 	}
 	return g, nil

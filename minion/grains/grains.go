@@ -22,6 +22,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -62,7 +65,7 @@ type Options struct {
 type Source struct {
 	// Name is for messages.
 	Name string
-	// Gather returns the grains. It gets those of the built-in sources, which it must not change, and has to end when ctx
+	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It gets those of the built-in sources, which it must not change, and has to end when ctx
 	// does; what comes later is dropped.
 	Gather func(ctx context.Context, grains map[string]any) (map[string]any, error)
 }
@@ -77,9 +80,17 @@ type source struct {
 
 // Gather returns all grains. It never fails: what cannot be found out is missing and logged. It takes at most a little
 // longer than Options.Timeout, and less when ctx ends. Values are those of package payload (int64, []any, map[string]any).
-func Gather(ctx context.Context, o Options) map[string]any {
+func Gather(ctx context.Context, o Options) map[string]any { return pyobj.PlainMap(gather(ctx, o)) }
+
+// GatherOrdered is [Gather] with every map in the order in which Salt has it.
+func GatherOrdered(ctx context.Context, o Options) payload.OrderedMap {
+	m, _ := ordered.ToWire(gather(ctx, o)).(payload.OrderedMap)
+	return m
+}
+
+func gather(ctx context.Context, o Options) *pyobj.Dict {
 	if truth(o.Opts["skip_grains"]) {
-		return map[string]any{}
+		return &pyobj.Dict{}
 	}
 	if !o.Refresh && truth(o.Opts["grains_cache"]) {
 		if cached, ok := loadCache(o); ok {
@@ -88,16 +99,18 @@ func Gather(ctx context.Context, o Options) map[string]any {
 	}
 	h := newHost(o)
 	defer h.close()
-	m := merger{deep: o.Opts["grains_deep_merge"] == any(true), blocked: blacklist(o.Opts["grains_blacklist"]), grains: map[string]any{}}
+	m := merger{deep: o.Opts["grains_deep_merge"] == any(true), blocked: blacklist(o.Opts["grains_blacklist"]), grains: &pyobj.Dict{}}
 	for _, found := range h.runAll(ctx, sources(h.live)) {
 		m.add(found)
 	}
-	for _, found := range h.runAll(ctx, customSources(o.Custom, m.grains)) {
-		m.add(found)
+	if len(o.Custom) > 0 {
+		for _, found := range h.runAll(ctx, customSources(o.Custom, pyobj.PlainMap(m.grains))) {
+			m.add(found)
+		}
 	}
 	if static, ok := o.Opts["grains"].(map[string]any); ok {
 		// Salt neither merges deeply nor filters here.
-		maps.Copy(m.grains, static)
+		m.grains.Update(pyobj.FromMap(static))
 	}
 	if truth(o.Opts["grains_cache"]) {
 		if err := saveCache(o, m.grains); err != nil {
@@ -219,7 +232,7 @@ func (h *host) runOne(ctx context.Context, s source) (found map[string]any) {
 
 // merger puts grains together.
 type merger struct {
-	grains  map[string]any
+	grains  *pyobj.Dict
 	deep    bool
 	blocked func(key string) bool
 }
@@ -229,27 +242,27 @@ func (m *merger) add(found map[string]any) {
 		if m.blocked != nil && m.blocked(key) {
 			continue
 		}
+		v := ordered.FromWire(found[key])
 		if m.deep {
-			m.grains[key] = deepMerge(m.grains[key], found[key])
-		} else {
-			m.grains[key] = found[key]
+			v = deepMerge(m.grains.Value(key), v)
 		}
+		_ = m.grains.Set(key, v)
 	}
 }
 
 // deepMerge is salt.utils.dictupdate.update without merge_lists: only maps are merged. Maps of either side are not changed.
 func deepMerge(old, add any) any {
-	a, ok := add.(map[string]any)
+	a, ok := add.(*pyobj.Dict)
 	if !ok {
 		return add
 	}
-	o, ok := old.(map[string]any)
+	o, ok := old.(*pyobj.Dict)
 	if !ok {
 		return add
 	}
-	merged := maps.Clone(o)
-	for k, v := range a {
-		merged[k] = deepMerge(merged[k], v)
+	merged := o.Copy()
+	for k, v := range a.All() {
+		_ = merged.Set(k, deepMerge(merged.Value(k), v))
 	}
 	return merged
 }

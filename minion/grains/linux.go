@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // linuxSources are the parts of core.py that look at a Linux system. They compile everywhere, so that trees of files can be
@@ -185,7 +186,7 @@ func parseGPUs(out string) []any {
 		}
 		switch strings.ToLower(device["Class"]) {
 		case "3d controller", "display controller", "processing accelerators", "vga compatible controller":
-			gpus = append(gpus, map[string]any{"vendor": gpuVendor(device["Vendor"]), "model": device["Device"]})
+			gpus = append(gpus, pyobj.NewDict("vendor", gpuVendor(device["Vendor"]), "model", device["Device"]))
 		}
 		device = map[string]string{}
 	}
@@ -281,7 +282,7 @@ func linuxSystemd(ctx context.Context, h *host) (map[string]any, error) {
 			features = l[1]
 		}
 	}
-	return map[string]any{"systemd": map[string]any{"version": version, "features": features}}, err
+	return map[string]any{"systemd": pyobj.NewDict("version", version, "features", features)}, err
 }
 
 // linuxSELinux gives selinux if its tools are there.
@@ -432,7 +433,7 @@ func lvm(ctx context.Context, h *host) (map[string]any, error) {
 	if h.uname().sysname != "Linux" || h.which("lvm") == "" {
 		return nil, nil
 	}
-	groups := map[string]any{}
+	groups := &pyobj.Dict{}
 	run := func(args ...string) []string {
 		result, _, err := h.exec(ctx, append([]string{h.which("lvm")}, args...)...)
 		if err != nil {
@@ -451,7 +452,7 @@ func lvm(ctx context.Context, h *host) (map[string]any, error) {
 				volumes = append(volumes, lv)
 			}
 		}
-		groups[vg] = volumes
+		_ = groups.Set(vg, volumes)
 	}
 	return map[string]any{"lvm": groups}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // iface is a network interface as far as grains tell of it.
@@ -28,13 +29,13 @@ func addresses(_ context.Context, h *host) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, v4, v6, hw := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
+	all, v4, v6, hw := &pyobj.Dict{}, &pyobj.Dict{}, &pyobj.Dict{}, &pyobj.Dict{}
 	for _, i := range list {
-		all[i.name] = nested.Anys(slices.Concat(i.v4, i.v6, i.secondary))
-		v4[i.name] = nested.Anys(slices.Concat(i.v4, i.secondary))
-		v6[i.name] = nested.Anys(i.v6)
+		_ = all.Set(i.name, nested.Anys(slices.Concat(i.v4, i.v6, i.secondary)))
+		_ = v4.Set(i.name, nested.Anys(slices.Concat(i.v4, i.secondary)))
+		_ = v6.Set(i.name, nested.Anys(i.v6))
 		if i.hasHardware {
-			hw[i.name] = i.hardware
+			_ = hw.Set(i.name, i.hardware)
 		}
 	}
 	return map[string]any{"ip_interfaces": all, "ip4_interfaces": v4, "ip6_interfaces": v6, "hwaddr_interfaces": hw}, nil
@@ -76,7 +77,7 @@ func dns(_ context.Context, h *host) (map[string]any, error) {
 	return map[string]any{"dns": parseResolv(text)}, nil
 }
 
-func parseResolv(text string) map[string]any {
+func parseResolv(text string) *pyobj.Dict {
 	var servers, v4, v6, search, sortlist, options []string
 	domain := ""
 	add := func(list *[]string, s string) {
@@ -126,10 +127,9 @@ func parseResolv(text string) map[string]any {
 			add(&options, args[0])
 		}
 	}
-	return map[string]any{
-		"nameservers": nested.Anys(servers), "ip4_nameservers": nested.Anys(v4), "ip6_nameservers": nested.Anys(v6),
-		"sortlist": nested.Anys(sortlist), "domain": domain, "search": nested.Anys(search), "options": nested.Anys(options),
-	}
+	return pyobj.NewDict(
+		"nameservers", nested.Anys(servers), "ip4_nameservers", nested.Anys(v4), "ip6_nameservers", nested.Anys(v6),
+		"sortlist", nested.Anys(sortlist), "domain", domain, "search", nested.Anys(search), "options", nested.Anys(options))
 }
 
 // sortEntry writes a network of a sortlist with its netmask; without one it is the natural mask of the old classes.

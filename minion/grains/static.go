@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -44,7 +45,7 @@ func static(_ context.Context, h *host) (map[string]any, error) {
 		sort.Strings(dropIns)
 		names = append(names, dropIns...)
 	}
-	all := map[string]any{}
+	all := &pyobj.Dict{}
 	var errs []error
 	for _, name := range names {
 		found, err := readGrains(name)
@@ -52,18 +53,22 @@ func static(_ context.Context, h *host) (map[string]any, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if h.o.Opts["grains_deep_merge"] == any(true) {
-			for k, v := range found {
-				all[k] = deepMerge(all[k], v)
+		deep := h.o.Opts["grains_deep_merge"] == any(true)
+		for k, v := range found.All() {
+			if deep {
+				v = deepMerge(all.Value(k), v)
 			}
-		} else {
-			maps.Copy(all, found)
+			_ = all.Set(k, v) // it is a text
 		}
 	}
-	return all, errors.Join(errs...)
+	grains := make(map[string]any, all.Len())
+	for k, v := range all.All() {
+		grains[k.(string)] = v
+	}
+	return grains, errors.Join(errs...)
 }
 
-func readGrains(name string) (map[string]any, error) {
+func readGrains(name string) (*pyobj.Dict, error) {
 	i, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !i.Mode().IsRegular() {
 		return nil, nil
@@ -78,7 +83,7 @@ func readGrains(name string) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read grains file %q: %w", name, err)
 	}
-	v, err := yaml.Parse(b, name)
+	v, err := yaml.ParseObject(b, name, false)
 	if err != nil {
 		// The beginning is Salt's message; the rest says what Salt does not.
 		return nil, fmt.Errorf("Bad syntax in grains file! Skipping. %w", err) //nolint:staticcheck // Salt's words
@@ -86,23 +91,21 @@ func readGrains(name string) (map[string]any, error) {
 	switch m := v.(type) {
 	case nil:
 		return nil, nil
-	case map[string]any:
-		return m, nil
-	case map[any]any:
+	case *pyobj.Dict:
 		return textKeys(m), nil
 	}
-	return nil, fmt.Errorf("cannot use grains file %q: it holds a %T, not a map", name, v)
+	return nil, fmt.Errorf("cannot use grains file %q: it holds a %s, not a map", name, pyobj.TypeName(v))
 }
 
 // textKeys keeps the grains whose name is text; Salt keeps others too, but nothing can ask for them.
-func textKeys(m map[any]any) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
+func textKeys(d *pyobj.Dict) *pyobj.Dict {
+	out := &pyobj.Dict{}
+	for k, v := range d.All() {
 		switch k := k.(type) {
 		case string:
-			out[k] = v
+			_ = out.Set(k, v)
 		case int64, float64, bool, nil:
-			out[strings.TrimSpace(fmt.Sprint(k))] = v
+			_ = out.Set(strings.TrimSpace(fmt.Sprint(k)), v)
 		}
 	}
 	return out
@@ -118,7 +121,7 @@ func (o Options) cacheFile() (string, error) {
 }
 
 // loadCache returns cached grains that are younger than the option grains_cache_expiration (seconds, 300 by default).
-func loadCache(o Options) (map[string]any, bool) {
+func loadCache(o Options) (*pyobj.Dict, bool) {
 	name, err := o.cacheFile()
 	if err != nil || truth(o.Opts["refresh_grains_cache"]) {
 		return nil, false
@@ -138,21 +141,21 @@ func loadCache(o Options) (map[string]any, bool) {
 	if err != nil {
 		return nil, false
 	}
-	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	v, err := payload.UnmarshalOrdered(b, payload.Limits{})
 	if err != nil {
 		return nil, false
 	}
-	m, ok := payload.Map(v)
-	return m, ok && len(m) > 0
+	d, ok := ordered.FromWire(v).(*pyobj.Dict)
+	return d, ok && d.Len() > 0
 }
 
 // saveCache writes the cache for the owner only, in Salt's own format.
-func saveCache(o Options, grains map[string]any) error {
+func saveCache(o Options, grains *pyobj.Dict) error {
 	name, err := o.cacheFile()
 	if err != nil {
 		return err
 	}
-	b, err := payload.MarshalBin(grains)
+	b, err := payload.MarshalBin(ordered.ToWire(grains))
 	if err != nil {
 		return fmt.Errorf("cannot encode the grains: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/saltcli"
 	"github.com/brine-salt/brine/minion"
 	"github.com/brine-salt/brine/minion/standard"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // detached marks the process that --daemon left in the background.
@@ -182,12 +183,15 @@ func (o Options) minionOptions(p *saltcli.Program) (minion.Options, error) {
 	if err != nil {
 		return options, err
 	}
+	current := p.Conf
+	options.OptsOrder = func() payload.OrderedMap { return current.Order }
 	options.Load = func() (map[string]any, error) {
 		c, err := p.Load()
 		if err != nil {
 			return nil, err
 		}
 		o.configure(c)
+		current = c
 		return c.Opts, nil
 	}
 	if o.MasterHost != nil {

@@ -51,7 +51,7 @@ func gatherGrains(log *slog.Logger) func(context.Context, map[string]any) map[st
 	var again atomic.Bool
 	return func(ctx context.Context, opts map[string]any) map[string]any {
 		refresh := again.Swap(true) || pytext.Truth(opts["refresh_grains_cache"])
-		return grains.Gather(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh})
+		return grains.GatherOrdered(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh}).Map()
 	}
 }
 

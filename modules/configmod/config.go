@@ -169,20 +169,47 @@ func get(_ context.Context, c *modules.Call) (any, error) {
 		if c.Bool(p.omit) {
 			continue
 		}
-		if p.omit == "omit_pillar" { // it has an order
-			if v, ok := nested.FollowObject(c.OrderedPillar(), path); ok {
-				return v, nil
-			}
-			continue
+		var data any
+		switch {
+		case p.omit == "omit_pillar":
+			data = c.OrderedPillar()
+		case len(path) == 0:
+			data = pyobj.FromMap(p.data(c))
+		case p.omit == "omit_opts":
+			data = only(path[0], func(name string) (any, bool) { return ownOption(c, name) })
+		case p.omit == "omit_grains":
+			data = only(path[0], c.OrderedGrain)
+		default:
+			data = c.OrderedPillar().Value("master")
 		}
-		if v, ok := nested.Follow(p.data(c), path); ok {
-			return pyobj.From(v), nil
+		if v, ok := nested.FollowObject(data, path); ok {
+			return v, nil
 		}
 	}
 	if v, ok := nested.Follow(defaults(), path); ok {
 		return pyobj.From(v), nil
 	}
 	return c.Value("default"), nil
+}
+
+// only is a dictionary of one key, if there is such a value.
+func only(key string, of func(string) (any, bool)) *pyobj.Dict {
+	v, ok := of(key)
+	if !ok {
+		return &pyobj.Dict{}
+	}
+	return pyobj.NewDict(key, v)
+}
+
+// ownOption is an option as [modules.Call.Options] has it, with ordered dictionaries.
+func ownOption(c *modules.Call, name string) (any, bool) {
+	switch name {
+	case "grains":
+		return c.OrderedGrains(), true
+	case "pillar":
+		return pyobj.DeepCopy(c.OrderedPillar()), true
+	}
+	return c.OptionInOrder(name)
 }
 
 // merged is everything put over each other, the strongest last. Overwriting replaces whole settings.

@@ -21,7 +21,7 @@ import (
 // maps have no order on the way to us; those of a map in a template are in its order.
 // grains.set, grains.setval, grains.setvals, grains.append, grains.remove, grains.delkey, grains.delval differ: the grains file is replaced atomically; a file that cannot be read is left alone.
 
-// find is a grain by key.
+// find is a grain by key, with ordered dictionaries.
 func find(c *modules.Call, key any, delimiter string) (any, bool, error) {
 	switch k := pyobj.Plain(key).(type) {
 	case nil, bool, float64:
@@ -31,17 +31,28 @@ func find(c *modules.Call, key any, delimiter string) (any, bool, error) {
 		for i, x := range k {
 			path[i] = pytext.Str(x)
 		}
-		v, ok := nested.Follow(c.GrainData(), path)
+		v, ok := follow(c, path)
 		return v, ok, nil
 	case int64:
-		v, ok := nested.Follow(c.GrainData(), []string{pytext.Str(k)})
+		v, ok := follow(c, []string{pytext.Str(k)})
 		return v, ok, nil
 	}
 	if delimiter == "" {
 		return nil, false, errSeparator()
 	}
-	v, ok := nested.Get(c.GrainData(), pytext.Str(key), delimiter)
+	v, ok := follow(c, strings.Split(pytext.Str(key), delimiter))
 	return v, ok, nil
+}
+
+func follow(c *modules.Call, path []string) (any, bool) {
+	if len(path) == 0 {
+		return c.OrderedGrains(), true
+	}
+	v, ok := c.OrderedGrain(path[0])
+	if !ok {
+		return nil, false
+	}
+	return nested.FollowObject(v, path[1:])
 }
 
 func errSeparator() error { return &modules.PythonError{Type: "ValueError", Msg: "empty separator"} }
@@ -53,9 +64,20 @@ func lookup(c *modules.Call, key any, byDefault any, delimiter string) (any, err
 		return nil, err
 	}
 	if !ok {
-		v = byDefault
+		v = pyobj.DeepCopy(pyobj.From(byDefault))
 	}
-	return nested.Copy(v), nil
+	return v, nil
+}
+
+// plainLookup and plainFind are lookup and find without order, for those who change a grain.
+func plainLookup(c *modules.Call, key any, byDefault any, delimiter string) (any, error) {
+	v, err := lookup(c, key, byDefault, delimiter)
+	return pyobj.Plain(v), err
+}
+
+func plainFind(c *modules.Call, key any, delimiter string) (any, bool, error) {
+	v, ok, err := find(c, key, delimiter)
+	return pyobj.Plain(v), ok, err
 }
 
 func get(_ context.Context, c *modules.Call) (any, error) {
@@ -79,7 +101,7 @@ func ls(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func items(_ context.Context, c *modules.Call) (any, error) {
-	grains := nested.CopyMap(c.GrainData())
+	grains := c.OrderedGrains()
 	if pytext.IsTrue(c.Value("sanitize")) {
 		sanitize(grains)
 	}
@@ -95,24 +117,15 @@ func item(_ context.Context, c *modules.Call) (any, error) {
 	if d, ok := c.Keywords["delimiter"]; ok {
 		delimiter = pytext.Str(d)
 	}
-	ret := map[any]any{}
+	out := &pyobj.Dict{}
 	for _, name := range c.Extra {
 		v, err := lookup(c, name, byDefault, delimiter)
 		if err != nil {
 			return nil, err
 		}
-		if list, ok := name.([]any); ok {
-			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(list) + "'"}
+		if out.Set(name, v) != nil {
+			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(name) + "'"}
 		}
-		ret[name] = v
-	}
-	out := map[string]any{}
-	for k, v := range ret {
-		text, ok := k.(string)
-		if !ok {
-			return ret, nil
-		}
-		out[text] = v
 	}
 	if pytext.IsTrue(c.Keywords["sanitize"]) {
 		sanitize(out)
@@ -121,19 +134,19 @@ func item(_ context.Context, c *modules.Call) (any, error) {
 }
 
 // sanitize hides what identifies a host.
-func sanitize(grains map[string]any) {
+func sanitize(grains *pyobj.Dict) {
 	for name, text := range map[string]string{
 		"domain": "DOMAINNAME", "fqdn": "MINION.DOMAINNAME", "id": "MINION.DOMAINNAME",
 		"host": "MINION", "localhost": "MINION", "nodename": "MINION",
 	} {
-		if _, ok := grains[name]; ok {
-			grains[name] = text
+		if grains.Has(name) {
+			_ = grains.Set(name, text) // a text is a key
 		}
 	}
-	if v, ok := grains["serialnumber"]; ok {
+	if v, ok := grains.Text("serialnumber"); ok {
 		serial := []rune(pytext.Str(v))
 		keep := len(serial) * 3 / 4
-		grains["serialnumber"] = string(serial[:keep]) + strings.Repeat("X", len(serial)-keep)
+		_ = grains.Set("serialnumber", string(serial[:keep])+strings.Repeat("X", len(serial)-keep))
 	}
 }
 
@@ -142,7 +155,7 @@ func equals(_ context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pytext.Str(c.Value("value")) == pytext.Str(v), nil
+	return pytext.Str(c.Value("value")) == pyobj.Str(v), nil
 }
 
 func filterBy(_ context.Context, c *modules.Call) (any, error) {

@@ -128,7 +128,7 @@ func nest(c *modules.Call, key, delimiter string, value, missing any) (string, a
 	for strings.Contains(key, delimiter) {
 		at := strings.LastIndex(key, delimiter)
 		outer, rest := key[:at], key[at+len(delimiter):]
-		v, err := lookup(c, outer, nested.Copy(missing), delimiter)
+		v, err := plainLookup(c, outer, nested.Copy(missing), delimiter)
 		if err != nil {
 			return "", nil, err
 		}
@@ -142,7 +142,7 @@ func nest(c *modules.Call, key, delimiter string, value, missing any) (string, a
 
 func appendFn(ctx context.Context, c *modules.Call) (any, error) {
 	key, delimiter, val := c.Str("key"), c.Str("delimiter"), c.Value("val")
-	have, err := lookup(c, key, []any{}, delimiter)
+	have, err := plainLookup(c, key, []any{}, delimiter)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func appendFn(ctx context.Context, c *modules.Call) (any, error) {
 
 func remove(ctx context.Context, c *modules.Call) (any, error) {
 	key, delimiter, val := c.Str("key"), c.Str("delimiter"), c.Value("val")
-	have, err := lookup(c, key, []any{}, delimiter)
+	have, err := plainLookup(c, key, []any{}, delimiter)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func isComplex(v any) bool {
 // assign is grains.set: it refuses to overwrite maps and lists unless forced.
 func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
 	ret := map[string]any{"comment": "", "changes": map[string]any{}, "result": true}
-	have, exists, err := find(c, a.key, a.delimiter)
+	have, exists, err := plainFind(c, a.key, a.delimiter)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func assign(ctx context.Context, c *modules.Call, a assignment) (any, error) {
 	for strings.Contains(key, a.delimiter) {
 		at := strings.LastIndex(key, a.delimiter)
 		outer, rest := key[:at], key[at+len(a.delimiter):]
-		around, err := lookup(c, outer, map[string]any{}, a.delimiter)
+		around, err := plainLookup(c, outer, map[string]any{}, a.delimiter)
 		if err != nil {
 			return nil, err
 		}

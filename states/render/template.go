@@ -117,7 +117,7 @@ func (s *session) names() map[string]any {
 }
 
 func (s *session) opts() any {
-	d := pyobj.FromMap(s.c.Config())
+	d := s.c.ConfigInOrder()
 	_ = d.Set("grains", s.c.OrderedGrains())
 	_ = d.Set("pillar", s.c.OrderedPillar())
 	return d

@@ -48,6 +48,8 @@ type Request struct {
 	ID string
 	// Grains are those of the minion.
 	Grains map[string]any
+	// GrainsOrder has the order of the keys in them, by grain (pyobj.Order); nil where it is not known.
+	GrainsOrder *pyobj.Dict
 	// Saltenv and Pillarenv choose environments; empty means not chosen.
 	Saltenv, Pillarenv string
 	// Override is pillar given with a command (pillar={...}).
@@ -211,6 +213,7 @@ func (c *compilation) prepare() {
 	env.ID = c.req.ID
 	env.Opts = func() map[string]any { return opts }
 	env.Grains = func() map[string]any { return grains }
+	env.GrainsOrder = func() *pyobj.Dict { return c.req.GrainsOrder }
 	env.Pillar = func() map[string]any { return pyobj.PlainMap(c.current) }
 	env.OrderedPillar = func() *pyobj.Dict { return c.current }
 	env.Match = func(kind string, tgt any, delimiter string) (bool, error) {

@@ -1,0 +1,67 @@
+package conf
+
+import (
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// orderKey is where the options of a file have their document in order (*pyobj.Dict) while files are put together. No file can name it.
+const orderKey = "\x00order"
+
+// noteOrder keeps the order of a file whose options have any that matters.
+func noteOrder(opts map[string]any, b []byte, path string) {
+	nested := false
+	for _, v := range opts {
+		switch v.(type) {
+		case map[string]any, map[any]any, []any:
+			nested = true
+		}
+	}
+	if !nested {
+		return
+	}
+	v, err := yaml.ParseObject(b, path, false)
+	if d, ok := v.(*pyobj.Dict); ok && err == nil {
+		opts[orderKey] = d
+	}
+}
+
+// override puts options in the place of those of the same name.
+func override(opts, more map[string]any) {
+	have, _ := opts[orderKey].(*pyobj.Dict)
+	for k, v := range more {
+		opts[k] = v
+	}
+	if over, _ := more[orderKey].(*pyobj.Dict); have != nil && over != nil {
+		both := have.Copy()
+		both.Update(over)
+		opts[orderKey] = both
+	}
+}
+
+// mergeOrder is [mergeInto] for the documents in order; lists count as one after the other.
+func mergeOrder(have, more *pyobj.Dict) *pyobj.Dict {
+	out := have.Copy()
+	for k, v := range more.All() {
+		old, a := out.Value(k).(*pyobj.Dict)
+		over, b := v.(*pyobj.Dict)
+		if a && b {
+			v = mergeOrder(old, over)
+		}
+		_ = out.Set(k, v) // it is a key already
+	}
+	return out
+}
+
+// takeOrder moves the order of all files to the configuration.
+func (l *loader) takeOrder(files map[string]any) {
+	d, _ := files[orderKey].(*pyobj.Dict)
+	delete(files, orderKey)
+	for k, v := range d.All() {
+		if inside := pyobj.Order(v); inside != nil {
+			l.Order = append(l.Order, payload.Pair{Key: k, Value: ordered.ToWire(inside)})
+		}
+	}
+}
