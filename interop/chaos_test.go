@@ -47,6 +47,8 @@ func (c *campaign) row(cells ...any) {
 	for _, x := range cells {
 		line = append(line, fmt.Sprint(x))
 	}
+	c.t.Helper()
+	c.t.Log(strings.Join(line, " | ")) // a campaign that is interrupted prints no table
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rows = append(c.rows, line)

@@ -28,7 +28,8 @@ const newcomerRate, newcomerBurst = 1, 100
 var errManyNewcomers = errors.New("too many sign-ins wait")
 
 // newcomers are the places for sign-ins without an accepted key, whose signatures would otherwise keep known minions waiting: half as many as there
-// are processors. After a sign-in of a source that has had many, a place stays empty, so that it is used for an eighth of the time. Sources take turns, so that the flood of one address holds up nobody else's first sign-in.
+// are processors. After a sign-in of a source that has had many, a place stays empty, so that it is used for an eighth of the time. Sources take turns, so
+// that the flood of one address holds up nobody else's first sign-in.
 type newcomers struct {
 	unpaced bool
 	few     *ratelimit.Limiter // of sources that have had few sign-ins
@@ -55,6 +56,7 @@ func (n *newcomers) enter(ctx context.Context, peer string) (leave func(), err e
 	begin := time.Now()
 	unpaced := n.unpaced || n.few.Allow(peer, begin)
 	return func() {
+		// guard: newcomer-flood TestNewcomers,TestFewNewcomers instead: true
 		if unpaced {
 			n.give()
 			return
@@ -80,6 +82,7 @@ func (n *newcomers) wait(ctx context.Context, peer string) error {
 		all += len(l.waiting)
 	}
 	at := slices.IndexFunc(n.lines, func(l line) bool { return l.source == source })
+	// guard: newcomer-flood TestNewcomersAreBounded
 	if !n.unpaced && (all >= newcomersWaiting || at >= 0 && len(n.lines[at].waiting) >= newcomersOfOne) {
 		n.mu.Unlock()
 		return errManyNewcomers

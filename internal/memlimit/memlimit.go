@@ -14,6 +14,7 @@ func Keep(bytes int64) { kept.Store(bytes) }
 
 // Limit returns the limit in bytes, math.MaxInt64 if there is none.
 func Limit() int64 {
+	// guard: small-memory internal/runcmd:TestOutputOfAQuietDaemon
 	if n := kept.Load(); n > 0 {
 		return n
 	}

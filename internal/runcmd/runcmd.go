@@ -96,6 +96,7 @@ func (r *Runner) init() {
 // share is a number of bytes, at most one part in n of the memory that the process may have: what a program prints is copied some times on
 // its way to the master.
 func share(bytes, n int64) int64 {
+	// guard: small-memory TestOutputIsAShareOfMemory instead: return bytes
 	return min(bytes, max(memlimit.Limit()/n, MinLimit))
 }
 

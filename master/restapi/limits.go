@@ -46,9 +46,11 @@ func (s *Server) admit(r *http.Request) (free func(), err error) {
 	if n < 0 {
 		n = s.o.MaxBody
 	}
+	// guard: large-bodies TestStrangersShareTheirMemory
 	if !s.reserve(n) {
 		return nil, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
 	}
+	// guard: large-bodies TestLargeBodiesOfOneAddress instead: true
 	if s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
 		return func() { s.reserve(-n) }, nil
 	}

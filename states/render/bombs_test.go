@@ -3,6 +3,7 @@
 package render
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states/render/jinja"
 )
@@ -63,6 +65,68 @@ func TestTemplateBombs(t *testing.T) {
 				t.Errorf("it took %d MB", got>>20)
 			}
 		})
+	}
+}
+
+// TestPrintedTexts: the text of a dict and of what holds one has a limit in bytes and in depth, at whatever place that is passed.
+func TestPrintedTexts(t *testing.T) {
+	long := &pyobj.List{}
+	piece := strings.Repeat("x", 1<<20)
+	for range jinja.MaxText>>20 - 1 {
+		long.Items = append(long.Items, piece)
+	}
+	within := func(v any, wrap func(any) any, depth int) any {
+		for ; depth > 0; depth-- {
+			v = wrap(v)
+		}
+		return v
+	}
+	nest := func(wrap func(any) any, depth int) any { return within(pyobj.NewDict(), wrap, depth) }
+	dict := func(v any) any {
+		d := pyobj.NewDict()
+		d.Set("k", v)
+		return d
+	}
+	list := func(v any) any { return &pyobj.List{Items: []any{v}} }
+	tuple := func(v any) any { return pyobj.Tuple{v} }
+	for _, c := range []struct {
+		name string
+		v    any
+		want string
+	}{
+		{"a long text", dict(long), ""},
+		{"a text that is too long", dict(&pyobj.List{Items: append(long.Items, piece)}), "MemoryError"},
+		{"deep dicts", nest(dict, maxPrintDepth), ""},
+		{"dicts that are too deep", nest(dict, maxPrintDepth+1), "RecursionError"},
+		{"a dict below many lists", nest(list, maxPrintDepth), ""},
+		{"a dict below tuples that are too deep", dict(nest(tuple, maxPrintDepth)), "RecursionError"},
+		{"lists without a dict that are too deep", dict(within("text", list, maxPrintDepth+5)), "RecursionError"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := printable(c.v)
+			got := ""
+			if err != nil {
+				got = err.(*jinja.Error).Kind
+			}
+			if got != c.want || err == nil && len(text.(string)) < 2*maxPrintDepth {
+				t.Errorf("%d bytes, %v, want %q", len(fmt.Sprint(text)), err, c.want)
+			}
+		})
+	}
+}
+
+// TestSearchForDicts: a list that holds another twice, and so on, is searched once, though it has 2 to the power of 28 places.
+func TestSearchForDicts(t *testing.T) {
+	v := any(pyobj.Tuple{"text"})
+	for range 28 {
+		v = &pyobj.List{Items: []any{v, v}}
+	}
+	begun := cpuTime(t)
+	if holdsDict(v, 0, visited{}) {
+		t.Error("there is a dict")
+	}
+	if took := cpuTime(t) - begun; took > time.Second {
+		t.Errorf("it took %v of a processor", took)
 	}
 }
 

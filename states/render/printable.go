@@ -65,7 +65,7 @@ func (s visited) before(v any, depth int) bool {
 	default:
 		return false
 	}
-	// guard: endless-texts TestTemplateBombs
+	// guard: endless-texts TestSearchForDicts
 	if at, ok := s[id]; ok && at <= depth {
 		return true
 	}
@@ -93,6 +93,7 @@ func printed(v any) (string, error) {
 type printer struct{ strings.Builder }
 
 func (p *printer) text(s string) error {
+	// guard: endless-texts TestPrintedTexts
 	if p.Len()+len(s) > jinja.MaxText {
 		return jinja.TooLong()
 	}
@@ -102,6 +103,7 @@ func (p *printer) text(s string) error {
 
 // dict writes PrintableDict's str (top) or repr.
 func (p *printer) dict(d *pyobj.Dict, top bool, depth int) error {
+	// guard: endless-texts TestPrintedTexts
 	if depth > maxPrintDepth {
 		return tooDeep()
 	}
@@ -157,6 +159,7 @@ func (p *printer) repr(v any, depth int) error {
 	default:
 		return p.text(pyobj.Repr(v))
 	}
+	// guard: endless-texts TestPrintedTexts
 	if depth > maxPrintDepth {
 		return tooDeep()
 	}
