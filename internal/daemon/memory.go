@@ -24,6 +24,11 @@ const (
 	worthTrimming = 512 << 10
 	// quietGrowth is how much memory a quiet daemon may take, in bytes, before the garbage collector runs. It keeps half of it in reserve.
 	quietGrowth = 2 << 20
+	// restAfter is how long goroutines may take to end, such as those of connections, when the daemon rests.
+	restAfter = 50 * time.Millisecond
+	// restTables is tablesAfter of a daemon that rests: by then it runs nothing that reads them. What the next poll needs of them, a third of
+	// a megabyte, comes from disk.
+	restTables = 500 * time.Millisecond
 	// tablesAfter is how long a daemon that worked is quiet before the program's tables leave the memory: the next job may read them from disk.
 	tablesAfter = 10 * time.Second
 )
@@ -56,14 +61,15 @@ type Memory struct {
 	most    int64 // the limit of a daemon that is not quiet
 	unwatch func()
 
-	mu    sync.Mutex
-	jobs  int    // guarded by mu
-	busy  bool   // guarded by mu; what the garbage collector was told
-	quiet bool   // guarded by mu; what the garbage collector was told
-	asked uint64 // guarded by mu; what had been asked for after the last trim
-	read  bool   // guarded by mu; a job or the garbage collector may have read the program's tables
-	timer *time.Timer
-	late  *time.Timer // runs tables
+	mu      sync.Mutex
+	jobs    int    // guarded by mu
+	busy    bool   // guarded by mu; what the garbage collector was told
+	quiet   bool   // guarded by mu; what the garbage collector was told
+	asked   uint64 // guarded by mu; what had been asked for after the last trim
+	resting bool   // guarded by mu; the timer is that of Rest
+	read    bool   // guarded by mu; a job or the garbage collector may have read the program's tables
+	timer   *time.Timer
+	late    *time.Timer // runs tables
 }
 
 // NewMemory makes the keeper of a daemon that counts as idle a pause after its last job, or after it was last touched.
@@ -118,6 +124,16 @@ func (m *Memory) Touch() {
 	defer m.mu.Unlock()
 	if m.jobs == 0 {
 		m.timer.Reset(m.pause)
+	}
+}
+
+// Rest tells that the daemon has done something and will do nothing for seconds, as between two polls: it need not wait for the pause.
+func (m *Memory) Rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.jobs == 0 {
+		m.resting, m.read = true, true // what it did has read tables
+		m.timer.Reset(min(m.pause, restAfter))
 	}
 }
 
@@ -185,9 +201,13 @@ func (m *Memory) rest(trimmed bool) {
 	if trimmed {
 		m.asked, m.read = asked, true
 	}
-	if m.read {
+	switch {
+	case m.resting:
+		m.late.Reset(restTables)
+	case m.read:
 		m.late.Reset(tablesAfter)
 	}
+	m.resting = false
 	if trimmed || !m.quiet {
 		m.limit(min(m.most, int64(held)+quietGrowth))
 	}

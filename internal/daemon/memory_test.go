@@ -121,6 +121,32 @@ func TestMemory(t *testing.T) {
 	})
 }
 
+// TestMemoryRest has a daemon that rests between two polls, and one that has a job then.
+func TestMemoryRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m Memory
+		asked := uint64(1 << 20)
+		did := memoryDiary(&m, &asked)
+		defer m.Stop()
+		m.Touch()
+		m.Rest()
+		time.Sleep(time.Minute)
+		m.Rest()
+		time.Sleep(time.Minute)
+		m.Jobs(1)
+		m.Rest()
+		time.Sleep(100 * time.Millisecond)
+		m.Jobs(0)
+		synctest.Wait()
+		want := []string{"0s 50%", "0s all processors false",
+			"50ms trim", "50ms limit 7", "50ms -1%", "50ms unmap", "550ms pageOut", "550ms unmap",
+			"1m0.05s unmap", "1m0.55s pageOut", "1m0.55s unmap"}
+		if !slices.Equal(*did, want) {
+			t.Errorf("got  %q\nwant %q", *did, want)
+		}
+	})
+}
+
 func TestMemoryLeavesGOGC(t *testing.T) {
 	t.Setenv("GOGC", "70")
 	t.Setenv("GOMAXPROCS", "2")

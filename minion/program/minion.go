@@ -125,7 +125,7 @@ func (o Options) runDaemon(ctx context.Context, p *saltcli.Program) error {
 			return m.Run(ctx)
 		}
 		return runBeside(ctx, m, ready, func(ctx context.Context, ended <-chan struct{}) {
-			o.Beside(ctx, m, p.Conf.Opts, p.Log, ended, memory.Touch)
+			o.Beside(ctx, m, p.Conf.Opts, p.Log, ended, memory.Rest)
 		})
 	})
 }

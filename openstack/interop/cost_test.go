@@ -22,7 +22,8 @@ type cost struct {
 }
 
 // lessRequests is how many times fewer requests a guest of mode B must make than one with os-collect-config, and lessMemory how many times
-// less memory it must have. Of mode A the memory is reported, and when the first deployment is complete, for which there is a goal.
+// less memory a guest of either mode must have. goalFirstDone is until when the first deployment must be
+// complete; a machine that does other things meanwhile is slower, so that only the long window holds it.
 const (
 	lessRequests  = 20
 	lessMemory    = 10
@@ -162,6 +163,9 @@ resources:
 		c.memory /= int64(looks)
 	}
 	t.Logf("first deployment complete %.1f s after the start of the guest's minion (mode B); the goal is %v", first.Seconds(), goalFirstDone)
+	if window >= 5*time.Minute && first > goalFirstDone {
+		t.Errorf("the first deployment was complete after %v", first)
+	}
 	t.Log("| guest | memory | processes | requests to heat-api an hour | added to the image |")
 	for _, c := range []cost{pushed, polling, today} {
 		t.Logf("| %s | %.1f MB | %d | %.0f | %.1f MB |", c.name, float64(c.memory)/1e6, c.processes, c.requests, float64(c.image)/1e6)
@@ -173,8 +177,10 @@ resources:
 	if window < 5*time.Minute {
 		least = lessMemory * 8 / 10 // in a minute, what the minion does once weighs five times as much
 	}
-	if pushed.memory*least > today.memory {
-		t.Errorf("mode B: %.1f MB of memory are more than 1/%d of os-collect-config's %.1f", float64(pushed.memory)/1e6, least, float64(today.memory)/1e6)
+	for _, c := range []cost{pushed, polling} {
+		if c.memory*least > today.memory {
+			t.Errorf("%s: %.1f MB of memory are more than 1/%d of os-collect-config's %.1f", c.name, float64(c.memory)/1e6, least, float64(today.memory)/1e6)
+		}
 	}
 	if pushed.requests*lessRequests > today.requests {
 		t.Errorf("mode B asks Heat %.0f times an hour, os-collect-config %.0f times", pushed.requests, today.requests)

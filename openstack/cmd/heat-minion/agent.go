@@ -83,7 +83,7 @@ func collect(ctx context.Context, args []string) int {
 	env := heat.OSEnv()
 	memory := daemon.NewMemory(collectPause)
 	defer memory.Stop()
-	env.Idle = memory.Touch
+	env.Idle = memory.Rest
 	env.Call = func(ctx context.Context, fun string, kwargs map[string]any) (any, error) {
 		return value(l.result(ctx, fun, kwargs))
 	}
