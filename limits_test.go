@@ -28,7 +28,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		run     = "internal/runcmd "
 	)
 	rows := map[string][]string{
-		"connections, both ports":                                    {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "firstSecond"},
+		"connections, both ports":                                    {serve + "reservePart", serve + "minReserve", serve + "maxReserve", serve + "httpPart", serve + "maxHTTP", serve + "ownTurn"},
 		"a request connection without a request":                     {serve + "silentRequests"},
 		"a handshake":                                                {trans + "DefaultHandshakeTimeout", zeromq + "maxHandshake", trans + "DefaultMaxHandshakes", serve + "handshakeGrace"},
 		"messages up to 4 KiB":                                       {trans + "FreeMessage", "1"},

@@ -21,6 +21,9 @@ const (
 	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a second and at once: reading one
 	// as JSON takes some milliseconds of a processor.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
+	// refusalPause is how long an answer waits that tells a client to come again later: the 16 or so connections that one address may have are then
+	// refused some hundred times a second, not as fast as the processors can.
+	refusalPause = 50 * time.Millisecond
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.

@@ -203,6 +203,20 @@ func TestRequestsOfOneUser(t *testing.T) {
 	}
 }
 
+// TestRefusalsArePaced: a client that comes too often waits for the answer that says so, and no other does.
+func TestRefusalsArePaced(t *testing.T) {
+	const pause = 50 * time.Millisecond
+	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.LoginBurst = 0.001, 2 })
+	wrong := map[string]any{"username": "bob", "password": "wrong", "eauth": "file"}
+	for i, want := range []int{401, 401, 429, 429} {
+		begun := time.Now()
+		code, _ := s.json("POST", "/login", wrong)
+		if took := time.Since(begun); code != want || code == 429 && took < pause {
+			t.Errorf("log-in %d: %d after %v, want %d", i, code, took, want)
+		}
+	}
+}
+
 // TestLargeBodiesOfOneAddress: one address may send only so many bytes of large bodies without a token; what is over is refused before it is sent.
 func TestLargeBodiesOfOneAddress(t *testing.T) {
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.Strangers = -1, 1<<30 })

@@ -344,6 +344,8 @@ const retryAfter = "5"
 func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 	if e.code == http.StatusServiceUnavailable || e.code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
+		// guard: large-bodies TestRefusalsArePaced
+		pause(r.Context(), refusalPause)
 	}
 	if accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
@@ -357,6 +359,16 @@ func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 	title := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
 	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h2>%s</h2><p>%s</p></body></html>\n",
 		title, title, html.EscapeString(e.text))
+}
+
+// pause waits for some time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // accepts says whether a client names a type among those that it takes.

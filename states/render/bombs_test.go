@@ -115,10 +115,10 @@ func TestPrintedTexts(t *testing.T) {
 	}
 }
 
-// TestSearchForDicts: a list that holds another twice, and so on, is searched once, though it has 2 to the power of 28 places.
+// TestSearchForDicts: a list that holds another twice, and so on, is searched once, though it has 2 to the power of 24 places.
 func TestSearchForDicts(t *testing.T) {
 	v := any(pyobj.Tuple{"text"})
-	for range 28 {
+	for range 24 {
 		v = &pyobj.List{Items: []any{v, v}}
 	}
 	begun := cpuTime(t)

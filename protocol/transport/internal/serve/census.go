@@ -13,8 +13,9 @@ const (
 	// silentRequests is how long a request connection of an unapproved peer may stay without a request. A minion whose key waits
 	// for acceptance asks every ten seconds.
 	silentRequests = time.Minute
-	// firstSecond is how long a connection is left alone by newcomers from its own address.
-	firstSecond = time.Second
+	// ownTurn is how long a connection is left alone by newcomers from its own address. A minion's takes no longer until its peer is known; a
+	// peer that opens and drops thousands is refused at the accept, which costs next to nothing.
+	ownTurn = 5 * time.Second
 	// messagePrice and bytePrice are about what a message of an unapproved peer costs of a processor's time, without a sign-in's signatures, for which
 	// the master has limits of its own: for itself, and for each byte of one beyond transport.FreeMessage, which the garbage collector sees as well.
 	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
@@ -115,7 +116,7 @@ func (s *census) victim(addr netip.Prefix, now time.Time) *unapproved {
 	}
 	u := most.Front().Value.(*unapproved)
 	// guard: idle-connections TestVictim
-	if of == addr && now.Sub(u.since) < firstSecond {
+	if of == addr && now.Sub(u.since) < ownTurn {
 		return nil
 	}
 	return u

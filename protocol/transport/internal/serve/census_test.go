@@ -41,8 +41,8 @@ func TestVictim(t *testing.T) {
 	}{
 		{"nobody there", fill(), "10.0.0.9:1", 0, ""},
 		{"the oldest of the address that has most", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.9:1", 0, "10.0.0.2:1"},
-		{"its own address, too soon", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", 0, ""},
-		{"its own address, a second later", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", 1100 * time.Millisecond, "10.0.0.2:1"},
+		{"its own address, too soon", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", ownTurn - time.Second, ""},
+		{"its own address, later", fill("10.0.0.1:1", "10.0.0.2:1", "10.0.0.2:2"), "10.0.0.2:3", ownTurn + time.Second, "10.0.0.2:1"},
 		{"as many as the newcomer's own", fill("10.0.0.1:1", "10.0.0.2:1"), "10.0.0.2:3", 0, ""},
 		{"one host's IPv6 network", fill("10.0.0.1:1", "[2001:db8::1]:1", "[2001:db8::2]:1"), "10.0.0.9:1", 0, "[2001:db8::1]:1"},
 		{"two networks of IPv6", fill("[2001:db8:0:1::1]:1", "[2001:db8:0:2::2]:1", "[2001:db8:0:2::3]:1"), "10.0.0.9:1", 0, "[2001:db8:0:2::2]:1"},
