@@ -22,6 +22,8 @@ type Options struct {
 	TolerateIncludes bool
 	// CacheID writes a guessed id to the minion_id file.
 	CacheID bool
+	// ReadOnly leaves a broken _schedule.conf where it is.
+	ReadOnly bool
 	// CLI is the value of the option __cli: the name of the program.
 	CLI string
 	// Getenv reads the environment: SALT_MINION_CONFIG, SALT_MASTER_CONFIG and SALT_CONFIG_DIR. nil is an empty one.
@@ -165,6 +167,9 @@ func (l *loader) file(path string) (map[string]any, error) {
 		}
 		// The minion writes this file itself; a broken one must not keep it from starting.
 		l.note(slog.LevelError, "%s", bad.Error())
+		if l.ReadOnly {
+			return map[string]any{}, nil
+		}
 		l.note(slog.LevelError, "Renaming to %sYAMLError", path)
 		if err := os.Rename(path, path+"YAMLError"); err != nil {
 			return nil, fmt.Errorf("cannot set broken configuration file aside: %w", err)

@@ -39,6 +39,9 @@ func Call(ctx context.Context, args []string, o Options) int {
 	if err != nil {
 		return p.Exit(err)
 	}
+	if code, called := checkCalled(ctx, p); called {
+		return code
+	}
 	if err := p.OpenLog("salt.cli.caller", true); err != nil {
 		return p.Exit(err)
 	}

@@ -1,0 +1,174 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/returners"
+	"github.com/brine-salt/brine/states"
+	"github.com/brine-salt/brine/states/render"
+)
+
+// known are the names that the program has.
+type known struct {
+	functions, states map[string]map[string]bool // function by module; a nil map has any function
+	returners         map[string]bool
+	renderers         map[string]bool
+	custom            map[string]bool // modules of the host's owner, by name
+}
+
+func knownFunctions(c *conf.Config) *known {
+	k := &known{functions: declared(modules.Default().All()), states: declared(states.Default().Declared()), returners: map[string]bool{},
+		renderers: map[string]bool{}, custom: map[string]bool{}}
+	for _, m := range returners.All() {
+		k.returners[m.Called()] = true
+	}
+	for _, name := range render.Names() {
+		k.renderers[name] = true
+	}
+	if c == nil {
+		return k
+	}
+	for _, option := range []string{"module_dirs", "brine_modules_dirs"} {
+		for _, dir := range c.Strings(option) {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				continue // doctor tells of directories
+			}
+			for _, e := range entries {
+				name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
+				k.custom[name] = true
+				k.functions[name] = nil
+				if b, err := readSmall(filepath.Join(dir, e.Name())); err == nil && strings.HasSuffix(e.Name(), ".py") {
+					if virtual := defines(b).virtual; virtual != "" && k.functions[virtual] == nil {
+						k.functions[virtual] = nil
+					}
+				}
+			}
+		}
+	}
+	return k
+}
+
+func declared(list []*modules.Module) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, m := range list {
+		if m.Discover != nil {
+			out[m.Called()] = nil
+			continue
+		}
+		funs, there := out[m.Called()]
+		if there && funs == nil {
+			continue
+		}
+		if funs == nil {
+			funs = map[string]bool{}
+			out[m.Called()] = funs
+		}
+		for _, d := range m.Funcs {
+			funs[d.Name] = true
+		}
+	}
+	return out
+}
+
+// has reports whether a full name is among functions.
+func has(in map[string]map[string]bool, fun string) bool {
+	mod, name, _ := strings.Cut(fun, ".")
+	funs, ok := in[mod]
+	return ok && (funs == nil || funs[name])
+}
+
+// near is the function that has almost the given name, "" if there is none.
+func near(in map[string]map[string]bool, fun string) string {
+	mod, name, _ := strings.Cut(fun, ".")
+	if funs, ok := in[mod]; ok {
+		var list []string
+		for f := range funs {
+			list = append(list, f)
+		}
+		if n := conf.Near(name, list); n != "" {
+			return mod + "." + n
+		}
+		return ""
+	}
+	var list []string
+	for m, funs := range in {
+		if funs[name] {
+			list = append(list, m)
+		}
+	}
+	if n := conf.Near(mod, list); n != "" {
+		return n + "." + name
+	}
+	return ""
+}
+
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", name)
+}
+
+// quiet are the execution functions that a rendering may call: they read and start no programs. A name ending in a dot is all of a module.
+var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter_by", "grains.item", "grains.items", "grains.fetch", "grains.ls",
+	"grains.equals", "config.", "defaults.", "slsutil.merge", "slsutil.merge_all", "slsutil.update", "slsutil.boolstr", "slsutil.deserialize",
+	"slsutil.serialize", "match.", "log.", "environ.get", "environ.has_value", "environ.item", "environ.items", "hashutil.", "random.",
+	"test.echo", "test.ping", "test.true", "test.false", "test.arg", "test.version", "test.provider", "file.dirname", "file.basename", "file.join",
+	"file.file_exists", "file.directory_exists", "file.path_exists_glob", "file.is_link", "file.readlink", "file.readdir", "file.read", "file.stats",
+	"file.access", "file.contains", "file.contains_regex", "file.search", "file.find", "file.get_user", "file.get_group", "file.get_mode",
+	"file.get_hash", "network.interfaces", "network.ip_addrs", "network.ip_addrs6", "network.ipaddrs", "network.ipaddrs6", "network.ip_in_subnet",
+	"network.calc_net", "network.subnets", "network.hw_addr", "network.is_loopback", "network.is_private", "network.in_subnet", "user.info",
+	"user.list_users", "user.list_groups", "user.getent", "group.info", "group.getent", "cmd.which", "cmd.has_exec", "cp.list_states",
+	"cp.list_master", "cp.list_master_dirs", "cp.list_master_symlinks", "cp.envs", "pkg.version_cmp", "status.time", "minion.list", "sys.list_modules",
+	"sys.list_functions", "state.show_top", "brine.check"}
+
+// isQuiet reports whether a rendering may call a function.
+func isQuiet(fun string) bool {
+	mod, name, _ := strings.Cut(fun, ".")
+	return slices.ContainsFunc(quiet, func(q string) bool { return q == fun || q == mod+"." && name != "set" && !strings.HasPrefix(name, "setval") })
+}
+
+// definition is what a Python file of a site says of itself.
+type definition struct {
+	virtual   string
+	functions []string
+}
+
+var (
+	pyDef     = regexp.MustCompile(`(?m)^def +([A-Za-z][A-Za-z0-9_]*) *\(`)
+	pyVirtual = regexp.MustCompile(`(?m)^__virtualname__ *= *['"]([A-Za-z0-9_]+)['"]`)
+)
+
+// defines reads the functions of a Python file without running it.
+func defines(b []byte) definition {
+	var d definition
+	if m := pyVirtual.FindSubmatch(b); m != nil {
+		d.virtual = string(m[1])
+	}
+	for _, m := range pyDef.FindAllSubmatch(b, -1) {
+		d.functions = append(d.functions, string(m[1]))
+	}
+	return d
+}
+
+// maxFile bounds the files that are read; larger ones are no templates.
+const maxFile = 4 << 20
+
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("cannot read %s: it is no file of up to %d bytes", path, maxFile)
+	}
+	return os.ReadFile(path)
+}
