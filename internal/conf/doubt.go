@@ -93,7 +93,7 @@ func nearest(name string, known map[string]bool) string {
 	}
 	best, found := "", limit+1
 	for k := range known {
-		if len(k) < 4 || len(k)-len(name) > limit || len(name)-len(k) > limit {
+		if len(k) < 3 || len(k)-len(name) > limit || len(name)-len(k) > limit {
 			continue
 		}
 		switch d := distance(name, k); {

@@ -125,6 +125,12 @@ func (s *scanner) arguments(state string, n *yaml.Node) {
 			s.note("function", n.Text, n.Line)
 		}
 	}
+	rendered := false
+	for _, item := range n.Items {
+		if e := item.Get("template"); e != nil && e.Text == "jinja" {
+			rendered = true
+		}
+	}
 	for _, item := range n.Items {
 		for _, p := range item.Pairs {
 			switch key := p.Key.Text; {
@@ -143,7 +149,7 @@ func (s *scanner) arguments(state string, n *yaml.Node) {
 				}
 			case key == "template" && strings.HasPrefix(state, "file.") && p.Value.Scalar && bareName.MatchString(p.Value.Text):
 				s.note("template", p.Value.Text, p.Value.Line)
-			case key == "source" && p.Value.Scalar && strings.HasPrefix(p.Value.Text, "salt://") && !strings.Contains(p.Value.Text, placeholder):
+			case key == "source" && rendered && p.Value.Scalar && strings.HasPrefix(p.Value.Text, "salt://") && !strings.Contains(p.Value.Text, placeholder):
 				s.note("source", strings.TrimPrefix(p.Value.Text, "salt://"), p.Value.Line)
 			}
 			if p.Value.Scalar {

@@ -43,6 +43,7 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
+	broken              bool // no template, which was told
 	reached             map[ref]bool // names of the rendering, without lines
 }
 
@@ -264,7 +265,8 @@ func (t *tree) readJinja(s *source, certain bool) {
 	var wrong *jinja.Error
 	if errors.As(err, &wrong) {
 		if certain {
-			t.add(Finding{Level: Warning, Kind: "render", Name: s.rel, File: s.path, Line: wrong.Line, Text: "no template that Jinja can parse: " + wrong.Msg})
+			s.broken = true
+			t.add(Finding{Level: Failure, Kind: "render", Name: s.rel, File: s.path, Line: wrong.Line, Text: "no template that Jinja can parse: " + wrong.Msg})
 		}
 		return
 	}
@@ -344,6 +346,10 @@ func (t *tree) renderOne(ctx context.Context, c *modules.Call, p *readOnly, s *s
 		if !t.known.renderers[name] {
 			return nil // told already
 		}
+	}
+	if s.broken {
+		t.complete = false
+		return nil
 	}
 	text := dropShebang(s.text)
 	if slices.Contains(pipe, "jinja") || slices.Contains(pipe, "stateconf") {
@@ -481,8 +487,10 @@ func (t *tree) judge(s *source) {
 		if f, wrong := t.wrong(r); wrong {
 			f.File, f.Line = s.path, lineWith(s.text, r.name)
 			if f.Line == 0 {
-				_, fun, _ := strings.Cut(r.name, ".")
-				f.Line = lineWith(s.text, "."+fun)
+				mod, fun, _ := strings.Cut(r.name, ".")
+				if f.Line = lineWith(s.text, "."+fun); f.Line == 0 {
+					f.Line = lineWith(s.text, mod)
+				}
 			}
 			t.add(f)
 		}
@@ -491,9 +499,12 @@ func (t *tree) judge(s *source) {
 
 func (t *tree) elsewhere(f *Finding, s *source) {
 	f.Level = Warning
-	if s.sls != "" && !s.wanted {
+	switch {
+	case s.sls == "":
+		f.Text += " (in a place that no rendering reached)"
+	case !s.wanted:
 		f.Text += " (in a file that this host's highstate does not use)"
-	} else {
+	default:
 		f.Text += " (in a branch that this host does not take)"
 	}
 }

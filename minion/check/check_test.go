@@ -1,0 +1,230 @@
+package check_test
+
+import (
+	"bytes"
+	"flag"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/minion/check"
+	"github.com/brine-salt/brine/minion/fileclient"
+	"github.com/brine-salt/brine/modules"
+	_ "github.com/brine-salt/brine/modules/all"
+	_ "github.com/brine-salt/brine/states/all"
+	"github.com/brine-salt/brine/states/render"
+)
+
+var update = flag.Bool("update", false, "rewrite the reports of the trees")
+
+// A tree is a file of testdata/trees: a comment, its files, and last the report that a check of it gives. "apply: true" in the
+// comment tells that it changes nothing but @DIR@.
+
+const reportFile = "report"
+
+type tree struct {
+	path, name string
+	apply      bool
+	archive    *txtar.Archive
+	report     string
+}
+
+func loadTrees(t *testing.T) []*tree {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/trees/*.txtar")
+	if err != nil || len(paths) < 40 {
+		t.Fatalf("%d trees, %v", len(paths), err)
+	}
+	var list []*tree
+	for _, p := range paths {
+		a, err := txtar.ParseFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &tree{path: p, name: strings.TrimSuffix(filepath.Base(p), ".txtar"), apply: strings.Contains(string(a.Comment), "apply: true"), archive: a}
+		for _, f := range a.Files {
+			if f.Name == reportFile {
+				tr.report = string(f.Data)
+			}
+		}
+		list = append(list, tr)
+	}
+	return list
+}
+
+// plant writes the files below root, with dir in place of @DIR@.
+func (tr *tree) plant(t *testing.T, root, dir string) {
+	t.Helper()
+	for _, f := range tr.archive.Files {
+		if f.Name == reportFile {
+			continue
+		}
+		path := filepath.Join(root, f.Name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, bytes.ReplaceAll(f.Data, []byte("@DIR@"), []byte(dir)), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkTree(t *testing.T, root string, grains map[string]any) *check.Report {
+	t.Helper()
+	c := &conf.Config{Opts: conf.MinionDefaults(), Given: map[string]bool{}}
+	c.Opts["file_client"] = "local"
+	log := slog.New(slog.DiscardHandler)
+	scratch := t.TempDir()
+	env := &modules.Env{ID: "host", Log: log, Templates: render.Render, Opts: func() map[string]any { return c.Opts }, Grains: func() map[string]any { return grains },
+		Pillar: func() map[string]any { return map[string]any{} }, OrderedPillar: func() *pyobj.Dict { return pyobj.NewDict() }}
+	r, err := check.Run(t.Context(), check.Options{Config: c, Trees: []string{root}, Env: env, Files: func(roots map[string][]string) modules.Files {
+		return fileclient.New(fileclient.Options{Roots: roots, CacheDir: scratch, HashType: "sha256", Log: log})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func debian() map[string]any {
+	return map[string]any{"os": "Debian", "os_family": "Debian", "kernel": "Linux", "id": "host", "osarch": "amd64"}
+}
+
+// TestReports: every tree has the report that its file holds, with file and line.
+func TestReports(t *testing.T) {
+	for _, tr := range loadTrees(t) {
+		t.Run(tr.name, func(t *testing.T) {
+			root := t.TempDir()
+			tr.plant(t, root, "/nosuch")
+			var b bytes.Buffer
+			checkTree(t, root, debian()).Write(&b)
+			got := strings.ReplaceAll(b.String(), root+"/", "")
+			if *update {
+				tr.archive.Files = slices.DeleteFunc(tr.archive.Files, func(f txtar.File) bool { return f.Name == reportFile })
+				tr.archive.Files = append(tr.archive.Files, txtar.File{Name: reportFile, Data: []byte(got)})
+				if err := os.WriteFile(tr.path, txtar.Format(tr.archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tr.report, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestOtherGrains: a branch is judged by the grains that are given.
+func TestOtherGrains(t *testing.T) {
+	for _, tr := range loadTrees(t) {
+		if tr.name != "branches" {
+			continue
+		}
+		root := t.TempDir()
+		tr.plant(t, root, "/nosuch")
+		if r := checkTree(t, root, debian()); !r.Fine {
+			t.Errorf("Debian: %s", r.Verdict)
+		}
+		r := checkTree(t, root, map[string]any{"os": "Windows", "os_family": "Windows"})
+		var failures []string
+		for _, f := range r.Findings {
+			if f.Level == check.Failure {
+				failures = append(failures, f.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"chocolatey.installed", "reg.present"}, failures); diff != "" {
+			t.Errorf("Windows: %s", diff)
+		}
+	}
+}
+
+// TestUsageIsNamed: the trees name everything that public trees use.
+func TestUsageIsNamed(t *testing.T) {
+	var all strings.Builder
+	for _, tr := range loadTrees(t) {
+		for _, f := range tr.archive.Files {
+			if f.Name != reportFile {
+				all.Write(f.Data)
+			}
+		}
+	}
+	text := all.String()
+	b, err := os.ReadFile("testdata/usage.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(b)) {
+		kind, names, ok := strings.Cut(line, ": ")
+		if !ok || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		for _, name := range strings.Fields(names) {
+			seen++
+			pattern := `[^a-z_]` + regexp.QuoteMeta(name) + `\b`
+			switch mod, fun, _ := strings.Cut(name, "."); kind {
+			case "states":
+				pattern = `(?m)\b` + regexp.QuoteMeta(name) + `\b|^  ` + mod + `:\n    - ` + fun + `$`
+			case "filters":
+				pattern = `\| ` + name + `\b`
+			case "tests":
+				pattern = `is ` + name + `\b`
+			case "renderers":
+				pattern = `(?m)^` + name + `\b`
+			}
+			if !regexp.MustCompile(pattern).MatchString(text) {
+				t.Errorf("no tree has the %s %s", strings.TrimSuffix(kind, "s"), name)
+			}
+		}
+	}
+	if seen < 250 {
+		t.Errorf("only %d names", seen)
+	}
+}
+
+// TestLargeTree: a thousand files are checked in seconds, and nothing is written into the tree.
+func TestLargeTree(t *testing.T) {
+	root := t.TempDir()
+	text := "{% from 'map.jinja' import m with context %}\n{% for i in range(10) %}\n{{ sls }}-{{ i }}-{{ m }}:\n  file.managed:\n    - name: /x/{{ i }}\n{% endfor %}\n"
+	for i := range 1000 {
+		dir := filepath.Join(root, "d"+string(rune('a'+i%26)))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "s"+strings.Repeat("x", i/26)+".sls"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "map.jinja"), []byte("{% set m = salt['grains.get']('os') %}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	r := checkTree(t, root, debian())
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if !r.Fine || r.Rendered != 1000 || r.Files != 1001 {
+		t.Errorf("%+v", r)
+	}
+	n := 0
+	err := filepath.WalkDir(root, func(_ string, d os.DirEntry, err error) error {
+		if !d.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil || n != 1001 {
+		t.Errorf("%d files afterwards, %v", n, err)
+	}
+}
