@@ -133,7 +133,9 @@ var quiet = []string{"pillar.", "grains.get", "grains.has_value", "grains.filter
 // isQuiet reports whether a rendering may call a function.
 func isQuiet(fun string) bool {
 	mod, name, _ := strings.Cut(fun, ".")
-	return slices.ContainsFunc(quiet, func(q string) bool { return q == fun || q == mod+"." && name != "set" && !strings.HasPrefix(name, "setval") })
+	return slices.ContainsFunc(quiet, func(q string) bool {
+		return q == fun || q == mod+"." && name != "set" && !strings.HasPrefix(name, "setval")
+	})
 }
 
 // definition is what a Python file of a site says of itself.

@@ -80,7 +80,9 @@ func (r *run) options() {
 	for _, f := range ofConfig(c) {
 		r.add(f)
 	}
-	add := func(level Level, kind, option, name, text, cure string) { r.add(configured(c, level, kind, option, name, text, cure)) }
+	add := func(level Level, kind, option, name, text, cure string) {
+		r.add(configured(c, level, kind, option, name, text, cure))
+	}
 	function := func(option, fun string) {
 		if strings.Contains(fun, ".") && !has(r.known.functions, fun) {
 			add(Failure, "function", option, fun, "the function "+fun+" of "+option+" is missing"+didYouMean(near(r.known.functions, fun)), "")

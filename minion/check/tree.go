@@ -43,7 +43,7 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
-	broken              bool // no template, which was told
+	broken              bool         // no template, which was told
 	reached             map[ref]bool // names of the rendering, without lines
 }
 
