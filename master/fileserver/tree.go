@@ -26,6 +26,7 @@ type tree interface {
 	open(name string) (Handle, error)
 	where(name string) string        // for people
 	inside(link, target string) bool // whether a link leads to something in the tree
+	dirOutside(link string) bool     // whether a link that stat does not follow leads to a directory
 	follows() bool                   // whether links to directories are walked into
 	close() error
 }
@@ -60,7 +61,14 @@ func (t *confinedTree) where(name string) string {
 }
 func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link when it follows none
 func (t *confinedTree) follows() bool              { return false }
-func (t *confinedTree) close() error               { return t.root.Close() }
+
+// dirOutside looks at the link's target, which is neither opened nor served: stock lists such a link as a directory, and its minions make a
+// link of what is listed as one, but a file of what is not.
+func (t *confinedTree) dirOutside(link string) bool {
+	info, err := os.Stat(t.where(link))
+	return err == nil && info.IsDir()
+}
+func (t *confinedTree) close() error { return t.root.Close() }
 func (t *confinedTree) open(name string) (Handle, error) {
 	return regular(t.root.OpenFile(name, os.O_RDONLY|nonblock, 0))
 }
@@ -86,6 +94,7 @@ func (t *followingTree) where(name string) string {
 func (t *followingTree) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(t.where(name)) }
 func (t *followingTree) stat(name string) (fs.FileInfo, error)      { return os.Stat(t.where(name)) }
 func (t *followingTree) readLink(name string) (string, error)       { return os.Readlink(t.where(name)) }
+func (t *followingTree) dirOutside(string) bool                     { return false }
 func (t *followingTree) follows() bool                              { return true }
 func (t *followingTree) close() error                               { return nil }
 func (t *followingTree) open(name string) (Handle, error) {
@@ -144,6 +153,7 @@ func (t *fsTree) stat(name string) (fs.FileInfo, error)      { return fs.Stat(t.
 func (t *fsTree) readLink(name string) (string, error)       { return fs.ReadLink(t.fsys, name) }
 func (t *fsTree) where(name string) string                   { return path.Join(t.name, name) }
 func (t *fsTree) inside(string, string) bool                 { return true }
+func (t *fsTree) dirOutside(string) bool                     { return false }
 func (t *fsTree) follows() bool                              { return false }
 func (t *fsTree) close() error                               { return nil }
 func (t *fsTree) open(name string) (Handle, error) {
@@ -219,6 +229,8 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 		if link {
 			if info, err = w.tree.stat(name); err == nil {
 				isDir = info.IsDir()
+			} else {
+				isDir = w.tree.dirOutside(name)
 			}
 			if dest, err := w.tree.readLink(name); err == nil && w.tree.inside(name, dest) {
 				w.out.Links[name] = dest
