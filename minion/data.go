@@ -314,7 +314,11 @@ func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override
 		}
 		return m, nil
 	}
+	start := time.Now()
 	v, err := l.request(ctx, load, c)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("Pillar timed out after %d seconds", int(time.Since(start).Seconds())) //nolint:staticcheck // stock's text
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot fetch pillar: %w", err)
 	}

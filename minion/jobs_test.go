@@ -712,3 +712,23 @@ func TestOldProcFilesAreRemoved(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowPillar: a pillar that comes after all of the time for its requests fails in stock's words, with the time that it took.
+func TestSlowPillar(t *testing.T) {
+	bubble(t, func(t *testing.T, n *mem.Network) {
+		f := newFake(t, n, "one:4506")
+		r := connectedRig(t, n, f, map[string]any{"request_channel_timeout": int64(2), "request_channel_tries": int64(3)})
+		f.set(func() {
+			f.answer = func(v protocol.Verified) (any, bool) {
+				if v.Cmd() == "_pillar" {
+					time.Sleep(time.Hour)
+				}
+				return nil, false
+			}
+		})
+		_, err := r.m.eachLink()[0].freshPillar(t.Context(), "", "", nil)
+		if err == nil || err.Error() != "Pillar timed out after 6 seconds" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
