@@ -278,6 +278,8 @@ var (
 	restToken = regexp.MustCompile(`\b[0-9a-f]{40,64}\b`)
 	restOwn   = regexp.MustCompile(`"token": ?"([0-9a-f]+)"`)
 	restTime  = regexp.MustCompile(`\b20\d\d, \w{3} \d\d \d\d:\d\d:\d\d\.\d{6}|\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}`)
+	restText  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	restTight = regexp.MustCompile(`[,:](?:[^ ]|  )| [,:]`)
 	restPage  = regexp.MustCompile(`(?s)<h2>(.*?)</h2>\s*<p>(.*?)</p>`)
 	restKey   = regexp.MustCompile(`([0-9a-f]{2}:){15,}[0-9a-f]{2}`)
 )
@@ -309,13 +311,16 @@ func (a *api) content(got answer, text []byte) any {
 	var v any
 	switch {
 	case got.Type == "application/json" && json.Unmarshal(text, &v) == nil:
+		if outside := restText.ReplaceAll(text, []byte(`""`)); restTight.Match(outside) {
+			a.t.Errorf("%s: JSON without blanks, or with more: %s", a.url, text)
+		}
 		if m, ok := v.(map[string]any); ok && got.Status >= 400 {
 			return a.neutral(fmt.Sprint(m["return"]))
 		}
 	case got.Type == "application/x-yaml" && yaml.Unmarshal(text, &v) == nil:
 	case got.Status >= 400:
 		if m := restPage.FindSubmatch(text); m != nil {
-			return a.neutral(strings.NewReplacer("&#x27;", "'", "&#39;", "'", "&#34;", `"`, "&quot;", `"`).Replace(string(m[2])))
+			return a.neutral(string(m[2]))
 		}
 		return a.neutral(string(text))
 	case got.Type == "application/x-tar":

@@ -1,6 +1,7 @@
 package restapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -123,8 +124,36 @@ func (q *request) chunks() ([]map[string]any, error) {
 // maxChunks bounds the commands of one request.
 const maxChunks = 1000
 
-// marshal writes JSON as Python's json.dumps does for clients' eyes: what it cannot carry becomes text.
-func marshal(v any) ([]byte, error) { return json.Marshal(plain(v)) }
+// marshal writes JSON as stock does, by Python's json.dumps with ensure_ascii=False: a blank behind each comma and colon, and no escapes for
+// HTML. What JSON cannot carry becomes text.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(plain(v)); err != nil {
+		return nil, err
+	}
+	return spaced(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// spaced puts a blank behind the commas and colons of JSON that are not in texts.
+func spaced(b []byte) []byte {
+	out := make([]byte, 0, len(b)+len(b)/8)
+	quoted := false
+	for i := 0; i < len(b); i++ {
+		out = append(out, b[i])
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+			out = append(out, b[i])
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == ':'):
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
 
 // plain turns values that JSON does not have into some that it has.
 func plain(v any) any {

@@ -9,10 +9,8 @@ package restapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"log/slog"
 	"mime"
 	"mime/multipart"
@@ -350,7 +348,7 @@ func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 	if accepts(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(e.code)
-		b, _ := json.Marshal(map[string]any{"status": e.code, "return": e.text}) // plain text packs always
+		b, _ := marshal(map[string]any{"status": e.code, "return": e.text}) // plain text packs always
 		_, _ = w.Write(b)
 		return
 	}
@@ -358,7 +356,7 @@ func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 	w.WriteHeader(e.code)
 	title := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
 	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h2>%s</h2><p>%s</p></body></html>\n",
-		title, title, html.EscapeString(e.text))
+		title, title, escaped.Replace(e.text))
 }
 
 // pause waits for some time, or until ctx ends.
@@ -370,6 +368,9 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	}
 }
+
+// escaped is what pages of errors escape, as CherryPy's: no quotes.
+var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // accepts says whether a client names a type among those that it takes.
 func accepts(header, want string) bool {

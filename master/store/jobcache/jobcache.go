@@ -122,6 +122,9 @@ func (s *Store) saveJob(j store.Job) error {
 		load[k] = v
 	}
 	for k, v := range map[string]any{"jid": j.JID, "fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User} {
+		if k == "user" && v == "" {
+			continue // a minion began it; readers take it for root's, as with stock
+		}
 		if _, has := load[k]; !has {
 			load[k] = v
 		}

@@ -157,3 +157,21 @@ func TestDirectoryIsRemoved(t *testing.T) {
 	save(jid, "m4")
 	count(jid, 1)
 }
+
+// TestJobsOfMinions: a job that a minion began has no user of the master's; the file then has none, and what reads it, as stock's jobs runner,
+// takes it for root's.
+func TestJobsOfMinions(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	const jid = "20250102030405678901"
+	if err := s.SaveJob(t.Context(), store.Job{JID: jid, Fun: "test.ping", Tgt: "web1", TgtType: "glob", Minions: []string{"web1"}, Load: map[string]any{"fun": "test.ping"}}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.Job(t.Context(), jid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user, has := j.Load["user"]; has || j.Load["tgt"] != "web1" {
+		t.Errorf("user %v, load %v", user, j.Load)
+	}
+}

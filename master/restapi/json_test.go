@@ -1,0 +1,34 @@
+package restapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestMarshal: answers look like those of Python's json.dumps, which scripts that take them apart by text rely on.
+func TestMarshal(t *testing.T) {
+	for _, c := range []struct {
+		in   any
+		want string
+	}{
+		{map[string]any{"return": []any{map[string]any{"a": true, "b": nil}}}, `{"return": [{"a": true, "b": null}]}`},
+		{[]any{"a,b:c", `q",:"`, `\`, `\",`, "<é>&", 1.5, []any{}, map[string]any{}}, `["a,b:c", "q\",:\"", "\\", "\\\",", "<é>&", 1.5, [], {}]`},
+		{"a:b", `"a:b"`},
+	} {
+		got, err := marshal(c.in)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%v:\n%s, %v; want\n%s", c.in, got, err, c.want)
+		}
+	}
+}
+
+// TestErrorPages: as CherryPy's, they escape what would be markup, and no quotes.
+func TestErrorPages(t *testing.T) {
+	w := httptest.NewRecorder()
+	fail(w, httptest.NewRequest("GET", "/", nil), &statusError{http.StatusNotFound, `The path '/<b>"&' was not found.`})
+	if !strings.Contains(w.Body.String(), `<p>The path '/&lt;b&gt;"&amp;' was not found.</p>`) {
+		t.Error(w.Body.String())
+	}
+}
