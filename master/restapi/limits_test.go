@@ -187,7 +187,7 @@ func TestRequestsOfOneUser(t *testing.T) {
 			text = jsonText(t, c.body)
 		}
 		code, got, h := s.do(c.method, c.path, "application/json", text)
-		if code != 429 || h.Get("Retry-After") == "" || got != `{"return":"Too many requests","status":429}` {
+		if code != 429 || h.Get("Retry-After") == "" || got != `{"return": "Too many requests", "status": 429}` {
 			t.Errorf("%s %s: %d %s %v", c.method, c.path, code, got, h)
 		}
 	}

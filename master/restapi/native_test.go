@@ -182,7 +182,7 @@ func TestBusyMaster(t *testing.T) {
 		code        int
 		text, again string
 	}{
-		{one, 202, `"id":"one"`, ""}, {two, 503, `{"return":"Too many jobs are unfinished","status":503}`, "5"}, {one, 202, `"id":"one"`, ""},
+		{one, 202, `"id": "one"`, ""}, {two, 503, `{"return": "Too many jobs are unfinished", "status": 503}`, "5"}, {one, 202, `"id": "one"`, ""},
 	} {
 		code, text, header := s.do("POST", "/v1/jobs", "application/json", c.body)
 		if code != c.code || !strings.Contains(text, c.text) || header.Get("Retry-After") != c.again {
@@ -430,7 +430,7 @@ func TestNativeEventsGoOn(t *testing.T) {
 		cancel()
 	}
 	for i, tag := range []string{"a/1", "a/2"} {
-		if i >= len(got) || !strings.Contains(got[i], `"tag":"`+tag+`"`) {
+		if i >= len(got) || !strings.Contains(got[i], `"tag": "`+tag+`"`) {
 			t.Fatal(got)
 		}
 	}

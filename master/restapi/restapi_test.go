@@ -344,7 +344,7 @@ func TestDisabledClients(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	s := newSite(t, nil)
-	want := `{"return":[{"args":["a",1],"kwargs":{"b":[1]}}]}`
+	want := `{"return": [{"args": ["a", 1], "kwargs": {"b": [1]}}]}`
 	for _, c := range []struct{ contentType, body string }{
 		{"application/json", `{"client": "runner", "fun": "test.arg", "arg": ["a", 1, "b=[1]"]}`},
 		{"application/x-yaml", "client: runner\nfun: test.arg\narg: [a, 1]\nkwarg: {b: [1]}\n"},
@@ -548,11 +548,11 @@ func TestWebSocket(t *testing.T) {
 	say("websocket client ready")
 	hear("server received message")
 	fire("my/tag")
-	hear(`data: {"data":{"_stamp":"now","n":1},"tag":"my/tag"}` + "\n\n")
+	hear(`data: {"data": {"_stamp": "now", "n": 1}, "tag": "my/tag"}` + "\n\n")
 	say("hello again")
 	hear("server received message")
 	fire("my/other")
-	hear(`data: {"data":{"_stamp":"now","n":1},"tag":"my/other"}` + "\n\n")
+	hear(`data: {"data": {"_stamp": "now", "n": 1}, "tag": "my/other"}` + "\n\n")
 }
 
 // TestWebSocketOfMinionsAndJobs: with format_events a client is told of minions and jobs in place of events.
@@ -582,8 +582,8 @@ func TestWebSocketOfMinionsAndJobs(t *testing.T) {
 	s.master.Events().Publish("my/tag", m{"n": int64(1)})
 	s.master.Events().Publish("salt/key", m{"act": "accept", "id": "web1", "result": true})
 	s.master.Events().Publish("salt/job/20260101000000000000/new", m{"jid": "20260101000000000000", "_stamp": "now", "minions": []any{"web1"}, "fun": "test.ping", "tgt": "web1", "tgt_type": "glob"})
-	for _, want := range []string{`{"minions":[{"id":"web1"}]}`,
-		`{"jobs":{"20260101000000000000":{"fun":"test.ping","jid":"20260101000000000000","minions":{"web1":{"success":false}},"start_time":"now","state":"running","tgt":"web1","tgt_type":"glob"}}}`} {
+	for _, want := range []string{`{"minions": [{"id": "web1"}]}`,
+		`{"jobs": {"20260101000000000000": {"fun": "test.ping", "jid": "20260101000000000000", "minions": {"web1": {"success": false}}, "start_time": "now", "state": "running", "tgt": "web1", "tgt_type": "glob"}}}`} {
 		if got := read(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

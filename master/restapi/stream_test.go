@@ -65,7 +65,7 @@ func TestOneCursor(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	fire := func(tag string) { s.master.Events().Publish(tag, m{"_stamp": "now"}) }
-	text := func(tag string) string { return `data: {"data":{"_stamp":"now"},"tag":"` + tag + `"}` }
+	text := func(tag string) string { return `data: {"data": {"_stamp": "now"}, "tag": "` + tag + `"}` }
 	start := s.master.FollowCursor()
 	c := s.ready(ctx, "?cursor=")
 	fire("a")

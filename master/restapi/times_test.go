@@ -111,18 +111,18 @@ func TestTimes(t *testing.T) {
 		}, 60 * time.Second},
 		{"no second request", func(t *testing.T, c net.Conn) {
 			_, _ = io.WriteString(c, "GET /login HTTP/1.1\r\nHost: x\r\n\r\n")
-			answered(t, c, `{"return":"Please log in"`)
+			answered(t, c, `{"return": "Please log in"`)
 			closed(t, c)
 		}, 2 * time.Minute},
 		{"a long job", func(t *testing.T, c net.Conn) {
 			_, _ = io.WriteString(c, post(strings.Replace(fmt.Sprintf(run, "sleep"), "}", `, "s_time": 250}`, 1)))
-			answered(t, c, `{"return":[true]}`)
+			answered(t, c, `{"return": [true]}`)
 		}, 250 * time.Second},
 		{"a request after a long job", func(t *testing.T, c net.Conn) {
 			_, _ = io.WriteString(c, post(strings.Replace(fmt.Sprintf(run, "sleep"), "}", `, "s_time": 90}`, 1)))
-			answered(t, c, `{"return":[true]}`)
+			answered(t, c, `{"return": [true]}`)
 			_, _ = io.WriteString(c, "GET /login HTTP/1.1\r\nHost: x\r\n\r\n")
-			answered(t, c, `{"return":"Please log in"`)
+			answered(t, c, `{"return": "Please log in"`)
 			closed(t, c)
 		}, 90*time.Second + 2*time.Minute},
 		{"an answer that is not taken", func(t *testing.T, c net.Conn) {
