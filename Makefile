@@ -88,10 +88,12 @@ openstack-python: build
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 
-# The table of costs over five minutes of idling, 500 servers through one engine, and the plugin in the newest Heat.
+# The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, and all templates beside the
+# original agents.
 openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
-	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale|TestHeatNewest' ./interop
+	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
+	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale|TestHeatNewest|TestModeABeside' ./interop
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

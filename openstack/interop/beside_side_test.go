@@ -93,15 +93,6 @@ func (s *besideSide) run(ctx context.Context, set original.Set, salt, files stri
 			return err
 		}
 	}
-	if s.c.Delete {
-		if s.known, err = s.heatFields(ctx); err != nil {
-			return err
-		}
-		if err := cloud.Heat.Call(ctx, "DELETE", s.path(""), nil, nil); err != nil {
-			return err
-		}
-		return statuses.await(ctx, s.id, "")
-	}
 	return nil
 }
 
@@ -153,7 +144,7 @@ func (s *stackStatuses) of(ctx context.Context, id string) (string, error) {
 	return s.all[id], s.err
 }
 
-// await waits until a stack has a status, "" for one that is deleted. Another end of the same action is an error.
+// await waits until a stack has a status. Another end of the same action is an error.
 func (s *stackStatuses) await(ctx context.Context, id, want string) error {
 	action, _, _ := strings.Cut(want, "_")
 	for {
@@ -161,7 +152,7 @@ func (s *stackStatuses) await(ctx context.Context, id, want string) error {
 		if err == nil && status == want {
 			return nil
 		}
-		if err == nil && want != "" && strings.HasPrefix(status, action) && !strings.HasSuffix(status, "_IN_PROGRESS") {
+		if err == nil && strings.HasPrefix(status, action) && !strings.HasSuffix(status, "_IN_PROGRESS") {
 			return fmt.Errorf("the stack is %s, not %s", status, want)
 		}
 		select {
@@ -358,7 +349,7 @@ var randomInputs = []string{"deploy_signal_id", "deploy_server_id", "deploy_stac
 func (s *besideSide) learn(v any) {
 	label := func(v any, name string) {
 		if text, ok := v.(string); ok && len(text) > 8 {
-			s.labels[text] = "<" + name + ">"
+			s.labels[text] = "<" + strings.TrimPrefix(name, "deploy_") + ">" // the user of the collectors has values in common with deployments
 		}
 	}
 	switch v := v.(type) {
@@ -389,8 +380,11 @@ func (s *besideSide) learn(v any) {
 	}
 }
 
-// tokens are values that are random wherever they are: tokens of keystone, signed addresses.
-var tokens = regexp.MustCompile(`gAAAA[\w=-]{40,}|https?://[^\s"']*(Signature|temp_url_sig)=[^\s"']*`)
+// tokens are values that are random wherever they are: tokens of keystone, signed addresses. projects are in addresses of heat-api.
+var (
+	tokens   = regexp.MustCompile(`gAAAA[\w=-]{40,}|https?://[^\s"']*(Signature|temp_url_sig)=[^\s"']*`)
+	projects = regexp.MustCompile(`/v1/[0-9a-f]{32}/stacks/`)
+)
 
 // randomNames are names that Heat makes for resources.
 var randomNames = regexp.MustCompile(`<stack>-([\w-]+)-[a-z2-7]{12}\b`)
@@ -407,6 +401,7 @@ func (s *besideSide) replacer() func(string) string {
 	}
 	r := strings.NewReplacer(pairs...)
 	return func(text string) string {
+		text = projects.ReplaceAllString(text, "/v1/<project>/stacks/")
 		return randomNames.ReplaceAllString(r.Replace(tokens.ReplaceAllString(text, "<secret>")), "<stack>-$1-<random>")
 	}
 }

@@ -67,8 +67,9 @@ func TestHeatLiveOutput(t *testing.T) {
 // if it had printed little.
 func TestHeatLiveFlood(t *testing.T) {
 	ctx := testContext(t)
-	const flood = "#!/bin/sh\nyes 'a line of a flood' | head -c 55000000\nsleep 1\necho\necho the end\n" +
-		"while [ ! -e /var/lib/lab/go ]; do sleep 0.1; done\n"
+	// It prints on until the events have ended: the flood itself may be over before two of the reports, which come each second.
+	const flood = "#!/bin/sh\nyes 'a line of a flood' | head -c 55000000\necho\n" +
+		"while [ ! -e /var/lib/lab/go ]; do yes 'a line after it' | head -n 100; sleep 0.1; done\necho the end\n"
 	name := newStack(t, oneDeployment("script", flood, "[]"), lab.StackArgs{})
 	g := joinMinion(t, cloud, name, "s0", ours("brine-minion"))
 	const last = "more output is not shown until the deployment has ended"

@@ -243,6 +243,9 @@ resources: {s0: {type: OS::Salt::Minion}}
 	if ours1 == nil || theirs == nil || ours1[1] == theirs[1] {
 		t.Fatalf("no two tokens in %q and %q", data, foreign)
 	}
+	if _, err := cloud.Heat.WaitResource(ctx, name, "d", func(r *lab.Resource) bool { return r != nil && r.Status == "CREATE_IN_PROGRESS" }); err != nil {
+		t.Fatal(err)
+	}
 	thief := newGuest(t, "thief")
 	p, err := bootMinion(thief, strings.ReplaceAll(data, ours1[1], theirs[1]), ours("brine-minion"))
 	if err != nil {
