@@ -397,6 +397,9 @@ type Result struct {
 	Reason string
 }
 
+// States returns the results of a run of states in the order in which they ran, or nil if the return is of another kind.
+func (r Result) States() []protocol.StateResult { return protocol.StateResults(r.Return) }
+
 func resultOf(id string, load map[string]any) Result {
 	r := Result{ID: id, Return: load["return"], Out: text(load, "out"), Load: load}
 	r.Retcode = firstCode(load["retcode"])

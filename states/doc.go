@@ -18,14 +18,18 @@
 //
 //	func present(ctx context.Context, c *states.Call) (*states.Result, error) {
 //		ret := c.Result()
-//		have, err := c.Exec(ctx, "file.read", c.Name())
+//		var have any = ""
+//		exists, err := c.Exec(ctx, "file.file_exists", c.Name())
+//		if err == nil && exists == true {
+//			have, err = c.Exec(ctx, "file.read", c.Name())
+//		}
 //		if err != nil {
 //			return nil, err
 //		}
-//		if have == c.Str("text") {
-//			return ret.As(states.True, "The greeting is there")
+//		if have == c.Str("text")+"\n" { // file.write ends each line
+//			return ret.As(states.True, "The greeting is in place")
 //		}
-//		ret.Changes["greeting"] = c.Str("text")
+//		ret.Changes["old"], ret.Changes["new"] = have, c.Str("text")+"\n"
 //		if c.Test() {
 //			return ret.As(states.None, "The greeting would be written")
 //		}

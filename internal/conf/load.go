@@ -17,6 +17,9 @@ import (
 type Options struct {
 	// Overrides replace effective options at the very end, as command line flags do in Salt.
 	Overrides map[string]any
+	// Settings replace what the files say before defaults are derived and paths are joined to root_dir: the configuration of a program that
+	// embeds a minion.
+	Settings map[string]any
 	// TolerateIncludes makes a broken included file count as empty, as salt-call and salt-master do; otherwise it is an
 	// error.
 	TolerateIncludes bool
@@ -85,6 +88,7 @@ func (l *loader) load(apply func(*loader, map[string]any) error) (*Config, error
 			override(files, more)
 		}
 	}
+	override(files, l.Settings)
 	l.takeOrder(files)
 	l.Given = make(map[string]bool, len(files))
 	for k := range files {

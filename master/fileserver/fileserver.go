@@ -262,6 +262,9 @@ func (s *Server) Read(name, env string, offset int64, level int) (Chunk, error) 
 	size := int64(s.opts.BufferSize)
 	if info, err := h.Stat(); err == nil {
 		size = max(0, min(size, info.Size()-offset))
+		if size == 0 { // files of embed.FS refuse an offset behind their end
+			return Chunk{Dest: f.Rel}, nil
+		}
 	}
 	data := make([]byte, size)
 	n, err := h.ReadAt(data, offset)

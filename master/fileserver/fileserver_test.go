@@ -327,6 +327,11 @@ func TestFS(t *testing.T) {
 	if c, err := s.Read("f", "dev", 0, 0); err != nil || string(c.Data) != "dev" {
 		t.Fatalf("%q %v", c.Data, err)
 	}
+	for _, offset := range []int64{3, 4, 1 << 40} { // as embed.FS, its files refuse an offset behind their end
+		if c, err := s.Read("f", "dev", offset, 0); err != nil || len(c.Data) != 0 || c.Dest != "f" {
+			t.Errorf("offset %d: %q %v", offset, c.Data, err)
+		}
+	}
 	got, err := s.List(t.Context(), "base")
 	want := fileserver.Listing{Files: []string{"d/e/g", "d/f", "top.sls"}, Dirs: []string{"d", "d/e", "emptydir"},
 		EmptyDirs: []string{"emptydir"}, Links: map[string]string{}}

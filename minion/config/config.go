@@ -6,9 +6,9 @@ package config
 import "github.com/brine-salt/brine/internal/conf"
 
 // Load reads the configuration of a minion ("/etc/salt/minion"). A file that is missing means defaults; path "" reads no file.
-// The overrides replace what the files say.
-func Load(path string, overrides map[string]any) (map[string]any, error) {
-	c, err := conf.LoadMinion(path, overrides)
+// The settings replace what the files say, as if they were written there: root_dir, for instance, moves all directories.
+func Load(path string, settings map[string]any) (map[string]any, error) {
+	c, err := conf.LoadMinionWith(path, conf.Options{Settings: settings})
 	if err != nil {
 		return nil, err
 	}

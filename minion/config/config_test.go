@@ -1,26 +1,34 @@
-package config
+package config_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/brine-salt/brine/minion/config"
 )
 
-func TestLoad(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "minion")
-	if err := os.WriteFile(path, []byte("id: web1\nmaster: salt.example.org\nlog_level: debug\n"), 0o600); err != nil {
+// TestSettings: what a program sets counts as if a file said it, and so moves directories that depend on it.
+func TestSettings(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "minion")
+	if err := os.WriteFile(path, []byte("master: elsewhere\nmaster_port: 1234\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts, err := Load(path, map[string]any{"log_level": "error"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]any{"id": "web1", "master": "salt.example.org", "log_level": "error", "hash_type": "sha256"} {
-		if opts[name] != want {
-			t.Errorf("%s: %v, want %v", name, opts[name], want)
+	for _, file := range []string{"", path} {
+		opts, err := config.Load(file, map[string]any{"id": "web1", "root_dir": dir, "master": "here"})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := Load(path, map[string]any{"id": "../x"}); err == nil {
-		t.Error("an id that is no file name is taken")
+		port := any(int64(4506))
+		if file != "" {
+			port = int64(1234)
+		}
+		for key, want := range map[string]any{"id": "web1", "master": "here", "master_port": port, "pki_dir": filepath.Join(dir, "etc/salt/pki/minion"),
+			"cachedir": filepath.Join(dir, "var/cache/salt/minion")} {
+			if opts[key] != want {
+				t.Errorf("%q: %s is %v, want %v", file, key, opts[key], want)
+			}
+		}
 	}
 }

@@ -1,0 +1,175 @@
+// Command embedded-master is a service that is a Salt master as well. It accepts the hosts of its inventory by the fingerprints of their
+// keys, has each of them run a job once, prints what happens, and asks all of them how they are.
+//
+//	embedded-master -dir /var/lib/ours -hosts hosts.txt
+//
+// A line of the inventory is an id and what "salt-call --local key.finger" prints on that host. The hosts run brine-minion or salt-minion.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/join"
+	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/protocol/events"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir := flag.String("dir", ".", "the directory of keys and jobs")
+	hosts := flag.String("hosts", "hosts.txt", "the file of ids and fingerprints")
+	address := flag.String("interface", "0.0.0.0", "the address to listen on")
+	publish := flag.Int("publish-port", master.DefaultPublishPort, "the port that minions subscribe to")
+	request := flag.Int("ret-port", master.DefaultRetPort, "the port that minions send requests to")
+	flag.Parse()
+	known, err := readHosts(*hosts)
+	if err == nil {
+		err = serve(ctx, known, filepath.Join(*dir, "jobs.db"), master.Options{
+			Interface: *address, PublishPort: *publish, RetPort: *request,
+			PKIDir: filepath.Join(*dir, "pki"), CacheDir: filepath.Join(*dir, "cache"), Log: slog.Default(),
+			Acceptors: []master.Acceptor{join.Fingerprints(func(_ context.Context, id string) (string, error) { return known[id], nil })},
+		})
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// readHosts reads the inventory: fingerprints by id.
+func readHosts(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	known := map[string]string{}
+	sc := bufio.NewScanner(f)
+	for n := 1; sc.Scan(); n++ {
+		switch words := strings.Fields(sc.Text()); len(words) {
+		case 0:
+		case 2:
+			known[words[0]] = words[1]
+		default:
+			return nil, fmt.Errorf("%s:%d: want an id and a fingerprint", path, n)
+		}
+	}
+	return known, sc.Err()
+}
+
+// serve is the master until ctx ends or something fails.
+func serve(ctx context.Context, known map[string]string, jobs string, o master.Options) error {
+	db, err := sqlite.Open(jobs) // orders and jobs outlive the program
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	o.Store = db
+	m, err := master.New(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(m.Serve(ctx)) }() // a port that is taken ends the program
+	select {
+	case <-m.Ready():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	fmt.Println("serving", len(known), "hosts")
+
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { watch(ctx, m) })
+	for id := range known {
+		wg.Go(func() { prepare(ctx, m, id) })
+	}
+	for {
+		select {
+		case <-time.After(time.Minute):
+			if err := ask(ctx, m, known); err != nil {
+				slog.Error(err.Error())
+			}
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// watch prints the sign-ins and starts of minions.
+func watch(ctx context.Context, m *master.Master) {
+	sub := m.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/"})
+	defer sub.Close()
+	for e := range sub.All(ctx) {
+		switch {
+		case e.Missed > 0:
+			fmt.Println(e.Missed, "events were lost")
+		case e.Tag == "salt/auth":
+			fmt.Println("sign-in of", e.Text("id"), "→", e.Text("act"))
+		case strings.HasPrefix(e.Tag, "salt/minion/") && strings.HasSuffix(e.Tag, "/start"):
+			fmt.Println(e.Text("id"), "is connected")
+		}
+	}
+}
+
+// prepare has a host run a job once, whenever it comes. The order has an id, so that a program that is started again places it no second time.
+func prepare(ctx context.Context, m *master.Master, id string) {
+	out, err := m.RunOrder(ctx, master.Order{ID: "prepare-" + id, TTL: 30 * 24 * time.Hour,
+		Job: master.Job{Fun: "grains.item", Args: []any{"osfinger"}, Tgt: []string{id}}})
+	if err != nil {
+		if ctx.Err() == nil {
+			slog.Error("cannot prepare a host", "id", id, "err", err)
+		}
+		return
+	}
+	switch r := out.Results[id]; r.Status {
+	case master.Returned:
+		fmt.Println(id, "is prepared:", r.Success, r.Return)
+	default:
+		fmt.Println(id, "is not prepared:", r.Status, r.Reason)
+	}
+}
+
+// ask prints each answer when it comes, and at the end who did not answer.
+func ask(ctx context.Context, m *master.Master, known map[string]string) error {
+	ids := make([]string, 0, len(known))
+	for id := range known {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	results, err := m.Submit(ctx, master.Job{Fun: "status.uptime", Tgt: ids})
+	if err != nil {
+		return err
+	}
+	defer results.Close()
+	for {
+		r, err := results.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.ID, r.Status, r.Return)
+	}
+}

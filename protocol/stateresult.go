@@ -1,0 +1,66 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// StateResult is what became of one state, as functions such as state.apply return it.
+type StateResult struct {
+	// Tag is the key of the result, for instance "file_|-motd_|-/etc/motd_|-managed". Function, ID and Name are its parts: "file.managed",
+	// the state's id, and what the state is about.
+	Tag, Function, ID, Name string
+	// SLS is the file that declares the state, "" if the minion does not report it.
+	SLS string
+	// OK is true for a state that succeeded. Changes would be made by a state for which Pending is set: a run with test=True.
+	OK, Pending bool
+	// Changes is what changed, or would. It is shared with the return and must not be changed.
+	Changes map[string]any
+	// Comment is the text of the state for people.
+	Comment string
+	// Duration is how long the state took; 0 if the minion does not report it.
+	Duration time.Duration
+	// number is the place in the run.
+	number int64
+}
+
+// tagSeparator separates the parts of a state's tag (salt/state.py, _gen_tag).
+const tagSeparator = "_|-"
+
+// StateResults returns the results of states in the order in which they ran. It returns nil if ret is not the return of a state run: errors
+// of rendering, for instance, are a list of texts.
+func StateResults(ret any) []StateResult {
+	m, ok := ret.(map[string]any)
+	if !ok {
+		return nil
+	}
+	out := make([]StateResult, 0, len(m))
+	for tag, v := range m {
+		one, ok := v.(map[string]any)
+		parts := strings.Split(tag, tagSeparator)
+		if !ok || len(parts) < 4 {
+			return nil
+		}
+		last := len(parts) - 1 // a name may hold the separator
+		r := StateResult{Tag: tag, Function: parts[0] + "." + parts[last], ID: parts[1], Name: strings.Join(parts[2:last], tagSeparator)}
+		r.OK, _ = one["result"].(bool)
+		r.Pending = one["result"] == nil
+		r.Changes, _ = one["changes"].(map[string]any)
+		r.Comment, _ = one["comment"].(string)
+		r.SLS, _ = one["__sls__"].(string)
+		if id, ok := one["__id__"].(string); ok {
+			r.ID = id
+		}
+		if ms, ok := one["duration"].(float64); ok {
+			r.Duration = time.Duration(ms * float64(time.Millisecond))
+		}
+		r.number, _ = one["__run_num__"].(int64)
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b StateResult) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.Tag, b.Tag))
+	})
+	return out
+}
