@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/modules/environ"
 	"github.com/brine-salt/brine/modules/event"
 	"github.com/brine-salt/brine/modules/hashutil"
+	"github.com/brine-salt/brine/modules/jinja"
 	"github.com/brine-salt/brine/modules/matchmod"
 	"github.com/brine-salt/brine/modules/minemod"
 	"github.com/brine-salt/brine/modules/minionmod"
@@ -31,7 +32,7 @@ import (
 
 // agentModules are the modules that ask the minion and its master rather than the host.
 func agentModules() []*modules.Module {
-	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedule.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
+	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedule.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, jinja.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
 }
 
 // agentParts gives our side a file client on the same roots and the same cache as stock's.
