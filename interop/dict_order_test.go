@@ -36,13 +36,13 @@ func TestOrderOfDictionaries(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	r := rand.New(rand.NewPCG(16, 1))
-	data := make([]string, 8)
+	data := make([]string, 6)
 	for i := range data {
 		data[i] = someData(r, 3)
 	}
 	write(t, dir+"/pillar/top.sls", "base: {'*': [data]}\n")
-	write(t, dir+"/pillar/data.sls", "filed: "+data[0]+"\ncli: {b: 1, a: 2}\n")
-	write(t, dir+"/srv/t.sls", "{% for n, v in pillar['cli'].items() %}{{ n }}: {test.nop: [{v: '{{ v }}'}]}\n{% endfor %}")
+	write(t, dir+"/pillar/data.sls", "filed: "+data[0]+"\ncli: {}\n")
+	write(t, dir+"/srv/t.sls", "{% for n, v in pillar['cli'].items() %}{{ n }}: {test.nop: [{v: {{ v | json }}}]}\n{% endfor %}")
 	config := func(id string) string {
 		root := dir + "/" + id
 		write(t, root+"/etc/minion", "id: values\nfile_client: local\nroot_dir: "+root+"\npki_dir: pki\ncachedir: cache\nsock_dir: run\nlog_file: log\n"+
@@ -55,7 +55,8 @@ func TestOrderOfDictionaries(t *testing.T) {
 		return root + "/etc"
 	}
 	mine := config("ours")
-	cases := append(dictOrderCommands, []string{"slsutil.renderer", "string=" + strings.Join(dictOrderTexts, " ; "), "default_renderer=jinja"})
+	cases := append(dictOrderCommands, []string{"state.show_sls", "t", "pillar={cli: {z: 1, a: 2, m: " + data[5] + "}}"},
+		[]string{"slsutil.renderer", "string=" + strings.Join(dictOrderTexts, " ; "), "default_renderer=jinja"})
 	got := make([]*called, len(cases))
 	for _, line := range []string{"3007", "3008"} {
 		d := pythonDriver(t, line, "calls", config(line)+"/master")
@@ -86,6 +87,10 @@ var dictOrderTexts = []string{
 	"{{ salt['config.get']('mine') }} {{ salt['config.get']('merged:c') }} {{ salt['config.get']('mygrain') }} {{ salt['config.get']('filed') }} {{ salt['config.get']('grains:random') }}",
 	"{{ salt['grains.get']('random') }} {{ salt['grains.get']('roles:a') }} {{ salt['grains.item']('random', 'mygrain', 'filegrain') }}",
 	"{{ salt['grains.items']()['random'] }} {{ salt['grains.fetch']('mygrain') }}",
+	"{{ salt['test.arg']({'z': 1, 'a': {'y': [{'d': 1, 'c': 2}], 'b': 3}}, k={'z': 1, 'a': 2})['args'] }} {{ salt['test.arg']({'z':1,'a':2})['args'][0].keys() | list }}",
+	"{{ salt['pillar.items']() }} {{ salt['pillar.item']('filed', 'cli') }} {{ salt['pillar.get']('filed') }}",
+	"{{ salt['user.info']('root') }} {{ salt['file.stats']('/etc/passwd').keys() | list }} {{ salt['network.interfaces']() }}",
+	"{{ salt['disk.usage']().keys() | list }} {{ salt['disk.usage']()['/'].keys() | list }} {{ salt['disk.inodeusage']()['/'].keys() | list }}",
 	"{{ salt['grains.filter_by']({'Debian': {'z': 1, 'a': {'y': 2, 'b': 3}}}) }}",
 }
 

@@ -33,14 +33,16 @@ func (m *Master) pillarReply(ctx context.Context, v protocol.Verified, e protoco
 // Salt.
 func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.OrderedMap {
 	load := v.Load()
-	grains, ok := payload.Map(load["grains"])
+	grains, ok := payload.Map(payload.Plain(load["grains"]))
 	if !ok {
 		return payload.OrderedMap{}
 	}
 	grains["id"] = v.ID()
 	m.clones.asksPillar(v.ID(), grains)
 	r := pillar.Request{ID: v.ID(), Grains: grains, Saltenv: text(load, "saltenv"), Pillarenv: text(load, "pillarenv")}
-	r.Override, _ = payload.Map(load["pillar_override"])
+	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
+	override := load["pillar_override"]
+	r.Override, _ = payload.Map(payload.Plain(override))
 	r.Extra, _ = payload.Map(load["extra_minion_data"])
 	data, err := m.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
@@ -52,7 +54,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	m.remember(v.ID(), grains, data)
 	data = m.withOrderPillar(ctx, v.ID(), data)
 	if len(r.Override) > 0 {
-		data = pillar.MergeOrdered(data, r.Override)
+		data = pillar.MergeOrdered(data, override)
 	}
 	return data
 }

@@ -3,6 +3,7 @@ package minion
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,9 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 
 func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
-	return m.o.Registry.Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: q.Args, Kwargs: q.Kwargs,
+	args, kwargs := slices.Clone(q.Args), maps.Clone(q.Kwargs)
+	inOrder(args, kwargs)
+	return m.o.Registry.Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: args, Kwargs: kwargs,
 		Pub: pub, Progress: q.Progress})
 }
 

@@ -282,7 +282,7 @@ func pillarEnv(set *settings) any {
 }
 
 // freshPillar fetches a pillar for once. Environments that are not given are those of the configuration.
-func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
+func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
 	set := l.m.settings()
 	env, penv := any(saltenv), any(pillarenv)
 	if saltenv == "" {
@@ -296,13 +296,13 @@ func (l *link) freshPillar(ctx context.Context, saltenv, pillarenv string, overr
 
 // fetchPillar asks the master for a compiled pillar (salt/pillar/__init__.py: AsyncRemotePillar.compile_pillar). It is signed
 // by the master for this question; anything else is refused (CVE-2022-22934).
-func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override map[string]any, clean bool) (*pyobj.Dict, error) {
+func (l *link) fetchPillar(ctx context.Context, saltenv, pillarenv any, override *pyobj.Dict, clean bool) (*pyobj.Dict, error) {
 	if override == nil {
-		override = map[string]any{}
+		override = &pyobj.Dict{}
 	}
 	set := l.m.settings()
 	load := map[string]any{"cmd": "_pillar", "id": set.id, "grains": l.m.grains.inWire(ctx), "saltenv": saltenv, "pillarenv": pillarenv,
-		"pillar_override": override, "extra_minion_data": map[string]any{}, "ver": "2"}
+		"pillar_override": ordered.ToWire(override), "extra_minion_data": map[string]any{}, "ver": "2"}
 	if clean {
 		load["clean_cache"] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -33,8 +34,23 @@ func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) mod
 	if sudo {
 		return viaSudo(ctx, e, s, fun, args, kwargs)
 	}
+	if i < len(j.Ordered) {
+		arg = j.Ordered[i]
+	}
+	args, kwargs = protocol.ParseArgs(arg, yaml.ParseValueObject)
+	inOrder(args, kwargs)
 	return d.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Progress: func(item any) { j.progress.send(j, item) }})
+}
+
+// inOrder makes of arguments what functions take that keep the order of dictionaries.
+func inOrder(args []any, kwargs map[string]any) {
+	for i, v := range args {
+		args[i] = ordered.FromWire(v)
+	}
+	for k, v := range kwargs {
+		kwargs[k] = ordered.FromWire(v)
+	}
 }
 
 // refuse says why a function may not be called from outside, or nothing. Only the minion's own configuration and data

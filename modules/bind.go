@@ -15,6 +15,7 @@ func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 	if err := d.checkKeywords(kwargs); err != nil {
 		return err
 	}
+	c.args, c.kwargs = args, kwargs
 	c.def, c.values, c.given = d, make([]any, len(d.Params)), make([]bool, len(d.Params))
 	used := 0
 	for i := range d.Params {
@@ -48,6 +49,25 @@ func (c *Call) bind(d *Def, args []any, kwargs map[string]any) error {
 		return &TypeError{fmt.Sprintf("%s() got multiple values for argument '%s'", d.python(), twice)}
 	}
 	return c.fill()
+}
+
+// InOrder is an argument with its dictionaries in the order in which the caller has them (package internal/pyobj), for functions that are not
+// Ordered but for this argument: a parameter or a further keyword, and whether the caller gave one.
+func (c *Call) InOrder(name string) (any, bool) {
+	if v, ok := c.kwargs[name]; ok {
+		return pyobj.From(v), true
+	}
+	at := 0
+	for i := range c.def.Params {
+		switch p := &c.def.Params[i]; {
+		case p.KeywordOnly:
+		case p.Name == name && at < len(c.args):
+			return pyobj.From(c.args[at]), true
+		default:
+			at++
+		}
+	}
+	return nil, false
 }
 
 // border turns an argument into the kind of value that the function works with.

@@ -32,6 +32,8 @@ type Call struct {
 	def      *Def   // nil for a call that has no arguments
 	values   []any  // by parameter of def
 	given    []bool // the same
+	args     []any  // as the caller gave them
+	kwargs   map[string]any
 	job      *Context
 	progress func(item any)
 	depth    int
@@ -256,7 +258,7 @@ type Env struct {
 	OrderedPillar func() *pyobj.Dict
 	// FreshPillar compiles the pillar anew, in the order of its source, and keeps nothing of it: by the master, or on this host
 	// where there is none. Empty environments are those of the configuration. nil is a program that cannot.
-	FreshPillar func(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error)
+	FreshPillar func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error)
 	// Templates sends a text through renderers on behalf of a call; nil where the program has none (package states/render has
 	// them). Functions use [Call.Template] and [Call.Render].
 	Templates func(ctx context.Context, c *Call, t Template) (any, error)

@@ -29,6 +29,19 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 					kwargs[k] = v
 				}
 			}
+		case payload.OrderedMap:
+			on, _ := a.Get(kwargMark)
+			if on != any(true) {
+				args = append(args, a)
+				continue
+			}
+			for _, p := range a {
+				if name, ok := p.Key.(string); !ok {
+					kwargs[""] = p.Value
+				} else if name != kwargMark {
+					kwargs[name] = p.Value
+				}
+			}
 		case map[any]any:
 			if on, _ := a[kwargMark].(bool); !on {
 				args = append(args, a)

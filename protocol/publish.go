@@ -16,6 +16,7 @@ type Job struct {
 	Fun       []string // function names; more than one, or Compound, is a compound command
 	Compound  bool     // fun is an array on the wire, args an array of arrays, and return fields are maps
 	Args      [][]any  // arguments of each function, keyword arguments inside as __kwarg__ maps; see [ParseArgs]
+	Ordered   [][]any  // Args with the maps in them as payload.OrderedMap; nil where no map has an order that matters
 	Tgt       any      // string, or []any for list targets
 	TgtType   string   // "glob" when absent
 	JID       JID
@@ -53,6 +54,11 @@ func ParseJob(load map[string]any) (Job, error) {
 	}
 	if j.Args, err = arguments(load["arg"], len(j.Fun), j.Compound); err != nil {
 		return Job{}, malformed("job %s: %v", jid, err)
+	}
+	if inOrder(load["arg"]) {
+		j.Ordered = j.Args
+		load["arg"] = payload.Plain(load["arg"])
+		j.Args, _ = arguments(load["arg"], len(j.Fun), j.Compound)
 	}
 	j.TgtType = textOr(load["tgt_type"], "glob")
 	j.Ret = textOr(load["ret"], "")
@@ -199,7 +205,8 @@ func SealPublish(job map[string]any, aes *crypt.Key, key *crypt.PrivateKey, sigA
 // knows the shared key and could forge messages, so the signature is what counts (CVE-2017-7893): one that is present is
 // always verified; requireSig refuses messages without one with [ErrUnsigned]. A wrong one is [ErrBadSignature], and the
 // message is dropped without further ado. An error that matches [ErrReauth] means that the shared key has changed; what
-// is not encrypted at all is [ErrBadLoad] (CVE-2016-1866).
+// is not encrypted at all is [ErrBadLoad] (CVE-2016-1866). Maps among the arguments of the job are payload.OrderedMap if one has more than one
+// key; [ParseJob] makes plain ones of them.
 func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig bool) (map[string]any, error) {
 	sealed, ok := e.Load.([]byte)
 	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish
@@ -236,6 +243,7 @@ func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig
 	if !ok {
 		return nil, malformed("published message: it is %T, not a map", v)
 	}
+	keepOrder(job, packed, "arg")
 	return job, nil
 }
 

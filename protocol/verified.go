@@ -85,6 +85,9 @@ func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *cry
 	if !ok {
 		return Verified{}, &LoadError{Reply: "payload and load must be a dict", Why: fmt.Errorf("load is %T", value)}
 	}
+	if load["cmd"] == "_pillar" {
+		keepOrder(load, packed, "grains", "pillar_override") // templates of the pillar see them
+	}
 	return verify(e, session, load, lookup)
 }
 

@@ -11,8 +11,8 @@ import (
 
 // Pillar renews the pillar for a run. It gives one only where the run has another than the minion, because of its environment or
 // of what the caller gave over it; else the minion's own has been renewed, but for salt-call, which has just compiled it.
-func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override map[string]any) (*pyobj.Dict, error) {
-	if len(override) == 0 && text(opts["pillarenv"]) == text(c.Opt("pillarenv")) {
+func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override *pyobj.Dict) (*pyobj.Dict, error) {
+	if (override == nil || override.Len() == 0) && text(opts["pillarenv"]) == text(c.Opt("pillarenv")) {
 		if c.Agent == nil || c.Opt("__cli") == "salt-call" {
 			return nil, nil
 		}
@@ -27,7 +27,7 @@ func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override 
 	} else {
 		pillar = pyobj.DeepCopy(c.OrderedPillar()).(*pyobj.Dict)
 	}
-	return nested.UpdateObject(pillar, pyobj.FromMap(override), pytext.Truth(opts["pillar_merge_lists"])), nil
+	return nested.UpdateObject(pillar, override, pytext.Truth(opts["pillar_merge_lists"])), nil
 }
 
 func text(v any) string {

@@ -93,8 +93,8 @@ func (m *masterMinion) env() *modules.Env {
 		Opts: func() map[string]any { return opts }, Grains: func() map[string]any { return data },
 		Pillar: func() map[string]any { return pyobj.PlainMap(agent.pillar()) }, OrderedPillar: agent.pillar, Others: stateFunctions,
 		Listen: m.host.Listen, Agent: agent, MasterHost: runner.Here(m.host, runner.NewClient(m.host), runner.NewWheel(m.host))}
-	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
-		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: override})
+	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
+		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: pyobj.PlainMap(override)})
 	}
 	agent.compile = func(ctx context.Context) (*pyobj.Dict, error) { return env.FreshPillar(ctx, "", "", nil) }
 	return env

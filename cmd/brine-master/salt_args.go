@@ -122,7 +122,7 @@ func splitCompound(args []string, sep string, funs int) [][]string {
 
 // parseInput types arguments as Salt's command line does; keyword arguments are one last map.
 func parseInput(words, raw []string) []any {
-	args, kwargs := cliargs.Parse(words, raw)
+	args, kwargs := cliargs.ParseOrdered(words, raw)
 	if args == nil {
 		args = []any{}
 	}

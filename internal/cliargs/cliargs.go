@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -29,16 +30,25 @@ func NoParse(list string) []string {
 
 // Parse types the arguments after the function's name. A name that is given twice has its last value; kwargs is never nil.
 func Parse(list, noParse []string) (args []any, kwargs map[string]any) {
+	return parse(list, noParse, Value)
+}
+
+// ParseOrdered is Parse with dictionaries as payload.OrderedMap, for what goes to functions of a minion.
+func ParseOrdered(list, noParse []string) (args []any, kwargs map[string]any) {
+	return parse(list, noParse, func(s string) any { return ordered.ToWire(yaml.ParseValueObject(s)) })
+}
+
+func parse(list, noParse []string, value func(string) any) (args []any, kwargs map[string]any) {
 	args, kwargs = []any{}, map[string]any{}
 	for _, text := range list {
-		name, value, ok := Keyword(text)
+		name, given, ok := Keyword(text)
 		switch {
 		case !ok:
-			args = append(args, condition(Value(text)))
+			args = append(args, condition(value(text)))
 		case contains(noParse, name):
-			kwargs[name] = value
+			kwargs[name] = given
 		default:
-			kwargs[name] = Value(value)
+			kwargs[name] = value(given)
 		}
 	}
 	return args, kwargs

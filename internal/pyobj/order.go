@@ -136,3 +136,21 @@ func FromMapIn(m map[string]any, orders *Dict) *Dict {
 	}
 	return d
 }
+
+// Keyed is [FromMap] with the named keys first, in this order.
+func Keyed(m map[string]any, keys ...string) *Dict {
+	d := &Dict{entries: make([]entry, 0, len(m))}
+	for _, k := range keys {
+		if v, ok := m[k]; ok {
+			d.add(k, k, From(v))
+		}
+	}
+	if d.live < len(m) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if d.findText(k) < 0 {
+				d.add(k, k, From(m[k]))
+			}
+		}
+	}
+	return d
+}

@@ -1,10 +1,19 @@
 package yaml
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/brine-salt/brine/internal/pyobj"
+)
 
 // ParseValue types one command line argument, as salt.utils.args.yamlify_arg does: YAML where it means something other
 // than a comment or a mapping without braces, else the text as it is. It never fails.
-func ParseValue(s string) any {
+func ParseValue(s string) any { return parseValue(s, forms{}) }
+
+// ParseValueObject is ParseValue with the values of [ParseObject], whose dicts keep their order.
+func ParseValueObject(s string) any { return parseValue(s, forms{objects: true}) }
+
+func parseValue(s string, f forms) any {
 	trimmed := strings.TrimSpace(s)
 	switch {
 	case trimmed == "" || trimmed == "---" || trimmed == "...":
@@ -17,7 +26,7 @@ func ParseValue(s string) any {
 	case s == "None":
 		return nil
 	}
-	v, err := Parse([]byte(s), "<unicode string>")
+	v, err := parse([]byte(s), "<unicode string>", f)
 	if err != nil {
 		return s
 	}
@@ -28,11 +37,11 @@ func ParseValue(s string) any {
 		return v
 	}
 	switch v := v.(type) {
-	case map[string]any, map[any]any:
+	case map[string]any, map[any]any, *pyobj.Dict:
 		if !strings.HasPrefix(s, "{") {
 			return s
 		}
-	case []any:
+	case []any, *pyobj.List:
 		if !strings.HasPrefix(s, "[") {
 			return s
 		}

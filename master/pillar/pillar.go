@@ -6,11 +6,15 @@ package pillar
 import (
 	"context"
 	"maps"
+
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Request is a minion's question for its pillar. Everything but ID comes from the minion and is its own claim: a secret
 // that depends on a grain is open to every minion that claims the grain.
 type Request struct {
+	// GrainsOrder is Grains in the order in which the minion has their keys; nil where it is not known.
+	GrainsOrder payload.OrderedMap
 	// ID is the verified id.
 	ID string
 	// Tenant is whose the minion is, "" for nobody's, where it was announced.

@@ -86,6 +86,14 @@ func (r *Roots) Ordered(ctx context.Context, q Request) (payload.OrderedMap, err
 // Compile is Pillar with the values that templates have.
 func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	in := pillar.Request{ID: q.ID, Grains: q.Grains, Saltenv: q.Saltenv, Pillarenv: q.Pillarenv, Extra: q.Extra}
+	if q.GrainsOrder != nil {
+		in.GrainsOrder = &pyobj.Dict{}
+		for _, p := range q.GrainsOrder {
+			if inside := pyobj.Order(ordered.FromWire(p.Value)); inside != nil {
+				_ = in.GrainsOrder.Set(p.Key, inside) // it is a key already
+			}
+		}
+	}
 	if len(q.Override) > 0 {
 		in.Override = pyobj.FromMap(q.Override)
 	}
@@ -101,18 +109,21 @@ func (r *Roots) Top(ctx context.Context, q Request) (map[string]any, []string, e
 	return pyobj.PlainMap(top), errs, nil
 }
 
-// MergeOrdered puts a plain pillar over one in order, as [Merge] does.
-func MergeOrdered(base payload.OrderedMap, over map[string]any) payload.OrderedMap {
+// MergeOrdered puts a pillar, plain or as payload.OrderedMap, over one in order, as [Merge] does.
+func MergeOrdered(base payload.OrderedMap, over any) payload.OrderedMap {
+	m, ok := ordered.FromWire(over).(*pyobj.Dict)
+	if !ok {
+		return base
+	}
 	d := &pyobj.Dict{}
 	for _, p := range base {
 		_ = d.Set(p.Key, p.Value) // the keys were those of a dict
 	}
-	for k, v := range pyobj.FromMap(over).All() {
+	for k, v := range m.All() {
 		have, a := d.Value(k).(payload.OrderedMap)
-		m, b := v.(*pyobj.Dict)
+		more, b := v.(*pyobj.Dict)
 		if a && b {
-			_ = d.Set(k, MergeOrdered(have, pyobj.PlainMap(m)))
-			continue
+			v = MergeOrdered(have, ordered.ToWire(more))
 		}
 		_ = d.Set(k, v)
 	}

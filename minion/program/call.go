@@ -167,7 +167,7 @@ func (c *caller) run(ctx context.Context) (int, error) {
 		}
 		return 0, c.printer().Print(map[string]any{"local": res.Return}, "", 0)
 	}
-	args, kwargs := cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+	args, kwargs := cliargs.ParseOrdered(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	q := minion.CallOptions{
 		Fun: v.Args[0], Args: args, Kwargs: kwargs, Local: c.local, NoReturnEvent: v.Bool("no_return_event"),
 		SkipGrains: v.Bool("skip_grains"), ForMaster: v.Bool("for_master"), JID: string(protocol.NewJID(time.Now())), FunArgs: nested.Anys(v.Args[1:]),

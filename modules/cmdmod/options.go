@@ -125,16 +125,17 @@ func (o *options) render(ctx context.Context, cwd string) (string, error) {
 	name := pytext.Str(engine)
 	unavailable := modules.Errorf("Attempted to render file paths with unavailable engine %s", name)
 	vars := map[string]any{"saltenv": o.saltenv()}
-	override, _ := o.value("pillar_override").(map[string]any)
+	override, _ := pyobj.From(o.value("pillar_override")).(*pyobj.Dict)
 	if override == nil {
-		override, _ = o.c.Keywords["pillar"].(map[string]any)
+		v, _ := o.c.InOrder("pillar")
+		override, _ = v.(*pyobj.Dict)
 	}
 	if o.c.FreshPillar != nil && (override != nil || o.value("pillarenv") != nil) {
 		pillar, err := o.c.FreshPillar(ctx, o.saltenv(), o.text("pillarenv"), override)
 		if err != nil {
 			return "", err
 		}
-		pillar.Update(pyobj.FromMap(override))
+		pillar.Update(override)
 		vars["pillar"] = pillar
 	}
 	for _, target := range []*any{&o.cmd, new(any)} {

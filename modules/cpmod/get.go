@@ -348,13 +348,13 @@ func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 		return "", "", modules.Errorf("Attempted to render file paths with unavailable engine %s", engine)
 	}
 	vars := map[string]any{}
-	override, hasPillar := f.c.Keywords["pillar"]
+	override, hasPillar := f.c.InOrder("pillar")
 	penv, hasEnv := f.c.Keywords["pillarenv"]
 	if hasPillar || hasEnv {
 		if f.c.FreshPillar == nil {
 			return "", "", modules.Errorf("cannot compile a pillar: this program has no master")
 		}
-		over, _ := override.(map[string]any)
+		over, _ := override.(*pyobj.Dict)
 		env := ""
 		if penv != nil {
 			env = pytext.Str(penv)
@@ -363,7 +363,7 @@ func (f *files) rendered(ctx context.Context) (source, dest string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		pillar.Update(pyobj.FromMap(over))
+		pillar.Update(over)
 		vars["pillar"] = pillar
 	}
 	for _, text := range [...]*string{&source, &dest} {

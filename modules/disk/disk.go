@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -106,22 +107,20 @@ func usage(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{}
+	out := &pyobj.Dict{}
 	for _, f := range lines {
 		if f = joinName(f); len(f) < 2 {
 			continue
 		}
 		switch {
 		case c.Grain("kernel") == "Darwin" && len(f) > 8:
-			out[f[8]] = map[string]any{
-				"filesystem": f[0], "512-blocks": f[1], "used": f[2], "available": f[3], "capacity": f[4], "iused": f[5], "ifree": f[6],
-				"%iused": f[7],
-			}
+			_ = out.Set(f[8], pyobj.NewDict("filesystem", f[0], "512-blocks", f[1], "used", f[2], "available", f[3], "capacity", f[4],
+				"iused", f[5], "ifree", f[6], "%iused", f[7]))
 		case c.Grain("kernel") != "Darwin" && len(f) > 5:
-			out[f[5]] = map[string]any{"filesystem": f[0], "1K-blocks": f[1], "used": f[2], "available": f[3], "capacity": f[4]}
+			_ = out.Set(f[5], pyobj.NewDict("filesystem", f[0], "1K-blocks", f[1], "used", f[2], "available", f[3], "capacity", f[4]))
 		default:
 			c.Logger().Error("Problem parsing disk usage information")
-			out = map[string]any{}
+			out = &pyobj.Dict{}
 		}
 	}
 	return out, nil
@@ -136,14 +135,14 @@ func inodeusage(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{}
+	out := &pyobj.Dict{}
 	for _, f := range lines {
 		if len(f) < 6 {
 			c.Logger().Error("Problem parsing inode usage information")
-			out = map[string]any{}
+			out = &pyobj.Dict{}
 			continue
 		}
-		out[f[5]] = map[string]any{"inodes": f[1], "used": f[2], "free": f[3], "use": f[4], "filesystem": f[0]}
+		_ = out.Set(f[5], pyobj.NewDict("inodes", f[1], "used", f[2], "free", f[3], "use", f[4], "filesystem", f[0]))
 	}
 	return out, nil
 }

@@ -87,7 +87,7 @@ func stats(h *host) (any, error) {
 	if s["target"] = h.abs(path); follow {
 		s["target"] = h.real(path)
 	}
-	return s, nil
+	return pyobj.Keyed(s, "inode", "uid", "gid", "group", "user", "atime", "mtime", "ctime", "size", "mode", "sum", "type", "target"), nil
 }
 
 // absolute is the argument "path", which must be absolute; otherwise the error is the given one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/pyip"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -25,7 +26,29 @@ func interfaces(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.data, nil
+	return l.inOrder(), nil
+}
+
+// inOrder is what stock makes of the output, in the order of the lines.
+func (l *links) inOrder() *pyobj.Dict {
+	out := &pyobj.Dict{}
+	for _, name := range l.names {
+		link, _ := l.data[name].(map[string]any)
+		d := pyobj.Keyed(link, "up", "parent", "hwaddr", "inet", "secondary", "inet6")
+		for _, kind := range [...]string{"inet", "secondary", "inet6"} {
+			list, _ := link[kind].([]any)
+			addresses := &pyobj.List{}
+			for _, x := range list {
+				m, _ := x.(map[string]any)
+				addresses.Items = append(addresses.Items, pyobj.Keyed(m, "type", "address", "netmask", "prefixlen", "broadcast", "label", "scope"))
+			}
+			if list != nil {
+				_ = d.Set(kind, addresses)
+			}
+		}
+		_ = out.Set(name, d)
+	}
+	return out
 }
 
 // list asks ip, or ifconfig where there is no ip.

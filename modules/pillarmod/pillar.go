@@ -24,7 +24,7 @@ import (
 // pillar.* differ: the argument unmask (3008) changes nothing, since nothing is masked.
 
 // compile compiles the pillar. A program that cannot has the one in memory.
-func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, override map[string]any) (map[string]any, error) {
+func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, override *pyobj.Dict) (*pyobj.Dict, error) {
 	if pillarenv == nil && pytext.Truth(c.Opt("pillarenv_from_saltenv")) {
 		pillarenv = saltenv
 		if !pytext.Truth(pillarenv) {
@@ -41,13 +41,9 @@ func compile(ctx context.Context, c *modules.Call, saltenv, pillarenv any, overr
 		if text != "" && text != pytext.Str(c.Opt("pillarenv")) {
 			return nil, modules.Errorf("cannot compile the pillar of %s: the minion has no master", text)
 		}
-		return nested.Update(nested.CopyMap(c.PillarData()), override, true), nil
+		return nested.UpdateObject(pyobj.DeepCopy(c.OrderedPillar()).(*pyobj.Dict), override, true), nil
 	}
-	d, err := c.FreshPillar(ctx, "", text, override)
-	if err != nil {
-		return nil, err
-	}
-	return pyobj.PlainMap(d), nil
+	return c.FreshPillar(ctx, "", text, override)
 }
 
 // items is pillar.items and what is built upon it: some values of the pillar in memory, or all of a fresh one.
@@ -59,26 +55,26 @@ func fresh(ctx context.Context, c *modules.Call) (any, error) {
 	if len(c.Extra) > 0 {
 		return some(ctx, c, "", ":")
 	}
-	var override map[string]any
-	if v := c.Value("pillar"); pytext.Truth(v) {
+	var override *pyobj.Dict
+	if v, _ := c.InOrder("pillar"); pyobj.Truth(v) {
 		if pytext.Truth(c.Value("pillar_enc")) {
-			plain, err := c.Decrypt(ctx, pyobj.From(v), pytext.Str(c.Value("pillar_enc")), true)
+			plain, err := c.Decrypt(ctx, pyobj.DeepCopy(v), pytext.Str(c.Value("pillar_enc")), true)
 			if err != nil {
 				return nil, modules.Errorf("Failed to decrypt pillar override: %v", err)
 			}
-			v = pyobj.Plain(plain)
+			v = pyobj.From(plain)
 		}
-		m, ok := v.(map[string]any)
+		d, ok := v.(*pyobj.Dict)
 		if !ok { // Salt logs that it cannot use it and goes on
 			c.Logger().Error("Pillar data must be a dictionary", "type", modules.TypeName(v))
 		}
-		override = m
+		override = d
 	}
-	m, err := compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), override)
+	d, err := compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), override)
 	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return d, nil
 }
 
 func item(ctx context.Context, c *modules.Call) (any, error) {
@@ -98,58 +94,56 @@ func some(ctx context.Context, c *modules.Call, byDefault any, delimiter string)
 	if err != nil {
 		return nil, err
 	}
-	ret := map[any]any{}
-	out := map[string]any{}
+	out := &pyobj.Dict{}
 	for _, key := range c.Extra {
 		v, ok, err := find(pillar, key, delimiter)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			v = byDefault
+			v = pyobj.From(byDefault)
 		}
-		if _, ok := key.([]any); ok {
-			return nil, &modules.TypeError{Msg: "unhashable type: 'list'"}
+		if out.Set(key, pyobj.DeepCopy(v)) != nil {
+			return nil, &modules.TypeError{Msg: "unhashable type: '" + modules.TypeName(key) + "'"}
 		}
-		ret[key] = nested.Copy(v)
-		if name, ok := key.(string); ok {
-			out[name] = ret[key]
-		}
-	}
-	if len(out) < len(ret) {
-		return ret, nil
 	}
 	return out, nil
 }
 
 // chosen is the pillar in memory, or a fresh one if an environment was named.
-func chosen(ctx context.Context, c *modules.Call) (map[string]any, error) {
+func chosen(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
 	if c.Value("saltenv") == nil && c.Value("pillarenv") == nil {
-		return c.PillarData(), nil
+		return c.OrderedPillar(), nil
 	}
 	return compile(ctx, c, c.Value("saltenv"), c.Value("pillarenv"), nil)
 }
 
-func find(pillar map[string]any, key any, delimiter string) (any, bool, error) {
+func find(pillar *pyobj.Dict, key any, delimiter string) (any, bool, error) {
 	switch k := key.(type) {
 	case string:
 		if delimiter == "" {
 			return nil, false, &modules.PythonError{Type: "ValueError", Msg: "empty separator"}
 		}
-		v, ok := nested.Get(pillar, k, delimiter)
+		v, ok := nested.FollowObject(pillar, strings.Split(k, delimiter))
 		return v, ok, nil
 	case int64:
-		v, ok := nested.Follow(pillar, []string{pytext.Str(k)})
+		v, ok := nested.FollowObject(pillar, []string{pytext.Str(k)})
 		return v, ok, nil
 	case []any:
 		path := make([]string, len(k))
 		for i, x := range k {
 			path[i] = pytext.Str(x)
 		}
-		v, ok := nested.Follow(pillar, path)
+		v, ok := nested.FollowObject(pillar, path)
 		return v, ok, nil
 	}
 	return nil, false, &modules.TypeError{Msg: "'" + modules.TypeName(key) + "' object is not iterable"}
+}
+
+// plainFind is find for those who do not ask for the order.
+func plainFind(pillar *pyobj.Dict, key any, delimiter string) (any, bool, error) {
+	v, ok, err := find(pillar, key, delimiter)
+	return pyobj.Plain(v), ok, err
 }
 
 func notFound(key any) error {
@@ -166,7 +160,7 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		pillar = func() *pyobj.Dict { return pyobj.FromMap(m) }
+		pillar = func() *pyobj.Dict { return m }
 	}
 	path, ok := nested.Path(c.Value("key"), c.Str("delimiter"))
 	if !ok {
@@ -227,7 +221,7 @@ func raw(_ context.Context, c *modules.Call) (any, error) {
 }
 
 func keys(_ context.Context, c *modules.Call) (any, error) {
-	v, ok, err := find(c.PillarData(), c.Value("key"), c.Str("delimiter"))
+	v, ok, err := plainFind(c.OrderedPillar(), c.Value("key"), c.Str("delimiter"))
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +250,7 @@ func ls(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	v = pyobj.Plain(v)
 	if m, ok := v.(map[any]any); ok {
 		return pytext.SortKeys(m), nil
 	}

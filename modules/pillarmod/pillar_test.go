@@ -41,10 +41,10 @@ func TestWhatTheMasterIsAsked(t *testing.T) {
 			if c.opts != nil {
 				e.Opts = func() map[string]any { return c.opts }
 			}
-			e.FreshPillar = func(_ context.Context, _, pillarenv string, override map[string]any) (*pyobj.Dict, error) {
+			e.FreshPillar = func(_ context.Context, _, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
 				asked = map[string]any{"pillarenv": pillarenv}
 				if override != nil {
-					asked["pillar_override"] = override
+					asked["pillar_override"] = pyobj.PlainMap(override)
 				}
 				return pyobj.NewDict("a", "from the master"), nil
 			}
@@ -58,7 +58,7 @@ func TestWhatTheMasterIsAsked(t *testing.T) {
 
 func TestAMasterThatFails(t *testing.T) {
 	e := modulestest.Env(t)
-	e.FreshPillar = func(context.Context, string, string, map[string]any) (*pyobj.Dict, error) {
+	e.FreshPillar = func(context.Context, string, string, *pyobj.Dict) (*pyobj.Dict, error) {
 		return nil, errors.New("no answer")
 	}
 	for _, fun := range []string{"items", "ls", "obfuscate", "data"} {

@@ -15,12 +15,15 @@ import (
 // keywords are the keyword arguments to pass on, with changes; the job's fields come with the call.
 func keywords(c *modules.Call, set map[string]any) map[string]any {
 	kw := maps.Clone(c.Keywords)
+	if v, ok := c.InOrder("pillar"); ok {
+		kw["pillar"] = v // in the order of the caller
+	}
 	maps.Copy(kw, set)
 	return kw
 }
 
 func apply(ctx context.Context, c *modules.Call) (any, error) {
-	return applyMods(ctx, c, c.Value("mods"), c.Keywords)
+	return applyMods(ctx, c, c.Value("mods"), keywords(c, nil))
 }
 
 // applyMods is highstate or sls.

@@ -107,34 +107,35 @@ func localConfig(c *modules.Call, opts map[string]any, path string) error {
 
 // override is the pillar that the caller gave, decrypted. As in Salt one that cannot be decrypted counts as it is if it is a dict, and
 // not at all otherwise.
-func override(ctx context.Context, c *modules.Call) (map[string]any, error) {
-	v, enc := pyobj.Plain(c.Keywords["pillar"]), c.Keywords["pillar_enc"]
-	if _, ok := v.(map[string]any); !ok && enc == nil && v != nil {
+func override(ctx context.Context, c *modules.Call) (*pyobj.Dict, error) {
+	v, _ := c.InOrder("pillar")
+	enc := c.Keywords["pillar_enc"]
+	if _, ok := v.(*pyobj.Dict); !ok && enc == nil && v != nil {
 		return nil, modules.Usagef("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
 	}
-	if !pytext.Truth(v) {
+	if !pyobj.Truth(v) {
 		return nil, nil
 	}
 	if name := strings.ToLower(pytext.Str(enc)); enc != nil && name != "" {
-		plain, err := c.Decrypt(ctx, pyobj.From(v), name, true)
+		plain, err := c.Decrypt(ctx, pyobj.DeepCopy(v), name, true)
 		if err != nil {
 			c.Logger().Error("Failed to decrypt pillar override", "err", err)
 		} else {
-			v = pyobj.Plain(plain)
+			v = pyobj.From(plain)
 		}
 	}
 	if text, ok := v.(string); ok {
-		loaded, err := yaml.Parse([]byte(text), "pillar")
+		loaded, err := yaml.ParseObject([]byte(text), "pillar", false)
 		if err != nil {
 			c.Logger().Error("Failed to load CLI pillar override", "err", err)
 		}
 		v = loaded
 	}
-	m, ok := v.(map[string]any)
+	d, ok := v.(*pyobj.Dict)
 	if !ok {
 		c.Logger().Error("Pillar override was not passed as a dictionary")
 	}
-	return m, nil
+	return d, nil
 }
 
 // pillarErrors are the errors of the pillar, unless the caller wants to go on regardless.

@@ -82,7 +82,7 @@ func pkg(ctx context.Context, c *modules.Call) (any, error) {
 	if c.Files != nil && opts["file_client"] == "local" {
 		o.Files = c.Files.Local(roots)
 	}
-	pillar, err := states.Pillar(ctx, c, opts, over)
+	pillar, err := states.Pillar(ctx, c, opts, pyobj.FromMap(over))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package test
 
-import "github.com/brine-salt/brine/modules"
+import (
+	"github.com/brine-salt/brine/modules"
+)
 
 func init() { modules.Register(Module) }
 
@@ -11,13 +13,13 @@ var Module = &modules.Module{Name: "test", Doc: "Small functions for trying thin
 CLI Example:
 
     salt '*' test.arg 1 "two" 3.1 txt="hello" wow='{a: 1, b: "hello"}'
-`, Args: "args", Kwargs: "kwargs", Run: arg},
+`, Args: "args", Kwargs: "kwargs", Ordered: true, Run: arg},
 	{Name: "arg_clean", Doc: `Return the positional and keyword arguments as they arrived, without the fields of the job.
 
 CLI Example:
 
     salt '*' test.arg_clean 1 "two" txt="hello"
-`, Args: "args", Kwargs: "kwargs", Run: argClean},
+`, Args: "args", Kwargs: "kwargs", Ordered: true, Run: argClean},
 	{Name: "arg_repr", Doc: `Return the arguments in Python's notation.
 
 CLI Example:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/nss"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
 	"github.com/brine-salt/brine/modules"
@@ -19,7 +20,7 @@ func info(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return pyobj.Keyed(m, "gid", "groups", "home", "name", "passwd", "shell", "uid", "fullname", "roomnumber", "workphone", "homephone", "other"), nil
 }
 
 // lookup is user.info.
