@@ -55,6 +55,21 @@ func (r *Registry) Add(m *Module) {
 	r.declared, r.found = nil, nil
 }
 
+// Reachable lists the modules as Declared does, without those that need an execution function that the program does not have at all (has
+// reports that); a host cannot change that.
+func (r *Registry) Reachable(has func(fun string) bool) []*modules.Module {
+	r.mu.Lock()
+	list := r.list
+	r.mu.Unlock()
+	var out []*modules.Module
+	for _, m := range list {
+		if m.Needs == "" || has(m.Needs) {
+			out = append(out, m.Declare())
+		}
+	}
+	return out
+}
+
 // Declared are the modules as [modules.Env] lists them, for sys.list_state_modules and its like.
 func (r *Registry) Declared() []*modules.Module { return r.registry().All() }
 

@@ -253,3 +253,40 @@ func TestMinionIsReadyWithoutMaster(t *testing.T) {
 		t.Errorf("standard output %q, log %s", &out, logged)
 	}
 }
+
+// TestCheck has the exit codes of a check: of a tree, of a host with its highstate, and of none.
+func TestCheck(t *testing.T) {
+	tree := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(tree, "top.sls"), "base:\n  '*': [used]\n")
+	write(filepath.Join(tree, "used.sls"), "a:\n  test.nop: []\n")
+	write(filepath.Join(tree, "unused.sls"), "b:\n  test.nosuch: []\n")
+	dir := minionTree(t, "file_client: local\nfile_roots: {base: ["+tree+"]}\n")
+	warning := tree + "/unused.sls:2: warning: the state test.nosuch is missing (in a file that this host's highstate does not use)\n"
+	fine := "fine: everything that was found works (4 files, 0 failures, 1 warning; 1 state file rendered)\n"
+	for name, c := range map[string]struct {
+		args string
+		code int
+		out  string
+	}{
+		"host":      {"check " + dir, 0, warning + fine},
+		"option":    {"check -c " + dir, 0, warning + fine},
+		"salt-call": {"call -c " + dir + " brine.check", 0, warning + fine},
+		"tree": {"check -c /nosuch " + tree, 1, tree + "/unused.sls:2: failure: the state test.nosuch is missing\n" +
+			"not fine: some of it will not work (3 files, 1 failure, 0 warnings; 2 state files rendered)\n"},
+		"nothing": {"check /nosuch", 2, ""},
+		"wrong":   {"check --nosuch", 64, ""},
+	} {
+		if got := start(t, nil, append([]string{"brine-minion"}, strings.Fields(c.args)...)...); got.code != c.code || got.out != c.out {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("a check wrote %v", left)
+	}
+}

@@ -228,3 +228,61 @@ func TestLargeTree(t *testing.T) {
 		t.Errorf("%d files afterwards, %v", n, err)
 	}
 }
+
+// TestConfiguration: each part of a configuration that cannot work is named, with its place.
+func TestConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "minion")
+	text := `id: host
+mastr: example.org
+file_client: local
+cython_enable: true
+schedule:
+  good: {function: test.ping, minutes: 5}
+  bad: {function: nosuch.job, minutes: 5}
+  __master_alive_127.0.0.1: {function: status.master, seconds: 0}
+mine_functions:
+  test.ping: []
+  nosuch.mine: []
+  renamed:
+    - mine_function: nosuch.renamed
+beacons:
+  load: []
+  nosuch_beacon: []
+return: nosuch_returner
+engines:
+  - logstash: {}
+fileserver_backend: [roots, git]
+ext_pillar:
+  - vault: path
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := conf.LoadMinion(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), check.Options{Config: c, Configuration: true, Env: &modules.Env{}, Beacons: []string{"load", "diskusage"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	r.Write(&b)
+	want := `minion:7: failure: the function nosuch.job of schedule is missing
+minion:11: failure: the function nosuch.mine of mine_functions is missing
+minion:13: failure: the function nosuch.renamed of mine_functions is missing
+minion:16: failure: the beacon nosuch_beacon is missing
+minion:17: failure: the returner nosuch_returner is missing
+minion:19: failure: engines are not run: logstash; run it as a service of the host
+minion:20: failure: a minion without a master has files from file_roots only, not from gitfs
+minion:22: failure: the external pillar vault is missing
+minion:2: warning: the option mastr is unknown; did you mean master?
+minion:4: warning: the option cython_enable has no effect
+minion:8: note: the job __master_alive_127.0.0.1 is stock's own; it is not run
+not fine: some of it will not work (1 file, 8 failures, 2 warnings; 0 state files rendered)
+`
+	if diff := cmp.Diff(want, strings.ReplaceAll(b.String(), dir+"/", "")); diff != "" {
+		t.Error(diff)
+	}
+}

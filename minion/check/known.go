@@ -24,8 +24,9 @@ type known struct {
 }
 
 func knownFunctions(c *conf.Config) *known {
-	k := &known{functions: declared(modules.Default().All()), states: declared(states.Default().Declared()), returners: map[string]bool{},
+	k := &known{functions: declared(modules.Default().All()), returners: map[string]bool{},
 		renderers: map[string]bool{}, custom: map[string]bool{}}
+	k.states = declared(states.Default().Reachable(func(fun string) bool { return has(k.functions, fun) }))
 	for _, m := range returners.All() {
 		k.returners[m.Called()] = true
 	}

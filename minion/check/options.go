@@ -164,7 +164,7 @@ func (r *run) options() {
 			}
 		}
 	}
-	if c.Opts["id_function"] != nil {
+	if c.Given["id_function"] && pytext.Truth(c.Opts["id_function"]) {
 		add(Failure, "option", "id_function", "id_function", "id_function would run code, and the minion refuses to start with it", "set id")
 	}
 }
