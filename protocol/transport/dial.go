@@ -79,6 +79,8 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 // BindTCP listens on addr; connections it accepts have k. For transports.
 func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
+	// A socket of Multipath TCP, which package net prefers, does not have all options that connections inherit.
+	lc.SetMultipathTCP(false)
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		var op *net.OpError
