@@ -88,12 +88,12 @@ openstack-python: build
 	@set -e; newest=$$(sh openstack/python/tests/fetch-heat.sh); cd openstack/python; \
 	"$$newest" -m unittest discover -b -s tests -t .
 
-# The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, and all templates beside the
-# original agents.
+# The table of costs over five minutes of idling, 500 servers through one engine, the plugin in the newest Heat, all templates beside the
+# original agents, and a machine with cloud-init.
 openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale|TestHeatNewest|TestModeABeside' ./interop
+	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

@@ -28,8 +28,9 @@ import (
 type novaLab struct {
 	*lab.Lab
 	Nova *nova.Cloud
-	// Socket is the unix socket of the engine's master.
+	// Socket is the unix socket of the engine's master, ports are those for minions.
 	Socket string
+	ports  []int
 
 	// port returns the network of an instance's guest; nil gives guests the host's.
 	port func(ctx context.Context, i nova.Instance) (*lab.Port, error)
@@ -50,6 +51,12 @@ func template(t *testing.T, name string) string {
 }
 
 func startNovaLab(t *testing.T) *novaLab {
+	t.Helper()
+	return startNovaLabAt(t, "127.0.0.1", "127.0.0.1")
+}
+
+// startNovaLabAt is startNovaLab with a master that listens at an address and that minions find at another one.
+func startNovaLabAt(t *testing.T, listen, advertise string) *novaLab {
 	t.Helper()
 	c, err := nova.Start()
 	if err != nil {
@@ -74,12 +81,12 @@ func startNovaLab(t *testing.T) *novaLab {
 	}
 	ports := freeport.Ports(t, 2)
 	master := filepath.Join(dir, "master")
-	l := &novaLab{Nova: c, Socket: filepath.Join(master, "api.sock"), guests: map[string]*lab.Guest{}}
+	l := &novaLab{Nova: c, Socket: filepath.Join(master, "api.sock"), ports: ports, guests: map[string]*lab.Guest{}}
 	l.Lab, err = lab.Start(t.Context(), lab.Options{Logf: log.Printf, Plugins: []string{plugins}, Endpoints: c.Endpoints(),
 		EngineEnv: []string{"PYTHONPATH=" + python, "PYTHONDONTWRITEBYTECODE=1"},
 		Heat: map[string]map[string]string{"brine": {"program": filepath.Join(bin, "brine-master"), "directory": master,
-			"interface": "127.0.0.1", "publish_port": fmt.Sprint(ports[0]), "ret_port": fmt.Sprint(ports[1]),
-			"advertise": fmt.Sprintf("127.0.0.1:%d", ports[1])}}})
+			"interface": listen, "publish_port": fmt.Sprint(ports[0]), "ret_port": fmt.Sprint(ports[1]),
+			"advertise": fmt.Sprintf("%s:%d", advertise, ports[1])}}})
 	if err != nil {
 		t.Fatal(err)
 	}
