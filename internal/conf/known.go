@@ -249,6 +249,7 @@ grains_cache
 grains_cache_expiration
 grains_deep_merge
 grains_dirs
+grains_file
 grains_refresh_every
 grains_refresh_pre_exec
 grains_run
@@ -485,6 +486,7 @@ pillar_mask_output
 pillar_merge_lists
 pillar_opts
 pillar_raise_on_missing
+pillar_root
 pillar_roots
 pillar_safe_render_error
 pillar_source_merging_strategy
@@ -875,7 +877,6 @@ global_state_conditions
 gpg_cache
 gpg_cache_backend
 gpg_cache_ttl
-grains_dirs
 hgfs_update_interval
 keys.cache_driver
 master_tops_first
@@ -894,9 +895,7 @@ pillar_source_merging_strategy
 range_server
 reactor_niceness
 reactor_refresh_interval
-render_dirs
 resource_pillar_key
-returner_dirs
 roots_update_interval
 s3fs_update_interval
 saltpip_allow_find_links

@@ -17,8 +17,8 @@ import (
 
 // Compatibility.
 //
-// grains.filter_by differs: the keys of a map from the command line, or from a master, are tried in the order of their text, since
-// maps have no order on the way to us; those of a map in a template are in its order.
+// grains.filter_by differs: the keys of a map that a master of ours sends are tried in the order of their text; those of a map in a template,
+// from the command line, or from a master of stock are in its order.
 // grains.set, grains.setval, grains.setvals, grains.append, grains.remove, grains.delkey, grains.delval differ: the grains file is replaced atomically; a file that cannot be read is left alone.
 
 // find is a grain by key, with ordered dictionaries.
