@@ -18,8 +18,8 @@ import (
 // Compatibility.
 //
 // match.data differs: it looks into the minion's data store; stock answers False always, for a function it calls is gone.
-// match.filter_by and match.search_by differ: the keys of a map from the command line, or from a master, are tried in the order of
-// their text, since maps have no order on the way to us; those of a map in a template are in its order.
+// match.filter_by and match.search_by differ: the keys of a map that a master of ours sends are tried in the order of their text; those of a map
+// in a template, from the command line, or from a master of stock are in its order.
 // match.compound differs: an expression that only Python's eval would understand does not match.
 
 // one compares the minion, or what it would be with another id, with a target. Like stock, whatever is wrong with a target is
