@@ -54,12 +54,28 @@ func (x change) run(ctx context.Context, c *modules.Call) (any, error) {
 // notFoundDisabling is the exit code by which stock knows that there is nothing to disable. No program ends with it, so the code is the status.
 const notFoundDisabling = 256
 
-func enable(program, field string, needs bool) func(context.Context, *modules.Call) (any, error) {
-	return change{program: program, title: "Apache2 Enable " + field, field: field, missing: 1, done: "enabled", needs: needs}.run
+func enableConf(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2enconf", title: "Apache2 Enable Conf", field: "Conf", missing: 1, done: "enabled", needs: true}.run(ctx, c)
 }
 
-func disable(program, field string, needs bool) func(context.Context, *modules.Call) (any, error) {
-	return change{program: program, title: "Apache2 Disable " + field, field: field, missing: notFoundDisabling, done: "disabled", needs: needs}.run
+func disableConf(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2disconf", title: "Apache2 Disable Conf", field: "Conf", missing: notFoundDisabling, done: "disabled", needs: true}.run(ctx, c)
+}
+
+func enableMod(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2enmod", title: "Apache2 Enable Mod", field: "Mod", missing: 1, done: "enabled"}.run(ctx, c)
+}
+
+func disableMod(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2dismod", title: "Apache2 Disable Mod", field: "Mod", missing: notFoundDisabling, done: "disabled"}.run(ctx, c)
+}
+
+func enableSite(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2ensite", title: "Apache2 Enable Site", field: "Site", missing: 1, done: "enabled"}.run(ctx, c)
+}
+
+func disableSite(ctx context.Context, c *modules.Call) (any, error) {
+	return change{program: "a2dissite", title: "Apache2 Disable Site", field: "Site", missing: notFoundDisabling, done: "disabled"}.run(ctx, c)
 }
 
 // enabled reports whether there is a link in a directory of /etc/apache2. The name may lack its ending.

@@ -14,7 +14,7 @@ conf
 CLI Example:
 
     salt '*' apache.a2disconf security
-`, Params: []modules.Param{{Name: "conf"}}, Run: disable("a2disconf", "Conf", true)},
+`, Params: []modules.Param{{Name: "conf"}}, Run: disableConf},
 	{Name: "a2dismod", Doc: `Disable a module of Apache.
 
 mod
@@ -23,7 +23,7 @@ mod
 CLI Example:
 
     salt '*' apache.a2dismod rewrite
-`, Params: []modules.Param{{Name: "mod"}}, Run: disable("a2dismod", "Mod", false)},
+`, Params: []modules.Param{{Name: "mod"}}, Run: disableMod},
 	{Name: "a2dissite", Doc: `Disable a site of Apache.
 
 site
@@ -32,7 +32,7 @@ site
 CLI Example:
 
     salt '*' apache.a2dissite example.com
-`, Params: []modules.Param{{Name: "site"}}, Run: disable("a2dissite", "Site", false)},
+`, Params: []modules.Param{{Name: "site"}}, Run: disableSite},
 	{Name: "a2enconf", Doc: `Enable a piece of configuration of Apache.
 
 conf
@@ -41,7 +41,7 @@ conf
 CLI Example:
 
     salt '*' apache.a2enconf security
-`, Params: []modules.Param{{Name: "conf"}}, Run: enable("a2enconf", "Conf", true)},
+`, Params: []modules.Param{{Name: "conf"}}, Run: enableConf},
 	{Name: "a2enmod", Doc: `Enable a module of Apache.
 
 mod
@@ -50,7 +50,7 @@ mod
 CLI Example:
 
     salt '*' apache.a2enmod rewrite
-`, Params: []modules.Param{{Name: "mod"}}, Run: enable("a2enmod", "Mod", false)},
+`, Params: []modules.Param{{Name: "mod"}}, Run: enableMod},
 	{Name: "a2ensite", Doc: `Enable a site of Apache.
 
 site
@@ -59,7 +59,7 @@ site
 CLI Example:
 
     salt '*' apache.a2ensite example.com
-`, Params: []modules.Param{{Name: "site"}}, Run: enable("a2ensite", "Site", false)},
+`, Params: []modules.Param{{Name: "site"}}, Run: enableSite},
 	{Name: "check_conf_enabled", Doc: `Tell whether a piece of configuration of Apache is enabled.
 
 conf

@@ -23,7 +23,7 @@ path
 CLI Example:
 
     salt '*' jinja.import_json myformula/foo.json
-`, Params: []modules.Param{{Name: "path"}}, Run: data("import_json")},
+`, Params: []modules.Param{{Name: "path"}}, Run: importJSON},
 	{Name: "import_yaml", Doc: `Return the data of a YAML file of the file server, which is rendered first, as import_yaml does in a template.
 
 path
@@ -32,7 +32,7 @@ path
 CLI Example:
 
     salt '*' jinja.import_yaml myformula/foo.yaml
-`, Params: []modules.Param{{Name: "path"}}, Run: data("import_yaml")},
+`, Params: []modules.Param{{Name: "path"}}, Run: importYAML},
 	{Name: "load_map", Doc: `Return a variable of a template of the file server, as a state file sees it that imports it with context.
 
 path
@@ -51,10 +51,16 @@ func loadMap(ctx context.Context, c *modules.Call) (any, error) {
 	return shown(ctx, c, `{% from "`+pytext.Str(c.Value("path"))+`" import `+value+" with context %}\n{{ "+value+" | tojson }}\n")
 }
 
-func data(tag string) func(context.Context, *modules.Call) (any, error) {
-	return func(ctx context.Context, c *modules.Call) (any, error) {
-		return shown(ctx, c, "{% "+tag+` "`+pytext.Str(c.Value("path"))+"\" as imported %}\n{{ imported | tojson }}\n")
-	}
+func importJSON(ctx context.Context, c *modules.Call) (any, error) {
+	return imported(ctx, c, "import_json")
+}
+
+func importYAML(ctx context.Context, c *modules.Call) (any, error) {
+	return imported(ctx, c, "import_yaml")
+}
+
+func imported(ctx context.Context, c *modules.Call, tag string) (any, error) {
+	return shown(ctx, c, "{% "+tag+` "`+pytext.Str(c.Value("path"))+"\" as imported %}\n{{ imported | tojson }}\n")
 }
 
 // shown renders a text as a state file of the minion would be.
