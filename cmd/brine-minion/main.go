@@ -32,6 +32,8 @@ func run(ctx context.Context, c *program.Console, args []string) int {
 		switch args[0] {
 		case "minion", "call":
 			name, args = "salt-"+args[0], args[1:]
+		case "doctor":
+			return program.Doctor(ctx, args[1:], program.Options{Console: c})
 		case "check":
 			return program.Check(ctx, args[1:], program.Options{Console: c})
 		}
