@@ -76,10 +76,14 @@ func mayImport(from, to string) bool {
 		return false
 	case in(to, "cmd"):
 		return in(from, "cmd") && in(to, "cmd/internal")
+	case in(to, "examples"):
+		return in(from, "examples")
 	case in(to, "modules/all", "modules/returners/all", "states/all"):
-		return in(from, "cmd", "interop")
+		return in(from, "cmd", "interop", "examples")
 	case in(from, "cmd", "interop"):
 		return true
+	case in(from, "examples"):
+		return !in(to, "internal") // programs of those who embed, who see no internal package
 	case from == "protocol/transport/transporttest" && to == "internal/freeport":
 		return true // a suite of tests, which is in no program
 	case in(from, "protocol"):

@@ -19,6 +19,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/states"
 )
 
 // Level is how much a finding matters.
@@ -69,13 +70,16 @@ type Options struct {
 	Env *modules.Env
 	// Files makes a file client for directories of this host.
 	Files func(roots map[string][]string) modules.Files
+	// Registry and States have the functions of the program.
+	Registry *modules.Registry
+	States   *states.Registry
 	// Beacons are the kinds of beacons, by name.
 	Beacons []string
 }
 
 // Run checks. The error is that of a context that ended, or of a directory that cannot be read.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r := &run{Options: o, known: knownFunctions(o.Config), report: &Report{}, seen: map[Finding]bool{}}
+	r := &run{Options: o, known: knownFunctions(o), report: &Report{}, seen: map[Finding]bool{}}
 	if o.Configuration {
 		r.options()
 	}

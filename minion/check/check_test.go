@@ -21,6 +21,7 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient"
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/all"
+	"github.com/brine-salt/brine/states"
 	_ "github.com/brine-salt/brine/states/all"
 	"github.com/brine-salt/brine/states/render"
 )
@@ -88,7 +89,7 @@ func checkTree(t *testing.T, root string, grains map[string]any) *check.Report {
 	scratch := t.TempDir()
 	env := &modules.Env{ID: "host", Log: log, Templates: render.Render, Opts: func() map[string]any { return c.Opts }, Grains: func() map[string]any { return grains },
 		Pillar: func() map[string]any { return map[string]any{} }, OrderedPillar: func() *pyobj.Dict { return pyobj.NewDict() }}
-	r, err := check.Run(t.Context(), check.Options{Config: c, Trees: []string{root}, Env: env, Files: func(roots map[string][]string) modules.Files {
+	r, err := check.Run(t.Context(), check.Options{Registry: modules.Default(), States: states.Default(), Config: c, Trees: []string{root}, Env: env, Files: func(roots map[string][]string) modules.Files {
 		return fileclient.New(fileclient.Options{Roots: roots, CacheDir: scratch, HashType: "sha256", Log: log})
 	}})
 	if err != nil {
@@ -263,7 +264,7 @@ ext_pillar:
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := check.Run(t.Context(), check.Options{Config: c, Configuration: true, Env: &modules.Env{}, Beacons: []string{"load", "diskusage"}})
+	r, err := check.Run(t.Context(), check.Options{Registry: modules.Default(), States: states.Default(), Config: c, Configuration: true, Env: &modules.Env{}, Beacons: []string{"load", "diskusage"}})
 	if err != nil {
 		t.Fatal(err)
 	}

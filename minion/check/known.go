@@ -11,7 +11,6 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
-	"github.com/brine-salt/brine/states"
 	"github.com/brine-salt/brine/states/render"
 )
 
@@ -23,10 +22,11 @@ type known struct {
 	custom            map[string]bool // modules of the host's owner, by name
 }
 
-func knownFunctions(c *conf.Config) *known {
-	k := &known{functions: declared(modules.Default().All()), returners: map[string]bool{},
+func knownFunctions(o Options) *known {
+	c := o.Config
+	k := &known{functions: declared(o.Registry.All()), returners: map[string]bool{},
 		renderers: map[string]bool{}, custom: map[string]bool{}}
-	k.states = declared(states.Default().Reachable(func(fun string) bool { return has(k.functions, fun) }))
+	k.states = declared(o.States.Reachable(func(fun string) bool { return has(k.functions, fun) }))
 	for _, m := range returners.All() {
 		k.returners[m.Called()] = true
 	}

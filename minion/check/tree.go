@@ -299,7 +299,7 @@ func (t *tree) render(ctx context.Context) error {
 		}
 		return nil, failed
 	}}}}
-	native := modules.Default().Native()
+	native := t.Registry.Native()
 	reg := modules.NewRegistry(append(native.All(), work)...)
 	res := reg.Run(ctx, &env, modules.Request{Fun: "brine_check.render"})
 	maps.Copy(t.asked, p.asked)

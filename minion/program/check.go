@@ -24,6 +24,7 @@ import (
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/target"
+	"github.com/brine-salt/brine/states"
 	"github.com/brine-salt/brine/states/render"
 	"github.com/brine-salt/brine/states/render/pillar"
 )
@@ -180,7 +181,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 	for _, k := range beacon.Kinds() {
 		kinds = append(kinds, k.Name)
 	}
-	return check.Run(ctx, check.Options{Config: config, Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees, Env: env, Files: files, Beacons: kinds})
+	return check.Run(ctx, check.Options{Registry: modules.Default(), States: states.Default(), Config: config, Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees, Env: env, Files: files, Beacons: kinds})
 }
 
 // cachedRoots are the directories with what a master has given this host so far.
