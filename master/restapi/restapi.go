@@ -342,7 +342,9 @@ const retryAfter = "5"
 func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
 	if e.code == http.StatusServiceUnavailable || e.code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
-		// guard: large-bodies TestRefusalsArePaced
+	}
+	// guard: large-bodies TestRefusalsArePaced
+	if e.code == http.StatusTooManyRequests {
 		pause(r.Context(), refusalPause)
 	}
 	if accepts(r.Header.Get("Accept"), "application/json") {
