@@ -9,12 +9,22 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
+// maxJournalID bounds what is kept of the name of a minion's journal.
+const maxJournalID = 64
+
 // minionStarted notes that the process of a minion is a new one, which knows nothing of jobs of before unless it keeps a journal, and
-// that its queue can be looked at. fetch says that it asks for jobs that are only announced.
-func (m *Master) minionStarted(ctx context.Context, id string, journal, fetch bool) {
+// that its queue can be looked at. The load is that of its start event: fetch says that it asks for jobs that are only announced, journal_id
+// names the journal.
+func (m *Master) minionStarted(ctx context.Context, id string, load map[string]any) {
 	err := m.changeMinion(ctx, id, func(x *store.Minion) bool {
+		now := time.Now().UnixMicro()
 		x.Joined = true
-		x.Spec["started"], x.Spec["journal"], x.Spec["fetch"] = time.Now().UnixMicro(), journal, fetch
+		x.Spec["started"], x.Spec["journal"], x.Spec["fetch"] = now, load["journal"] == true, load["fetch"] == true
+		name := text(load, "journal_id")
+		if before := text(x.Spec, "journal_id"); before != "" && name != before {
+			x.Spec["journal_since"] = now
+		}
+		x.Spec["journal_id"] = name[:min(len(name), maxJournalID)]
 		return true
 	})
 	if err != nil && ctx.Err() == nil {

@@ -425,7 +425,9 @@ func (d *dispatcher) mayRepeat(ctx context.Context, rec store.Order, x store.Del
 	}
 	age := now.Sub(x.Sent)
 	if known.Spec["journal"] == true {
-		return age < journalLife
+		// A journal that was lost with its disk, or damaged, is followed by one that does not know the job.
+		since, _ := payload.Int(known.Spec["journal_since"])
+		return age < journalLife && time.UnixMicro(since).Before(x.Sent)
 	}
 	if !time.UnixMicro(started).Before(x.Sent) {
 		return false

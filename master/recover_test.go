@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/master/store"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // TestMayRepeat: a job is sent again only where its minion surely knows it again, or keeps returns and has not been told to forget them.
@@ -17,6 +18,7 @@ func TestMayRepeat(t *testing.T) {
 	now := time.Now().UTC()
 	for id, spec := range map[string]map[string]any{
 		"stock": {"started": now.Add(-48 * time.Hour).UnixMicro()}, "ours": {"started": now.Add(-48 * time.Hour).UnixMicro(), "journal": true},
+		"wiped":     {"started": now.UnixMicro(), "journal": true, "journal_since": now.Add(-30 * time.Minute).UnixMicro()},
 		"restarted": {"started": now.UnixMicro()}, "cleared": {"started": now.Add(-48 * time.Hour).UnixMicro()}, "compound": {"started": now.Add(-48 * time.Hour).UnixMicro()},
 	} {
 		if err := m.minions.SwapMinion(t.Context(), &store.Minion{ID: id, Spec: spec}); err != nil {
@@ -45,7 +47,7 @@ func TestMayRepeat(t *testing.T) {
 		{"stock", time.Hour, "Local jobs cache directory not found; you may need to enable cache_jobs on this minion", false},
 		{"cleared", time.Hour, none, false}, {"compound", time.Hour, none, false}, {"cleared", 30 * time.Second, none, true},
 		{"restarted", time.Minute, "", false}, {"restarted", time.Hour, none, false}, {"ours", time.Hour, "", true}, {"ours", 13 * time.Hour, none, false},
-		{"unknown", time.Second, none, false},
+		{"unknown", time.Second, none, false}, {"wiped", time.Hour, none, false}, {"wiped", time.Minute, "", true},
 	} {
 		x := store.Delivery{JID: jid, Minion: c.minion, Sent: now.Add(-c.age)}
 		if got := m.orders.mayRepeat(t.Context(), store.Order{}, x, c.cached, now); got != c.want {
@@ -54,6 +56,42 @@ func TestMayRepeat(t *testing.T) {
 		if !m.orders.mayRepeat(t.Context(), store.Order{Spec: map[string]any{"idempotent": true}}, x, c.cached, now) {
 			t.Errorf("%s: what does no harm is not repeated", c.minion)
 		}
+	}
+}
+
+// TestJournalBeginsAgain: the master notices that a minion came back without the journal that it had.
+func TestJournalBeginsAgain(t *testing.T) {
+	m, err := New(Options{KeySize: 2048})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	since := func(load map[string]any) int64 {
+		t.Helper()
+		m.minionStarted(t.Context(), "alpha", load)
+		x, err := m.minions.Minion(t.Context(), "alpha")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := payload.Int(x.Spec["journal_since"])
+		return n
+	}
+	for _, load := range []map[string]any{
+		{"journal": true}, // a minion that does not name its journal
+		{"journal": true, "journal_id": "A"},
+		{"journal": true, "journal_id": "A"},
+	} {
+		if n := since(load); n != 0 {
+			t.Fatalf("%v: the journal begins again at %d", load, n)
+		}
+	}
+	begun := time.Now().UnixMicro()
+	again := since(map[string]any{"journal": true, "journal_id": "B"})
+	if again < begun {
+		t.Errorf("a new journal begins at %d, before %d", again, begun)
+	}
+	if n := since(map[string]any{"journal": true, "journal_id": "B"}); n != again {
+		t.Errorf("after a restart the journal begins at %d, not %d", n, again)
 	}
 }
 

@@ -36,7 +36,7 @@ func (m *Master) reqMinionEvent(ctx context.Context, v protocol.Verified) (any, 
 		// The whole load is the data: listeners find the payload under "data".
 		m.minionEvent(ctx, v.ID(), tag, load)
 		if tag == "salt/minion/"+v.ID()+"/start" {
-			m.minionStarted(ctx, v.ID(), load["journal"] == true, load["fetch"] == true)
+			m.minionStarted(ctx, v.ID(), load)
 		}
 		return nil, nil
 	}

@@ -60,7 +60,7 @@ func TestAnnouncedJobs(t *testing.T) {
 			t.Errorf("%d failures in the log, want 4", n)
 		}
 		// The start event said that this minion fetches: the master is one of ours.
-		if e := f.await("start event", isEvent("salt/minion/alpha/start")); e["fetch"] != true || e["journal"] != true {
+		if e := f.await("start event", isEvent("salt/minion/alpha/start")); e["fetch"] != true || e["journal"] != true || e["journal_id"] == nil || e["journal_id"] == "" {
 			t.Error(e)
 		}
 	})

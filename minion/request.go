@@ -149,8 +149,9 @@ func (l *link) fire(ctx context.Context, tag string, data any, grains map[string
 		load["grains"] = grains
 	}
 	if s := l.session(); tag == protocol.Tagify("minion", l.m.ID(), "start") && s != nil && s.prompt {
-		load["journal"] = true // a master of ours may send a job again that it lost sight of: it runs once
-		load["fetch"] = true   // and may announce jobs that others must not read
+		load["journal"] = true                // a master of ours may send a job again that it lost sight of: it runs once
+		load["journal_id"] = l.m.journal.ID() // but for one that was sent before this journal began
+		load["fetch"] = true                  // and may announce jobs that others must not read
 	}
 	if _, err := l.request(ctx, load, l.daemonCall()); err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)

@@ -9,6 +9,7 @@
 package journal
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -70,7 +71,8 @@ type Journal struct {
 	seen        map[uint64]int64 // hash of job id -> unix seconds
 	serials     map[string]serial
 	pins        map[string]bool
-	failure     error // of the last write
+	failure     error  // of the last write
+	id          string // of this journal
 
 	gen int // counts files, as sizes start again with each
 
@@ -126,7 +128,20 @@ func (j *Journal) open() error {
 		j.o.Log.Warn("The end of the journal is damaged and is cut off", "path", j.o.Path, "bytes", info.Size()-good, "err", err)
 	}
 	j.f, j.size, j.torn = f, good, good < info.Size()
+	if j.id == "" || err != nil { // damaged in the middle: jobs that had begun may be missing
+		j.id = rand.Text()
+		if _, err := j.append([]any{recBorn, j.id}); err != nil {
+			j.o.Log.Warn("The journal gets another name at the next start", "path", j.o.Path, "err", err)
+		}
+	}
 	return nil
+}
+
+// ID names this journal. One that begins again, because its file is gone or damaged, has another name: it may not know the jobs of before.
+func (j *Journal) ID() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.id
 }
 
 // setAside gives a damaged journal another name and starts anew.

@@ -127,6 +127,65 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
+// TestID: a journal has the same name over restarts and compaction, and another one when jobs may be missing from it.
+func TestID(t *testing.T) {
+	c := &clock{time.Unix(1_800_000_000, 0)}
+	path := filepath.Join(t.TempDir(), "j")
+	name := func(change func(j *Journal)) string {
+		t.Helper()
+		j := open(t, path, c)
+		defer j.Close()
+		if change != nil {
+			change(j)
+		}
+		return j.ID()
+	}
+	first := name(func(j *Journal) { begin(t, j, jid(1)); begin(t, j, jid(2)) })
+	if first == "" {
+		t.Fatal("a journal without a name")
+	}
+	if got := name(nil); got != first {
+		t.Errorf("after a restart the name is %q, not %q", got, first)
+	}
+	if got := name(func(j *Journal) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if err := j.compact(); err != nil {
+			t.Error(err)
+		}
+	}); got != first {
+		t.Errorf("after compaction the name is %q, not %q", got, first)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil { // a crash while writing
+		t.Fatal(err)
+	}
+	if got := name(nil); got != first {
+		t.Errorf("after a torn end the name is %q, not %q", got, first)
+	}
+	bad := bytes.Clone(whole)
+	bad[len(bad)-1] ^= 1
+	if err := os.WriteFile(path, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := name(nil)
+	if second == first {
+		t.Error("a damaged journal keeps its name")
+	}
+	if got := name(nil); got != second {
+		t.Errorf("after another restart the name is %q, not %q", got, second)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := name(nil); got == first || got == second {
+		t.Error("a journal whose file was removed keeps its name")
+	}
+}
+
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{time.Unix(1_800_000_000, 0)}

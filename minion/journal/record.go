@@ -25,6 +25,7 @@ const (
 	recSerial = 3 // key, number, unix
 	recPin    = 4 // master
 	recSeen   = 5 // unix, jid hash
+	recBorn   = 6 // id
 	maxRecord = 1 << 20
 )
 
@@ -113,6 +114,7 @@ func (j *Journal) compact() error {
 		failed = errors.Join(failed, err)
 		out = append(out, b...)
 	}
+	put(recBorn, j.id)
 	limit := now - int64(Keep/time.Second)
 	for id, at := range j.seen {
 		if at < limit {
@@ -245,6 +247,8 @@ func (j *Journal) apply(rec []any) error {
 		}
 	case recPin:
 		j.pins[text(1)] = true
+	case recBorn:
+		j.id = text(1)
 	case recSeen:
 		switch id := rec[2%len(rec)].(type) {
 		case int64:
