@@ -55,6 +55,20 @@ func TestHeatOutcomes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "CREATE_FAILED", "refused: .*cmd.script"},
+		{"lost", forever, 0, func(t *testing.T, ctx context.Context, name string) {
+			// The guest comes back with its key, and without the disk on which the minion notes its jobs.
+			g := join(t, name)
+			running(t, ctx, g)
+			if err := g.Reboot(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.Run(ctx, "rm", "-r", "/var/cache/salt", "/var/lib/lab"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := startMinion(g, ours("brine-minion")); err != nil {
+				t.Fatal(err)
+			}
+		}, "CREATE_FAILED", "lost: the minion knows nothing of it"},
 		{"returned", "#!/bin/sh\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) }, "CREATE_COMPLETE", "^state changed$"},
 		{"returned a failure", "#!/bin/sh\necho out of cheese >&2; exit 3\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) },
 			"CREATE_FAILED", "non-zero status code: 3, deploy_stderr : out of cheese"},
