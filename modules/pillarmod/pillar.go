@@ -262,7 +262,7 @@ func obfuscate(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hide(v), nil
+	return hide(pyobj.Plain(v)), nil
 }
 
 // hide puts the names of types in the place of values.

@@ -87,3 +87,16 @@ func TestThePillarInMemoryStaysAsItIs(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestObfuscate: types stand in place of the values, and dictionaries stay dictionaries, however deep.
+func TestObfuscate(t *testing.T) {
+	e := modulestest.Env(t)
+	e.FreshPillar = func(context.Context, string, string, *pyobj.Dict) (*pyobj.Dict, error) {
+		return pyobj.NewDict("z", "text", "a", pyobj.NewDict("list", &pyobj.List{Items: []any{int64(1), pyobj.NewDict("x", true)}})), nil
+	}
+	res := modules.NewRegistry(Module).Run(t.Context(), e, modules.Request{Fun: "pillar.obfuscate"})
+	want := map[string]any{"z": "<str>", "a": map[string]any{"list": []any{"<int>", map[string]any{"x": "<bool>"}}}}
+	if diff := cmp.Diff(any(want), res.Return); diff != "" || res.Err != nil {
+		t.Errorf("%v %s", res.Err, diff)
+	}
+}
