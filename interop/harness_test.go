@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,21 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// ownNamespace is the name of a network namespace of these tests; the number is the process that made it.
+var ownNamespace = regexp.MustCompile(`^brine([0-9]+)`)
+
+// removeLeftNamespaces removes the network namespaces, and with them the cables, of test processes that were killed.
+func removeLeftNamespaces() {
+	list, _ := os.ReadDir("/run/netns")
+	for _, e := range list {
+		if m := ownNamespace.FindStringSubmatch(e.Name()); m != nil && !exists("/proc/"+m[1]) {
+			_ = exec.Command("ip", "netns", "del", e.Name()).Run()
+		}
+	}
+}
+
 func run(m *testing.M) int {
+	removeLeftNamespaces()
 	dir, err := os.MkdirTemp("", "brine-bin-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
