@@ -68,7 +68,7 @@ func TestHeatOutcomes(t *testing.T) {
 			if _, err := startMinion(g, ours("brine-minion")); err != nil {
 				t.Fatal(err)
 			}
-		}, "CREATE_FAILED", "lost: the minion knows nothing of it"},
+		}, "CREATE_FAILED", "lost: the minion took the job and does not know of it any more .*the minion knows nothing of it"},
 		{"returned", "#!/bin/sh\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) }, "CREATE_COMPLETE", "^state changed$"},
 		{"returned a failure", "#!/bin/sh\necho out of cheese >&2; exit 3\n", 0, func(t *testing.T, _ context.Context, name string) { join(t, name) },
 			"CREATE_FAILED", "non-zero status code: 3, deploy_stderr : out of cheese"},
