@@ -81,7 +81,7 @@ type done struct {
 	Seconds float64
 }
 
-// stranger is the generator: an unauthenticated peer.
+// stranger is the load generator, an unauthenticated peer.
 type stranger struct {
 	pub string // the key of its sign-ins
 }

@@ -172,7 +172,7 @@ func ExampleMaster_Follow() {
 	ctx, cursor := context.Background(), ""
 	for e := range m.Follow(ctx, cursor, "brine/order/*", "salt/job/*/ret/*") {
 		if e.Missed > 0 {
-			fmt.Println("some events are gone: look at the orders with Result")
+			fmt.Println("some events are gone: look at the orders with OrderOutcome")
 		}
 		fmt.Println(e.Tag, e.Data)
 		cursor = e.Cursor

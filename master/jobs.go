@@ -52,7 +52,7 @@ type Job struct {
 	// Steps, when set, are run in their place one after the other: a compound command.
 	Steps []Step
 
-	// Tgt is whom to run it: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for a list, else glob.
+	// Tgt selects the minions: text, or []string or []any for lists. TgtType is Salt's tgt_type; empty means list for a list, else glob.
 	Tgt       any
 	TgtType   string
 	Delimiter string

@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Println(placed.ID, placed.Results["db-7"].Status)
 
-	// The same order again is the same order: safe after a crash, when nobody knows whether it was placed.
+	// Placing it again returns the same order. So a program that crashed may place it without knowing whether it had.
 	if _, err := m.PlaceOrder(ctx, master.Order{ID: "create-db-7", Job: job, TTL: time.Hour}); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Doubt struct {
 	// Option is its name. File and Line are where it is set; Line is 0 if the place cannot be found.
 	Option, File string
 	Line         int
-	// Near is the known option that has almost this name, "" if there is none.
+	// Near is the known option whose name is nearest, or "" if none is near.
 	Near string
 }
 

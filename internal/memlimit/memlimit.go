@@ -12,7 +12,7 @@ var kept atomic.Int64
 // Keep notes the limit in bytes that the process has while it works; 0 stands for the runtime's.
 func Keep(bytes int64) { kept.Store(bytes) }
 
-// Limit returns the limit in bytes, math.MaxInt64 if there is none.
+// Limit returns the limit in bytes, or math.MaxInt64 if no limit is set.
 func Limit() int64 {
 	// guard: small-memory internal/runcmd:TestOutputOfAQuietDaemon
 	if n := kept.Load(); n > 0 {
