@@ -13,7 +13,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui bench soak chaos guards budgets sizes compat fuzz-short clean
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui bench soak chaos guards budgets sizes compat prose fuzz-short clean
 
 all: build
 
@@ -158,6 +158,11 @@ guards:
 # docs/compatibility.md, from stock's inventory and our programs.
 compat: build
 	$(GO) run ./cmd/internal/compat
+
+# How the core is written: density of comments, one-word names, long lines. make prose ARGS='-sample 40 -seed 1 ./states' prints comments,
+# ARGS=./modules/... counts other packages.
+prose:
+	@$(GO) run ./cmd/internal/prose $(or $(ARGS),./protocol/... ./minion/... ./master/... ./states ./states/render/...)
 
 # Every fuzz target for FUZZTIME each. A target that makes fewer than FUZZLEAST executions in it, or finds something, fails. Interesting inputs
 # are not minimised, which can take a target's whole time.

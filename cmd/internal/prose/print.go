@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// printTable prints one row for each package and one for all.
+func printTable(w io.Writer, rooms []room) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "package\tcode\tcomments\tdensity\tunexported\tone word\tcode > %d\tcomments > %d\t\n", codeColumns, commentColumns)
+	all := room{dir: "all"}
+	for _, r := range rooms {
+		printRow(t, r)
+		all.code, all.comments = all.code+r.code, all.comments+r.comments
+		all.functions, all.oneWord = all.functions+r.functions, all.oneWord+r.oneWord
+		all.longCode, all.longComments = all.longCode+r.longCode, all.longComments+r.longComments
+	}
+	printRow(t, all)
+	return t.Flush()
+}
+
+func printRow(w io.Writer, r room) {
+	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t\n", r.dir, r.code, r.comments, percent(r.comments, r.code),
+		r.functions, percent(r.oneWord, r.functions), r.longCode, r.longComments)
+}
+
+// percent returns the share n of all; "-" where there is nothing to share.
+func percent(n, all int) string {
+	if all == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(all))
+}
+
+// printSample prints n comments. Each gets the hash of the seed and its declaration, and those with the lowest are drawn:
+// a comment that is added elsewhere or moved to another line thus changes nothing, which a draw by index would.
+func printSample(w io.Writer, rooms []room, n int, seed uint64) error {
+	type drawn struct {
+		text
+		hash uint64
+	}
+	var all []drawn
+	for _, r := range rooms {
+		for _, t := range r.texts {
+			h := fnv.New64a()
+			fmt.Fprintf(h, "%s\x00%d", t.declaration, seed)
+			all = append(all, drawn{t, h.Sum64()})
+		}
+	}
+	slices.SortFunc(all, func(a, b drawn) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(a.declaration, b.declaration))
+	})
+	all = all[:min(n, len(all))]
+	slices.SortFunc(all, func(a, b drawn) int { return strings.Compare(a.declaration, b.declaration) })
+	for _, d := range all {
+		if _, err := fmt.Fprintf(w, "%s  %s\n    %s\n", d.position, d.declaration, strings.ReplaceAll(d.body, "\n", "\n    ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
