@@ -10,17 +10,19 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// target is a state function that was found.
+// A target is a state function as the run found it, or the reason why it cannot be called.
 type target struct {
 	function
 	decl *modules.Def
-	err  error // why it was not found
-	// watch tells whether its module has mod_watch.
+	err  error // why it cannot be called
+	// watch reports whether the module has mod_watch; without it watch acts as require.
 	watch bool
 }
 
-// find looks a state function up, once per run.
-func (r *Run) find(state, fun string) *target {
+// findFunction looks a state function up and remembers the answer for the run, because each chunk needs it several
+// times: to verify it, for its requisites, and to call it. A module that needs an execution function which is
+// missing fails as Salt's __virtual__ would; reloadModules clears what was remembered.
+func (r *Run) findFunction(state, fun string) *target {
 	full := state + "." + fun
 	r.mu.Lock()
 	t, ok := r.targets[full]
@@ -29,23 +31,23 @@ func (r *Run) find(state, fun string) *target {
 		return t
 	}
 	t = &target{}
-	t.function, t.decl, t.err = r.reg.lookup(full, r.env)
-	if t.err == nil && t.module.Needs != "" && !r.callable(t.module.Needs) {
+	t.function, t.decl, t.err = r.reg.lookupFunction(full, r.env)
+	if t.err == nil && t.module.Needs != "" && !r.isCallable(t.module.Needs) {
 		why := "'" + state + "' __virtual__ returned False"
 		if t.module.Otherwise != "" {
 			why += ": " + t.module.Otherwise
 		}
 		t.err = &modules.NotAvailableError{Fun: full, Virtual: why}
 	}
-	t.watch = r.reg.has(state+".mod_watch", r.env)
+	t.watch = r.reg.hasFunction(state+".mod_watch", r.env)
 	r.mu.Lock()
 	r.targets[full] = t
 	r.mu.Unlock()
 	return t
 }
 
-// callable tells whether there is such an execution function.
-func (r *Run) callable(fun string) bool {
+// isCallable reports whether an execution function exists and suits this host.
+func (r *Run) isCallable(fun string) bool {
 	reg := r.exec
 	if reg == nil {
 		reg = r.parent.Registry()
@@ -54,8 +56,10 @@ func (r *Run) callable(fun string) bool {
 	return err == nil
 }
 
-// verify tells what is wrong with a chunk (State.verify_data). It also brings umask and watch into their final form.
-func (r *Run) verify(low *Low) []string {
+// verifyChunk returns what is wrong with a chunk, in Salt's words (State.verify_data); nil if it can run. It also
+// brings two arguments into the form that the rest of the run expects: umask becomes the number __umask__, and
+// watch becomes require where the module cannot watch.
+func (r *Run) verifyChunk(low *Low) []string {
 	var errs []string
 	for _, key := range [...]string{"state", "fun"} {
 		if !low.Has(key) {
@@ -86,7 +90,7 @@ func (r *Run) verify(low *Low) []string {
 		return errs
 	}
 	full := low.state + "." + low.fun
-	t := r.find(low.state, low.fun)
+	t := r.findFunction(low.state, low.fun)
 	switch {
 	case t.err != nil && low.Has("__sls__"):
 		errs = append(errs, fmt.Sprintf("State '%s' was not found in SLS '%s'", full, low.sls), "Reason: "+t.err.Error())
@@ -99,11 +103,12 @@ func (r *Run) verify(low *Low) []string {
 			}
 		}
 	}
-	return append(errs, r.recursive(low, t)...)
+	return append(errs, r.findRecursion(low, t)...)
 }
 
-// recursive finds a chunk that requires itself.
-func (r *Run) recursive(low *Low, t *target) []string {
+// findRecursion returns an error for each requisite that names the chunk itself. Salt checks only require and watch
+// here; longer circles are found while they run (callUnmet).
+func (r *Run) findRecursion(low *Low, t *target) []string {
 	kind := ""
 	if low.Has("require") {
 		kind = "require"
@@ -120,22 +125,22 @@ func (r *Run) recursive(low *Low, t *target) []string {
 		return nil
 	}
 	var errs []string
-	for _, req := range items(low.d.Value(kind)) {
+	for _, req := range listItems(low.d.Value(kind)) {
 		key, val := firstOf(req)
 		pattern, ok := val.(string)
 		if key != low.state || !ok {
 			continue
 		}
-		if globs(low.name, pattern) || globs(low.id, pattern) {
+		if matchesGlob(low.name, pattern) || matchesGlob(low.id, pattern) {
 			errs = append(errs, fmt.Sprintf("Recursive require detected in SLS %s for require %s in ID %s", low.sls, pyobj.Str(req), low.id))
 		}
 	}
 	return errs
 }
 
-// watchIsRequire makes a requisite of a module that cannot watch the one it can have.
+// watchIsRequire moves the entries of watch to require, for a module without mod_watch.
 func watchIsRequire(low *Low, watch, require string) {
-	list := items(low.d.Value(watch))
+	list := listItems(low.d.Value(watch))
 	low.Delete(watch)
 	if have, ok := low.d.Value(require).(*pyobj.List); ok {
 		have.Items = append(have.Items, list...)
@@ -144,16 +149,18 @@ func watchIsRequire(low *Low, watch, require string) {
 	low.Set(require, pyobj.NewList(list...))
 }
 
-// iterate is Python's iteration of a value that should be a list; an error is what Python raises.
-func iterate(v any) ([]any, error) {
+// iterateValue iterates a value as Python's for loop does: a string by characters, a dict by keys. The error is the
+// TypeError that Python raises for any other value.
+func iterateValue(v any) ([]any, error) {
 	if list, ok := pyobj.Iterate(v); ok {
 		return list, nil
 	}
 	return nil, &modules.PythonError{Type: "TypeError", Msg: "'" + pyobj.TypeName(v) + "' object is not iterable"}
 }
 
-// items are the members of what an SLS has in place of a list.
-func items(v any) []any {
+// listItems returns the members of a value that an SLS should have as a list. Unlike iterateValue it never fails: a
+// value of another kind has no members.
+func listItems(v any) []any {
 	switch v := v.(type) {
 	case *pyobj.List:
 		return v.Items
@@ -167,7 +174,8 @@ func items(v any) []any {
 	return nil
 }
 
-// firstOf is the first entry of a requisite; a bare text has only a key.
+// firstOf returns the first entry of a requisite. Of a bare string it returns the first character as the key, which
+// is what Salt's next(iter(req)) yields.
 func firstOf(req any) (key string, val any) {
 	switch req := req.(type) {
 	case string:
@@ -183,8 +191,9 @@ func firstOf(req any) (key string, val any) {
 	return "", nil
 }
 
-// globs is fnmatch with a short way for patterns that are none.
-func globs(name, pattern string) bool {
+// matchesGlob is fnmatch.Match. It first compares the strings, because nearly all names in requisites have no
+// wildcard and a run compares them thousands of times.
+func matchesGlob(name, pattern string) bool {
 	if name == pattern && !strings.ContainsAny(pattern, "[]") {
 		return true
 	}
@@ -194,8 +203,9 @@ func globs(name, pattern string) bool {
 	return fnmatch.Match(pattern, name)
 }
 
-// arguments picks from a chunk what the function takes (salt/utils/args.py: format_call). The error is the one that ends the run.
-func (t *target) arguments(low *Low) (kwargs map[string]any, extra []string, err error) {
+// callArguments picks the arguments of a chunk that its function takes (salt/utils/args.py: format_call). extra are
+// the names of those that go to **kwargs, in the order of the SLS. The error ends the whole run, as in Salt.
+func (t *target) callArguments(low *Low) (kwargs map[string]any, extra []string, err error) {
 	d := t.decl
 	kwargs = make(map[string]any, low.d.Len())
 	var missing, required, used int
@@ -223,7 +233,7 @@ func (t *target) arguments(low *Low) (kwargs map[string]any, extra []string, err
 	}
 	for k, v := range low.d.All() {
 		key := pyobj.Str(k)
-		if isInternal(key) || t.declares(key) {
+		if isInternal(key) || t.declaresParam(key) {
 			continue
 		}
 		if d.Kwargs != "" {
@@ -242,8 +252,8 @@ func (t *target) arguments(low *Low) (kwargs map[string]any, extra []string, err
 	return nil, nil, modules.Usagef("'%s' and '%s' are invalid keyword arguments for '%s'", strings.Join(extra[:last], "', '"), extra[last], full)
 }
 
-// declares tells whether the function has a parameter of that name. A required one is never among the further arguments.
-func (t *target) declares(name string) bool {
+// declaresParam reports whether the function has a parameter of that name.
+func (t *target) declaresParam(name string) bool {
 	for i := range t.decl.Params {
 		if t.decl.Params[i].Name == name {
 			return true

@@ -8,13 +8,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Call is one running state function: its arguments and what it may ask of the program. It belongs to the goroutine that runs
-// the function.
+// A Call is one running state function: its arguments and everything it may use of the program. It belongs to the
+// goroutine that runs the function and must not be shared.
 type Call struct {
 	*modules.Call
 	// Low is the chunk that runs. Functions must not change it, except in mod_aggregate.
 	Low *Low
-	// KeywordNames are the keys of Keywords in the order in which the SLS has them.
+	// KeywordNames are the keys of Keywords in the order of the SLS.
 	KeywordNames []string
 
 	run     *Run
@@ -22,7 +22,7 @@ type Call struct {
 	saltenv string
 }
 
-// Name is the argument name.
+// Name returns the argument name as a string; the id of the state if it was not given.
 func (c *Call) Name() string {
 	if v := c.Value("name"); v != nil {
 		return pytext.Str(v)
@@ -30,8 +30,8 @@ func (c *Call) Name() string {
 	return c.Low.Name()
 }
 
-// OwnKeywords are the keyword arguments that the function did not declare, without what the state system puts among them: a map of the
-// caller's own, never nil.
+// OwnKeywords returns the keyword arguments that the function did not declare, without those that the state system
+// adds. The map belongs to the caller and is never nil.
 func (c *Call) OwnKeywords() map[string]any {
 	kw := map[string]any{}
 	maps.Copy(kw, c.Keywords)
@@ -39,11 +39,12 @@ func (c *Call) OwnKeywords() map[string]any {
 	return kw
 }
 
-// Test tells whether the function must only say what it would do.
+// Test reports whether the function must only report what it would change.
 func (c *Call) Test() bool { return c.test }
 
-// InTest is the call in test mode, or not: for it, and for the functions that are called through it. It is for states that try
-// something out, or that need another state's work in test mode as well.
+// InTest returns the call with test mode switched on or off, for itself and for the functions that are called
+// through it. States use it to try something before they do it, and to have another state do real work in test
+// mode.
 func (c *Call) InTest(test bool) *Call {
 	env, call, out := *c.Env, *c.Call, *c
 	opts := maps.Clone(c.Config())
@@ -56,24 +57,25 @@ func (c *Call) InTest(test bool) *Call {
 	return &out
 }
 
-// Saltenv is the environment that the state belongs to.
+// Saltenv returns the environment that the state belongs to.
 func (c *Call) Saltenv() string { return c.saltenv }
 
-// InstanceID names the state run; it is different for each.
+// InstanceID returns a number that is different for each state run (__instance_id__).
 func (c *Call) InstanceID() string { return c.run.instance }
 
-// Lowstate are all chunks of the run. Callers must not change them.
+// Lowstate returns all chunks of the run. Callers must not change them.
 func (c *Call) Lowstate() []*Low { return c.run.chunks }
 
-// Running is what a state that has run came to, with Salt's keys ("result", "changes", "comment", …), by [Low.Tag]; nil if it
-// has not. Callers must not change it.
+// Running returns the record of a state that has run, by [Low.Tag], with Salt's keys ("result", "changes",
+// "comment", …). It returns nil if the state has not run. Callers must not change it.
 func (c *Call) Running(tag string) map[string]any { return c.run.running.get(tag) }
 
-// Result begins an answer: the state's name, failed, no changes.
+// Result returns a new result with the state's name: failed, without changes.
 func (c *Call) Result() *Result { return &Result{Name: c.Name(), Changes: map[string]any{}} }
 
-// State calls another state function, as __states__["x.y"](…) does: with keyword arguments, name among them. Nothing of the
-// state system is around it. The error is that of a function that raised, or of a call that does not fit.
+// State calls another state function, like __states__["x.y"](…): with keyword arguments, name among them. The
+// function runs alone, without requisites, conditions or retries. The error is the exception that it raised, or the
+// one that Python raises for arguments that do not fit.
 func (c *Call) State(ctx context.Context, fun string, kwargs map[string]any) (*Result, error) {
 	return c.run.callState(ctx, c, fun, kwargs)
 }

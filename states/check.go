@@ -13,18 +13,20 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The conditions of a state: onlyif, unless, creates and check_cmd (State._run_check and what it calls). Each answers with keys
-// that replace those of the state's record; result true means that the state does not run.
+// The conditions of a state: onlyif, unless, creates and check_cmd (State._run_check and what it calls). Each
+// returns the keys that replace those of the state's record. A result of true means that the condition is settled
+// and the state does not run.
 
-// check looks at the conditions before a state.
-func (r *Run) check(ctx context.Context, low *Low) (record, error) {
-	ret := identify(low, record{"result": false})
+// checkConditions evaluates onlyif, unless and creates before a state. The state is skipped if any of them asks for
+// it; the comments of all are kept.
+func (r *Run) checkConditions(ctx context.Context, low *Low) (record, error) {
+	ret := identifyRecord(low, record{"result": false})
 	var comments []any
 	opts := r.commandOptions(low)
 	steps := [...]struct {
 		key string
 		run func(context.Context, *Low, map[string]any) (record, error)
-	}{{"onlyif", r.onlyif}, {"unless", r.unless}, {"creates", r.creates}}
+	}{{"onlyif", r.checkOnlyif}, {"unless", r.checkUnless}, {"creates", r.checkCreates}}
 	for i, step := range steps {
 		if !low.Has(step.key) {
 			continue
@@ -49,11 +51,12 @@ func (r *Run) check(ctx context.Context, low *Low) (record, error) {
 	return ret, nil
 }
 
-// commandOptions are the arguments of the state that its conditions' commands share.
+// commandOptions returns the arguments of the state that its conditions' commands run with, such as cwd and runas.
+// cmd_opts_exclude names those to leave out.
 func (r *Run) commandOptions(low *Low) map[string]any {
 	exclude := map[string]bool{}
 	if v := low.d.Value("cmd_opts_exclude"); v != nil {
-		list := items(v)
+		list := listItems(v)
 		if s, ok := v.(string); ok {
 			list = []any{s}
 		}
@@ -70,20 +73,21 @@ func (r *Run) commandOptions(low *Low) map[string]any {
 	if low.Has("shell") && !exclude["shell"] {
 		opts["shell"] = low.Value("shell")
 	} else {
-		r.shell(opts)
+		r.addShell(opts)
 	}
 	return opts
 }
 
-// shell adds the shell that the grains name.
-func (r *Run) shell(opts map[string]any) {
-	if shell, ok := r.grains()["shell"]; ok {
+// addShell adds the shell that the grains name.
+func (r *Run) addShell(opts map[string]any) {
+	if shell, ok := r.runGrains()["shell"]; ok {
 		opts["shell"] = shell
 	}
 }
 
-// retcode runs a command of a condition. ok is false when it could not run.
-func (r *Run) retcode(ctx context.Context, cmd string, opts map[string]any) (code any, ok bool, err error) {
+// commandRetcode runs a condition's command. ok is false if the command could not be run at all; onlyif and unless
+// then both skip the state, as in Salt.
+func (r *Run) commandRetcode(ctx context.Context, cmd string, opts map[string]any) (code any, ok bool, err error) {
 	code, err = r.callExec(ctx, "cmd.retcode", []any{cmd}, opts)
 	if modules.IsExecError(err) {
 		return nil, false, nil
@@ -91,6 +95,7 @@ func (r *Run) retcode(ctx context.Context, cmd string, opts map[string]any) (cod
 	return code, err == nil, err
 }
 
+// isZero reports whether a return code equals Python's 0; False does.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case int64:
@@ -105,16 +110,17 @@ func isZero(v any) bool {
 	return false
 }
 
-// entries are the members of a condition, which may be a single one.
-func entries(v any) []any {
+// conditionEntries returns the members of a condition, which may also be a single one.
+func conditionEntries(v any) []any {
 	if list, ok := v.(*pyobj.List); ok {
 		return list.Items
 	}
 	return []any{v}
 }
 
-// function runs a condition that names an execution function. said is its answer's truth, or that of the return code it set.
-func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result any, err error) {
+// callCondition calls the execution function that a condition names. failed reports whether it set a return code
+// other than 0, result is what it returned; get_return picks a part of that.
+func (r *Run) callCondition(ctx context.Context, d *pyobj.Dict) (failed bool, result any, err error) {
 	d = pyobj.DeepCopy(d).(*pyobj.Dict)
 	get, _ := d.Delete("get_return")
 	fun, _ := d.Delete("fun")
@@ -126,7 +132,7 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 	for k, v := range d.All() {
 		args["kw:"+pyobj.Str(k)] = v
 	}
-	if args, err = r.slots(ctx, args); err != nil {
+	if args, err = r.formatSlots(ctx, args); err != nil {
 		return false, nil, err
 	}
 	kwargs := map[string]any{}
@@ -139,7 +145,7 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 	if err != nil {
 		return false, nil, err
 	}
-	list, err := spread(args["args"])
+	list, err := spreadArgs(args["args"])
 	if err != nil {
 		return false, nil, err
 	}
@@ -148,12 +154,13 @@ func (r *Run) function(ctx context.Context, d *pyobj.Dict) (failed bool, result 
 		return false, nil, err
 	}
 	if pyobj.Truth(get) {
-		result = traverse(result, pyobj.Str(get), ":")
+		result = traversePath(result, pyobj.Str(get), ":")
 	}
 	return r.parent.Context().Retcode() != 0, result, nil
 }
 
-// checkName is the name of a condition's function. Stock looks it up in its loader, which says these things of what is no name.
+// checkName returns the name of a condition's function. The errors are those of Salt's loader for a key that is not
+// a string or has no dot.
 func checkName(fun any) (string, error) {
 	name, ok := fun.(string)
 	if _, err := pyobj.Hash(fun); err != nil {
@@ -168,8 +175,8 @@ func checkName(fun any) (string, error) {
 	return name, nil
 }
 
-// spread is what Python makes of f(*args).
-func spread(args any) (list []any, err error) {
+// spreadArgs returns the arguments that Python passes for f(*args).
+func spreadArgs(args any) (list []any, err error) {
 	switch args := args.(type) {
 	case string:
 		for _, c := range args {
@@ -191,17 +198,19 @@ func spread(args any) (list []any, err error) {
 	return list, nil
 }
 
-func (r *Run) onlyif(ctx context.Context, low *Low, opts map[string]any) (record, error) {
-	ret := identify(low, record{"result": false})
+// checkOnlyif runs the state only if every entry holds. A string is a command that must exit with 0, a dict an
+// execution function that must return a true value.
+func (r *Run) checkOnlyif(ctx context.Context, low *Low, opts map[string]any) (record, error) {
+	ret := identifyRecord(low, record{"result": false})
 	skip := func() (record, error) {
 		ret["comment"], ret["skip_watch"], ret["result"] = "onlyif condition is false", true, true
 		return ret, nil
 	}
 	run := func() { ret["comment"], ret["result"] = "onlyif condition is true", false }
-	for _, entry := range entries(low.d.Value("onlyif")) {
+	for _, entry := range conditionEntries(low.d.Value("onlyif")) {
 		switch e := entry.(type) {
 		case string:
-			code, ok, err := r.retcode(ctx, e, opts)
+			code, ok, err := r.commandRetcode(ctx, e, opts)
 			if err != nil {
 				return nil, err
 			}
@@ -214,7 +223,7 @@ func (r *Run) onlyif(ctx context.Context, low *Low, opts map[string]any) (record
 				ret["comment"] = "no `fun` argument in onlyif: " + pyobj.Str(e)
 				return ret, nil
 			}
-			failed, result, err := r.function(ctx, e)
+			failed, result, err := r.callCondition(ctx, e)
 			if err != nil {
 				return nil, err
 			}
@@ -230,18 +239,19 @@ func (r *Run) onlyif(ctx context.Context, low *Low, opts map[string]any) (record
 	return ret, nil
 }
 
-func (r *Run) unless(ctx context.Context, low *Low, opts map[string]any) (record, error) {
-	ret := identify(low, record{"result": false})
+// checkUnless skips the state only if every entry holds; the first that does not lets it run.
+func (r *Run) checkUnless(ctx context.Context, low *Low, opts map[string]any) (record, error) {
+	ret := identifyRecord(low, record{"result": false})
 	skip := func() { ret["comment"], ret["skip_watch"], ret["result"] = "unless condition is true", true, true }
 	run := func() (record, error) {
 		delete(ret, "skip_watch")
 		ret["comment"], ret["result"] = "unless condition is false", false
 		return ret, nil
 	}
-	for _, entry := range entries(low.d.Value("unless")) {
+	for _, entry := range conditionEntries(low.d.Value("unless")) {
 		switch e := entry.(type) {
 		case string:
-			code, ok, err := r.retcode(ctx, e, opts)
+			code, ok, err := r.commandRetcode(ctx, e, opts)
 			if err != nil {
 				return nil, err
 			}
@@ -254,7 +264,7 @@ func (r *Run) unless(ctx context.Context, low *Low, opts map[string]any) (record
 				ret["comment"] = "no `fun` argument in unless: " + pyobj.Str(e)
 				return ret, nil
 			}
-			failed, result, err := r.function(ctx, e)
+			failed, result, err := r.callCondition(ctx, e)
 			if err != nil {
 				return nil, err
 			}
@@ -265,7 +275,7 @@ func (r *Run) unless(ctx context.Context, low *Low, opts map[string]any) (record
 				skip()
 				continue
 			}
-			// Salt leaves skip_watch of an earlier entry here.
+			// Salt keeps skip_watch of an earlier entry here, though the state runs; so do we.
 			ret["comment"], ret["result"] = "unless condition is false", false
 			return ret, nil
 		default:
@@ -275,16 +285,17 @@ func (r *Run) unless(ctx context.Context, low *Low, opts map[string]any) (record
 	return ret, nil
 }
 
-func (r *Run) creates(_ context.Context, low *Low, _ map[string]any) (record, error) {
-	ret := identify(low, record{"result": false, "comment": "Creates files not found"})
+// checkCreates skips the state if all the files that it would create exist.
+func (r *Run) checkCreates(_ context.Context, low *Low, _ map[string]any) (record, error) {
+	ret := identifyRecord(low, record{"result": false, "comment": "Creates files not found"})
 	switch v := low.d.Value("creates").(type) {
 	case string:
-		if r.exists(v) {
+		if r.pathExists(v) {
 			ret["comment"], ret["result"], ret["skip_watch"] = v+" exists", true, true
 		}
 	case *pyobj.List:
 		for _, x := range v.Items {
-			if s, ok := x.(string); !ok || !r.exists(s) {
+			if s, ok := x.(string); !ok || !r.pathExists(s) {
 				return ret, nil
 			}
 		}
@@ -293,20 +304,21 @@ func (r *Run) creates(_ context.Context, low *Low, _ map[string]any) (record, er
 	return ret, nil
 }
 
-func (r *Run) exists(path string) bool {
+// pathExists reports whether a path of the host exists, below the root of the call if it has one.
+func (r *Run) pathExists(path string) bool {
 	_, err := os.Stat(r.env.Path(path))
 	return err == nil
 }
 
-// checkCmd decides by commands whether a state that ran succeeded.
+// checkCmd runs the check_cmd commands after a state; the first that fails makes the state fail.
 func (r *Run) checkCmd(ctx context.Context, low *Low) (record, error) {
-	ret := identify(low, record{"result": false})
+	ret := identifyRecord(low, record{"result": false})
 	opts := map[string]any{"ignore_retcode": true, "python_shell": true}
-	r.shell(opts)
+	r.addShell(opts)
 	commands := []any{low.d.Value("check_cmd")}
 	if _, ok := commands[0].(string); !ok {
 		var err error
-		if commands, err = iterate(commands[0]); err != nil {
+		if commands, err = iterateValue(commands[0]); err != nil {
 			return nil, err
 		}
 	}

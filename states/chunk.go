@@ -9,7 +9,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// CallChunks runs chunks in their order, each after those that it requires (State.call_chunks).
+// callChunks runs chunks in their order, each after those that it requires (State.call_chunks). A chunk that
+// already ran as a requisite of an earlier one is not run again. The results of disabled states come first, as in
+// Salt.
 func (r *Run) callChunks(ctx context.Context, chunks []*Low) (*results, error) {
 	disabled := newResults()
 	chunks = r.withoutDisabled(chunks, disabled)
@@ -27,7 +29,7 @@ func (r *Run) callChunks(ctx context.Context, chunks []*Low) (*results, error) {
 		}
 		tag := low.Tag()
 		if !running.has(tag) {
-			if r.paused(ctx, low) == "kill" {
+			if r.waitWhilePaused(ctx, low) == "kill" {
 				break
 			}
 			if err := r.callChunk(ctx, low, running, chunks, 0); err != nil {
@@ -47,9 +49,10 @@ func (r *Run) callChunks(ctx context.Context, chunks []*Low) (*results, error) {
 	return disabled, nil
 }
 
-// withoutDisabled takes out what the grain state_runs_disabled names.
+// withoutDisabled returns the chunks without those that the grain state_runs_disabled names (state.disable). Each
+// of these gets a failed record in disabled.
 func (r *Run) withoutDisabled(chunks []*Low, disabled *results) []*Low {
-	patterns, ok := r.grains()["state_runs_disabled"].([]any)
+	patterns, ok := r.runGrains()["state_runs_disabled"].([]any)
 	if !ok {
 		return chunks
 	}
@@ -59,7 +62,7 @@ next:
 		full := low.state + "." + low.fun
 		for _, p := range patterns {
 			pattern := pytext.Str(p)
-			if !globs(full, pattern) {
+			if !matchesGlob(full, pattern) {
 				continue
 			}
 			disabled.set(low.Tag(), record{"changes": map[string]any{}, "result": false, "__run_num__": r.num, "__sls__": low.Value("__sls__"),
@@ -72,7 +75,8 @@ next:
 	return keep
 }
 
-// failsHard tells whether the run must end after a chunk (State.check_failhard).
+// failsHard reports whether the run must end after a chunk (State.check_failhard). Test mode never ends early, so
+// that it shows everything that would be done.
 func (r *Run) failsHard(low *Low, running *results) bool {
 	if low == nil || pytext.Truth(r.opts["test"]) {
 		return false
@@ -85,10 +89,12 @@ func (r *Run) failsHard(low *Low, running *results) bool {
 	return hard && rec != nil && rec["result"] == false
 }
 
-// maxNesting is how many chunks may wait for each other in a row. Python gives up at about as many, too.
+// maxNesting is how many chunks may wait for each other in a row. Python reaches its recursion limit at about as
+// many. Without the limit a generated SLS of deeply nested requisites would grow the stack until the program dies.
 const maxNesting = 900
 
-// callChunk runs a chunk after those it requires (State.call_chunk).
+// callChunk runs a chunk after those that it requires and stores its record (State.call_chunk). The package comment
+// lists what can become of a chunk. depth counts the rounds of a chunk whose requisites stay unmet.
 func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks []*Low, depth int) error {
 	if r.nesting++; r.nesting > maxNesting {
 		return &modules.PythonError{Type: "RecursionError", Msg: "maximum recursion depth exceeded"}
@@ -124,7 +130,7 @@ func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks 
 	case noChange:
 		running.set(tag, r.notRun(low, record{"changes": map[string]any{}, "result": true, "__state_ran__": false,
 			"comment": "State was not run because none of the onchanges reqs changed"}))
-	case skipped: // as in Salt 3008
+	case skipped: // of Salt 3008 only
 		rec := r.notRun(low, record{"changes": map[string]any{}, "result": true, "__state_ran__": false,
 			"comment": "State was not run because requisites were skipped by another state"})
 		running.set(tag, rec)
@@ -140,21 +146,22 @@ func (r *Run) callChunk(ctx context.Context, low *Low, running *results, chunks 
 		}
 		fallthrough
 	default:
-		rec, err := r.call(ctx, low, 1)
+		rec, err := r.runChunk(ctx, low, 1)
 		if err != nil {
 			return err
 		}
 		if text, ok := rec["comment"].(string); ok && st == unwatched && !prereq {
 			rec["comment"] = text + " mod_watch was not run because requisites were skipped by another state"
 		}
-		r.keep(running, tag, rec, prereq)
+		r.keepRecord(running, tag, rec, prereq)
 	}
-	r.finish(ctx, low, running, len(chunks), tag)
+	r.finishChunk(ctx, low, running, len(chunks), tag)
 	return nil
 }
 
-// keep puts a record where it belongs: what a prereq would do is not what was done.
-func (r *Run) keep(running *results, tag string, rec record, prereq bool) {
+// keepRecord stores a record. The one of a prereq goes to r.pre, because what would be done is not what was done;
+// the one of a parallel state is completed when it ends.
+func (r *Run) keepRecord(running *results, tag string, rec record, prereq bool) {
 	if prereq {
 		r.pre[tag] = rec
 		return
@@ -166,29 +173,32 @@ func (r *Run) keep(running *results, tag string, rec record, prereq bool) {
 	running.set(tag, rec)
 }
 
-// callWatched runs a state of which a watched one changed, and mod_watch if the state itself changes nothing.
+// callWatched runs a state one of whose watched states changed. mod_watch follows only if the state itself changed
+// nothing, because a service that was just started need not be restarted.
 func (r *Run) callWatched(ctx context.Context, low *Low, running *results, reqs *behind, tag string) error {
-	rec, err := r.call(ctx, low, 1)
+	rec, err := r.runChunk(ctx, low, 1)
 	if err != nil {
 		return err
 	}
-	if skip, _ := rec["skip_watch"].(bool); !changed(rec) && !skip {
-		watch := low.copy()
+	if skip, _ := rec["skip_watch"].(bool); !hasChanges(rec) && !skip {
+		watch := low.shallowCopy()
 		watch.Set("sfun", low.fun)
 		watch.Set("fun", "mod_watch")
 		watch.reqs = reqs.byName()
 		_ = watch.d.Set("__reqs__", watch.reqs)
-		if rec, err = r.call(ctx, watch, 1); err != nil {
+		if rec, err = r.runChunk(ctx, watch, 1); err != nil {
 			return err
 		}
 	}
-	r.keep(running, tag, rec, false)
+	r.keepRecord(running, tag, rec, false)
 	return nil
 }
 
-// callUnmet runs what a chunk waits for, and then the chunk.
+// callUnmet runs the chunks that a chunk waits for, and then the chunk itself by callChunk. A requisite that names
+// nothing fails the chunk. Salt gives up after 20 rounds in which requisites stay unmet; so do we, since the
+// comment is the same.
 func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks []*Low, depth int, tag string, withPrerequired bool) error {
-	reqs, lost, last := r.missing(low, chunks, withPrerequired)
+	reqs, lost, last := r.findMissing(low, chunks, withPrerequired)
 	if lost != "" {
 		rec := r.notRun(low, record{"changes": map[string]any{}, "result": false, "comment": lost})
 		if low.Truth("__prereq__") {
@@ -196,7 +206,7 @@ func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks 
 		} else {
 			running.set(tag, rec)
 		}
-		r.event(ctx, rec, len(chunks), low)
+		r.fireEvent(ctx, rec, len(chunks), low)
 		return nil
 	}
 	for _, chunk := range reqs {
@@ -206,7 +216,7 @@ func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks 
 			continue
 		}
 		if r.active[ctag] {
-			return r.recursion(ctx, low, chunk, running, len(chunks), tag, ctag)
+			return r.endRecursion(ctx, low, chunk, running, len(chunks), tag, ctag)
 		}
 		if err := r.callChunk(ctx, chunk, running, chunks, 0); err != nil {
 			return err
@@ -221,16 +231,16 @@ func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks 
 		if err != nil {
 			return err
 		}
-		rec, err := r.call(ctx, low, 1)
+		rec, err := r.runChunk(ctx, low, 1)
 		if err != nil {
 			return err
 		}
-		if !changed(rec) && st == watched {
+		if !hasChanges(rec) && st == watched {
 			rec["changes"], rec["result"] = map[string]any{"watch": "watch"}, nil
 		}
 		r.pre[tag] = rec
 	} else if depth++; depth >= 20 {
-		running.set(tag, r.recursive20(low))
+		running.set(tag, r.recursionRecord(low))
 	} else if err := r.callChunk(ctx, low, running, chunks, depth); err != nil {
 		return err
 	}
@@ -238,21 +248,23 @@ func (r *Run) callUnmet(ctx context.Context, low *Low, running *results, chunks 
 		running.failhard = true
 		return nil
 	}
-	r.finish(ctx, low, running, len(chunks), tag)
+	r.finishChunk(ctx, low, running, len(chunks), tag)
 	return nil
 }
 
-func (r *Run) recursive20(low *Low) record {
+// recursionRecord is the record of a chunk whose requisites were not met after 20 rounds.
+func (r *Run) recursionRecord(low *Low) record {
 	r.env.Logger().Error("Recursive requisite found")
-	return identify(low, record{"changes": map[string]any{}, "result": false, "comment": "Recursive requisite found", "__run_num__": r.num})
+	return identifyRecord(low, record{"changes": map[string]any{}, "result": false, "comment": "Recursive requisite found", "__run_num__": r.num})
 }
 
-// recursion ends a circle of requisites, or the look ahead of a prereq that meets itself.
-func (r *Run) recursion(ctx context.Context, low, chunk *Low, running *results, total int, tag, ctag string) error {
+// endRecursion ends a circle of requisites: low waits for chunk, which is waiting itself. If chunk is the target of
+// a prereq, this is its look ahead, and low only runs in test mode; otherwise low fails.
+func (r *Run) endRecursion(ctx context.Context, low, chunk *Low, running *results, total int, tag, ctag string) error {
 	if chunk.Truth("__prerequired__") {
 		if _, seen := r.pre[tag]; !seen {
 			low.Set("__prereq__", true)
-			rec, err := r.call(ctx, low, 1)
+			rec, err := r.runChunk(ctx, low, 1)
 			if err != nil {
 				return err
 			}
@@ -260,19 +272,19 @@ func (r *Run) recursion(ctx context.Context, low, chunk *Low, running *results, 
 		}
 		return nil
 	}
-	running.set(tag, r.recursive20(low))
+	running.set(tag, r.recursionRecord(low))
 	r.num++
-	r.event(ctx, running.get(tag), total, low)
+	r.fireEvent(ctx, running.get(tag), total, low)
 	return nil
 }
 
-// requisiteFailed records that a chunk did not run because another failed.
+// requisiteFailed records that a chunk did not run because a chunk that it requires failed, and names those.
 func (r *Run) requisiteFailed(low *Low, running *results, reqs *behind, tag string) {
 	if rec, ok := r.pre[tag]; ok {
-		// What the prereq foresaw did not happen.
+		// The prereq announced changes, but they did not happen.
 		rec["changes"] = map[string]any{}
 		rec["__run_num__"] = r.num
-		running.set(tag, identify(low, rec))
+		running.set(tag, identifyRecord(low, rec))
 		r.num++
 		return
 	}
@@ -297,26 +309,27 @@ func (r *Run) requisiteFailed(low *Low, running *results, reqs *behind, tag stri
 	r.pre[tag] = rec
 }
 
-// finish reports a chunk that has a result, and the states that ran inside of it.
-func (r *Run) finish(ctx context.Context, low *Low, running *results, total int, tag string) {
+// finishChunk sends the event of a chunk that has a record. States that ran inside of it (sub_state_run) get
+// records of their own.
+func (r *Run) finishChunk(ctx context.Context, low *Low, running *results, total int, tag string) {
 	rec := running.get(tag)
 	if rec == nil {
 		return
 	}
-	r.event(ctx, rec, total, low)
+	r.fireEvent(ctx, rec, total, low)
 	subs, _ := rec["sub_state_run"].([]SubState)
 	delete(rec, "sub_state_run")
 	for _, sub := range subs {
-		s := r.begin()
+		s := r.startTimer()
 		r.num++
 		m := sub.Result.Map()
 		out := record{"name": sub.Low.Value("name"), "changes": m["changes"], "result": m["result"], "comment": m["comment"],
-			"duration": r.since(s), "start_time": s.start(), "__state_ran__": true, "__run_num__": r.num}
+			"duration": r.sinceStart(s), "start_time": s.startTime(), "__state_ran__": true, "__run_num__": r.num}
 		for _, key := range [...]string{"duration", "start_time"} {
 			if v, ok := m[key]; ok {
 				out[key] = v
 			}
 		}
-		running.set(sub.Low.Tag(), identify(low, out))
+		running.set(sub.Low.Tag(), identifyRecord(low, out))
 	}
 }

@@ -7,27 +7,29 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// compileHigh turns high data into chunks in the order in which they run (State.compile_high_data).
+// compileHigh turns high data into chunks, in the order in which they run (State.compile_high_data). It also notes
+// the SLS files, since a requisite may name a file that has no state.
 func (r *Run) compileHigh(high *pyobj.Dict, orchestration any) []*Low {
 	var chunks []*Low
 	for id, body := range high.All() {
 		b, ok := body.(*pyobj.Dict)
-		if !ok || hidden(id) {
+		if !ok || isHidden(id) {
 			continue
 		}
 		if b.Has("__sls__") {
-			r.processed[part(b, "__sls__")] = true
+			r.processed[bodyText(b, "__sls__")] = true
 		}
 		for state, run := range b.All() {
-			if !hidden(state) {
-				chunks = append(chunks, compileState(id, pyobj.Str(state), b, items(run), orchestration)...)
+			if !isHidden(state) {
+				chunks = append(chunks, compileState(id, pyobj.Str(state), b, listItems(run), orchestration)...)
 			}
 		}
 	}
 	return orderChunks(chunks)
 }
 
-// compileState makes the chunks of one state: one, or one for each of its names.
+// compileState returns the chunks of one state: one for each function, and with names one for each function and
+// name. An entry of names may be a dict, whose arguments then replace those of the state.
 func compileState(id any, state string, body *pyobj.Dict, run []any, orchestration any) []*Low {
 	chunk := &pyobj.Dict{}
 	chunk.Grow(len(run) + 8) // an argument each, and what is not from the SLS
@@ -56,7 +58,7 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 			for k, v := range arg.All() {
 				switch k {
 				case "names":
-					for _, name := range items(v) {
+					for _, name := range listItems(v) {
 						if !slices.ContainsFunc(names, func(have any) bool { return pyobj.Equal(have, name) }) {
 							names = append(names, name)
 						}
@@ -89,7 +91,7 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 		if d, ok := entry.(*pyobj.Dict); ok {
 			name := firstKey(d)
 			_ = live.Set("name", name)
-			for _, more := range items(d.Value(name)) {
+			for _, more := range listItems(d.Value(name)) {
 				if m, ok := more.(*pyobj.Dict); ok {
 					live.Update(m)
 				}
@@ -103,11 +105,14 @@ func compileState(id any, state string, body *pyobj.Dict, run []any, orchestrati
 	return chunks
 }
 
-// orderChunks sorts chunks by their order, and those of one order by name (State.order_chunks).
+// orderChunks sorts chunks by their order, then by state, name and function (State.order_chunks). "first" is 0 and
+// "last" is above any number; negative orders count back from there. limit is 100 above the highest order that was
+// given, which is where chunks without an order go. The members of names follow each other by a fraction: Salt
+// divides name_order by 10000.
 func orderChunks(chunks []*Low) []*Low {
 	limit := int64(1)
 	for _, c := range chunks {
-		if n, ok := integer(c.d.Value("order")); ok && n > limit-1 && n > 0 {
+		if n, ok := toInteger(c.d.Value("order")); ok && n > limit-1 && n > 0 {
 			limit = n + 100
 		}
 	}
@@ -149,7 +154,8 @@ func orderChunks(chunks []*Low) []*Low {
 	return chunks
 }
 
-func integer(v any) (int64, bool) {
+// toInteger returns an int64, or a bool as Python counts it.
+func toInteger(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
@@ -162,15 +168,17 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
+// toFloat returns an order as a float64, since "order" may be either kind of number.
 func toFloat(v any) float64 {
 	if f, ok := v.(float64); ok {
 		return f
 	}
-	n, _ := integer(v)
+	n, _ := toInteger(v)
 	return float64(n)
 }
 
-// orderOf is an order as a number.
+// orderOf returns the value of order as a number: int64, float64 or bool, which Python keeps apart when it shows
+// them.
 func orderOf(v any, limit int64) any {
 	switch v := v.(type) {
 	case int64, float64, bool:

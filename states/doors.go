@@ -14,17 +14,17 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Verify tells what is wrong with a chunk.
-func (r *Run) Verify(low *Low) []string { return r.verify(low) }
+// Verify returns what is wrong with a chunk, in Salt's words; nil if it can run.
+func (r *Run) Verify(low *Low) []string { return r.verifyChunk(low) }
 
-// Single runs a chunk that stands alone.
+// Single runs a chunk by itself, without requisites (state.single). A parallel state is awaited.
 func (r *Run) Single(ctx context.Context, low *Low) (map[string]any, error) {
 	if err := r.modInit(ctx, low); err != nil {
 		return nil, err
 	}
 	rec, err := r.Call(ctx, low)
 	if p, ok := rec["proc"].(*parallel); ok {
-		// Salt answers with the process; we have the result.
+		// Salt returns the process object, which cannot leave the minion; we have the result.
 		delete(rec, "proc")
 		<-p.done
 		for k, v := range p.rec {
@@ -35,7 +35,7 @@ func (r *Run) Single(ctx context.Context, low *Low) (map[string]any, error) {
 	return rec, err
 }
 
-// CallOne runs one chunk of many, with what it requires.
+// CallOne runs one of several chunks with those that it requires, and no others (state.sls_id).
 func (r *Run) CallOne(ctx context.Context, low *Low, chunks []*Low) (map[string]any, error) {
 	r.chunks = chunks
 	running := newResults()
@@ -47,21 +47,21 @@ func (r *Run) CallOne(ctx context.Context, low *Low, chunks []*Low) (map[string]
 	return running.plain(), nil
 }
 
-// Saltenv is the environment of the run.
-func (r *Run) Saltenv() string { return text(r.opts["saltenv"]) }
+// Saltenv returns the environment of the run.
+func (r *Run) Saltenv() string { return textOf(r.opts["saltenv"]) }
 
-// RenderFile renders an SLS file of this host, and what it includes from the file server.
+// RenderFile renders an SLS file of this host; what it includes comes from the file server.
 func (h *HighState) RenderFile(ctx context.Context, name, path, env string) (*pyobj.Dict, []string, error) {
 	return h.renderState(ctx, name, env, nil, nil, path)
 }
 
-// CallText runs the text of an SLS file (State.call_template_str).
+// CallText renders and runs the text of an SLS file (State.call_template_str, state.template_str).
 func (r *Run) CallText(ctx context.Context, sls string) (any, error) {
 	c, err := r.parent.Foreign(r.env, r.exec, &modules.Def{Name: "template_str"}, r.parent.Fun, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.Template(ctx, modules.Template{Text: sls, Pipe: text(r.opts["renderer"]), Shebang: true, SaltEnv: "base", IsSLS: true})
+	v, err := c.Template(ctx, modules.Template{Text: sls, Pipe: textOf(r.opts["renderer"]), Shebang: true, SaltEnv: "base", IsSLS: true})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,8 @@ func (r *Run) CallText(ctx context.Context, sls string) (any, error) {
 	return r.CallHigh(ctx, high, nil)
 }
 
-// plainTemplate brings a template that stands alone into the form of high data (State.render_template).
+// plainTemplate brings a template that is not part of a file server into the form of high data
+// (State.render_template). It may not include, exclude or extend, since there is nothing to refer to.
 func plainTemplate(v any, name string) (*pyobj.Dict, []string) {
 	high, ok := v.(*pyobj.Dict)
 	if !ok {
@@ -87,10 +88,11 @@ func plainTemplate(v any, name string) (*pyobj.Dict, []string) {
 		}
 	}
 	f := &stateFile{state: high, sls: name}
-	return high, f.alone()
+	return high, f.expandTemplate()
 }
 
-// Usage tells which SLS files the top file assigns, and which not (compile_state_usage).
+// Usage returns for each environment the SLS files that the top file assigns and those that it does not
+// (compile_state_usage, state.state_usage).
 func (h *HighState) Usage(ctx context.Context) (any, error) {
 	top, err := h.Top(ctx)
 	if err != nil {
@@ -103,13 +105,13 @@ func (h *HighState) Usage(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	envs, err := h.environments(ctx)
+	envs, err := h.listEnvironments(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]any{}
 	for _, env := range envs {
-		list, err := h.states(ctx, env)
+		list, err := h.listSLS(ctx, env)
 		if err != nil {
 			return nil, err
 		}
@@ -130,10 +132,10 @@ func (h *HighState) Usage(ctx context.Context) (any, error) {
 	return out, nil
 }
 
-// maxCache bounds the files that Load reads, in bytes.
+// maxCache limits the files that Load reads, in bytes. A damaged or planted file must not use up the memory.
 const maxCache = 64 << 20
 
-// Load reads a value that Save wrote, or stock Salt.
+// Load reads a value that Save or stock Salt wrote.
 func Load(path string) (any, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -154,7 +156,8 @@ func Load(path string) (any, error) {
 	return v, nil
 }
 
-// Save keeps a value, plain or ordered, in a file that only the owner can read.
+// Save writes a value, plain or ordered, to a file that only its owner can read, since states hold secrets. The
+// file is replaced atomically.
 func Save(path string, v any) error {
 	b, err := payload.Marshal(ordered.ToWire(v))
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// renderErrorf makes Salt's SaltRenderError: requisites or top files that make no sense. It ends the whole run.
+// renderErrorf returns Salt's SaltRenderError: requisites or top files that make no sense. It ends the whole run.
 func renderErrorf(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	return &modules.RenderError{Msg: text, Text: text}
 }
 
-// crash carries a recovered panic of a state function, which is a bug of the module.
+// crash carries a recovered panic of a state function, which is a bug of the module. Its stack goes into the
+// state's comment, where the user can copy it into a report.
 type crash struct {
 	value any
 	stack []byte
@@ -20,17 +21,19 @@ type crash struct {
 
 func (e *crash) Error() string { return fmt.Sprintf("%v\n%s", e.value, e.stack) }
 
-// traceback is what an exception leaves in a state's comment. Stock has Python's frames between the lines.
-func traceback(err error) string {
-	name, text := exception(err)
+// tracebackText is what an uncaught exception leaves in a state's comment. Stock has Python's frames between the
+// two lines; ours has none, since the code is another.
+func tracebackText(err error) string {
+	name, text := exceptionOf(err)
 	if text != "" {
 		name += ": " + text
 	}
 	return "Traceback (most recent call last):\n" + name + "\n"
 }
 
-// exception is the Python exception that an error stands for; one of no special kind is an Exception.
-func exception(err error) (name, text string) {
+// exceptionOf returns the name and the text of the Python exception that an error stands for; "Exception" if it has
+// no kind of its own.
+func exceptionOf(err error) (name, text string) {
 	name, text = modules.Exception(err)
 	if name == "" {
 		name = "Exception"
@@ -38,14 +41,15 @@ func exception(err error) (name, text string) {
 	return name, text
 }
 
-// ErrorText is Python's str() of the exception that an error stands for: what a state shows that catches it.
+// ErrorText returns Python's str() of the exception that an error stands for. A state that catches it shows this
+// text.
 func ErrorText(err error) string {
-	_, text := exception(err)
+	_, text := exceptionOf(err)
 	return text
 }
 
-// ErrorClass is the qualified name of that exception's class.
+// ErrorClass returns the qualified name of the exception's class.
 func ErrorClass(err error) string {
-	name, _ := exception(err)
+	name, _ := exceptionOf(err)
 	return name
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// event tells the master of a state that ran, where the options or the state ask for it (State.event).
-func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
+// fireEvent sends the master the event of a state that ran, if the options (state_events) or the state (fire_event)
+// ask for it (State.event). Sending is best effort: a state must not fail because its event was lost.
+func (r *Run) fireEvent(ctx context.Context, rec record, total int, low *Low) {
 	fire := low.d.Value("fire_event")
 	progress, set := r.opts["state_events"]
 	if !set {
@@ -28,7 +29,7 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 	data := map[string]any{"ret": map[string]any(shown)}
 	id := pytext.Str(r.opts["id"])
 	jid, preload := r.jid, any(r.jid)
-	if jid == "" { // state.sls_id in a salt-call: stock's tag has Python's None for it
+	if jid == "" { // state.sls_id in a salt-call has no job; stock's tag then has Python's None
 		jid, preload = "None", nil
 	}
 	var tag string
@@ -59,6 +60,7 @@ func (r *Run) event(ctx context.Context, rec record, total int, low *Low) {
 	}
 }
 
+// progressTag returns the tag of a progress event, and adds to data how many chunks the run has.
 func progressTag(jid, id string, rec record, data map[string]any, total int) string {
 	data["len"] = int64(total)
 	return protocol.Tagify("job", jid, "prog", id, pytext.Str(rec["__run_num__"]))

@@ -9,17 +9,18 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// High data is what SLS files say: a dict of ids, each a dict of states ("file": [arguments, "managed"]) with __sls__ and
-// __env__. The functions of this file are those of salt/state.py's class State that read and change it.
+// High data is what the SLS files contain: a dict of ids, each a dict of states ("file": [arguments, "managed"])
+// with __sls__ and __env__. The functions of this file read and change it as those of salt/state.py's class State
+// do.
 
-// hidden tells whether a key is bookkeeping.
-func hidden(key any) bool {
+// isHidden reports whether a key is bookkeeping of the compiler, such as __sls__, and not a state.
+func isHidden(key any) bool {
 	s, ok := key.(string)
 	return ok && strings.HasPrefix(s, "__")
 }
 
-// part is an entry of a body, "" for one that is missing.
-func part(body *pyobj.Dict, key string) string {
+// bodyText returns an entry of a body as text, "" if it is missing.
+func bodyText(body *pyobj.Dict, key string) string {
 	v, ok := body.Get(key)
 	if !ok {
 		return ""
@@ -27,7 +28,7 @@ func part(body *pyobj.Dict, key string) string {
 	return pyobj.Str(v)
 }
 
-// firstKey is the first key of a dict; nil for an empty one.
+// firstKey returns the first key of a dict, nil if it is empty. Requisites and arguments are dicts of one key.
 func firstKey(d *pyobj.Dict) any {
 	for k := range d.All() {
 		return k
@@ -35,17 +36,18 @@ func firstKey(d *pyobj.Dict) any {
 	return nil
 }
 
-// verifier collects what is wrong with high data.
+// A verifier collects what is wrong with high data. All errors are reported at once, so that a user need not run
+// again for each.
 type verifier struct {
 	errs []string
 	reqs pyobj.Dict // for requisites that name each other
 }
 
-func (v *verifier) fail(format string, args ...any) {
+func (v *verifier) addError(format string, args ...any) {
 	v.errs = append(v.errs, fmt.Sprintf(format, args...))
 }
 
-// VerifyHigh tells what is wrong with high data.
+// verifyHigh returns what is wrong with the form of high data, in Salt's words (State.verify_high).
 func verifyHigh(high any) []string {
 	v := &verifier{}
 	d, ok := high.(*pyobj.Dict)
@@ -53,41 +55,42 @@ func verifyHigh(high any) []string {
 		return []string{"High data is not a dictionary and is invalid"}
 	}
 	for name, body := range d.All() {
-		if hidden(name) {
+		if isHidden(name) {
 			continue
 		}
 		b, ok := body.(*pyobj.Dict)
 		if _, text := name.(string); !text {
 			sls := ""
 			if ok {
-				sls = part(b, "__sls__")
+				sls = bodyText(b, "__sls__")
 			}
-			v.fail("ID '%s' in SLS '%s' is not formed as a string, but is a %s. It may need to be quoted.", pyobj.Str(name), sls, pyobj.TypeName(name))
+			v.addError("ID '%s' in SLS '%s' is not formed as a string, but is a %s. It may need to be quoted.", pyobj.Str(name), sls, pyobj.TypeName(name))
 		}
 		if !ok {
-			v.fail("The type %s in %s is not formatted as a dictionary", pyobj.Str(name), pyobj.Str(body))
+			v.addError("The type %s in %s is not formatted as a dictionary", pyobj.Str(name), pyobj.Str(body))
 			continue
 		}
 		for state, run := range b.All() {
-			if !hidden(state) {
-				v.state(name, b, pyobj.Str(state), run)
+			if !isHidden(state) {
+				v.verifyState(name, b, pyobj.Str(state), run)
 			}
 		}
 	}
 	return v.errs
 }
 
-// state looks at one state of an id.
-func (v *verifier) state(id any, body *pyobj.Dict, state string, run any) {
-	name, sls := pyobj.Str(id), part(body, "__sls__")
+// verifyState checks one state of an id: a list with exactly one function. require and watch need no function,
+// because Salt reads a requisite that is indented too little as a state.
+func (v *verifier) verifyState(id any, body *pyobj.Dict, state string, run any) {
+	name, sls := pyobj.Str(id), bodyText(body, "__sls__")
 	if run == nil {
-		v.fail("ID '%s' in SLS '%s' contains a short declaration (%s) with a trailing colon. When not passing any arguments to a "+
+		v.addError("ID '%s' in SLS '%s' contains a short declaration (%s) with a trailing colon. When not passing any arguments to a "+
 			"state, the colon must be omitted.", name, sls, state)
 		return
 	}
 	list, ok := run.(*pyobj.List)
 	if !ok {
-		v.fail("State '%s' in SLS '%s' is not formed as a list", name, sls)
+		v.addError("State '%s' in SLS '%s' is not formed as a list", name, sls)
 		return
 	}
 	var funs []string
@@ -99,23 +102,23 @@ func (v *verifier) state(id any, body *pyobj.Dict, state string, run any) {
 		case string:
 			funs = append(funs, arg)
 			if strings.Contains(pytext.Strip(arg), " ") {
-				v.fail(`The function "%s" in state "%s" in SLS "%s" has whitespace, a function with whitespace is not supported, perhaps `+
+				v.addError(`The function "%s" in state "%s" in SLS "%s" has whitespace, a function with whitespace is not supported, perhaps `+
 					`this is an argument that is missing a ":"`, arg, name, sls)
 			}
 		case *pyobj.Dict:
-			v.argument(id, sls, state, arg)
+			v.verifyArgument(id, sls, state, arg)
 		}
 	}
 	switch {
 	case len(funs) == 0 && state != "require" && state != "watch":
-		v.fail("No function declared in state '%s' in SLS '%s'", name, sls)
+		v.addError("No function declared in state '%s' in SLS '%s'", name, sls)
 	case len(funs) > 1:
-		v.fail("Too many functions declared in state '%s' in SLS '%s'. Please choose one of the following: %s", name, sls, strings.Join(funs, ", "))
+		v.addError("Too many functions declared in state '%s' in SLS '%s'. Please choose one of the following: %s", name, sls, strings.Join(funs, ", "))
 	}
 }
 
-// argument looks at one argument of a state: requisites must be lists of single key dicts.
-func (v *verifier) argument(id any, sls, state string, arg *pyobj.Dict) {
+// verifyArgument checks one argument of a state: requisites must be lists of dicts with one key.
+func (v *verifier) verifyArgument(id any, sls, state string, arg *pyobj.Dict) {
 	name := pyobj.Str(id)
 	key := pyobj.Str(firstKey(arg))
 	value := arg.Value(firstKey(arg))
@@ -123,7 +126,7 @@ func (v *verifier) argument(id any, sls, state string, arg *pyobj.Dict) {
 	switch key {
 	case "names":
 		if !isList {
-			v.fail("The 'names' argument in state '%s' in SLS '%s' needs to be formed as a list", name, sls)
+			v.addError("The 'names' argument in state '%s' in SLS '%s' needs to be formed as a list", name, sls)
 		}
 		return
 	case "require", "watch", "prereq", "onchanges":
@@ -134,32 +137,34 @@ func (v *verifier) argument(id any, sls, state string, arg *pyobj.Dict) {
 		mine := pyobj.NewDict("state", state)
 		_ = v.reqs.Set(id, mine) // an id is a key already
 		for _, req := range list.Items {
-			v.requisite(id, sls, state, mine, req)
+			v.verifyRequisite(id, sls, state, mine, req)
 		}
 	} else {
-		v.fail("The %s statement in state '%s' in SLS '%s' needs to be formed as a list", key, name, sls)
+		v.addError("The %s statement in state '%s' in SLS '%s' needs to be formed as a list", key, name, sls)
 	}
 	if arg.Len() != 1 {
-		v.fail("Multiple dictionaries defined in argument of state '%s' in SLS '%s'", name, sls)
+		v.addError("Multiple dictionaries defined in argument of state '%s' in SLS '%s'", name, sls)
 	}
 }
 
-func (v *verifier) requisite(id any, sls, state string, mine *pyobj.Dict, req any) {
+// verifyRequisite checks one target of a requisite and notes it, so that two states that require each other are
+// reported.
+func (v *verifier) verifyRequisite(id any, sls, state string, mine *pyobj.Dict, req any) {
 	name := pyobj.Str(id)
 	if s, ok := req.(string); ok {
 		req = pyobj.NewDict("id", s)
 	}
 	d, ok := req.(*pyobj.Dict)
 	if !ok || d.Len() == 0 {
-		v.fail("Requisite declaration %s in SLS %s is not formed as a single key dictionary", pyobj.Str(req), sls)
+		v.addError("Requisite declaration %s in SLS %s is not formed as a single key dictionary", pyobj.Str(req), sls)
 		return
 	}
 	key, val := pyobj.Str(firstKey(d)), d.Value(firstKey(d))
 	if head, _, dotted := strings.Cut(key, "."); dotted {
-		v.fail("Invalid requisite type '%s' in state '%s', in SLS '%s'. Requisite types must not contain dots, did you mean '%s'?", key, name, sls, head)
+		v.addError("Invalid requisite type '%s' in state '%s', in SLS '%s'. Requisite types must not contain dots, did you mean '%s'?", key, name, sls, head)
 	}
 	if mine.Set(val, key) != nil {
-		v.fail("Illegal requisite \"%s\", please check your syntax.\n", pyobj.Str(val))
+		v.addError("Illegal requisite \"%s\", please check your syntax.\n", pyobj.Str(val))
 		return
 	}
 	other, _ := v.reqs.Value(val).(*pyobj.Dict)
@@ -167,17 +172,18 @@ func (v *verifier) requisite(id any, sls, state string, mine *pyobj.Dict, req an
 		return
 	}
 	if back, ok := other.Get(id); ok && back == any(state) && pyobj.Equal(other.Value("state"), mine.Value(val)) {
-		v.fail(`A recursive requisite was found, SLS "%s" ID "%s" ID "%s"`, sls, name, pyobj.Str(val))
+		v.addError(`A recursive requisite was found, SLS "%s" ID "%s" ID "%s"`, sls, name, pyobj.Str(val))
 	}
 }
 
-// idState names a state of an id.
+// An idState names one state of an id.
 type idState struct {
 	id    any
 	state string
 }
 
-// findName finds the ids that a name stands for: an id, all of an SLS, or those with an argument of that value.
+// findName returns the states that a name stands for (find_name): the id of that name, all states of an SLS file,
+// or the states with one argument of that value. With strict the id must have the state as well.
 func findName(name any, state string, high *pyobj.Dict, strict bool) []idState {
 	body, ok := high.Get(name)
 	if ok && strict {
@@ -212,10 +218,10 @@ func findName(name any, state string, high *pyobj.Dict, strict bool) []idState {
 	return found
 }
 
-// excludedSLS are the SLS files that an exclude names.
+// excludedSLS returns the SLS files that exclude names.
 func excludedSLS(high *pyobj.Dict) []string {
 	var list []string
-	for _, x := range items(high.Value("__exclude__")) {
+	for _, x := range listItems(high.Value("__exclude__")) {
 		switch x := x.(type) {
 		case string:
 			list = append(list, x)
@@ -228,7 +234,8 @@ func excludedSLS(high *pyobj.Dict) []string {
 	return list
 }
 
-// reconcileExtend puts what extend says into the states it is about (State.reconcile_extend).
+// reconcileExtend merges each extension into the state that it names (State.reconcile_extend). The texts are
+// extensions whose target does not exist; extensions of excluded files are dropped without an error.
 func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err error) {
 	ext, ok := high.Delete("__extend__")
 	if !ok {
@@ -238,7 +245,7 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 	for _, sls := range excludedSLS(high) {
 		excluded[sls] = true
 	}
-	for _, chunk := range items(ext) {
+	for _, chunk := range listItems(ext) {
 		d, ok := chunk.(*pyobj.Dict)
 		if !ok {
 			continue
@@ -250,7 +257,7 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 			}
 			state := ""
 			for k := range b.All() {
-				if !hidden(k) {
+				if !isHidden(k) {
 					state = pyobj.Str(k)
 					break
 				}
@@ -260,10 +267,10 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 			}
 			env, sls := "base", "base"
 			if b.Has("__env__") {
-				env = part(b, "__env__")
+				env = bodyText(b, "__env__")
 			}
 			if b.Has("__sls__") {
-				sls = part(b, "__sls__")
+				sls = bodyText(b, "__sls__")
 			}
 			have, _ := high.Value(name).(*pyobj.Dict)
 			if have == nil || !have.Has(state) {
@@ -291,14 +298,14 @@ func (r *Run) reconcileExtend(high *pyobj.Dict, strict bool) (errs []string, err
 // extendBody adds the states and arguments of an extension to a body.
 func extendBody(have, ext *pyobj.Dict) error {
 	for k, run := range ext.All() {
-		if hidden(k) {
+		if isHidden(k) {
 			continue
 		}
 		if !have.Has(k) {
 			_ = have.Set(k, run)
 			continue
 		}
-		args, err := iterate(run)
+		args, err := iterateValue(run)
 		if err != nil {
 			return err
 		}
@@ -319,15 +326,16 @@ func extendBody(have, ext *pyobj.Dict) error {
 	return nil
 }
 
-// extendOdd is what Python says of a state that is not a list of arguments when such are added.
+// extendOdd returns Python's exception for a state that is not a list and is extended.
 func extendOdd(have any) error {
-	if _, err := iterate(have); err != nil {
+	if _, err := iterateValue(have); err != nil {
 		return err
 	}
 	return &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(have) + "' object has no attribute 'append'"}
 }
 
-// extendArgument replaces or, for requisites, lengthens an argument; false if there is none like it.
+// extendArgument replaces an argument of the same name; a requisite is lengthened instead, so that extend never
+// drops one. It returns false if there is no argument of that name.
 func extendArgument(list *pyobj.List, arg any) (updated bool, err error) {
 	for i, val := range list.Items {
 		switch arg := arg.(type) {
@@ -354,7 +362,7 @@ func extendArgument(list *pyobj.List, arg any) (updated bool, err error) {
 					return false, &modules.PythonError{Type: "AttributeError",
 						Msg: "'" + pyobj.TypeName(d.Value(first)) + "' object has no attribute 'extend'"}
 				}
-				more, err := iterate(arg.Value(first))
+				more, err := iterateValue(arg.Value(first))
 				if err != nil {
 					return false, err
 				}
@@ -368,7 +376,8 @@ func extendArgument(list *pyobj.List, arg any) (updated bool, err error) {
 	return updated, nil
 }
 
-// applyExclude takes out what exclude names (State.apply_exclude).
+// applyExclude removes the ids and SLS files that exclude names (State.apply_exclude). Salt applies it after
+// requisite_in, so a state that is excluded may still add its requisites to others.
 func applyExclude(high *pyobj.Dict) {
 	exclude, ok := high.Delete("__exclude__")
 	if !ok {
@@ -376,7 +385,7 @@ func applyExclude(high *pyobj.Dict) {
 	}
 	var sls []string
 	var ids []any
-	for _, x := range items(exclude) {
+	for _, x := range listItems(exclude) {
 		switch x := x.(type) {
 		case string:
 			sls = append(sls, x)
@@ -394,12 +403,12 @@ func applyExclude(high *pyobj.Dict) {
 	}
 	for name, body := range high.All() {
 		b, ok := body.(*pyobj.Dict)
-		if !ok || hidden(name) {
+		if !ok || isHidden(name) {
 			continue
 		}
-		from := part(b, "__sls__")
+		from := bodyText(b, "__sls__")
 		for _, pattern := range sls {
-			if from != "" && globs(from, pattern) {
+			if from != "" && matchesGlob(from, pattern) {
 				ids = append(ids, name)
 				break
 			}

@@ -13,20 +13,21 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// HighState compiles and runs the state files of the file server (salt/state.py: BaseHighState).
+// A HighState compiles and runs the state files of the file server (salt/state.py: BaseHighState).
 type HighState struct {
 	*Run
-	// High is the high data as far as it has been rendered; Salt looks into it for the return code.
+	// High is the high data as rendered so far. Salt's state functions look into it for the job's return code.
 	High *pyobj.Dict
 
-	call   *modules.Call  // templates are rendered on its behalf
-	memory map[string]any // what renderers keep between the files
+	call   *modules.Call  // the call for which templates are rendered
+	memory map[string]any // what renderers keep from one file to the next
 	iorder int64
-	envs   []string // known environments; nil until asked
+	envs   []string // the known environments; nil until they are needed
 	avail  map[string][]string
 }
 
-// NewHighState prepares a run with the options of the master.
+// NewHighState prepares a run. The master's options replace the minion's, as in Salt: the master decides about the
+// renderer, failhard, the top file and the environments.
 func NewHighState(ctx context.Context, c *modules.Call, o Options) (*HighState, error) {
 	if c.Files == nil {
 		return nil, modules.Errorf("cannot compile states: this program has no file client")
@@ -43,7 +44,8 @@ func NewHighState(ctx context.Context, c *modules.Call, o Options) (*HighState, 
 	return h, err
 }
 
-// masterOptions brings what the master decides into the options (__gen_opts).
+// masterOptions copies the options that the master decides into opts (__gen_opts). Without a master they come from
+// the minion's own configuration.
 func masterOptions(ctx context.Context, c *modules.Call, opts map[string]any) error {
 	if pytext.Truth(opts["local_state"]) {
 		return nil
@@ -75,7 +77,7 @@ func masterOptions(ctx context.Context, c *modules.Call, opts map[string]any) er
 		"file_roots": m["file_roots"], "jinja_env": or("jinja_env", map[string]any{}), "jinja_sls_env": or("jinja_sls_env", map[string]any{}),
 		"jinja_lstrip_blocks": or("jinja_lstrip_blocks", false), "jinja_trim_blocks": or("jinja_trim_blocks", false),
 	}
-	top := text(or("state_top", "top.sls"))
+	top := textOf(or("state_top", "top.sls"))
 	if !strings.HasPrefix(top, "salt://") {
 		top = "salt://" + strings.TrimPrefix(top, "/")
 	}
@@ -87,6 +89,7 @@ func masterOptions(ctx context.Context, c *modules.Call, opts map[string]any) er
 	return nil
 }
 
+// firstTrue returns the first true value, false if there is none; Python's "a or b".
 func firstTrue(list ...any) any {
 	for _, v := range list {
 		if pytext.Truth(v) {
@@ -96,8 +99,9 @@ func firstTrue(list ...any) any {
 	return false
 }
 
-// environments lists the environments of the master (_get_envs).
-func (h *HighState) environments(ctx context.Context) ([]string, error) {
+// listEnvironments returns the environments that states may come from (_get_envs). env_order fixes their order;
+// without it base comes first, then those of file_roots and of the file server.
+func (h *HighState) listEnvironments(ctx context.Context) ([]string, error) {
 	client, err := h.env.Files.Envs(ctx)
 	if err != nil {
 		return nil, err
@@ -124,22 +128,23 @@ func (h *HighState) environments(ctx context.Context) ([]string, error) {
 	return envs, nil
 }
 
-// knows tells whether there is such an environment.
-func (h *HighState) knows(ctx context.Context, env string) (bool, error) {
+// knowsEnv reports whether an environment exists. base always does.
+func (h *HighState) knowsEnv(ctx context.Context, env string) (bool, error) {
 	if env == "base" {
 		return true, nil
 	}
 	if h.envs == nil {
 		var err error
-		if h.envs, err = h.environments(ctx); err != nil {
+		if h.envs, err = h.listEnvironments(ctx); err != nil {
 			return false, err
 		}
 	}
 	return slices.Contains(h.envs, env), nil
 }
 
-// states lists the SLS files of an environment.
-func (h *HighState) states(ctx context.Context, env string) ([]string, error) {
+// listSLS returns the SLS files of an environment, sorted; "init" is named by its directory. The list is fetched
+// once per run.
+func (h *HighState) listSLS(ctx context.Context, env string) ([]string, error) {
 	if list, ok := h.avail[env]; ok {
 		return list, nil
 	}
@@ -162,9 +167,9 @@ func (h *HighState) states(ctx context.Context, env string) ([]string, error) {
 	return list, nil
 }
 
-// matching are the SLS files of an environment that a pattern names.
-func (h *HighState) matching(ctx context.Context, env, pattern string) ([]string, error) {
-	list, err := h.states(ctx, env)
+// matchSLS returns the SLS files of an environment that match a pattern.
+func (h *HighState) matchSLS(ctx context.Context, env, pattern string) ([]string, error) {
+	list, err := h.listSLS(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +182,14 @@ func (h *HighState) matching(ctx context.Context, env, pattern string) ([]string
 	return fnmatch.Filter(list, pattern), nil
 }
 
-// Sections are lists of SLS files by environment, in order.
+// Sections are lists of SLS files by environment. They keep the order in which the top file names the environments,
+// since it decides the order of the states.
 type Sections struct {
 	envs []string
 	list map[string][]string
 }
 
-func (s *Sections) add(env string, sls ...string) {
+func (s *Sections) addSLS(env string, sls ...string) {
 	if s.list == nil {
 		s.list = map[string][]string{}
 	}
@@ -194,15 +200,15 @@ func (s *Sections) add(env string, sls ...string) {
 	s.list[env] = append(s.list[env], sls...)
 }
 
-func (s *Sections) has(env string) bool {
+func (s *Sections) hasEnv(env string) bool {
 	_, ok := s.list[env]
 	return ok
 }
 
-// Empty tells whether there is no environment at all.
+// Empty reports whether there is no environment.
 func (s *Sections) Empty() bool { return len(s.envs) == 0 }
 
-// Plain is the sections as a plain value.
+// Plain returns the sections as a plain value.
 func (s *Sections) Plain() map[string]any {
 	out := make(map[string]any, len(s.envs))
 	for env, list := range s.list {
@@ -211,33 +217,33 @@ func (s *Sections) Plain() map[string]any {
 	return out
 }
 
-// Section is one environment's SLS files.
+// Section returns Sections with one environment.
 func Section(env string, sls []string) *Sections {
 	s := &Sections{}
-	s.add(env, sls...)
+	s.addSLS(env, sls...)
 	return s
 }
 
-// RenderHighstate renders SLS files and what they include into high data (render_highstate). The texts are errors in the
-// files; the error is one of the state system.
+// RenderHighstate renders SLS files and those that they include into high data (render_highstate). errs are errors
+// in the files, which the user can mend; err means that rendering could not go on.
 func (h *HighState) RenderHighstate(ctx context.Context, matches *Sections) (high *pyobj.Dict, errs []string, err error) {
 	mods := map[string]bool{}
 	for _, env := range matches.envs {
 		for _, pattern := range matches.list[env] {
 			var files []string
-			known, err := h.knows(ctx, env)
+			known, err := h.knowsEnv(ctx, env)
 			if err != nil {
 				return nil, nil, err
 			}
 			if known {
-				if files, err = h.matching(ctx, env, pattern); err != nil {
+				if files, err = h.matchSLS(ctx, env, pattern); err != nil {
 					return nil, nil, err
 				}
 			} else {
 				errs = append(errs, "No matching salt environment for environment '"+env+"' found")
 			}
 			if len(files) == 0 {
-				files = []string{pattern} // rendering it gives the error
+				files = []string{pattern} // rendering it reports the error
 			}
 			for _, sls := range files {
 				if mods[env+":"+sls] {
@@ -263,7 +269,7 @@ func (h *HighState) RenderHighstate(ctx context.Context, matches *Sections) (hig
 	return h.High, errs, nil
 }
 
-// cleanExtends drops extensions that are there twice.
+// cleanExtends removes extensions that appear twice, which happens if two files include the same one.
 func cleanExtends(high *pyobj.Dict) {
 	v, ok := high.Get("__extend__")
 	if !ok {
@@ -272,7 +278,7 @@ func cleanExtends(high *pyobj.Dict) {
 	out := pyobj.NewList()
 	type pair struct{ name, body any }
 	var seen []pair
-	for _, x := range items(v) {
+	for _, x := range listItems(v) {
 		d, ok := x.(*pyobj.Dict)
 		if !ok {
 			continue
@@ -291,7 +297,8 @@ func cleanExtends(high *pyobj.Dict) {
 	_ = high.Set("__extend__", out)
 }
 
-// mergeStates adds rendered states to others (merge_included_states). Ids that are there with another body are errors.
+// mergeStates adds the rendered states of a file to others (merge_included_states). An id that exists with another
+// body is an error, because ids are unique across files.
 func mergeStates(high, state *pyobj.Dict, errs *[]string) {
 	for _, key := range [...]string{"__extend__", "__exclude__"} {
 		v, ok := state.Delete(key)
@@ -303,7 +310,7 @@ func mergeStates(high, state *pyobj.Dict, errs *[]string) {
 			have = pyobj.NewList()
 			_ = high.Set(key, have)
 		}
-		have.Items = append(have.Items, items(v)...)
+		have.Items = append(have.Items, listItems(v)...)
 	}
 	for id, body := range state.All() {
 		have, ok := high.Get(id)
@@ -311,13 +318,13 @@ func mergeStates(high, state *pyobj.Dict, errs *[]string) {
 			continue
 		}
 		*errs = append(*errs, "Detected conflicting IDs, SLS IDs need to be globally unique.\n    The conflicting ID is '"+pyobj.Str(id)+
-			"' and is found in SLS '"+origin(have)+"' and SLS '"+origin(body)+"'")
+			"' and is found in SLS '"+bodyOrigin(have)+"' and SLS '"+bodyOrigin(body)+"'")
 	}
 	high.Update(state)
 }
 
-// origin is where a body is from: environment and SLS file.
-func origin(body any) string {
+// bodyOrigin returns where a body comes from, "environment:sls", for error texts.
+func bodyOrigin(body any) string {
 	b, ok := body.(*pyobj.Dict)
 	if !ok {
 		return "None:None"
@@ -325,9 +332,10 @@ func origin(body any) string {
 	return pyobj.Str(b.Value("__env__")) + ":" + pyobj.Str(b.Value("__sls__"))
 }
 
-// Compile renders what the top file assigns (compile_highstate). Errors are a list of texts in place of the high data.
+// Compile renders the states that the top file assigns into high data (compile_highstate). If there are errors it
+// returns their texts as a list instead.
 func (h *HighState) Compile(ctx context.Context) (any, error) {
-	top, matches, errs, err := h.assigned(ctx)
+	top, matches, errs, err := h.assignedStates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -342,8 +350,8 @@ func (h *HighState) Compile(ctx context.Context) (any, error) {
 	return high, nil
 }
 
-// assigned is the top file, what of it is for this minion, and what is wrong with it.
-func (h *HighState) assigned(ctx context.Context) (top *pyobj.Dict, matches *Sections, errs []string, err error) {
+// assignedStates returns the top file, the part of it that targets this minion, and what is wrong with it.
+func (h *HighState) assignedStates(ctx context.Context) (top *pyobj.Dict, matches *Sections, errs []string, err error) {
 	if top, err = h.Top(ctx); err != nil {
 		return nil, nil, nil, err
 	}
@@ -352,7 +360,7 @@ func (h *HighState) assigned(ctx context.Context) (top *pyobj.Dict, matches *Sec
 	return top, matches, errs, err
 }
 
-// CompileLow compiles the low state without running it (compile_low_chunks).
+// CompileLow compiles the low state without running it (compile_low_chunks, state.show_lowstate).
 func (h *HighState) CompileLow(ctx context.Context) (chunks []*Low, errs []string, err error) {
 	top, err := h.Top(ctx)
 	if err != nil {
@@ -382,7 +390,8 @@ func (h *HighState) CompileLow(ctx context.Context) (chunks []*Low, errs []strin
 	return h.compileHigh(high, nil), nil, nil
 }
 
-// CallHigh runs high data (State.call_high). The answer are the results by tag, or a list of texts.
+// CallHigh compiles and runs high data (State.call_high). It returns the results by tag, or a list of error texts
+// if the data cannot be compiled. orchestration is the job id of an orchestration, nil outside of one.
 func (r *Run) CallHigh(ctx context.Context, high *pyobj.Dict, orchestration any) (any, error) {
 	errs, err := r.reconcileExtend(high, false)
 	if err != nil {
@@ -401,7 +410,8 @@ func (r *Run) CallHigh(ctx context.Context, high *pyobj.Dict, orchestration any)
 	return r.CallLow(ctx, r.compileHigh(high, orchestration))
 }
 
-// CallLow runs chunks, then those that listen, then what the beacons of states do.
+// CallLow runs chunks, then listeners, then the beacons that states declare. It removes the pauses of the job when
+// all are done.
 func (r *Run) CallLow(ctx context.Context, chunks []*Low) (any, error) {
 	running, err := r.chunksAndListeners(ctx, chunks)
 	if err != nil {
@@ -414,7 +424,7 @@ func (r *Run) CallLow(ctx context.Context, chunks []*Low) (any, error) {
 	return running.plain(), nil
 }
 
-// CallPacked runs chunks as they come, then those that listen. Beacons of states are not looked at, as in Salt's state.pkg.
+// CallPacked runs chunks in the given order, then listeners. Beacons are not run, as in Salt's state.pkg.
 func (r *Run) CallPacked(ctx context.Context, chunks []*Low) (any, error) {
 	running, err := r.chunksAndListeners(ctx, chunks)
 	if err != nil {
@@ -423,6 +433,8 @@ func (r *Run) CallPacked(ctx context.Context, chunks []*Low) (any, error) {
 	return running.plain(), nil
 }
 
+// chunksAndListeners runs the chunks and mod_watch of those that listen. r.running stays set, so that c.Running
+// answers in mod_watch too.
 func (r *Run) chunksAndListeners(ctx context.Context, chunks []*Low) (*results, error) {
 	r.chunks = chunks
 	running, err := r.callChunks(ctx, chunks)
@@ -433,11 +445,12 @@ func (r *Run) chunksAndListeners(ctx context.Context, chunks []*Low) (*results, 
 	return running, r.callListen(ctx, chunks, running)
 }
 
-// CompileHigh is the low state of high data as it is (show_low_sls); requisites stay where they are declared.
+// CompileHigh compiles high data into low state as it stands (show_low_sls): requisites stay where they are
+// declared.
 func (r *Run) CompileHigh(high *pyobj.Dict) []*Low { return r.compileHigh(high, nil) }
 
-// VerifyHigh tells what is wrong with high data.
+// VerifyHigh returns what is wrong with high data.
 func (r *Run) VerifyHigh(high any) []string { return verifyHigh(high) }
 
-// RequisiteIn turns the requisites of the other side into such of the states that they are about.
+// RequisiteIn writes requisites of the *_in kind into the states that they name.
 func (r *Run) RequisiteIn(high *pyobj.Dict) ([]string, error) { return r.requisiteIn(high) }

@@ -9,9 +9,9 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// modInit prepares a state module before its first state.
+// modInit calls mod_init of a state module before the module's first state, until it reports that it is done.
 func (r *Run) modInit(ctx context.Context, low *Low) error {
-	t := r.find(low.state, low.fun)
+	t := r.findFunction(low.state, low.fun)
 	if t.err != nil || t.module.Init == nil || r.inited[low.state] {
 		return nil
 	}
@@ -29,18 +29,20 @@ func (r *Run) modInit(ctx context.Context, low *Low) error {
 	return nil
 }
 
+// hookCall builds the Call of a special function of a module.
 func (r *Run) hookCall(low *Low, fun string) (*Call, error) {
 	mc, err := r.parent.Foreign(r.env, r.exec, &modules.Def{Name: fun}, fun, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Call{Call: mc, Low: low, run: r, test: pytext.Truth(r.opts["test"]), saltenv: r.saltenv(low, nil)}, nil
+	return &Call{Call: mc, Low: low, run: r, test: pytext.Truth(r.opts["test"]), saltenv: r.chunkSaltenv(low, nil)}, nil
 }
 
-// modAggregate lets a state module change a chunk before it runs, where the options or the chunk ask for it.
+// modAggregate lets a state module change a chunk before it runs, if the option state_aggregate or the argument
+// aggregate asks for it. pkg uses it to install all packages by one command.
 func (r *Run) modAggregate(ctx context.Context, low *Low, chunks []*Low) error {
 	if !r.aggregated {
-		r.aggregate, r.aggregated = r.option(ctx, "state_aggregate"), true
+		r.aggregate, r.aggregated = r.configOption(ctx, "state_aggregate"), true
 	}
 	want := r.aggregate
 	if low.Has("aggregate") {
@@ -50,7 +52,7 @@ func (r *Run) modAggregate(ctx context.Context, low *Low, chunks []*Low) error {
 	if want != true && !slices.Contains(list, any(low.state)) || low.Truth("__agg__") {
 		return nil
 	}
-	t := r.find(low.state, low.fun)
+	t := r.findFunction(low.state, low.fun)
 	if t.err != nil || t.module.Aggregate == nil {
 		return nil
 	}
@@ -62,7 +64,7 @@ func (r *Run) modAggregate(ctx context.Context, low *Low, chunks []*Low) error {
 	if err := t.module.Aggregate(ctx, c, chunks); err != nil {
 		return err
 	}
-	// What the other states wait for, this one waits for as well.
+	// The chunk now does the work of the others, so it also waits for everything that they wait for.
 	for _, name := range requisiteKeywords {
 		var all *pyobj.List
 		for _, chunk := range chunks {
@@ -82,10 +84,11 @@ func (r *Run) modAggregate(ctx context.Context, low *Low, chunks []*Low) error {
 	return nil
 }
 
-// conditionsMet is the option global_state_conditions: compound matches of which one must hold.
+// conditionsMet evaluates the option global_state_conditions: of the compound matches for this state one must hold.
+// A state for which there are none always runs.
 func (r *Run) conditionsMet(ctx context.Context, low *Low) bool {
 	if r.conditions == nil {
-		r.conditions, _ = pyobj.From(r.option(ctx, "global_state_conditions")).(*pyobj.Dict)
+		r.conditions, _ = pyobj.From(r.configOption(ctx, "global_state_conditions")).(*pyobj.Dict)
 		if r.conditions == nil {
 			r.conditions = &pyobj.Dict{}
 		}
@@ -95,7 +98,7 @@ func (r *Run) conditionsMet(ctx context.Context, low *Low) bool {
 		if name := pyobj.Str(k); name != "*" && name != low.state && name != low.state+"."+low.fun {
 			continue
 		}
-		list := items(v)
+		list := listItems(v)
 		if s, text := v.(string); text {
 			list = []any{s}
 		}

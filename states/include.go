@@ -9,11 +9,12 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// xenv asks for an include to be looked for in all environments.
+// xenv is the environment of an include that is searched for in all environments.
 const xenv = "_xenv"
 
-// include renders one member of an include list and merges it.
-func (f *stateFile) include(ctx context.Context, inc any) error {
+// includeSLS renders one entry of an include list and merges it. The entry is a name, possibly relative or a glob,
+// or a dict of environment and name.
+func (f *stateFile) includeSLS(ctx context.Context, inc any) error {
 	env := f.env
 	if d, ok := inc.(*pyobj.Dict); ok {
 		key, val, ok := d.Last()
@@ -22,18 +23,18 @@ func (f *stateFile) include(ctx context.Context, inc any) error {
 		}
 		env, inc = pyobj.Str(key), val
 	}
-	known, err := f.h.knows(ctx, env)
+	known, err := f.h.knowsEnv(ctx, env)
 	if err != nil {
 		return err
 	}
 	if !known && env != xenv {
-		known, err = f.h.knows(ctx, "__env__")
+		known, err = f.h.knowsEnv(ctx, "__env__")
 		if err != nil {
 			return err
 		}
 	}
 	if !known {
-		f.fail("Nonexistent saltenv '", env, "' found in include of '", pyobj.Str(inc), "' within SLS '", f.env, ":", f.sls, "'")
+		f.addError("Nonexistent saltenv '", env, "' found in include of '", pyobj.Str(inc), "' within SLS '", f.env, ":", f.sls, "'")
 		return nil
 	}
 	sls, ok := inc.(string)
@@ -41,19 +42,19 @@ func (f *stateFile) include(ctx context.Context, inc any) error {
 		return &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(inc) + "' object has no attribute 'startswith'"}
 	}
 	if strings.HasPrefix(sls, ".") {
-		if sls, ok = f.relative(sls); !ok {
+		if sls, ok = f.resolveRelative(sls); !ok {
 			return nil
 		}
 	}
-	envs, err := f.resolve(ctx, env, sls)
+	envs, err := f.findEnvs(ctx, env, sls)
 	if err != nil {
 		return err
 	}
 	if len(envs) != 1 && !slices.Contains(envs, f.env) {
-		f.unresolved(env, sls, envs)
+		f.failInclude(env, sls, envs)
 		return nil
 	}
-	files, err := f.h.matching(ctx, f.env, sls)
+	files, err := f.h.matchSLS(ctx, f.env, sls)
 	if err != nil {
 		return err
 	}
@@ -68,15 +69,16 @@ func (f *stateFile) include(ctx context.Context, inc any) error {
 		if f.mods[from+":"+file] {
 			continue
 		}
-		if err := f.merge(ctx, file, from); err != nil {
+		if err := f.mergeIncluded(ctx, file, from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// relative resolves an include that begins with dots.
-func (f *stateFile) relative(inc string) (sls string, ok bool) {
+// resolveRelative resolves an include that begins with dots: one dot is the directory of this file, each further
+// one its parent.
+func (f *stateFile) resolveRelative(inc string) (sls string, ok bool) {
 	name := strings.TrimLeft(inc, ".")
 	levels := len(inc) - len(name)
 	comps := strings.Split(f.sls, ".")
@@ -84,19 +86,19 @@ func (f *stateFile) relative(inc string) (sls string, ok bool) {
 		comps = append(comps, "init")
 	}
 	if levels > len(comps) {
-		f.fail("Attempted relative include of '", inc, "' within SLS '", f.env, ":", f.sls, "' goes beyond top level package ")
+		f.addError("Attempted relative include of '", inc, "' within SLS '", f.env, ":", f.sls, "' goes beyond top level package ")
 		return "", false
 	}
 	return strings.Join(append(comps[:len(comps)-levels:len(comps)-levels], name), "."), true
 }
 
-// resolve finds the environments that have what is included.
-func (f *stateFile) resolve(ctx context.Context, env, sls string) ([]string, error) {
+// findEnvs returns the environments that have the included file.
+func (f *stateFile) findEnvs(ctx context.Context, env, sls string) ([]string, error) {
 	if env != xenv {
-		if f.matches != nil && f.matches.has(env) {
+		if f.matches != nil && f.matches.hasEnv(env) {
 			return []string{env}, nil
 		}
-		found, err := f.h.matching(ctx, env, sls)
+		found, err := f.h.matchSLS(ctx, env, sls)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -107,7 +109,7 @@ func (f *stateFile) resolve(ctx context.Context, env, sls string) ([]string, err
 		return nil, nil
 	}
 	for _, e := range f.matches.envs {
-		found, err := f.h.matching(ctx, e, sls)
+		found, err := f.h.matchSLS(ctx, e, sls)
 		if err != nil {
 			return nil, err
 		}
@@ -118,21 +120,22 @@ func (f *stateFile) resolve(ctx context.Context, env, sls string) ([]string, err
 	return envs, nil
 }
 
-// unresolved tells that an include is nowhere, or in several places.
-func (f *stateFile) unresolved(env, sls string, envs []string) {
+// failInclude reports an include that is in no environment, or in several.
+func (f *stateFile) failInclude(env, sls string, envs []string) {
 	if len(envs) > 1 {
-		f.fail("Ambiguous include: Specified SLS ", env, ": ", sls, " is available on the salt master in multiple available saltenvs: ", strings.Join(envs, ", "))
+		f.addError("Ambiguous include: Specified SLS ", env, ": ", sls, " is available on the salt master in multiple available saltenvs: ", strings.Join(envs, ", "))
 		return
 	}
 	where := env
 	if env == xenv && f.matches != nil {
 		where = strings.Join(f.matches.envs, ", ")
 	}
-	f.fail("Unknown include: Specified SLS ", env, ": ", sls, " is not available on the salt master in saltenv(s): ", where, " ")
+	f.addError("Unknown include: Specified SLS ", env, ": ", sls, " is not available on the salt master in saltenv(s): ", where, " ")
 }
 
-// merge renders an included file into this one.
-func (f *stateFile) merge(ctx context.Context, sls, env string) error {
+// mergeIncluded renders an included file into this one. Each state notes which file included it, because "require:
+// - sls: x" also means the states that x includes.
+func (f *stateFile) mergeIncluded(ctx context.Context, sls, env string) error {
 	state, errs, err := f.h.renderState(ctx, sls, env, f.mods, f.matches, "")
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (f *stateFile) merge(ctx context.Context, sls, env string) error {
 	if state.Len() > 0 {
 		for id, body := range state.All() {
 			b, ok := body.(*pyobj.Dict)
-			if !ok || hidden(id) {
+			if !ok || isHidden(id) {
 				continue
 			}
 			list, _ := b.Value("__sls_included_from__").(*pyobj.List)

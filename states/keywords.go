@@ -1,9 +1,9 @@
 package states
 
-// Keywords of a state that are the state system's own and never reach the function, unless it declares them (salt/state.py:
+// The keywords that belong to the state system never reach a state function unless it declares them (salt/state.py:
 // STATE_REQUISITE_KEYWORDS, STATE_REQUISITE_IN_KEYWORDS, STATE_RUNTIME_KEYWORDS).
 
-// isRequisite tells whether a keyword is a requisite.
+// isRequisite reports whether a keyword is a requisite.
 func isRequisite(key string) bool {
 	switch key {
 	case "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "onfail_stop", "prereq", "prerequired", "watch",
@@ -13,7 +13,7 @@ func isRequisite(key string) bool {
 	return false
 }
 
-// isRequisiteIn tells whether a keyword is a requisite of the other side.
+// isRequisiteIn reports whether a keyword is a requisite that is declared at the other end.
 func isRequisiteIn(key string) bool {
 	switch key {
 	case "onchanges_in", "onfail_in", "prereq_in", "watch_in", "require_in", "listen_in":
@@ -22,7 +22,7 @@ func isRequisiteIn(key string) bool {
 	return false
 }
 
-// isInternal tells whether a keyword is the state system's own.
+// isInternal reports whether a keyword belongs to the state system.
 func isInternal(key string) bool {
 	if isRequisite(key) || isRequisiteIn(key) {
 		return true
@@ -37,7 +37,7 @@ func isInternal(key string) bool {
 	return false
 }
 
-// requisiteKeywords are those whose targets mod_aggregate collects.
+// requisiteKeywords are the requisites that modAggregate collects from the chunks it joins.
 var requisiteKeywords = [...]string{"onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "onfail_stop", "prereq",
 	"prerequired", "watch", "watch_any", "require", "require_any", "listen",
 	"onchanges_in", "onfail_in", "prereq_in", "watch_in", "require_in", "listen_in"}

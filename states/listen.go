@@ -7,34 +7,36 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// listener is a chunk, named by state, id and name, that listens to others. A listen_in names it by state and id alone.
+// A listener is a chunk that listens to others. A chunk with listen is named by its state and id, one that a
+// listen_in names by whatever that says, which may also be a name.
 type listener struct {
 	state, id string
 	to        []any
 }
 
-// is tells whether a chunk is meant by a state and an id or name.
-func (l *Low) is(state, id string) bool {
+// isNamed reports whether a state and an id, name or state stand for the chunk.
+func (l *Low) isNamed(state, id string) bool {
 	return l.state == state && (l.id == id || l.name == id || l.state == id)
 }
 
+// anyLow reports whether a state and an id stand for any chunk.
 func anyLow(chunks []*Low, state, id string) bool {
 	for _, c := range chunks {
-		if c.is(state, id) {
+		if c.isNamed(state, id) {
 			return true
 		}
 	}
 	return false
 }
 
-// listeners collects who listens to what.
-func listeners(chunks []*Low) []listener {
+// findListeners collects the listen and listen_in of all chunks.
+func findListeners(chunks []*Low) []listener {
 	var list []listener
 	for _, chunk := range chunks {
 		if v := chunk.d.Value("listen"); v != nil {
-			list = append(list, listener{chunk.state, chunk.id, items(v)})
+			list = append(list, listener{chunk.state, chunk.id, listItems(v)})
 		}
-		for _, in := range items(chunk.d.Value("listen_in")) {
+		for _, in := range listItems(chunk.d.Value("listen_in")) {
 			d, ok := in.(*pyobj.Dict)
 			if !ok {
 				continue
@@ -47,7 +49,9 @@ func listeners(chunks []*Low) []listener {
 	return list
 }
 
-// callListen runs mod_watch of the states that listen to one that changed, after all others (State.call_listen).
+// callListen runs mod_watch of the states that listen to one that changed (State.call_listen). Listeners run after
+// all states, where watch runs in place: a service that listens to ten files is restarted once, at the end. A
+// reference to a chunk that does not exist becomes a failed record.
 func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) error {
 	var watchers []*Low
 	errs := newResults()
@@ -56,7 +60,7 @@ func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) e
 			"comment": fmt.Sprintf("Referenced state %s: %s does not exist", state, id), "name": "listen_" + state + ":" + id,
 			"result": false, "changes": map[string]any{}})
 	}
-	for _, l := range listeners(chunks) {
+	for _, l := range findListeners(chunks) {
 		for _, to := range l.to {
 			d, ok := to.(*pyobj.Dict)
 			if !ok {
@@ -79,7 +83,7 @@ func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) e
 				}
 				for _, source := range chunks {
 					rec := running.get(source.Tag())
-					if !source.is(state, id) || rec == nil || !changed(rec) {
+					if !source.isNamed(state, id) || rec == nil || !hasChanges(rec) {
 						continue
 					}
 					if !anyLow(chunks, l.state, l.id) {
@@ -104,14 +108,15 @@ func (r *Run) callListen(ctx context.Context, chunks []*Low, running *results) e
 	return nil
 }
 
-// watchersOf are the mod_watch chunks of a listener.
+// watchersOf returns the mod_watch chunks of a listener. Their requisites are removed, since those were met when
+// the state itself ran.
 func watchersOf(chunks []*Low, l listener) []*Low {
 	var list []*Low
 	for _, chunk := range chunks {
-		if !chunk.is(l.state, l.id) {
+		if !chunk.isNamed(l.state, l.id) {
 			continue
 		}
-		low := chunk.copy()
+		low := chunk.shallowCopy()
 		low.Set("sfun", chunk.fun)
 		low.Set("fun", "mod_watch")
 		low.Set("__id__", "listener_"+chunk.id)
@@ -125,14 +130,14 @@ func watchersOf(chunks []*Low, l listener) []*Low {
 	return list
 }
 
-// callBeacons runs mod_beacon of the states that have a beacon (State.call_beacons).
+// callBeacons runs mod_beacon of the states that have a beacon argument (State.call_beacons).
 func (r *Run) callBeacons(ctx context.Context, chunks []*Low, running *results) error {
 	var beacons []*Low
 	for _, chunk := range chunks {
 		if !chunk.Has("beacon") {
 			continue
 		}
-		low := chunk.copy()
+		low := chunk.shallowCopy()
 		low.Set("sfun", chunk.fun)
 		low.Set("fun", "mod_beacon")
 		low.Set("__id__", "beacon_"+chunk.id)

@@ -4,16 +4,17 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Low is one chunk of the low state: a state function with its arguments and requisites, in the order of the SLS.
+// A Low is one chunk of the low state: a state function with its arguments and requisites, in the order of the SLS.
 type Low struct {
 	d *pyobj.Dict
-	// What the requisites look at again and again; kept in step with d.
+	// The parts that requisites compare with every other chunk, kept in step with d. Reading them from d each time
+	// would make a run of n chunks look up a dict n² times.
 	state, fun, name, id, sls string
 	// reqs are the chunks behind the requisites, while mod_watch runs.
 	reqs map[string][]*Low
 }
 
-// NewLow makes a chunk of a plain map or an ordered dict.
+// NewLow returns a chunk with the entries of a plain map or an ordered dict. It keeps a dict, and copies a map.
 func NewLow(v any) *Low {
 	d, ok := v.(*pyobj.Dict)
 	if !ok {
@@ -25,22 +26,23 @@ func NewLow(v any) *Low {
 	l := &Low{d: d}
 	for _, key := range [...]string{"state", "fun", "name", "__id__", "__sls__"} {
 		if v, ok := d.Get(key); ok {
-			l.note(key, v)
+			l.noteText(key, v)
 		}
 	}
 	return l
 }
 
-// note keeps the text of a part that every chunk has.
-func (l *Low) note(key string, v any) {
+// noteText keeps the text of one of the parts that every chunk has.
+func (l *Low) noteText(key string, v any) {
 	text, ok := v.(string)
 	if !ok {
 		text = pyobj.Str(v)
 	}
-	l.keep(key, text)
+	l.keepText(key, text)
 }
 
-func (l *Low) keep(key, text string) {
+// keepText stores a part under its field.
+func (l *Low) keepText(key, text string) {
 	switch key {
 	case "state":
 		l.state = text
@@ -55,56 +57,56 @@ func (l *Low) keep(key, text string) {
 	}
 }
 
-// State, Fun, Name, ID and SLS are the parts that every chunk has.
+// State returns the state module's name, as the SLS has it.
 func (l *Low) State() string { return l.state }
 
-// Fun is the function after the dot.
+// Fun returns the function's name, after the dot.
 func (l *Low) Fun() string { return l.fun }
 
-// Name is the argument name.
+// Name returns the argument name.
 func (l *Low) Name() string { return l.name }
 
-// ID is the id of the state (__id__).
+// ID returns the id of the state (__id__).
 func (l *Low) ID() string { return l.id }
 
-// SLS is the file the state is from (__sls__).
+// SLS returns the SLS file that the state comes from (__sls__).
 func (l *Low) SLS() string { return l.sls }
 
-// Tag is the name under which the chunk's result is kept.
+// Tag returns the key of the chunk's record in the results, in Salt's format.
 func (l *Low) Tag() string { return l.state + "_|-" + l.id + "_|-" + l.name + "_|-" + l.fun }
 
-// Has tells whether the chunk has a key.
+// Has reports whether the chunk has a key.
 func (l *Low) Has(key string) bool {
 	_, ok := l.d.Text(key)
 	return ok
 }
 
-// Value is a plain value, nil if there is none.
+// Value returns a plain value, nil if the key is missing.
 func (l *Low) Value(key string) any { return pyobj.Plain(l.Ordered(key)) }
 
-// Ordered is a value that keeps its order: collections are those of package pyobj.
+// Ordered returns a value in the order of the SLS: collections are those of package pyobj.
 func (l *Low) Ordered(key string) any {
 	v, _ := l.d.Text(key)
 	return v
 }
 
-// Truth is a value's truth, by Python's rules.
+// Truth reports whether a value is true by Python's rules.
 func (l *Low) Truth(key string) bool { return pyobj.Truth(l.Ordered(key)) }
 
-// Set sets a value, plain or ordered.
+// Set stores a value, plain or ordered.
 func (l *Low) Set(key string, v any) {
 	v = pyobj.From(v)
 	_ = l.d.Set(key, v) // text is always a key
-	l.note(key, v)
+	l.noteText(key, v)
 }
 
 // Delete removes a key.
 func (l *Low) Delete(key string) {
 	l.d.Delete(key)
-	l.keep(key, "")
+	l.keepText(key, "")
 }
 
-// Keys are the keys in order.
+// Keys returns the keys in the order of the SLS.
 func (l *Low) Keys() []string {
 	keys := make([]string, 0, l.d.Len())
 	for k := range l.d.All() {
@@ -113,17 +115,18 @@ func (l *Low) Keys() []string {
 	return keys
 }
 
-// Reqs are, while mod_watch runs, the chunks behind a requisite of the state ("watch", "require", …).
+// Reqs returns, while mod_watch runs, the chunks behind a requisite of the state ("watch", "require", …).
 func (l *Low) Reqs(requisite string) []*Low { return l.reqs[requisite] }
 
-// Plain is the chunk as a plain value.
+// Plain returns the chunk as a plain value.
 func (l *Low) Plain() map[string]any { return pyobj.PlainMap(l.d) }
 
-// Dict is the chunk as an ordered dict.
+// Dict returns the chunk's own ordered dict. Callers must not change it.
 func (l *Low) Dict() *pyobj.Dict { return l.d }
 
-// copy is a chunk with the same values.
-func (l *Low) copy() *Low {
+// shallowCopy returns a chunk with the same values. Setting a key of the copy leaves the original as it is;
+// changing a list does not.
+func (l *Low) shallowCopy() *Low {
 	out := *l
 	out.d = l.d.Copy()
 	return &out

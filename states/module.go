@@ -6,33 +6,37 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Func is the body of a state function. It must return soon after ctx ends.
+// Func is the body of a state function. It must return soon after ctx ends, because nothing interrupts it.
 type Func func(ctx context.Context, c *Call) (*Result, error)
 
-// Module is one Salt state module. Declare it as a package variable of constants and functions, so that nothing runs when a
-// program starts.
+// A Module is one Salt state module. Declare it as a package variable of constants and functions, so that nothing
+// runs when a program starts.
 type Module struct {
 	// Name is the name of the file in Salt's states directory ("file", "postgres_user", "rabbitmq_user").
 	Name string
-	// Virtual is the name its functions are called by, if it is another.
+	// Virtual is the name by which its functions are called, if that is another.
 	Virtual string
 	// Doc describes the module (sys.state_doc of the bare module name).
 	Doc string
-	// Available tells whether this host can use the module, and why not; nil means always. Salt's __virtual__.
+	// Available reports whether this host can use the module, and why not; nil means always. Salt's __virtual__.
 	Available func(e *modules.Env) (ok bool, reason string)
-	// Needs is an execution function without which the host cannot use the module either, Otherwise the reason that is then given.
+	// Needs is an execution function without which the host cannot use the module. Otherwise is the reason that is
+	// then reported.
 	Needs, Otherwise string
 	// Funcs are the module's functions, mod_watch among them.
 	Funcs []Def
-	// Init is mod_init: it runs before the first state of the module, until it answers true. c.Low is that state's chunk.
+	// Init is mod_init: it runs before the first state of the module, until it returns true. c.Low is that state's
+	// chunk.
 	Init func(ctx context.Context, c *Call) (bool, error)
-	// Aggregate is mod_aggregate: it may change a chunk (c.Low) before it runs, by what it finds in the other chunks.
+	// Aggregate is mod_aggregate: it may change the chunk c.Low before it runs, by what it finds in the other
+	// chunks.
 	Aggregate func(ctx context.Context, c *Call, chunks []*Low) error
-	// RunsCheckCmd is mod_run_check_cmd: functions of the module that declare check_cmd look at it themselves.
+	// RunsCheckCmd is mod_run_check_cmd: functions of the module that declare check_cmd evaluate it themselves, for
+	// example on a file before it replaces the old one.
 	RunsCheckCmd bool
 }
 
-// Called is the name by which the module's functions are called.
+// Called returns the name by which the module's functions are called.
 func (m *Module) Called() string {
 	if m.Virtual != "" {
 		return m.Virtual
@@ -40,11 +44,11 @@ func (m *Module) Called() string {
 	return m.Name
 }
 
-// Def declares one state function.
+// A Def declares one state function.
 type Def struct {
-	// Name is the name after the dot; Python the name of Salt's Python function, where it differs.
+	// Name is the name after the dot. Python is the name of Salt's Python function, where it differs.
 	Name, Python string
-	// Doc is what sys.state_doc shows.
+	// Doc is the text that sys.state_doc shows.
 	Doc string
 	// Params are the named parameters in Salt's order.
 	Params []modules.Param
@@ -54,12 +58,13 @@ type Def struct {
 	Run Func
 }
 
-// declare is the function as modules of other kinds declare theirs, for sys.state_argspec and sys.state_doc.
-func (d *Def) declare() modules.Def {
+// moduleDef returns the declaration in the form of an execution module's, for sys.state_argspec and sys.state_doc.
+func (d *Def) moduleDef() modules.Def {
 	return modules.Def{Name: d.Name, Python: d.Python, Doc: d.Doc, Params: d.Params, Args: d.Args, Kwargs: d.Kwargs}
 }
 
-func (m *Module) find(fun string) *Def {
+// findDef returns the declaration of a function, nil if the module has none of that name.
+func (m *Module) findDef(fun string) *Def {
 	for i := range m.Funcs {
 		if m.Funcs[i].Name == fun {
 			return &m.Funcs[i]
@@ -68,11 +73,12 @@ func (m *Module) find(fun string) *Def {
 	return nil
 }
 
-// Declare is the module as [modules.Env] lists it: with the special functions that Salt's loader shows among the others.
+// Declare returns the module in the form in which [modules.Env] lists modules, with the special functions that
+// Salt's loader shows among the others.
 func (m *Module) Declare() *modules.Module {
 	d := &modules.Module{Name: m.Name, Virtual: m.Virtual, Doc: m.Doc, Available: m.Available}
 	for i := range m.Funcs {
-		d.Funcs = append(d.Funcs, m.Funcs[i].declare())
+		d.Funcs = append(d.Funcs, m.Funcs[i].moduleDef())
 	}
 	low := modules.Param{Name: "low"}
 	if m.Init != nil {

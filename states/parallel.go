@@ -7,16 +7,16 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// parallel is a state that runs beside the others.
+// parallel is a state that runs beside the others. Salt starts a process for it; here it is a goroutine.
 type parallel struct {
 	done chan struct{}
-	rec  record // what it came to; read after done is closed
+	rec  record // its record; read it after done is closed
 }
 
-// startParallel begins a state and gives what is known of it until it ends (State.call_parallel).
+// startParallel starts a state and returns the record that stands for it until it ends (State.call_parallel).
 func (r *Run) startParallel(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, saltenv string) record {
 	p := &parallel{done: make(chan struct{})}
-	snapshot := low.copy()
+	snapshot := low.shallowCopy()
 	go func() {
 		defer close(p.done)
 		p.rec = r.runParallel(ctx, snapshot, t, args, extra, saltenv)
@@ -24,33 +24,34 @@ func (r *Run) startParallel(ctx context.Context, low *Low, t *target, args map[s
 	return record{"name": args["name"], "result": nil, "changes": map[string]any{}, "comment": "Started in a separate process", "proc": p}
 }
 
-// runParallel is the whole life of a parallel state (State._call_parallel_target).
+// runParallel runs a parallel state, with its retries (State._call_parallel_target). Retries happen here and not in
+// retryState, because Salt's words and durations differ between the two.
 func (r *Run) runParallel(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, saltenv string) record {
-	s := r.begin()
+	s := r.startTimer()
 	once := func() record {
 		rec, err := r.runFunction(ctx, low, t, args, extra, saltenv, false)
 		if err != nil {
-			rec = failure(low.nameOf(args), err).Map()
+			rec = exceptionResult(low.nameOf(args), err).Map()
 		}
 		return rec
 	}
 	rec := once()
-	rec["start_time"], rec["duration"], rec["__parallel__"] = s.start(), r.since(s), true
+	rec["start_time"], rec["duration"], rec["__parallel__"] = s.startTime(), r.sinceStart(s), true
 	if !low.Has("retry") {
-		return unify(rec)
+		return unifyRecord(rec)
 	}
 	plan := retryOf(low.d.Value("retry"))
 	if pytext.Truth(r.opts["test"]) {
-		rec["comment"] = plan.would(rec["comment"])
-		return unify(rec)
+		rec["comment"] = plan.testComment(rec["comment"])
+		return unifyRecord(rec)
 	}
-	for n := int64(1); plan.attempts >= n && !plan.met(rec["result"]); n++ {
-		wait := plan.pause()
+	for n := int64(1); plan.attempts >= n && !plan.isMet(rec["result"]); n++ {
+		wait := plan.nextWait()
 		if sleep(ctx, time.Duration(wait)*time.Second) != nil {
 			break
 		}
 		again := once()
-		again["duration"] = number(rec["duration"]) + float64(wait*1000)
+		again["duration"] = floatOf(rec["duration"]) + float64(wait*1000)
 		comment := ""
 		if pytext.Truth(again["comment"]) {
 			comment = attemptText(n, again)
@@ -61,38 +62,41 @@ func (r *Run) runParallel(ctx context.Context, low *Low, t *target, args map[str
 		}
 		rec = again
 	}
-	return unify(rec)
+	return unifyRecord(rec)
 }
 
-// reconcile takes over the results of parallel states that have ended.
-func (r *Run) reconcile(running *results) {
+// collectParallel takes the records of parallel states that have ended, without waiting. A later state sees them as
+// soon as Salt would.
+func (r *Run) collectParallel(running *results) {
 	for tag, p := range running.procs {
 		select {
 		case <-p.done:
-			running.merge(tag, p)
+			running.mergeParallel(tag, p)
 		default:
 		}
 	}
 }
 
-// await waits for one parallel state.
-func (r *Run) await(ctx context.Context, running *results, tag string) {
+// awaitParallel waits for one parallel state. A state that requires it must not start earlier.
+func (r *Run) awaitParallel(ctx context.Context, running *results, tag string) {
 	p, ok := running.procs[tag]
 	if !ok {
 		return
 	}
-	// A function ends soon after its context, so that there is nothing to wait for but the function.
+	// There is no need to watch ctx: a state function returns soon after its context ends.
 	<-p.done
-	running.merge(tag, p)
+	running.mergeParallel(tag, p)
 }
 
+// awaitAll waits for all parallel states. A run does not end before them.
 func (r *Run) awaitAll(ctx context.Context, running *results) {
 	for tag := range running.procs {
-		r.await(ctx, running, tag)
+		r.awaitParallel(ctx, running, tag)
 	}
 }
 
-func (s *results) merge(tag string, p *parallel) {
+// mergeParallel replaces the placeholder of a parallel state by its record.
+func (s *results) mergeParallel(tag string, p *parallel) {
 	delete(s.procs, tag)
 	rec := s.m[tag]
 	for k, v := range p.rec {

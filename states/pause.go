@@ -14,21 +14,22 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// everything is the id under which a pause of the whole run is kept.
+// everything is the id under which a pause of the whole run is stored, as in Salt.
 const everything = "__all__"
 
-// pauseInterval is how often a paused run looks whether it may go on.
+// pauseInterval is how often a paused run checks whether it may go on. Another process writes the file, so there is
+// nothing to wait for but time.
 const pauseInterval = 200 * time.Millisecond
 
-// maxPauseFile bounds the file of a pause, in bytes.
+// maxPauseFile limits the file of a pause, in bytes.
 const maxPauseFile = 1 << 20
 
-// PauseDir is where the pauses of running jobs are kept, one file a job id.
+// PauseDir returns the directory of the pauses of running jobs, one file for each job id.
 func PauseDir(e *modules.Env) string {
 	return e.Path(filepath.Join(pytext.Str(e.Opt("cachedir")), "state_pause"))
 }
 
-// pauseFile is the file of a job. The id becomes a file's name, so it must be one.
+// pauseFile returns the file of a job. An id that could name a file elsewhere, such as "../x", is an error.
 func pauseFile(e *modules.Env, jid string) (string, error) {
 	if !protocol.ValidJID(jid) {
 		return "", modules.Usagef("'%s' is not a job id", jid)
@@ -36,7 +37,8 @@ func pauseFile(e *modules.Env, jid string) (string, error) {
 	return filepath.Join(PauseDir(e), jid), nil
 }
 
-// ReadPause are the pauses of a job by state id, each with "duration" or "kill" where set. None are an empty map.
+// ReadPause returns the pauses of a job by state id, each with "duration" or "kill" if set. The map is empty if
+// there are none.
 func ReadPause(e *modules.Env, jid string) (map[string]any, error) {
 	path, err := pauseFile(e, jid)
 	if err != nil {
@@ -44,7 +46,7 @@ func ReadPause(e *modules.Env, jid string) (map[string]any, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return map[string]any{}, nil //nolint:nilerr // a file that is not there is no pause
+		return map[string]any{}, nil //nolint:nilerr // without a file there is no pause
 	}
 	if info.Size() > maxPauseFile {
 		return nil, modules.Errorf("cannot read the pauses of %s: the file is larger than %d bytes", jid, maxPauseFile)
@@ -64,7 +66,7 @@ func ReadPause(e *modules.Env, jid string) (map[string]any, error) {
 	return data, nil
 }
 
-// ChangePause changes the pauses of a job. id is "" for the whole run.
+// ChangePause changes the pauses of a job by calling change with all of them. id "" stands for the whole run.
 func ChangePause(e *modules.Env, jid, id string, change func(data map[string]any, id string)) error {
 	path, err := pauseFile(e, jid)
 	if err != nil {
@@ -88,8 +90,9 @@ func ChangePause(e *modules.Env, jid, id string, change func(data map[string]any
 	return atomicfile.WriteFile(path, b, 0o644)
 }
 
-// paused waits while the chunk is paused and tells whether the run shall end: "kill" (State.check_pause).
-func (r *Run) paused(ctx context.Context, low *Low) string {
+// waitWhilePaused waits while the chunk is paused. It returns "kill" if the run must end (State.check_pause). A
+// file that cannot be read counts as no pause, as in Salt, so that a damaged file does not stop a run for ever.
+func (r *Run) waitWhilePaused(ctx context.Context, low *Low) string {
 	if r.jid == "" {
 		return ""
 	}
@@ -127,12 +130,12 @@ func (r *Run) paused(ctx context.Context, low *Low) string {
 	}
 }
 
-// endPause forgets the pauses of a run that has ended.
+// endPause removes the pauses of a run that has ended.
 func (r *Run) endPause() {
 	if r.jid == "" {
 		return
 	}
 	if path, err := pauseFile(r.env, r.jid); err == nil {
-		_ = os.Remove(path) // mostly there is none
+		_ = os.Remove(path) // there is seldom a file
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Pillar renews the pillar for a run. It gives one only where the run has another than the minion, because of its environment or
-// of what the caller gave over it; else the minion's own has been renewed, but for salt-call, which has just compiled it.
+// Pillar refreshes the pillar for a run. It returns nil if the run uses the minion's own pillar, which it then
+// refreshes; with salt-call that is not necessary, since it was compiled a moment ago. It returns a pillar of the
+// run's own if the run has another environment or overrides values.
 func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override *pyobj.Dict) (*pyobj.Dict, error) {
-	if (override == nil || override.Len() == 0) && text(opts["pillarenv"]) == text(c.Opt("pillarenv")) {
+	if (override == nil || override.Len() == 0) && textOf(opts["pillarenv"]) == textOf(c.Opt("pillarenv")) {
 		if c.Agent == nil || c.Opt("__cli") == "salt-call" {
 			return nil, nil
 		}
@@ -21,7 +22,7 @@ func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override 
 	var pillar *pyobj.Dict
 	if c.FreshPillar != nil {
 		var err error
-		if pillar, err = c.FreshPillar(ctx, text(opts["saltenv"]), text(opts["pillarenv"]), override); err != nil {
+		if pillar, err = c.FreshPillar(ctx, textOf(opts["saltenv"]), textOf(opts["pillarenv"]), override); err != nil {
 			return nil, err
 		}
 	} else {
@@ -30,7 +31,8 @@ func Pillar(ctx context.Context, c *modules.Call, opts map[string]any, override 
 	return nested.UpdateObject(pillar, override, pytext.Truth(opts["pillar_merge_lists"])), nil
 }
 
-func text(v any) string {
+// textOf returns an option as text, "" for nil.
+func textOf(v any) string {
 	if v == nil {
 		return ""
 	}

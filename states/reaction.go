@@ -7,8 +7,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Reaction compiles what a reactor's file rendered to: high data without includes or requisites of other files. The result is
-// either the low data in its order, or what is wrong with it (salt/state.py, class Compiler).
+// Reaction compiles high data that a reactor's file rendered to, without includes or requisites of other files
+// (salt/state.py, class Compiler). It returns the low state in its order, or what is wrong with the data.
 func Reaction(high *pyobj.Dict) (chunks []*Low, errs []string) {
 	padFunctions(high)
 	if errs := verifyHigh(high); errs != nil {
@@ -17,7 +17,8 @@ func Reaction(high *pyobj.Dict) (chunks []*Low, errs []string) {
 	return (&Run{processed: map[string]bool{}}).compileHigh(high, nil), nil
 }
 
-// padFunctions writes "local.cmd.run:" as the state local with the function cmd.run, and "id: runner.test.arg" likewise.
+// padFunctions splits short forms: "local.cmd.run:" becomes the state local with the function cmd.run, and "id:
+// runner.test.arg" likewise (Compiler.pad_funcs).
 func padFunctions(high *pyobj.Dict) {
 	for _, id := range high.Keys() {
 		body, ok := high.Value(id).(*pyobj.Dict)

@@ -7,30 +7,31 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Registry is a set of state modules. Registering happens while a program starts; afterwards it is safe for concurrent use.
+// A Registry is a set of state modules. Modules are added while a program starts; afterwards it is safe for
+// concurrent use.
 type Registry struct {
 	mu       sync.Mutex
 	list     []*Module         // guarded by mu
-	declared *modules.Registry // guarded by mu; made of list at first use
+	declared *modules.Registry // guarded by mu; built from list at first use
 	found    map[*modules.Def]function
 }
 
-// function is what a declaration stands for.
+// A function is what a declaration stands for.
 type function struct {
 	module *Module
 	def    *Def // nil for mod_init and its like
 }
 
-// global is what the blank imports of a program register into.
+// global is the registry that the blank imports of a program fill.
 var global Registry
 
-// Default is the registry that [Register] fills.
+// Default returns the registry that [Register] fills.
 func Default() *Registry { return &global }
 
-// Register adds a module to the default registry. Call it from init and nowhere else.
+// Register adds a module to the default registry. Call it from init only.
 func Register(m *Module) { global.Add(m) }
 
-// NewRegistry makes a registry of its own.
+// NewRegistry returns a registry with the given modules and no others.
 func NewRegistry(list ...*Module) *Registry {
 	r := &Registry{}
 	for _, m := range list {
@@ -39,7 +40,8 @@ func NewRegistry(list ...*Module) *Registry {
 	return r
 }
 
-// Add adds a module. It panics on one without a name or one that is there already, which is a programming error.
+// Add adds a module. It panics if the module has no name or is registered already: that is a programming error,
+// which must show when the program starts.
 func (r *Registry) Add(m *Module) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,8 +57,8 @@ func (r *Registry) Add(m *Module) {
 	r.declared, r.found = nil, nil
 }
 
-// Reachable lists the modules as Declared does, without those that need an execution function that the program does not have at all (has
-// reports that); a host cannot change that.
+// Reachable returns the modules as Declared does, without those whose execution function (Needs) the program does
+// not contain, as reported by has. No change of the host can make these available.
 func (r *Registry) Reachable(has func(fun string) bool) []*modules.Module {
 	r.mu.Lock()
 	list := r.list
@@ -70,16 +72,17 @@ func (r *Registry) Reachable(has func(fun string) bool) []*modules.Module {
 	return out
 }
 
-// Declared are the modules as [modules.Env] lists them, for sys.list_state_modules and its like.
-func (r *Registry) Declared() []*modules.Module { return r.registry().All() }
+// Declared returns all modules in the form in which [modules.Env] lists them, for sys.list_state_modules.
+func (r *Registry) Declared() []*modules.Module { return r.declaredRegistry().All() }
 
-// Modules are those that are available on this host, described in the same way.
-func (r *Registry) Modules(e *modules.Env) []*modules.Module { return r.registry().Modules(e) }
+// Modules returns the modules that are available on this host, in the same form.
+func (r *Registry) Modules(e *modules.Env) []*modules.Module { return r.declaredRegistry().Modules(e) }
 
 // Reset forgets which modules suit the host, so that changed grains count.
-func (r *Registry) Reset() { r.registry().Reset() }
+func (r *Registry) Reset() { r.declaredRegistry().Reset() }
 
-func (r *Registry) registry() *modules.Registry {
+// declaredRegistry returns the declarations, which it builds at first use.
+func (r *Registry) declaredRegistry() *modules.Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.declared == nil {
@@ -87,7 +90,7 @@ func (r *Registry) registry() *modules.Registry {
 		for _, m := range r.list {
 			d := m.Declare()
 			for i := range d.Funcs {
-				r.found[&d.Funcs[i]] = function{m, m.find(d.Funcs[i].Name)}
+				r.found[&d.Funcs[i]] = function{m, m.findDef(d.Funcs[i].Name)}
 			}
 			r.declared.Add(d)
 		}
@@ -95,9 +98,9 @@ func (r *Registry) registry() *modules.Registry {
 	return r.declared
 }
 
-// lookup finds a function by its full name. The error is a *modules.NotAvailableError.
-func (r *Registry) lookup(fun string, e *modules.Env) (function, *modules.Def, error) {
-	decl, err := r.registry().Lookup(fun, e)
+// lookupFunction finds a function by its full name. The error is a *modules.NotAvailableError.
+func (r *Registry) lookupFunction(fun string, e *modules.Env) (function, *modules.Def, error) {
+	decl, err := r.declaredRegistry().Lookup(fun, e)
 	if err != nil {
 		return function{}, nil, err
 	}
@@ -106,11 +109,11 @@ func (r *Registry) lookup(fun string, e *modules.Env) (function, *modules.Def, e
 	return r.found[decl], decl, nil
 }
 
-// has tells whether there is such a function, whether or not a policy lets it be called: a refused mod_watch or mod_run_check must
-// fail, not count as missing.
-func (r *Registry) has(fun string, e *modules.Env) bool {
+// hasFunction reports whether a function exists, even if a policy forbids to call it. A forbidden mod_watch or
+// mod_run_check must fail when it is called; if it counted as missing, the state would silently run without it.
+func (r *Registry) hasFunction(fun string, e *modules.Env) bool {
 	free := *e
 	free.Policy = nil
-	_, _, err := r.lookup(fun, &free)
+	_, _, err := r.lookupFunction(fun, &free)
 	return err == nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// requisiteIn are the requisites that say something about another state, or need an entry there.
+// isReqIn reports whether requisiteIn must process a requisite: it belongs to another state, or needs an entry
+// there.
 func isReqIn(key string) bool {
 	switch key {
 	case "require_in", "watch_in", "onfail_in", "onchanges_in", "use", "use_in", "prereq", "prereq_in":
@@ -17,7 +18,7 @@ func isReqIn(key string) bool {
 	return false
 }
 
-// notUsed are arguments that use does not take over.
+// notUsed reports whether use leaves an argument out.
 func notUsed(key string) bool {
 	switch key {
 	case "require", "watch", "onfail", "onfail_stop", "onchanges", "name", "names":
@@ -26,7 +27,8 @@ func notUsed(key string) bool {
 	return isReqIn(key)
 }
 
-// extension collects what the requisites of one side say about the other.
+// An extension collects what the requisites of some states add to others. It has the form of an extend declaration,
+// and is merged like one.
 type extension struct {
 	r    *Run
 	high *pyobj.Dict
@@ -34,7 +36,9 @@ type extension struct {
 	errs []string
 }
 
-// requisiteIn turns the *_in requisites, prereq and use into entries of the states they are about (State.requisite_in).
+// requisiteIn turns the *_in requisites, prereq and use into entries of the states that they name
+// (State.requisite_in). Afterwards every state declares all that it waits for, so that the run need only look at
+// one end. The texts are errors for the user.
 func (r *Run) requisiteIn(high *pyobj.Dict) ([]string, error) {
 	x := &extension{r: r, high: high, ext: &pyobj.Dict{}}
 	for id, body := range high.All() {
@@ -43,10 +47,10 @@ func (r *Run) requisiteIn(high *pyobj.Dict) ([]string, error) {
 			continue
 		}
 		for state, run := range b.All() {
-			if hidden(state) {
+			if isHidden(state) {
 				continue
 			}
-			args, err := iterate(run)
+			args, err := iterateValue(run)
 			if err != nil {
 				return nil, err
 			}
@@ -65,9 +69,9 @@ func (r *Run) requisiteIn(high *pyobj.Dict) ([]string, error) {
 				}
 				switch v := d.Value(key).(type) {
 				case *pyobj.Dict:
-					x.single(id, pyobj.Str(state), b, key, v)
+					x.addSingle(id, pyobj.Str(state), b, key, v)
 				case *pyobj.List:
-					x.list(id, pyobj.Str(state), b, key, v)
+					x.addList(id, pyobj.Str(state), b, key, v)
 				}
 			}
 		}
@@ -81,13 +85,13 @@ func (r *Run) requisiteIn(high *pyobj.Dict) ([]string, error) {
 	return append(x.errs, errs...), err
 }
 
-// entry is the list of an id and a state in the extension.
-func (x *extension) entry(id any, state string) *pyobj.List {
+// entryList returns the list of one id and state in the extension, which it creates if need be.
+func (x *extension) entryList(id any, state string) *pyobj.List {
 	body, _ := x.ext.Value(id).(*pyobj.Dict)
 	if body == nil {
 		body = &pyobj.Dict{}
 		if x.ext.Set(id, body) != nil {
-			return pyobj.NewList() // a name that cannot be one
+			return pyobj.NewList() // the id cannot be a key
 		}
 	}
 	list, _ := body.Value(state).(*pyobj.List)
@@ -98,9 +102,10 @@ func (x *extension) entry(id any, state string) *pyobj.List {
 	return list
 }
 
-// add adds a requisite to a state of another id, or lengthens one that was added before.
-func (x *extension) add(name any, state, rkey string, from *pyobj.Dict, body *pyobj.Dict) {
-	list := x.entry(name, state)
+// addRequisite adds a requisite to a state of another id. It lengthens the list if an earlier entry created one, as
+// Salt does.
+func (x *extension) addRequisite(name any, state, rkey string, from *pyobj.Dict, body *pyobj.Dict) {
+	list := x.entryList(name, state)
 	if target, ok := x.ext.Value(name).(*pyobj.Dict); ok {
 		_ = target.Set("__env__", body.Value("__env__"))
 		_ = target.Set("__sls__", body.Value("__sls__"))
@@ -119,34 +124,35 @@ func (x *extension) add(name any, state, rkey string, from *pyobj.Dict, body *py
 	}
 }
 
-func (x *extension) dotted(rkey, state, name string, body *pyobj.Dict) string {
+// dropDots returns the state of a requisite without its function, and reports a dotted one as an error.
+func (x *extension) dropDots(rkey, state, name string, body *pyobj.Dict) string {
 	head, _, dots := strings.Cut(state, ".")
 	if dots {
 		x.errs = append(x.errs, fmt.Sprintf("Invalid requisite in %s: %s for %s, in SLS '%s'. Requisites must not contain dots, did you mean '%s'?",
-			rkey, state, name, part(body, "__sls__"), head))
+			rkey, state, name, bodyText(body, "__sls__"), head))
 	}
 	return head
 }
 
-// single is a requisite that is a dict rather than a list.
-func (x *extension) single(id any, state string, body *pyobj.Dict, key string, d *pyobj.Dict) {
+// addSingle adds a requisite that is a dict rather than a list.
+func (x *extension) addSingle(id any, state string, body *pyobj.Dict, key string, d *pyobj.Dict) {
 	rkey, _, _ := strings.Cut(key, "_")
 	for k, name := range d.All() {
-		other := x.dotted(rkey, pyobj.Str(k), pyobj.Str(name), body)
-		x.add(name, other, rkey, pyobj.NewDict(state, id), body)
+		other := x.dropDots(rkey, pyobj.Str(k), pyobj.Str(name), body)
+		x.addRequisite(name, other, rkey, pyobj.NewDict(state, id), body)
 	}
 }
 
-// list is a requisite in its usual form.
-func (x *extension) list(id any, state string, body *pyobj.Dict, key string, list *pyobj.List) {
+// addList adds a requisite in its usual form, a list.
+func (x *extension) addList(id any, state string, body *pyobj.Dict, key string, list *pyobj.List) {
 	rkey, _, _ := strings.Cut(key, "_")
-	// What earlier members stand for is gone through again with each later one, as in Salt; lists of requisites have such
-	// repetitions.
+	// hinges grows by one with each member and is processed whole each time, as in Salt. Requisites are thus
+	// repeated in the low state.
 	var hinges []idState
 	for _, ind := range list.Items {
 		d, ok := ind.(*pyobj.Dict)
 		if !ok {
-			if d = x.named(ind); d == nil {
+			if d = x.findNamed(ind); d == nil {
 				continue
 			}
 		}
@@ -159,18 +165,19 @@ func (x *extension) list(id any, state string, body *pyobj.Dict, key string, lis
 		} else {
 			hinges = append(hinges, idState{pname, pstate})
 		}
-		x.dotted(rkey, pstate, pyobj.Str(pname), body)
+		x.dropDots(rkey, pstate, pyobj.Str(pname), body)
 		for _, h := range hinges {
-			x.hinge(id, state, body, key, rkey, h)
+			x.addTarget(id, state, body, key, rkey, h)
 		}
 	}
 }
 
-// named finds the state that a bare text in a requisite means.
-func (x *extension) named(ind any) *pyobj.Dict {
+// findNamed returns the state that a bare name in a requisite stands for: the first state of that id, or the first
+// with that name.
+func (x *extension) findNamed(ind any) *pyobj.Dict {
 	if body, ok := x.high.Value(ind).(*pyobj.Dict); ok {
 		for k := range body.All() {
-			if !hidden(k) {
+			if !isHidden(k) {
 				return pyobj.NewDict(k, ind)
 			}
 		}
@@ -181,10 +188,10 @@ func (x *extension) named(ind any) *pyobj.Dict {
 			continue
 		}
 		for state, run := range b.All() {
-			if hidden(state) {
+			if isHidden(state) {
 				continue
 			}
-			for _, arg := range items(run) {
+			for _, arg := range listItems(run) {
 				if d, ok := arg.(*pyobj.Dict); ok && d.Has("name") && pyobj.Equal(d.Value("name"), ind) {
 					return pyobj.NewDict(state, id)
 				}
@@ -194,16 +201,16 @@ func (x *extension) named(ind any) *pyobj.Dict {
 	return nil
 }
 
-// idsOfSLS are all states of an SLS file.
+// idsOfSLS returns all states of an SLS file.
 func idsOfSLS(sls string, high *pyobj.Dict) []idState {
 	var list []idState
 	for id, body := range high.All() {
 		b, ok := body.(*pyobj.Dict)
-		if !ok || part(b, "__sls__") != sls {
+		if !ok || bodyText(b, "__sls__") != sls {
 			continue
 		}
 		for state := range b.All() {
-			if !hidden(state) {
+			if !isHidden(state) {
 				list = append(list, idState{id, pyobj.Str(state)})
 			}
 		}
@@ -211,44 +218,46 @@ func idsOfSLS(sls string, high *pyobj.Dict) []idState {
 	return list
 }
 
-// hinge does for one target what a requisite says.
-func (x *extension) hinge(id any, state string, body *pyobj.Dict, key, rkey string, h idState) {
+// addTarget adds one requisite for one target. prereq needs an entry at both ends: the target must run before the
+// state that looks ahead.
+func (x *extension) addTarget(id any, state string, body *pyobj.Dict, key, rkey string, h idState) {
 	switch key {
 	case "prereq_in":
-		list := x.entry(id, state)
+		list := x.entryList(id, state)
 		list.Items = append(list.Items, pyobj.NewDict("prerequired", pyobj.NewList(pyobj.NewDict(h.state, h.id))))
 	case "prereq":
 		for _, found := range findName(h.id, h.state, x.high, true) {
-			list := x.entry(found.id, found.state)
+			list := x.entryList(found.id, found.state)
 			list.Items = append(list.Items, pyobj.NewDict("prerequired", pyobj.NewList(pyobj.NewDict(state, id))))
 		}
 		return
 	case "use_in":
 		for _, found := range findName(h.id, h.state, x.high, true) {
 			if pyobj.Truth(found.id) {
-				x.use(idState{id, state}, found, stateArgs(found.id, h.state, x.high))
+				x.copyArguments(idState{id, state}, found, stateArgs(found.id, h.state, x.high))
 			}
 		}
 		return
 	case "use":
 		for _, found := range findName(h.id, h.state, x.high, true) {
 			if pyobj.Truth(found.id) {
-				x.use(found, idState{id, state}, stateArgs(id, state, x.high))
+				x.copyArguments(found, idState{id, state}, stateArgs(id, state, x.high))
 			}
 		}
 		return
 	}
-	x.add(h.id, h.state, rkey, pyobj.NewDict(state, id), body)
+	x.addRequisite(h.id, h.state, rkey, pyobj.NewDict(state, id), body)
 }
 
-// use gives a state the arguments of another that it has not itself.
-func (x *extension) use(from, to idState, own map[string]bool) {
+// copyArguments copies the arguments of a state to another, except requisites, names, and those that the other has
+// itself.
+func (x *extension) copyArguments(from, to idState, own map[string]bool) {
 	source, _ := x.high.Value(from.id).(*pyobj.Dict)
-	list := x.entry(to.id, to.state)
+	list := x.entryList(to.id, to.state)
 	if source == nil {
 		return
 	}
-	for _, arg := range items(source.Value(from.state)) {
+	for _, arg := range listItems(source.Value(from.state)) {
 		d, ok := arg.(*pyobj.Dict)
 		if !ok || d.Len() != 1 {
 			continue
@@ -259,14 +268,14 @@ func (x *extension) use(from, to idState, own map[string]bool) {
 	}
 }
 
-// stateArgs are the names of the arguments of a state.
+// stateArgs returns the names of the arguments of a state.
 func stateArgs(id any, state string, high *pyobj.Dict) map[string]bool {
 	args := map[string]bool{}
 	body, _ := high.Value(id).(*pyobj.Dict)
 	if body == nil {
 		return args
 	}
-	for _, arg := range items(body.Value(state)) {
+	for _, arg := range listItems(body.Value(state)) {
 		if d, ok := arg.(*pyobj.Dict); ok && d.Len() == 1 {
 			args[pyobj.Str(firstKey(d))] = true
 		}

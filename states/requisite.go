@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// outcome of the requisites of a chunk (State.check_requisite).
+// A status is the outcome of a chunk's requisites (State.check_requisite).
 type status uint8
 
 const (
@@ -18,14 +18,15 @@ const (
 	unmet
 	failed
 	watched  // a watched state changed
-	nothing  // a prereq has nothing to do
+	nothing  // the target of a prereq would change nothing
 	noFail   // onfail, and nothing failed
 	noChange // onchanges, and nothing changed
-	skipped  // what changed says that others shall not mind
+	skipped  // a requisite changed, but asked its dependents to be skipped
 	unwatched
 )
 
-// What was seen of the targets.
+// What checkTargets saw of the chunks behind the requisites. Bits, because Salt too collects a set first and judges
+// it as a whole.
 const (
 	sawUnmet = 1 << iota
 	sawFail
@@ -39,13 +40,15 @@ const (
 	sawSkip
 )
 
-// requisites in the order in which Salt looks at them; prerequired only counts before the first look at a prereq.
+// requisites are listed in the order in which Salt evaluates them. prerequired counts only before the look ahead of
+// a prereq.
 var requisites = [...]string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all", "onchanges",
 	"onchanges_any", "prerequired"}
 
-// behind are the chunks behind each of the requisites.
+// behind holds the chunks behind each of the requisites. It is an array, because one is built for every chunk.
 type behind [len(requisites)][]*Low
 
+// byName returns the chunks by the name of their requisite, as mod_watch gets them.
 func (b *behind) byName() map[string][]*Low {
 	m := make(map[string][]*Low, len(requisites))
 	for i, name := range requisites {
@@ -54,7 +57,8 @@ func (b *behind) byName() map[string][]*Low {
 	return m
 }
 
-// requisite is one target of a requisite: what it names, and as what.
+// requisiteOf returns what one target of a requisite names, and as what. A bare string is an id or name. The
+// function of a dotted state is dropped: requisites mean states.
 func requisiteOf(req any) (key string, val any, ok bool) {
 	switch req := req.(type) {
 	case string:
@@ -71,7 +75,7 @@ func requisiteOf(req any) (key string, val any, ok bool) {
 	return "", nil, false
 }
 
-// pattern is the target of a requisite: a state, "id" or "sls", and a name that may be a glob.
+// A pattern is the target of a requisite: a state, "id" or "sls", and a name that may be a glob.
 type pattern struct {
 	key, val string
 	glob     bool
@@ -81,33 +85,35 @@ func newPattern(key, val string) pattern {
 	return pattern{key, val, strings.ContainsAny(val, "*?[")}
 }
 
-func (p *pattern) names(s string) bool {
+// matchesName reports whether the pattern's name stands for s.
+func (p *pattern) matchesName(s string) bool {
 	if !p.glob {
 		return s == p.val
 	}
 	return fnmatch.Match(p.val, s)
 }
 
-// means tells whether a chunk is meant.
-func (p *pattern) means(l *Low) bool {
+// matchesChunk reports whether the pattern stands for a chunk.
+func (p *pattern) matchesChunk(l *Low) bool {
 	if p.key == "sls" {
-		return p.names(l.sls) || slices.Contains(items(l.d.Value("__sls_included_from__")), any(p.val))
+		return p.matchesName(l.sls) || slices.Contains(listItems(l.d.Value("__sls_included_from__")), any(p.val))
 	}
-	return (p.key == "id" || p.key == l.state) && (p.names(l.name) || p.names(l.id))
+	return (p.key == "id" || p.key == l.state) && (p.matchesName(l.name) || p.matchesName(l.id))
 }
 
-// chunkIndex finds chunks by id or name.
+// A chunkIndex finds chunks by id or name. Without it every requisite would be compared with every chunk.
 type chunkIndex struct {
 	chunks []*Low
 	by     map[string][]*Low
 }
 
-// targets are the chunks that a requisite means, in their order.
-func (r *Run) meant(p *pattern, chunks []*Low) []*Low {
+// findTargets returns the chunks that a requisite stands for, in their order. Globs and SLS files need a walk
+// through all chunks; anything else is found by the index, which is built again when the run has other chunks.
+func (r *Run) findTargets(p *pattern, chunks []*Low) []*Low {
 	var found []*Low
 	if p.glob || p.key == "sls" {
 		for _, chunk := range chunks {
-			if p.means(chunk) {
+			if p.matchesChunk(chunk) {
 				found = append(found, chunk)
 			}
 		}
@@ -123,34 +129,36 @@ func (r *Run) meant(p *pattern, chunks []*Low) []*Low {
 		}
 	}
 	for _, chunk := range r.index.by[p.val] {
-		if p.means(chunk) {
+		if p.matchesChunk(chunk) {
 			found = append(found, chunk)
 		}
 	}
 	return found
 }
 
-// emptySLS tells whether a requisite names a file that has no states: it is met.
+// emptySLS reports whether a requisite names a file that rendered to no states. Such a requisite is met: there is
+// nothing to wait for.
 func (r *Run) emptySLS(key, val string) bool {
 	if key != "sls" {
 		return false
 	}
 	for sls := range r.processed {
-		if globs(sls, val) {
+		if matchesGlob(sls, val) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasRequisites tells whether there is anything to look at. Where the module cannot watch, watch becomes require.
+// hasRequisites reports whether a chunk has requisites to evaluate. If the module cannot watch, its watch becomes
+// require.
 func (r *Run) hasRequisites(low *Low) bool {
 	present := false
 	for _, w := range [...][2]string{{"watch", "require"}, {"watch_any", "require_any"}} {
 		if !low.Has(w[0]) {
 			continue
 		}
-		if r.find(low.state, low.fun).watch {
+		if r.findFunction(low.state, low.fun).watch {
 			present = true
 		} else {
 			watchIsRequire(low, w[0], w[1])
@@ -159,12 +167,13 @@ func (r *Run) hasRequisites(low *Low) bool {
 	return present || slices.ContainsFunc(requisites[:], low.Has)
 }
 
-// checkRequisite looks at the states that a chunk waits for.
+// checkRequisite evaluates the requisites of a chunk. It returns unmet as soon as one of them names no chunk, or a
+// chunk that has not run yet. pre is false for the look ahead of a prereq, which must not wait for its own target.
 func (r *Run) checkRequisite(ctx context.Context, low *Low, running *results, chunks []*Low, pre bool) (status, *behind, error) {
 	if !r.hasRequisites(low) {
 		return met, nil, nil
 	}
-	r.reconcile(running)
+	r.collectParallel(running)
 	reqs := &behind{}
 	for i, name := range requisites {
 		if name == "prerequired" && !pre {
@@ -178,7 +187,7 @@ func (r *Run) checkRequisite(ctx context.Context, low *Low, running *results, ch
 			r.env.Logger().Warn("The " + name + " requisite has been disabled, Ignoring.")
 			continue
 		}
-		for _, req := range items(list) {
+		for _, req := range listItems(list) {
 			key, v, ok := requisiteOf(req)
 			if !ok || v == nil {
 				continue
@@ -188,7 +197,7 @@ func (r *Run) checkRequisite(ctx context.Context, low *Low, running *results, ch
 				return 0, nil, renderErrorf("Could not locate requisite of [%s] present in state with name [%s]", key, chunks[0].name)
 			}
 			p := newPattern(key, val)
-			found := r.meant(&p, chunks)
+			found := r.findTargets(&p, chunks)
 			reqs[i] = append(reqs[i], found...)
 			if len(found) == 0 && !r.emptySLS(key, val) {
 				return unmet, nil, nil
@@ -197,13 +206,14 @@ func (r *Run) checkRequisite(ctx context.Context, low *Low, running *results, ch
 	}
 	saw := 0
 	for i, name := range requisites {
-		saw |= r.look(ctx, name, reqs[i], running)
+		saw |= r.checkTargets(ctx, name, reqs[i], running)
 	}
-	return judge(saw), reqs, nil
+	return statusOf(saw), reqs, nil
 }
 
-// look collects what the targets of one requisite came to.
-func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *results) int {
+// checkTargets collects the outcomes of the chunks behind one requisite, by the rules of salt/utils/requisite.py.
+// The records of a prereq are those of its look ahead. Of the _any forms one target is enough.
+func (r *Run) checkTargets(ctx context.Context, name string, chunks []*Low, running *results) int {
 	saw := 0
 	prereq, prerequired := name == "prereq", name == "prerequired"
 	for _, chunk := range chunks {
@@ -212,7 +222,7 @@ func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *res
 		if prereq {
 			rec = r.pre[tag]
 		} else {
-			r.await(ctx, running, tag)
+			r.awaitParallel(ctx, running, tag)
 		}
 		if rec == nil {
 			saw |= sawUnmet
@@ -229,7 +239,7 @@ func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *res
 				continue
 			}
 		case strings.HasPrefix(name, "onchanges"):
-			if result == false || !changed(rec) {
+			if result == false || !hasChanges(rec) {
 				saw |= sawOnchanges
 			} else {
 				saw |= sawOnchangesMet
@@ -239,7 +249,7 @@ func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *res
 			saw |= sawFail
 			continue
 		}
-		if strings.HasPrefix(name, "watch") && changed(rec) {
+		if strings.HasPrefix(name, "watch") && hasChanges(rec) {
 			saw |= sawChange
 			continue
 		}
@@ -271,7 +281,9 @@ func (r *Run) look(ctx context.Context, name string, chunks []*Low, running *res
 	return saw
 }
 
-func judge(saw int) status {
+// statusOf judges the outcomes of all requisites. The order of the cases is Salt's and decides: a failed require
+// outweighs an onchanges that holds.
+func statusOf(saw int) status {
 	has := func(bit int) bool { return saw&bit != 0 }
 	switch {
 	case has(sawUnmet):
@@ -299,20 +311,21 @@ func judge(saw int) status {
 	return met
 }
 
-// lostOrder is the order in which missing requisites are listed.
+// lostOrder is the order in which Salt's error text lists requisites that were not found.
 var lostOrder = [...]string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onchanges", "onchanges_any",
 	"prerequired"}
 
-// missing collects the chunks that must run before this one, and the text that lists what is not there at all. last is the
-// chunk that was looked at last, which Salt asks about failhard afterwards.
-func (r *Run) missing(low *Low, chunks []*Low, withPrerequired bool) (reqs []*Low, lost string, last *Low) {
+// findMissing returns the chunks that must run before this one, and the error text for requisites that stand for no
+// chunk. last is the chunk that was compared last, because Salt then checks failhard of that one (a loop variable
+// that outlives its loop).
+func (r *Run) findMissing(low *Low, chunks []*Low, withPrerequired bool) (reqs []*Low, lost string, last *Low) {
 	var b strings.Builder
 	for _, name := range lostOrder {
 		if !low.Has(name) || name == "prerequired" && !withPrerequired {
 			continue
 		}
 		head := false
-		for _, req := range items(low.d.Value(name)) {
+		for _, req := range listItems(low.d.Value(name)) {
 			key, v, ok := requisiteOf(req)
 			if !ok {
 				continue
@@ -321,7 +334,7 @@ func (r *Run) missing(low *Low, chunks []*Low, withPrerequired bool) (reqs []*Lo
 			var found []*Low
 			if text {
 				p := newPattern(key, val)
-				found = r.meant(&p, chunks)
+				found = r.findTargets(&p, chunks)
 			}
 			if len(chunks) > 0 {
 				last = chunks[len(chunks)-1]

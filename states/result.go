@@ -8,17 +8,18 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// Outcome is the result of a state: Python's False, True and None.
+// An Outcome is the result of a state: Python's False, True or None.
 type Outcome int8
 
-// False is a failure, True a success, None what would be changed in test mode.
+// False is a failure and True a success. None means that something would be changed, in test mode. False is the
+// zero value, so a result that a function forgets to set counts as failed.
 const (
 	False Outcome = iota
 	True
 	None
 )
 
-// Value is the outcome as a plain value.
+// Value returns the outcome as a plain value.
 func (o Outcome) Value() any {
 	switch o {
 	case True:
@@ -29,10 +30,10 @@ func (o Outcome) Value() any {
 	return false
 }
 
-// String is the outcome as Python shows it.
+// String returns the outcome as Python prints it.
 func (o Outcome) String() string { return [...]string{"False", "True", "None"}[o] }
 
-// OutcomeOf is the outcome for a truth value.
+// OutcomeOf returns the outcome for a bool.
 func OutcomeOf(ok bool) Outcome {
 	if ok {
 		return True
@@ -40,45 +41,47 @@ func OutcomeOf(ok bool) Outcome {
 	return False
 }
 
-// Result is what a state function answers.
+// A Result is the return value of a state function.
 type Result struct {
-	// Name is the state's name.
+	// Name is the name of the state, not its id.
 	Name string
 	// Result is the outcome; a new result is False.
 	Result  Outcome
 	Comment string
-	// Changes are what was changed, or would be in test mode; never nil in a result from [Call.Result].
+	// Changes are what was changed, or would be in test mode. [Call.Result] returns a result in which it is not
+	// nil.
 	Changes map[string]any
 	// Pchanges are predicted changes; nil if the function reports none.
 	Pchanges map[string]any
 	Warnings []string
 	// SkipWatch keeps mod_watch from running.
 	SkipWatch bool
-	// SubStates are reported as states of their own (sub_state_run).
+	// SubStates get records of their own (sub_state_run).
 	SubStates []SubState
-	// Extra are further keys of the answer. One of the keys above (a comment that is no text) replaces that part.
+	// Extra are further keys of the record. A key that is also a field above replaces it, which is how a comment
+	// that is not a string gets out.
 	Extra map[string]any
 }
 
-// SubState is a state that ran inside of another. Low has at least state, fun, name and __id__.
+// A SubState is a state that ran inside of another. Low has at least state, fun, name and __id__.
 type SubState struct {
 	Low    *Low
 	Result Result
 }
 
-// As sets outcome and comment and returns the result as functions do.
+// As sets outcome and comment, and returns the result as functions do.
 func (r *Result) As(o Outcome, comment string) (*Result, error) {
 	r.Result, r.Comment = o, comment
 	return r, nil
 }
 
-// Comments joins several comments, one a line.
+// Comments sets the comment to several lines.
 func (r *Result) Comments(list ...string) { r.Comment = strings.Join(list, "\n") }
 
 // Warn adds a warning.
 func (r *Result) Warn(text string) { r.Warnings = append(r.Warnings, text) }
 
-// Map is the result as a plain value.
+// Map returns the result as a plain value with Salt's keys.
 func (r *Result) Map() map[string]any {
 	changes := r.Changes
 	if changes == nil {
@@ -98,7 +101,8 @@ func (r *Result) Map() map[string]any {
 	return m
 }
 
-// plainSubs makes plain values of the states that ran inside of the one that a record is of.
+// plainSubs turns the sub-states of a record into plain values, for a record that leaves the run without
+// finishChunk.
 func plainSubs(rec record) {
 	subs, ok := rec["sub_state_run"].([]SubState)
 	if !ok {
@@ -113,7 +117,8 @@ func plainSubs(rec record) {
 	rec["sub_state_run"] = list
 }
 
-// ResultOf makes a result of what an execution function answered that has the form of one ("result", "comment", "changes").
+// ResultOf returns the Result for a map with the keys of one ("result", "comment", "changes"), as some execution
+// functions return it. A comment or changes of another type go to Extra, so that nothing is lost.
 func ResultOf(m map[string]any) *Result {
 	r := &Result{Changes: map[string]any{}, Extra: map[string]any{}}
 	for k, v := range m {
@@ -145,10 +150,10 @@ func ResultOf(m map[string]any) *Result {
 	return r
 }
 
-// Changed tells whether there are changes.
+// Changed reports whether there are changes.
 func (r *Result) Changed() bool { return len(r.Changes) > 0 }
 
-// failure is the result of a state whose function raised.
-func failure(name string, err error) *Result {
-	return &Result{Name: name, Changes: map[string]any{}, Comment: "An exception occurred in this state: " + traceback(err)}
+// exceptionResult returns the result of a state whose function raised an exception.
+func exceptionResult(name string, err error) *Result {
+	return &Result{Name: name, Changes: map[string]any{}, Comment: "An exception occurred in this state: " + tracebackText(err)}
 }

@@ -2,13 +2,14 @@ package states
 
 import "github.com/brine-salt/brine/internal/pytext"
 
-// results are the records of a run in the order in which they came, by tag.
+// results are the records of a run by tag, in the order in which they were added. Salt's dicts have that order too,
+// and outputters and show_* functions depend on it.
 type results struct {
 	tags []string
 	m    map[string]record
-	// failhard tells that the run must end.
+	// failhard is set when the run must end.
 	failhard bool
-	// procs are the states that still run in parallel.
+	// procs are the parallel states that still run.
 	procs map[string]*parallel
 }
 
@@ -28,14 +29,14 @@ func (s *results) set(tag string, rec record) {
 	s.m[tag] = rec
 }
 
-// update adds the records of others.
+// update adds the records of another run; those that exist are replaced.
 func (s *results) update(from *results) {
 	for _, tag := range from.tags {
 		s.set(tag, from.m[tag])
 	}
 }
 
-// plain is what the run answers.
+// plain returns the value that the run returns.
 func (s *results) plain() map[string]any {
 	out := make(map[string]any, len(s.tags))
 	for _, tag := range s.tags {
@@ -44,4 +45,5 @@ func (s *results) plain() map[string]any {
 	return out
 }
 
-func changed(rec record) bool { return pytext.Truth(rec["changes"]) }
+// hasChanges reports whether a record has changes.
+func hasChanges(rec record) bool { return pytext.Truth(rec["changes"]) }

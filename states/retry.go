@@ -11,13 +11,14 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// retryPlan is the argument retry.
+// A retryPlan is the value of the argument retry.
 type retryPlan struct {
 	until                     bool
 	attempts, interval, splay int64
 }
 
-// retryOf reads the argument; what is not of the right type has its default (State.verify_retry_data).
+// retryOf reads the argument. A value of the wrong type gets Salt's default: 2 attempts 30 seconds apart
+// (State.verify_retry_data).
 func retryOf(v any) retryPlan {
 	p := retryPlan{until: true, attempts: 2, interval: 30}
 	switch v := v.(type) {
@@ -44,21 +45,22 @@ func retryOf(v any) retryPlan {
 	return p
 }
 
-// pause is how long to wait before the next attempt, in seconds.
-func (p retryPlan) pause() int64 {
+// nextWait returns how long to wait before the next attempt, in seconds. splay adds a random part, so that a fleet
+// does not retry in step.
+func (p retryPlan) nextWait() int64 {
 	if p.splay > 0 {
 		return p.interval + rand.Int64N(p.splay+1)
 	}
 	return p.interval
 }
 
-// met tells whether a result is the one that was waited for.
-func (p retryPlan) met(result any) bool {
+// isMet reports whether a result is the one to wait for. Test mode's None meets neither.
+func (p retryPlan) isMet(result any) bool {
 	return result == p.until || result != nil && result != p.until && pytext.Truth(result) == p.until
 }
 
-// would tells what test mode does not do.
-func (p retryPlan) would(comment any) string {
+// testComment returns the comment of test mode, which does not retry.
+func (p retryPlan) testComment(comment any) string {
 	text := pytext.Str(comment)
 	if !pytext.Truth(comment) {
 		text = ""
@@ -67,22 +69,23 @@ func (p retryPlan) would(comment any) string {
 		"until a result of %s is returned", text, p.interval, p.splay, p.attempts, pytext.Str(p.until))
 }
 
-// retry runs a state again until it has the result that is wanted.
-func (r *Run) retry(ctx context.Context, low *Low, rec record, retries int64) (record, error) {
+// retryState runs a state again until it has the wanted result or the attempts are used up. Comments of all
+// attempts and the time between them stay in the record, as in Salt.
+func (r *Run) retryState(ctx context.Context, low *Low, rec record, retries int64) (record, error) {
 	plan := retryOf(low.d.Value("retry"))
 	if pytext.Truth(r.opts["test"]) {
-		rec["comment"] = plan.would(rec["comment"])
+		rec["comment"] = plan.testComment(rec["comment"])
 		return rec, nil
 	}
-	rec = unify(rec)
-	if plan.met(rec["result"]) || plan.attempts <= retries {
+	rec = unifyRecord(rec)
+	if plan.isMet(rec["result"]) || plan.attempts <= retries {
 		return rec, nil
 	}
-	wait := plan.pause()
+	wait := plan.nextWait()
 	if err := sleep(ctx, time.Duration(wait)*time.Second); err != nil {
 		return nil, err
 	}
-	again, err := r.call(ctx, low, retries+1)
+	again, err := r.runChunk(ctx, low, retries+1)
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +94,25 @@ func (r *Run) retry(ctx context.Context, low *Low, rec record, retries int64) (r
 		comment = pytext.Str(again["comment"])
 	}
 	again["comment"] = strings.Join([]string{attemptText(retries, rec), comment}, "\n")
-	again["duration"] = number(again["duration"]) + number(rec["duration"]) + float64(wait*1000)
+	again["duration"] = floatOf(again["duration"]) + floatOf(rec["duration"]) + float64(wait*1000)
 	if retries == 1 {
 		again["start_time"] = rec["start_time"]
 	}
 	return again, nil
 }
 
+// attemptText returns Salt's line for one attempt.
 func attemptText(n int64, rec record) string {
 	return fmt.Sprintf(`Attempt %d: Returned a result of "%s", with the following comment: "%s"`, n, pytext.Str(rec["result"]), pytext.Str(rec["comment"]))
 }
 
-func number(v any) float64 {
+// floatOf returns a duration of a record, 0 if it has none.
+func floatOf(v any) float64 {
 	f, _ := v.(float64)
 	return f
 }
 
-// sleep waits, or gives the reason why the job ended.
+// sleep waits for d. If ctx ends earlier it returns the reason.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

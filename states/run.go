@@ -17,32 +17,33 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Options say how states shall run.
+// Options set how states run.
 type Options struct {
-	// Registry are the state modules; nil is [Default].
+	// Registry holds the state modules; nil means [Default].
 	Registry *Registry
-	// Opts are __opts__ of the run, test among them. Pillar is its pillar; nil is the minion's.
+	// Opts are __opts__ of the run, test among them. Pillar is its pillar; nil means the minion's.
 	Opts   map[string]any
 	Pillar map[string]any
-	// Grains and Files are those of the run; nil are the minion's.
+	// Grains and Files replace the minion's; nil keeps those.
 	Grains map[string]any
 	Files  modules.Files
-	// JID is the job, "" for runs that cannot be paused or followed.
+	// JID is the job id, "" for runs that cannot be paused and send no progress.
 	JID string
-	// Mocked runs everything but the state functions.
+	// Mocked runs everything but the state functions (the argument mock).
 	Mocked bool
 }
 
-// Run is one run of states (salt/state.py: State).
+// A Run is one run of states (salt/state.py: State). Its methods belong to one goroutine; only functions that run
+// in parallel share it, and those use the fields that mu guards.
 type Run struct {
 	parent *modules.Call
 	reg    *Registry
 	env    *modules.Env
-	exec   *modules.Registry // what functions can reach; nil is the same as parent
+	exec   *modules.Registry // execution functions that states reach; nil means those of parent
 	opts   map[string]any
 	jid    string
 	mocked bool
-	// instance names the run.
+	// instance identifies the run (__instance_id__).
 	instance string
 
 	mu      sync.Mutex
@@ -54,20 +55,20 @@ type Run struct {
 	pre        map[string]record
 	active     map[string]bool
 	inited     map[string]bool
-	processed  map[string]bool // SLS files, those without states among them
+	processed  map[string]bool // SLS files, those without states too
 	num        int64
-	nesting    int // chunks that wait for the one that runs
+	nesting    int // how many chunks wait for the one that runs
 	aggregate  any
-	aggregated bool // aggregate is known
+	aggregated bool // aggregate was looked up
 	conditions *pyobj.Dict
-	disabled   []string // requisites that the option disabled_requisites names
+	disabled   []string // requisites that the option disabled_requisites switches off
 	umask      *int
 }
 
-// record is what is known of a chunk that ran, with Salt's keys.
+// record is the record of a chunk that ran, with Salt's keys.
 type record = map[string]any
 
-// New prepares a run inside of a call of an execution function.
+// New prepares a run inside the call of an execution function.
 func New(c *modules.Call, o Options) *Run {
 	r := &Run{parent: c, reg: o.Registry, opts: o.Opts, jid: o.JID, mocked: o.Mocked, targets: map[string]*target{}, pre: map[string]record{},
 		active: map[string]bool{}, inited: map[string]bool{}, processed: map[string]bool{}, running: newResults()}
@@ -95,7 +96,7 @@ func New(c *modules.Call, o Options) *Run {
 	return r
 }
 
-// masked gives programs the umask of the state that runs.
+// masked runs programs with the umask of the state that runs, if the state has one.
 type masked struct {
 	r    *Run
 	next modules.Runner
@@ -111,7 +112,7 @@ func (m masked) Run(ctx context.Context, cmd modules.Command) (modules.CommandRe
 	return m.next.Run(ctx, cmd)
 }
 
-// textList is an option that is a text or a list of texts.
+// textList returns an option that is a string or a list of strings, as a list.
 func textList(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -126,33 +127,33 @@ func textList(v any) []string {
 	return nil
 }
 
-// Env is what functions see of the program during the run.
+// Env returns the environment that functions see during the run.
 func (r *Run) Env() *modules.Env { return r.env }
 
-// self is what the state system itself sees of the job.
-func (r *Run) self() (*modules.Call, error) {
+// ownCall returns a call on behalf of the state system itself, with the context of the job.
+func (r *Run) ownCall() (*modules.Call, error) {
 	return r.parent.Foreign(r.env, r.exec, &modules.Def{Name: "call"}, "state", nil, nil)
 }
 
-// callExec calls an execution function as the state system itself does (self.functions).
+// callExec calls an execution function on behalf of the state system (Salt's self.functions).
 func (r *Run) callExec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-	c, err := r.self()
+	c, err := r.ownCall()
 	if err != nil {
 		return nil, err
 	}
 	return c.ExecKw(ctx, fun, args, kwargs)
 }
 
-// grains are those of the run as the job has left them.
-func (r *Run) grains() map[string]any {
-	c, err := r.self()
+// runGrains returns the grains of the run. An earlier state of the job may have changed them.
+func (r *Run) runGrains() map[string]any {
+	c, err := r.ownCall()
 	if err != nil {
 		return r.env.GrainData()
 	}
 	return c.GrainData()
 }
 
-// hasExec tells whether there is such an execution function.
+// hasExec reports whether an execution function exists and suits this host.
 func (r *Run) hasExec(fun string) bool {
 	reg := r.exec
 	if reg == nil {
@@ -162,8 +163,9 @@ func (r *Run) hasExec(fun string) bool {
 	return err == nil
 }
 
-// option is config.option, once per run.
-func (r *Run) option(ctx context.Context, name string) any {
+// configOption returns config.option for an option, which also looks into pillar and grains. A program without that
+// function has the option itself.
+func (r *Run) configOption(ctx context.Context, name string) any {
 	if !r.hasExec("config.option") {
 		return r.opts[name]
 	}
@@ -174,18 +176,19 @@ func (r *Run) option(ctx context.Context, name string) any {
 	return v
 }
 
-// started is the moment a state began.
+// started is the moment at which a state began.
 type started struct{ at time.Time }
 
-func (r *Run) begin() started { return started{r.env.Now()} }
+func (r *Run) startTimer() started { return started{r.env.Now()} }
 
-func (s started) start() string {
+// startTime returns the time of day as Salt's records have it: microseconds, left out if they are zero.
+func (s started) startTime() string {
 	text := s.at.Local().Format("15:04:05.000000")
 	return strings.TrimSuffix(text, ".000000")
 }
 
-// since is the duration in milliseconds, with three digits as Python's microseconds give it.
-func (r *Run) since(s started) float64 {
+// sinceStart returns the duration in milliseconds with three digits, the precision of Python's microseconds.
+func (r *Run) sinceStart(s started) float64 {
 	return milliseconds(r.env.Now().Sub(s.at))
 }
 
@@ -198,47 +201,52 @@ func milliseconds(d time.Duration) float64 {
 
 // notRun completes the record of a chunk whose function was not called.
 func (r *Run) notRun(low *Low, rec record) record {
-	s := r.begin()
-	rec["start_time"], rec["duration"] = s.start(), r.since(s)
+	s := r.startTimer()
+	rec["start_time"], rec["duration"] = s.startTime(), r.sinceStart(s)
 	rec["__run_num__"] = r.num
 	r.num++
-	return identify(low, rec)
+	return identifyRecord(low, rec)
 }
 
-func identify(low *Low, rec record) record {
+// identifyRecord adds the keys that every record has.
+func identifyRecord(low *Low, rec record) record {
 	for _, key := range [...]string{"__sls__", "__id__", "name"} {
 		rec[key] = low.Value(key)
 	}
 	return rec
 }
 
-// Call runs a chunk (State.call). The error is one that ends the whole run.
+// Call runs one chunk, without its requisites (State.call). The error ends the whole run; a failed state is not an
+// error.
 func (r *Run) Call(ctx context.Context, low *Low) (record, error) {
-	rec, err := r.call(ctx, low, 1)
-	rec = unify(rec)
+	rec, err := r.runChunk(ctx, low, 1)
+	rec = unifyRecord(rec)
 	plainSubs(rec)
 	return rec, err
 }
 
-func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error) {
-	s := r.begin()
+// runChunk runs a chunk: it verifies it, evaluates its conditions, calls its function, and retries. retries is the
+// number of this attempt, from 1. With __prereq__ the function runs in test mode and the record is neither numbered
+// nor logged.
+func (r *Run) runChunk(ctx context.Context, low *Low, retries int64) (record, error) {
+	s := r.startTimer()
 	if log := r.env.Logger(); log.Enabled(ctx, slog.LevelInfo) {
-		log.Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.start(), "jid", r.jid)
+		log.Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.startTime(), "jid", r.jid)
 	}
-	if errs := r.verify(low); errs != nil {
+	if errs := r.verifyChunk(low); errs != nil {
 		rec := record{"result": false, "name": low.Value("name"), "changes": map[string]any{}, "comment": strings.Join(errs, "\n") + "\n", "__run_num__": r.num}
 		r.num++
 		r.logResult(ctx, rec)
-		r.refresh(ctx, low, rec)
+		r.refreshHost(ctx, low, rec)
 		return rec, nil
 	}
 	prereq := low.Truth("__prereq__")
-	restore, err := r.provide(low)
+	restore, err := r.applyProviders(low)
 	if err != nil {
 		return nil, err
 	}
-	t := r.find(low.state, low.fun)
-	args, extra, err := t.arguments(low)
+	t := r.findFunction(low.state, low.fun)
+	args, extra, err := t.callArguments(low)
 	if err != nil {
 		return nil, err
 	}
@@ -249,31 +257,31 @@ func (r *Run) call(ctx context.Context, low *Low, retries int64) (record, error)
 	} else {
 		job.Set("runas_password", low.Value("runas_password"))
 	}
-	rec, err := r.attempt(ctx, low, t, args, extra, prereq)
+	rec, err := r.attemptChunk(ctx, low, t, args, extra, prereq)
 	if err != nil {
-		rec = failure(low.nameOf(args), err).Map()
+		rec = exceptionResult(low.nameOf(args), err).Map()
 	}
 	job.Set("runas", nil)
 	job.Set("runas_password", nil)
 	restore()
 	if prereq {
 		low.Set("__prereq__", false)
-		return unify(rec), nil
+		return unifyRecord(rec), nil
 	}
 	rec["__sls__"], rec["__run_num__"] = low.Value("__sls__"), r.num
 	r.num++
 	r.logResult(ctx, rec)
-	r.refresh(ctx, low, rec)
-	rec["start_time"], rec["duration"], rec["__id__"] = s.start(), r.since(s), low.Value("__id__")
+	r.refreshHost(ctx, low, rec)
+	rec["start_time"], rec["duration"], rec["__id__"] = s.startTime(), r.sinceStart(s), low.Value("__id__")
 	if low.Has("retry") && !low.Has("parallel") {
-		if rec, err = r.retry(ctx, low, rec, retries); err != nil {
+		if rec, err = r.retryState(ctx, low, rec, retries); err != nil {
 			return nil, err
 		}
 	}
-	return unify(rec), nil
+	return unifyRecord(rec), nil
 }
 
-// nameOf is the name in the record of a state whose function raised.
+// nameOf returns the name for the record of a state whose function raised an exception.
 func (l *Low) nameOf(args map[string]any) string {
 	if s, ok := args["name"].(string); ok && s != "" {
 		return s
@@ -284,17 +292,18 @@ func (l *Low) nameOf(args map[string]any) string {
 	return l.id
 }
 
-// attempt checks the conditions of a chunk and runs its function. The error is an exception that becomes the state's comment.
-func (r *Run) attempt(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, prereq bool) (rec record, err error) {
+// attemptChunk evaluates the conditions of a chunk and runs its function. The error is an exception that becomes
+// the state's comment.
+func (r *Run) attemptChunk(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, prereq bool) (rec record, err error) {
 	rec = record{"result": false, "name": low.Value("name"), "changes": map[string]any{}}
-	if (low.Has("unless") || low.Has("onlyif") || low.Has("creates")) && !r.reg.has(low.state+".mod_run_check", r.env) {
-		checked, err := r.check(ctx, low)
+	if (low.Has("unless") || low.Has("onlyif") || low.Has("creates")) && !r.reg.hasFunction(low.state+".mod_run_check", r.env) {
+		checked, err := r.checkConditions(ctx, low)
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(rec, checked)
 	}
-	env := r.saltenv(low, args)
+	env := r.chunkSaltenv(low, args)
 	if rec["result"] == false {
 		switch {
 		case r.mocked:
@@ -310,7 +319,7 @@ func (r *Run) attempt(ctx context.Context, low *Low, t *target, args map[string]
 			}
 		}
 	}
-	if low.Has("check_cmd") && (!t.module.RunsCheckCmd || !t.declares("check_cmd")) {
+	if low.Has("check_cmd") && (!t.module.RunsCheckCmd || !t.declaresParam("check_cmd")) {
 		checked, err := r.checkCmd(ctx, low)
 		if err != nil {
 			return nil, err
@@ -320,8 +329,9 @@ func (r *Run) attempt(ctx context.Context, low *Low, t *target, args map[string]
 	return rec, nil
 }
 
-// saltenv is the environment that the function sees.
-func (r *Run) saltenv(low *Low, args map[string]any) string {
+// chunkSaltenv returns the environment that the function sees. The argument saltenv, or one named env, replaces the
+// one of the file unless lock_saltenv forbids that.
+func (r *Run) chunkSaltenv(low *Low, args map[string]any) string {
 	env := "base"
 	if low.Has("__env__") {
 		env = pyobj.Str(low.d.Value("__env__"))
@@ -336,9 +346,10 @@ func (r *Run) saltenv(low *Low, args map[string]any) string {
 	return env
 }
 
-// runFunction runs the state function itself.
+// runFunction resolves the slots and runs the state function. A umask belongs to a thread, and Go moves goroutines
+// between threads, so a function with umask runs on a thread of its own (underMask).
 func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[string]any, extra []string, saltenv string, test bool) (record, error) {
-	args, err := r.slots(ctx, args)
+	args, err := r.formatSlots(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -351,23 +362,23 @@ func (r *Run) runFunction(ctx context.Context, low *Low, t *target, args map[str
 	if mask, ok := low.d.Value("__umask__").(int64); ok && !low.Has("parallel") {
 		n := int(mask)
 		r.umask = &n
-		underMask(n, func() { res, err = invoke(ctx, t.def, c) })
+		underMask(n, func() { res, err = invokeFunction(ctx, t.def, c) })
 		r.umask = nil
 	} else {
-		res, err = invoke(ctx, t.def, c)
+		res, err = invokeFunction(ctx, t.def, c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	rec := r.record(res)
+	rec := r.resultRecord(res)
 	if name := low.Value("name"); rec["name"] == any(low.name) {
-		rec["name"] = name // which need not be text
+		rec["name"] = name // the name in the SLS may be a number
 	}
 	return rec, nil
 }
 
-// invoke runs a function and catches its panic.
-func invoke(ctx context.Context, d *Def, c *Call) (res *Result, err error) {
+// invokeFunction runs a function and turns a panic into an error: a bug in one module must not end the minion.
+func invokeFunction(ctx context.Context, d *Def, c *Call) (res *Result, err error) {
 	if d == nil || d.Run == nil {
 		return nil, &modules.NotAvailableError{Fun: c.Fun}
 	}
@@ -382,8 +393,8 @@ func invoke(ctx context.Context, d *Def, c *Call) (res *Result, err error) {
 	return res, err
 }
 
-// record is a result as the run keeps it.
-func (r *Run) record(res *Result) record {
+// resultRecord returns the record of a result. Sub-states stay Go values until finishChunk gives them records.
+func (r *Run) resultRecord(res *Result) record {
 	rec := res.Map()
 	if len(res.SubStates) > 0 {
 		rec["sub_state_run"] = res.SubStates
@@ -391,10 +402,10 @@ func (r *Run) record(res *Result) record {
 	return rec
 }
 
-// callState is [Call.State].
+// callState implements [Call.State].
 func (r *Run) callState(ctx context.Context, c *Call, fun string, kwargs map[string]any) (*Result, error) {
 	state, name, _ := strings.Cut(fun, ".")
-	t := r.find(state, name)
+	t := r.findFunction(state, name)
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -411,15 +422,17 @@ func (r *Run) callState(ctx context.Context, c *Call, fun string, kwargs map[str
 	low.Set("state", state)
 	low.Set("fun", name)
 	sub := &Call{Call: mc, Low: low, KeywordNames: slices.Sorted(maps.Keys(mc.Keywords)), run: r, test: c.test, saltenv: c.saltenv}
-	return invoke(ctx, t.def, sub)
+	return invokeFunction(ctx, t.def, sub)
 }
 
-// unify brings the record of a function into the form that everybody relies on (salt/utils/decorators/state.py).
-func unify(rec record) record {
+// unifyRecord checks a function's record and brings it into the form that outputters and requisites rely on
+// (salt/utils/decorators/state.py): the comment is a string, the result a bool or nil. A malformed record becomes a
+// failure, in Salt's words.
+func unifyRecord(rec record) record {
 	if rec == nil {
 		return nil
 	}
-	if why := malformed(rec); why != "" {
+	if why := findMalformed(rec); why != "" {
 		return record{"result": false, "name": "later", "changes": map[string]any{}, "comment": "An exception occurred in this state: " + why}
 	}
 	if list, ok := rec["comment"].([]any); ok {
@@ -435,7 +448,8 @@ func unify(rec record) record {
 	return rec
 }
 
-func malformed(rec record) string {
+// findMalformed returns what is wrong with a record, "" if nothing is.
+func findMalformed(rec record) string {
 	if _, ok := rec["changes"].(map[string]any); !ok {
 		if _, ok := rec["changes"].(map[any]any); !ok {
 			return "'Changes' should be a dictionary."
@@ -453,7 +467,7 @@ func malformed(rec record) string {
 	return "The following keys were not present in the state return: " + strings.Join(missing, ", ") + "."
 }
 
-// logResult tells the log what a state did, as salt/state.py: format_log does.
+// logResult logs what a state did, in the form of salt/state.py: format_log.
 func (r *Run) logResult(ctx context.Context, rec record) {
 	log, level := r.env.Logger(), slog.LevelInfo
 	if rec["result"] == false {
@@ -477,7 +491,7 @@ func (r *Run) logResult(ctx context.Context, rec record) {
 	log.Log(ctx, level, text, "jid", r.jid)
 }
 
-// oldAndNew lists changes that all have the form {old: …, new: …}; "" if there are others.
+// oldAndNew lists changes that all have the form {old: …, new: …}, "" if any has another.
 func oldAndNew(changes map[string]any) string {
 	absent := func(v any) any {
 		if v != nil && v != false && !pyobj.Truth(v) {
@@ -498,8 +512,10 @@ func oldAndNew(changes map[string]any) string {
 	return b.String()
 }
 
-// refresh makes changes of the host visible to later states (State.check_refresh).
-func (r *Run) refresh(ctx context.Context, low *Low, rec record) {
+// refreshHost makes changes of the host visible to later states (State.check_refresh): a package that was just
+// installed may bring the program that a module's __virtual__ looks for. The rules are Salt's, among them that
+// file.symlink counts only if "bin" is in the name.
+func (r *Run) refreshHost(ctx context.Context, low *Low, rec record) {
 	reload := false
 	if low.Truth("reload_grains") {
 		if r.env.Agent != nil {
@@ -529,12 +545,13 @@ func (r *Run) refresh(ctx context.Context, low *Low, rec record) {
 		reload = true
 	}
 	if reload {
-		r.reload()
+		r.reloadModules()
 		r.tellReload(ctx)
 	}
 }
 
-// tellReload tells the running minion of this host what a salt-call has changed there, and programs that listen.
+// tellReload sends module_refresh to the running minion of this host, since a salt-call changes the host behind its
+// back.
 func (r *Run) tellReload(ctx context.Context) {
 	m, ok := r.env.Agent.(modules.Manager)
 	if ok && !pytext.Truth(r.opts["local"]) {
@@ -542,8 +559,8 @@ func (r *Run) tellReload(ctx context.Context) {
 	}
 }
 
-// reload makes the registries ask again which modules suit the host.
-func (r *Run) reload() {
+// reloadModules makes the registries decide again which modules suit the host.
+func (r *Run) reloadModules() {
 	r.parent.Registry().Reset()
 	r.reg.Reset()
 	r.mu.Lock()
@@ -551,8 +568,9 @@ func (r *Run) reload() {
 	clear(r.targets)
 }
 
-// provide serves the argument provider: execution modules that stand for others during one state. The function it gives ends that.
-func (r *Run) provide(low *Low) (restore func(), err error) {
+// applyProviders implements the argument provider: during one state other execution modules replace those of a
+// name. restore ends that.
+func (r *Run) applyProviders(low *Low) (restore func(), err error) {
 	if !low.Has("provider") {
 		return func() {}, nil
 	}

@@ -8,14 +8,16 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// slotMark begins an argument that is the answer of an execution function: "__slot__:salt:mod.fun(arg, key=value).a.b ~ text".
+// slotMark begins an argument whose value an execution function returns when the state runs:
+// "__slot__:salt:mod.fun(arg, key=value).a.b ~ text".
 const slotMark = "__slot__:"
 
-// slots puts the answers in the place of slots: in texts, in the values of dicts, and in lists of both (State.format_slots).
-func (r *Run) slots(ctx context.Context, args map[string]any) (map[string]any, error) {
+// formatSlots replaces slots by their values: in strings, in the values of dicts, and in lists of both
+// (State.format_slots). args is copied only if it contains slots, since few do.
+func (r *Run) formatSlots(ctx context.Context, args map[string]any) (map[string]any, error) {
 	out := args
 	for k, v := range args {
-		now, touched, err := r.slot(ctx, v, 2)
+		now, touched, err := r.formatSlot(ctx, v, 2)
 		if err != nil {
 			return nil, err
 		}
@@ -27,7 +29,7 @@ func (r *Run) slots(ctx context.Context, args map[string]any) (map[string]any, e
 			for k, v := range args {
 				out[k] = v
 			}
-			out[""] = nil // a name that no argument has marks the copy
+			out[""] = nil // a name that no argument has, which shows that out is a copy
 		}
 		out[k] = now
 	}
@@ -37,14 +39,15 @@ func (r *Run) slots(ctx context.Context, args map[string]any) (map[string]any, e
 	return out, nil
 }
 
-// slot evaluates one value; depth is how many collections deep slots may be.
-func (r *Run) slot(ctx context.Context, v any, depth int) (now any, touched bool, err error) {
+// formatSlot evaluates one value. depth is how many levels of lists and dicts may still contain slots; Salt looks
+// two deep.
+func (r *Run) formatSlot(ctx context.Context, v any, depth int) (now any, touched bool, err error) {
 	switch v := v.(type) {
 	case string:
 		if !strings.HasPrefix(v, slotMark) {
 			return v, false, nil
 		}
-		now, err = r.evaluate(ctx, v)
+		now, err = r.evaluateSlot(ctx, v)
 		return now, true, err
 	case *pyobj.Dict:
 		if depth == 0 {
@@ -56,7 +59,7 @@ func (r *Run) slot(ctx context.Context, v any, depth int) (now any, touched bool
 			if !ok || !strings.HasPrefix(s, slotMark) {
 				continue
 			}
-			if now, err = r.evaluate(ctx, s); err != nil {
+			if now, err = r.evaluateSlot(ctx, s); err != nil {
 				return nil, false, err
 			}
 			if out == nil {
@@ -73,7 +76,7 @@ func (r *Run) slot(ctx context.Context, v any, depth int) (now any, touched bool
 		}
 		var out *pyobj.List
 		for i, x := range v.Items {
-			now, touched, err := r.slot(ctx, x, depth-1)
+			now, touched, err := r.formatSlot(ctx, x, depth-1)
 			if err != nil {
 				return nil, false, err
 			}
@@ -91,8 +94,9 @@ func (r *Run) slot(ctx context.Context, v any, depth int) (now any, touched bool
 	return v, false, nil
 }
 
-// evaluate calls the function of a slot. A slot that cannot be understood stays as it is.
-func (r *Run) evaluate(ctx context.Context, slot string) (any, error) {
+// evaluateSlot calls the function of a slot. A slot that cannot be parsed stays as it is, with a warning, as in
+// Salt.
+func (r *Run) evaluateSlot(ctx context.Context, slot string) (any, error) {
 	log := r.env.Logger()
 	parts := strings.SplitN(slot, ":", 3)
 	if len(parts) != 3 || parts[1] != "salt" {
@@ -111,7 +115,7 @@ func (r *Run) evaluate(ctx context.Context, slot string) (any, error) {
 	text, more, appends := strings.Cut(parts[2], "~")
 	if end := strings.LastIndexByte(text, ')'); end >= 0 {
 		if _, path, ok := strings.Cut(text[end+1:], "."); ok {
-			v = traverse(v, strings.TrimSpace(path), ".")
+			v = traversePath(v, strings.TrimSpace(path), ".")
 		}
 	}
 	if !appends {
@@ -129,8 +133,9 @@ func (r *Run) evaluate(ctx context.Context, slot string) (any, error) {
 	return s + more, nil
 }
 
-// traverse walks into a plain value (salt/utils/data.py: traverse_dict_and_list); nil where there is no way.
-func traverse(v any, path, delimiter string) any {
+// traversePath walks into a plain value along a path of keys and indexes (salt/utils/data.py:
+// traverse_dict_and_list). It returns nil if the path leads nowhere.
+func traversePath(v any, path, delimiter string) any {
 	for _, key := range strings.Split(path, delimiter) {
 		switch x := v.(type) {
 		case map[string]any:
@@ -174,7 +179,7 @@ func traverse(v any, path, delimiter string) any {
 	return v
 }
 
-// inList finds a key in the dicts of a list.
+// inList returns the value of a key in the first dict of a list that has it.
 func inList(list []any, key string) any {
 	for _, x := range list {
 		if m, ok := x.(map[string]any); ok {
@@ -186,7 +191,7 @@ func inList(list []any, key string) any {
 	return nil
 }
 
-// parseFunction reads "mod.fun(arg, key=value)" (salt/utils/args.py: parse_function). Values are texts.
+// parseFunction parses "mod.fun(arg, key=value)" (salt/utils/args.py: parse_function). All values are strings.
 func parseFunction(s string) (fun string, args []any, kwargs map[string]any, ok bool) {
 	words := &lexer{s: s}
 	var name strings.Builder
@@ -229,7 +234,7 @@ func parseFunction(s string) (fun string, args []any, kwargs map[string]any, ok 
 			}
 			key, hasKey, word = "", false, nil
 		case tok == "]" || tok == "}" || tok == ")":
-			if len(brackets) == 0 || tok[0] != closing(brackets[len(brackets)-1]) {
+			if len(brackets) == 0 || tok[0] != closingBracket(brackets[len(brackets)-1]) {
 				return "", nil, nil, false
 			}
 			brackets, word = brackets[:len(brackets)-1], append(word, tok)
@@ -241,7 +246,8 @@ func parseFunction(s string) (fun string, args []any, kwargs map[string]any, ok 
 	}
 }
 
-func closing(open byte) byte {
+// closingBracket returns the bracket that closes an open one.
+func closingBracket(open byte) byte {
 	switch open {
 	case '[':
 		return ']'
@@ -251,23 +257,26 @@ func closing(open byte) byte {
 	return ')'
 }
 
-// lexer splits a function call as Python's shlex.shlex(posix=True) does: words of letters, digits and "_", quoted texts that
-// join on to words, and single other characters.
+// A lexer splits a function call as Python's shlex.shlex(posix=True) does: into words of letters, digits and "_",
+// quoted strings that join the words beside them, and single other characters.
 type lexer struct {
 	s  string
 	at int
 }
 
+// wordByte reports whether shlex counts a byte as part of a word. Its list ends with the letters of Latin-1, hence
+// 0xc0.
 func wordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0xc0
 }
 
+// next returns the next token; false at the end or if a quote is not closed.
 func (l *lexer) next() (tok string, ok bool) {
 	for l.at < len(l.s) && strings.IndexByte(" \t\r\n", l.s[l.at]) >= 0 {
 		l.at++
 	}
 	if l.at < len(l.s) && l.s[l.at] == '#' {
-		return "", false // a comment to the end; slots are one line
+		return "", false // a comment to the end of the line; slots have one line
 	}
 	if l.at == len(l.s) {
 		return "", false
@@ -286,7 +295,7 @@ func (l *lexer) next() (tok string, ok bool) {
 			b.WriteByte(l.s[l.at])
 			l.at++
 		case c == '"' || c == '\'':
-			if !l.quoted(&b, c) {
+			if !l.readQuoted(&b, c) {
 				return "", false
 			}
 		case wordByte(c) || c >= 0x80:
@@ -299,8 +308,8 @@ func (l *lexer) next() (tok string, ok bool) {
 	return b.String(), true
 }
 
-// quoted reads a quoted text; both quotes know the backslash, before a quote and itself.
-func (l *lexer) quoted(b *strings.Builder, quote byte) bool {
+// readQuoted reads a quoted string. In both kinds of quotes a backslash escapes itself and the quote.
+func (l *lexer) readQuoted(b *strings.Builder, quote byte) bool {
 	for l.at++; l.at < len(l.s); l.at++ {
 		switch c := l.s[l.at]; {
 		case c == quote:

@@ -15,14 +15,15 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxSLS bounds a state file, in bytes.
+// maxSLS limits a state file, in bytes, before it is read into memory.
 const maxSLS = 32 << 20
 
-// source is where a state file is: its URL and the copy of it here, both "" if there is none.
+// A source is where a state file comes from: its URL and the cached copy, both "" if there is no such file.
 type source struct{ url, path string }
 
-// get fetches a state file (salt/fileclient.py: get_state).
-func (h *HighState) get(ctx context.Context, sls, env string) (source, error) {
+// fetchSLS fetches a state file into the cache (salt/fileclient.py: get_state). "a.b" is a/b.sls or a/b/init.sls,
+// in this order.
+func (h *HighState) fetchSLS(ctx context.Context, sls, env string) (source, error) {
 	path := strings.ReplaceAll(sls, ".", "/")
 	for _, url := range [...]string{"salt://" + path + ".sls", "salt://" + path + "/init.sls"} {
 		dest, err := h.env.Files.Cache(ctx, url, env)
@@ -36,8 +37,8 @@ func (h *HighState) get(ctx context.Context, sls, env string) (source, error) {
 	return source{}, nil
 }
 
-// template renders a file; an empty one is an empty dict (salt/template.py: compile_template).
-func (h *HighState) template(ctx context.Context, path, env, sls string) (any, error) {
+// renderTemplate renders a file; an empty one is an empty dict (salt/template.py: compile_template).
+func (h *HighState) renderTemplate(ctx context.Context, path, env, sls string) (any, error) {
 	b, err := readLimited(path)
 	if err != nil {
 		return nil, err
@@ -48,10 +49,11 @@ func (h *HighState) template(ctx context.Context, path, env, sls string) (any, e
 	if !utf8.Valid(b) {
 		return nil, &modules.PythonError{Type: "UnicodeDecodeError", Msg: "'utf-8' codec can't decode the file " + path}
 	}
-	return h.call.Template(ctx, modules.Template{Text: string(b), Pipe: text(h.opts["renderer"]), Shebang: true, Path: path, SaltEnv: env, SLS: sls, IsSLS: true,
+	return h.call.Template(ctx, modules.Template{Text: string(b), Pipe: textOf(h.opts["renderer"]), Shebang: true, Path: path, SaltEnv: env, SLS: sls, IsSLS: true,
 		Memory: h.memory, Verify: verifyHigh})
 }
 
+// readLimited reads a file of at most maxSLS bytes.
 func readLimited(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -65,13 +67,15 @@ func readLimited(path string) ([]byte, error) {
 	return b, err
 }
 
-// renderState renders a state file and what it includes (render_state). local is the path of a file of this host.
+// renderState renders a state file and those that it includes (render_state). local is the path of a file of this
+// host, "" for one of the file server. mods are the files rendered so far, which are not rendered twice. The texts
+// are errors in the files.
 func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[string]bool, matches *Sections, local string) (*pyobj.Dict, []string, error) {
 	var errs []string
 	src := source{path: local}
 	if local == "" {
 		var err error
-		if src, err = h.get(ctx, sls, env); err != nil {
+		if src, err = h.fetchSLS(ctx, sls, env); err != nil {
 			return nil, nil, err
 		}
 		if src.path == "" {
@@ -80,7 +84,7 @@ func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[s
 	} else if info, err := os.Stat(local); err != nil || !info.Mode().IsRegular() {
 		return &pyobj.Dict{}, []string{"Specified SLS " + sls + " on local filesystem cannot be found."}, nil
 	}
-	data, err := h.template(ctx, src.path, env, sls)
+	data, err := h.renderTemplate(ctx, src.path, env, sls)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
@@ -106,79 +110,82 @@ func (h *HighState) renderState(ctx context.Context, sls, env string, mods map[s
 		return &pyobj.Dict{}, errs, nil
 	}
 	f := &stateFile{h: h, sls: sls, env: env, state: state, errs: errs, mods: mods, matches: matches, init: strings.HasSuffix(src.url, "/init.sls")}
-	if err := f.take(ctx); err != nil {
+	if err := f.compileFile(ctx); err != nil {
 		return nil, nil, err
 	}
 	return state, f.errs, nil
 }
 
-// levelCritical is Salt's log level CRITICAL.
+// levelCritical is Salt's log level CRITICAL, which slog does not have.
 const levelCritical = slog.LevelError + 4
 
-// renderingFailed is the text for a file that cannot be rendered, and the traceback that follows it in the result.
+// renderingFailed returns the error text for a file that cannot be rendered, and the traceback that follows it in
+// the result.
 func renderingFailed(sls, env string, err error) (msg, trace string) {
 	var render *modules.RenderError
 	if errors.As(err, &render) {
 		return "Rendering SLS '" + env + ":" + sls + "' failed: " + render.Error(), ""
 	}
-	_, msg = exception(err)
-	return "Rendering SLS " + sls + " failed, render error: " + msg, "\n" + traceback(err)
+	_, msg = exceptionOf(err)
+	return "Rendering SLS " + sls + " failed, render error: " + msg, "\n" + tracebackText(err)
 }
 
-// stateFile is a state file while it is read.
+// A stateFile is a state file between rendering and high data. Its methods are the steps of compileFile.
 type stateFile struct {
 	h        *HighState
 	sls, env string
-	init     bool // it is the init.sls of a directory
+	init     bool // the init.sls of a directory, from which "." means the directory itself
 	state    *pyobj.Dict
 	errs     []string
 	mods     map[string]bool
 	matches  *Sections
 }
 
-func (f *stateFile) fail(parts ...string) { f.errs = append(f.errs, strings.Join(parts, "")) }
+func (f *stateFile) addError(parts ...string) { f.errs = append(f.errs, strings.Join(parts, "")) }
 
-// take brings the file into the form of high data and merges what it includes.
-func (f *stateFile) take(ctx context.Context) error {
+// compileFile brings the file into the form of high data and merges the files that it includes. Order numbers come
+// last: included states were numbered before and so run first.
+func (f *stateFile) compileFile(ctx context.Context) error {
 	var include []any
 	if v, ok := f.state.Get("include"); ok {
 		if list, ok := v.(*pyobj.List); ok {
 			f.state.Delete("include")
 			include = list.Items
 		} else {
-			f.fail("Include Declaration in SLS ", f.sls, " is not formed as a list")
+			f.addError("Include Declaration in SLS ", f.sls, " is not formed as a list")
 		}
 	}
-	f.extend()
-	f.exclude()
-	f.declarations()
+	f.moveExtend()
+	f.moveExclude()
+	f.expandDeclarations()
 	for _, inc := range include {
-		if err := f.include(ctx, inc); err != nil {
+		if err := f.includeSLS(ctx, inc); err != nil {
 			return err
 		}
 	}
-	f.order()
+	f.assignOrder()
 	return nil
 }
 
-// extend sets the extensions of the file aside (_handle_extend).
-func (f *stateFile) extend() {
+// moveExtend moves the extensions of the file to __extend__ (_handle_extend). They are merged when all files are
+// rendered, since the state that one extends may come from any file.
+func (f *stateFile) moveExtend() {
 	v, ok := f.state.Delete("extend")
 	if !ok {
 		return
 	}
 	ext, ok := v.(*pyobj.Dict)
 	if !ok {
-		f.fail("Extension value in SLS '", f.sls, "' is not a dictionary")
+		f.addError("Extension value in SLS '", f.sls, "' is not a dictionary")
 		return
 	}
 	for name, body := range ext.All() {
 		b, ok := body.(*pyobj.Dict)
 		if !ok {
-			f.fail("Extension name '", pyobj.Str(name), "' in SLS '", f.sls, "' is not a dictionary")
+			f.addError("Extension name '", pyobj.Str(name), "' in SLS '", f.sls, "' is not a dictionary")
 			continue
 		}
-		f.origin(b)
+		f.setOrigin(b)
 		for _, k := range b.Keys() {
 			key, _ := k.(string)
 			if list, ok := b.Value(k).(*pyobj.List); ok && !strings.HasPrefix(key, "_") {
@@ -186,11 +193,11 @@ func (f *stateFile) extend() {
 			}
 		}
 	}
-	f.aside("__extend__", ext)
+	f.appendList("__extend__", ext)
 }
 
-// aside adds to one of the lists that belong to the whole high data.
-func (f *stateFile) aside(key string, more ...any) {
+// appendList adds to one of the lists that belong to the whole high data.
+func (f *stateFile) appendList(key string, more ...any) {
 	list, _ := f.state.Value(key).(*pyobj.List)
 	if list == nil {
 		list = pyobj.NewList()
@@ -199,8 +206,8 @@ func (f *stateFile) aside(key string, more ...any) {
 	list.Items = append(list.Items, more...)
 }
 
-// origin notes where a body is from.
-func (f *stateFile) origin(body *pyobj.Dict) {
+// setOrigin notes in a body which file it comes from.
+func (f *stateFile) setOrigin(body *pyobj.Dict) {
 	if !body.Has("__sls__") {
 		_ = body.Set("__sls__", f.sls)
 	}
@@ -221,20 +228,21 @@ func splitFunction(body *pyobj.Dict, key string, list *pyobj.List) (state string
 	return comps[0], true
 }
 
-// exclude sets the exclusions of the file aside (_handle_exclude).
-func (f *stateFile) exclude() {
+// moveExclude moves the exclusions of the file to __exclude__ (_handle_exclude).
+func (f *stateFile) moveExclude() {
 	v, ok := f.state.Delete("exclude")
 	if !ok {
 		return
 	}
 	if _, ok := v.(*pyobj.List); !ok {
-		f.fail("Exclude Declaration in SLS ", f.sls, " is not formed as a list")
+		f.addError("Exclude Declaration in SLS ", f.sls, " is not formed as a list")
 	}
-	f.aside("__exclude__", items(v)...)
+	f.appendList("__exclude__", listItems(v)...)
 }
 
-// declarations brings every state into its long form (_handle_state_decls).
-func (f *stateFile) declarations() {
+// expandDeclarations brings every state into its long form (_handle_state_decls): "id: pkg.installed" and
+// "pkg.installed: [...]" become a state with its function in the list.
+func (f *stateFile) expandDeclarations() {
 	for _, name := range f.state.Keys() {
 		v := f.state.Value(name)
 		body, ok := v.(*pyobj.Dict)
@@ -247,7 +255,7 @@ func (f *stateFile) declarations() {
 				_ = f.state.Set(name, pyobj.NewDict("__sls__", f.sls, "__env__", f.env, comps[0], pyobj.NewList(comps[1])))
 				continue
 			}
-			f.fail("ID ", pyobj.Str(name), " in SLS ", f.sls, " is not a dictionary")
+			f.addError("ID ", pyobj.Str(name), " in SLS ", f.sls, " is not a dictionary")
 			continue
 		}
 		seen := map[string]bool{}
@@ -259,19 +267,20 @@ func (f *stateFile) declarations() {
 			}
 			if head, _, dotted := strings.Cut(key, "."); dotted {
 				if seen[head] {
-					f.fail("ID '", pyobj.Str(name), "' in SLS '", f.sls, "' contains multiple state declarations of the same type")
+					f.addError("ID '", pyobj.Str(name), "' in SLS '", f.sls, "' contains multiple state declarations of the same type")
 					continue
 				}
 				key, _ = splitFunction(body, key, list)
 			}
 			seen[key] = true
 		}
-		f.origin(body)
+		f.setOrigin(body)
 	}
 }
 
-// order gives every state without an order the next one (_handle_iorder).
-func (f *stateFile) order() {
+// assignOrder gives every state without an order the next number (_handle_iorder), so that states run in the order
+// of the file. The option state_auto_order: False leaves them to sort by name.
+func (f *stateFile) assignOrder() {
 	if !pytext.Truth(f.h.opts["state_auto_order"]) {
 		return
 	}
@@ -283,7 +292,7 @@ func (f *stateFile) order() {
 				continue
 			}
 			f.h.env.Logger().Log(context.Background(), levelCritical, "Could not render SLS "+f.sls+". Syntax error detected.")
-			return // as in Salt, what follows gets no order
+			return // as in Salt, the states that follow get no order
 		}
 		for k, run := range b.All() {
 			key, isText := k.(string)
@@ -302,8 +311,9 @@ func (f *stateFile) order() {
 	}
 }
 
-// alone is declarations for a template that is no SLS file: it has neither SLS nor environment, and other words for its errors.
-func (f *stateFile) alone() []string {
+// expandTemplate is expandDeclarations for a template that is not an SLS file (State.render_template): it has
+// neither SLS nor environment, and Salt's error texts differ.
+func (f *stateFile) expandTemplate() []string {
 	for _, name := range f.state.Keys() {
 		body, ok := f.state.Value(name).(*pyobj.Dict)
 		if !ok {
@@ -315,7 +325,7 @@ func (f *stateFile) alone() []string {
 				_ = f.state.Set(name, pyobj.NewDict(comps[0], pyobj.NewList(comps[1])))
 				continue
 			}
-			f.fail("ID ", pyobj.Str(name), " in template ", f.sls, " is not a dictionary")
+			f.addError("ID ", pyobj.Str(name), " in template ", f.sls, " is not a dictionary")
 			continue
 		}
 		keys := make([]string, 0, body.Len())
@@ -332,7 +342,7 @@ func (f *stateFile) alone() []string {
 			}
 			v := body.Value(key)
 			if v == nil {
-				f.fail("ID '", pyobj.Str(name), "' in template ", f.sls, " contains a short declaration (", key,
+				f.addError("ID '", pyobj.Str(name), "' in template ", f.sls, " contains a short declaration (", key,
 					") with a trailing colon. When not passing any arguments to a state, the colon must be omitted.")
 				continue
 			}
@@ -342,7 +352,7 @@ func (f *stateFile) alone() []string {
 			}
 			if head, _, dotted := strings.Cut(key, "."); dotted {
 				if seen[head] {
-					f.fail("ID '", pyobj.Str(name), "' in template '", f.sls, "' contains multiple state declarations of the same type")
+					f.addError("ID '", pyobj.Str(name), "' in template '", f.sls, "' contains multiple state declarations of the same type")
 					continue
 				}
 				key, _ = splitFunction(body, key, list)

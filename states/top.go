@@ -13,22 +13,24 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// tops are the top files by environment, in order.
+// tops are the top files by environment, in the order of the environments. An environment has several if its top
+// file includes others.
 type tops struct {
 	envs []string
 	list map[string][]*pyobj.Dict
 }
 
-func (t *tops) add(env string, d *pyobj.Dict) {
+func (t *tops) addTop(env string, d *pyobj.Dict) {
 	if _, ok := t.list[env]; !ok {
 		t.envs = append(t.envs, env)
 	}
 	t.list[env] = append(t.list[env], d)
 }
 
-// Top is the merged top file (get_top). One that cannot be rendered is an empty one, as in Salt.
+// Top returns the merged top file (get_top). A top file that cannot be rendered counts as empty, as in Salt; the
+// log has the error.
 func (h *HighState) Top(ctx context.Context) (*pyobj.Dict, error) {
-	t, err := h.tops(ctx)
+	t, err := h.collectTops(ctx)
 	if err != nil {
 		if _, ok := err.(*modules.RenderError); ok {
 			h.env.Logger().Error("Unable to render top file: " + err.Error())
@@ -41,7 +43,7 @@ func (h *HighState) Top(ctx context.Context) (*pyobj.Dict, error) {
 
 // topFile renders one top file.
 func (h *HighState) topFile(ctx context.Context, path, env string) (*pyobj.Dict, error) {
-	v, err := h.template(ctx, path, env, "")
+	v, err := h.renderTemplate(ctx, path, env, "")
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +57,11 @@ func (h *HighState) topFile(ctx context.Context, path, env string) (*pyobj.Dict,
 	return d, nil
 }
 
-// tops collects the top files and those that they include (get_tops).
-func (h *HighState) tops(ctx context.Context) (*tops, error) {
+// collectTops renders the top files of all environments and those that they include (get_tops). saltenv or
+// state_top_saltenv limits them to one environment.
+func (h *HighState) collectTops(ctx context.Context) (*tops, error) {
 	t := &tops{list: map[string][]*pyobj.Dict{}}
-	saltenv := text(h.opts["saltenv"])
+	saltenv := textOf(h.opts["saltenv"])
 	if h.opts["top_file_merging_strategy"] == "same" && saltenv == "" && !pytext.Truth(h.opts["default_top"]) {
 		return nil, renderErrorf("top_file_merging_strategy set to 'same', but no default_top configuration option was set")
 	}
@@ -67,15 +70,15 @@ func (h *HighState) tops(ctx context.Context) (*tops, error) {
 	case saltenv != "":
 		envs = []string{saltenv}
 	case pytext.Truth(h.opts["state_top_saltenv"]):
-		envs = []string{text(h.opts["state_top_saltenv"])}
+		envs = []string{textOf(h.opts["state_top_saltenv"])}
 	default:
 		var err error
-		if envs, err = h.environments(ctx); err != nil {
+		if envs, err = h.listEnvironments(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for _, env := range envs {
-		path, err := h.env.Files.Cache(ctx, text(h.opts["state_top"]), env)
+		path, err := h.env.Files.Cache(ctx, textOf(h.opts["state_top"]), env)
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +88,12 @@ func (h *HighState) tops(ctx context.Context) (*tops, error) {
 				return nil, err
 			}
 		}
-		t.add(env, d)
+		t.addTop(env, d)
 	}
 	return t, h.includeTops(ctx, t)
 }
 
-// includeTops adds the top files that others include. Those of included ones do not count.
+// includeTops adds the top files that others include. An include in an included file is ignored, as in Salt.
 func (h *HighState) includeTops(ctx context.Context, t *tops) error {
 	for _, env := range t.envs {
 		var done []string
@@ -99,8 +102,8 @@ func (h *HighState) includeTops(ctx context.Context, t *tops) error {
 			if !ok {
 				continue
 			}
-			for _, pattern := range items(v) {
-				files, err := h.matching(ctx, env, pyobj.Str(pattern))
+			for _, pattern := range listItems(v) {
+				files, err := h.matchSLS(ctx, env, pyobj.Str(pattern))
 				if err != nil {
 					return err
 				}
@@ -109,7 +112,7 @@ func (h *HighState) includeTops(ctx context.Context, t *tops) error {
 						continue
 					}
 					done = append(done, sls)
-					src, err := h.get(ctx, sls, env)
+					src, err := h.fetchSLS(ctx, sls, env)
 					if err != nil {
 						return err
 					}
@@ -119,7 +122,7 @@ func (h *HighState) includeTops(ctx context.Context, t *tops) error {
 							return err
 						}
 					}
-					t.add(env, more)
+					t.addTop(env, more)
 				}
 			}
 		}
@@ -127,8 +130,8 @@ func (h *HighState) includeTops(ctx context.Context, t *tops) error {
 	return nil
 }
 
-// section copies the targets of one environment.
-func section(top *pyobj.Dict, env, targets any) error {
+// copySection copies the targets of one environment into the merged top file.
+func copySection(top *pyobj.Dict, env, targets any) error {
 	if pyobj.Truth(targets) {
 		d, ok := targets.(*pyobj.Dict)
 		if !ok {
@@ -149,7 +152,7 @@ func section(top *pyobj.Dict, env, targets any) error {
 	return renderErrorf("Unable to render top file. No targets found.")
 }
 
-// mergeTops makes one of all top files (merge_tops).
+// mergeTops merges all top files into one, by the strategy of the option top_file_merging_strategy (merge_tops).
 func (h *HighState) mergeTops(t *tops) (*pyobj.Dict, error) {
 	switch strategy := h.opts["top_file_merging_strategy"]; strategy {
 	case "same":
@@ -163,7 +166,8 @@ func (h *HighState) mergeTops(t *tops) (*pyobj.Dict, error) {
 	return mergeTops(t)
 }
 
-// mergeTops is the strategy "merge": base decides, and other environments only about themselves.
+// mergeTops is the strategy "merge": the top file of base decides for all environments that it names; the others
+// decide only for themselves.
 func mergeTops(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
 	for _, d := range t.list["base"] {
@@ -171,7 +175,7 @@ func mergeTops(t *tops) (*pyobj.Dict, error) {
 			if env == "include" {
 				continue
 			}
-			if err := section(top, env, targets); err != nil {
+			if err := copySection(top, env, targets); err != nil {
 				return nil, err
 			}
 		}
@@ -185,7 +189,7 @@ func mergeTops(t *tops) (*pyobj.Dict, error) {
 				if env == "include" || env != own || top.Has(env) {
 					continue
 				}
-				if err := section(top, env, targets); err != nil {
+				if err := copySection(top, env, targets); err != nil {
 					return nil, err
 				}
 			}
@@ -194,7 +198,8 @@ func mergeTops(t *tops) (*pyobj.Dict, error) {
 	return top, nil
 }
 
-// mergeSame is the strategy "same": each environment's own top file, or else its section in that of default_top.
+// mergeSame is the strategy "same": each environment uses its own top file only, or its section in the one of
+// default_top if it has none.
 func (h *HighState) mergeSame(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
 	empty := func(list []*pyobj.Dict) bool {
@@ -203,15 +208,15 @@ func (h *HighState) mergeSame(t *tops) (*pyobj.Dict, error) {
 	for _, own := range t.envs {
 		list := t.list[own]
 		if empty(list) {
-			list = t.list[text(h.opts["default_top"])]
+			list = t.list[textOf(h.opts["default_top"])]
 			if empty(list) {
-				h.env.Logger().Error(fmt.Sprintf("The '%s' saltenv has no top file, and the fallback saltenv specified by default_top (%s) also has no top file", own, text(h.opts["default_top"])))
+				h.env.Logger().Error(fmt.Sprintf("The '%s' saltenv has no top file, and the fallback saltenv specified by default_top (%s) also has no top file", own, textOf(h.opts["default_top"])))
 				continue
 			}
 		}
 		for _, d := range list {
 			if targets, ok := d.Get(own); ok {
-				if err := section(top, own, targets); err != nil {
+				if err := copySection(top, own, targets); err != nil {
 					return nil, err
 				}
 			}
@@ -220,7 +225,7 @@ func (h *HighState) mergeSame(t *tops) (*pyobj.Dict, error) {
 	return top, nil
 }
 
-// mergeAll is the strategy "merge_all": everything that any top file says, with the lists of one target joined.
+// mergeAll is the strategy "merge_all": the entries of all top files apply, and the lists of one target are joined.
 func mergeAll(t *tops) (*pyobj.Dict, error) {
 	top := &pyobj.Dict{Ordered: true}
 	for _, own := range t.envs {
@@ -232,14 +237,14 @@ func mergeAll(t *tops) (*pyobj.Dict, error) {
 				into, _ := top.Value(env).(*pyobj.Dict)
 				list, ok := targets.(*pyobj.Dict)
 				if into == nil || !ok {
-					if err := section(top, env, targets); err != nil {
+					if err := copySection(top, env, targets); err != nil {
 						return nil, err
 					}
 					continue
 				}
 				for tgt, states := range list.All() {
 					if have, ok := into.Get(tgt); ok {
-						states = joined(have, states)
+						states = joinTargets(have, states)
 					}
 					_ = into.Set(tgt, states)
 				}
@@ -249,12 +254,12 @@ func mergeAll(t *tops) (*pyobj.Dict, error) {
 	return top, nil
 }
 
-// joined joins two lists of a target: the later way to match, then the states of both.
-func joined(a, b any) *pyobj.List {
+// joinTargets joins two lists of one target: the later matcher first, then the states of both without repetitions.
+func joinTargets(a, b any) *pyobj.List {
 	var way any
 	out := pyobj.NewList()
 	for _, list := range [...]any{a, b} {
-		for _, x := range items(list) {
+		for _, x := range listItems(list) {
 			switch x := x.(type) {
 			case *pyobj.Dict:
 				way = x
@@ -271,7 +276,7 @@ func joined(a, b any) *pyobj.List {
 	return out
 }
 
-// VerifyTops tells what is wrong with a top file (verify_tops).
+// VerifyTops returns what is wrong with the form of a top file, in Salt's words (verify_tops).
 func VerifyTops(top *pyobj.Dict) []string {
 	var errs []string
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Sprintf(format, args...)) }
@@ -314,10 +319,11 @@ func VerifyTops(top *pyobj.Dict) []string {
 	return errs
 }
 
-// Matches is what of a top file is for this minion, with what master_tops adds (top_matches).
+// Matches returns the SLS files that a top file assigns to this minion, with those that the master's tops system
+// adds (top_matches).
 func (h *HighState) Matches(ctx context.Context, top *pyobj.Dict) (*Sections, error) {
 	s := &Sections{}
-	only := text(h.opts["saltenv"])
+	only := textOf(h.opts["saltenv"])
 	for env, body := range top.All() {
 		name := pyobj.Str(env)
 		if only != "" && name != only {
@@ -328,7 +334,7 @@ func (h *HighState) Matches(ctx context.Context, top *pyobj.Dict) (*Sections, er
 			continue
 		}
 		for tgt, data := range targets.All() {
-			if err := h.target(ctx, s, name, tgt, data); err != nil {
+			if err := h.addTarget(ctx, s, name, tgt, data); err != nil {
 				return nil, err
 			}
 		}
@@ -336,26 +342,26 @@ func (h *HighState) Matches(ctx context.Context, top *pyobj.Dict) (*Sections, er
 	return s, h.masterTops(ctx, s)
 }
 
-// target adds the states of one target if it is this minion.
-func (h *HighState) target(ctx context.Context, s *Sections, env string, tgt, data any) error {
-	list := items(data)
+// addTarget adds the states of one target if this minion matches it. subfilter nests further targets.
+func (h *HighState) addTarget(ctx context.Context, s *Sections, env string, tgt, data any) error {
+	list := listItems(data)
 	if one, ok := data.(string); ok {
 		list = []any{one}
 	}
-	ok, err := h.confirm(pyobj.Str(tgt), list)
+	ok, err := h.matchesTarget(pyobj.Str(tgt), list)
 	if err != nil || !ok {
 		return err
 	}
-	s.add(env)
+	s.addSLS(env)
 	for _, x := range list {
 		switch x := x.(type) {
 		case string:
-			s.add(env, x)
+			s.addSLS(env, x)
 		case *pyobj.Dict:
 			if v, ok := x.Delete("subfilter"); ok {
 				if sub, ok := v.(*pyobj.Dict); ok {
 					for tgt, data := range sub.All() {
-						if err := h.target(ctx, s, env, tgt, data); err != nil {
+						if err := h.addTarget(ctx, s, env, tgt, data); err != nil {
 							return err
 						}
 					}
@@ -365,20 +371,21 @@ func (h *HighState) target(ctx context.Context, s *Sections, env string, tgt, da
 			if !ok {
 				continue
 			}
-			known, err := h.knows(ctx, pyobj.Str(key))
+			known, err := h.knowsEnv(ctx, pyobj.Str(key))
 			if err != nil {
 				return err
 			}
 			if known {
-				s.add(pyobj.Str(key), pyobj.Str(sls))
+				s.addSLS(pyobj.Str(key), pyobj.Str(sls))
 			}
 		}
 	}
 	return nil
 }
 
-// confirm tells whether a target is this minion (salt/matchers/confirm_top.py).
-func (h *HighState) confirm(tgt string, data []any) (bool, error) {
+// matchesTarget reports whether this minion matches a target of the top file (salt/matchers/confirm_top.py). A
+// target that cannot be evaluated does not match; the log has the reason.
+func (h *HighState) matchesTarget(tgt string, data []any) (bool, error) {
 	kind := "compound"
 	for _, x := range data {
 		if d, ok := x.(*pyobj.Dict); ok && d.Has("match") {
@@ -386,9 +393,9 @@ func (h *HighState) confirm(tgt string, data []any) (bool, error) {
 		}
 	}
 	groups, _ := h.opts["nodegroups"].(map[string]any)
-	subject := match.Subject{ID: text(h.opts["id"]), Grains: h.call.GrainData, Pillar: h.call.PillarData, Nodegroups: groups,
+	subject := match.Subject{ID: textOf(h.opts["id"]), Grains: h.call.GrainData, Pillar: h.call.PillarData, Nodegroups: groups,
 		Data: func() map[string]any {
-			store, err := datastore.Load(h.env.Path(datastore.Path(text(h.opts["cachedir"]))))
+			store, err := datastore.Load(h.env.Path(datastore.Path(textOf(h.opts["cachedir"]))))
 			if err != nil {
 				return nil
 			}
@@ -406,7 +413,8 @@ func (h *HighState) confirm(tgt string, data []any) (bool, error) {
 	return ok && err == nil, nil
 }
 
-// masterTops adds the states that the master's tops system names.
+// masterTops adds the SLS files that the master's tops system assigns. master_tops_first puts them before those of
+// the top file.
 func (h *HighState) masterTops(ctx context.Context, s *Sections) error {
 	if h.parent.Master == nil {
 		return nil
@@ -419,7 +427,7 @@ func (h *HighState) masterTops(ctx context.Context, s *Sections) error {
 	ext, _ := v.(map[string]any)
 	for env, list := range ext {
 		var more []string
-		for _, x := range items(pyobj.From(list)) {
+		for _, x := range listItems(pyobj.From(list)) {
 			more = append(more, pyobj.Str(x))
 		}
 		have := s.list[env]
@@ -433,13 +441,13 @@ func (h *HighState) masterTops(ctx context.Context, s *Sections) error {
 				all = append(all, sls)
 			}
 		}
-		s.add(env)
+		s.addSLS(env)
 		s.list[env] = all
 	}
 	return nil
 }
 
-// Whitelisted keeps only the SLS files that a list or a text with commas names.
+// Whitelisted returns the sections with only the SLS files that a list names, or a string with commas.
 func (s *Sections) Whitelisted(whitelist any) *Sections {
 	if !pytext.Truth(whitelist) {
 		return s
@@ -452,7 +460,7 @@ func (s *Sections) Whitelisted(whitelist any) *Sections {
 	for _, env := range s.envs {
 		for _, sls := range s.list[env] {
 			if slices.Contains(keep, sls) {
-				out.add(env, sls)
+				out.addSLS(env, sls)
 			}
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// underMask calls f on a thread of its own whose umask is mask; the rest of the program keeps its own. Programs that f starts and files
-// that it makes have the mask, other goroutines have not. f must not panic.
+// underMask calls f on a thread of its own with the umask mask; the rest of the program keeps its umask. The umask
+// belongs to the process on Linux unless a thread leaves CLONE_FS. Files that f creates and programs that it starts
+// have the mask; other goroutines that it starts do not. f must not panic, because nothing above it would recover
+// that.
 func underMask(mask int, f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with the goroutine, and its mask with it
+		runtime.LockOSThread() // never unlocked: Go ends the thread with the goroutine, and its umask with it
 		if unix.Unshare(unix.CLONE_FS) == nil {
 			unix.Umask(mask)
 		}

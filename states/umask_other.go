@@ -2,5 +2,6 @@
 
 package states
 
-// underMask calls f. Threads have no umask of their own here, so only the programs that f starts get the mask, from the run.
+// underMask calls f. Threads have no umask of their own here, so only programs that f starts get the mask, from the
+// run.
 func underMask(_ int, f func()) { f() }
