@@ -8,13 +8,13 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// kwargMark is the key that makes a map in arg a map of keyword arguments, when its value is true.
+// kwargMark is the key that marks a map in arg as keyword arguments, if its value is true.
 const kwargMark = "__kwarg__"
 
-// ParseArgs splits the arguments of a job into positional and keyword ones (salt/minion.py:load_args_and_kwargs).
-// Keyword arguments are maps with __kwarg__ true, and texts of the form name=value, whose value is given to yaml; nil
-// keeps it as text. Positional texts are left alone: the sender has parsed them. Later keywords overwrite earlier ones.
-// Nothing of arg is changed.
+// ParseArgs splits the arguments of a job into positional and keyword arguments
+// (salt/minion.py:load_args_and_kwargs). Keyword arguments are maps with __kwarg__ true, and strings of the form
+// name=value. The value is parsed by yaml; with a nil yaml it stays a string. Positional strings are left alone,
+// because the sender has parsed them. Later keywords replace earlier ones. arg is not changed.
 func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]any) {
 	args, kwargs = make([]any, 0, len(arg)), map[string]any{}
 	for _, a := range arg {
@@ -48,7 +48,8 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 				continue
 			}
 			for k, v := range a {
-				// Python refuses names that are not text; a name that no function has leads to the same refusal.
+				// Python refuses names that are not strings. No function has a parameter named "", so ours leads to
+				// the same refusal.
 				if name, ok := k.(string); !ok {
 					kwargs[""] = v
 				} else if name != kwargMark {
@@ -72,15 +73,15 @@ func ParseArgs(arg []any, yaml func(string) any) (args []any, kwargs map[string]
 	return args, kwargs
 }
 
-// SplitKwarg splits "name=value": name begins with a letter or underscore, goes on with word characters, dots or
-// dashes, and is followed by "=" but not by "=="; value has no newline, but may end in one
-// (salt/utils/args.py:KWARG_REGEX).
+// SplitKwarg splits "name=value" (salt/utils/args.py:KWARG_REGEX). name begins with a letter or underscore and
+// continues with word characters, dots or dashes; "==" after it is not a keyword. value has no newline, except at
+// its end.
 func SplitKwarg(s string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(s, "=")
 	if !ok || name == "" || strings.HasPrefix(value, "=") {
 		return "", "", false
 	}
-	value = strings.TrimSuffix(value, "\n") // "$" of the regular expression matches before a final newline
+	value = strings.TrimSuffix(value, "\n") // "$" in Salt's pattern matches before a final newline
 	if strings.ContainsRune(value, '\n') {
 		return "", "", false
 	}

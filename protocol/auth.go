@@ -9,36 +9,38 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Sizes of what a stranger may send in a sign-in request, in bytes.
+// Limits of the fields in a sign-in request, in bytes. An unauthenticated peer sends it, so nothing larger is read.
+// An RSA key of 16384 bits is about 3 KiB of PEM.
 const (
 	maxPubText = 16 << 10
 	maxToken   = 4 << 10
 )
 
-// AuthRequest is a minion's request to sign in, as a master sees it (salt/channel/server.py:_auth). Nothing in it is
-// authenticated, except that whoever can read an accepting reply holds the private half of Pub.
+// An AuthRequest is a minion's request to sign in, as a master reads it (salt/channel/server.py:_auth). Nothing in
+// it is authenticated. A reply that accepts it is useful only to the owner of the private half of Pub, because the
+// keys in it are encrypted to Pub.
 type AuthRequest struct {
-	ID             string // may be invalid: check with [ValidID] and [AuthRequest.Refuse]
+	ID             string // may be invalid: check with [ValidID], then [AuthRequest.Refuse]
 	Nonce          string
 	EncAlgo        string // a supported name
 	SigAlgo        string // a supported name
 	PubText        string // cleaned text of the minion's key
 	Pub            *crypt.PublicKey
-	PubErr         error  // why Pub is nil; such a request is to be refused
-	Token          []byte // sealed with the master's key, nil at first contact
+	PubErr         error  // why Pub is nil; refuse such a request
+	Token          []byte // encrypted to the master's key, nil at first contact
 	AutosignGrains map[string]any
-	JoinMAC        []byte // see [JoinMAC]; nil when there is none
+	JoinMAC        []byte // see [JoinMAC]; nil if there is none
 	Version        int
 
-	// Proofs beside the token, as they came: see Certificates and Document.
+	// Further proofs, not yet checked: see Certificates and Document.
 	certs       [][]byte
 	certSig     []byte
 	doc, docKey []byte
 }
 
-// ParseAuthRequest reads a sign-in request. Errors match [ErrBadLoad], or [ErrAlgorithm] for an unknown algorithm: the
-// latter are [*AlgorithmError] and are answered with [BadAlgorithm]. An invalid id and an unusable key are no errors
-// here, because Salt answers them with a signed refusal.
+// ParseAuthRequest reads a sign-in request. Errors match [ErrBadLoad]; an unknown algorithm is an
+// [*AlgorithmError], which [BadAlgorithm] answers. An invalid id or an unusable key is not an error here, because
+// Salt answers those with a signed refusal.
 func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 	m, ok := payload.Map(e.Load)
 	// guard: CVE-2017-14696 TestCVE_2017_14696_CraftedAuthRequest
@@ -57,10 +59,10 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 		return AuthRequest{}, badLoad("sign-in request: no usable nonce")
 	}
 	var err error
-	if r.SigAlgo, err = algorithm(m, "sig", crypt.PKCS1v15SHA1, crypt.ValidSigning); err != nil {
+	if r.SigAlgo, err = requestAlgorithm(m, "sig", crypt.PKCS1v15SHA1, crypt.ValidSigning); err != nil {
 		return AuthRequest{}, err
 	}
-	if r.EncAlgo, err = algorithm(m, "enc", crypt.OAEPSHA1, crypt.ValidEncryption); err != nil {
+	if r.EncAlgo, err = requestAlgorithm(m, "enc", crypt.OAEPSHA1, crypt.ValidEncryption); err != nil {
 		return AuthRequest{}, err
 	}
 	if token, has := m["token"]; has {
@@ -73,7 +75,7 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 	r.readProof(m)
 	text, ok := payload.Text(m["pub"])
 	if !ok || len(text) > maxPubText {
-		r.PubErr = malformed("public key: it is no text of at most %d bytes", maxPubText)
+		r.PubErr = malformed("public key: it is not a string of at most %d bytes", maxPubText)
 		return r, nil
 	}
 	r.PubText = crypt.CleanKey(text)
@@ -81,7 +83,9 @@ func ParseAuthRequest(e Envelope) (AuthRequest, error) {
 	return r, nil
 }
 
-func algorithm(m map[string]any, which, def string, valid func(string) bool) (string, error) {
+// requestAlgorithm returns the algorithm that a request names. A request without the field comes from a Salt that
+// knows only the default.
+func requestAlgorithm(m map[string]any, which, def string, valid func(string) bool) (string, error) {
 	v, has := m[which+"_algo"]
 	if !has {
 		return def, nil
@@ -96,41 +100,43 @@ func algorithm(m map[string]any, which, def string, valid func(string) bool) (st
 	return name, nil
 }
 
-// AuthIdentity is who a master is to its minions.
+// An AuthIdentity is what a master proves to its minions: its key, and who vouches for it.
 type AuthIdentity struct {
 	Key     *crypt.PrivateKey
-	PubText string // cleaned text of its public key; "" means that of Key
+	PubText string // cleaned text of the public key; "" means that of Key
 
-	// SignKey vouches for the public key (option master_sign_pubkey), nil if none does.
+	// SignKey signs the public key (option master_sign_pubkey); nil if no key does.
 	SignKey *crypt.PrivateKey
-	// PubkeySignature is sent in place of one made with SignKey: the content of the signature file of option
-	// master_use_pubkey_signature, base64.
+	// PubkeySignature replaces the signature by SignKey: the content, in base64, of the signature file of option
+	// master_use_pubkey_signature.
 	PubkeySignature string
 
-	// PromptReturns tells minions that this master takes a return as soon as it is there. Salt does not know the field, and
-	// a minion of ours holds returns back a little from masters that do not send it.
+	// PromptReturns tells minions that this master handles a return that arrives right after its job. Salt does not
+	// know the field. A brine minion delays its returns a little for masters that do not send it.
 	PromptReturns bool
 }
 
-// promptReturns is a field of the reply that accepts a minion, beyond Salt's: true when a return may follow its job at once. A stock
-// salt command that still reads the news of its job when the answer comes may see it only seconds later.
+// promptReturns is a field of the accepting reply that Salt does not have: true if a return may follow its job at
+// once. A stock salt command that is still reading the event of its own job at that moment may see the return only
+// seconds later.
 const promptReturns = "prompt_returns"
 
-func (id AuthIdentity) text() string { return orDefault(id.PubText, id.Key.Public().Text()) }
+// publicText returns the text of the public key.
+func (id AuthIdentity) publicText() string { return orDefault(id.PubText, id.Key.Public().Text()) }
 
-// Accept makes the reply that accepts a minion: the shared key and its session key, encrypted to it, with proof that the
-// master chose them. It fails if the request has no usable key.
+// Accept builds the reply that accepts a minion: the shared key and the minion's session key, both encrypted to the
+// minion, and a proof that this master chose them. It fails if the request has no usable key.
 func (r AuthRequest) Accept(id AuthIdentity, aes, session *crypt.Key, publishPort int) (map[string]any, error) {
 	if r.Pub == nil {
 		return nil, fmt.Errorf("cannot accept minion %q: %w", r.ID, errors.Join(errors.New("no usable key"), r.PubErr))
 	}
 	wrap := func(err error) error { return fmt.Errorf("cannot accept minion %q: %w", r.ID, err) }
 	inner := payload.OrderedMap{
-		{Key: "enc", Value: "pub"}, {Key: "pub_key", Value: id.text()}, {Key: "publish_port", Value: publishPort},
+		{Key: "enc", Value: "pub"}, {Key: "pub_key", Value: id.publicText()}, {Key: "publish_port", Value: publishPort},
 	}
 	add := func(key string, v any) { inner = append(inner, payload.Pair{Key: key, Value: v}) }
 	if len(r.Token) > 0 {
-		// A token made for another master's key is left out, as Salt does: the minion decides what that means.
+		// A token for another master's key is left out, as in Salt. What that means is for the minion to decide.
 		if clear, err := id.Key.Decrypt(r.EncAlgo, r.Token); err == nil {
 			sealed, err := r.Pub.Encrypt(r.EncAlgo, clear)
 			if err != nil {
@@ -156,7 +162,7 @@ func (r AuthRequest) Accept(id AuthIdentity, aes, session *crypt.Key, publishPor
 		return nil, wrap(err)
 	}
 	add("sig", proof)
-	pubSig, err := id.vouch(r.SigAlgo)
+	pubSig, err := id.vouchKey(r.SigAlgo)
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -170,34 +176,37 @@ func (r AuthRequest) Accept(id AuthIdentity, aes, session *crypt.Key, publishPor
 		add(promptReturns, true)
 	}
 	add("nonce", r.Nonce)
-	return r.signed(id, inner)
+	return r.signReply(id, inner)
 }
 
-// vouch returns the signature of the public key by the signing key, base64 with a final newline as Python makes it.
-func (id AuthIdentity) vouch(sigAlgo string) (string, error) {
+// vouchKey returns the signature of the public key by the signing key: base64 with a final newline, as Python
+// writes it.
+func (id AuthIdentity) vouchKey(sigAlgo string) (string, error) {
 	if id.PubkeySignature != "" {
 		return id.PubkeySignature, nil
 	}
 	if id.SignKey == nil {
 		return "", nil
 	}
-	sig, err := id.SignKey.Sign(sigAlgo, []byte(id.text()))
+	sig, err := id.SignKey.Sign(sigAlgo, []byte(id.publicText()))
 	if err != nil {
 		return "", err
 	}
 	return base64.StdEncoding.EncodeToString(sig) + "\n", nil
 }
 
-// Refuse makes the reply to a minion that is not accepted: ret is true while its key is pending, false when it is
-// rejected or denied or its id or key is invalid, and "full" when the master takes no more.
+// Refuse builds the reply to a minion that is not accepted. ret is true while the key is pending, false if the key
+// is rejected or denied or the id or key is invalid, and "full" if the master takes no more minions.
 func (r AuthRequest) Refuse(id AuthIdentity, ret any) (map[string]any, error) {
 	if r.Version < 2 {
 		return map[string]any{"enc": EncClear, "load": map[string]any{"ret": ret}}, nil
 	}
-	return r.signed(id, payload.OrderedMap{{Key: "ret", Value: ret}, {Key: "nonce", Value: r.Nonce}})
+	return r.signReply(id, payload.OrderedMap{{Key: "ret", Value: ret}, {Key: "nonce", Value: r.Nonce}})
 }
 
-func (r AuthRequest) signed(id AuthIdentity, inner payload.OrderedMap) (map[string]any, error) {
+// signReply packs and signs a reply. The master signs the bytes, so the minion can check them before it reads
+// anything in them.
+func (r AuthRequest) signReply(id AuthIdentity, inner payload.OrderedMap) (map[string]any, error) {
 	load, err := payload.Marshal(inner)
 	if err != nil {
 		return nil, fmt.Errorf("cannot answer minion %q: %w", r.ID, err)
@@ -209,7 +218,7 @@ func (r AuthRequest) signed(id AuthIdentity, inner payload.OrderedMap) (map[stri
 	return map[string]any{"enc": EncClear, "load": load, "sig": sig}, nil
 }
 
-// BadAlgorithm makes the unsigned reply to a request with an unknown algorithm; which is "enc" or "sig".
+// BadAlgorithm builds the unsigned reply to a request with an unknown algorithm. which is "enc" or "sig".
 func BadAlgorithm(which string) map[string]any {
 	return map[string]any{"enc": EncClear, "load": map[string]any{"ret": "bad " + which + " algo"}}
 }

@@ -270,7 +270,7 @@ func TestKnownSharedKey(t *testing.T) {
 
 func signatureFile(t *testing.T, signer, master *crypt.PrivateKey) string {
 	t.Helper()
-	text, err := AuthIdentity{Key: master, SignKey: signer}.vouch(crypt.PKCS1v15SHA1)
+	text, err := AuthIdentity{Key: master, SignKey: signer}.vouchKey(crypt.PKCS1v15SHA1)
 	if err != nil || !strings.HasSuffix(text, "\n") {
 		t.Fatal(text, err)
 	}

@@ -7,27 +7,27 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// The two values of Envelope.Enc. Any other is refused before anything looks at the load: some versions of Salt treat
-// it as clear, which once ran commands that nobody had authenticated (CVE-2016-1866).
+// The two values of Envelope.Enc. Any other is refused before the load is read. Some versions of Salt treat an
+// unknown value as clear, which let unauthenticated peers run commands (CVE-2016-1866).
 const (
 	EncClear = "clear"
 	EncAES   = "aes"
 )
 
-// Envelope is the outermost map of every request, sign-in reply and published message.
+// An Envelope is the outermost map of every request, sign-in reply and published message.
 type Envelope struct {
 	Enc      string // EncClear or EncAES
-	Load     any    // with EncAES: []byte, a sealed value. With EncClear: map[string]any, or []byte when it is signed
-	Version  int    // dialect of requests, 0 when absent; replies and published messages have none
+	Load     any    // with EncAES []byte, sealed; with EncClear map[string]any, or []byte if it is signed
+	Version  int    // dialect of a request, 0 if absent; replies and published messages have none
 	ID       string // minion id of an encrypted request
-	EncAlgo  string // how the requester wants keys encrypted to it
-	SigAlgo  string // how the requester wants replies signed; how a published message is signed
+	EncAlgo  string // how keys for the sender of this request are to be encrypted
+	SigAlgo  string // how replies to this request are to be signed, or how a published message is signed
 	Sig      []byte // signature of Load
 	MasterID string
 }
 
-// ordered lists the fields that are set, in Salt's order.
-func (e Envelope) ordered() payload.OrderedMap {
+// orderedFields returns the fields that are set, in Salt's order.
+func (e Envelope) orderedFields() payload.OrderedMap {
 	m := append(make(payload.OrderedMap, 0, 8), payload.Pair{Key: "enc", Value: e.Enc},
 		payload.Pair{Key: "load", Value: e.Load})
 	add := func(key string, v any, set bool) {
@@ -45,14 +45,14 @@ func (e Envelope) ordered() payload.OrderedMap {
 }
 
 // Marshal packs the envelope for the network.
-func (e Envelope) Marshal() ([]byte, error) { return payload.Marshal(e.ordered()) }
+func (e Envelope) Marshal() ([]byte, error) { return payload.Marshal(e.orderedFields()) }
 
-// Map returns the envelope as the map that TCP frames carry. Fields that are not set are absent.
+// Map returns the envelope as the map that TCP frames carry, without the fields that are not set.
 func (e Envelope) Map() map[string]any {
 	if o, ok := e.Load.(payload.OrderedMap); ok {
 		e.Load = o.Map()
 	}
-	return e.ordered().Map()
+	return e.orderedFields().Map()
 }
 
 // ParseEnvelope reads a packed envelope within limits. Errors match [ErrBadLoad].
@@ -64,9 +64,9 @@ func ParseEnvelope(b []byte, l payload.Limits) (Envelope, error) {
 	return EnvelopeOf(v)
 }
 
-// EnvelopeOf takes an envelope from a decoded value. It refuses, with errors that match [ErrBadLoad], what is not a map,
-// has no enc or load, has an enc other than "clear" and "aes", a sealed load that is not bytes, or an id that is not
-// text. Unknown fields are ignored.
+// EnvelopeOf reads an envelope from a decoded value and ignores unknown fields. It returns an error that matches
+// [ErrBadLoad] if v is not a map or has no enc or load, if enc is neither "clear" nor "aes", if an encrypted load
+// is not bytes, or if the id is not a string.
 func EnvelopeOf(v any) (Envelope, error) {
 	m, ok := payload.Map(v)
 	if !ok {
@@ -107,7 +107,7 @@ func EnvelopeOf(v any) (Envelope, error) {
 	return e, nil
 }
 
-// brief returns v if it is small enough to be repeated to a stranger, else its type.
+// brief returns v if it is small enough to repeat to an unauthenticated peer, else its type.
 func brief(v any) any {
 	switch v := v.(type) {
 	case int64, uint64, float64, bool:
@@ -116,9 +116,9 @@ func brief(v any) any {
 	return fmt.Sprintf("%T", v)
 }
 
-// parseVersion reads the dialect of a request. Only an integer is one: Salt takes numeric text and floats besides, but
-// no peer sends them, and asking for an old dialect is a way around its checks (CVE-2025-62349). What comes after the
-// newest known dialect is treated as this one.
+// parseVersion reads the dialect of a request. Salt also accepts numeric strings and floats, but no peer sends
+// them, and claiming an old dialect is a way around the newer checks (CVE-2025-62349). A dialect newer than ours
+// counts as ours.
 func parseVersion(v any) int {
 	n, ok := payload.Int(v)
 	// guard: CVE-2025-62349 TestCVE_2025_62349_OldVersions

@@ -7,35 +7,38 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Version is the dialect of the wire that is spoken here: session keys per minion, nonces, signed replies. Peers that
-// speak an older one are refused unless their user asks for it (salt/channel/server.py:handle_message).
+// Version is the dialect of the wire protocol spoken here: session keys per minion, nonces, signed replies. Peers
+// with an older one are refused unless an option allows them (salt/channel/server.py:handle_message).
 const Version = 3
 
-// BadLoad is what a master answers, packed but not encrypted, to whatever it will not look at.
+// BadLoad is the reply, packed but not encrypted, to a message that the master refuses to read. It says no more, so
+// that a sender cannot learn which check failed.
 const BadLoad = "bad load"
 
 var (
-	// ErrBadLoad is matched by errors about messages that a master answers with a plain text; see [ReplyText].
+	// ErrBadLoad is matched by errors that a master answers with a plain text; see [ReplyText].
 	ErrBadLoad = errors.New("protocol: bad load")
-	// ErrReauth is matched by errors after which a minion should sign in again and repeat what failed, once.
+	// ErrReauth is matched by errors after which a minion should sign in again and repeat the failed request once.
 	ErrReauth = errors.New("protocol: not authenticated any more")
-	// ErrReplayed says that an authentic message is not the answer to this question, or is an old one sent again.
+	// ErrReplayed means that an authentic message does not answer this request, or is an old one sent again.
 	ErrReplayed = errors.New("protocol: replayed message")
-	// ErrUnsigned says that a published message has no signature although one is required.
+	// ErrUnsigned means that a published message has no signature although one is required.
 	ErrUnsigned = errors.New("protocol: message is not signed")
-	// ErrBadSignature says that a signature is missing, malformed or not the master's.
+	// ErrBadSignature means that a signature is missing, malformed or not the master's.
 	ErrBadSignature = errors.New("protocol: signature of the master does not verify")
-	// ErrMasterKeyChanged says that the master showed another key than the one that is cached.
+	// ErrMasterKeyChanged means that the master showed another key than the cached one.
 	ErrMasterKeyChanged = errors.New("protocol: the master key has changed")
-	// ErrBadReply is matched by errors about sign-in replies that fail a check. Nothing of such a reply may be used.
+	// ErrBadReply is matched by errors about sign-in replies that fail a check. No part of such a reply may be
+	// used.
 	ErrBadReply = errors.New("protocol: bad sign-in reply")
-	// ErrAlgorithm says that an algorithm is not supported by this side or the other; trying again will not help.
+	// ErrAlgorithm means that one side does not support an algorithm. Trying again does not help.
 	ErrAlgorithm = crypt.ErrAlgorithm
-	// ErrMalformed is matched by errors about authentic content that has not the shape it must have.
+	// ErrMalformed is matched by errors about authentic content that does not have the required form.
 	ErrMalformed = errors.New("protocol: malformed")
 )
 
-// LoadError is a message that a master refuses. It matches [ErrBadLoad].
+// A LoadError is a message that a master refuses. It matches [ErrBadLoad]. It has two texts, because the log may
+// say more than the peer may know.
 type LoadError struct {
 	Reply string // text for the peer
 	Why   error  // reason for the log
@@ -48,7 +51,7 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("protocol: %s: %v", e.Reply, e.Why)
 }
 
-// Unwrap returns the reason and [ErrBadLoad].
+// Unwrap returns [ErrBadLoad] and the reason.
 func (e *LoadError) Unwrap() []error {
 	if e.Why == nil {
 		return []error{ErrBadLoad}
@@ -56,11 +59,12 @@ func (e *LoadError) Unwrap() []error {
 	return []error{ErrBadLoad, e.Why}
 }
 
+// badLoad returns a LoadError that tells the peer nothing but [BadLoad].
 func badLoad(format string, args ...any) error {
 	return &LoadError{Reply: BadLoad, Why: fmt.Errorf(format, args...)}
 }
 
-// ReplyText returns the text that a master answers to a message which failed with err, as Salt words it.
+// ReplyText returns the text with which a master answers a message that failed with err, in Salt's words.
 func ReplyText(err error) string {
 	var l *LoadError
 	if errors.As(err, &l) {
@@ -69,7 +73,7 @@ func ReplyText(err error) string {
 	return BadLoad
 }
 
-// AlgorithmError is a sign-in request that names an unknown algorithm; answer it with [BadAlgorithm] of Which.
+// An AlgorithmError is a sign-in request that names an unknown algorithm. Answer it with [BadAlgorithm] of Which.
 // It matches [ErrAlgorithm].
 type AlgorithmError struct {
 	Which string // "enc" or "sig"

@@ -10,11 +10,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// eventBreak parts the tag of an event from its data. A tag cannot contain it.
+// eventBreak separates the tag of an event from its data. A tag cannot contain it.
 const eventBreak = "\n\n"
 
-// PackEvent makes the body of an event: tag, a blank line, and the data map in the dialect that keeps bytes apart
-// (salt/utils/event.py:SaltEvent.pack). It adds nothing: "_stamp" is the sender's, see [Stamp].
+// PackEvent returns the body of an event: the tag, a blank line, and the data packed so that bytes and strings stay
+// apart (salt/utils/event.py:SaltEvent.pack). It adds nothing; the sender sets "_stamp", see [Stamp].
 func PackEvent(tag string, data map[string]any) ([]byte, error) {
 	if tag == "" || strings.Contains(tag, eventBreak) || !utf8.ValidString(tag) {
 		return nil, malformed("event tag %.80q", tag)
@@ -27,7 +27,7 @@ func PackEvent(tag string, data map[string]any) ([]byte, error) {
 	return append(append(append(b, tag...), eventBreak...), packed...), nil
 }
 
-// UnpackEvent reads the body of an event. Tag and data part at the first blank line. Data must be a map.
+// UnpackEvent reads the body of an event. The first blank line separates tag and data. data must be a map.
 func UnpackEvent(b []byte) (tag string, data map[string]any, err error) {
 	head, rest, ok := bytes.Cut(b, []byte(eventBreak))
 	if !ok || len(head) == 0 || !utf8.Valid(head) {
@@ -43,9 +43,9 @@ func UnpackEvent(b []byte) (tag string, data map[string]any, err error) {
 	return string(head), data, nil
 }
 
-// FrameIPC puts a body into the frame of Salt's local sockets: a map of an empty head and the body, which is of type bin
-// because some readers decode text (salt/transport/frame.py:frame_msg_ipc). There is no length before it; read frames
-// with payload.Reader and [UnframeIPC].
+// FrameIPC wraps a body in the frame of Salt's local sockets: a map of an empty head and the body, which has type
+// bin because some readers decode strings (salt/transport/frame.py:frame_msg_ipc). The frame has no length prefix;
+// read it with payload.Reader and [UnframeIPC].
 func FrameIPC(body []byte) ([]byte, error) {
 	if body == nil {
 		body = []byte{}
@@ -66,7 +66,7 @@ func UnframeIPC(v any) ([]byte, error) {
 	return body, nil
 }
 
-// Tagify joins "salt" and the parts that are not empty with "/" (salt/utils/event.py:tagify).
+// Tagify joins "salt" and the non-empty parts with "/" (salt/utils/event.py:tagify).
 func Tagify(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("salt")
@@ -79,6 +79,6 @@ func Tagify(parts ...string) string {
 	return b.String()
 }
 
-// Stamp returns t as the "_stamp" of an event: UTC, ISO 8601 with microseconds, without a zone as Salt before 3008
-// writes it and as all versions read it.
+// Stamp returns t as the "_stamp" of an event: UTC, ISO 8601 with microseconds and no zone. Salt before 3008 writes
+// this form, and all versions read it.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }

@@ -6,15 +6,17 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// FetchFun stands in the place of the function of a job that is only announced: its minions ask for it ([FetchCmd]), each under its own
-// session key. So what others can read on the publish channel is who has something to do, and not what. Only masters of ours send it, and
-// only to minions that said that they fetch.
+// FetchFun is the function of a job that is only announced. Each minion that the announcement targets then requests
+// the job itself with [FetchCmd], sealed with its own session key. Every minion can read the publish channel; from
+// an announcement it learns which minions have something to do, and not what. Only brine masters announce, and only
+// to minions that said that they fetch.
 const (
 	FetchFun = "brine.fetch"
 	FetchCmd = "_brine_job"
 )
 
-// Announce makes the job map that is published in place of job. tgt, when not nil, are the minions in place of its own target.
+// Announce returns the job map that is published in place of job. A tgt that is not nil is the list of minions to
+// announce to, in place of the job's target.
 func Announce(job map[string]any, tgt []any) map[string]any {
 	out := map[string]any{"jid": job["jid"], "tgt": job["tgt"], "tgt_type": job["tgt_type"], "fun": FetchFun, "arg": []any{}, "ret": ""}
 	if d, ok := job["delimiter"]; ok {
@@ -27,11 +29,12 @@ func Announce(job map[string]any, tgt []any) map[string]any {
 	return out
 }
 
-// Announced tells whether a job is one that must be fetched.
+// Announced reports whether the job must be fetched.
 func (j Job) Announced() bool { return !j.Compound && len(j.Fun) == 1 && j.Fun[0] == FetchFun }
 
-// Fetched makes the job map that a minion gets for a job as a master stores it: the published fields, and those that Salt's command line
-// keeps apart under kwargs. What only concerns who asked is left out.
+// Fetched returns the job map that a minion gets for a job as a master stores it: the published fields, and those
+// that Salt's command line passes in kwargs. Fields that concern only the user who published it, such as the
+// password, are removed.
 func Fetched(jid string, fun any, arg []any, load map[string]any) map[string]any {
 	out := maps.Clone(load)
 	if out == nil {
@@ -48,7 +51,8 @@ func Fetched(jid string, fun any, arg []any, load map[string]any) map[string]any
 	return out
 }
 
-// PublishedKwargs copies what travels to the minions out of the kwargs of a publish request (salt/master.py: ClearFuncs._prep_pub).
+// PublishedKwargs copies the kwargs of a publish request that minions need into the job (salt/master.py:
+// ClearFuncs._prep_pub).
 func PublishedKwargs(job map[string]any, kwargs any) {
 	m, _ := payload.Map(kwargs)
 	for _, k := range [...]string{"ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs", "id", "master_id"} {

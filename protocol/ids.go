@@ -15,11 +15,11 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// JID is a job id: 20 digits, date and time with microseconds in UTC, and with Salt's option unique_jid "_" and a
-// process id (salt/utils/jid.py).
+// A JID is a job id: 20 digits, which are the UTC date and time with microseconds. Salt's option unique_jid adds
+// "_" and a process id (salt/utils/jid.py).
 type JID string
 
-// The two values that take the place of a job id in returns: the master shall make one, or store nothing.
+// Values in place of a job id in a return: the master is to create one, or to store nothing.
 const (
 	JIDRequest JID = "req"
 	JIDNoCache JID = "nocache"
@@ -27,25 +27,25 @@ const (
 
 const jidDigits = 20
 
-// NewJID returns the job id of a time. Two jobs in one microsecond would share it: see [JIDClock].
+// NewJID returns the job id for a time. Two jobs in one microsecond would share it; [JIDClock] prevents that.
 func NewJID(t time.Time) JID {
 	var b [21]byte
 	s := t.UTC().AppendFormat(b[:0], "20060102150405.000000")
 	return JID(append(s[:14], s[15:]...))
 }
 
-// ValidJID reports whether s is a job id: 20 digits, or these, "_" and up to 20 more digits. Salt allows any text after
-// the "_"; as ids become file names, we do not (CVE-2025-22242).
+// ValidJID reports whether s is a job id: 20 digits, optionally followed by "_" and up to 20 digits. Salt allows
+// any text after the "_". Ids become file names, so we do not (CVE-2025-22242).
 func ValidJID(s string) bool {
-	if len(s) < jidDigits || !digits(s[:jidDigits]) {
+	if len(s) < jidDigits || !onlyDigits(s[:jidDigits]) {
 		return false
 	}
 	rest := s[jidDigits:]
 	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDPath instead: return true
-	return rest == "" || rest[0] == '_' && len(rest) > 1 && len(rest) <= jidDigits+1 && digits(rest[1:])
+	return rest == "" || rest[0] == '_' && len(rest) > 1 && len(rest) <= jidDigits+1 && onlyDigits(rest[1:])
 }
 
-func digits(s string) bool {
+func onlyDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return false
@@ -54,7 +54,7 @@ func digits(s string) bool {
 	return true
 }
 
-// Time returns the time that a job id was made from, in UTC.
+// Time returns the UTC time that a job id was made from; false if it is not a valid id.
 func (j JID) Time() (time.Time, bool) {
 	if !ValidJID(string(j)) {
 		return time.Time{}, false
@@ -63,17 +63,18 @@ func (j JID) Time() (time.Time, bool) {
 	return t, err == nil
 }
 
-// JIDClock makes job ids that strictly increase, whatever the clock does. The zero value is ready to use, by any
-// number of goroutines.
+// A JIDClock returns job ids that strictly increase, even if the system clock is set back. Its zero value is ready
+// for use by any number of goroutines.
 type JIDClock struct {
-	// Process is the process id that is made part of every job id (option unique_jid), 0 for none. It is set before the first use.
+	// Process is the process id that every job id contains (option unique_jid), 0 for none. Set it before the first
+	// use.
 	Process int
 
 	mu   sync.Mutex
 	last time.Time // guarded by mu
 }
 
-// Next returns the job id of now, or the one after the last if now is not later.
+// Next returns the job id for now, or the one after the last id if now is not later.
 func (c *JIDClock) Next(now time.Time) JID {
 	now = now.UTC().Truncate(time.Microsecond)
 	c.mu.Lock()
@@ -88,11 +89,11 @@ func (c *JIDClock) Next(now time.Time) JID {
 	return NewJID(now)
 }
 
-const maxID = 255 // bytes: ids are file names
+const maxID = 255 // bytes: ids are file names, and most file systems allow no more
 
-// ValidID says why id cannot be a minion id, or nothing if it can. Refused are what Salt refuses (empty, "/", "\", NUL,
-// "." and ".."; salt/utils/verify.py:valid_id) and besides more than 255 bytes, invalid UTF-8, a leading dot (such files
-// in key directories are not keys), characters that do not print, and spaces at either end.
+// ValidID returns why id cannot be a minion id, nil if it can. It refuses what Salt refuses (empty, "/", "\", NUL,
+// "." and ".."; salt/utils/verify.py:valid_id), and also more than 255 bytes, invalid UTF-8, a leading dot (such
+// files in key directories are not keys), characters that do not print, and spaces at either end.
 func ValidID(id string) error {
 	switch {
 	case id == "":
@@ -115,8 +116,8 @@ func ValidID(id string) error {
 	return nil
 }
 
-// ConfusingID says why a valid id should not be given to a minion, or nothing if it may be. A command line or a target takes such an id for
-// something else: a glob, several ids or an option. Salt allows it, so minions that have one already go on.
+// ConfusingID returns why a valid id should not be given to a new minion, nil if it may. Command lines and targets
+// mistake such an id for a glob, several ids, or an option. Salt allows it, so existing minions keep theirs.
 func ConfusingID(id string) error {
 	if strings.HasPrefix(id, "-") {
 		return fmt.Errorf("minion id %q begins like an option", id)
@@ -127,7 +128,8 @@ func ConfusingID(id string) error {
 	return nil
 }
 
-// PlainID reports whether an id has nothing but letters and digits of ASCII and ".", "_", "-", "@", ":" and "+", which no shell interprets.
+// PlainID reports whether an id contains only ASCII letters and digits and ".", "_", "-", "@", ":" and "+", none of
+// which a shell interprets.
 func PlainID(id string) bool {
 	for i := range len(id) {
 		c := id[i]
@@ -141,10 +143,11 @@ func PlainID(id string) bool {
 // NewNonce returns 32 random hexadecimal digits.
 func NewNonce() string {
 	var b [crypt.NonceLen / 2]byte
-	_, _ = rand.Read(b[:]) // does not fail: crypto/rand ends the program rather than return less
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	return hex.EncodeToString(b[:])
 }
 
+// validNonce reports whether s has the form of NewNonce.
 func validNonce(s string) bool {
 	if len(s) != crypt.NonceLen {
 		return false
@@ -157,22 +160,23 @@ func validNonce(s string) bool {
 	return true
 }
 
-// TopicHash returns the topic of a minion on a filtered publish channel: lower-case hex SHA-1 of its id (option
-// zmq_filtering).
+// TopicHash returns the topic of a minion on a filtered publish channel: the SHA-1 of its id in lower-case hex
+// (option zmq_filtering).
 func TopicHash(id string) string {
 	sum := sha1.Sum([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// SocketHash returns the part of a minion's event socket names that stands for its id: the first ten digits of the hex
-// SHA-256 of it (salt/utils/event.py:SaltEvent).
+// SocketHash returns what stands for a minion's id in the names of its event sockets: the first ten hex digits of
+// the SHA-256 (salt/utils/event.py:SaltEvent). Socket paths are limited to about 100 bytes, ids are not.
 func SocketHash(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:10]
 }
 
-// JobDir returns where below jobs/ the local job cache keeps a job: the first two digits of the hex hash of its id, "/",
-// and the others (salt/utils/jid.py:jid_dir). hashType is Salt's option hash_type; an unknown one counts as sha256.
+// JobDir returns the directory of a job below jobs/ in the local job cache: the first two hex digits of the hash of
+// its id, "/", and the rest (salt/utils/jid.py:jid_dir). hashType is Salt's option hash_type; an unknown one counts
+// as sha256.
 func JobDir(jid, hashType string) string {
 	h, err := crypt.NewHash(hashType)
 	if err != nil {

@@ -16,34 +16,36 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// JoinMAC proves that a minion was given a token, without showing it: it is bound to the id, the key and the nonce of one sign-in, so
-// who records it can do nothing with it. Masters of stock Salt ignore the field of the request that it travels in, join_mac.
+// JoinMAC proves that a minion has a token without showing it. The proof is bound to the id, the key and the nonce
+// of one sign-in, so a recorded one is useless. It travels in the field join_mac, which masters of stock Salt
+// ignore.
 func JoinMAC(token, id, pubText, nonce string) []byte {
 	h := hmac.New(sha256.New, []byte(token))
 	h.Write(joinText("brine join", id, pubText, nonce))
 	return h.Sum(nil)
 }
 
-// joinText is what a proof is bound to: one use, one id, one key, one sign-in.
+// joinText returns what a proof is bound to: one purpose, one id, one key, one sign-in.
 func joinText(use, id, pubText, nonce string) []byte {
 	var out []byte
 	for _, part := range []string{use, id, crypt.CleanKey(pubText), nonce} {
-		sum := sha256.Sum256([]byte(part)) // of one length each
+		sum := sha256.Sum256([]byte(part)) // hashed to equal lengths, so that no two lists of parts give the same text
 		out = append(out, sum[:]...)
 	}
 	return out
 }
 
-// Where proofs travel in a sign-in request, beside what Salt has there. Masters of stock Salt ignore them.
+// The fields of a sign-in request that carry proofs. Masters of stock Salt ignore them.
 const (
 	joinField   = "join_mac"
 	joinCerts   = "join_certs" // DER, the minion's own first
 	joinCertSig = "join_cert_sig"
 	joinDoc     = "join_doc"     // sealed with
-	joinDocKey  = "join_doc_key" // a key that is sealed with the master's
+	joinDocKey  = "join_doc_key" // a key that is encrypted to the master's
 )
 
-// Bounds of proofs as read from a stranger.
+// Limits of proofs in the request of an unauthenticated peer: bytes of a MAC, certificates, bytes of one
+// certificate, bytes of a document.
 const (
 	maxJoin     = 64
 	maxCerts    = 8
@@ -51,18 +53,20 @@ const (
 	maxDoc      = 32 << 10
 )
 
-// JoinProof is what a minion shows at its first sign-ins beside a token, so that a master can accept its key by itself.
+// A JoinProof is what a minion shows at its first sign-in, beside or instead of a token, so that a master can
+// accept its key without an operator.
 type JoinProof struct {
-	// Certificates are a chain, the minion's own first, and Signer its private key.
+	// Certificates are a chain that begins with the minion's own. Signer is that one's private key.
 	Certificates []*x509.Certificate
 	Signer       crypto.Signer
-	// Document is what the provider of the machine says about it. It is for the master only, and is sent only where the master's key
-	// is known in advance.
+	// Document is the statement of the machine's cloud provider about it. It is secret to the master, so it is sent
+	// only if the master's key is known in advance.
 	Document []byte
 }
 
-// add puts the proof into a sign-in request.
-func (p JoinProof) add(load payload.OrderedMap, s *Signin, pub, enc string) (payload.OrderedMap, error) {
+// addTo adds the proof to a sign-in request. The signature covers joinText, so it is worth nothing in another
+// sign-in. Ed25519 signs the text itself, the other algorithms its SHA-256.
+func (p JoinProof) addTo(load payload.OrderedMap, s *Signin, pub, enc string) (payload.OrderedMap, error) {
 	if p.Signer != nil && len(p.Certificates) > 0 {
 		text := joinText("brine join certificate", s.ID, pub, s.nonce)
 		opts := crypto.SignerOpts(crypto.SHA256)
@@ -104,7 +108,8 @@ func (p JoinProof) add(load payload.OrderedMap, s *Signin, pub, enc string) (pay
 	return load, nil
 }
 
-// readProof takes the proofs out of a sign-in request, as they came.
+// readProof reads the proofs of a sign-in request within their limits, without checking them. A proof that is too
+// large is left out, and the request is handled as one without it.
 func (r *AuthRequest) readProof(m map[string]any) {
 	if mac, ok := payload.Bytes(m[joinField]); ok && len(mac) <= maxJoin {
 		r.JoinMAC = mac
@@ -123,8 +128,9 @@ func (r *AuthRequest) readProof(m map[string]any) {
 	}
 }
 
-// Certificates are the chain that the minion showed, its own first, once it is proved that it has the key of that one. Whether the chain
-// leads anywhere is for the caller to find out. Without a chain there are none and no error.
+// Certificates returns the chain that the minion showed, its own certificate first, after checking that the minion
+// has the private key. The caller must check whether it trusts the chain. It returns nil without an error if there
+// is no chain.
 func (r *AuthRequest) Certificates() ([]*x509.Certificate, error) {
 	if len(r.certs) == 0 {
 		return nil, nil
@@ -133,7 +139,7 @@ func (r *AuthRequest) Certificates() ([]*x509.Certificate, error) {
 	for _, der := range r.certs {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, fmt.Errorf("certificate cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot read the certificate: %w", err)
 		}
 		chain = append(chain, c)
 	}
@@ -154,30 +160,31 @@ func (r *AuthRequest) Certificates() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Document opens what the minion showed of its provider, with the master's key. Without one it is nil and no error.
+// Document decrypts the provider's document with the master's key. It returns nil without an error if there is
+// none.
 func (r *AuthRequest) Document(master *crypt.PrivateKey) ([]byte, error) {
 	if len(r.doc) == 0 {
 		return nil, nil
 	}
 	text, err := master.Decrypt(r.EncAlgo, r.docKey)
 	if err != nil {
-		return nil, fmt.Errorf("document cannot be opened: %w", err)
+		return nil, fmt.Errorf("cannot open the document: %w", err)
 	}
 	key, err := crypt.ParseKey(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("document cannot be opened: %w", err)
+		return nil, fmt.Errorf("cannot open the document: %w", err)
 	}
 	b, err := key.Open(r.doc, r.Nonce)
 	if err != nil {
-		return nil, fmt.Errorf("document cannot be opened: %w", err)
+		return nil, fmt.Errorf("cannot open the document: %w", err)
 	}
 	v, err := payload.UnmarshalLimits(b, payload.Limits{Depth: 1, Elements: 4, Bytes: maxDoc})
 	if err != nil {
-		return nil, fmt.Errorf("document cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the document: %w", err)
 	}
 	doc, ok := payload.Bytes(v)
 	if !ok {
-		return nil, errors.New("document is no bytes")
+		return nil, errors.New("cannot read the document: it is not bytes")
 	}
 	return doc, nil
 }

@@ -6,14 +6,16 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// keepOrder gives fields of a decoded map their maps in the order in which they were packed, where there is an order to keep.
+// keepOrder replaces fields of a decoded map by their values with maps in the order in which they were packed. It
+// decodes a second time only if a map has several keys, because few jobs have such arguments and ordered maps cost
+// more.
 func keepOrder(m map[string]any, packed []byte, fields ...string) {
 	if !slices.ContainsFunc(fields, func(f string) bool { return severalKeys(m[f]) }) {
 		return
 	}
 	v, err := payload.UnmarshalOrdered(packed, payload.Limits{})
 	if err != nil {
-		return // it was decoded before: this is within the same limits
+		return // cannot happen: the first decoding had the same limits
 	}
 	o, _ := v.(payload.OrderedMap)
 	for _, f := range fields {
@@ -23,7 +25,7 @@ func keepOrder(m map[string]any, packed []byte, fields ...string) {
 	}
 }
 
-// severalKeys says whether there is a map with more than one key in v.
+// severalKeys reports whether v contains a map with more than one key.
 func severalKeys(v any) bool {
 	switch v := v.(type) {
 	case []any:
@@ -31,7 +33,7 @@ func severalKeys(v any) bool {
 	case map[any]any:
 		return len(v) > 1 || len(v) == 1 && severalKeys(first(v))
 	case map[string]any:
-		if _, keywords := v[kwargMark]; keywords { // they become parameters, by name
+		if _, keywords := v[kwargMark]; keywords { // keyword arguments are bound by name
 			for _, x := range v {
 				if severalKeys(x) {
 					return true
@@ -44,6 +46,7 @@ func severalKeys(v any) bool {
 	return false
 }
 
+// first returns the value of a map with one key.
 func first[K comparable](m map[K]any) any {
 	for _, v := range m {
 		return v
@@ -51,7 +54,7 @@ func first[K comparable](m map[K]any) any {
 	return nil
 }
 
-// inOrder says whether there is a payload.OrderedMap in v.
+// inOrder reports whether v contains a payload.OrderedMap.
 func inOrder(v any) bool {
 	switch v := v.(type) {
 	case []any:

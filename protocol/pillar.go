@@ -9,9 +9,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// SealPillar makes the reply to a _pillar request: a map with a fresh key encrypted to the minion, and the pillar,
-// signed by the master together with the request's nonce, under that key (salt/channel/server.py:_encrypt_private).
-// The algorithms are those that the envelope e of the request names.
+// SealPillar builds the reply to a _pillar request (salt/channel/server.py:_encrypt_private). It holds a new key,
+// encrypted to the minion, and under that key the pillar, which the master signed together with the request's
+// nonce. The envelope e of the request names the algorithms. The extra key is Salt's: it predates session keys,
+// when all minions shared one.
 func SealPillar(v Verified, e Envelope, pillar any, minion *crypt.PublicKey,
 	master *crypt.PrivateKey) (map[string]any, error) {
 	if !v.OK() {
@@ -50,10 +51,11 @@ func SealPillar(v Verified, e Envelope, pillar any, minion *crypt.PublicKey,
 	return map[string]any{"key": wrapped, "pillar": sealed}, nil
 }
 
-// OpenPillar opens the decoded reply to a _pillar request (salt/channel/client.py:crypted_transfer_decode_dictentry):
-// it must be encrypted to this minion, signed by the cached master key, and carry the nonce of this request. After an
-// error that matches [ErrReauth] the minion signs in again and asks once more. A pillar that fails is never returned,
-// not in part either (CVE-2022-22934).
+// OpenPillar opens the decoded reply to a _pillar request
+// (salt/channel/client.py:crypted_transfer_decode_dictentry). The reply must be encrypted to this minion, signed by
+// the cached master key, and carry the nonce of this request. After an error that matches [ErrReauth] the minion
+// signs in again and asks once more. A pillar that fails a check is not returned, not even in part
+// (CVE-2022-22934).
 func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (map[string]any, error) {
 	pillar, err := OpenPillarOrdered(v, minion, master, encAlgo, sigAlgo, nonce)
 	if err != nil {
@@ -66,7 +68,7 @@ func OpenPillar(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlg
 	return plain, nil
 }
 
-// OpenPillarOrdered is [OpenPillar] with the maps in the order in which the master sent them, at every depth.
+// OpenPillarOrdered is [OpenPillar] with maps in the order in which the master sent them, at every depth.
 func OpenPillarOrdered(v any, minion *crypt.PrivateKey, master *crypt.PublicKey, encAlgo, sigAlgo, nonce string) (payload.OrderedMap, error) {
 	reply, ok := payload.Map(v)
 	if !ok {
@@ -120,7 +122,8 @@ func OpenPillarOrdered(v any, minion *crypt.PrivateKey, master *crypt.PublicKey,
 	return pillar, nil
 }
 
-// signedData checks the signature over the data as it was sent and decodes it.
+// signedData checks the signature over the data and decodes it. It verifies the bytes as they were sent: packing a
+// decoded value again may give others.
 func signedData(packed []byte, master *crypt.PublicKey, sigAlgo string) (payload.OrderedMap, error) {
 	v, err := payload.UnmarshalRaw(packed, payload.Limits{Depth: 4, Elements: 16})
 	if err != nil {

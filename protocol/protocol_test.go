@@ -499,7 +499,7 @@ func TestSigninNeedsWhatItNeeds(t *testing.T) {
 		want SigninStatus
 	}{{true, Pending}, {false, Rejected}, {"full", Full}, {nil, Rejected}, {"", Rejected}, {int64(0), Rejected}, {int64(1), Pending},
 		{"something new", Pending}} {
-		if got := decision(c.ret); got != c.want {
+		if got := statusOf(c.ret); got != c.want {
 			t.Errorf("ret %v: %s", c.ret, got)
 		}
 	}

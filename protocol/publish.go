@@ -10,29 +10,29 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Job is a published job map (salt/master.py:ClearFuncs._prep_pub). A job is published to every connected minion, or to
-// those whose topic it has; each decides itself whether it is meant.
+// A Job is a published job map (salt/master.py:ClearFuncs._prep_pub). It is published to all connected minions, or
+// to those subscribed to its topics; each minion decides itself whether it is a target.
 type Job struct {
-	Fun       []string // function names; more than one, or Compound, is a compound command
+	Fun       []string // function names; several, or Compound, make a compound command
 	Compound  bool     // fun is an array on the wire, args an array of arrays, and return fields are maps
-	Args      [][]any  // arguments of each function, keyword arguments inside as __kwarg__ maps; see [ParseArgs]
-	Ordered   [][]any  // Args with the maps in them as payload.OrderedMap; nil where no map has an order that matters
+	Args      [][]any  // arguments of each function; keyword arguments are __kwarg__ maps in it, see [ParseArgs]
+	Ordered   [][]any  // Args with payload.OrderedMap for its maps; nil if no map has an order that matters
 	Tgt       any      // string, or []any for list targets
-	TgtType   string   // "glob" when absent
+	TgtType   string   // "glob" if absent
 	JID       JID
-	Ret       string // comma separated names of returners
+	Ret       string // names of returners, separated by commas
 	User      string
-	Delimiter string // ":" when absent
-	Serial    int64  // counts the messages under one shared key; see [Serials]
-	HasSerial bool   // clustered masters send none
-	ID        string // asking minion, in jobs that a minion published
-	MasterID  string // in syndic setups; copied into the return
+	Delimiter string // ":" if absent
+	Serial    int64  // counts the messages under one shared key, see [Serials]
+	HasSerial bool   // false for jobs of clustered masters
+	ID        string // the minion that published the job, if one did
+	MasterID  string // of syndic setups; copied into the return
 	Metadata  any    // copied into the return
 	Raw       map[string]any
 }
 
-// ParseJob reads a job map. Errors match [ErrMalformed]. A job id that is none is an error, for it becomes a file name
-// (CVE-2025-22242). Unknown fields stay in Raw, which is load itself.
+// ParseJob reads a job map. Errors match [ErrMalformed]. An invalid job id is an error, because it becomes a file
+// name (CVE-2025-22242). Unknown fields stay in Raw, which is load itself.
 func ParseJob(load map[string]any) (Job, error) {
 	j := Job{Raw: load, Tgt: load["tgt"], Metadata: load["metadata"]}
 	jid, _ := payload.Text(load["jid"])
@@ -49,16 +49,16 @@ func ParseJob(load map[string]any) (Job, error) {
 		return Job{}, malformed("job %s: tgt is %T", jid, tgt)
 	}
 	var err error
-	if j.Fun, j.Compound, err = functions(load["fun"]); err != nil {
+	if j.Fun, j.Compound, err = parseFunctions(load["fun"]); err != nil {
 		return Job{}, malformed("job %s: %v", jid, err)
 	}
-	if j.Args, err = arguments(load["arg"], len(j.Fun), j.Compound); err != nil {
+	if j.Args, err = parseArguments(load["arg"], len(j.Fun), j.Compound); err != nil {
 		return Job{}, malformed("job %s: %v", jid, err)
 	}
 	if inOrder(load["arg"]) {
 		j.Ordered = j.Args
 		load["arg"] = payload.Plain(load["arg"])
-		j.Args, _ = arguments(load["arg"], len(j.Fun), j.Compound)
+		j.Args, _ = parseArguments(load["arg"], len(j.Fun), j.Compound)
 	}
 	j.TgtType = textOr(load["tgt_type"], "glob")
 	j.Ret = textOr(load["ret"], "")
@@ -74,6 +74,7 @@ func ParseJob(load map[string]any) (Job, error) {
 	return j, nil
 }
 
+// textOr returns v if it is a string that is not empty, else def.
 func textOr(v any, def string) string {
 	if s, ok := payload.Text(v); ok && s != "" {
 		return s
@@ -81,7 +82,8 @@ func textOr(v any, def string) string {
 	return def
 }
 
-func functions(v any) (names []string, compound bool, err error) {
+// parseFunctions reads fun: a name, or an array of names for a compound command.
+func parseFunctions(v any) (names []string, compound bool, err error) {
 	list, compound := v.([]any)
 	if !compound {
 		list = []any{v}
@@ -99,7 +101,8 @@ func functions(v any) (names []string, compound bool, err error) {
 	return names, compound, nil
 }
 
-func arguments(v any, n int, compound bool) ([][]any, error) {
+// parseArguments reads arg: an array of arguments, or one array for each of n functions.
+func parseArguments(v any, n int, compound bool) ([][]any, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, fmt.Errorf("arg is %T, not an array", v)
@@ -119,7 +122,7 @@ func arguments(v any, n int, compound bool) ([][]any, error) {
 	return out, nil
 }
 
-// FunValue returns fun as it travels: text, or an array for compound commands.
+// FunValue returns fun as it travels: a string, or an array for compound commands.
 func (j Job) FunValue() any {
 	if !j.Compound && len(j.Fun) == 1 {
 		return j.Fun[0]
@@ -131,7 +134,7 @@ func (j Job) FunValue() any {
 	return out
 }
 
-// ArgValue returns arg as it travels: an array, of arrays for compound commands.
+// ArgValue returns arg as it travels: an array, or an array of arrays for compound commands.
 func (j Job) ArgValue() []any {
 	if !j.Compound && len(j.Fun) == 1 {
 		if len(j.Args) == 0 || j.Args[0] == nil {
@@ -149,8 +152,8 @@ func (j Job) ArgValue() []any {
 	return out
 }
 
-// Map returns the job map: a copy of Raw with the fields of j over it. Fields with their default are left out, except
-// for those that Salt always sends.
+// Map returns the job map: a copy of Raw in which the fields of j replace their entries. Fields that have their
+// default are left out, except those that Salt always sends.
 func (j Job) Map() map[string]any {
 	m := make(map[string]any, len(j.Raw)+8)
 	maps.Copy(m, j.Raw)
@@ -172,9 +175,9 @@ func (j Job) Map() map[string]any {
 	return m
 }
 
-// SealPublish packs a job map for the publish channel under the shared key, signed with the master's key unless key is
-// nil (options sign_pub_messages and publish_signing_algorithm; "" means PKCS1v15-SHA1). The result is the packed
-// envelope, encoded once for all minions.
+// SealPublish packs a job map for the publish channel under the shared key. key signs it, unless it is nil (options
+// sign_pub_messages and publish_signing_algorithm; "" means PKCS1v15-SHA1). It returns the packed envelope, which
+// is the same for all minions, so it is encoded once.
 func SealPublish(job map[string]any, aes *crypt.Key, key *crypt.PrivateKey, sigAlgo string) ([]byte, error) {
 	fail := func(err error) ([]byte, error) { return nil, fmt.Errorf("cannot publish job %v: %w", job["jid"], err) }
 	packed, err := payload.Marshal(job)
@@ -201,12 +204,15 @@ func SealPublish(job map[string]any, aes *crypt.Key, key *crypt.PrivateKey, sigA
 	return b, nil
 }
 
-// OpenPublish opens a message of the publish channel and returns the job map, serial included. Every accepted minion
-// knows the shared key and could forge messages, so the signature is what counts (CVE-2017-7893): one that is present is
-// always verified; requireSig refuses messages without one with [ErrUnsigned]. A wrong one is [ErrBadSignature], and the
-// message is dropped without further ado. An error that matches [ErrReauth] means that the shared key has changed; what
-// is not encrypted at all is [ErrBadLoad] (CVE-2016-1866). Maps among the arguments of the job are payload.OrderedMap if one has more than one
-// key; [ParseJob] makes plain ones of them.
+// OpenPublish opens a message of the publish channel and returns the job map, serial included.
+//
+// Every accepted minion knows the shared key and could forge messages, so only the signature proves that the master
+// sent it (CVE-2017-7893). A signature that is present is always verified; requireSig also refuses messages without
+// one. The caller drops the message after [ErrBadSignature] or [ErrUnsigned]. An error that matches [ErrReauth]
+// means that the shared key has changed. A message that is not encrypted is [ErrBadLoad] (CVE-2016-1866).
+//
+// Maps among the arguments are payload.OrderedMap if one of them has several keys; [ParseJob] converts them to
+// plain maps.
 func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig bool) (map[string]any, error) {
 	sealed, ok := e.Load.([]byte)
 	// guard: CVE-2016-1866 TestCVE_2016_1866_ClearPublish
@@ -247,15 +253,15 @@ func OpenPublish(e Envelope, aes *crypt.Key, master *crypt.PublicKey, requireSig
 	return job, nil
 }
 
-// Serials drops repeated messages of one shared key: a master counts upwards under each (salt/crypt.py:Crypticle.loads).
-// A new shared key needs a new Serials. The zero value is ready, for any number of goroutines.
+// Serials detects repeated messages: a master counts upwards under each shared key (salt/crypt.py:Crypticle.loads).
+// Use a new Serials for a new shared key. The zero value is ready for use by any number of goroutines.
 type Serials struct {
 	mu   sync.Mutex
 	last int64 // guarded by mu
 }
 
-// Accept records the serial of a job, or returns [ErrReplayed] if it is not above all before. Jobs without a serial,
-// as clustered masters send them, pass.
+// Accept records the serial of a job. It returns [ErrReplayed] if the serial is not higher than all before. Jobs of
+// clustered masters have no serial and pass.
 func (s *Serials) Accept(j Job) error {
 	if !j.HasSerial {
 		return nil
@@ -270,24 +276,23 @@ func (s *Serials) Accept(j Job) error {
 	return nil
 }
 
-// Last returns the highest serial so far, to be kept across restarts.
+// Last returns the highest serial so far, for Resume after a restart.
 func (s *Serials) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// Resume sets the highest serial to what was kept, unless it is higher already.
+// Resume sets the highest serial to that of an earlier process, unless it is already higher.
 func (s *Serials) Resume(last int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(s.last, last)
 }
 
-// Topics returns the minions whose topics a job is published under on a channel with filtering, nil for everybody. The
-// ids of a list target given as an array are taken as they are; matched is asked for the ids of glob, pcre and list
-// targets; all other targets go to everybody, and so does a job that matches nobody, as in Salt
-// (salt/channel/server.py:wrap_payload).
+// Topics returns the ids under whose topics a job is published on a filtered channel; nil means all minions. A list
+// target given as an array is used as it is. For glob, pcre and list targets matched returns the ids. Other targets
+// go to all minions, and so does a job that matches none, as in Salt (salt/channel/server.py:wrap_payload).
 func Topics(tgt any, tgtType string, matched func() []string) []string {
 	switch tgtType {
 	case "list":

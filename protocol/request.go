@@ -10,36 +10,39 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// tokenMessage is what a minion's tok proves: that it can transform this with its key.
+// tokenMessage is the message that a minion's token signs, which proves that it has its private key.
 const tokenMessage = "salt"
 
-// Requester packs a signed-in minion's requests and opens the replies (salt/channel/client.py:AsyncReqChannel). It is a
-// value: make a new one after each sign-in. It is safe for concurrent use.
+// A Requester packs the requests of a signed-in minion and opens the replies
+// (salt/channel/client.py:AsyncReqChannel). It is a value: make a new one after each sign-in. It is safe for
+// concurrent use.
 type Requester struct {
 	ID               string
-	Session          *crypt.Key // with Version 2 the shared key
+	Session          *crypt.Key // the shared key with Version 2
 	Token            []byte     // [RequestToken] of the minion's key
-	EncAlgo, SigAlgo string     // for the pillar reply; "" is left out
+	EncAlgo, SigAlgo string     // for the pillar reply; "" is not sent
 	Version          int        // 0 means [Version]
 }
 
-// RequestToken makes the token that every request carries. It never changes for a key and is remembered by it.
+// RequestToken returns the token that every request carries. It is always the same for a key, which caches it.
 func RequestToken(k *crypt.PrivateKey) ([]byte, error) { return k.SignX931([]byte(tokenMessage)) }
 
-// Pack seals a request. To a copy of load it adds nonce, ts (whole seconds), tok and id; fields of these names are
-// overwritten. The reply must be opened with the nonce that is returned, a repeated request needs another one.
+// Pack seals a request. It adds nonce, ts (whole seconds), tok and id to a copy of load, where they replace fields
+// of these names. Open the reply with the returned nonce. A repeated request needs a new Pack, since a master may
+// refuse a nonce that it has seen.
 func (r Requester) Pack(load map[string]any, now time.Time) (Envelope, string, error) {
-	return r.pack(load, now, nil)
+	return r.packSealed(load, now, nil)
 }
 
-// PackSigned is Pack for a return that carries a signature of its own (option minion_sign_messages). Masters 3006 and
-// 3007 accept it; 3008 raises on every signed return and loses it. The signature covers the load without nonce and tok,
-// packed for files, in the order in which it travels (salt/master.py:AESFuncs._return).
+// PackSigned is Pack for a return with a signature of its own (option minion_sign_messages). Masters 3006 and 3007
+// accept it; 3008 raises an exception on every signed return and loses it. The signature covers the load without
+// nonce and tok, packed as for files, in the order in which it travels (salt/master.py:AESFuncs._return).
 func (r Requester) PackSigned(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
-	return r.pack(load, now, key)
+	return r.packSealed(load, now, key)
 }
 
-func (r Requester) pack(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
+// packSealed is the body of Pack and PackSigned; a nil key signs nothing.
+func (r Requester) packSealed(load map[string]any, now time.Time, key *crypt.PrivateKey) (Envelope, string, error) {
 	fail := func(err error) (Envelope, string, error) {
 		return Envelope{}, "", fmt.Errorf("cannot pack request %.40v: %w", load["cmd"], err)
 	}
@@ -74,12 +77,13 @@ func (r Requester) pack(load map[string]any, now time.Time, key *crypt.PrivateKe
 	return e, nonce, nil
 }
 
+// signLoad signs a return as a master verifies it: without the fields that belong to the request around it.
 func signLoad(m map[string]any, key *crypt.PrivateKey) ([]byte, error) {
 	m = maps.Clone(m)
 	delete(m, "sig")
 	delete(m, "nonce")
 	delete(m, "tok")
-	// Map keys are sorted in both dialects, so the master, which keeps the order of arrival, packs the same bytes.
+	// Map keys are sorted in both dialects. The master keeps the order of arrival and so packs the same bytes.
 	packed, err := payload.MarshalBin(m)
 	if err != nil {
 		return nil, err
@@ -87,11 +91,11 @@ func signLoad(m map[string]any, key *crypt.PrivateKey) ([]byte, error) {
 	return key.Sign(crypt.PKCS1v15SHA1, packed)
 }
 
-// OpenReply opens the decoded reply to a request with its nonce and returns the value inside. Errors match [ErrReauth]
-// when the reply is not sealed with the session key ("bad load" comes in clear), and [ErrReplayed] when it answers
-// another request.
+// OpenReply opens the decoded reply to a request with the request's nonce and returns the value in it. Errors match
+// [ErrReauth] if the reply is not sealed with the session key (a master that refuses answers "bad load" in clear),
+// and [ErrReplayed] if it answers another request.
 func (r Requester) OpenReply(v any, nonce string) (any, error) {
-	packed, err := r.open(v, nonce)
+	packed, err := r.openSealed(v, nonce)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +106,9 @@ func (r Requester) OpenReply(v any, nonce string) (any, error) {
 	return out, nil
 }
 
-// OpenReplyRaw is OpenReply for replies with file data: byte strings stay bytes, map keys are text.
+// OpenReplyRaw is OpenReply for replies with file contents: byte strings stay bytes, and map keys are strings.
 func (r Requester) OpenReplyRaw(v any, nonce string) (any, error) {
-	packed, err := r.open(v, nonce)
+	packed, err := r.openSealed(v, nonce)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +119,9 @@ func (r Requester) OpenReplyRaw(v any, nonce string) (any, error) {
 	return out, nil
 }
 
-func (r Requester) open(v any, nonce string) ([]byte, error) {
+// openSealed checks and decrypts a reply. Anything under 80 bytes is quoted in the error, because it is most likely
+// the master's refusal in clear.
+func (r Requester) openSealed(v any, nonce string) ([]byte, error) {
 	if r.Session == nil || !validNonce(nonce) {
 		return nil, errors.New("cannot open reply: no session key or nonce")
 	}

@@ -4,10 +4,11 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Return is the outcome of a job, as a minion sends it (salt/minion.py:_prepare_return_pub). For compound commands Fun and
-// FunArgs are arrays, and Return, Retcode and Success are maps keyed by function, or arrays with multifunc_ordered.
+// A Return is the result of a job, as a minion sends it (salt/minion.py:_prepare_return_pub). For compound commands
+// Fun and FunArgs are arrays, and Return, Retcode and Success are maps by function, or arrays with
+// multifunc_ordered.
 type Return struct {
-	JID      JID // of the job; [JIDRequest] and [JIDNoCache] when there was none
+	JID      JID // of the job; [JIDRequest] or [JIDNoCache] without a job
 	ID       string
 	Fun      any   // string or []any
 	FunArgs  []any // the job's arg, unchanged
@@ -19,7 +20,7 @@ type Return struct {
 	MasterID string
 	Metadata any
 
-	// Raw is the load that a Return was read from, with every field. Load does not use it.
+	// Raw is the load that the Return was parsed from, with all fields. Load ignores it.
 	Raw map[string]any
 }
 
@@ -46,9 +47,9 @@ func (r Return) Load() map[string]any {
 	return m
 }
 
-// ParseReturn reads the load of a _return request. Errors match [ErrMalformed]. The job id must be one or "req" or
-// "nocache", for it becomes a file name (CVE-2025-22242). Fun, Retcode and Success are nil when absent; who sent the
-// return is for [OpenRequest] to say.
+// ParseReturn reads the load of a _return request. Errors match [ErrMalformed]. The job id must be valid, or "req"
+// or "nocache", because it becomes a file name (CVE-2025-22242). Fun, Retcode and Success are nil if absent. ID is
+// what the load claims; compare it with [Verified.ID].
 func ParseReturn(load map[string]any) (Return, error) {
 	r := Return{Raw: load, Return: load["return"], Retcode: load["retcode"], Success: load["success"],
 		Metadata: load["metadata"], Fun: load["fun"]}
@@ -64,7 +65,7 @@ func ParseReturn(load map[string]any) (Return, error) {
 	if r.JID = JID(jid); !ValidJID(jid) && r.JID != JIDRequest && r.JID != JIDNoCache {
 		return Return{}, malformed("return of %q: jid is %.40q", r.ID, jid)
 	}
-	if _, _, err := functions(r.Fun); err != nil && r.Fun != nil {
+	if _, _, err := parseFunctions(r.Fun); err != nil && r.Fun != nil {
 		return Return{}, malformed("return of %q: %v", r.ID, err)
 	}
 	if _, has := load["return"]; !has {

@@ -13,57 +13,58 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Signin is one attempt of a minion to sign in at a master (salt/crypt.py:minion_sign_in_payload and
-// handle_signin_response). Call Request, send what it returns, give the reply to Reply. A further attempt begins with
-// another Request. It writes nothing and keeps no secrets but those it is given.
+// A Signin is one minion's attempt to sign in at a master (salt/crypt.py:minion_sign_in_payload and
+// handle_signin_response). Call Request, send what it returns, and pass the reply to Reply. Call Request again for
+// each further attempt. A Signin writes nothing and keeps no secrets but those that it is given.
 type Signin struct {
 	ID  string            // minion id
 	Key *crypt.PrivateKey // the minion's key
 
 	EncAlgo, SigAlgo string // "" means OAEP-SHA1 and PKCS1v15-SHA1
 
-	// MasterKey is the cached key of this master, nil at first contact. When it is set the master has to show the same
-	// one, and every reply must be signed with it.
+	// MasterKey is the cached key of this master, nil at first contact. If it is set, the master must show the same
+	// key, and every reply must be signed with it.
 	MasterKey *crypt.PublicKey
-	// AES is the shared key as far as it is known, nil if it is not. When the master proves that it chose this one, the copy in its reply is
-	// not decrypted, which is half of what a sign-in costs a minion.
+	// AES is the shared key of an earlier sign-in, nil if there is none. If the master proves that it still uses
+	// it, the copy in the reply is not decrypted, which saves half of what a sign-in costs a minion.
 	AES *crypt.Key
-	// ClearToken is a secret that a master with the cached key has to return. Empty: one is made. See [NewToken].
+	// ClearToken is the secret that the owner of the cached master key must send back. If it is empty, Request
+	// makes one with [NewToken].
 	ClearToken []byte
-	// AutosignGrains is sent when it is not nil (option autosign_grains).
+	// AutosignGrains is sent if it is not nil (option autosign_grains).
 	AutosignGrains map[string]any
 
-	// JoinToken was given to the minion by its master for the first sign-in (option join_token). Only a MAC of it is sent.
+	// JoinToken is a token from the master for the first sign-in (option join_token). Only a MAC of it is sent.
 	JoinToken string
-	// Proof is shown beside it.
+	// Proof is shown in addition to JoinToken.
 	Proof JoinProof
 
-	OpenMode              bool             // option open_mode: accept whatever key the master shows
+	OpenMode              bool             // option open_mode: accept any key that the master shows
 	VerifyKey             *crypt.PublicKey // master_sign.pub
 	VerifyPubkeySign      bool             // option verify_master_pubkey_sign
 	AlwaysVerifySignature bool             // option always_verify_signature
-	// MinimumVersion is the oldest dialect to accept from a master: 0 and 3 mean [Version], 2 allows masters before
-	// 3006.12 and 3007.4, which have no session keys (CVE-2025-62349).
+	// MinimumVersion is the oldest dialect to accept from a master: 0 and 3 mean [Version]; 2 also allows masters
+	// before 3006.12 and 3007.4, which have no session keys (CVE-2025-62349).
 	MinimumVersion int
 
 	nonce string
-	token []byte // the clear token, if one was sent
+	token []byte // the clear token of this request, nil if none was sent
 }
 
-// NewToken makes a clear token: 76 base64 characters. A minion makes one per process.
+// NewToken returns a new clear token of 76 base64 characters. A minion makes one per process.
 func NewToken() []byte {
 	var b [56]byte
-	_, _ = rand.Read(b[:]) // does not fail
+	_, _ = rand.Read(b[:]) // never fails
 	return []byte(base64.StdEncoding.EncodeToString(b[:]))
 }
 
-// SigninStatus is a master's decision about a minion.
+// A SigninStatus is a master's decision about a minion.
 type SigninStatus int
 
-// The decisions. The zero value is none of them.
+// The decisions. The zero value means that there is none yet.
 const (
 	Accepted SigninStatus = iota + 1
-	Pending               // the key waits to be accepted: ask again later
+	Pending               // the key must still be accepted: ask again later
 	Rejected              // the key is rejected, or another key holds this id, or the id is invalid
 	Full                  // the master takes no more minions
 )
@@ -82,20 +83,21 @@ func (s SigninStatus) String() string {
 	return "undecided"
 }
 
-// SigninResult is a reply that passed every check. Only Status is set unless it is Accepted.
+// A SigninResult is a reply that passed every check. Only Status is set unless that is Accepted.
 type SigninResult struct {
 	Status           SigninStatus
-	MasterKey        *crypt.PublicKey // to be cached when FirstContact or MasterKeyChanged
+	MasterKey        *crypt.PublicKey // cache it if FirstContact or MasterKeyChanged
 	MasterKeyText    string           // its cleaned text
-	MasterKeyChanged bool             // another key than the cached one, vouched for by the signing key or by OpenMode
-	FirstContact     bool             // there was no cached key: trusted on first use
-	AES              *crypt.Key       // shared key of published messages
+	MasterKeyChanged bool             // differs from the cached key, and the signing key or OpenMode vouches for it
+	FirstContact     bool             // no key was cached: trusted on first use
+	AES              *crypt.Key       // shared key for published messages
 	Session          *crypt.Key       // key of this minion's requests
 	PublishPort      int
-	PromptReturns    bool // the master takes returns as soon as they are there, which Salt never says
-	Version          int  // dialect to speak: 3, or 2 with Session equal to AES
+	PromptReturns    bool // the master handles early returns; false for Salt
+	Version          int  // dialect to speak: 3, or 2 in which Session is AES
 }
 
+// orDefault returns s, or def if s is empty.
 func orDefault(s, def string) string {
 	if s == "" {
 		return def
@@ -103,7 +105,8 @@ func orDefault(s, def string) string {
 	return s
 }
 
-// Request makes the envelope of a sign-in request with a new nonce.
+// Request returns the envelope of a sign-in request with a new nonce. The token, encrypted to the cached master
+// key, makes the master prove that it still has that key's private half.
 func (s *Signin) Request() (Envelope, error) {
 	enc, sig := orDefault(s.EncAlgo, crypt.OAEPSHA1), orDefault(s.SigAlgo, crypt.PKCS1v15SHA1)
 	if !crypt.ValidEncryption(enc) {
@@ -138,7 +141,7 @@ func (s *Signin) Request() (Envelope, error) {
 	if s.JoinToken != "" {
 		load = append(load, payload.Pair{Key: joinField, Value: JoinMAC(s.JoinToken, s.ID, pub, s.nonce)})
 	}
-	load, err := s.Proof.add(load, s, pub, enc)
+	load, err := s.Proof.addTo(load, s, pub, enc)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("cannot sign in: %w", err)
 	}
@@ -150,15 +153,15 @@ func badReply(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrBadReply, fmt.Errorf(format, args...))
 }
 
-// signinLimits bounds what a master, authentic or not, may answer to a sign-in.
+// signinLimits limits the reply to a sign-in. It is read before it is verified.
 var signinLimits = payload.Limits{Depth: 8, Elements: 256, Bytes: 256 << 10}
 
-// Reply checks the decoded reply to the last Request. An error means that nothing in it may be believed: it matches
-// [ErrBadReply] and, where it says more, [ErrMasterKeyChanged] or [ErrAlgorithm]. Writing the master's key to disk and
-// comparing it with master_finger is the caller's, after Reply returned no error.
+// Reply checks the decoded reply to the last Request. After an error nothing in the reply may be used. Errors match
+// [ErrBadReply], and [ErrMasterKeyChanged] or [ErrAlgorithm] if one of these is the reason. If there is no error,
+// the caller must still compare the master's key with master_finger and write it to disk.
 func (s *Signin) Reply(v any) (SigninResult, error) {
 	if s.nonce == "" {
-		return SigninResult{}, badReply("nothing was asked")
+		return SigninResult{}, badReply("there was no request")
 	}
 	outer, ok := payload.Map(v)
 	if !ok {
@@ -181,15 +184,15 @@ func (s *Signin) Reply(v any) (SigninResult, error) {
 	}
 	m, ok := payload.Map(inner)
 	if !ok {
-		return SigninResult{}, badReply("its load is no map inside")
+		return SigninResult{}, badReply("its load is not a map inside")
 	}
 	var res SigninResult
 	if _, has := m["pub_key"]; has {
-		if res, err = s.accepted(m); err != nil {
+		if res, err = s.readAccepted(m); err != nil {
 			return SigninResult{}, err
 		}
 	}
-	if err := s.verify(m, load, sig, res.MasterKey); err != nil {
+	if err := s.verifyReply(m, load, sig, res.MasterKey); err != nil {
 		return SigninResult{}, err
 	}
 	if res.Status != Accepted {
@@ -197,15 +200,17 @@ func (s *Signin) Reply(v any) (SigninResult, error) {
 		if !has {
 			return SigninResult{}, badReply("it neither accepts nor refuses")
 		}
-		res.Status = decision(ret)
+		res.Status = statusOf(ret)
 	} else if _, has := m["ret"]; has {
 		return SigninResult{}, badReply("it both accepts and refuses")
 	}
-	s.nonce = "" // each request has one reply
+	s.nonce = "" // each request accepts one reply
 	return res, nil
 }
 
-// clearRefusal reads the unsigned replies.
+// clearRefusal returns the error for an unsigned reply. Only the refusal of an algorithm is believed from an
+// unsigned one, since the master may know no algorithm that both sides could verify; it ends the attempt and
+// nothing more.
 func clearRefusal(m map[string]any) error {
 	ret, _ := payload.Text(m["ret"])
 	switch ret {
@@ -217,7 +222,8 @@ func clearRefusal(m map[string]any) error {
 	return badReply("it is not signed")
 }
 
-func decision(ret any) SigninStatus {
+// statusOf reads ret as Salt does: by Python's rules of truth, with "full" as the exception.
+func statusOf(ret any) SigninStatus {
 	switch ret := ret.(type) {
 	case nil:
 		return Rejected
@@ -240,13 +246,13 @@ func decision(ret any) SigninStatus {
 	return Pending
 }
 
-// verify binds a reply to the master's key and to the question.
-func (s *Signin) verify(m map[string]any, load, sig []byte, key *crypt.PublicKey) error {
+// verifyReply checks that the master's key signed the reply and that the nonce is that of the request.
+func (s *Signin) verifyReply(m map[string]any, load, sig []byte, key *crypt.PublicKey) error {
 	if key == nil {
 		key = s.MasterKey
 	}
-	// At first contact with a master that does not accept yet there is no key to verify with. Such a reply is not
-	// believed to more than waiting.
+	// At first contact with a master that does not accept yet, there is no key to verify with. Such a reply can
+	// only make the minion wait or report a refusal.
 	if key != nil {
 		// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply,minion:TestT21MangledSignInReplies
 		if err := key.Verify(orDefault(s.SigAlgo, crypt.PKCS1v15SHA1), load, sig); err != nil {
@@ -261,8 +267,9 @@ func (s *Signin) verify(m map[string]any, load, sig []byte, key *crypt.PublicKey
 	return nil
 }
 
-// accepted reads a reply that accepts, except for the checks of verify.
-func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
+// readAccepted reads a reply that accepts; verifyReply does the rest. The order matters: the keys are believed only
+// after masterKey has decided that the master's key is.
+func (s *Signin) readAccepted(m map[string]any) (SigninResult, error) {
 	res := SigninResult{Status: Accepted, FirstContact: s.MasterKey == nil}
 	if err := s.masterKey(m, &res); err != nil {
 		return res, err
@@ -272,13 +279,13 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 		return res, err
 	}
 	if len(s.token) > 0 && !res.MasterKeyChanged {
-		token, err := s.decrypt(enc, m, "token")
+		token, err := s.decryptField(enc, m, "token")
 		// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply
 		if err != nil || subtle.ConstantTimeCompare(token, s.token) != 1 {
 			return res, badReply("the master failed to decrypt the random minion token")
 		}
 	}
-	if err := s.session(enc, m, &res); err != nil {
+	if err := s.sessionKey(enc, m, &res); err != nil {
 		return res, err
 	}
 	port, ok := payload.Int(m["publish_port"])
@@ -290,17 +297,17 @@ func (s *Signin) accepted(m map[string]any) (SigninResult, error) {
 	return res, nil
 }
 
-// sharedKey takes the shared key that the master proves to have chosen.
+// sharedKey returns in res the shared key, after the master has proved that it chose it.
 func (s *Signin) sharedKey(enc string, m map[string]any, res *SigninResult) error {
-	if s.AES != nil && s.proof(m, res.MasterKey, []byte(s.AES.Text())) == nil {
+	if s.AES != nil && s.verifyProof(m, res.MasterKey, []byte(s.AES.Text())) == nil {
 		res.AES = s.AES
 		return nil
 	}
-	text, err := s.decrypt(enc, m, "aes")
+	text, err := s.decryptField(enc, m, "aes")
 	if err != nil {
 		return err
 	}
-	if err := s.proof(m, res.MasterKey, text); err != nil {
+	if err := s.verifyProof(m, res.MasterKey, text); err != nil {
 		return err
 	}
 	if res.AES, err = crypt.ParseKey(string(text)); err != nil {
@@ -309,8 +316,9 @@ func (s *Signin) sharedKey(enc string, m map[string]any, res *SigninResult) erro
 	return nil
 }
 
-// session reads the session key, which masters before 3006.12 and 3007.4 do not send.
-func (s *Signin) session(enc string, m map[string]any, res *SigninResult) error {
+// sessionKey reads the session key, which masters before 3006.12 and 3007.4 do not send. They are accepted only if
+// MinimumVersion allows it.
+func (s *Signin) sessionKey(enc string, m map[string]any, res *SigninResult) error {
 	if _, has := m["session"]; !has {
 		// guard: CVE-2025-62349 TestCVE_2025_62349_OldVersions,minion:TestT32OldMasterNeedsPermission
 		if s.MinimumVersion != 2 {
@@ -319,7 +327,7 @@ func (s *Signin) session(enc string, m map[string]any, res *SigninResult) error 
 		res.Version, res.Session = 2, res.AES
 		return nil
 	}
-	text, err := s.decrypt(enc, m, "session")
+	text, err := s.decryptField(enc, m, "session")
 	if err != nil {
 		return err
 	}
@@ -330,7 +338,8 @@ func (s *Signin) session(enc string, m map[string]any, res *SigninResult) error 
 	return nil
 }
 
-func (s *Signin) decrypt(enc string, m map[string]any, field string) ([]byte, error) {
+// decryptField decrypts a field that the master encrypted to the minion.
+func (s *Signin) decryptField(enc string, m map[string]any, field string) ([]byte, error) {
 	ct, ok := payload.Bytes(m[field])
 	if !ok {
 		return nil, badReply("it has no %s", field)
@@ -342,8 +351,9 @@ func (s *Signin) decrypt(enc string, m map[string]any, field string) ([]byte, er
 	return out, nil
 }
 
-// proof checks that the owner of the master's key chose the shared key.
-func (s *Signin) proof(m map[string]any, key *crypt.PublicKey, aesText []byte) error {
+// verifyProof checks that the owner of the master's key chose the shared key: the proof is the key's digest, signed
+// in the form of X9.31.
+func (s *Signin) verifyProof(m map[string]any, key *crypt.PublicKey, aesText []byte) error {
 	sig, ok := payload.Bytes(m["sig"])
 	if !ok {
 		return badReply("it has no inner sig")
@@ -359,13 +369,15 @@ func (s *Signin) proof(m map[string]any, key *crypt.PublicKey, aesText []byte) e
 	return nil
 }
 
-// keyDigest is what a master signs about the shared key: the lower-case hex SHA-256 of its text form.
+// keyDigest returns what a master signs about the shared key: the lower-case hex SHA-256 of its text.
 func keyDigest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// masterKey decides whether the key that the master shows is to be believed (salt/crypt.py:verify_master).
+// masterKey decides whether to trust the key that the master shows (salt/crypt.py:verify_master). The cached key is
+// trusted; at first contact any key is. A different key is trusted only if the signing key vouches for it, or in
+// open mode.
 func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	text, ok := payload.Text(m["pub_key"])
 	if !ok {
@@ -385,7 +397,7 @@ func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	}
 	same := s.MasterKey != nil && s.MasterKey.Equal(key)
 	if s.VerifyPubkeySign && (!same || s.AlwaysVerifySignature) {
-		if err := s.vouched(m, text); err != nil {
+		if err := s.verifyVouched(m, text); err != nil {
 			return err
 		}
 	}
@@ -400,13 +412,13 @@ func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	return nil
 }
 
-// vouched checks the signature of the master's key by the signing key.
-func (s *Signin) vouched(m map[string]any, text string) error {
+// verifyVouched checks the signature of the master's key by the signing key.
+func (s *Signin) verifyVouched(m map[string]any, text string) error {
 	if s.VerifyKey == nil {
 		return badReply("there is no key to verify the signature of the master's public key with")
 	}
 	b64, _ := payload.Text(m["pub_sig"])
-	sig, err := base64.StdEncoding.DecodeString(b64) // skips the newline at its end
+	sig, err := base64.StdEncoding.DecodeString(b64) // ignores the newline at its end
 	if err != nil {
 		return badReply("pub_sig: %w", err)
 	}

@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// StateResult is what became of one state, as functions such as state.apply return it.
+// A StateResult is the result of one state in the return of state.apply and functions like it.
 type StateResult struct {
-	// Tag is the key of the result, for instance "file_|-motd_|-/etc/motd_|-managed". Function, ID and Name are its parts: "file.managed",
-	// the state's id, and what the state is about.
+	// Tag is the key of the result, for instance "file_|-motd_|-/etc/motd_|-managed". Function ("file.managed"), ID
+	// and Name are its parts.
 	Tag, Function, ID, Name string
 	// SLS is the file that declares the state, "" if the minion does not report it.
 	SLS string
-	// OK is true for a state that succeeded. Changes would be made by a state for which Pending is set: a run with test=True.
+	// OK is true if the state succeeded. Pending is true if the state would change something, in a run with
+	// test=True.
 	OK, Pending bool
-	// Changes is what changed, or would. It is shared with the return and must not be changed.
+	// Changes is what changed, or would change. It is part of the return and must not be modified.
 	Changes map[string]any
-	// Comment is the text of the state for people.
+	// Comment is the state's text for people.
 	Comment string
 	// Duration is how long the state took; 0 if the minion does not report it.
 	Duration time.Duration
-	// number is the place in the run.
+	// number is the state's position in the run.
 	number int64
 }
 
 // tagSeparator separates the parts of a state's tag (salt/state.py, _gen_tag).
 const tagSeparator = "_|-"
 
-// StateResults returns the results of states in the order in which they ran. It returns nil if ret is not the return of a state run: errors
-// of rendering, for instance, are a list of texts.
+// StateResults returns the results of states in the order in which they ran. It returns nil if ret is not the
+// return of a state run; rendering errors, for instance, are a list of strings.
 func StateResults(ret any) []StateResult {
 	m, ok := ret.(map[string]any)
 	if !ok {
@@ -43,7 +44,7 @@ func StateResults(ret any) []StateResult {
 		if !ok || len(parts) < 4 {
 			return nil
 		}
-		last := len(parts) - 1 // a name may hold the separator
+		last := len(parts) - 1 // a name may contain the separator
 		r := StateResult{Tag: tag, Function: parts[0] + "." + parts[last], ID: parts[1], Name: strings.Join(parts[2:last], tagSeparator)}
 		r.OK, _ = one["result"].(bool)
 		r.Pending = one["result"] == nil

@@ -6,12 +6,13 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// trimmed stands where a value was too large.
+// trimmed replaces a value that was too large.
 const trimmed = "VALUE_TRIMMED"
 
-// TrimEvent replaces the largest values of an event's data until it has no more than max bytes, as Salt's option
-// max_event_size does (salt/utils/dicttrim.py). Only values of maps are looked at, to any depth; like Salt it takes a list
-// for as large as its references, so a list of few large texts stays. data is not changed; what has to be is copied.
+// TrimEvent replaces the largest values of an event's data until it has at most max bytes, as Salt's option
+// max_event_size does (salt/utils/dicttrim.py). It considers the values of maps at any depth. Like Salt it counts
+// only the references of a list, so a list of few large strings stays. data is not changed; maps are copied where
+// needed.
 func TrimEvent(data map[string]any, max int) map[string]any {
 	if max <= 0 || packedSize(data) <= max {
 		return data
@@ -25,16 +26,16 @@ func TrimEvent(data map[string]any, max int) map[string]any {
 	return data
 }
 
-// packedSize is how large Python takes the packed data for: that of a bytes object.
+// packedSize returns the size that Python reports for the packed data, a bytes object.
 func packedSize(data map[string]any) int {
 	b, err := payload.MarshalBin(data)
 	if err != nil {
-		return 0 // what cannot be packed is refused later
+		return 0 // packing fails later with an error
 	}
 	return pyBytes + len(b)
 }
 
-// Sizes of Python's objects beyond their content (sys.getsizeof on 64 bits).
+// What Python's objects occupy beside their content (sys.getsizeof on 64 bits).
 const (
 	pyBytes   = 33
 	pyASCII   = 49
@@ -42,6 +43,7 @@ const (
 	pyList    = 56
 )
 
+// trimValues returns a copy of m in which values over limit are replaced.
 func trimValues(m map[string]any, limit int) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {
@@ -67,7 +69,8 @@ func trimValues(m map[string]any, limit int) map[string]any {
 	return out
 }
 
-// pyStringSize is what Python needs for a text: one, two or four bytes for each character, as the widest one wants.
+// pyStringSize returns the size of a string in Python: one, two or four bytes per character, depending on the
+// widest.
 func pyStringSize(s string) int {
 	widest := rune(0)
 	for _, r := range s {

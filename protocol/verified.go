@@ -10,10 +10,10 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Verified is an encrypted request that passed every check: sealed with the minion's session key, inner id equal to the
-// outer one, valid, and holder of the accepted key. Only [OpenRequest] and [OpenRequestWith] make one that is not empty,
-// so a function which takes a Verified cannot be called for anybody else (CVE-2020-11651, CVE-2024-38822). An empty one
-// refuses to reply.
+// A Verified is an encrypted request that passed every check: it is sealed with the minion's session key, its inner
+// id equals the outer one and is valid, and its sender has the accepted key. Only [OpenRequest] and
+// [OpenRequestWith] return one that is not empty, so a function that takes a Verified cannot be reached by any
+// other request (CVE-2020-11651, CVE-2024-38822). An empty one refuses to reply.
 type Verified struct {
 	id      string
 	load    map[string]any
@@ -21,33 +21,34 @@ type Verified struct {
 	session *crypt.Key
 }
 
-// OK reports whether v is more than the zero value.
+// OK reports whether v is not the zero value.
 func (v Verified) OK() bool { return v.session != nil }
 
-// ID returns the minion that asks.
+// ID returns the minion that sent the request.
 func (v Verified) ID() string { return v.id }
 
-// Load returns the request without nonce and tok. Its id equals ID. The map is the caller's.
+// Load returns the request without nonce and tok. Its id equals ID. The map belongs to the caller.
 func (v Verified) Load() map[string]any { return v.load }
 
-// Nonce returns the request's nonce. A master that remembers them can refuse repeated requests (CVE-2024-38823).
+// Nonce returns the request's nonce. A master that remembers nonces can refuse repeated requests (CVE-2024-38823).
 func (v Verified) Nonce() string { return v.nonce }
 
-// Cmd returns the name of the wanted function, "" if there is none.
+// Cmd returns the name of the requested function, "" if there is none.
 func (v Verified) Cmd() string {
 	cmd, _ := payload.Text(v.load["cmd"])
 	return cmd
 }
 
-// Time returns when the minion says that it packed the request, to the second.
+// Time returns when the minion claims to have packed the request, to the second.
 func (v Verified) Time() (time.Time, bool) {
 	ts, ok := payload.Int(v.load["ts"])
 	return time.Unix(ts, 0), ok
 }
 
-// OpenRequest opens an encrypted request. The caller has looked up pub, the accepted key of e.ID, before it made or read
-// the session key. Errors match [ErrBadLoad] and say more for the log; the peer gets [ReplyText]. What is sealed in e is opened in place,
-// so that a large request is there once: if it was sealed with this key, e cannot be opened again.
+// OpenRequest opens an encrypted request. The caller must look up pub, the accepted key of e.ID, before it makes or
+// reads the session key. Errors match [ErrBadLoad] and have details for the log; answer the peer with [ReplyText].
+// The load of e is decrypted in place, so that a large request is in memory once. After a success e cannot be
+// opened again.
 func OpenRequest(e Envelope, session *crypt.Key, pub *crypt.PublicKey) (Verified, error) {
 	if e.ID == "" {
 		return Verified{}, badLoad("request has no id outside")
@@ -55,9 +56,9 @@ func OpenRequest(e Envelope, session *crypt.Key, pub *crypt.PublicKey) (Verified
 	return OpenRequestWith(e, session, func(string) *crypt.PublicKey { return pub })
 }
 
-// OpenRequestWith is OpenRequest for dialects before 3, whose envelopes have no id and whose requests are sealed with
-// the shared key: lookup is asked for the accepted key of the id inside and returns nil if there is none. It is called
-// only after the HMAC was found right.
+// OpenRequestWith is OpenRequest for dialects before 3. Their envelopes have no id and their requests are sealed
+// with the shared key. lookup returns the accepted key of the id inside, nil if there is none. It is called only
+// after the HMAC was verified.
 func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *crypt.PublicKey) (Verified, error) {
 	sealed, ok := e.Load.([]byte)
 	switch {
@@ -86,12 +87,14 @@ func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *cry
 		return Verified{}, &LoadError{Reply: "payload and load must be a dict", Why: fmt.Errorf("load is %T", value)}
 	}
 	if load["cmd"] == "_pillar" {
-		keepOrder(load, packed, "grains", "pillar_override") // templates of the pillar see them
+		keepOrder(load, packed, "grains", "pillar_override") // templates of the pillar see their order
 	}
-	return verify(e, session, load, lookup)
+	return verifyRequest(e, session, load, lookup)
 }
 
-func verify(e Envelope, session *crypt.Key, load map[string]any, lookup func(string) *crypt.PublicKey) (Verified, error) {
+// verifyRequest compares the ids, then checks token and nonce. tok and nonce are removed, so that no handler sees
+// or stores them.
+func verifyRequest(e Envelope, session *crypt.Key, load map[string]any, lookup func(string) *crypt.PublicKey) (Verified, error) {
 	id, ok := load["id"].(string)
 	// guard: CVE-2013-4439 TestCVE_2013_4439_OtherID,master:TestT5ForeignNames
 	if !ok || e.ID != "" && subtle.ConstantTimeCompare([]byte(id), []byte(e.ID)) != 1 {
@@ -115,6 +118,8 @@ func verify(e Envelope, session *crypt.Key, load map[string]any, lookup func(str
 
 var errToken = errors.New("token is not that of the accepted key")
 
+// checkToken checks that a token was made with the private half of pub. A token alone proves little, because it
+// never changes; the session key or the HMAC around it does the rest.
 func checkToken(tok any, pub *crypt.PublicKey) error {
 	if pub == nil {
 		return errors.New("no accepted key")
@@ -131,7 +136,7 @@ func checkToken(tok any, pub *crypt.PublicKey) error {
 	return nil
 }
 
-// Reply seals a value as the answer to v. The result is a ciphertext; the transport carries it packed once more, with
+// Reply seals a value as the reply to v. It returns a ciphertext; the transport packs it once more with
 // payload.Marshal.
 func (v Verified) Reply(value any) ([]byte, error) {
 	if !v.OK() {
@@ -148,8 +153,8 @@ func (v Verified) Reply(value any) ([]byte, error) {
 	return sealed, nil
 }
 
-// SealPresence makes the frame with which a minion tells a TCP publish channel who it is, so that it gets messages that
-// are addressed by glob, list or pcre (salt/channel/client.py:AsyncPubChannel.send_id).
+// SealPresence returns the frame with which a minion identifies itself on a TCP publish channel, so that it
+// receives messages that are addressed by glob, list or pcre (salt/channel/client.py:AsyncPubChannel.send_id).
 func SealPresence(id string, tok []byte, aes *crypt.Key) (Envelope, error) {
 	packed, err := payload.Marshal(payload.OrderedMap{{Key: "id", Value: id}, {Key: "tok", Value: tok}})
 	if err != nil {
@@ -162,8 +167,8 @@ func SealPresence(id string, tok []byte, aes *crypt.Key) (Envelope, error) {
 	return Envelope{Enc: EncAES, Load: sealed, Version: Version}, nil
 }
 
-// OpenPresence returns the id in a presence frame after checking it as a request is checked. Any minion knows the shared
-// key; the token says which one this is.
+// OpenPresence checks a presence frame like a request and returns the id in it. Every minion knows the shared key;
+// the token proves which one sent the frame.
 func OpenPresence(e Envelope, aes *crypt.Key, lookup func(id string) *crypt.PublicKey) (string, error) {
 	sealed, ok := e.Load.([]byte)
 	if e.Enc != EncAES || !ok || aes == nil {
