@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// NetDial is the dialer that ClientOptions.Dial nil means: source binds the local end, k finds dead paths. IPv4 and IPv6 are
-// raced, and every address of a name is tried.
+// NetDial returns the dialer that a nil ClientOptions.Dial stands for. source binds the local end, and k finds dead
+// paths. IPv4 and IPv6 are raced, and every address of a name is tried.
 func NetDial(k KeepAlive, source string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		d := net.Dialer{KeepAlive: -1}
@@ -57,7 +57,7 @@ func sourceAddr(s string) (*net.TCPAddr, error) {
 	return a, nil
 }
 
-// SetKeepAlive applies k to c when it is a TCP connection; others are left alone.
+// SetKeepAlive applies k to c if it is a TCP connection, and does nothing to others.
 func SetKeepAlive(c net.Conn, k KeepAlive) error {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
@@ -76,25 +76,26 @@ func SetKeepAlive(c net.Conn, k KeepAlive) error {
 	return nil
 }
 
-// BindTCP listens on addr; connections it accepts have k. For transports.
+// BindTCP listens on addr with k on the connections that it accepts. For transports.
 func BindTCP(addr string, k KeepAlive) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1}
-	// A socket of Multipath TCP, which package net prefers, does not have all options that connections inherit.
+	// Package net prefers Multipath TCP, whose sockets lack some of the options that connections inherit.
 	lc.SetMultipathTCP(false)
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		var op *net.OpError
-		if errors.As(err, &op) { // which has the address once more
+		if errors.As(err, &op) { // the address is in this text already
 			err = op.Err
 		}
 		return nil, fmt.Errorf("transport: cannot listen on %q: %w", addr, err)
 	}
-	if inherit(ln, k) {
+	if inheritKeepAlive(ln, k) {
 		return ln, nil
 	}
 	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
 }
 
+// keepAliveListener sets keepalive on each connection, where connections do not inherit it.
 type keepAliveListener struct {
 	net.Listener
 	keepAlive KeepAlive
@@ -105,25 +106,26 @@ func (l *keepAliveListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A connection that died between accept and here is found by its first read.
+	// An error means that the connection died since the accept; its first read reports that.
 	_ = SetKeepAlive(c, l.keepAlive)
 	return c, nil
 }
 
-// listener is ln or, without one, what listens on addr; connections it accepts have k.
-func listener(ln net.Listener, addr string, k KeepAlive) (net.Listener, error) {
+// listenerFor returns ln, or a new listener on addr if ln is nil. Accepted connections have k.
+func listenerFor(ln net.Listener, addr string, k KeepAlive) (net.Listener, error) {
 	if ln == nil {
 		return BindTCP(addr, k)
 	}
 	return &keepAliveListener{Listener: ln, keepAlive: k}, nil
 }
 
-// Listeners gives the listeners that o describes, wrapped, publish first. For transports. wrap is false for a transport without TLS.
+// Listeners opens the listeners that o describes, the publish one first. wrap is false for a transport without TLS.
+// For transports.
 func (o ServerOptions) Listeners(wrap bool) (pub, req net.Listener, err error) {
-	if pub, err = listener(o.PublishListener, o.PublishAddr, o.KeepAlive.forSubscribers()); err != nil {
+	if pub, err = listenerFor(o.PublishListener, o.PublishAddr, o.KeepAlive.forSubscribers()); err != nil {
 		return nil, nil, err
 	}
-	if req, err = listener(o.RequestListener, o.RequestAddr, o.KeepAlive); err != nil {
+	if req, err = listenerFor(o.RequestListener, o.RequestAddr, o.KeepAlive); err != nil {
 		pub.Close()
 		return nil, nil, err
 	}

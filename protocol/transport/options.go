@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// KeepAlive is TCP keepalive and, where the system has it, the limit for unacknowledged bytes. The zero value finds a dead
-// path within 45 seconds even on a connection that only receives. A negative number leaves that one to the system, as -1 in
-// Salt's tcp_keepalive_idle, _cnt and _intvl does.
+// KeepAlive configures TCP keepalive and, where the system has it, the limit for unacknowledged bytes. The zero
+// value finds a dead path within 45 seconds, even on a connection that only receives. A negative number leaves that
+// setting to the system, like -1 in Salt's tcp_keepalive_idle, _cnt and _intvl.
 type KeepAlive struct {
 	Disabled       bool
 	Idle, Interval time.Duration
 	Count          int
-	// UserTimeout is how long sent bytes may stay unacknowledged (TCP_USER_TIMEOUT, Linux).
+	// UserTimeout is how long sent bytes may stay unacknowledged (TCP_USER_TIMEOUT, Linux). Keepalive does not
+	// cover those.
 	UserTimeout time.Duration
 }
 
-// SaltKeepAlive translates Salt's options, in seconds. Salt's own defaults (true, 300, -1, -1) take hours to find a dead
-// path, so they mean the zero KeepAlive; anything else is what the operator chose, and is kept.
+// SaltKeepAlive translates Salt's options, in seconds. Salt's own defaults (true, 300, -1, -1) take hours to find a
+// dead path, so they mean the zero KeepAlive. Other values are the operator's choice and are kept.
 func SaltKeepAlive(enabled bool, idle, count, interval int) KeepAlive {
 	if !enabled {
 		return KeepAlive{Disabled: true, UserTimeout: -1}
@@ -43,7 +44,7 @@ func SaltKeepAlive(enabled bool, idle, count, interval int) KeepAlive {
 	return k
 }
 
-// withDefaults fills the zero fields: first probe after 20 s, four probes 5 s apart, unacknowledged bytes 40 s.
+// withDefaults fills in the zero fields: first probe after 20 s, four probes 5 s apart, unacknowledged bytes 40 s.
 func (k KeepAlive) withDefaults() KeepAlive {
 	if k.Idle == 0 {
 		k.Idle = 20 * time.Second
@@ -60,9 +61,10 @@ func (k KeepAlive) withDefaults() KeepAlive {
 	return k
 }
 
-// forSubscribers makes of the zero value one that asks a subscriber for a sign of life after 8 seconds without one, and every 3 seconds from
-// then on. Where the system tells how that goes, servers know after 18 seconds who is out of reach, and the connection may come back
-// to life for 15 minutes; elsewhere it ends after 14 seconds, or 28 with bytes on the way that may have left just before that.
+// forSubscribers replaces the zero value by one that probes a subscriber after 8 seconds without a sign of life,
+// and then every 3 seconds. Where the system reports the result, the server knows after 18 seconds which
+// subscribers are silent, and a connection may come back to life for 15 minutes. Elsewhere it ends after 14
+// seconds, or after 28 if bytes were sent just before.
 func (k KeepAlive) forSubscribers() KeepAlive {
 	if k == (KeepAlive{}) {
 		return KeepAlive{Idle: 8 * time.Second, Interval: 3 * time.Second, Count: 2, UserTimeout: subscriberTimeout}
@@ -70,8 +72,8 @@ func (k KeepAlive) forSubscribers() KeepAlive {
 	return k
 }
 
-// JoinHostPort makes "host:port" from a host as Salt's configuration spells it: a name, an IPv4 address, an IPv6 address
-// with or without brackets, with or without a zone.
+// JoinHostPort returns "host:port" for a host as Salt's configuration writes it: a name, an IPv4 address, or an
+// IPv6 address with or without brackets and zone.
 func JoinHostPort(host string, port int) string {
 	host = strings.TrimSpace(host)
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
@@ -80,7 +82,7 @@ func JoinHostPort(host string, port int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// CheckAddr reports whether addr is a "host:port" that can be dialled.
+// CheckAddr returns an error unless addr is a "host:port" that can be dialled.
 func CheckAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -95,7 +97,7 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// WithDefaults returns o with its zero fields filled. For transports.
+// WithDefaults returns o with its zero fields filled in. For transports.
 func (o ServerOptions) WithDefaults() (ServerOptions, error) {
 	if o.Handler == nil {
 		return o, errors.New("transport: server without a handler")
@@ -112,11 +114,11 @@ func (o ServerOptions) WithDefaults() (ServerOptions, error) {
 	if o.Subscriber == nil {
 		o.Subscriber = func(string, bool) {}
 	}
-	o.Log = logger(o.Log)
+	o.Log = loggerOr(o.Log)
 	return o, nil
 }
 
-// WithDefaults returns o with its zero fields filled. For transports.
+// WithDefaults returns o with its zero fields filled in. For transports.
 func (o ClientOptions) WithDefaults() ClientOptions {
 	setDefault(&o.MaxMessage, DefaultMaxMessage)
 	setDefault(&o.DialTimeout, DefaultDialTimeout)
@@ -133,7 +135,7 @@ func (o ClientOptions) WithDefaults() ClientOptions {
 	if o.Probe == 0 {
 		o.Probe = DefaultProbe
 	}
-	o.Log = logger(o.Log)
+	o.Log = loggerOr(o.Log)
 	return o
 }
 
@@ -143,7 +145,7 @@ func setDefault[T int | int64 | time.Duration](p *T, def T) {
 	}
 }
 
-func logger(l *slog.Logger) *slog.Logger {
+func loggerOr(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
 	}

@@ -12,7 +12,7 @@ import (
 func option(t *testing.T, c net.Conn, level, name int) int {
 	t.Helper()
 	var v int
-	if err := control(c.(*net.TCPConn), func(fd int) (err error) {
+	if err := controlSocket(c.(*net.TCPConn), func(fd int) (err error) {
 		v, err = unix.GetsockoptInt(fd, level, name)
 		return err
 	}); err != nil {

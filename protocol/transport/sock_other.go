@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// subscriberTimeout is after what time without a sign of life the connection of a subscriber ends.
+// subscriberTimeout is after how long without a sign of life a subscriber's connection ends.
 const subscriberTimeout = 14 * time.Second
 
-// setUserTimeout: only Linux has TCP_USER_TIMEOUT under this name; elsewhere keepalive and the system's own limit do.
+// setUserTimeout does nothing: only Linux has TCP_USER_TIMEOUT. Elsewhere keepalive and the system's own limit
+// apply.
 func setUserTimeout(*net.TCPConn, time.Duration) error { return nil }
 
-// reuseAddr: elsewhere a fixed source port has to wait for its old connection to be forgotten.
+// reuseAddr does nothing: on this system a fixed source port must wait until its old connection is forgotten.
 func reuseAddr(syscall.RawConn) error { return nil }
 
-// inherit is for systems where connections take over what their listener was told.
-func inherit(net.Listener, KeepAlive) bool { return false }
+// inheritKeepAlive returns false: each connection must be configured.
+func inheritKeepAlive(net.Listener, KeepAlive) bool { return false }

@@ -1,13 +1,18 @@
-// Package transport says what a Salt connection is, without being one: the small interfaces that the minion and the master
-// program against, and their options. The connections themselves are zeromq (Salt's default), tcp, ws and mem, one package
-// each, so that a program links only what it chose.
+// Package transport defines what a Salt connection is: the small interfaces that the minion and the master are
+// written against, and their options. The implementations are zeromq (Salt's default), tcp, ws and mem, one package
+// each, so that a program links only those that it imports.
 //
-// There are two channels. On the request channel a minion sends a packed envelope and gets a packed value back; on the
-// publish channel a master sends packed envelopes one way. This package and those below it move bytes: nothing here
-// decrypts, verifies or interprets an envelope.
+//	minion                        master
+//	Requester  ──── packed envelope ───▶  Server (RequestAddr, port 4506)  ──▶ Handler
+//	           ◀─── packed reply ──────                                    ◀──
+//	Subscriber ◀─── packed envelope ────  Publisher (PublishAddr, port 4505)
 //
-// Bytes of peers are limited before they are allocated, every wait has a deadline or an owner, and a slow or hostile peer
-// harms only itself. The behaviour that all transports share is the suite in transporttest.
+// There are two channels. On the request channel a minion sends a packed envelope and receives a packed value. On
+// the publish channel a master sends packed envelopes one way. This package and those below it move bytes; nothing
+// here decrypts, verifies or interprets an envelope.
+//
+// A peer's bytes are limited before memory is allocated for them, every wait has a deadline or an owner, and a slow
+// or hostile peer harms only itself. The suite in transporttest tests this for all transports alike.
 //
 // Salt's sources: salt/transport/base.py, zeromq.py, tcp.py, ws.py.
 package transport
@@ -22,164 +27,183 @@ import (
 
 // Defaults of the options, used where a field is zero.
 const (
-	// DefaultMaxMessage is the largest message in bytes that is accepted from a peer; Python's tcp stream buffer has it too.
+	// DefaultMaxMessage is the largest message in bytes that is accepted from a peer. It is the limit of Tornado's
+	// stream buffer, which Salt's tcp transport uses.
 	DefaultMaxMessage = 100 << 20
-	// DefaultMaxUnauthenticated bounds the bytes of all large messages that unapproved peers are sending at one time.
+	// DefaultMaxUnauthenticated limits the bytes of all large messages that unapproved peers are sending at any
+	// moment.
 	DefaultMaxUnauthenticated = 256 << 20
-	// SmallMessage is the size in bytes up to which a message of an unapproved peer counts as small: it has a share of 32 MiB for
-	// all of them, a larger one of MaxUnauthenticated.
+	// SmallMessage is the size in bytes up to which a message of an unapproved peer counts as small. Small messages
+	// share 32 MiB, larger ones MaxUnauthenticated.
 	SmallMessage = 64 << 10
-	// FreeMessage is the size in bytes up to which a message is read without a share. A sign-in has fewer.
+	// FreeMessage is the size in bytes up to which a message is read without counting. A sign-in is smaller.
 	FreeMessage = 4 << 10
-	// DefaultPubHWM is Salt's pub_hwm: messages that may wait for one subscriber.
+	// DefaultPubHWM is Salt's pub_hwm: how many messages may wait for one subscriber.
 	DefaultPubHWM = 1000
-	// DefaultPubBytes bounds the bytes that may wait for one subscriber.
+	// DefaultPubBytes limits the bytes that may wait for one subscriber.
 	DefaultPubBytes = 64 << 20
-	// DefaultMaxHandshakes is how many connections may be in their handshake at one time.
+	// DefaultMaxHandshakes is how many connections may be in their handshake.
 	DefaultMaxHandshakes = 1024
-	// DefaultHandshakeTimeout is how long a peer has for the whole handshake.
+	// DefaultHandshakeTimeout is the time for the whole handshake.
 	DefaultHandshakeTimeout = 10 * time.Second
-	// DefaultWriteTimeout is how long a peer may take none of the bytes sent to it.
+	// DefaultWriteTimeout is how long a peer may take no bytes that are sent to it.
 	DefaultWriteTimeout = 30 * time.Second
 	// DefaultReadTimeout is how long a message that has begun may stand still.
 	DefaultReadTimeout = 60 * time.Second
-	// DefaultDialTimeout is how long one attempt to connect may take, over all addresses of a name.
+	// DefaultDialTimeout is the time for one attempt to connect, over all addresses of a name.
 	DefaultDialTimeout = 10 * time.Second
-	// DefaultReconDefault and DefaultReconMax are the first and the last window of the reconnect delay. Salt's recon_default
-	// is 1 s and its recon_max 10 s; a window of 5 s brings a minion back within 5 s of a healed network.
+	// DefaultReconDefault and DefaultReconMax are the first and the last window of the reconnect delay. Salt's
+	// recon_default is 1 s and its recon_max 10 s; with a window of 5 s a minion returns within 5 s of the network.
 	DefaultReconDefault = 250 * time.Millisecond
 	DefaultReconMax     = 5 * time.Second
-	// DefaultKeepIdle is how long a client keeps a request connection that it does not use: the master has ten thousand clients.
+	// DefaultKeepIdle is how long a client keeps a request connection that it does not use. A master has ten
+	// thousand clients, and each connection costs it a descriptor.
 	DefaultKeepIdle = 60 * time.Second
-	// DefaultProbe finds a publish path that is dead beyond the reach of keepalive. Keepalive finds any other within 45 seconds;
-	// asking as often would double the wake-ups of an idle minion.
+	// DefaultProbe is the interval of probes, which find a dead publish path that keepalive cannot see. Keepalive
+	// finds any other within 45 seconds; probing that often would double the wake-ups of an idle minion.
 	DefaultProbe = 2 * time.Minute
 )
 
-// Errors that callers test for, each wrapped with the object it concerns.
+// Errors that callers test for. Each is wrapped with the object that it concerns.
 var (
-	// ErrClosed: the server, requester or subscriber was closed by its owner.
+	// ErrClosed means that the server, requester or subscriber was closed by its owner.
 	ErrClosed = errors.New("transport: closed")
-	// ErrTooBig: a message exceeds the size limit. The connection it came over is gone.
+	// ErrTooBig means that a message exceeds the size limit. Its connection is closed.
 	ErrTooBig = errors.New("transport: message too big")
-	// ErrNoReply: the server closed the connection instead of answering.
+	// ErrNoReply means that the server closed the connection instead of answering.
 	ErrNoReply = errors.New("transport: no reply")
-	// ErrProtocol: the peer does not speak this transport. The connection is gone.
+	// ErrProtocol means that the peer does not speak this transport. The connection is closed.
 	ErrProtocol = errors.New("transport: protocol error")
 )
 
-// Handler answers one request: body is a packed envelope, peer the remote address ("ip:port"), the result the packed reply. A nil
-// result closes the connection without an answer. It is called from many goroutines at once, none of which reads a connection, so that
-// no idle connection keeps the stack that answering took, and owns body. ctx ends when
-// the server is closed. A panic is logged and closes the connection only. See Approve.
+// A Handler answers one request. body is a packed envelope, which the handler owns; peer is the remote address
+// ("ip:port"). It returns the packed reply; nil closes the connection without a reply. It is called from many
+// goroutines at once. None of them reads a connection, so that no idle connection keeps the stack that an answer
+// needed. ctx ends when the server is closed. A panic is logged and closes only the connection. See Approve.
 type Handler func(ctx context.Context, peer string, body []byte) []byte
 
-// Publisher sends to all subscribers.
+// A Publisher sends messages to subscribers.
 type Publisher interface {
-	// Publish sends msg, a packed envelope, to every subscriber, or, when topics is not nil, to the minions with these ids, each of
-	// which is named once. A subscriber without a name (Name, or a presence frame of tcp) may be any of them and gets everything: minions
-	// find out themselves whether they are meant. Of an address without a minion (MinionAt) that holds for a few subscribers; the others get msg if a
-	// minion is found there within seconds. With zeromq's Filter they chose topics themselves. Nor does one miss msg whose connection
-	// was accepted before and whose subscription comes within five seconds, unless there is isolation. It never blocks on a subscriber
-	// and keeps msg, which must not be changed afterwards. The error is ErrClosed.
+	// Publish sends msg, a packed envelope, to all subscribers, or with topics to the minions with these ids, each
+	// named once. It never blocks on a subscriber, and keeps msg, which must not be changed afterwards. The error
+	// is ErrClosed.
+	//
+	// A subscriber without a name (Name, or a presence frame of tcp) may be any minion and receives everything;
+	// minions decide themselves whether they are targets. At an address without a known minion (MinionAt) only a
+	// few subscribers do; the others receive msg if a minion becomes known there within seconds. With zeromq's
+	// Filter subscribers chose their topics themselves. A connection that was accepted before the publish and
+	// subscribes within five seconds also receives msg, unless there is isolation.
 	Publish(msg []byte, topics []string) error
-	// Unnamed says whether the one subscriber with a remote address, as Subscriber told it, is there and has no name yet.
+	// Unnamed reports whether the subscriber with a remote address, as passed to Subscriber, is connected and has
+	// no name yet.
 	Unnamed(peer string) bool
-	// PublishTo sends msg to that subscriber, and says the same.
+	// PublishTo sends msg to that subscriber and reports the same.
 	PublishTo(peer string, msg []byte) bool
-	// Name says which minion the subscriber with a remote address is, once it has proved that, and whether there is one.
+	// Name sets which minion the subscriber with a remote address is, once it has proved that. It reports whether
+	// there is such a subscriber.
 	Name(peer, id string) bool
-	// MinionAt reports whether a subscriber with a remote address comes from where a minion was within the last hour: a peer that Approve was
-	// called for, or a subscriber with a name.
+	// MinionAt reports whether a minion was at a subscriber's address within the last hour: a peer for which
+	// Approve was called, or a subscriber with a name.
 	MinionAt(peer string) bool
-	// Subscribers is the number of subscribed connections.
+	// Subscribers returns the number of subscribed connections.
 	Subscribers() int
-	// Reach says how many of some ids are names of subscribers, and how many subscribers, or connections that may become one, may be anybody.
+	// Reach returns how many of the ids are names of subscribers, and how many subscribers or arriving connections
+	// have no name and may be any minion.
 	Reach(ids ...string) (named, nameless int)
-	// Present lists the names of subscribers, sorted, each once.
+	// Present returns the names of subscribers, sorted, each once.
 	Present() []string
-	// Dropped is how many subscribers were cut off because they did not take their messages in time.
+	// Dropped returns how many subscribers were cut off because they did not take their messages in time.
 	Dropped() int64
 }
 
-// Server is a listening master side: both channels.
+// A Server is the listening side of a master, with both channels.
 type Server interface {
 	Publisher
-	// PublishAddr and RequestAddr are the bound addresses.
+	// PublishAddr and RequestAddr return the bound addresses.
 	PublishAddr() net.Addr
 	RequestAddr() net.Addr
-	// Shutdown stops accepting, lets running handlers finish and their replies leave until ctx ends, then closes.
+	// Shutdown stops accepting and waits until running handlers and their replies are done or ctx ends. Then it
+	// closes.
 	Shutdown(ctx context.Context) error
-	// Close ends all connections and returns when every goroutine of the server is gone. It may be called again.
+	// Close ends all connections and returns when every goroutine of the server has ended. It may be called again.
 	Close() error
 }
 
-// ServerOptions say how a master listens. The zero value of each field is usable, Handler apart.
+// ServerOptions configure how a master listens. The zero value of each field is usable, except Handler.
 type ServerOptions struct {
-	// PublishListener and RequestListener are used when given (and closed with the server); else PublishAddr and RequestAddr
-	// ("host:port", port 0 = any, empty host = all addresses) are bound.
+	// PublishListener and RequestListener are used if set, and closed with the server. Otherwise PublishAddr and
+	// RequestAddr are bound ("host:port"; port 0 means any, an empty host all addresses).
 	PublishListener, RequestListener net.Listener
 	PublishAddr, RequestAddr         string
-	// Wrap puts a layer, TLS, over the listeners; see tlsconf. A connection with a HandshakeContext method has it called
-	// under the handshake deadline. zeromq has no TLS and ignores it.
+	// Wrap adds a layer, TLS, to the listeners; see tlsconf. A HandshakeContext method of a connection is called
+	// under the handshake deadline. zeromq has no TLS and ignores Wrap.
 	Wrap func(net.Listener) net.Listener
-	// Handler answers requests. Needed.
+	// Handler answers requests. It is required.
 	Handler Handler
-	// Presence judges a tcp presence frame, whose body load is a packed envelope, and names the minion behind it; peer is its remote address.
+	// Presence checks a tcp presence frame and returns the minion that sent it. load is a packed envelope, peer the
+	// remote address.
 	Presence func(peer string, load []byte) (id string, ok bool)
-	// Subscriber hears that a subscription began or ended; peer is its remote address. It is called from many goroutines and must
-	// not block.
+	// Subscriber is called when a subscription begins or ends; peer is its remote address. It is called from many
+	// goroutines and must not block.
 	Subscriber func(peer string, up bool)
-	// Filter is Salt's zmq_filtering: topic frames before envelopes. Both sides must agree.
+	// Filter is Salt's zmq_filtering: topic frames precede envelopes. Both sides must agree.
 	Filter bool
-	// Isolate, while it says true, keeps publishes from subscribers that have no name: these get what PublishTo sends them only. nil is never.
+	// Isolate keeps publishes from subscribers without a name while it returns true; these receive only what
+	// PublishTo sends them. nil means never.
 	Isolate func() bool
-	// PubHWM and PubBytes bound what may wait for one subscriber, in messages and bytes. Over the limit it is cut off.
+	// PubHWM and PubBytes limit what may wait for one subscriber, in messages and bytes. Beyond the limit it is cut
+	// off.
 	PubHWM   int
 	PubBytes int64
 	// MaxMessage is the largest request in bytes.
 	MaxMessage int64
-	// MaxUnauthenticated bounds, over all connections whose handler never called Approve, the bytes of messages above
-	// SmallMessage that are being received or handled at one time. Others wait their turn. It is at least MaxMessage.
+	// MaxUnauthenticated limits the bytes of messages above SmallMessage that are being received or handled, over
+	// all connections whose handler never called Approve. Others wait their turn. It is at least MaxMessage.
 	MaxUnauthenticated int64
-	// MaxConnections bounds the connections of both ports. Beyond it a newcomer takes the place of a connection whose peer is not
-	// known, of the address that has most of these. 0 is what the process may open, less what it needs for files.
+	// MaxConnections limits the connections of both ports. Beyond it a new connection replaces one of an unapproved
+	// peer, of the address that has most of these. 0 means what the process may open, less what it needs for files.
 	MaxConnections int
-	// MaxHandshakes is how many connections may be in their handshake; others wait, and the oldest is closed when it takes a second.
+	// MaxHandshakes is how many connections may be in their handshake. Others wait, and the oldest is closed if it
+	// takes longer than a second.
 	MaxHandshakes int
-	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are deadlines.
+	// HandshakeTimeout, ReadTimeout (for a message that has begun) and WriteTimeout (without progress) are
+	// deadlines.
 	HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration
-	// KeepAlive is set on accepted connections of TCP. Zero finds a dead path of a subscriber within 18 seconds, on Linux without
-	// an end of the connection, which may come back to life.
+	// KeepAlive is set on accepted TCP connections. The zero value finds a dead path of a subscriber within 18
+	// seconds. On Linux the connection is kept and may come back to life.
 	KeepAlive KeepAlive
-	// Log gets one line per refused or dropped peer; nil means silent.
+	// Log receives one line per refused or dropped peer; nil means no log.
 	Log *slog.Logger
 }
 
-// ClientOptions say how a minion connects. The zero value of each field is usable, the addresses apart.
+// ClientOptions configure how a minion connects. The zero value of each field is usable, except the addresses.
 type ClientOptions struct {
-	// RequestAddr and PublishAddr are "host:port"; JoinHostPort makes one from Salt's spellings. A name is resolved anew at every
-	// connection, and all its addresses are tried.
+	// RequestAddr and PublishAddr are "host:port"; JoinHostPort makes one from Salt's forms. A name is resolved at
+	// every connection, and all its addresses are tried.
 	RequestAddr, PublishAddr string
-	// RequestSource and PublishSource bind the local end: "ip", "ip:port" or ":port" (source_ret_port, source_publish_port).
+	// RequestSource and PublishSource bind the local end: "ip", "ip:port" or ":port" (source_ret_port,
+	// source_publish_port).
 	RequestSource, PublishSource string
-	// Dial replaces the dialer; nil means NetDial, with KeepAlive and the source applied.
+	// Dial replaces the dialer; nil means NetDial with KeepAlive and the source.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Wrap puts a layer, TLS, over a dialled connection; host is the name that was dialled. See tlsconf. zeromq ignores it.
+	// Wrap adds a layer, TLS, to a dialled connection; host is the name that was dialled. See tlsconf. zeromq
+	// ignores it.
 	Wrap func(ctx context.Context, c net.Conn, host string) (net.Conn, error)
-	// KeepAlive finds dead paths. Zero means within 45 seconds.
+	// KeepAlive finds dead paths, with its zero value within 45 seconds.
 	KeepAlive KeepAlive
 	// MaxMessage is the largest reply or publish in bytes.
 	MaxMessage int64
-	// DialTimeout is for one attempt to connect, HandshakeTimeout for what follows it, WriteTimeout for bytes not taken,
-	// ReadTimeout for a publish that has begun and stands still. How long a reply may take is the context's affair.
+	// DialTimeout is for one attempt to connect, HandshakeTimeout for what follows it, WriteTimeout for bytes not
+	// taken, and ReadTimeout for a publish that has begun and stands still. The context of a request limits how
+	// long its reply may take.
 	DialTimeout, HandshakeTimeout, ReadTimeout, WriteTimeout time.Duration
-	// ReconDefault and ReconMax bound the window of the reconnect delay, which doubles from the one to the other. The
-	// delay is random in the whole window with ReconRandomize, in its upper half without.
+	// ReconDefault and ReconMax limit the window of the reconnect delay, which doubles from the one to the other.
+	// The delay is random in the whole window with ReconRandomize, and in its upper half without.
 	ReconDefault, ReconMax time.Duration
 	ReconRandomize         bool
-	// Probe is how often a subscriber asks its publisher for a sign of life, where the transport has such a question (zeromq): 0
-	// means DefaultProbe, negative never. A publisher that has answered before and does not within a quarter of that is left.
+	// Probe is how often a subscriber probes its publisher, if the transport has probes (zeromq). 0 means
+	// DefaultProbe, a negative value never. A publisher that answered before and does not answer within a quarter
+	// of Probe is dropped.
 	Probe time.Duration
 	// KeepIdle is how long a request connection without requests is kept. Stock minions keep theirs for ever.
 	KeepIdle time.Duration
@@ -187,65 +211,67 @@ type ClientOptions struct {
 	ID string
 	// Filter is Salt's zmq_filtering: subscribe to the topics of ID only.
 	Filter bool
-	// Presence makes the packed envelope that tcp sends first on every publish connection; nil sends none. An error is
-	// reported as State.Err and counts as a failed attempt.
+	// Presence returns the packed envelope that tcp sends first on every publish connection; nil sends none. An
+	// error is reported as State.Err and counts as a failed attempt.
 	Presence func() ([]byte, error)
-	// OnState hears of every change of a subscriber's connection, one call at a time, in order. It must not block for long
-	// and must not call the subscriber's Close.
+	// OnState is called for every change of a subscriber's connection, one call at a time and in order. It must not
+	// block for long and must not call the subscriber's Close.
 	OnState func(State)
-	// OnWork is called after a connection did something that nobody asked for: it sent or answered a probe, or ended because it was idle.
-	// Programs that give memory back when they are idle do so again. Nil is nobody; it must not block.
+	// OnWork is called after a connection did something by itself: it sent or answered a probe, or ended because it
+	// was idle. Programs that release memory when idle do so again. It may be nil and must not block.
 	OnWork func()
-	// OnRetry hears why a connection for a request could not be made, each time that it is tried again within one request. It
-	// must not block.
+	// OnRetry is called with the reason each time that connecting for a request failed and is tried again. It must
+	// not block.
 	OnRetry func(err error)
-	// Log gets one line per change of state; nil means silent.
+	// Log receives one line per change of state; nil means no log.
 	Log *slog.Logger
 }
 
-// State is what a subscriber knows of its connection.
+// State is the state of a subscriber's connection.
 type State struct {
 	Connected  bool
-	Addr       string // remote address ("ip:port") when connected, else the address last tried
-	Err        error  // why it is not connected; nil when connected, before the first attempt, and after Close
-	Reconnects int    // connections made after the first
+	Addr       string // remote address ("ip:port") if connected, else the address last tried
+	Err        error  // why it is not connected; nil if connected, before the first attempt, and after Close
+	Reconnects int    // connections after the first
 }
 
-// Requester sends requests. It keeps idle connections for later requests, one request at a time on each (tcp: many), and never takes a
-// late answer for a later request. Safe for concurrent use.
+// A Requester sends requests. It keeps idle connections for later requests, one request at a time on each (tcp:
+// many), and never takes a late reply for that of a later request. It is safe for concurrent use.
 type Requester interface {
-	// Request sends body, a packed envelope, and returns the packed reply. Connecting is tried, with backoff, until ctx ends,
-	// as Salt does; once the request may have reached the server it is not sent again. The error wraps ctx.Err() and
-	// the last reason, or ErrNoReply, ErrTooBig, ErrProtocol, ErrClosed.
+	// Request sends body, a packed envelope, and returns the packed reply. It retries connecting, with backoff,
+	// until ctx ends, as Salt does. Once the request may have reached the server it is not sent again, because a
+	// master would run it twice. The error wraps ctx.Err() and the last reason, or ErrNoReply, ErrTooBig,
+	// ErrProtocol or ErrClosed.
 	Request(ctx context.Context, body []byte) ([]byte, error)
 	// Close ends running requests and all connections.
 	Close() error
 }
 
-// Subscriber receives publishes. It reconnects for ever, until Close or the end of the context it was made with.
+// A Subscriber receives publishes. It reconnects until Close or the end of the context it was made with.
 type Subscriber interface {
-	// Messages delivers packed envelopes in order. It is closed after Close. A receiver that does not keep up
-	// is cut off by the master, and reconnects.
+	// Messages delivers packed envelopes in order. The channel is closed after Close. The master cuts off a
+	// receiver that does not keep up, which then reconnects.
 	Messages() <-chan []byte
 	State() State
-	// Reset drops the connection, if any, and connects anew at once: for a caller that knows it to be deaf.
+	// Reset drops the connection, if there is one, and connects again at once. Call it when the connection is known
+	// to be dead.
 	Reset()
 	Close() error
 }
 
-// Dialer makes the client side of one transport. Both methods check the options and return at once; connecting goes on
-// behind them.
+// A Dialer is the client side of one transport. Both methods check the options and return at once; connecting
+// continues in the background.
 type Dialer interface {
 	Requester(o ClientOptions) (Requester, error)
 	Subscribe(ctx context.Context, o ClientOptions) (Subscriber, error)
 }
 
-// Listen is the shape of each transport package's Listen.
+// Listen is the type of each transport package's Listen.
 type Listen func(o ServerOptions) (Server, error)
 
 type approveKey struct{}
 
-// Approve is called by a Handler once it knows the peer: the connection the request came over is no longer subject to
+// Approve is called by a Handler once it knows the peer. The connection is then no longer subject to
 // ServerOptions.MaxUnauthenticated. Outside of a handler's context it does nothing.
 func Approve(ctx context.Context) {
 	if f, ok := ctx.Value(approveKey{}).(func()); ok {
@@ -253,7 +279,7 @@ func Approve(ctx context.Context) {
 	}
 }
 
-// WithApprove gives a handler's context the function that Approve calls. For transports.
+// WithApprove adds the function that Approve calls to a handler's context. For transports.
 func WithApprove(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, approveKey{}, f)
 }

@@ -1,5 +1,12 @@
-// Package redial is what the clients of all stream transports share: dialling under deadlines, backoff with jitter, and the loop that
-// keeps a subscription alive for ever.
+// Package redial is the client side that all stream transports share: dialling with deadlines, backoff with jitter,
+// and the loop that keeps a subscription alive.
+//
+//	dial ──▶ session ──▶ Receive … ──▶ error ──▶ wait ──┐
+//	 ▲                                               │
+//	 └───────────────────────────────────────────────┘
+//
+// The wait comes from [Backoff]. A session that received anything resets it. A session that can probe ([Prober]) is
+// also dropped when its peer stops answering, because TCP does not notice a dead path behind a proxy.
 package redial
 
 import (
@@ -14,20 +21,21 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Backoff gives the delays between attempts. Its zero value is not usable; see NewBackoff. Not safe for concurrent use.
+// A Backoff returns the delays between attempts. Make one with NewBackoff. It is not safe for concurrent use.
 type Backoff struct {
 	min, max time.Duration
 	full     bool
 	window   time.Duration
 }
 
-// NewBackoff takes ReconDefault, ReconMax and ReconRandomize of o, which has its defaults filled.
+// NewBackoff returns a Backoff with ReconDefault, ReconMax and ReconRandomize of o, whose defaults must be filled
+// in.
 func NewBackoff(o transport.ClientOptions) *Backoff {
 	return &Backoff{min: o.ReconDefault, max: o.ReconMax, full: o.ReconRandomize}
 }
 
-// Next is the next delay: random below a window that doubles up to the maximum, so that ten thousand clients of a restarted
-// server spread out.
+// Next returns the next delay. It is random within a window that doubles up to the maximum, so that ten thousand
+// clients of a restarted server do not return at the same moment.
 func (b *Backoff) Next() time.Duration {
 	b.window = min(max(2*b.window, b.min), b.max)
 	if b.full {
@@ -36,17 +44,19 @@ func (b *Backoff) Next() time.Duration {
 	return b.window/2 + rand.N(b.window/2+1)
 }
 
-// After is Next for an attempt to connect that took some time. The delay counts from the begin of the attempt, so that packets go to a
-// peer that does not answer at least every few seconds, and a path that is back is found by then. An eighth of it stays, for the spread.
+// After returns the next delay for an attempt that took some time. The delay counts from the start of the attempt,
+// so that an unreachable peer is tried at least every few seconds and found again that soon. An eighth of the delay
+// always remains, to spread the clients.
 func (b *Backoff) After(took time.Duration) time.Duration {
 	d := b.Next()
 	return max(d-took, d/8)
 }
 
-// Reset starts with the smallest window again.
+// Reset returns to the smallest window.
 func (b *Backoff) Reset() { b.window = 0 }
 
-// Dial makes one connection to addr: resolved now, all addresses tried, wrapped when tls is true.
+// Dial makes one connection to addr. It resolves the name now and tries all its addresses. With tls it applies
+// o.Wrap.
 func Dial(ctx context.Context, o transport.ClientOptions, addr, source string, tls bool) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
@@ -76,16 +86,17 @@ func Dial(ctx context.Context, o transport.ClientOptions, addr, source string, t
 	return w, nil
 }
 
-// Guard closes c when ctx ends before stop is called. For phases in which c has no other owner. stop reports whether c is still open.
+// Guard closes c if ctx ends before stop is called, in phases in which nothing else owns c. stop reports whether c
+// is still open.
 func Guard(ctx context.Context, c interface{ Close() error }) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { c.Close() })
 }
 
-// Retry calls open, with backoff, until it succeeds or ctx ends; then the error wraps ctx.Err() and the last reason. Errors that
-// wrap ErrClosed end it at once.
+// Retry calls open, with backoff, until it succeeds or ctx ends. The error then wraps ctx.Err() and the last
+// reason. An error that wraps ErrClosed ends Retry at once.
 func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(context.Context) (T, error)) (T, error) {
 	b := NewBackoff(o)
-	var last error // the reason before the one that the end of ctx caused
+	var last error // the last reason that is not the end of ctx itself
 	for {
 		begun := time.Now()
 		v, err := open(ctx)
@@ -96,7 +107,7 @@ func Retry[T any](ctx context.Context, o transport.ClientOptions, open func(cont
 			o.OnRetry(err)
 		}
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
-			<-ctx.Done() // a socket may know of the end a moment before ctx
+			<-ctx.Done() // a socket may see the deadline a moment before ctx does
 		}
 		if ctx.Err() == nil {
 			sleep(ctx, b.After(time.Since(begun)), nil)

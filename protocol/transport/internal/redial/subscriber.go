@@ -11,24 +11,24 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Session is one subscribed connection.
+// A Session is one subscribed connection.
 type Session interface {
-	// Receive returns the next packed envelope. A nil one is skipped.
+	// Receive returns the next packed envelope. Callers skip a nil one.
 	Receive() ([]byte, error)
 	RemoteAddr() net.Addr
 	Close() error
 }
 
-// Prober is a Session that can ask its peer for a sign of life. TCP's keepalive stops at the next box that speaks TCP itself; this
-// goes to the master and back on the publish path.
+// A Prober is a Session that can probe its peer. TCP keepalive ends at the next device that terminates TCP, such as
+// a proxy; a probe travels to the master and back on the publish path.
 type Prober interface {
-	// Probe asks. The answer ends a Receive.
+	// Probe sends a probe. The answer makes a Receive return.
 	Probe() error
-	// Answers is how many answers came. A peer that never gives one does not know how.
+	// Answers returns how many probes were answered. Zero means that the peer may not know probes.
 	Answers() uint64
 }
 
-// Subscriber keeps one Session alive for ever.
+// A Subscriber keeps one Session open until it is closed.
 type Subscriber struct {
 	o      transport.ClientOptions
 	addr   string
@@ -40,21 +40,22 @@ type Subscriber struct {
 
 	mu    sync.Mutex // guards the fields below
 	state transport.State
-	drop  context.CancelFunc // ends the present session; nil between sessions
+	drop  context.CancelFunc // ends the current session; nil between sessions
 }
 
 var _ transport.Subscriber = (*Subscriber)(nil)
 
-// queued is how many messages wait for the receiver in this process; more wait in the kernel and at the master.
+// queued is how many messages wait in this process for the receiver. More wait in the kernel and at the master,
+// which then cuts off a subscriber that does not keep up.
 const queued = 16
 
-// Subscribe starts the loop; open makes one session to addr and stops when its context does.
+// Subscribe starts the loop. open makes one session to addr and must return when its context ends.
 func Subscribe(ctx context.Context, o transport.ClientOptions, addr string, open func(context.Context) (Session, error)) *Subscriber {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Subscriber{o: o, addr: addr, open: open, cancel: cancel, msgs: make(chan []byte, queued),
 		done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	s.state.Addr = addr
-	go s.run(ctx)
+	go s.runLoop(ctx)
 	return s
 }
 
@@ -89,7 +90,9 @@ func (s *Subscriber) Close() error {
 	return nil
 }
 
-func (s *Subscriber) run(ctx context.Context) {
+// runLoop connects, receives, and waits before it connects again, until ctx ends. It logs a failure only if it
+// differs from the one before, so that an unreachable master does not fill the log.
+func (s *Subscriber) runLoop(ctx context.Context) {
 	defer close(s.done)
 	defer close(s.msgs)
 	defer s.cancel()
@@ -97,7 +100,7 @@ func (s *Subscriber) run(ctx context.Context) {
 	connected := 0
 	for ctx.Err() == nil {
 		begun, before := time.Now(), connected
-		err := s.once(ctx, b, &connected)
+		err := s.runSession(ctx, b, &connected)
 		if ctx.Err() != nil {
 			break
 		}
@@ -107,15 +110,15 @@ func (s *Subscriber) run(ctx context.Context) {
 		if was.Connected || was.Err == nil || was.Err.Error() != err.Error() {
 			s.o.Log.Warn("Not connected to publisher", "addr", s.addr, "err", err)
 		}
-		s.report(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, err, s.addr })
-		took := time.Duration(0) // of a connection that stood, the delay counts from its end
+		s.reportState(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, err, s.addr })
+		took := time.Duration(0) // after a connection that existed, the delay counts from its end
 		if connected == before {
 			took = time.Since(begun)
 		}
 		sleep(ctx, b.After(took), s.wake)
 	}
 	if s.State().Connected {
-		s.report(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, nil, s.addr })
+		s.reportState(func(st *transport.State) { st.Connected, st.Err, st.Addr = false, nil, s.addr })
 	} else {
 		s.mu.Lock()
 		s.state.Err = nil
@@ -123,8 +126,9 @@ func (s *Subscriber) run(ctx context.Context) {
 	}
 }
 
-// once makes a session and receives until it ends.
-func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error {
+// runSession makes a session and receives until it ends. The backoff is reset by the first message, or if the
+// session lasted for ReconMax; a server that accepts and closes at once must not be tried in a tight loop.
+func (s *Subscriber) runSession(ctx context.Context, b *Backoff, connected *int) error {
 	sctx, drop := context.WithCancel(ctx)
 	defer drop()
 	s.mu.Lock()
@@ -136,20 +140,20 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 	}
 	defer sess.Close()
 	defer Guard(sctx, sess)()
-	select { // a Reset before this connection does not concern it
+	select { // a Reset from before this connection does not apply to it
 	case <-s.wake:
 	default:
 	}
 	*connected++
 	addr := sess.RemoteAddr().String()
-	s.report(func(st *transport.State) {
+	s.reportState(func(st *transport.State) {
 		*st = transport.State{Connected: true, Addr: addr, Reconnects: *connected - 1}
 	})
 	s.o.Log.Info("Connected to publisher", "addr", addr, "reconnects", *connected-1)
 	since := time.Now()
 	var heard atomic.Uint64
-	var handing atomic.Bool // the receiver is busy: nothing is read meanwhile
-	deaf := s.probe(sctx, sess, &heard, &handing, drop)
+	var handing atomic.Bool // the receiver is busy, so nothing is read meanwhile
+	deaf := s.probePeer(sctx, sess, &heard, &handing, drop)
 	for {
 		msg, err := sess.Receive()
 		heard.Add(1)
@@ -177,12 +181,13 @@ func (s *Subscriber) once(ctx context.Context, b *Backoff, connected *int) error
 	}
 }
 
-// errDeaf is why a connection was dropped that the peer does not know any more.
+// errDeaf is the reason for dropping a connection whose peer stopped answering probes.
 var errDeaf = errors.New("transport: the peer has stopped to answer")
 
-// probe asks the peer for a sign of life every o.Probe until ctx ends, and drops the session when none comes within a quarter
-// of that. The result tells whether it did.
-func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint64, busy *atomic.Bool, drop func()) *atomic.Bool {
+// probePeer probes the peer every o.Probe until ctx ends. It drops the session if nothing is received within a
+// quarter of that. The result reports whether it did. A peer that never answered a probe is not dropped, because it
+// may not know probes.
+func (s *Subscriber) probePeer(ctx context.Context, sess Session, heard *atomic.Uint64, busy *atomic.Bool, drop func()) *atomic.Bool {
 	deaf := &atomic.Bool{}
 	p, can := sess.(Prober)
 	if !can || s.o.Probe <= 0 {
@@ -217,8 +222,8 @@ func (s *Subscriber) probe(ctx context.Context, sess Session, heard *atomic.Uint
 	return deaf
 }
 
-// report changes the state and tells OnState. Only run's goroutine calls it.
-func (s *Subscriber) report(change func(*transport.State)) {
+// reportState changes the state and calls OnState. Only the goroutine of runLoop calls it, so calls do not overlap.
+func (s *Subscriber) reportState(change func(*transport.State)) {
 	s.mu.Lock()
 	change(&s.state)
 	st := s.state

@@ -8,44 +8,48 @@ import (
 )
 
 const (
-	// unknownShare is how many connections without a name get what is published, of an address at which no minion is known.
+	// unknownShare is how many connections without a name receive publishes, per address at which no minion is
+	// known.
 	unknownShare = 16
-	// minionTime is how long a minion is known at an address after its last sign of life there.
+	// minionTime is how long a minion counts as known at an address after its last sign of life there.
 	minionTime = time.Hour
-	// withheldTime is for how long a connection that was withheld gets what it missed, as soon as a minion is known there.
+	// withheldTime is for how long messages are kept for connections that are withheld. If a minion becomes known
+	// at the address meanwhile, they receive them late.
 	withheldTime = 10 * time.Second
-	// maxAddresses is from how many addresses on those without connections and minions are forgotten.
+	// maxAddresses is the number of addresses from which on those without connections and minions are removed.
 	maxAddresses = 8192
 )
 
-// addresses are where subscribers come from. An address with a minion, one that has signed in and sealed a request or has answered who it is, may
-// have thousands of connections without a name that all get what is published: stock minions do not say who they are. Any other has
-// unknownShare, so that a peer without a key cannot have each job written a thousand times. The roster's lock guards it.
+// addresses are the networks that subscribers connect from. A stock minion does not identify itself on the publish
+// channel, so a connection without a name must receive everything. A peer without a key could open thousands and
+// have each job written a thousand times. Hence only unknownShare of them receive publishes per address, unless a
+// minion is known there: one that signed in and sealed a request, or answered a probe. The roster's lock guards
+// addresses.
 type addresses struct {
 	at map[netip.Prefix]*address
 }
 
-// address is one of them.
+// address is the state of one network.
 type address struct {
-	minion   time.Time // the last sign of life
-	named    int       // connections with a name
-	share    int       // connections that count for unknownShare
-	withheld int       // connections that get nothing
+	minion   time.Time // its last sign of life
+	named    int       // connections of identified minions
+	share    int       // connections that count against unknownShare
+	withheld int       // connections that receive nothing
 }
 
-// known reports whether there is a minion.
-func (a *address) known(now time.Time) bool {
+// hasMinion reports whether a minion is known at the address.
+func (a *address) hasMinion(now time.Time) bool {
 	return a.named > 0 || !a.minion.IsZero() && now.Sub(a.minion) < minionTime
 }
 
-// from returns what is known of an address.
-func (s *addresses) from(addr netip.Prefix, now time.Time) *address {
+// addressOf returns the state of an address, which it creates if need be.
+func (s *addresses) addressOf(addr netip.Prefix, now time.Time) *address {
 	a := s.at[addr]
 	if a != nil {
 		return a
 	}
 	if len(s.at) >= maxAddresses {
-		maps.DeleteFunc(s.at, func(_ netip.Prefix, a *address) bool { return a.share+a.withheld == 0 && !a.known(now) })
+		maps.DeleteFunc(s.at, func(_ netip.Prefix, a *address) bool { return a.share+a.withheld == 0 && !a.hasMinion(now) })
 	}
 	if s.at == nil {
 		s.at = make(map[netip.Prefix]*address)
@@ -55,11 +59,12 @@ func (s *addresses) from(addr netip.Prefix, now time.Time) *address {
 	return a
 }
 
-// admit decides whether a new member gets publishes before it has a name. As of all below but the exported methods, callers hold mu.
-func (r *Roster) admit(m *Member, now time.Time) {
-	a := r.from(m.addr, now)
+// admitMember decides whether a new member receives publishes before it has a name. Callers hold mu, here and in
+// all functions below that are not exported.
+func (r *Roster) admitMember(m *Member, now time.Time) {
+	a := r.addressOf(m.addr, now)
 	// guard: unknown-subscribers TestUnknownSubscribers
-	if a.known(now) {
+	if a.hasMinion(now) {
 		return
 	}
 	// guard: unknown-subscribers TestUnknownSubscribers instead: true
@@ -74,34 +79,35 @@ func (r *Roster) admit(m *Member, now time.Time) {
 	r.until = now.Add(withheldTime)
 }
 
-// left is the end of a member.
-func (r *Roster) left(m *Member, now time.Time) {
-	r.unshare(m)
+// memberLeft updates the address of a member that ended.
+func (r *Roster) memberLeft(m *Member, now time.Time) {
+	r.endShare(m)
 	if m.id != "" {
 		r.lostName(m, now)
 	}
-	if *r.from(m.addr, now) == (address{}) {
+	if *r.addressOf(m.addr, now) == (address{}) {
 		delete(r.at, m.addr)
 	}
 }
 
-// gotName notes that a member has a name now: it gets what was published for that while it was withheld.
+// gotName notes that a member has a name. It then receives what was published for that name while it was withheld,
+// and its address has a minion.
 func (r *Roster) gotName(m *Member, id string, now time.Time) {
-	r.from(m.addr, now).named++
-	r.release(m, id, now)
+	r.addressOf(m.addr, now).named++
+	r.releaseMember(m, id, now)
 	r.releaseAll(m.addr, now)
 }
 
-// lostName notes that a member has no name any more.
+// lostName notes that a member no longer has a name.
 func (r *Roster) lostName(m *Member, now time.Time) {
-	a := r.from(m.addr, now)
+	a := r.addressOf(m.addr, now)
 	a.named--
 	a.minion = now
 }
 
-// unshare ends that a member counts as one without a name.
-func (r *Roster) unshare(m *Member) {
-	a := r.from(m.addr, time.Now())
+// endShare removes a member from the count of those without a name.
+func (r *Roster) endShare(m *Member) {
+	a := r.addressOf(m.addr, time.Now())
 	if m.quota {
 		a.share--
 		m.quota = false
@@ -111,10 +117,11 @@ func (r *Roster) unshare(m *Member) {
 	}
 }
 
-// release gives a member what was published for id, or with "" for anyone, while it was withheld.
-func (r *Roster) release(m *Member, id string, now time.Time) {
+// releaseMember sends a member what was published for id while it was withheld; with "" what was published for
+// anyone.
+func (r *Roster) releaseMember(m *Member, id string, now time.Time) {
 	was := m.withheld.Load()
-	r.unshare(m)
+	r.endShare(m)
 	if !was || r.closed || r.strict() || m.silent.Load() {
 		return
 	}
@@ -125,38 +132,39 @@ func (r *Roster) release(m *Member, id string, now time.Time) {
 	}
 }
 
-// releaseAll releases the members at an address, which has a minion.
+// releaseAll releases the members at an address at which a minion became known.
 func (r *Roster) releaseAll(addr netip.Prefix, now time.Time) {
-	if r.from(addr, now).withheld == 0 {
+	if r.addressOf(addr, now).withheld == 0 {
 		return
 	}
 	for m := range r.all {
 		if m.addr == addr && m.withheld.Load() {
-			r.release(m, "", now)
+			r.releaseMember(m, "", now)
 		}
 	}
 }
 
-// prove notes that the peer of a connection, on either port, is a minion, and reports whether there are members to be released.
-func (r *Roster) prove(addr netip.Prefix) bool {
+// proveAddress notes that a minion is known at the address of a connection on either port. It reports whether
+// members wait to be released.
+func (r *Roster) proveAddress(addr netip.Prefix) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.from(addr, time.Now())
+	a := r.addressOf(addr, time.Now())
 	a.minion = time.Now()
 	return a.withheld > 0
 }
 
-// releaseAt releases the members at an address, which has a minion.
+// releaseAt releases the members at an address at which a minion became known.
 func (r *Roster) releaseAt(addr netip.Prefix) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.releaseAll(addr, time.Now())
 }
 
-// MinionAt reports whether a minion is known at the address of a connection that has subscribed.
+// MinionAt reports whether a minion is known at the address of a subscribed connection.
 func (r *Roster) MinionAt(peer string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.byPeer[peer]
-	return m != nil && r.from(m.addr, time.Now()).known(time.Now())
+	return m != nil && r.addressOf(m.addr, time.Now()).hasMinion(time.Now())
 }

@@ -99,7 +99,7 @@ func TestUnknownSubscribers(t *testing.T) {
 		// A request proves the same; what is older than seconds is not sent.
 		time.Sleep(withheldTime)
 		publish("i")
-		if !r.prove(prefixOf("10.0.0.1:9")) {
+		if !r.proveAddress(prefixOf("10.0.0.1:9")) {
 			t.Error("nobody is to be released")
 		}
 		r.releaseAt(prefixOf("10.0.0.1:9"))
@@ -117,7 +117,7 @@ func TestAddressesAreForgotten(t *testing.T) {
 		for i := range 2 * maxAddresses {
 			m := r.Add(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&0xff), nil, nil, nil)
 			if i%4 == 0 {
-				r.prove(m.addr)
+				r.proveAddress(m.addr)
 			}
 			r.Remove(m)
 		}

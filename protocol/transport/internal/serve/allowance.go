@@ -9,24 +9,25 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Allowance is the memory that the requests of one connection may take, one after the other: large ones of a peer that nobody vouched for
-// come out of the budget.
+// An Allowance is the memory for the requests of one connection, which come one after the other. Large requests of
+// an unauthenticated peer count against the budget; those of an approved one do not.
 type Allowance struct {
 	Base *Base
-	Conn net.Conn // closed when the budget wants its share back
+	Conn net.Conn // closed when the budget takes the share back
 
 	approved atomic.Bool
-	mu       sync.Mutex // guards share: Approve may be called late, from any goroutine
-	share    *Share     // what the message being received or handled holds of the budget
-	total    int64      // bytes of the budget asked for, for this message
+	mu       sync.Mutex // guards share; Approve may be called late and from any goroutine
+	share    *Share     // what the current message holds of the budget
+	total    int64      // bytes requested for the current message
 }
 
-// Context is the one of the connection's requests, in which the handler may vouch for the peer.
+// Context returns the context of the connection's requests. A handler that calls transport.Approve with it approves
+// the peer.
 func (a *Allowance) Context() context.Context {
-	return transport.WithApprove(a.Base.Group.Context(), a.approve)
+	return transport.WithApprove(a.Base.Group.Context(), a.approvePeer)
 }
 
-// Grant asks for memory for a message that has total bytes so far.
+// Grant reserves memory for a message that has total bytes so far. It waits up to ReadTimeout for it.
 func (a *Allowance) Grant(total int64) error {
 	if a.approved.Load() {
 		return nil
@@ -44,14 +45,15 @@ func (a *Allowance) Grant(total int64) error {
 	return err
 }
 
-func (a *Allowance) approve() {
+// approvePeer is what transport.Approve calls.
+func (a *Allowance) approvePeer() {
 	if a.approved.CompareAndSwap(false, true) {
 		a.Base.Prove(a.Conn)
 		a.Release()
 	}
 }
 
-// Release gives back what a message holds.
+// Release returns the memory of the current message.
 func (a *Allowance) Release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

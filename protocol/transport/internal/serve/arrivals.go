@@ -3,34 +3,35 @@ package serve
 import "time"
 
 const (
-	// arrivalTime is how long after it was accepted a connection may begin to subscribe and miss nothing.
+	// arrivalTime is how long after its accept a connection may take to subscribe without missing messages.
 	arrivalTime = 5 * time.Second
-	// maxKept and maxKeptBytes bound the messages that are kept for connections which are arriving.
+	// maxKept and maxKeptBytes limit the messages that are kept for arriving connections.
 	maxKept      = 256
 	maxKeptBytes = 4 << 20
 )
 
-// Arrival is a connection between its accept and its subscription. Its peer may take itself for connected as soon as the handshake is over,
-// and say so on another connection: a job that is published in answer to that is for this one too.
+// An Arrival is a connection between its accept and its subscription. The peer may consider itself connected as
+// soon as the handshake is over, and send its start event on another connection. A job published in reply to that
+// event must reach this one too.
 type Arrival struct{ since time.Time }
 
-// arrivals are the connections that arrive, and what was published meanwhile. The roster's lock guards it.
+// arrivals are the arriving connections and what was published meanwhile. The roster's lock guards it.
 type arrivals struct {
 	coming map[*Arrival]struct{}
-	until  time.Time // until when messages are kept for connections that are withheld
+	until  time.Time // keep messages for withheld connections until then
 	kept   []message
 	bytes  int
 }
 
-// message is what put gives to those who are arriving.
+// A message is a kept message; put sends it to a member.
 type message struct {
 	at     time.Time
-	topics []string // nil for all
+	topics []string // nil for all minions
 	size   int
 	put    func(m *Member, late bool)
 }
 
-// Expect notes that a connection arrives, until Arrived, or for arrivalTime.
+// Expect notes that a connection arrives. It counts until Arrived is called, or for arrivalTime.
 func (r *Roster) Expect() *Arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,54 +43,57 @@ func (r *Roster) Expect() *Arrival {
 	return a
 }
 
-// Arrived is the end of an arrival; a may be nil.
+// Arrived ends an arrival; a may be nil.
 func (r *Roster) Arrived(a *Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.arrived(a)
+	r.endArrival(a)
 }
 
-// Arriving is how many connections arrive.
+// Arriving returns how many connections are arriving.
 func (r *Roster) Arriving() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.arriving()
+	return r.countArriving()
 }
 
-// Keep keeps a message of size bytes for connections that arrive, for which put will be called with late, and for those that are withheld.
+// Keep keeps a message of size bytes for arriving and withheld connections. put is called with late for the former.
 func (r *Roster) Keep(size int, put func(m *Member, late bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(nil, size, put)
+	r.keepMessage(nil, size, put)
 }
 
-// CatchUp gives a connection what was published since its arrival.
+// CatchUp sends a member what was published since its arrival.
 func (r *Roster) CatchUp(m *Member, a *Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.catchUp(m, a)
 }
 
-func (r *arrivals) arrived(a *Arrival) {
+// endArrival removes an arrival, and the kept messages with the last one.
+func (r *arrivals) endArrival(a *Arrival) {
 	delete(r.coming, a)
 	if len(r.coming) == 0 && time.Now().After(r.until) {
 		r.kept, r.bytes = nil, 0
 	}
 }
 
-// arriving is Arriving; as of arrived, keep and catchUp, callers hold mu.
-func (r *arrivals) arriving() int {
+// countArriving counts the arriving connections and drops those that took too long. Callers hold mu, here and in
+// endArrival, keepMessage and catchUp.
+func (r *arrivals) countArriving() int {
 	for a := range r.coming {
 		if time.Since(a.since) > arrivalTime {
-			r.arrived(a)
+			r.endArrival(a)
 		}
 	}
 	return len(r.coming)
 }
 
-// keep keeps a message for connections that arrive or are withheld.
-func (r *arrivals) keep(topics []string, size int, put func(m *Member, late bool)) {
-	if r.arriving() == 0 && time.Now().After(r.until) {
+// keepMessage keeps a message for arriving and withheld connections, at the cost of the oldest ones. Without such
+// connections it keeps nothing, which is nearly always.
+func (r *arrivals) keepMessage(topics []string, size int, put func(m *Member, late bool)) {
+	if r.countArriving() == 0 && time.Now().After(r.until) {
 		r.kept, r.bytes = nil, 0
 		return
 	}
@@ -104,6 +108,7 @@ func (r *arrivals) keep(topics []string, size int, put func(m *Member, late bool
 	r.bytes += size
 }
 
+// catchUp is the body of CatchUp.
 func (r *Roster) catchUp(m *Member, a *Arrival) {
 	if _, ok := r.coming[a]; !ok || r.closed || r.strict() || m.withheld.Load() {
 		return

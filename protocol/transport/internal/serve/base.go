@@ -9,13 +9,15 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Base is what the servers of all stream transports have and answer alike: two listeners, the connections of both, and the subscribers.
+// Base is what the servers of all stream transports share: two listeners, the connections of both, and the
+// subscribers.
 type Base struct {
 	Options transport.ServerOptions // with defaults
 	Group   *Group
 	Budget  *Budget
 	Roster  *Roster
-	// Around is held whenever a connection without a name may get what it missed; nil if nothing is to be held then.
+	// Around is locked while a connection without a name may receive what it missed. A transport sets it if
+	// publishing takes a lock of its own; nil means that none is needed.
 	Around sync.Locker
 
 	pub, req net.Listener
@@ -23,7 +25,7 @@ type Base struct {
 	silence  silence
 }
 
-// Listen opens both listeners; wrap says whether the transport has TLS. Nothing is accepted yet.
+// Listen opens both listeners without accepting yet. wrap reports whether the transport uses TLS.
 func Listen(o transport.ServerOptions, wrap bool) (*Base, error) {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -47,21 +49,22 @@ func (b *Base) Accept(subscriber, request Handshake) {
 	b.listenForLife()
 }
 
-// Join takes in a subscriber that has arrived, and Leave forgets one.
+// Join adds a subscriber that has arrived.
 func (b *Base) Join(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
 	m := b.Roster.Add(peer, box, c, a)
 	b.Options.Subscriber(peer, true)
 	return m
 }
 
-// Leave is the end of a subscriber.
+// Leave removes a subscriber. Its end is reported unless the subscriber counted as silent, which was reported as
+// its end.
 func (b *Base) Leave(m *Member) {
 	if b.Roster.Remove(m) { // else its end was told of
 		b.Options.Subscriber(m.peer, false)
 	}
 }
 
-// Outbox is the write side of a subscriber that is dropped when it does not keep up.
+// Outbox returns the write side of a subscriber. A subscriber that does not keep up is dropped.
 func (b *Base) Outbox(to Sink, peer net.Addr) *Outbox {
 	return NewOutbox(b.Group, to, func() {
 		b.dropped.Add(1)
@@ -93,11 +96,12 @@ func (b *Base) Name(peer, id string) bool {
 	return b.Roster.NamePeer(peer, id)
 }
 
-// Prove notes that the peer of a connection is a minion: no newcomer takes its place, and subscribers from its address get what is published.
+// Prove notes that the peer of a connection is a minion. No new connection takes its place, and subscribers from
+// its address receive publishes.
 func (b *Base) Prove(c net.Conn) {
 	b.Group.Vouch(c)
-	addr := prefix(c)
-	if !b.Roster.prove(addr) {
+	addr := connPrefix(c)
+	if !b.Roster.proveAddress(addr) {
 		return
 	}
 	if b.Around != nil {

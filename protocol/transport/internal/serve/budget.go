@@ -13,34 +13,35 @@ import (
 )
 
 const (
-	// budgetGrace is how long a large message of an unapproved peer may take while others wait for its place, smallGrace the same for
-	// one of up to transport.SmallMessage bytes.
+	// budgetGrace is how long a large message of an unapproved peer may take while others wait for its place.
+	// smallGrace is the same for messages of up to transport.SmallMessage bytes.
 	budgetGrace, smallGrace = 30 * time.Second, 2 * time.Second
-	// smallBudget is the memory in bytes for messages of up to transport.SmallMessage of unapproved peers.
+	// smallBudget is the memory for the small messages of unapproved peers, in bytes.
 	smallBudget = 32 << 20
-	// collectFrom is the size in bytes from which a share is free again only after a garbage collection: until then its
-	// memory is still in use.
+	// collectFrom is the share in bytes from which its memory counts as free only after a garbage collection. Until
+	// then the memory is still in use, and counting it as free would let the process grow to twice the budget.
 	collectFrom = 8 << 20
 )
 
-// Budget is the memory that messages of unapproved peers may fill at one time. It has two pools, so that large messages do not
-// keep sign-ins out. A message that needs more than is free waits; the holder of the oldest share loses its connection once it
-// is older than the grace, so a peer that claims much and sends nothing cannot keep others out for long. The oldest may grow
-// beyond what is free, so that two that grow step by step never wait for each other.
+// A Budget limits the memory that messages of unapproved peers fill at any moment. It has two pools, so that large
+// messages do not keep sign-ins out. A message waits if it needs more than is free. The holder of the oldest share
+// loses its connection once it exceeds the grace, so a peer that announces much and sends nothing cannot keep
+// others out for long. The oldest may exceed what is free, so that two messages that grow step by step never wait
+// for each other.
 type Budget struct {
 	mu           sync.Mutex // guards the fields below
 	small, large pool
-	changed      chan struct{} // closed and replaced when shares come back
+	changed      chan struct{} // closed and replaced when shares are returned
 }
 
-// pool is the memory for messages of one kind.
+// A pool is the memory for messages of one kind.
 type pool struct {
 	free    int64
 	holders list.List // of *Share, oldest first
 	grace   time.Duration
 }
 
-// Share is what one message holds.
+// A Share is what one message holds of the budget.
 type Share struct {
 	b     *Budget
 	p     *pool
@@ -50,7 +51,7 @@ type Share struct {
 	el    *list.Element
 }
 
-// NewBudget has n bytes for large messages, and smallBudget for small ones.
+// NewBudget returns a budget of n bytes for large messages, and smallBudget for small ones.
 func NewBudget(n int64) *Budget {
 	return &Budget{small: pool{free: smallBudget, grace: smallGrace}, large: pool{free: n, grace: budgetGrace},
 		changed: make(chan struct{})}
@@ -63,15 +64,15 @@ func (b *Budget) SetGrace(d time.Duration) {
 	b.small.grace, b.large.grace = d, d
 }
 
-// Grow adds n bytes to s, which may be nil for a new share of the connection conn, and waits until they are free or ctx ends.
+// Grow adds n bytes to s and waits until they are free or ctx ends. A nil s is a new share of the connection conn.
 func (b *Budget) Grow(ctx context.Context, s *Share, conn io.Closer, n int64) (*Share, error) {
 	for {
 		b.mu.Lock()
-		if grown := b.grow(s, conn, n); grown != nil {
+		if grown := b.tryGrow(s, conn, n); grown != nil {
 			b.mu.Unlock()
 			return grown, nil
 		}
-		changed, wait := b.changed, b.pool(s, n).evict(s)
+		changed, wait := b.changed, b.poolFor(s, n).evictOldest(s)
 		b.mu.Unlock()
 		t := time.NewTimer(wait)
 		select {
@@ -85,8 +86,8 @@ func (b *Budget) Grow(ctx context.Context, s *Share, conn io.Closer, n int64) (*
 	}
 }
 
-// pool returns the pool for s with n more bytes.
-func (b *Budget) pool(s *Share, n int64) *pool {
+// poolFor returns the pool that s belongs to with n more bytes.
+func (b *Budget) poolFor(s *Share, n int64) *pool {
 	if s != nil {
 		n += s.n
 	}
@@ -96,9 +97,9 @@ func (b *Budget) pool(s *Share, n int64) *pool {
 	return &b.large
 }
 
-// grow is Grow without waiting: it returns nil if there is not enough. The caller holds mu.
-func (b *Budget) grow(s *Share, conn io.Closer, n int64) *Share {
-	p, need := b.pool(s, n), n
+// tryGrow is Grow without waiting. It returns nil if there is not enough memory. The caller holds mu.
+func (b *Budget) tryGrow(s *Share, conn io.Closer, n int64) *Share {
+	p, need := b.poolFor(s, n), n
 	if s != nil && s.p != p {
 		need += s.n
 	}
@@ -112,7 +113,7 @@ func (b *Budget) grow(s *Share, conn io.Closer, n int64) *Share {
 		if s.p != nil {
 			s.p.holders.Remove(s.el)
 			s.p.free += s.n
-			b.notify()
+			b.notifyWaiters()
 		}
 		s.p, s.el = p, p.holders.PushBack(s)
 	}
@@ -121,8 +122,8 @@ func (b *Budget) grow(s *Share, conn io.Closer, n int64) *Share {
 	return s
 }
 
-// evict closes the oldest holder if its grace is over, and returns when to look again. The caller holds mu.
-func (p *pool) evict(but *Share) time.Duration {
+// evictOldest closes the oldest holder if its grace is over. It returns when to look again. The caller holds mu.
+func (p *pool) evictOldest(but *Share) time.Duration {
 	for el := p.holders.Front(); el != nil; el = el.Next() {
 		s := el.Value.(*Share)
 		if s == but || s.conn == nil {
@@ -132,19 +133,19 @@ func (p *pool) evict(but *Share) time.Duration {
 		if age < p.grace {
 			return p.grace - age
 		}
-		go s.conn.Close() // Close of a TLS connection may wait for its peer
-		s.conn = nil      // its share comes back when its goroutine notices
+		go s.conn.Close() // closing a TLS connection may wait for its peer
+		s.conn = nil      // the share is returned when its goroutine notices
 	}
 	return p.grace
 }
 
-// notify wakes those that wait for memory. The caller holds mu.
-func (b *Budget) notify() {
+// notifyWaiters wakes the messages that wait for memory. The caller holds mu.
+func (b *Budget) notifyWaiters() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// Release gives a share back; nil is fine. The memory of a large message counts until it was collected.
+// Release returns a share to the budget; s may be nil. The memory of a large message counts until it is collected.
 func (s *Share) Release() {
 	if s == nil {
 		return
@@ -153,16 +154,17 @@ func (s *Share) Release() {
 	large := s.el != nil && s.n >= collectFrom
 	s.b.mu.Unlock()
 	if !large {
-		s.release()
+		s.returnShare()
 		return
 	}
 	go func() {
 		runtime.GC()
-		s.release()
+		s.returnShare()
 	}()
 }
 
-func (s *Share) release() {
+// returnShare frees the bytes of a share, once.
+func (s *Share) returnShare() {
 	b := s.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,5 +174,5 @@ func (s *Share) release() {
 	s.p.holders.Remove(s.el)
 	s.el = nil
 	s.p.free += s.n
-	b.notify()
+	b.notifyWaiters()
 }

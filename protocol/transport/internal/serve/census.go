@@ -10,58 +10,62 @@ import (
 )
 
 const (
-	// silentRequests is how long a request connection of an unapproved peer may stay without a request. A minion whose key waits
-	// for acceptance asks every ten seconds.
+	// silentRequests is how long a request connection of an unapproved peer may exist without a request. A minion
+	// whose key waits for acceptance asks every ten seconds (acceptance_wait_time).
 	silentRequests = time.Minute
-	// ownTurn is how long a connection is left alone by newcomers from its own address. A minion's takes no longer until its peer is known; a
-	// peer that opens and drops thousands is refused at the accept, which costs next to nothing.
+	// ownTurn is how long a connection is safe from newcomers of its own address. A minion's peer is known before
+	// that. A peer that opens and drops thousands of connections is refused at the accept, which costs next to
+	// nothing.
 	ownTurn = 5 * time.Second
-	// messagePrice and bytePrice are about what a message of an unapproved peer costs of a processor's time, without a sign-in's signatures, for which
-	// the master has limits of its own: for itself, and for each byte of one beyond transport.FreeMessage, which the garbage collector sees as well.
+	// messagePrice and bytePrice are about what a message of an unapproved peer costs in processor time: per
+	// message, and per byte beyond transport.FreeMessage, which the garbage collector has to look at too. The
+	// signatures of a sign-in are not included; the master limits those itself.
 	messagePrice, bytePrice = 40 * time.Microsecond, 8 * time.Nanosecond
 	// failurePrice is the same for a handshake that fails.
 	failurePrice = 200 * time.Microsecond
-	// priceFactor is how many times their price the messages of one address are apart: they take a tenth of a processor.
+	// priceFactor is how many times their price the messages of one address are apart, so that they take a tenth of
+	// a processor.
 	priceFactor = 10
-	// maxDebt bounds how long one message waits for those before it.
+	// maxDebt limits how long one message waits for those before it.
 	maxDebt = time.Second
-	// maxPaid bounds the addresses that are charged; beyond it all of them begin again.
+	// maxPaid limits the addresses that are charged. Beyond it all start again from zero.
 	maxPaid = 8192
 )
 
-// census counts the connections of unapproved peers by address, so that one address cannot take the places of all others. There
-// is no fixed share: thousands of minions may be behind one address. Only when all places are taken does a newcomer get the
-// place of the connection that was silent for the longest time, of the address that has most. Group.mu guards it.
+// A census counts the connections of unapproved peers by address, so that one address cannot take the places of all
+// others. There is no fixed share, because thousands of minions may be behind one address. Only when all places are
+// taken does a new connection replace one: the one that was silent for longest, of the address that has most.
+// Group.mu guards it.
 type census struct {
-	max    int // connections of all kinds
+	max    int // limit for connections of all kinds
 	byAddr map[netip.Prefix]*list.List
-	paid   map[netip.Prefix]time.Time // when the messages of an address are paid for
+	paid   map[netip.Prefix]time.Time // until when the messages of an address are paid
 }
 
-// unapproved is a connection that nothing is known about.
+// unapproved is a connection whose peer is not known yet.
 type unapproved struct {
 	c       net.Conn
 	addr    netip.Prefix
-	request bool      // it is on the request port
-	since   time.Time // its last message, or its arrival
+	request bool      // on the request port
+	since   time.Time // its last message, or its accept
 	el      *list.Element
 }
 
-// prefix returns the network that a connection counts for.
-func prefix(c net.Conn) netip.Prefix { return prefixOf(c.RemoteAddr().String()) }
+// connPrefix returns the network that a connection counts for.
+func connPrefix(c net.Conn) netip.Prefix { return prefixOf(c.RemoteAddr().String()) }
 
-// prefixOf is prefix for the remote address as text.
+// prefixOf is connPrefix for a remote address as text.
 func prefixOf(peer string) netip.Prefix {
 	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {
-		return netip.Prefix{} // a connection in memory
+		return netip.Prefix{} // a connection in memory has no address
 	}
 	return peernet.Of(ap.Addr())
 }
 
-// enter counts a new connection.
-func (s *census) enter(c net.Conn, request bool, now time.Time) *unapproved {
-	u := &unapproved{c: c, addr: prefix(c), request: request, since: now}
+// addConn counts a new connection.
+func (s *census) addConn(c net.Conn, request bool, now time.Time) *unapproved {
+	u := &unapproved{c: c, addr: connPrefix(c), request: request, since: now}
 	l := s.byAddr[u.addr]
 	if l == nil {
 		l = list.New()
@@ -71,14 +75,14 @@ func (s *census) enter(c net.Conn, request bool, now time.Time) *unapproved {
 	return u
 }
 
-// touch notes a message of a connection.
-func (s *census) touch(u *unapproved, now time.Time) {
+// noteMessage moves a connection to the end of its address's list, which is ordered by silence.
+func (s *census) noteMessage(u *unapproved, now time.Time) {
 	u.since = now
 	s.byAddr[u.addr].MoveToBack(u.el)
 }
 
-// charge adds a price to those of an address, and returns how long its next message has to wait.
-func (s *census) charge(addr netip.Prefix, price time.Duration, now time.Time) time.Duration {
+// chargeAddress charges a price to an address. It returns how long the next message from there must wait.
+func (s *census) chargeAddress(addr netip.Prefix, price time.Duration, now time.Time) time.Duration {
 	paid := s.paid[addr]
 	if paid.Before(now) {
 		paid = now
@@ -91,8 +95,8 @@ func (s *census) charge(addr netip.Prefix, price time.Duration, now time.Time) t
 	return wait
 }
 
-// leave forgets a connection that was approved or has ended.
-func (s *census) leave(u *unapproved) {
+// removeConn removes a connection that was approved or ended.
+func (s *census) removeConn(u *unapproved) {
 	l := s.byAddr[u.addr]
 	if l.Remove(u.el); l.Len() == 0 {
 		delete(s.byAddr, u.addr)
@@ -102,8 +106,8 @@ func (s *census) leave(u *unapproved) {
 	}
 }
 
-// victim returns the connection that a newcomer from addr takes the place of, or nil if there is none.
-func (s *census) victim(addr netip.Prefix, now time.Time) *unapproved {
+// findVictim returns the connection that a new one from addr replaces, nil if there is none.
+func (s *census) findVictim(addr netip.Prefix, now time.Time) *unapproved {
 	var most *list.List
 	var of netip.Prefix
 	for a, l := range s.byAddr {
@@ -122,8 +126,8 @@ func (s *census) victim(addr netip.Prefix, now time.Time) *unapproved {
 	return u
 }
 
-// silent lists the request connections that had no request since the time.
-func (s *census) silent(since time.Time) (out []net.Conn) {
+// silentConns returns the request connections without a request since a time.
+func (s *census) silentConns(since time.Time) (out []net.Conn) {
 	for _, l := range s.byAddr {
 		for el := l.Front(); el != nil; el = el.Next() {
 			u := el.Value.(*unapproved)

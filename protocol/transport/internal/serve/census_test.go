@@ -28,7 +28,7 @@ func TestVictim(t *testing.T) {
 	fill := func(addrs ...string) *census {
 		s := &census{byAddr: make(map[netip.Prefix]*list.List)}
 		for i, a := range addrs {
-			s.enter(from{addr: a}, true, start.Add(time.Duration(i)*time.Millisecond))
+			s.addConn(from{addr: a}, true, start.Add(time.Duration(i)*time.Millisecond))
 		}
 		return s
 	}
@@ -50,7 +50,7 @@ func TestVictim(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			if u := c.s.victim(prefix(from{addr: c.by}), start.Add(c.after)); u != nil {
+			if u := c.s.findVictim(connPrefix(from{addr: c.by}), start.Add(c.after)); u != nil {
 				got = u.c.(from).addr
 			}
 			if got != c.want {
@@ -68,7 +68,7 @@ func TestSilentRequests(t *testing.T) {
 		g.EndSilent(silentRequests)
 		end := func(request bool) (net.Conn, chan struct{}) {
 			a, b := net.Pipe()
-			if _, as := g.add(a, request); as != admitted {
+			if _, as := g.addConn(a, request); as != admitted {
 				t.Fatal("not admitted")
 			}
 			g.wg.Done() // there is no handshake
@@ -87,7 +87,7 @@ func TestSilentRequests(t *testing.T) {
 		g.Vouch(known)
 		for range 10 {
 			time.Sleep(10 * time.Second)
-			g.touch(asking)
+			g.noteMessage(asking)
 		}
 		synctest.Wait()
 		is := func(c chan struct{}) bool {
@@ -166,20 +166,20 @@ func TestCharge(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	flood, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
 	for i := range 10 {
-		if got, want := s.charge(flood, messagePrice, now), time.Duration(i)*priceFactor*messagePrice; got != want {
+		if got, want := s.chargeAddress(flood, messagePrice, now), time.Duration(i)*priceFactor*messagePrice; got != want {
 			t.Errorf("message %d waits %v, want %v", i, got, want)
 		}
 	}
-	if got := s.charge(other, messagePrice, now); got != 0 {
+	if got := s.chargeAddress(other, messagePrice, now); got != 0 {
 		t.Errorf("another address waits %v", got)
 	}
-	if got := s.charge(flood, 0, now.Add(10*priceFactor*messagePrice)); got != 0 {
+	if got := s.chargeAddress(flood, 0, now.Add(10*priceFactor*messagePrice)); got != 0 {
 		t.Errorf("waits %v for what is paid for", got)
 	}
 	for range 10 {
-		s.charge(flood, time.Second, now)
+		s.chargeAddress(flood, time.Second, now)
 	}
-	if got := s.charge(flood, 0, now); got != maxDebt {
+	if got := s.chargeAddress(flood, 0, now); got != maxDebt {
 		t.Errorf("waits %v, want %v", got, maxDebt)
 	}
 }
@@ -192,8 +192,8 @@ func TestFailuresArePaced(t *testing.T) {
 		begin := time.Now()
 		for range 100 {
 			_, c := net.Pipe()
-			g.add(c, true)
-			g.handshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, func() {})
+			g.addConn(c, true)
+			g.runHandshake(c, func(net.Conn) (Session, error) { last = time.Since(begin); return nil, errors.New("no") }, func() {})
 		}
 		if want := 99 * priceFactor * failurePrice; last != want {
 			t.Errorf("the last one began after %v, want %v", last, want)
@@ -208,7 +208,7 @@ func TestMessagesArePaced(t *testing.T) {
 			g := group(t, nil)
 			a, b := net.Pipe()
 			defer a.Close()
-			g.add(b, true)
+			g.addConn(b, true)
 			if approved {
 				g.Vouch(b)
 			}
@@ -217,7 +217,7 @@ func TestMessagesArePaced(t *testing.T) {
 			begin := time.Now()
 			var took time.Duration
 			done := make(chan struct{})
-			g.next(b, &session{await: func() error {
+			g.awaitNext(b, &session{await: func() error {
 				if served == 1000 {
 					took = time.Since(begin)
 					close(done)

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// workerLinger is how long a worker waits for another task: so long, or twice.
+// workerLinger is how long a worker waits for another task, at least; at most twice as long.
 const workerLinger = time.Second
 
-// crew is the goroutines that have done a task and wait for another one: what handles a request needs a deep stack, which a fresh goroutine
-// would have to grow each time, and each of ten thousand that read connections would keep. The one that worked last is the next to
-// work, so that those that are too many have nothing to do, and end.
+// A crew is a pool of goroutines that have done a task and wait for another. Handling a request needs a deep stack:
+// a new goroutine would have to grow it each time, and each of the ten thousand goroutines that read connections
+// would keep one. The worker that finished last works next, so that surplus workers stay idle and end.
 type crew struct {
 	mu    sync.Mutex // guards the fields below, and the rounds of workers
-	idle  []*worker  // in the order in which they came to rest
-	round int        // how often dismiss has been
-	timed bool       // it will be again
+	idle  []*worker  // in the order in which they became idle
+	round int        // how often dismissIdle ran
+	timed bool       // dismissIdle is scheduled
 	ended bool
 }
 
 type worker struct {
-	tasks chan func() // has one at most; nil ends the worker
-	round int         // in which it came to rest
+	tasks chan func() // holds at most one task; nil ends the worker
+	round int         // the round in which it became idle
 }
 
-// give hands a task to a worker that rests, if there is one.
-func (c *crew) give(task func()) bool {
+// giveTask passes a task to an idle worker, if there is one.
+func (c *crew) giveTask(task func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := len(c.idle) - 1
@@ -38,19 +38,19 @@ func (c *crew) give(task func()) bool {
 	return true
 }
 
-// work does a task, and those that are given to it afterwards.
-func (c *crew) work(task func()) {
+// runTasks runs a task, and then those that are passed to this worker.
+func (c *crew) runTasks(task func()) {
 	w := &worker{tasks: make(chan func(), 1)}
 	for ; task != nil; task = <-w.tasks {
 		task()
-		if !c.rest(w) {
+		if !c.restWorker(w) {
 			return
 		}
 	}
 }
 
-// rest makes a worker wait for a task. It is false when there will be none.
-func (c *crew) rest(w *worker) bool {
+// restWorker makes a worker idle. It returns false if there will be no more tasks.
+func (c *crew) restWorker(w *worker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -60,13 +60,13 @@ func (c *crew) rest(w *worker) bool {
 	c.idle = append(c.idle, w)
 	if !c.timed {
 		c.timed = true
-		time.AfterFunc(workerLinger, c.dismiss)
+		time.AfterFunc(workerLinger, c.dismissIdle)
 	}
 	return true
 }
 
-// dismiss ends the workers that have rested since the last time.
-func (c *crew) dismiss() {
+// dismissIdle ends the workers that were idle since the last round.
+func (c *crew) dismissIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
@@ -74,15 +74,15 @@ func (c *crew) dismiss() {
 		c.idle[n].tasks <- nil
 		n++
 	}
-	c.idle = append([]*worker(nil), c.idle[n:]...) // what a storm needed is given back
+	c.idle = append([]*worker(nil), c.idle[n:]...) // a new slice, so that the memory of a storm is freed
 	c.round++
 	if c.timed = len(c.idle) > 0; c.timed {
-		time.AfterFunc(workerLinger, c.dismiss)
+		time.AfterFunc(workerLinger, c.dismissIdle)
 	}
 }
 
-// end ends all workers, those that work when they are done.
-func (c *crew) end() {
+// endAll ends all workers; those that are busy end after their task.
+func (c *crew) endAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

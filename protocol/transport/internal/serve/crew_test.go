@@ -17,9 +17,9 @@ func TestCrew(t *testing.T) {
 		var working atomic.Int32
 		do := func(n int, f func()) {
 			for range n {
-				if !c.give(f) {
+				if !c.giveTask(f) {
 					working.Add(1)
-					all.Go(func() { c.work(f); working.Add(-1) })
+					all.Go(func() { c.runTasks(f); working.Add(-1) })
 				}
 			}
 			synctest.Wait()
@@ -52,14 +52,14 @@ func TestCrew(t *testing.T) {
 		do(3, func() {})
 		late := make(chan struct{})
 		do(1, func() { <-late })
-		c.end()
+		c.endAll()
 		synctest.Wait()
 		if working.Load() != 1 {
 			t.Fatalf("%d workers are left after the end; one works", working.Load())
 		}
 		close(late)
 		all.Wait()
-		if c.give(func() {}) || working.Load() != 0 {
+		if c.giveTask(func() {}) || working.Load() != 0 {
 			t.Fatal("somebody works after the end")
 		}
 	})

@@ -2,5 +2,5 @@
 
 package serve
 
-// descriptors: elsewhere memory is the limit.
-func descriptors() int { return maxDescriptors }
+// descriptorLimit returns no limit; on this system memory is the limit.
+func descriptorLimit() int { return maxDescriptors }

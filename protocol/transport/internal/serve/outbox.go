@@ -8,17 +8,19 @@ import (
 	"time"
 )
 
-// ErrSlow is why a subscriber was cut off.
+// ErrSlow is the reason for cutting off a subscriber that does not keep up.
 var ErrSlow = errors.New("transport: subscriber does not keep up")
 
-// writeChunk is how many bytes go out under one deadline: at 64 KiB and 30 s, a peer that takes 2 KB/s lives.
+// writeChunk is how many bytes are written under one deadline. With 64 KiB and 30 s, a peer that takes 2 KB/s
+// survives.
 const writeChunk = 64 << 10
 
-// joinBelow is up to how many bytes the parts of a message are joined: to send one buffer costs the kernel less than to send several.
+// joinBelow is the size up to which the parts of a message are copied into one buffer, because sending one buffer
+// costs the kernel less than sending several.
 const joinBelow = 4 << 10
 
-// Write sends bufs with as few system calls as fit the deadlines: timeout runs anew for each 64 KiB. The slices that bufs
-// points to are not changed. The caller holds whatever guards the write side of c.
+// Write sends bufs in as few system calls as the deadlines allow: timeout starts again with each 64 KiB. It does
+// not change the slices that bufs points to. The caller holds the lock of the write side of c.
 func Write(c net.Conn, timeout time.Duration, bufs ...[]byte) error {
 	var batch net.Buffers
 	size := 0
@@ -36,7 +38,7 @@ func Write(c net.Conn, timeout time.Duration, bufs ...[]byte) error {
 		case size <= joinBelow:
 			_, err = c.Write(bytes.Join(batch, nil))
 		default:
-			b := batch // WriteTo consumes
+			b := batch // WriteTo consumes its slice
 			_, err = b.WriteTo(c)
 		}
 		batch, size = batch[:0], 0
@@ -57,8 +59,8 @@ func Write(c net.Conn, timeout time.Duration, bufs ...[]byte) error {
 	return flush()
 }
 
-// Outbox is the write side of one subscriber: messages wait in it, within limits, and a goroutine that exists only while there are
-// any writes them out together. At rest it costs 100 bytes and no goroutine.
+// An Outbox is the write side of one subscriber. Messages wait in it, within limits, and a goroutine that exists
+// only while there are any writes them together. An idle one costs 100 bytes and no goroutine.
 type Outbox struct {
 	g    *Group
 	sink Sink
@@ -67,23 +69,24 @@ type Outbox struct {
 	mu      sync.Mutex // guards the fields below
 	queue   []item
 	msgs    int   // waiting or being written
-	bytes   int64 // of these
+	bytes   int64 // their bytes
 	writing bool
 	dead    bool
 }
 
-// item is one message in two parts, so that the second can be shared between topics.
+// An item is one message in two parts, so that topics can share the second.
 type item struct{ head, body []byte }
 
 func (i item) size() int64 { return int64(len(i.head) + len(i.body)) }
 
-// Sink is where an Outbox writes: Send gets the parts of whole messages, two for each, and stands at most timeout without progress.
+// A Sink is where an Outbox writes. Send gets the parts of whole messages, two for each, and may stand still for at
+// most timeout.
 type Sink interface {
 	Send(timeout time.Duration, parts ...[]byte) error
 	Close() error
 }
 
-// Stream is the Sink of a connection to which messages are just written.
+// Stream is the Sink of a connection to which messages are written as they are.
 type Stream struct{ net.Conn }
 
 // Send implements Sink.
@@ -91,13 +94,13 @@ func (s Stream) Send(timeout time.Duration, parts ...[]byte) error {
 	return Write(s.Conn, timeout, parts...)
 }
 
-// NewOutbox makes the write side of s; drop is called, once, when the peer did not keep up, and s closed.
+// NewOutbox returns the write side of s. If the peer does not keep up, drop is called once and s is closed.
 func NewOutbox(g *Group, s Sink, drop func()) *Outbox {
 	return &Outbox{g: g, sink: s, drop: drop}
 }
 
-// Put queues a message, which may come in two parts, and never waits. Over the limits the connection is closed. Messages that count as
-// control (no body) are subject to the same limits.
+// Put queues a message, which may come in two parts, and never waits. If a limit is exceeded the connection is
+// closed. Control messages, which have no body, count like others.
 func (o *Outbox) Put(head, body []byte) {
 	it := item{head, body}
 	o.mu.Lock()
@@ -105,11 +108,11 @@ func (o *Outbox) Put(head, body []byte) {
 		o.mu.Unlock()
 		return
 	}
-	// One message is let through whatever its size: the limit is for what piles up.
+	// One message is allowed whatever its size, because the limit is for a backlog.
 	if o.msgs > 0 && (o.msgs >= o.g.o.PubHWM || o.bytes+it.size() > o.g.o.PubBytes) {
-		o.fail()
+		o.discardAll()
 		o.mu.Unlock()
-		o.slow()
+		o.dropSlow()
 		return
 	}
 	o.queue = append(o.queue, it)
@@ -118,26 +121,28 @@ func (o *Outbox) Put(head, body []byte) {
 	start := !o.writing
 	o.writing = true
 	o.mu.Unlock()
-	if start && !o.g.Go(o.flush) {
+	if start && !o.g.Go(o.flushQueue) {
 		o.mu.Lock()
-		o.fail()
+		o.discardAll()
 		o.mu.Unlock()
 	}
 }
 
-// fail forgets everything. The caller holds mu.
-func (o *Outbox) fail() {
+// discardAll drops all messages. The caller holds mu.
+func (o *Outbox) discardAll() {
 	o.dead, o.queue, o.msgs, o.bytes = true, nil, 0, 0
 }
 
-func (o *Outbox) slow() {
+// dropSlow closes a connection that does not keep up.
+func (o *Outbox) dropSlow() {
 	o.sink.Close()
 	if o.drop != nil {
 		o.drop()
 	}
 }
 
-func (o *Outbox) flush() {
+// flushQueue writes until the queue is empty. Messages are removed from the limits only when they are written.
+func (o *Outbox) flushQueue() {
 	var bufs [][]byte
 	for {
 		o.mu.Lock()
@@ -162,10 +167,10 @@ func (o *Outbox) flush() {
 			o.mu.Lock()
 			if err != nil {
 				timeout := isTimeout(err) && !o.dead
-				o.fail()
+				o.discardAll()
 				o.mu.Unlock()
 				if timeout {
-					o.slow()
+					o.dropSlow()
 				}
 				o.sink.Close()
 				return

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// Roster is who is subscribed, and under which name. A connection without one may belong to anybody and gets everything, unless too many come from
-// an address that no minion is known at; one with a name gets what is for everybody or for that name. One whose path is dead gets nothing and is
-// not counted until there is a sign of life.
+// A Roster knows who is subscribed. A connection without a name may belong to any minion and receives everything,
+// unless too many come from an address without a known minion (addresses). A connection with a name receives what
+// is for all or for that name. A connection whose path is dead receives nothing and does not count until it shows a
+// sign of life.
 type Roster struct {
-	strict func() bool    // while it is true, a connection without a name gets nothing
-	named  func(net.Conn) // told of a connection that has got a name; nil tells nobody
+	strict func() bool    // while it returns true, connections without a name receive nothing
+	named  func(net.Conn) // called with a connection that got a name; may be nil
 
 	mu      sync.Mutex // guards the fields below, and the ids of members
 	all     map[*Member]struct{}
@@ -28,27 +29,29 @@ type Roster struct {
 	addresses
 }
 
-// Member is one subscribed connection.
+// A Member is one subscribed connection.
 type Member struct {
 	Box    *Outbox
 	conn   net.Conn
 	peer   string // remote address
 	addr   netip.Prefix
-	id     string // "" while nobody knows; guarded by Roster.mu
+	id     string // "" while unknown; guarded by Roster.mu
 	silent atomic.Bool
-	quota  bool // it is one of unknownShare; guarded by Roster.mu
-	// withheld is set while the connection gets no publishes: it came when its address had no minion and no share left.
+	quota  bool // counts against unknownShare; guarded by Roster.mu
+	// withheld is set while the connection receives no publishes, because its address had no minion and no share
+	// left when it came.
 	withheld atomic.Bool
-	since    time.Time // when it began to be withheld
+	since    time.Time // when withholding began
 }
 
-// Receives reports whether publishes are for a member at all: its path is alive, and it has a name or is one of those that need none.
+// Receives reports whether a member receives publishes: its path is alive and it is not withheld.
 func (m *Member) Receives() bool { return !m.silent.Load() && !m.withheld.Load() }
 
-// Silent says whether the path to a member is dead, as far as is known.
+// Silent reports whether the path to a member is dead.
 func (m *Member) Silent() bool { return m.silent.Load() }
 
-// NewRoster makes an empty one. While it is strict, connections without a name get nothing but what One puts; nil is never.
+// NewRoster returns an empty roster. While strict returns true, connections without a name receive only what One
+// puts. A nil strict means never.
 func NewRoster(strict func() bool) *Roster {
 	if strict == nil {
 		strict = func() bool { return false }
@@ -57,37 +60,38 @@ func NewRoster(strict func() bool) *Roster {
 		byPeer: make(map[string]*Member)}
 }
 
-// Add takes in a connection from a remote address and gives it what was published since its arrival, which has ended; nil is just now.
+// Add adds a connection and sends it what was published since its arrival, which ends. A nil a means that it
+// arrived just now.
 func (r *Roster) Add(peer string, box *Outbox, c net.Conn, a *Arrival) *Member {
 	m := &Member{Box: box, conn: c, peer: peer, addr: prefixOf(peer)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[m], r.unnamed[m], r.byPeer[peer] = struct{}{}, struct{}{}, m
-	r.admit(m, time.Now())
+	r.admitMember(m, time.Now())
 	r.catchUp(m, a)
-	r.arrived(a)
+	r.endArrival(a)
 	return m
 }
 
-// Remove forgets a connection, and says whether it counted until now.
+// Remove removes a connection and reports whether it counted until now.
 func (r *Roster) Remove(m *Member) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counted := !m.silent.Load()
 	if counted {
-		r.unfile(m)
+		r.unfileMember(m)
 	} else {
 		r.silent--
 	}
 	delete(r.all, m)
-	r.left(m, time.Now())
+	r.memberLeft(m, time.Now())
 	if r.byPeer[m.peer] == m {
 		delete(r.byPeer, m.peer)
 	}
 	return counted
 }
 
-// Silence says that the path of a connection is dead, or alive again, and reports whether that is news.
+// Silence notes that the path of a connection is dead, or alive again. It reports whether that changed.
 func (r *Roster) Silence(m *Member, silent bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,50 +101,50 @@ func (r *Roster) Silence(m *Member, silent bool) bool {
 	m.silent.Store(silent)
 	if silent {
 		r.silent++
-		r.unfile(m)
+		r.unfileMember(m)
 	} else {
 		r.silent--
-		r.file(m)
+		r.fileMember(m)
 	}
 	return true
 }
 
-// Silent is how many connections do not count.
+// Silent returns how many connections do not count.
 func (r *Roster) Silent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.silent
 }
 
-// members lists all, also those that do not count.
-func (r *Roster) members() []*Member {
+// allMembers returns all members, silent ones too.
+func (r *Roster) allMembers() []*Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.all))
 }
 
-// Name says whose connection it is; "" says that nobody knows.
+// Name sets the minion that a connection belongs to; "" means unknown.
 func (r *Roster) Name(m *Member, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.all[m]; ok {
-		r.rename(m, id)
+		r.setName(m, id)
 	}
 }
 
-// NamePeer is Name for the connection from an address, and says whether there is one.
+// NamePeer is Name for the connection from a remote address. It reports whether there is one.
 func (r *Roster) NamePeer(peer, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.byPeer[peer]
 	if m != nil {
-		r.rename(m, id)
+		r.setName(m, id)
 	}
 	return m != nil
 }
 
-// rename is Name; callers hold mu.
-func (r *Roster) rename(m *Member, id string) {
+// setName is the body of Name. Callers hold mu.
+func (r *Roster) setName(m *Member, id string) {
 	switch {
 	case id != "" && m.id == "":
 		if r.named != nil {
@@ -154,13 +158,13 @@ func (r *Roster) rename(m *Member, id string) {
 		m.id = id
 		return
 	}
-	r.unfile(m)
+	r.unfileMember(m)
 	m.id = id
-	r.file(m)
+	r.fileMember(m)
 }
 
-// file puts a member where its name says; callers hold mu.
-func (r *Roster) file(m *Member) {
+// fileMember adds a member to the index by its name. Callers hold mu.
+func (r *Roster) fileMember(m *Member) {
 	if m.id == "" {
 		r.unnamed[m] = struct{}{}
 		return
@@ -171,8 +175,8 @@ func (r *Roster) file(m *Member) {
 	r.byID[m.id][m] = struct{}{}
 }
 
-// unfile takes a member away from there; callers hold mu.
-func (r *Roster) unfile(m *Member) {
+// unfileMember removes a member from the index. Callers hold mu.
+func (r *Roster) unfileMember(m *Member) {
 	delete(r.unnamed, m)
 	delete(r.byID[m.id], m)
 	if len(r.byID[m.id]) == 0 {
@@ -180,14 +184,15 @@ func (r *Roster) unfile(m *Member) {
 	}
 }
 
-// Count is the number of connections that count.
+// Count returns the number of connections that count.
 func (r *Roster) Count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.all) - r.silent
 }
 
-// Reach says how many of some ids are names of connections, and how many connections have none, those that arrive included.
+// Reach returns how many of the ids are names of connections, and how many connections have no name, arriving ones
+// included.
 func (r *Roster) Reach(ids ...string) (named, nameless int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,33 +201,33 @@ func (r *Roster) Reach(ids ...string) (named, nameless int) {
 			named++
 		}
 	}
-	return named, len(r.unnamed) + r.arriving()
+	return named, len(r.unnamed) + r.countArriving()
 }
 
-// Present lists the names, sorted.
+// Present returns the names, sorted.
 func (r *Roster) Present() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.byID))
 }
 
-// Close keeps Each and One from putting anything more.
+// Close makes Each and One send nothing more.
 func (r *Roster) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// Closed says whether it is closed.
+// Closed reports whether the roster is closed.
 func (r *Roster) Closed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closed
 }
 
-// Each calls put for every connection that may belong to one of topics, which name each id once, all of them if topics is nil, and says
-// whether the roster is open. put must not wait: messages stay in one order for all. It is called again, with late, for connections that
-// are arriving, and until then size bytes are kept for them.
+// Each calls put for every connection that may belong to one of topics, and reports whether the roster is open.
+// topics must name each id once; nil means all. put must not wait, because all connections get their messages in
+// one order. For arriving connections size bytes are kept, and put is called later, with late.
 func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +240,7 @@ func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool))
 				put(m, false)
 			}
 		}
-		r.keep(topics, size, put)
+		r.keepMessage(topics, size, put)
 	}
 	if topics == nil {
 		for _, of := range r.byID {
@@ -253,10 +258,10 @@ func (r *Roster) Each(topics []string, size int, put func(m *Member, late bool))
 	return true
 }
 
-// Unnamed says whether there is a connection from an address and nobody knows whose it is.
+// Unnamed reports whether there is a connection from a remote address whose minion is unknown.
 func (r *Roster) Unnamed(peer string) bool { return r.One(peer, func(*Member) {}) }
 
-// One calls put for the connection from an address while nobody knows whose it is, and says whether it did.
+// One calls put for the connection from a remote address if its minion is unknown. It reports whether it did.
 func (r *Roster) One(peer string, put func(m *Member)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,18 @@
-// Package serve is what the servers of all stream transports share: an accept loop that no peer can stop, the handshake
-// under a deadline, the life of connections, the write side of a subscriber, and the memory that unknown peers may claim.
+// Package serve is the server side that all stream transports share: an accept loop that no peer can stop,
+// handshakes under a deadline, the life of connections, the write side of subscribers, and limits for the memory,
+// places and processor time of unauthenticated peers.
+//
+//	Accept ─▶ acceptLoop ─▶ a place (census) ─▶ runHandshake ─▶ Session.Begin
+//	             │ no place: the longest silent one is closed         │
+//	             ▼                                                    ▼
+//	        next connection        ┌─▶ Session.Await (small stack) ──▶ charge the address
+//	                               │                                      │
+//	                               └── answer (crew, deep stack) ◀── Session.Serve
+//
+// A peer counts as unapproved until a handler calls transport.Approve. Until then its memory comes from a [Budget],
+// its messages are charged to its address, and its connection may lose its place. Afterwards none of this applies.
+//
+// Publishes go through the [Roster], which knows the subscribers and their minions, to one [Outbox] per subscriber.
 package serve
 
 import (
@@ -18,75 +31,77 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Group owns the listeners, connections and goroutines of one server.
+// A Group owns the listeners, connections and goroutines of one server.
 type Group struct {
 	o      transport.ServerOptions
-	ctx    context.Context // of handlers; ends with Close
+	ctx    context.Context // the context of handlers; Close ends it
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	crew   crew
-	// closing has an element for each connection that lost its place and is being closed.
+	// closing limits the connections that lost their place and are still being closed.
 	closing chan struct{}
 
 	mu        sync.Mutex // guards the fields below
 	listeners []net.Listener
-	conns     map[net.Conn]*unapproved // nil for a connection whose peer is known
+	conns     map[net.Conn]*unapproved // nil for a connection whose peer is approved
 	census    census
 	refusals  refusals
 	draining  bool
 	closed    bool
-	busy      int           // requests being handled, outboxes being written
+	busy      int           // requests in progress and outboxes being written
 	idle      chan struct{} // closed when draining and busy is 0; nil before Shutdown
 }
 
-// NewGroup makes an empty group; o has its defaults filled.
+// NewGroup returns an empty group. The defaults of o must be filled in.
 func NewGroup(o transport.ServerOptions) *Group {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Group{o: o, ctx: ctx, cancel: cancel, closing: make(chan struct{}, maxClosing), conns: make(map[net.Conn]*unapproved),
 		census: census{max: o.MaxConnections, byAddr: make(map[netip.Prefix]*list.List)}}
 	if g.census.max <= 0 {
-		n := descriptors()
+		n := descriptorLimit()
 		g.census.max = n - min(max(minReserve, n/reservePart), maxReserve) - min(n/httpPart, maxHTTP)
 	}
 	return g
 }
 
-// Context ends when the group is closed.
+// Context returns a context that ends when the group is closed.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Handshake makes a fresh connection ready and returns what serves it until its end. It runs under a deadline.
+// A Handshake prepares a new connection and returns the Session that serves it. It runs under a deadline.
 type Handshake func(net.Conn) (Session, error)
 
-// Session is a connection after its handshake. Its methods are called one after the other.
+// A Session is a connection after its handshake. Its methods are called one after the other.
 type Session interface {
 	// Begin is called first.
 	Begin()
-	// Await returns when something of the next message is there. Ten thousand goroutines wait in it for hours, each with a stack of its own:
-	// it calls next to nothing.
+	// Await returns when the first bytes of the next message are there. Ten thousand goroutines wait in it for
+	// hours, each with its own stack, so it must call next to nothing.
 	Await() error
-	// Serve takes a message. If there is an answer, that runs where the stack is deep, and the next message is awaited when it has returned.
+	// Serve reads a message. If it returns an answer, that runs on a deep stack, and the next message is awaited
+	// after it returned.
 	Serve() (answer func() error, err error)
-	// End is called when an error has ended the connection, before that is closed.
+	// End is called when an error ended the connection, before it is closed.
 	End()
 }
 
 const (
-	// maxDescriptors stands for no limit of the system.
+	// maxDescriptors stands for a system without a limit.
 	maxDescriptors = 1 << 20
-	// One descriptor in reservePart is kept for files, at least minReserve and at most maxReserve.
+	// One descriptor in reservePart is reserved for files, at least minReserve and at most maxReserve.
 	reservePart, minReserve, maxReserve = 16, 32, 512
-	// maxClosing is how many connections without a place may still have their descriptors.
+	// maxClosing is how many connections without a place may still hold their descriptors.
 	maxClosing = minReserve / 2
-	// One in httpPart is kept for HTTP, at most maxHTTP.
+	// One descriptor in httpPart is reserved for the HTTP interface, at most maxHTTP.
 	httpPart, maxHTTP = 8, 8192
 )
 
-// handshakeGrace is how long a handshake is left alone while others wait for its place.
+// handshakeGrace is how long a handshake is safe while others wait for its place.
 const handshakeGrace = time.Second
 
-// Accept starts the accept loop of one listener. One goroutine per handshake; when there are too many the next connection waits, those
-// behind it in the kernel, and the oldest is closed when it has had its time: so ten thousand peers may come at once, and those who connect
-// and say nothing cannot keep others out. request tells the port of requests from the one of publishes.
+// Accept starts the accept loop of one listener, with one goroutine per handshake. If there are too many
+// handshakes, the next connection waits, those behind it wait in the kernel, and the oldest handshake is closed
+// after its grace. Ten thousand peers may thus connect at once, and peers that connect and say nothing cannot keep
+// others out. request is true for the request port.
 func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,6 +114,8 @@ func (g *Group) Accept(ln net.Listener, request bool, hs Handshake) {
 	go g.acceptLoop(ln, request, hs)
 }
 
+// acceptLoop accepts until the listener is closed. Its own errors never end it: a server that stops accepting when
+// descriptors run out would need a restart.
 func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	defer g.wg.Done()
 	waiting := &pending{max: g.o.MaxHandshakes, freed: make(chan struct{}, 1)}
@@ -106,12 +123,13 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 	for {
 		c, err := ln.Accept()
 		if err != nil {
-			if g.stopped() || errors.Is(err, net.ErrClosed) {
+			if g.isStopped() || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Out of descriptors, most likely: without a pause this loop would burn a processor until one is free.
+			// Most likely the process is out of descriptors. Without a pause this loop would use a whole processor
+			// until one is free.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			g.close(g.evict(netip.Prefix{}))
+			g.closeConn(g.evictConn(netip.Prefix{}))
 			g.o.Log.Warn("Cannot accept connection", "addr", ln.Addr().String(), "err", err, "retry", delay)
 			if !g.sleep(delay) {
 				return
@@ -119,11 +137,11 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			continue
 		}
 		delay = 0
-		if evicted := waiting.room(g.ctx); evicted != nil {
+		if evicted := waiting.awaitRoom(g.ctx); evicted != nil {
 			g.o.Log.Debug("Closed oldest handshake, too many", "peer", evicted.RemoteAddr().String())
-			g.close(evicted)
+			g.closeConn(evicted)
 		}
-		expelled, as := g.add(c, request)
+		expelled, as := g.addConn(c, request)
 		switch as {
 		case noPlace:
 			c.Close()
@@ -132,20 +150,20 @@ func (g *Group) acceptLoop(ln net.Listener, request bool, hs Handshake) {
 			c.Close()
 			return
 		}
-		g.close(expelled)
+		g.closeConn(expelled)
 		el := waiting.push(c)
-		go g.handshake(c, hs, func() { waiting.remove(el) })
+		go g.runHandshake(c, hs, func() { waiting.remove(el) })
 	}
 }
 
-// handshake runs in a goroutine of its own that ends with it.
-func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
+// runHandshake runs in a goroutine of its own, which ends with it.
+func (g *Group) runHandshake(c net.Conn, hs Handshake, done func()) {
 	var s Session
 	err := net.ErrClosed
-	// Those before from the same address may have to be paid for.
-	if wait := g.charge(c, 0); wait == 0 || g.sleep(wait) {
-		if s, err = g.shake(c, hs); err != nil {
-			g.charge(c, failurePrice)
+	// Earlier messages from the same address may have to be paid for.
+	if wait := g.chargeConn(c, 0); wait == 0 || g.sleep(wait) {
+		if s, err = g.performHandshake(c, hs); err != nil {
+			g.chargeConn(c, failurePrice)
 		}
 	}
 	done()
@@ -158,11 +176,12 @@ func (g *Group) handshake(c net.Conn, hs Handshake, done func()) {
 		g.wg.Done()
 		return
 	}
-	g.next(c, s, g.guarded(c, func() error { s.Begin(); return nil }))
+	g.awaitNext(c, s, g.runGuarded(c, func() error { s.Begin(); return nil }))
 }
 
-func (g *Group) shake(c net.Conn, hs Handshake) (s Session, err error) {
-	defer recovered(g.o.Log, c, &err)
+// performHandshake runs the TLS handshake, if there is one, and hs under one deadline.
+func (g *Group) performHandshake(c net.Conn, hs Handshake) (s Session, err error) {
+	defer recoverPanic(g.o.Log, c, &err)
 	if err := c.SetDeadline(time.Now().Add(g.o.HandshakeTimeout)); err != nil {
 		return nil, err
 	}
@@ -174,68 +193,70 @@ func (g *Group) shake(c net.Conn, hs Handshake) (s Session, err error) {
 	return hs(c)
 }
 
-// next awaits the next message of a connection, or ends it. What a goroutine has needed of the stack it keeps, so that it is always another one
-// that waits: it has the smallest.
-func (g *Group) next(c net.Conn, s Session, err error) {
+// awaitNext waits for the next message of a connection, or ends the connection. A goroutine keeps the stack that it
+// once needed, so a new goroutine waits each time: it has the smallest.
+func (g *Group) awaitNext(c net.Conn, s Session, err error) {
 	if err == nil {
-		go g.await(c, s)
+		go g.awaitMessage(c, s)
 		return
 	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) { // the peer did not just go away
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, net.ErrClosed) { // the peer did not simply disconnect
 		g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
 	}
-	_ = g.guarded(c, func() error { s.End(); return nil }) // a panic is logged
+	_ = g.runGuarded(c, func() error { s.End(); return nil }) // a panic in End is only logged
 	g.Drop(c)
 	g.wg.Done()
 }
 
-func (g *Group) await(c net.Conn, s Session) {
-	if err := g.guarded(c, s.Await); err != nil {
-		g.next(c, s, err)
+func (g *Group) awaitMessage(c net.Conn, s Session) {
+	if err := g.runGuarded(c, s.Await); err != nil {
+		g.awaitNext(c, s, err)
 		return
 	}
-	g.take(c, s)
+	g.serveMessage(c, s)
 }
 
-// take serves a message.
-func (g *Group) take(c net.Conn, s Session) {
-	g.touch(c)
-	if wait := g.charge(c, messagePrice); wait > 0 && !g.sleep(wait) {
-		g.next(c, s, net.ErrClosed)
+// serveMessage serves one message.
+func (g *Group) serveMessage(c net.Conn, s Session) {
+	g.noteMessage(c)
+	if wait := g.chargeConn(c, messagePrice); wait > 0 && !g.sleep(wait) {
+		g.awaitNext(c, s, net.ErrClosed)
 		return
 	}
 	var answer func() error
-	err := g.guarded(c, func() (err error) {
+	err := g.runGuarded(c, func() (err error) {
 		answer, err = s.Serve()
 		return err
 	})
 	if err == nil && answer != nil {
 		if !g.Draining() && g.Go(func() {
-			deepen(0)
-			g.next(c, s, g.guarded(c, answer))
+			deepenStack(0)
+			g.awaitNext(c, s, g.runGuarded(c, answer))
 		}) {
 			return
 		}
 		err = net.ErrClosed
 	}
-	g.next(c, s, err)
+	g.awaitNext(c, s, err)
 }
 
-// guarded runs a part of serving c; a panic becomes its error.
-func (g *Group) guarded(c net.Conn, f func() error) (err error) {
-	defer recovered(g.o.Log, c, &err)
+// runGuarded runs a part of serving c and turns a panic into an error.
+func (g *Group) runGuarded(c net.Conn, f func() error) (err error) {
+	defer recoverPanic(g.o.Log, c, &err)
 	return f()
 }
 
-// recovered turns a panic, of a library fed by a peer or of a handler, into an error of this one connection.
-func recovered(log *slog.Logger, c net.Conn, err *error) {
+// recoverPanic turns a panic, of a library that parses a peer's bytes or of a handler, into an error of this one
+// connection.
+func recoverPanic(log *slog.Logger, c net.Conn, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("transport: panic: %v", p)
 		log.Error("Recovered from panic in connection", "peer", c.RemoteAddr().String(), "err", p, "stack", string(debug.Stack()))
 	}
 }
 
-// Go runs f in a goroutine, perhaps one that has run others, that Close and Shutdown wait for. It reports false, without running f, after Close.
+// Go runs f in a goroutine, possibly a reused one, that Close and Shutdown wait for. After Close it returns false
+// without running f.
 func (g *Group) Go(f func()) bool {
 	if !g.Begin() {
 		return false
@@ -246,35 +267,35 @@ func (g *Group) Go(f func()) bool {
 		defer g.End()
 		f()
 	}
-	if !g.crew.give(task) {
-		g.wg.Go(func() { g.crew.work(task) })
+	if !g.crew.giveTask(task) {
+		g.wg.Go(func() { g.crew.runTasks(task) })
 	}
 	return true
 }
 
-// handlerStack is how deep, in bytes, the stack is at once that a request is answered on. It becomes as deep anyway, in steps each of which
-// copies what is on it, when most of a return's calls are; at the start there is next to nothing to copy.
+// handlerStack is the stack, in bytes, that a request gets at once. It becomes as deep anyway, but in steps that
+// each copy the stack, and late, when a request's calls are on it; at the start there is next to nothing to copy.
 const handlerStack = 12 << 10
 
-// deepen makes room for handlerStack. Every byte of its array is 0.
+// deepenStack grows the stack of its goroutine to handlerStack. Every byte of its array is 0.
 //
 //go:noinline
-func deepen(at int) byte {
+func deepenStack(at int) byte {
 	var room [handlerStack]byte
 	return room[at]
 }
 
-// Work runs f, a part of serving c, in a goroutine of its own that Close and Shutdown wait for. An error or a panic closes c.
-// It reports false, without running f, when the group is closed or draining.
+// Work runs f, a part of serving c, in a goroutine that Close and Shutdown wait for. An error or a panic closes c.
+// It returns false without running f if the group is closed or draining.
 func (g *Group) Work(c net.Conn, f func() error) bool {
 	if g.Draining() {
 		return false
 	}
 	return g.Go(func() {
-		deepen(0)
-		if err := g.guarded(c, f); err != nil {
+		deepenStack(0)
+		if err := g.runGuarded(c, f); err != nil {
 			g.o.Log.Debug("Connection ended", "peer", c.RemoteAddr().String(), "err", err)
-			c.Close() // who awaits its next message drops it
+			c.Close() // the goroutine in Await drops the connection
 		}
 	})
 }
@@ -298,13 +319,14 @@ func (g *Group) End() {
 	g.signalIdle()
 }
 
-// Draining reports whether no new requests should be taken.
+// Draining reports whether new requests are to be refused.
 func (g *Group) Draining() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.draining || g.closed
 }
 
+// signalIdle wakes Shutdown when there is no work left. The caller holds mu.
 func (g *Group) signalIdle() {
 	if g.draining && g.busy == 0 && g.idle != nil {
 		close(g.idle)
@@ -312,23 +334,24 @@ func (g *Group) signalIdle() {
 	}
 }
 
-func (g *Group) stopped() bool {
+func (g *Group) isStopped() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closed || g.draining
 }
 
-// admission is what became of a new connection.
+// An admission is what becomes of a new connection.
 type admission int
 
 const (
 	admitted admission = iota
-	noPlace            // every place is taken, and its own address has most of them
-	ended              // the group takes no more
+	noPlace            // all places are taken, most of them by its own address
+	ended              // the group accepts no more
 )
 
-// add takes c in, with a place in the wait group for its handshake. If all places are taken, c may get the place of another, which the caller closes.
-func (g *Group) add(c net.Conn, request bool) (expelled net.Conn, as admission) {
+// addConn takes c in, with a place in the wait group for its handshake. If all places are taken, c may replace
+// another connection, which the caller closes.
+func (g *Group) addConn(c net.Conn, request bool) (expelled net.Conn, as admission) {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -337,43 +360,44 @@ func (g *Group) add(c net.Conn, request bool) (expelled net.Conn, as admission) 
 	}
 	// guard: idle-connections protocol/transport/tcp:TestCrowd,protocol/transport/ws:TestCrowd,protocol/transport/zeromq:TestCrowd
 	if len(g.conns) >= g.census.max {
-		u := g.census.victim(prefix(c), now)
-		g.refused(c, u, now)
+		u := g.census.findVictim(connPrefix(c), now)
+		g.logRefusal(c, u, now)
 		if u == nil {
 			return nil, noPlace
 		}
-		expelled = g.expel(u)
+		expelled = g.expelConn(u)
 	}
-	g.conns[c] = g.census.enter(c, request, now)
+	g.conns[c] = g.census.addConn(c, request, now)
 	g.wg.Add(1)
 	return expelled, admitted
 }
 
-// evict returns the connection that a newcomer from addr would replace, for the caller to close, when the process is out of descriptors for other
-// reasons. It returns nil if there is none.
-func (g *Group) evict(addr netip.Prefix) net.Conn {
+// evictConn returns the connection that a new one from addr would replace, for the caller to close, when the
+// process runs out of descriptors for another reason. It returns nil if there is none.
+func (g *Group) evictConn(addr netip.Prefix) net.Conn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if u := g.census.victim(addr, time.Now()); u != nil {
-		return g.expel(u)
+	if u := g.census.findVictim(addr, time.Now()); u != nil {
+		return g.expelConn(u)
 	}
 	return nil
 }
 
-// expel takes a connection's place. The caller holds mu, and closes the connection without it; its goroutine drops it.
-func (g *Group) expel(u *unapproved) net.Conn {
-	g.census.leave(u)
+// expelConn takes away a connection's place. The caller holds mu and closes the connection after unlocking it; the
+// connection's goroutine then drops it.
+func (g *Group) expelConn(u *unapproved) net.Conn {
+	g.census.removeConn(u)
 	g.conns[u.c] = nil
 	return u.c
 }
 
-// close closes a connection that lost its place, which may be nil. It waits when many are being closed: a peer that connects faster than closed
-// connections end would take the descriptors that are kept for files.
-func (g *Group) close(c net.Conn) {
+// closeConn closes a connection that lost its place; c may be nil. It waits while too many are being closed: a peer
+// that connects faster than closed connections end would otherwise use up the descriptors reserved for files.
+func (g *Group) closeConn(c net.Conn) {
 	if c == nil {
 		return
 	}
-	// Close of a TLS connection may wait for its peer.
+	// Closing a TLS connection may wait for its peer, so the TCP connection below is closed.
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = t.NetConn()
 	}
@@ -384,40 +408,42 @@ func (g *Group) close(c net.Conn) {
 	}()
 }
 
-// touch notes a message of an unapproved connection.
-func (g *Group) touch(c net.Conn) {
+// noteMessage notes a message of an unapproved connection.
+func (g *Group) noteMessage(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.conns[c]; u != nil {
-		g.census.touch(u, time.Now())
+		g.census.noteMessage(u, time.Now())
 	}
 }
 
-// charge adds to what the messages of an unapproved connection's address have cost, and returns how long the next one has to wait for it.
-func (g *Group) charge(c net.Conn, price time.Duration) time.Duration {
+// chargeConn charges the address of an unapproved connection. It returns how long the next message from there must
+// wait.
+func (g *Group) chargeConn(c net.Conn, price time.Duration) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	u := g.conns[c]
 	if u == nil {
 		return 0
 	}
-	return g.census.charge(u.addr, price, time.Now())
+	return g.census.chargeAddress(u.addr, price, time.Now())
 }
 
-// Bytes charges an unapproved connection for n bytes of a large message; those that come after it wait for them.
-func (g *Group) Bytes(c net.Conn, n int64) { g.charge(c, time.Duration(n)*bytePrice) }
+// Bytes charges an unapproved connection for n bytes of a large message. Later messages wait for that.
+func (g *Group) Bytes(c net.Conn, n int64) { g.chargeConn(c, time.Duration(n)*bytePrice) }
 
-// Vouch says that the peer of c is known: its connection has a place that no newcomer takes.
+// Vouch marks the peer of c as approved: no new connection takes its place.
 func (g *Group) Vouch(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.conns[c]; u != nil {
-		g.census.leave(u)
+		g.census.removeConn(u)
 		g.conns[c] = nil
 	}
 }
 
-// EndSilent starts to end request connections of unapproved peers that had no request for so long, until the group is closed.
+// EndSilent closes, until the group is closed, request connections of unapproved peers that had no request for
+// longer than limit.
 func (g *Group) EndSilent(limit time.Duration) {
 	g.wg.Go(func() { g.endSilent(limit) })
 }
@@ -425,7 +451,7 @@ func (g *Group) EndSilent(limit time.Duration) {
 func (g *Group) endSilent(limit time.Duration) {
 	for g.sleep(limit / 4) {
 		g.mu.Lock()
-		silent := g.census.silent(time.Now().Add(-limit))
+		silent := g.census.silentConns(time.Now().Add(-limit))
 		g.mu.Unlock()
 		for _, c := range silent {
 			g.o.Log.Debug("Closed connection without a request", "peer", c.RemoteAddr().String())
@@ -434,14 +460,14 @@ func (g *Group) endSilent(limit time.Duration) {
 	}
 }
 
-// refusals is what was not logged of connections without a place.
+// refusals counts connections without a place since the last log line.
 type refusals struct {
 	logged time.Time
 	n      int
 }
 
-// refused logs, at most once a minute, that there are too many connections. The caller holds mu.
-func (g *Group) refused(c net.Conn, instead *unapproved, now time.Time) {
+// logRefusal logs that there are too many connections, at most once a minute. The caller holds mu.
+func (g *Group) logRefusal(c net.Conn, instead *unapproved, now time.Time) {
 	g.refusals.n++
 	if now.Sub(g.refusals.logged) < time.Minute {
 		return
@@ -455,36 +481,38 @@ func (g *Group) refused(c net.Conn, instead *unapproved, now time.Time) {
 	g.refusals = refusals{logged: now}
 }
 
-// Drop closes c and forgets it.
+// Drop closes c and removes it.
 func (g *Group) Drop(c net.Conn) {
 	c.Close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.conns[c]; u != nil {
-		g.census.leave(u)
+		g.census.removeConn(u)
 	}
 	delete(g.conns, c)
 }
 
-// Conns is how many connections there are, handshakes included.
+// Conns returns how many connections there are, including those in their handshake.
 func (g *Group) Conns() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.conns)
 }
 
+// sleep waits for d. It returns false if the group stopped.
 func (g *Group) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return !g.stopped()
+		return !g.isStopped()
 	case <-g.ctx.Done():
 		return false
 	}
 }
 
-// Shutdown closes the listeners, waits for what Begin counted until ctx ends, and closes. The error is ctx's.
+// Shutdown closes the listeners, waits until the work that Begin counted is done or ctx ends, and closes the group.
+// The error is that of ctx.
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	g.draining = true
@@ -510,12 +538,12 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Close ends everything and waits for it.
+// Close ends everything and waits until it has ended.
 func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.cancel()
-	g.crew.end()
+	g.crew.endAll()
 	for _, ln := range g.listeners {
 		ln.Close()
 	}
@@ -530,10 +558,10 @@ func (g *Group) Close() {
 	g.wg.Wait()
 }
 
-// pending is the line of connections in their handshake, oldest first.
+// pending is the queue of connections in their handshake, oldest first.
 type pending struct {
 	max   int
-	freed chan struct{} // has a token after remove
+	freed chan struct{} // holds a token after remove
 
 	mu sync.Mutex
 	l  list.List // of shaking
@@ -544,9 +572,9 @@ type shaking struct {
 	since time.Time
 }
 
-// room waits until there is a place, and returns whom it has put out of the line for that, if anybody: the oldest that has had its time
-// and from whom nothing is there to be read. Somebody who has spoken waits for us.
-func (p *pending) room(ctx context.Context) (evicted net.Conn) {
+// awaitRoom waits until there is a place. It returns the connection that it removed for that, nil if none: the
+// oldest one whose grace is over and that sent nothing. A peer that sent bytes waits for us, not we for it.
+func (p *pending) awaitRoom(ctx context.Context) (evicted net.Conn) {
 	for {
 		wait := handshakeGrace
 		p.mu.Lock()
@@ -560,7 +588,7 @@ func (p *pending) room(ctx context.Context) (evicted net.Conn) {
 				wait = left
 				break
 			}
-			if !unread(s.c) {
+			if !hasUnread(s.c) {
 				p.l.Remove(el)
 				p.mu.Unlock()
 				return s.c
@@ -587,7 +615,7 @@ func (p *pending) push(c net.Conn) *list.Element {
 
 func (p *pending) remove(el *list.Element) {
 	p.mu.Lock()
-	p.l.Remove(el) // does nothing when it was evicted
+	p.l.Remove(el) // does nothing if awaitRoom removed it already
 	p.mu.Unlock()
 	select {
 	case p.freed <- struct{}{}:

@@ -76,26 +76,26 @@ func TestAcceptErrors(t *testing.T) {
 func TestRoom(t *testing.T) {
 	c, _ := net.Pipe()
 	p := &pending{max: 1, freed: make(chan struct{}, 1)}
-	if got := p.room(t.Context()); got != nil {
+	if got := p.awaitRoom(t.Context()); got != nil {
 		t.Error("put out of an empty line:", got)
 	}
 	el := p.l.PushBack(shaking{c, time.Now().Add(time.Hour)})
 	waited := make(chan net.Conn)
-	go func() { waited <- p.room(t.Context()) }()
+	go func() { waited <- p.awaitRoom(t.Context()) }()
 	p.remove(el)
 	if got := <-waited; got != nil {
 		t.Error("put out of the line before its time:", got)
 	}
 	p.l.PushBack(shaking{c, time.Now().Add(time.Hour)})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { waited <- p.room(ctx) }()
+	go func() { waited <- p.awaitRoom(ctx) }()
 	cancel()
 	if got := <-waited; got != nil || p.l.Len() != 1 {
 		t.Error("put out of the line at the end:", got)
 	}
 	p.l.Init()
 	p.l.PushBack(shaking{c, time.Now().Add(-time.Hour)})
-	if got := p.room(t.Context()); got != c || p.l.Len() != 0 {
+	if got := p.awaitRoom(t.Context()); got != c || p.l.Len() != 0 {
 		t.Error("not put out of the line:", got)
 	}
 }

@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
-// silence is how long subscribers may give no sign of life.
+// silence is how long subscribers may show no sign of life.
 type silence struct {
-	look  time.Duration // the pause between two looks
-	after time.Duration // until they count as out of reach
-	bytes time.Duration // until what is on the way to them is taken back, with the connection
+	look  time.Duration // the interval between checks
+	after time.Duration // when a subscriber counts as silent
+	bytes time.Duration // when the bytes on the way to it are discarded, with its connection
 }
 
-// inReach finds within 18 seconds that a path is dead. What was sent may come a minute late, but not a quarter of an hour.
+// inReach finds a dead path within 18 seconds. What was sent may arrive a minute late, but not a quarter of an hour
+// late.
 var inReach = silence{look: 4 * time.Second, after: 14 * time.Second, bytes: time.Minute}
 
-// listenForLife notes which subscribers are out of reach and which are back, until the group is closed. A connection whose path is dead
-// stays: when the path is healed it is as good as ever, and not every minion would make another one.
+// listenForLife notes which subscribers become silent and which return, until the group is closed. A connection
+// with a dead path is kept: when the path works again, so does the connection, and not every minion would make a
+// new one.
 func (b *Base) listenForLife() {
 	if !telling {
 		return
@@ -28,16 +30,16 @@ func (b *Base) listenForLife() {
 	}
 	b.Group.wg.Go(func() {
 		for b.Group.sleep(b.silence.look) {
-			for _, m := range b.Roster.members() {
-				b.hear(m)
+			for _, m := range b.Roster.allMembers() {
+				b.checkMember(m)
 			}
 		}
 	})
 }
 
-// hear looks whether a subscriber gives signs of life.
-func (b *Base) hear(m *Member) {
-	quiet, pending, ok := unheard(m.conn)
+// checkMember checks whether a subscriber shows signs of life.
+func (b *Base) checkMember(m *Member) {
+	quiet, pending, ok := unheardFor(m.conn)
 	if !ok {
 		return
 	}
@@ -47,21 +49,21 @@ func (b *Base) hear(m *Member) {
 		b.Options.Subscriber(m.peer, !silent)
 	}
 	if pending && quiet >= b.silence.bytes {
-		abort(m.conn)
+		abortConn(m.conn)
 	}
 }
 
-// below is the connection under TLS, if there is any.
-func below(c net.Conn) net.Conn {
+// belowTLS returns the connection below TLS, c itself if there is none.
+func belowTLS(c net.Conn) net.Conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return t.NetConn()
 	}
 	return c
 }
 
-// abort ends a connection and takes back what is on the way.
-func abort(c net.Conn) {
-	c = below(c)
+// abortConn ends a connection and discards what is on the way.
+func abortConn(c net.Conn) {
+	c = belowTLS(c)
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
 	}

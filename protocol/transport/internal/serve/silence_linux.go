@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// telling: the kernel tells how a connection fares.
+// telling reports whether the kernel provides the state of a connection.
 const telling = true
 
-// tries is how many questions of the kernel in a row must be without an answer: a machine that slept has not asked.
+// tries is how many probes of the kernel in a row must be unanswered. One is not enough: a host that just woke up
+// did not probe.
 const tries = 2
 
-// unheard is how long the peer of a connection has not answered what the kernel asked or sent, 0 if it did or there is nothing to answer,
-// and whether bytes are on the way to it. !ok is a connection that has ended, or is none of TCP.
-func unheard(c net.Conn) (d time.Duration, pending, ok bool) {
-	s, ok := below(c).(syscall.Conn)
+// unheardFor returns for how long a peer has not answered what the kernel sent, 0 if it did or if there is nothing
+// to answer, and whether bytes are on the way to it. ok is false for a connection that has ended or is not TCP.
+func unheardFor(c net.Conn) (d time.Duration, pending, ok bool) {
+	s, ok := belowTLS(c).(syscall.Conn)
 	if !ok {
 		return 0, false, false
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// telling: only Linux tells how a connection fares; elsewhere it ends when the path is dead.
+// telling is false: only Linux provides the state of a connection. Elsewhere the connection ends when its path is
+// dead.
 const telling = false
 
-func unheard(net.Conn) (time.Duration, bool, bool) { return 0, false, false }
+func unheardFor(net.Conn) (time.Duration, bool, bool) { return 0, false, false }

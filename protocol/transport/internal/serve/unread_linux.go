@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread says whether bytes of the peer wait to be read.
-func unread(c net.Conn) bool {
-	s, ok := below(c).(syscall.Conn)
+// hasUnread reports whether bytes of the peer wait to be read.
+func hasUnread(c net.Conn) bool {
+	s, ok := belowTLS(c).(syscall.Conn)
 	if !ok {
 		return false
 	}

@@ -28,7 +28,7 @@ func TestRoomSpoken(t *testing.T) {
 	if _, err := peer.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); !unread(c); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !hasUnread(c); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing arrives")
 		}
@@ -37,13 +37,13 @@ func TestRoomSpoken(t *testing.T) {
 	p.l.PushBack(shaking{c, time.Now().Add(-time.Hour)})
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if got := p.room(ended); got != nil || p.l.Len() != 1 {
+	if got := p.awaitRoom(ended); got != nil || p.l.Len() != 1 {
 		t.Error("put out of the line before it was heard:", got)
 	}
 	if _, err := io.ReadFull(c, make([]byte, 5)); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.room(t.Context()); got != c {
+	if got := p.awaitRoom(t.Context()); got != c {
 		t.Error("silent, but not put out of the line:", got)
 	}
 }

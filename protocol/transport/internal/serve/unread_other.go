@@ -4,5 +4,5 @@ package serve
 
 import "net"
 
-// unread is not known elsewhere: who has had its time loses its place.
-func unread(net.Conn) bool { return false }
+// hasUnread is not known on this system, so a peer whose grace is over loses its place.
+func hasUnread(net.Conn) bool { return false }
