@@ -28,7 +28,6 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/payload"
-	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // TestT23MatchedIsPublished: those whom a rule or count was applied to are those who are expected (CVE-2022-22941).
@@ -605,46 +604,4 @@ func TestT8ModesOfFiles(t *testing.T) {
 			t.Errorf("%s: %v", strings.TrimPrefix(p, base), info.Mode())
 		}
 	}
-}
-
-// FuzzRequests: no bytes end the master, and a good minion is served after each.
-func FuzzRequests(f *testing.F) {
-	r := serve(f, master.Options{AutoAccept: true, AuthRate: -1, MaxPending: 10, Log: slog.New(slog.DiscardHandler),
-		CacheDir: f.TempDir(), Local: &master.Local{SockDir: filepath.Join(shortDir(f), "run")}})
-	good, m := r.accepted("good", 1), r.newMinion("m", 2)
-	seed := func(v any) {
-		b, err := payload.Marshal(v)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "_auth", "id": "m", "nonce": "00000000000000000000000000000000", "pub": testKey(f, 2).Public().Text()}, "version": 3})
-	seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": "ping"}, "version": 3})
-	seed(map[string]any{"enc": "aes", "load": make([]byte, 80), "version": 3, "id": "good"})
-	for _, cmd := range []string{"publish", "runner", "wheel", "mk_token", "get_token"} {
-		seed(map[string]any{"enc": "clear", "load": map[string]any{"cmd": cmd, "fun": "test.ping", "tgt": "*", "arg": []any{}, "key": "wrong", "token": "0", "eauth": "pam",
-			"username": "u", "password": "p"}, "version": 3})
-	}
-	seed("bad load")
-	f.Add([]byte{0xdd, 0xff, 0xff, 0xff, 0xff})
-	n := 0
-	f.Fuzz(func(t *testing.T, body []byte) {
-		good.t, m.t = t, t
-		start := time.Now()
-		defer func() {
-			if d := time.Since(start); d > 10*time.Second {
-				t.Fatalf("it took %v", d)
-			}
-		}()
-		if _, err := m.send(body); err != nil && !errors.Is(err, transport.ErrNoReply) && !errors.Is(err, transport.ErrTooBig) && !strings.Contains(err.Error(), "payload") {
-			t.Fatal(err)
-		}
-		if n++; n%16 != 1 {
-			return // the honest minion's request costs more than the fuzzer's
-		}
-		if _, err := good.call(map[string]any{"cmd": "_file_envs"}); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

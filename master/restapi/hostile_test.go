@@ -397,29 +397,6 @@ func TestOthersMinionsAreNotShown(t *testing.T) {
 	}
 }
 
-// FuzzBodies: no body ends the interface or makes it say that it has failed.
-func FuzzBodies(f *testing.F) {
-	for _, body := range []string{
-		`{"client": "runner", "fun": "test.arg", "arg": [1], "kwarg": {"a": null}}`, `[{"client": "local_async", "tgt": ["x"], "fun": "test.ping"}]`,
-		"client: wheel\nfun: key.list_all\n", "client=local&tgt=x&tgt_type=list&fun=test.ping&arg=1&arg=%5Ba", `{"username": "alice", "password": 1, "eauth": "file"}`,
-	} {
-		for kind := range byte(4) {
-			f.Add(kind, kind, []byte(body))
-		}
-	}
-	f.Add(byte(4), byte(6), []byte("--x\r\nContent-Disposition: form-data; name=\"order\"\r\n\r\n{\"fun\": \"test.ping\", \"targets\": [\"x\"]}\r\n--x\r\n"+
-		"Content-Disposition: form-data; name=\"file\"; filename=\"../a\"\r\n\r\nb\r\n--x--\r\n"))
-	s := newSite(f, func(o *restapi.Options) { o.LoginRate, o.Timeout = -1, 10*time.Millisecond })
-	f.Fuzz(func(t *testing.T, kind, path byte, body []byte) {
-		s.t = t
-		kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"}
-		paths := []string{"/", "/run", "/login", "/token", "/minions", "/hook/x", "/v1/jobs", "/v1/minions"}
-		if code, text, _ := s.do("POST", paths[int(path)%len(paths)], kinds[int(kind)%len(kinds)], string(body)); code == 500 {
-			t.Fatal(text)
-		}
-	})
-}
-
 // TestCVE_2017_5200_NoSSHClient: there is no client that starts a program on the master, also for those who may do everything, whatever options
 // they name (also CVE-2020-16846).
 func TestCVE_2017_5200_NoSSHClient(t *testing.T) {

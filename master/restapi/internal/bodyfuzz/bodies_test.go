@@ -1,0 +1,88 @@
+// Package bodyfuzz has the fuzz target of what strangers send to the HTTP interface. It is a package of its own because the fuzzer compares the
+// counters of all code in the test program after each find: beside the clients and databases of restapi's other tests it would do little else.
+package bodyfuzz
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/brine-salt/brine/master"
+	"github.com/brine-salt/brine/master/eauth"
+	"github.com/brine-salt/brine/master/restapi"
+	"github.com/brine-salt/brine/master/runner"
+	"github.com/brine-salt/brine/protocol/transport/mem"
+)
+
+// strangers are the numbers of paths from which on FuzzBodies shows no token.
+const strangers = 128
+
+// FuzzBodies: no body ends the interface or makes it say that it has failed, with a token or without.
+func FuzzBodies(f *testing.F) {
+	for _, body := range []string{
+		`{"client": "runner", "fun": "test.arg", "arg": [1], "kwarg": {"a": null}}`, `[{"client": "local_async", "tgt": ["x"], "fun": "test.ping"}]`,
+		"client: wheel\nfun: key.list_all\n", "client=local&tgt=x&tgt_type=list&fun=test.ping&arg=1&arg=%5Ba", `{"username": "alice", "password": 1, "eauth": "file"}`,
+	} {
+		for kind := range byte(4) {
+			f.Add(kind, kind, []byte(body))
+			f.Add(kind, strangers+kind, []byte(body))
+		}
+	}
+	f.Add(byte(4), byte(6), []byte("--x\r\nContent-Disposition: form-data; name=\"order\"\r\n\r\n{\"fun\": \"test.ping\", \"targets\": [\"x\"]}\r\n--x\r\n"+
+		"Content-Disposition: form-data; name=\"file\"; filename=\"../a\"\r\n\r\nb\r\n--x--\r\n"))
+	var network mem.Network
+	m, err := master.New(master.Options{Interface: "127.0.0.1", PublishPort: master.AnyPort, RetPort: master.AnyPort, KeySize: 2048, Listen: network.Listen})
+	if err != nil {
+		f.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Serve(ctx) }()
+	f.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			f.Error(err)
+		}
+	})
+	<-m.Ready()
+	users := filepath.Join(f.TempDir(), "users")
+	if err := os.WriteFile(users, []byte("alice:secret\n"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	auth, err := eauth.New(eauth.Options{Match: m.Match, Config: map[string]any{"file": map[string]any{"^filename": users, "alice": []any{".*", "@runner", "@wheel"}}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	host := runner.Embedded(m, "m_master", nil, f.TempDir(), nil)
+	rest, err := restapi.New(restapi.Options{Master: m, Auth: auth, Runner: runner.NewClient(host), Wheel: runner.NewWheel(host), LoginRate: -1, Timeout: 10 * time.Millisecond})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(rest.Close)
+	token, err := auth.Login(ctx, "file", "alice", "secret")
+	if err != nil {
+		f.Fatal(err)
+	}
+
+	kinds := []string{"application/json", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"}
+	paths := []string{"/", "/run", "/login", "/token", "/minions", "/hook/x", "/v1/jobs", "/v1/minions"}
+	f.Fuzz(func(t *testing.T, kind, path byte, body []byte) {
+		// Without a server between them: a connection for each body would take longer than the rest.
+		r := httptest.NewRequest("POST", paths[int(path)%len(paths)], bytes.NewReader(body))
+		r.Header.Set("Content-Type", kinds[int(kind)%len(kinds)])
+		if path < strangers {
+			r.Header.Set("X-Auth-Token", token.ID)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		w := httptest.NewRecorder()
+		rest.ServeHTTP(w, r.WithContext(ctx))
+		if w.Code == 500 || ctx.Err() != nil {
+			t.Fatalf("%d %s (%v)", w.Code, w.Body, ctx.Err())
+		}
+	})
+}
