@@ -48,7 +48,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"refused calls in the ordinary log":                          {mas + "refusalRate", mas + "refusalBurst"},
 		"HTTP connections":                                           {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
 		"an HTTP request":                                            {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
-		"HTTP bodies beyond 64 KiB without a token":                  {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "defaultStrangers", "413", "429", "503"},
+		"HTTP bodies beyond 64 KiB without a token":                  {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
 		"HTTP answers":                                               {rest + "writePiece", rest + "writeTimeout"},
 		"HTTP log-ins that fail":                                     {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
 		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",

@@ -132,9 +132,9 @@ func (c *child) run(o order) (d done, err error) {
 // other work disturbs the campaign little. It returns a command that starts another one in a group below it with half a core, in periods of 10 ms.
 func controlGroups(t *testing.T) []string {
 	t.Helper()
-	root, weight, half := "/sys/fs/cgroup/cpu", [2]string{"cpu.shares", "20480"}, [][2]string{{"cpu.cfs_period_us", "10000"}, {"cpu.cfs_quota_us", "5000"}}
+	root, weight, half := "/sys/fs/cgroup/cpu", [2]string{"cpu.shares", "262144"}, [][2]string{{"cpu.cfs_period_us", "10000"}, {"cpu.cfs_quota_us", "5000"}}
 	if _, err := os.Stat(root); err != nil {
-		root, weight, half = "/sys/fs/cgroup", [2]string{"cpu.weight", "2000"}, [][2]string{{"cpu.max", "5000 10000"}}
+		root, weight, half = "/sys/fs/cgroup", [2]string{"cpu.weight", "10000"}, [][2]string{{"cpu.max", "5000 10000"}}
 	}
 	set := func(file, text string) {
 		t.Helper()

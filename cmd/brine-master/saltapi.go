@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/internal/descriptors"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/restapi"
+	"github.com/brine-salt/brine/protocol/transport"
 )
 
 // api is what rest_cherrypy configures: stock Salt has a process of its own for it (salt-api), this master serves it itself.
@@ -153,7 +154,7 @@ func listenTCP(name string, o *conf.Config) (net.Listener, error) {
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(o.Int("port"))))
+	ln, err := transport.BindTCP(net.JoinHostPort(host, strconv.Itoa(o.Int("port"))), transport.KeepAlive{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -3,6 +3,7 @@ package restapi_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,10 +75,16 @@ func TestRefusalsDoNotFillTheAuditLog(t *testing.T) {
 	s.token = ""
 	long := strings.Repeat("\x01", 20000)
 	begin := time.Now()
-	for range 300 {
-		s.json("POST", "/run", m{"client": "local", "tgt": long, "fun": []any{long, long}, "username": long, "password": "x", "eauth": "file"})
-		s.json("POST", "/login", m{"username": long, "password": "x", "eauth": long})
+	var all sync.WaitGroup
+	for range 30 { // beside each other, for most of them wait for their refusal
+		all.Go(func() {
+			for range 10 {
+				s.json("POST", "/run", m{"client": "local", "tgt": long, "fun": []any{long, long}, "username": long, "password": "x", "eauth": "file"})
+				s.json("POST", "/login", m{"username": long, "password": "x", "eauth": long})
+			}
+		})
 	}
+	all.Wait()
 	text := s.account.String()
 	// Five refusals a second of a source are written, of at most 4 KiB each: the longer these take, the more they are.
 	if most := 1<<20 + int(time.Since(begin).Seconds()*5*4096); len(text) > most || !strings.Contains(text, `"outcome":"denied"`) {

@@ -25,7 +25,7 @@ func (s *Server) read(q *request) error {
 	if kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type")); kind == "multipart/form-data" && q.URL.Path == ordersPath {
 		return s.readParts(q)
 	}
-	free, err := s.admit(q.Request)
+	free, of, err := s.admit(q.Request)
 	if err != nil {
 		return err
 	}
@@ -36,6 +36,7 @@ func (s *Server) read(q *request) error {
 	if err != nil {
 		return err
 	}
+	q.charged = of
 	q.raw = string(b)
 	if len(b) == 0 {
 		return nil

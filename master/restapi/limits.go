@@ -19,11 +19,12 @@ const (
 	// defaultBody is Options.MaxBody, defaultStrangers Options.Strangers.
 	defaultBody, defaultStrangers = 1 << 20, 64 << 20
 	// bodyRate and bodyBurst bound the bodies beyond smallBody that come from one address without a token, in bytes a second and at once: reading one
-	// as JSON takes some milliseconds of a processor.
+	// as JSON takes some milliseconds of a processor. One that was refused, for a wrong password or because it is no command, counts refusedBody times.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
+	refusedBody         = 8
 	// refusalPause is how long an answer waits that tells a client to come again later: the 16 or so connections that one address may have are then
-	// refused some hundred times a second, not as fast as the processors can.
-	refusalPause = 50 * time.Millisecond
+	// refused some dozen times a second, not as fast as the processors can.
+	refusalPause = 250 * time.Millisecond
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
@@ -33,17 +34,18 @@ const (
 )
 
 // admit lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
-// bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back.
-func (s *Server) admit(r *http.Request) (free func(), err error) {
+// bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back; of is what large bodies of a stranger's
+// address were charged for it.
+func (s *Server) admit(r *http.Request) (free func(), of int64, err error) {
 	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if r.ContentLength > s.o.MaxBody {
-		return nil, &http.MaxBytesError{Limit: s.o.MaxBody}
+		return nil, 0, &http.MaxBytesError{Limit: s.o.MaxBody}
 	}
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
-		return func() {}, nil
+		return func() {}, 0, nil
 	}
 	if _, err := s.session(r); err == nil {
-		return func() {}, nil
+		return func() {}, 0, nil
 	}
 	n := r.ContentLength
 	if n < 0 {
@@ -51,14 +53,14 @@ func (s *Server) admit(r *http.Request) (free func(), err error) {
 	}
 	// guard: large-bodies TestStrangersShareTheirMemory
 	if !s.reserve(n) {
-		return nil, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
+		return nil, 0, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
 	}
 	// guard: large-bodies TestLargeBodiesOfOneAddress instead: true
 	if s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
-		return func() { s.reserve(-n) }, nil
+		return func() { s.reserve(-n) }, n, nil
 	}
 	s.reserve(-n)
-	return nil, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
+	return nil, 0, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
 }
 
 // reserve takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.

@@ -81,8 +81,8 @@ func TestStrangersShareTheirMemory(t *testing.T) {
 		t.Error("nobody can log in meanwhile")
 	}
 	// Who sends all of it, or leaves, gives the share back.
-	fmt.Fprint(first, strings.Repeat(" ", 1_000_000))
-	is("the first, sent", first, 400)
+	fmt.Fprint(first, padded("secret"))
+	is("the first, sent", first, 200)
 	is("behind the first", s.announce("/login", large, ""), 100)
 	second.Close()
 	for { // the server needs a moment to see that it left
@@ -205,7 +205,7 @@ func TestRequestsOfOneUser(t *testing.T) {
 
 // TestRefusalsArePaced: a client that comes too often waits for the answer that says so, and no other does.
 func TestRefusalsArePaced(t *testing.T) {
-	const pause = 50 * time.Millisecond
+	const pause = 250 * time.Millisecond
 	s := newSite(t, func(o *restapi.Options) { o.LoginRate, o.LoginBurst = 0.001, 2 })
 	wrong := map[string]any{"username": "bob", "password": "wrong", "eauth": "file"}
 	for i, want := range []int{401, 401, 429, 429} {
@@ -237,4 +237,34 @@ func TestLargeBodiesOfOneAddress(t *testing.T) {
 	if got := s.announce("/login", "1000", "").status(); got != 100 {
 		t.Errorf("a small one: %d", got)
 	}
+}
+
+// TestRefusedBodiesCountMore: a large body whose log-in fails counts eight times in the share of its address, and one that is let in once.
+func TestRefusedBodiesCountMore(t *testing.T) {
+	for password, want := range map[string]struct{ code, taken int }{"secret": {200, 4}, "wrong": {401, 1}} {
+		s := newSite(t, func(o *restapi.Options) { o.LoginRate = -1 })
+		taken := 0
+		for taken < 8 {
+			c := s.announce("/login", "1000000", "")
+			if code := c.status(); code == 429 {
+				break
+			} else if code != 100 {
+				t.Fatal(password, code)
+			}
+			taken++
+			fmt.Fprint(c, padded(password))
+			if code := c.status(); code != want.code {
+				t.Fatalf("%s: %d", password, code)
+			}
+		}
+		if taken < want.taken || taken > 2*want.taken { // more come in while it waits
+			t.Errorf("%s: %d bodies of a megabyte were taken", password, taken)
+		}
+	}
+}
+
+// padded is a log-in of a million bytes.
+func padded(password string) string {
+	b := `{"username": "alice", "eauth": "file", "password": "` + password + `"}`
+	return b + strings.Repeat(" ", 1_000_000-len(b))
 }

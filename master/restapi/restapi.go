@@ -424,6 +424,8 @@ type request struct {
 	// parts are what follows body in multipart/form-data, nil for other types.
 	parts *multipart.Reader
 	code  int // of the answer
+	// charged is what its address was charged for a large body without a token.
+	charged int64
 }
 
 // answer wraps a function that answers with a value in the format that the client wants.
@@ -443,6 +445,10 @@ func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
 			v, err = f(q)
 		}
 		if err != nil {
+			// guard: large-bodies TestRefusedBodiesCountMore
+			if q.charged > 0 {
+				s.bodies.ChargeBytes(r.RemoteAddr, (refusedBody-1)*q.charged)
+			}
 			s.failed(w, r, err)
 			return
 		}

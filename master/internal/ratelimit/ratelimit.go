@@ -38,6 +38,16 @@ func (l *Limiter) AllowBytes(peer string, n int64, now time.Time) bool {
 	return l.take(sourceOf(peer), float64(n), now)
 }
 
+// ChargeBytes takes n tokens of a peer whether they are there or not: nothing more is allowed until what is missing has come.
+func (l *Limiter) ChargeBytes(peer string, n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets[sourceOf(peer)]; ok { // it was allowed something
+		b.tokens -= float64(n)
+		l.buckets[sourceOf(peer)] = b
+	}
+}
+
 // sourceOf returns the network that a peer counts for.
 func sourceOf(peer string) (source netip.Prefix) {
 	if ap, err := netip.ParseAddrPort(peer); err == nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,16 +52,54 @@ func peerSalt(c net.Conn) (dir, version string) {
 		}
 	}
 	for _, root := range slices.Backward(roots) {
-		for _, pattern := range []string{"lib/python3*/site-packages/salt", "lib/python3*/dist-packages/salt"} {
-			found, _ := filepath.Glob(filepath.Join(root, pattern))
-			for _, dir := range found {
-				if version, err := os.ReadFile(filepath.Join(dir, "_version.txt")); err == nil {
-					return dir, string(bytes.TrimSpace(version))
-				}
-			}
+		if at := saltBelow(root); at.dir != "" {
+			return at.dir, at.version
 		}
 	}
 	return "", ""
+}
+
+// salt is what was found below a directory, with dir "" if there was none, and when.
+type salt struct {
+	dir, version string
+	at           time.Time
+}
+
+const (
+	// saltLife is for how long what was found counts: a tool asks for every command, and the directories of a host's libraries are long.
+	saltLife = 5 * time.Second
+	// maxSalts bounds the directories that are remembered.
+	maxSalts = 64
+)
+
+// salts remembers saltBelow.
+var salts struct {
+	sync.Mutex
+	below map[string]salt
+}
+
+// saltBelow looks for a Salt in the libraries below a directory.
+func saltBelow(root string) salt {
+	salts.Lock()
+	defer salts.Unlock()
+	now := time.Now()
+	if found, ok := salts.below[root]; ok && now.Sub(found.at) < saltLife {
+		return found
+	}
+	if len(salts.below) >= maxSalts || salts.below == nil {
+		salts.below = make(map[string]salt)
+	}
+	found := salt{at: now}
+	for _, pattern := range []string{"lib/python3*/site-packages/salt", "lib/python3*/dist-packages/salt"} {
+		list, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, dir := range list {
+			if version, err := os.ReadFile(filepath.Join(dir, "_version.txt")); err == nil && found.dir == "" {
+				found.dir, found.version = dir, string(bytes.TrimSpace(version))
+			}
+		}
+	}
+	salts.below[root] = found
+	return found
 }
 
 // peerPID is the process at the other end, 0 if that cannot be told.
