@@ -248,11 +248,11 @@ func FuzzEvent(f *testing.F) {
 // FuzzPillar: content that the key's thief seals, but the master never signed, is refused; nothing panics.
 func FuzzPillar(f *testing.F) {
 	minion, master := private(f, "minion"), private(f, "master").Public()
+	signed := make(map[string]bool) // what the master did sign
 	for _, c := range pillarVectors(f, "3007") {
 		f.Add(c.Reply, c.Data, c.Signature)
+		signed[string(c.Data)] = true
 	}
-	key := newKey(f)
-	wrapped := encrypt(f, minion, key.Text())
 	nonce := NewNonce()
 	f.Fuzz(func(t *testing.T, reply, data, sig []byte) {
 		if v, err := payload.Unmarshal(reply); err == nil {
@@ -260,13 +260,9 @@ func FuzzPillar(f *testing.F) {
 				t.Fatalf("%v", got)
 			}
 		}
-		inside := seal(t, key, map[string]any{"data": data, "sig": sig}, "")
-		v := map[string]any{"key": wrapped, "pillar": inside}
-		if got, err := OpenPillar(v, minion, master, "", "", nonce); err == nil {
-			t.Fatalf("%v", got)
-		}
-		if raw, err := key.Seal(data, ""); err == nil {
-			if got, err := OpenPillar(map[string]any{"key": wrapped, "pillar": raw}, minion, master, "", "", nonce); err == nil {
+		// What a thief seals reaches the check of the signature; without the decryption before it, which would take most of the time.
+		for _, inside := range [][]byte{pack(t, map[string]any{"data": data, "sig": sig}), data} {
+			if got, err := signedData(inside, master, crypt.PKCS1v15SHA1); err == nil && !signed[string(data)] {
 				t.Fatalf("%v", got)
 			}
 		}
