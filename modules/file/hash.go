@@ -329,16 +329,21 @@ func extractHash(h *host) (any, error) {
 	return sum, nil
 }
 
-// extractHash finds the hash of a file in a file of hashes: that of the line that names source_hash_name, or file_name, or
-// source, in this order; else the first one there is. nil means that there is none.
+// extractHash finds the hash of a file in a file of hashes, see hashIn.
 func (h *host) extractHash(file, kind string, fileName, source, hashName any) (map[string]any, error) {
-	lengths := "32,128"
-	if n := lengthOfHash(kind); n > 0 {
-		lengths = fmt.Sprint(n)
-	}
 	content, err := h.readText(file)
 	if err != nil {
 		return nil, err
+	}
+	return hashIn(content, kind, fileName, source, hashName)
+}
+
+// hashIn finds the hash of a file in a text: that of the line that names source_hash_name, or file_name, or source, in this
+// order; else the first one there is. nil means that there is none.
+func hashIn(content, kind string, fileName, source, hashName any) (map[string]any, error) {
+	lengths := "32,128"
+	if n := lengthOfHash(kind); n > 0 {
+		lengths = fmt.Sprint(n)
 	}
 	re, err := pyre.Compile(`(?i)(?<![a-z0-9])([a-f0-9]{`+lengths+`})(?![a-z0-9])`, 0)
 	if err != nil {

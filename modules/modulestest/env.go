@@ -11,7 +11,7 @@ import (
 
 // Env is an environment with all parts in it, on an empty directory: the runner starts nothing, the master says nothing of
 // use, there are no files and no running jobs. A test changes the parts that it is about.
-func Env(t testing.TB) *modules.Env {
+func Env(t *testing.T) *modules.Env {
 	t.Helper()
 	root := t.TempDir()
 	opts := map[string]any{
