@@ -402,7 +402,7 @@ func (d *dispatcher) adopt(ctx context.Context, x store.Delivery, load map[strin
 		d.failed(ctx, "cannot store return", err)
 		return false
 	}
-	if first {
+	if first || !d.m.toldBefore(ctx, x.JID, x.Minion) {
 		d.m.returned(ctx, x.JID, x.Minion, load, false)
 	}
 	d.finishReturned(ctx, x, load)

@@ -67,18 +67,11 @@ type Behind struct {
 type copied struct {
 	jid    string
 	saving int
-	under  map[string]underway // returns that are being saved, by minion
 	marked bool
 	ids    []string  // of whom returns are to be copied
 	since  time.Time // when the first of them came
 	failed bool      // some are not in the cache, which may be others than ids
 	tried  time.Time // when the copying of a failed job began anew, until all is copied
-}
-
-// underway is how many times the same return is being saved.
-type underway struct {
-	n       int
-	several bool // at the same time, since n was 0
 }
 
 // Behind puts first in front of the cache. Close it before either.
@@ -122,7 +115,7 @@ func (b *Behind) resume() error {
 		if err != nil {
 			return err
 		}
-		j := &copied{jid: jid, marked: true, under: make(map[string]underway)}
+		j := &copied{jid: jid, marked: true}
 		b.jobs[jid] = j
 		b.add(j, ids...)
 	}
@@ -132,7 +125,7 @@ func (b *Behind) resume() error {
 
 // SaveReturn implements store.Store.
 func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
-	j, later := b.enter(r.JID, r.ID)
+	j, later := b.enter(r.JID)
 	if later {
 		if err := b.mark(j); err != nil {
 			b.log.Error("returns of a job cannot be copied later, and are copied at once", "jid", r.JID, "err", err)
@@ -140,28 +133,23 @@ func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 		}
 	}
 	isNew, err := b.first.SaveReturn(ctx, r)
-	missed := false
 	// guard: lost-returns TestBehindAfterDeath
 	if err == nil && !(later && isNew) {
 		// Also what is not new: a crash may have kept it from the cache, and then it was not acknowledged.
-		missed, err = b.cache.missed(ctx, r)
+		_, _, err = b.cache.saveReturn(r)
 	}
-	alone := b.leave(j, r.ID, later && isNew && err == nil, isNew && err != nil)
-	return isNew || missed && alone, err
+	b.leave(j, r.ID, later && isNew && err == nil, isNew && err != nil)
+	return isNew, err
 }
 
 // enter counts a return that is going to be saved, and says whether it is to be copied later.
-func (b *Behind) enter(jid, id string) (j *copied, later bool) {
+func (b *Behind) enter(jid string) (j *copied, later bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if j = b.jobs[jid]; j == nil {
-		j = &copied{jid: jid, under: make(map[string]underway)}
+		j = &copied{jid: jid}
 		b.jobs[jid] = j
 	}
-	u := j.under[id]
-	u.n++
-	u.several = u.n > 1
-	j.under[id] = u
 	j.saving++
 	b.saving++
 	now := time.Now()
@@ -212,18 +200,10 @@ func (b *Behind) mark(j *copied) error {
 	return nil
 }
 
-// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone. alone reports that
-// nothing else copies the same return: it is not being saved twice, no copying of its job is due or failed.
-func (b *Behind) leave(j *copied, id string, later, failed bool) (alone bool) {
+// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone.
+func (b *Behind) leave(j *copied, id string, later, failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u := j.under[id]
-	alone = !u.several && !j.marked && !j.failed
-	if u.n--; u.n == 0 {
-		delete(j.under, id)
-	} else {
-		j.under[id] = u
-	}
 	j.saving--
 	b.saving--
 	if later && !j.failed { // else the next try finds it
@@ -236,7 +216,6 @@ func (b *Behind) leave(j *copied, id string, later, failed bool) (alone bool) {
 	case j.saving == 0:
 		delete(b.jobs, j.jid)
 	}
-	return alone
 }
 
 // add has returns of a job copied. The caller holds mu.
@@ -310,7 +289,7 @@ func (b *Behind) mendJob(ctx context.Context, jid string) error {
 	defer b.mu.Unlock()
 	j := b.jobs[jid]
 	if j == nil {
-		j = &copied{jid: jid, under: make(map[string]underway)}
+		j = &copied{jid: jid}
 		b.jobs[jid] = j
 	}
 	b.add(j, ids...)

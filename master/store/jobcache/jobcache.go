@@ -222,12 +222,6 @@ func (s *Store) SaveReturn(_ context.Context, r store.Return) (bool, error) {
 	return isNew || !kept && err == nil, err
 }
 
-// missed stores a return that another store has, and reports whether it was missing here.
-func (s *Store) missed(_ context.Context, r store.Return) (bool, error) {
-	isNew, _, err := s.saveReturn(r)
-	return isNew, err
-}
-
 // saveReturn stores a return; kept is false for a job with nocache.
 func (s *Store) saveReturn(r store.Return) (isNew, kept bool, err error) {
 	if isNew, kept, err = s.keepReturn(r); err != nil {
