@@ -172,7 +172,7 @@ func (m *Master) open() error {
 	if err != nil {
 		return err
 	}
-	m.identity = protocol.AuthIdentity{Key: identity.Key, SignKey: identity.Sign, PubkeySignature: identity.PubkeySignature, PromptReturns: true}
+	m.identity = protocol.AuthIdentity{Key: identity.Key, SignKey: identity.Sign, PubkeySignature: identity.PubkeySignature, PromptReturns: true, Now: time.Now}
 	if err := m.openMemory(); err != nil {
 		return err
 	}

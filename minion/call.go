@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -22,6 +23,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 	if q.SkipGrains {
 		m.grains.set(map[string]any{})
 	}
+	started := time.Now()
 	if local && !s.truth("use_master_when_local", false) {
 		if err := makeCacheDir(s.cacheDir); err != nil {
 			m.log.Warn("The cache cannot be used", "err", err)
@@ -33,6 +35,7 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 			return modules.Result{}, err
 		}
 		defer l.close()
+		m.stage("Signed in", started, "master", l.masterName())
 		if err := l.refreshPillar(ctx, false); err != nil {
 			return modules.Result{}, &ExitError{Code: 1, Err: err}
 		}
@@ -43,9 +46,19 @@ func (m *Minion) Call(ctx context.Context, q CallOptions) (modules.Result, error
 	}
 	defer m.noteCall(q, jid)()
 	env := m.env(ctx, l, nil)
+	env.OnState = q.OnState
+	began := time.Now()
 	res := m.callFunction(ctx, env, q, jid)
+	m.stage("The function has ended", began, "fun", q.Fun, "retcode", res.Retcode)
+	began = time.Now()
 	m.afterCall(ctx, l, q, jid, res, local)
+	m.stage("The result was sent and kept", began)
 	return res, nil
+}
+
+// stage tells at debug how long a part of the work took.
+func (m *Minion) stage(what string, began time.Time, args ...any) {
+	m.log.Debug(what, append(args, "ms", time.Since(began).Milliseconds())...)
 }
 
 func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {

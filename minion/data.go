@@ -126,6 +126,7 @@ func (g *grains) ready() bool {
 }
 
 func (m *Minion) gatherGrains(ctx context.Context) map[string]any {
+	defer m.stage("The grains were gathered", time.Now())
 	s := m.settings()
 	if m.o.Grains != nil {
 		if g := m.o.Grains(ctx, s.options); g != nil {
@@ -259,6 +260,7 @@ func (l *link) loadPillar(ctx context.Context) {
 func (l *link) refreshPillar(ctx context.Context, clean bool) error {
 	l.pillar.busy.Lock()
 	defer l.pillar.busy.Unlock()
+	defer l.m.stage("The pillar was compiled", time.Now())
 	set := l.m.settings()
 	data, err := l.fetchPillar(ctx, set.options["saltenv"], pillarEnv(set), nil, clean)
 	if err == nil {

@@ -44,6 +44,7 @@ type link struct {
 	known   map[string]knownKey  // guarded by mu; keys that masters had, by request address
 	sub     transport.Subscriber // guarded by mu; nil while not subscribed
 	state   Status               // guarded by mu
+	stateAt time.Time            // guarded by mu; when the state last changed
 	starts  int                  // guarded by mu; connections made
 	authAt  time.Time            // guarded by mu; when the last sign-in began that changed nothing
 }
@@ -236,7 +237,9 @@ func (l *link) setState(st State, err error) {
 	next := Status{Master: name, State: st, Err: err}
 	same := l.state.State == st && l.state.Master == name && err == nil && l.state.Err == nil
 	before := l.state.State
-	l.state = next
+	if l.state = next; st != before {
+		l.stateAt = l.m.now()
+	}
 	l.mu.Unlock()
 	if st != before {
 		l.m.tellBus(next, before)

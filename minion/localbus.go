@@ -127,6 +127,8 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "_minion_mine"):
 		load := map[string]any{"cmd": "_mine", "data": data["data"], "clear": data["clear"]}
 		m.toMasters(load)
+	case tag == ConnectionsTag:
+		m.bus.bus.Publish(connectionsAnswer, m.connections())
 	case strings.HasPrefix(tag, "__master_req_channel_payload/"):
 		m.wg.Go(func() { m.requestForBus(tag, data) })
 	}

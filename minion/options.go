@@ -126,6 +126,8 @@ type CallOptions struct {
 	SkipGrains bool
 	// Progress receives what the function reports before it returns; may be nil.
 	Progress func(item any)
+	// OnState is told of each state before it runs; may be nil.
+	OnState func(modules.StateStep)
 }
 
 // Exit codes: what a program should end with, as stock does.

@@ -122,6 +122,15 @@ func (l *link) patience(v verdicts, set *settings) time.Duration {
 	return 0
 }
 
+// ownFinger is the fingerprint of the minion's key, as salt-key -f shows it on the master.
+func (l *link) ownFinger() string {
+	finger, err := l.m.key.Public().Fingerprint(l.m.settings().text("hash_type", "sha256"))
+	if err != nil { // an unknown hash_type, which the start refuses
+		return ""
+	}
+	return finger
+}
+
 // lastHope tells whether no other connection of the minion works or may still be accepted.
 func (l *link) lastHope() bool {
 	for _, o := range l.m.eachLink() {
@@ -172,7 +181,7 @@ func (l *link) count(v *verdicts, status protocol.SigninStatus) {
 	case protocol.Pending:
 		v.pending++
 		l.log.Error(fmt.Sprintf("The Salt Master has cached the public key for this node, this salt minion will wait for %v "+
-			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()))
+			"seconds before attempting to re-authenticate", set.acceptWait.Seconds()), "accept", "salt-key -a "+set.id, "fingerprint", l.ownFinger())
 		l.setState(Pending, nil)
 	case protocol.Full:
 		v.full++
@@ -195,7 +204,7 @@ const rejectedText = "The Salt Master has rejected this minion's public key!\nTo
 
 // rejected ends the minion, after a pause that keeps a service manager from starting it all over at once.
 func (l *link) rejected(ctx context.Context) error {
-	l.m.critical(rejectedText)
+	l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
 	if !backoff.Sleep(ctx, backoff.Random(rejectedPauseMin, rejectedPauseMax)) {
 		return ctx.Err()
 	}
@@ -214,7 +223,7 @@ func (l *link) callFailed(v verdicts) error {
 	case v.pending > 0:
 		return &ExitError{Code: ExitNotAccepted, Err: ErrNotAccepted}
 	case v.rejected > 0:
-		l.m.critical(rejectedText)
+		l.m.critical(rejectedText, "delete", "salt-key -d "+l.m.ID(), "fingerprint", l.ownFinger())
 		return &ExitError{Code: ExitRejected, Err: ErrRejected}
 	}
 	return &ExitError{Code: 1, Err: fmt.Errorf("%w: no master could be reached or all masters denied the minion's connection "+
@@ -233,7 +242,7 @@ func (l *link) logFailure(a master, err error, masters int) {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, protocol.ErrMasterKeyChanged):
-		l.log.Error("The master key has changed, the salt master could have been subverted, verify salt master's public key")
+		l.log.Error("The master key has changed, the salt master could have been subverted, verify salt master's public key", "master", a.name, "err", err)
 		l.keyRefused()
 	case errors.Is(err, protocol.ErrAlgorithm):
 		l.log.Error("This minion is using an algorithm that is not supported by its Master. Please check your minion "+
@@ -327,6 +336,26 @@ func retryable(err error) bool {
 
 // attempt is one sign-in. Nothing is kept of a reply that fails any check.
 func (l *link) attempt(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
+	began := time.Now()
+	res, err := l.askSignIn(ctx, a, dial, timeout)
+	l.log.Debug("Sign-in attempt", "master", a.name, "addr", a.requestAddr(), "answer", res.Status.String(), "ms", time.Since(began).Milliseconds(), "key", keyFinger(res.MasterKey), "err", err)
+	if err == nil && res.Status == protocol.Accepted {
+		err = l.trust(a, res)
+	}
+	return res, err
+}
+
+// keyFinger is the fingerprint of a master's key, "" if there is none.
+func keyFinger(k *crypt.PublicKey) string {
+	if k == nil {
+		return ""
+	}
+	finger, _ := k.Fingerprint("sha256")
+	return finger
+}
+
+// askSignIn sends one sign-in request and checks the reply.
+func (l *link) askSignIn(ctx context.Context, a master, dial transport.Requester, timeout time.Duration) (protocol.SigninResult, error) {
 	sign, err := l.signer(ctx, a)
 	if err != nil {
 		return protocol.SigninResult{}, err
@@ -349,14 +378,7 @@ func (l *link) attempt(ctx context.Context, a master, dial transport.Requester, 
 	if err != nil {
 		return protocol.SigninResult{}, fmt.Errorf("%w: %w", protocol.ErrBadReply, err)
 	}
-	res, err := sign.Reply(v)
-	if err != nil {
-		return res, err
-	}
-	if res.Status == protocol.Accepted {
-		err = l.trust(a, res)
-	}
-	return res, err
+	return sign.Reply(v)
 }
 
 // signer prepares a sign-in: which key the master must have, and how it may prove another one.
@@ -404,17 +426,8 @@ func (l *link) signer(ctx context.Context, a master) (*protocol.Signin, error) {
 // trust compares an accepted master's key with master_finger and then caches it.
 func (l *link) trust(a master, res protocol.SigninResult) error {
 	set := l.m.settings()
-	if finger := set.text("master_finger", ""); finger != "" {
-		have, err := res.MasterKey.Fingerprint(set.text("hash_type", "sha256"))
-		if err != nil {
-			return &ExitError{Code: 1, Err: err}
-		}
-		if !strings.EqualFold(strings.TrimSpace(finger), have) {
-			l.m.critical(fmt.Sprintf("The specified fingerprint in the master configuration file:\n%s\nDoes not match the "+
-				"authenticating master's key:\n%s\nVerify that the configured fingerprint matches the fingerprint of the correct "+
-				"master and that this minion is not subject to a man-in-the-middle attack.", finger, have))
-			return &ExitError{Code: ExitFinger, Err: ErrFinger}
-		}
+	if err := l.pinned(res); err != nil {
+		return err
 	}
 	l.m.keyMu.Lock()
 	defer l.m.keyMu.Unlock()
@@ -442,6 +455,24 @@ func (l *link) trust(a master, res protocol.SigninResult) error {
 	l.mu.Lock()
 	l.known[a.requestAddr()] = knownKey{res.MasterKey}
 	l.mu.Unlock()
+	return nil
+}
+
+// pinned compares an accepted master's key with master_finger.
+func (l *link) pinned(res protocol.SigninResult) error {
+	set := l.m.settings()
+	if finger := set.text("master_finger", ""); finger != "" {
+		have, err := res.MasterKey.Fingerprint(set.text("hash_type", "sha256"))
+		if err != nil {
+			return &ExitError{Code: 1, Err: err}
+		}
+		if !strings.EqualFold(strings.TrimSpace(finger), have) {
+			l.m.critical(fmt.Sprintf("The specified fingerprint in the master configuration file:\n%s\nDoes not match the "+
+				"authenticating master's key:\n%s\nVerify that the configured fingerprint matches the fingerprint of the correct "+
+				"master and that this minion is not subject to a man-in-the-middle attack.", finger, have))
+			return &ExitError{Code: ExitFinger, Err: ErrFinger}
+		}
+	}
 	return nil
 }
 

@@ -270,12 +270,20 @@ type Env struct {
 	Others func(kind string) []*Module
 	// MasterHost is the master on this host; nil is a program that cannot reach one.
 	MasterHost MasterHost
+	// OnState is told of each state before it runs; nil where nobody looks. States that run in parallel call it at the same time.
+	OnState func(StateStep)
 	// Policy decides which functions the call may reach, however deep; nil lets it reach all.
 	Policy Policy
 	// Master, Files and Agent are nil where the program has no such thing.
 	Master Master
 	Files  Files
 	Agent  Agent
+}
+
+// StateStep is a state that is about to run: the Number-th of Total, by the name of its function ("pkg.installed") and its own name.
+type StateStep struct {
+	Number, Total int
+	Fun, Name     string
 }
 
 // Opt is a configuration value, nil when not set.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -114,7 +115,12 @@ type AuthIdentity struct {
 	// PromptReturns tells minions that this master handles a return that arrives right after its job. Salt does not
 	// know the field. A brine minion delays its returns a little for masters that do not send it.
 	PromptReturns bool
+	// Now is the master's clock, which it tells minions beside PromptReturns; nil is none.
+	Now func() time.Time
 }
+
+// masterTime is a field of the accepting reply that Salt does not have: the master's time in seconds since 1970.
+const masterTime = "time"
 
 // promptReturns is a field of the accepting reply that Salt does not have: true if a return may follow its job at
 // once. A stock salt command that is still reading the event of its own job at that moment may see the return only
@@ -174,6 +180,9 @@ func (r AuthRequest) Accept(id AuthIdentity, aes, session *crypt.Key, publishPor
 	}
 	if id.PromptReturns {
 		add(promptReturns, true)
+		if id.Now != nil {
+			add(masterTime, id.Now().Unix())
+		}
 	}
 	add("nonce", r.Nonce)
 	return r.signReply(id, inner)

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -93,8 +94,9 @@ type SigninResult struct {
 	AES              *crypt.Key       // shared key for published messages
 	Session          *crypt.Key       // key of this minion's requests
 	PublishPort      int
-	PromptReturns    bool // the master handles early returns; false for Salt
-	Version          int  // dialect to speak: 3, or 2 in which Session is AES
+	PromptReturns    bool      // the master handles early returns; false for Salt
+	Version          int       // dialect to speak: 3, or 2 in which Session is AES
+	Time             time.Time // of the master's clock; zero if the master does not tell it, as Salt's
 }
 
 // orDefault returns s, or def if s is empty.
@@ -148,6 +150,9 @@ func (s *Signin) Request() (Envelope, error) {
 	load = append(load, payload.Pair{Key: "pub", Value: pub})
 	return Envelope{Enc: EncClear, Load: load, Version: Version}, nil
 }
+
+// fingerHash is the default of Salt's hash_type.
+const fingerHash = "sha256"
 
 func badReply(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrBadReply, fmt.Errorf(format, args...))
@@ -294,6 +299,9 @@ func (s *Signin) readAccepted(m map[string]any) (SigninResult, error) {
 	}
 	res.PublishPort = int(port)
 	res.PromptReturns, _ = m[promptReturns].(bool)
+	if at, ok := payload.Int(m[masterTime]); ok && at > 0 {
+		res.Time = time.Unix(at, 0)
+	}
 	return res, nil
 }
 
@@ -406,7 +414,9 @@ func (s *Signin) masterKey(m map[string]any, res *SigninResult) error {
 	}
 	// guard: CVE-2022-22935 TestCVE_2022_22935_ForgedAuthReply
 	if !s.VerifyPubkeySign && !s.OpenMode {
-		return badReply("%w", ErrMasterKeyChanged)
+		shown, _ := key.Fingerprint(fingerHash)
+		cached, _ := s.MasterKey.Fingerprint(fingerHash)
+		return badReply("%w: it shows a key with the fingerprint %s, the cached one has %s", ErrMasterKeyChanged, shown, cached)
 	}
 	res.MasterKeyChanged = true
 	return nil

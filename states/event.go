@@ -39,11 +39,11 @@ func (r *Run) fireEvent(ctx context.Context, rec record, total int, low *Low) {
 			tag = protocol.Tagify("state_result", jid, id, pytext.Str(rec["name"]))
 			break
 		}
-		tag = progressTag(jid, id, rec, data, total)
+		tag = progressTag(jid, id, rec, data, total, low)
 	case string:
 		tag = protocol.Tagify("state_result", jid, id, f)
 	default:
-		tag = progressTag(jid, id, rec, data, total)
+		tag = progressTag(jid, id, rec, data, total, low)
 	}
 	if onMaster {
 		r.env.Agent.FireLocal(tag, data)
@@ -60,8 +60,9 @@ func (r *Run) fireEvent(ctx context.Context, rec record, total int, low *Low) {
 	}
 }
 
-// progressTag returns the tag of a progress event, and adds to data how many chunks the run has.
-func progressTag(jid, id string, rec record, data map[string]any, total int) string {
-	data["len"] = int64(total)
+// progressTag returns the tag of a progress event, and adds to data how many chunks the run has and, which stock's event does not have, the
+// chunk's function.
+func progressTag(jid, id string, rec record, data map[string]any, total int, low *Low) string {
+	data["len"], data["fun"] = int64(total), low.state+"."+low.fun
 	return protocol.Tagify("job", jid, "prog", id, pytext.Str(rec["__run_num__"]))
 }

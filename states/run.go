@@ -233,6 +233,9 @@ func (r *Run) runChunk(ctx context.Context, low *Low, retries int64) (record, er
 	if log := r.env.Logger(); log.Enabled(ctx, slog.LevelInfo) {
 		log.Info("Running state ["+strings.TrimSpace(low.name)+"] at time "+s.startTime(), "jid", r.jid)
 	}
+	if r.env.OnState != nil {
+		r.env.OnState(modules.StateStep{Number: int(r.num) + 1, Total: len(r.chunks), Fun: low.state + "." + low.fun, Name: strings.TrimSpace(low.name)})
+	}
 	if errs := r.verifyChunk(low); errs != nil {
 		rec := record{"result": false, "name": low.Value("name"), "changes": map[string]any{}, "comment": strings.Join(errs, "\n") + "\n", "__run_num__": r.num}
 		r.num++

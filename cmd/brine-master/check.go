@@ -1,23 +1,30 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
+	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/minion/check"
+	"github.com/brine-salt/brine/minion/program"
 )
 
 // runCheck reports what of a master's configuration will not work: 0 is fine, 1 not fine, 2 tells that no check was possible.
-func runCheck(c *saltcli.Console, args []string) int {
+func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 	parser := &optparse.Parser{Prog: "brine-master check", Usage: "%prog [options] [CONFIG_DIR]", Width: c.Width(),
-		Description: "Reports what of a master's configuration will not work. State trees are checked by \"brine-minion check\".",
+		Description: "Reports what of a master's configuration, state files and reactors will not work. Exit code 0: fine, 1: not fine, 2: no " +
+			"check was possible.",
 		Options: append(saltcli.ConfigOptions(c.ConfigDir()), optparse.Option{Names: []string{"-h", "--help"}, Kind: optparse.True, Help: "Show this help."},
-			optparse.Option{Names: []string{"--out", "--output"}, Dest: "output", Help: "Print the report as text, or with \"json\" as JSON."})}
+			optparse.Option{Names: []string{"--out", "--output"}, Dest: "output", Help: "Print the report as text, or with \"json\" as JSON."},
+			optparse.Option{Names: []string{"--grains-file"}, Default: "", Help: "Render with the grains of this YAML file over those of the host."},
+			optparse.Option{Names: []string{"--id"}, Default: "minion", Help: "Render for this minion id."})}
 	v, err := parser.Parse(args)
 	if err != nil || len(v.Args) > 1 {
 		fmt.Fprint(c.Err, parser.ErrorText("one configuration directory is checked at a time"))
@@ -44,6 +51,19 @@ func runCheck(c *saltcli.Console, args []string) int {
 		roster = ""
 	}
 	report := check.Master(config, unsupported(config), roster)
+	host := &runner.Host{}
+	runners, wheel := runner.NewClient(host), runner.NewWheel(host)
+	trees, err := program.CheckRoots(ctx, config, v.String("id"), v.String("grains_file"), reactorFiles(config), func(kind, fun string) bool {
+		if kind == "wheel" {
+			return wheel.Argspec(fun) != nil
+		}
+		return runners.Argspec(fun) != nil
+	})
+	if err != nil {
+		fmt.Fprintf(c.Err, "cannot check: %v\n", err)
+		return 2
+	}
+	report.Merge(trees)
 	if v.String("output") == "json" {
 		enc := json.NewEncoder(c.Out)
 		enc.SetIndent("", "    ")
@@ -58,4 +78,23 @@ func runCheck(c *saltcli.Console, args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// reactorFiles are the files that the option reactor names, each once.
+func reactorFiles(config *conf.Config) []string {
+	var files []string
+	list, _ := config.Opts["reactor"].([]any)
+	for _, entry := range list {
+		m, _ := entry.(map[string]any)
+		for _, v := range m {
+			names, _ := v.([]any)
+			for _, name := range names {
+				if file, ok := name.(string); ok && !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	slices.Sort(files)
+	return files
 }

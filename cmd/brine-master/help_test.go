@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/brine-salt/brine/internal/optparse"
@@ -10,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The golden files are what stock Salt 3007 prints.
+// The golden files are what stock Salt 3007 prints. The options that it does not have follow in a group of their own.
 func TestHelpLooksLikeStock(t *testing.T) {
 	c := &saltcli.Console{Env: func(string) string { return "" }}
 	for name, p := range map[string]*optparse.Parser{
@@ -21,9 +22,27 @@ func TestHelpLooksLikeStock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if name == "salt" {
+				withoutOwn(t, p)
+			}
 			if diff := cmp.Diff(string(want), p.Help()); diff != "" {
 				t.Errorf("help differs from stock (-stock +ours):\n%s", diff)
 			}
 		})
 	}
+}
+
+// withoutOwn checks that the help ends with brine's options, and removes them.
+func withoutOwn(t *testing.T, p *optparse.Parser) {
+	t.Helper()
+	last := p.Groups[len(p.Groups)-1]
+	if !strings.Contains(p.Help(), "  Options of brine:\n") || last.Title != "Options of brine" {
+		t.Errorf("the last group of the help is %q", last.Title)
+	}
+	for _, o := range last.Options {
+		if !o.Own || o.Help == "" {
+			t.Errorf("%v is not marked as brine's own, or has no help", o.Names)
+		}
+	}
+	p.Groups = p.Groups[:len(p.Groups)-1]
 }

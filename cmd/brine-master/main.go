@@ -19,7 +19,7 @@ const usage = `usage: brine-master master [options]                             
        brine-master key    [options]                                  manage minion keys
        brine-master run    [options] <function> [arguments]           run something on the master
        brine-master cp     [options] '<target>' <source> <destination>  copy files to minions
-       brine-master check  [options] [CONFIG_DIR]                     what of a configuration will not work
+       brine-master check  [options] [CONFIG_DIR]                     what of a configuration, states and reactors will not work
        brine-master audit  <file> ...                                 check the chain of an audit_log, oldest file first
        brine-master demo   [--stay]                                   a master and three minions on this host, at work
 Called as salt-master, salt, salt-key, salt-run or salt-cp it is that program.
@@ -53,7 +53,7 @@ func run(ctx context.Context, c *saltcli.Console, args []string) int {
 	case "salt-cp", "cp":
 		return runCp(ctx, c, args)
 	case "check":
-		return runCheck(c, args)
+		return runCheck(ctx, c, args)
 	case "audit":
 		return runAudit(c, args)
 	case "demo":

@@ -25,6 +25,7 @@ func saltParser(c *saltcli.Console) *optparse.Parser {
 			saltcli.EAuthGroup(true),
 			saltcli.OutputGroup("salt"),
 			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning", File: "/var/log/salt/master"}),
+			saltcli.OwnGroup(false),
 		},
 	}
 }

@@ -31,6 +31,8 @@ type saltCmd struct {
 	cmd    client.Command
 	print  *saltcli.Printer
 	jid    string // of the job whose returns are awaited
+	views  saltcli.StateViews
+	meter  *saltcli.Meter
 }
 
 // runSalt is salt from command line to exit code.
@@ -47,6 +49,7 @@ func runSalt(ctx context.Context, c *saltcli.Console, args []string) int {
 	defer stop()
 	s := &saltCmd{Program: p, print: &saltcli.Printer{Out: c.Out, Opts: p.Conf.Opts, Terminal: c.Terminal, Log: p.Log}}
 	err = s.run(ctx)
+	s.meter.Stop()
 	if ctx.Err() != nil {
 		s.interrupted()
 		return 0
@@ -120,7 +123,15 @@ func (s *saltCmd) readCommand() error {
 	if tgtType == "list" {
 		s.cmd.Tgt = splitList(args[0])
 	}
-	if s.cmd.Fun, s.cmd.Arg, err = command(s.Program, args[1:]); err != nil {
+	rest, err := s.StateCommand(args[1], args[1:], "async", "static", "batch", "progress")
+	if err != nil {
+		return err
+	}
+	if s.meter = s.StateMeter(args[1]); s.meter != nil && saltcli.HasStateEvents(args[1]) &&
+		!slices.ContainsFunc(rest, func(w string) bool { return strings.HasPrefix(w, "state_events=") }) {
+		rest = append(slices.Clone(rest), "state_events=True")
+	}
+	if s.cmd.Fun, s.cmd.Arg, err = command(s.Program, rest); err != nil {
 		return err
 	}
 	s.cmd.Ret = s.Values.String("return")
@@ -258,7 +269,10 @@ func (s *saltCmd) wait(ctx context.Context) error {
 			return err
 		}
 	}
-	r, err := s.client.Run(ctx, s.cmd, s.runOptions())
+	s.views = s.StateViews(s.print)
+	o := s.runOptions()
+	s.showProgress(&o)
+	r, err := s.client.Run(ctx, s.cmd, o)
 	if errors.Is(err, client.ErrNoMatch) {
 		s.noMatch()
 		return s.show(map[string]any{}, "", 0)
@@ -296,6 +310,9 @@ func (s *saltCmd) wait(ctx context.Context) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
+	if s.views.On() {
+		return s.endViews(sum)
+	}
 	if sum.failed {
 		return &saltcli.ExitError{Code: saltcli.ExitGeneric, Text: "ERROR: Minions returned with non-zero exit code\n"}
 	}
@@ -308,10 +325,20 @@ func (s *saltCmd) one(ret client.Return, sum *summary) error {
 		return nil
 	}
 	text, out, code := ret.Value, ret.Out, ret.Code()
+	taken := false
 	if ret.Status != client.Returned {
 		text, out, code = lostText(ret), "no_return", saltcli.ExitGeneric
+		taken = s.views.Lost(s.print, ret.ID)
+	} else {
+		var err error
+		if taken, err = s.views.Add(s.print, ret.ID, text, out, code); err != nil {
+			return err
+		}
 	}
 	sum.add(ret, code)
+	if taken {
+		return nil
+	}
 	return s.print.Print(map[string]any{ret.ID: text}, out, code)
 }
 

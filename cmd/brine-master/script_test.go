@@ -19,6 +19,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/freeport"
 	"github.com/brine-salt/brine/internal/saltcli"
+	"github.com/brine-salt/brine/internal/testserver"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -68,13 +69,14 @@ func TestScripts(t *testing.T) {
 			}
 			return expandConfigs(e)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd,
+			"terminal": terminalCmd},
 	})
 }
 
 // expandConfigs replaces the variables in configuration files that a script brings along.
 func expandConfigs(e *testscript.Env) error {
-	for _, pattern := range []string{"*/master", "*/minion"} {
+	for _, pattern := range []string{"*/master", "*/minion", "*/plan.sls"} {
 		files, err := filepath.Glob(filepath.Join(e.WorkDir, pattern))
 		if err != nil {
 			return err
@@ -109,6 +111,33 @@ func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// terminalCmd runs a program whose standard error is a terminal, compares its exit code, and writes what the terminal showed to the file
+// screen: terminal N program args...
+func terminalCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: terminal N program args...")
+	}
+	screen, term, err := testserver.OpenTerminal(200)
+	ts.Check(err)
+	defer screen.Close()
+	path, err := exec.LookPath(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], args[1]))
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir, cmd.Env = ts.Getenv("WORK"), []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TERM=xterm", "D=" + ts.Getenv("D")}
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), term
+	err = cmd.Start()
+	term.Close()
+	ts.Check(err)
+	shown, _ := io.ReadAll(screen) // ends with EIO when the terminal is closed
+	if err = cmd.Wait(); cmd.ProcessState.ExitCode() < 0 {
+		ts.Check(err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("screen"), []byte(strings.ReplaceAll(string(shown), "\r", "\n")), 0o600))
+	if got := fmt.Sprint(cmd.ProcessState.ExitCode()); got != args[0] {
+		ts.Fatalf("exit code %s, want %s; the terminal shows %q", got, args[0], shown)
 	}
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	Order payload.OrderedMap
 	// Files are the files that were read, in order.
 	Files []string
+	// Sets has, for each of Files, the names of the options that it sets, sorted.
+	Sets [][]string
 	// Given are the options that files set.
 	Given map[string]bool
 	// Notes are what Salt would have logged while loading; a caller logs them once its log is set up.

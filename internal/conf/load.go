@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
@@ -158,7 +160,7 @@ func (l *loader) file(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read configuration file: %w", err)
 	}
-	l.Files = append(l.Files, path)
+	l.Files, l.Sets = append(l.Files, path), append(l.Sets, nil)
 	v, err := yaml.Parse(b, path)
 	if err != nil {
 		bad := &Error{Path: path, Msg: err.Error()}
@@ -187,6 +189,7 @@ func (l *loader) file(path string) (map[string]any, error) {
 	if opts == nil {
 		return nil, &Error{Path: path, Line: 1, Msg: "conf should be a document, not <class '" + pyType(v) + "'>."}
 	}
+	l.Sets[len(l.Sets)-1] = slices.Sorted(maps.Keys(opts))
 	noteOrder(opts, b, path)
 	if id, ok := opts["id"]; ok {
 		if _, text := id.(string); !text {

@@ -44,6 +44,9 @@ type Option struct {
 	Choices []string
 	Help    string // %default stands for the default
 	Hidden  bool   // not shown in help
+	// Own is an option that stock Salt does not have: it cannot be abbreviated, so that abbreviations of stock's options stay unique,
+	// and programs do not put it into their configuration.
+	Own bool
 }
 
 // Group is a titled part of the help.
@@ -129,6 +132,13 @@ func (p *Parser) Dests() []string {
 	return out
 }
 
+// Own reports whether a value is that of an option that stock Salt does not have.
+func (p *Parser) Own(dest string) bool {
+	own := false
+	p.all(func(o *Option) { own = own || o.Own && o.DestName() == dest })
+	return own
+}
+
 // find returns the option with an exact name, or nil.
 func (p *Parser) find(name string) *Option {
 	var found *Option
@@ -148,7 +158,7 @@ func (p *Parser) long(name string) (*Option, string, error) {
 	var names []string
 	p.all(func(o *Option) {
 		for _, n := range o.Names {
-			if strings.HasPrefix(n, "--") && strings.HasPrefix(n, name) {
+			if !o.Own && strings.HasPrefix(n, "--") && strings.HasPrefix(n, name) {
 				names = append(names, n)
 			}
 		}

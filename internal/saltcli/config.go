@@ -92,6 +92,9 @@ func Expand(path string, at Place) string {
 // in from it, and defaults enter it where it has nothing (salt/utils/parsers.py: MergeConfigMixIn).
 func Merge(p *optparse.Parser, v *optparse.Values, opts map[string]any) {
 	for _, dest := range p.Dests() {
+		if p.Own(dest) {
+			continue
+		}
 		value := v.Get(dest)
 		have, ok := opts[dest]
 		switch {

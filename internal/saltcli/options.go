@@ -78,6 +78,23 @@ func OutputGroup(prog string) optparse.Group {
 		}}
 }
 
+// OwnGroup are the options of salt and salt-call that stock Salt does not have; --doctor is salt-call's.
+func OwnGroup(doctor bool) optparse.Group {
+	flag := func(name, help string) optparse.Option {
+		return optparse.Option{Names: []string{name}, Kind: optparse.True, Help: help, Own: true}
+	}
+	g := optparse.Group{Title: "Options of brine", Description: "Stock Salt does not have these.", Options: []optparse.Option{
+		flag("--no-progress", "Do not show on the terminal which state runs."),
+		flag("--recap", "Show failed states, one line for each minion, totals and the slowest states."),
+		flag("--plan", "Run states with test=True and show what would change, equal changes of several minions once. Exit code 0: "+
+			"nothing would change, 2: something would, 1: it cannot be said."),
+	}}
+	if doctor {
+		g.Options = append(g.Options, flag("--doctor", "Examine this host, say what keeps its minion from working, and end."))
+	}
+	return g
+}
+
 // EAuthGroup is the group "External Authentication"; short says whether -a belongs to it.
 func EAuthGroup(short bool) optparse.Group {
 	names := []string{"--auth", "--eauth", "--external-auth"}

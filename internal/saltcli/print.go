@@ -80,6 +80,10 @@ func (p *Program) OpenLog(name string, file bool) error {
 	p.Log = l.Logger()
 	p.Close = func() { _ = l.Close() }
 	p.ReloadLog = func(c *conf.Config) error { return l.Reconfigure(options(c)) }
+	for i, file := range p.Conf.Files {
+		p.Log.Debug("Reading configuration from "+file, "options", strings.Join(p.Conf.Sets[i], ", "))
+	}
+	p.Log.Debug("The configuration was read", "ms", p.Took.Milliseconds())
 	for _, note := range p.Conf.Notes {
 		p.Log.Log(context.Background(), note.Level, p.Conf.Placed(note))
 	}
@@ -111,13 +115,28 @@ func (p *Printer) Outputter(own string) string {
 	return name
 }
 
-// Print shows a value with an outputter of its own ("" is nested) and its return code.
-func (p *Printer) Print(v any, own string, retcode int) error {
+// options are those of the outputters.
+func (p *Printer) options(retcode int) output.Options {
 	o := output.OptionsFrom(p.Opts, output.Options{Retcode: retcode, Color: p.color(), KeepOrder: p.KeepOrder})
 	if n, ok := p.Opts["output_indent"].(int64); ok {
 		i := int(n)
 		o.Indent = &i
 	}
+	return o
+}
+
+// plain reports whether results are for people to read: no outputter was asked for.
+func (p *Printer) plain() bool {
+	cli, _ := p.Opts["output"].(string)
+	return cli == "" || cli == "highstate" || cli == "nested"
+}
+
+// Print shows a value with an outputter of its own ("" is nested) and its return code.
+func (p *Printer) Print(v any, own string, retcode int) error {
+	return p.print(v, own, p.options(retcode))
+}
+
+func (p *Printer) print(v any, own string, o output.Options) error {
 	text, err := output.Render(p.Outputter(own), v, o)
 	if err != nil {
 		p.Log.Error(fmt.Sprintf("Invalid outputter %s specified, fall back to nested", p.Outputter(own)))

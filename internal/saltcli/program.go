@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
@@ -28,14 +29,19 @@ type Console struct {
 	Out, Err io.Writer
 	Env      func(string) string
 	Terminal bool // Out is a terminal
+	// ErrWidth returns the columns of the terminal that Err is; nil if it is none.
+	ErrWidth func() int
 }
 
 // OSConsole is the real one.
 func OSConsole() *Console {
 	info, err := os.Stdout.Stat()
 	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv,
-		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, ErrWidth: terminalWidth(os.Stderr)}
 }
+
+// defaultWidth is the width of a terminal that does not say how wide it is.
+const defaultWidth = 80
 
 // Place is where the program finds its environment.
 func (c *Console) Place() Place {
@@ -59,7 +65,7 @@ func (c *Console) ConfigDir() string {
 func (c *Console) Width() int {
 	n, err := strconv.Atoi(c.Env("COLUMNS"))
 	if err != nil || n < 1 {
-		return 80
+		return defaultWidth
 	}
 	return n
 }
@@ -71,6 +77,7 @@ type Program struct {
 	Values *optparse.Values
 	At     Place
 	Conf   *conf.Config
+	Took   time.Duration // reading it
 	Log    *slog.Logger
 	// Load reads the configuration again, with the command line over it.
 	Load func() (*conf.Config, error)
@@ -162,9 +169,11 @@ func Setup(c *Console, parser *optparse.Parser, role Role, args []string) (*Prog
 		Merge(parser, v, config.Opts)
 		return config, nil
 	}
+	began := time.Now()
 	if p.Conf, err = p.Load(); err != nil {
 		return p, err
 	}
+	p.Took = time.Since(began)
 	return p, p.emptyOutputFile()
 }
 

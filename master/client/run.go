@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,6 +78,17 @@ type RunOptions struct {
 	Gather time.Duration
 	// Again is how long to wait between two such questions while the job runs; 0 means the larger of Timeout and 10 s.
 	Again time.Duration
+	// OnState is told of each state that ended, where the job's minions say so (state_events); may be nil. Returns calls it.
+	OnState func(StateDone)
+}
+
+// StateDone is a state that ended on a minion: the Number-th of Total. Fun, such as "pkg.installed", is "" for stock minions.
+type StateDone struct {
+	ID            string
+	Number, Total int
+	Fun, Name     string
+	// Ended is how many of the Targeted minions have returned.
+	Ended, Targeted int
 }
 
 // answerGrace is how long after the timeout answers may come in when no Gather is given.
@@ -293,6 +305,8 @@ func (r *Run) event(e events.Event) (Return, bool) {
 	switch part(e.Tag, 0) {
 	case "error":
 		r.err = ErrAuthorization
+	case "prog":
+		r.progress(e)
 	case "ret":
 		id, ok := payload.Text(e.Data["id"])
 		if _, has := e.Data["return"]; ok && has && !r.seen[id] {
@@ -300,6 +314,28 @@ func (r *Run) event(e events.Event) (Return, bool) {
 		}
 	}
 	return Return{}, false
+}
+
+// progress takes the event of a state that ended.
+func (r *Run) progress(e events.Event) {
+	data, ok := payload.Map(e.Data["data"])
+	if !ok {
+		data = e.Data
+	}
+	ret, ok := payload.Map(data["ret"])
+	if r.o.OnState == nil || !ok {
+		return
+	}
+	number, _ := payload.Int(ret["__run_num__"])
+	total, _ := payload.Int(data["len"])
+	id := part(e.Tag, 1) // with the number of the event
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		id = id[:i]
+	}
+	s := StateDone{ID: id, Number: int(number) + 1, Total: int(total), Ended: len(r.seen), Targeted: len(r.seen) + len(r.expected)}
+	s.Fun, _ = payload.Text(data["fun"])
+	s.Name, _ = payload.Text(ret["name"])
+	r.o.OnState(s)
 }
 
 func (r *Run) report(id string, data map[string]any) Return {

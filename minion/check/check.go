@@ -37,7 +37,7 @@ const (
 type Finding struct {
 	Level Level `json:"level"`
 	// Kind is what it is about: "function", "state", "renderer", "filter", "test", "template", "custom", "option", "beacon", "returner",
-	// "engine", "pillar", "roster", "left-over", "render", "include".
+	// "engine", "pillar", "roster", "reactor", "runner", "wheel", "left-over", "render", "include".
 	Kind string `json:"kind"`
 	// Name is the function, state, option and so on.
 	Name string `json:"name"`
@@ -66,6 +66,13 @@ type Options struct {
 	// Trees are directories of states, each a tree of its own. Without them the trees are those of file_roots, and only what the
 	// highstate of this host uses counts as reached.
 	Trees []string
+	// Roots are directories of states by environment, as file_roots has them, all of whose state files count; nil is none.
+	Roots map[string][]string
+	// Reactors are the files of the option reactor of Master, and OnMaster reports whether a master has a "runner" or "wheel" function; nil is
+	// not asked.
+	Master   *conf.Config
+	Reactors []string
+	OnMaster func(kind, fun string) bool
 	// Env is the host: grains, pillar, renderers, and the files of file_roots if there are no trees. Files is made from Trees if there are.
 	Env *modules.Env
 	// Files makes a file client for directories of this host.
@@ -87,7 +94,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for _, dir := range o.Trees {
 		trees = append(trees, &tree{run: r, roots: map[string][]string{"base": {dir}}, files: o.Files(map[string][]string{"base": {dir}}), all: true})
 	}
-	if len(o.Trees) == 0 && o.Env.Files != nil {
+	if o.Roots != nil {
+		trees = append(trees, &tree{run: r, roots: o.Roots, files: o.Files(o.Roots), all: true})
+	}
+	if len(trees) == 0 && o.Env.Files != nil {
 		trees = append(trees, &tree{run: r, roots: r.fileRoots(), files: o.Env.Files})
 	}
 	for _, t := range trees {
@@ -133,6 +143,12 @@ func (r *run) finish() {
 	} else {
 		r.report.Verdict = "not fine: some of it will not work (" + of + ")"
 	}
+}
+
+// Merge adds another report.
+func (r *Report) Merge(o *Report) {
+	r.Files, r.Rendered, r.Findings = r.Files+o.Files, r.Rendered+o.Rendered, append(r.Findings, o.Findings...)
+	(&run{report: r}).finish()
 }
 
 func plural(n int, what string) string {

@@ -2,6 +2,8 @@ package check
 
 import (
 	"strings"
+
+	"github.com/brine-salt/brine/states/render/jinja"
 )
 
 // placeholder stands for what a template prints. It is text that may stand anywhere in YAML.
@@ -29,60 +31,49 @@ func mask(text string) (masked string, inside []bool) {
 		b.WriteString(strings.Repeat("\n", n))
 	}
 	mark(1, false)
-	for text != "" {
-		i := nextTag(text)
-		if i < 0 {
-			i = len(text)
-		}
-		plain := text[:i]
+	tags, _ := jinja.DefaultSyntax().Tags(text) // of a wrong template the parser tells
+	pos := 0
+	plain := func(to int) {
 		if skip != "" {
-			keepLines(plain)
-		} else {
-			for part := range strings.Lines(plain) {
+			keepLines(text[pos:to])
+			return
+		}
+		for part := range strings.Lines(text[pos:to]) {
+			mark(line, depth > 0)
+			b.WriteString(part)
+			if strings.HasSuffix(part, "\n") {
+				line++
 				mark(line, depth > 0)
-				b.WriteString(part)
-				if strings.HasSuffix(part, "\n") {
-					line++
-					mark(line, depth > 0)
-				}
 			}
 		}
-		if text = text[i:]; text == "" {
-			break
-		}
-		end := map[byte]string{'%': "%}", '{': "}}", '#': "#}"}[text[1]]
-		n := tagEnd(text, end)
-		tag := text[:n]
-		text = text[n:]
+	}
+	for _, tag := range tags {
+		plain(tag.Start)
+		pos = tag.End
 		switch {
-		case text == "" && !strings.HasSuffix(tag, end): // a tag without an end: the parser tells
-		case tag[1] == '{' && skip == "":
+		case tag.Kind == jinja.TagVariable && skip == "":
 			b.WriteString(placeholder)
-			keepLines(tag)
-		case tag[1] == '%':
-			word, _, _ := strings.Cut(strings.TrimSpace(strings.Trim(strings.Trim(tag[2:max(2, len(tag)-2)], "-+"), " \n\t")), " ")
-			switch word {
+		case tag.Kind == jinja.TagBlock:
+			switch tag.Name {
 			case "if", "for", "macro", "call", "filter":
 				depth++
 			case "endif", "endfor", "endmacro", "endcall", "endfilter":
 				depth = max(0, depth-1)
-			case "load_yaml", "load_json", "load_text", "raw":
-				if skip == "" && word != "raw" {
+			case "load_yaml", "load_json", "load_text":
+				if skip == "" {
 					skip = "endload"
 				}
 			case "set":
-				if skip == "" && !strings.Contains(tag, "=") {
+				if skip == "" && !tag.Assigns {
 					skip = "endset"
 				}
-			}
-			if word == skip {
+			case skip:
 				skip = ""
 			}
-			keepLines(tag)
-		default:
-			keepLines(tag)
 		}
+		keepLines(text[tag.Start:tag.End])
 	}
+	plain(len(text))
 	// A line that prints one thing alone may become anything: more states, or nothing.
 	lines := strings.Split(b.String(), "\n")
 	for i, l := range lines {
@@ -91,39 +82,4 @@ func mask(text string) (masked string, inside []bool) {
 		}
 	}
 	return strings.Join(lines, "\n"), inside
-}
-
-// nextTag is where the next tag begins, -1 if there is none.
-func nextTag(s string) int {
-	for i := 0; i+1 < len(s); i++ {
-		if s[i] == '{' && (s[i+1] == '%' || s[i+1] == '{' || s[i+1] == '#') {
-			return i
-		}
-	}
-	return -1
-}
-
-// tagEnd is where a tag ends, behind its mark. Marks within quotes do not count, except in comments.
-func tagEnd(s, mark string) int {
-	var quote byte
-	for i := 2; i+1 < len(s); i++ {
-		switch c := s[i]; {
-		case mark == "#}":
-		case quote != 0 && c == '\\':
-			i++
-			continue
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-			continue
-		case c == '"' || c == '\'':
-			quote = c
-			continue
-		}
-		if strings.HasPrefix(s[i:], mark) {
-			return i + len(mark)
-		}
-	}
-	return len(s)
 }

@@ -16,6 +16,7 @@ type ref struct {
 var (
 	fullName = regexp.MustCompile(`^[a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$`)
 	bareName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+	reaction = regexp.MustCompile(`^(local|cmd|caller|runner|wheel)\.([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)$`)
 	slotCall = regexp.MustCompile(`__slot__:salt:([a-z_][a-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*)`)
 )
 
@@ -72,16 +73,26 @@ func (s *scanner) file(n *yaml.Node, offset int) {
 		case "exclude":
 		case "extend":
 			for _, e := range p.Value.Pairs {
-				s.body(e.Value)
+				s.body(e.Key, e.Value)
 			}
 		default:
-			s.body(p.Value)
+			s.body(p.Key, p.Value)
 		}
 	}
 }
 
+// named reports whether the arguments of a state have a name.
+func named(n *yaml.Node) bool {
+	for _, item := range n.Items {
+		if item.Get("name") != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // body is what stands below an id.
-func (s *scanner) body(n *yaml.Node) {
+func (s *scanner) body(id, n *yaml.Node) {
 	if n == nil {
 		return
 	}
@@ -97,6 +108,14 @@ func (s *scanner) body(n *yaml.Node) {
 			continue
 		}
 		fun := ""
+		if m := reaction.FindStringSubmatch(key); m != nil { // of a reactor's file
+			kind := m[1]
+			if kind != "runner" && kind != "wheel" {
+				kind = "function"
+			}
+			s.note(kind, m[2], p.Key.Line)
+			continue
+		}
 		switch {
 		case fullName.MatchString(key):
 			if p.Value.Scalar && p.Value.Text != "" {
@@ -114,6 +133,9 @@ func (s *scanner) body(n *yaml.Node) {
 		}
 		if fun != "" {
 			s.arguments(fun, p.Value)
+			if kind := strings.TrimPrefix(fun, "salt."); (kind == "runner" || kind == "wheel" || kind == "function") && kind != fun && !named(p.Value) && fullName.MatchString(id.Text) {
+				s.note(kind, id.Text, id.Line)
+			}
 		}
 	}
 }
@@ -134,6 +156,10 @@ func (s *scanner) arguments(state string, n *yaml.Node) {
 	for _, item := range n.Items {
 		for _, p := range item.Pairs {
 			switch key := p.Key.Text; {
+			case key == "name" && (state == "salt.runner" || state == "salt.wheel" || state == "salt.function"): // of an orchestration
+				if kind := strings.TrimPrefix(state, "salt."); p.Value.Scalar && fullName.MatchString(p.Value.Text) && !strings.Contains(p.Value.Text, placeholder) {
+					s.note(kind, p.Value.Text, p.Value.Line)
+				}
 			case strings.HasPrefix(state, "module.") && fullName.MatchString(key):
 				function(p.Key)
 			case strings.HasPrefix(state, "module.") && key == "name", strings.HasPrefix(state, "schedule.") && key == "function",

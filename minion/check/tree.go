@@ -43,6 +43,7 @@ type source struct {
 	refs                []ref
 	template            bool
 	wanted, rendered    bool
+	reaction            bool         // a reactor's file, which is not rendered: what it is rendered with is in an event
 	broken              bool         // no template, which was told
 	reached             map[ref]bool // names of the rendering, without lines
 }
@@ -67,6 +68,7 @@ func (t *tree) check(ctx context.Context) error {
 			}
 		}
 	}
+	t.reactions()
 	t.readText()
 	if err := t.render(ctx); err != nil {
 		return err
@@ -88,7 +90,7 @@ func (t *tree) walk(ctx context.Context, env, root string) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			if file == root && !t.all && errors.Is(err, fs.ErrNotExist) {
+			if file == root && (!t.all || t.Roots != nil) && errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			return err
@@ -119,6 +121,22 @@ func (t *tree) walk(ctx context.Context, env, root string) error {
 		return t.load(s)
 	})
 	return err
+}
+
+// reactions reads the files of the option reactor.
+func (t *tree) reactions() {
+	for _, file := range t.Reactors {
+		rel, inTree := strings.CutPrefix(file, "salt://")
+		if i := slices.IndexFunc(t.sources, func(s *source) bool { return s.path == file || inTree && s.rel == rel }); i >= 0 {
+			t.sources[i].reaction, t.sources[i].wanted = true, true
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.add(configured(t.Master, Failure, "reactor", "reactor", file, "the file of a reactor is missing: "+file, ""))
+			continue
+		}
+		_ = t.load(&source{env: "base", path: file, rel: filepath.Base(file), sls: file, reaction: true, wanted: true, reached: map[ref]bool{}})
+	}
 }
 
 func (t *tree) load(s *source) error {
@@ -444,7 +462,7 @@ func (t *tree) included(s *source, name string) []string {
 
 // judge makes findings of a file's names.
 func (t *tree) judge(s *source) {
-	branch := func(line int) bool { return line < len(s.inside) && line > 0 && s.inside[line] }
+	branch := func(line int) bool { return !s.reaction && line < len(s.inside) && line > 0 && s.inside[line] }
 	told := map[ref]bool{}
 	for _, u := range s.uses {
 		f := Finding{Level: Failure, Kind: string(u.Kind), Name: u.Name, File: s.path, Line: u.Line}
@@ -527,6 +545,11 @@ func (t *tree) wrong(r ref) (Finding, bool) {
 			return f, false
 		}
 		t.missing(&f, r.name)
+	case "runner", "wheel":
+		if t.OnMaster == nil || t.OnMaster(r.kind, r.name) {
+			return f, false
+		}
+		f.Text = "the " + r.kind + " function " + r.name + " is missing"
 	case "template":
 		if r.name == "jinja" {
 			return f, false

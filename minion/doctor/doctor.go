@@ -1,18 +1,24 @@
 // Package doctor examines a minion's host and says what keeps it from working, each with the cure: "brine-minion doctor" and
-// "salt-call --doctor". It reads files, resolves names and connects to ports; it writes nothing and signs in nowhere.
+// "salt-call --doctor". It reads files, resolves names, connects to ports, asks the running daemon, and signs in
+// once at each master. It writes nothing on the host.
 package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // State is how a line ends.
@@ -27,40 +33,103 @@ const (
 
 // Line is one thing that was examined.
 type Line struct {
-	State             State
-	Name, Found, Cure string
+	State State  `json:"state"`
+	Name  string `json:"name"`
+	Found string `json:"found"`
+	Cure  string `json:"cure"`
 }
 
-// Options say what is examined.
+// Options say what is examined. Functions that are nil are the host's own, where a comment says nothing else.
 type Options struct {
 	Config *conf.Config
-	// Lookup and Dial reach the network; nil is the host's own.
+	// Lookup and Dial reach the network.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	// TLS makes the layer of the option ssl, nil if it is not set; nil is a minion without TLS.
+	TLS func() (func(ctx context.Context, c net.Conn, host string) (net.Conn, error), error)
 	// Python finds the interpreter for Python modules, "" if there is none.
 	Python func() string
+	// Daemon asks the running daemon how it is connected; nil is no daemon.
+	Daemon func(ctx context.Context) (pid int, list []minion.Connection, err error)
+	// SignIn signs in once at each master; nil leaves that out.
+	SignIn func(ctx context.Context) (own string, list []minion.SignInReport, err error)
+	// Space reports how much room a directory's file system has.
+	Space func(dir string) (Space, error)
+	// Descriptors is how many files a process may have open; pid is that of the daemon, 0 if it does not run.
+	Descriptors func(pid int) (int, error)
+	// Synced reports whether the clock is kept in step with others; known is false where the system does not say.
+	Synced func() (synced, known bool)
+	Now    func() time.Time
 }
 
-// dialTime is how long a connection may take.
-const dialTime = 3 * time.Second
+// Space is the room of a file system.
+type Space struct {
+	Free, Total           uint64 // bytes
+	FreeFiles, TotalFiles uint64 // TotalFiles is 0 where there is no limit
+	ReadOnly              bool
+}
+
+// Times and limits.
+const (
+	dialTime   = 3 * time.Second // for a connection
+	daemonTime = time.Second     // for the daemon's answer
+	signInTime = 10 * time.Second
+
+	spaceNeeded, spaceWanted = 1 << 20, 100 << 20 // bytes
+	filesNeeded, filesWanted = 64, 1024           // descriptors
+	skewWanted               = 30 * time.Second   // between the clocks of minion and master
+)
 
 // Examine returns a line for each thing, in the order in which they depend on each other.
 func Examine(ctx context.Context, o Options) []Line {
+	o.complete()
+	list := configuration(o.Config)
+	list = append(list, directories(o)...)
+	list = append(list, disk(o)...)
+	if o.Config.String("file_client") == "local" || o.Config.String("master_type") == "disable" {
+		list = append(list, openFiles(o, 0), clock(o, time.Time{}, time.Time{}))
+		return append(list, python(o))
+	}
+	list = append(list, keys(o.Config)...)
+	pid, more := daemon(ctx, o)
+	list = append(list, more...)
+	list = append(list, openFiles(o, pid))
+	wrap, line := tlsLayer(o)
+	list = append(list, line)
+	reachable := false
+	for _, master := range o.Config.Strings("master") {
+		lines, ok := reach(ctx, o, master, wrap)
+		list, reachable = append(list, lines...), reachable || ok
+	}
+	var at, here time.Time
+	if reachable {
+		lines, report := signIn(ctx, o)
+		list, at, here = append(list, lines...), report.Time, report.At
+	}
+	list = append(list, clock(o, at, here))
+	return append(list, python(o))
+}
+
+// complete fills in the host's own functions.
+func (o *Options) complete() {
 	if o.Lookup == nil {
 		o.Lookup = net.DefaultResolver.LookupHost
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{}).DialContext
 	}
-	list := configuration(o.Config)
-	list = append(list, directories(o.Config)...)
-	if o.Config.String("file_client") != "local" && o.Config.String("master_type") != "disable" {
-		list = append(list, keys(o.Config)...)
-		for _, master := range o.Config.Strings("master") {
-			list = append(list, reach(ctx, o, master)...)
-		}
+	if o.Space == nil {
+		o.Space = hostSpace
 	}
-	return append(list, python(o))
+	if o.Descriptors == nil {
+		o.Descriptors = hostDescriptors
+	}
+	if o.Synced == nil {
+		o.Synced = hostSynced
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 }
 
 func configuration(c *conf.Config) []Line {
@@ -82,25 +151,235 @@ func configuration(c *conf.Config) []Line {
 }
 
 // directories are those that the minion writes to. One that is missing is made at its start.
-func directories(c *conf.Config) []Line {
+func directories(o Options) []Line {
+	c := o.Config
 	var list []Line
-	for _, option := range []string{"cachedir", "pki_dir", "sock_dir"} {
+	for _, option := range []string{"cachedir", "pki_dir", "sock_dir", "log_file"} {
 		dir := c.String(option)
-		info, err := os.Stat(dir)
-		switch {
-		case os.IsNotExist(err):
-			list = append(list, Line{OK, option, dir + " is not there yet; the minion makes it", ""})
-		case err != nil:
-			list = append(list, Line{Failure, option, err.Error(), "let the user of the minion reach the directory"})
-		case !info.IsDir():
-			list = append(list, Line{Failure, option, dir + " is no directory", "remove the file, or change the option " + option})
-		case option == "pki_dir" && info.Mode().Perm()&0o022 != 0:
-			list = append(list, Line{Failure, option, fmt.Sprintf("others may write to %s (mode %o)", dir, info.Mode().Perm()), "chmod 700 " + dir})
-		default:
-			list = append(list, Line{OK, option, dir, ""})
+		if option == "log_file" {
+			if dir == "" || strings.Contains(dir, "://") {
+				continue
+			}
+			dir = filepath.Dir(dir)
+		}
+		list = append(list, directory(option, dir))
+	}
+	for _, option := range []string{"module_dirs", "grains_dirs", "states_dirs", "beacons_dirs", "returner_dirs", "render_dirs", "utils_dirs"} {
+		if !c.Given[option] {
+			continue
+		}
+		for _, dir := range c.Strings(option) {
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				list = append(list, Line{Warning, option, dir + " is no directory", "make it, or change the option " + option})
+			} else if wrong := writable(info); wrong != "" {
+				list = append(list, Line{Failure, option, dir + " " + wrong + ", and what is in it runs as the minion's user", "chmod go-w " + dir})
+			}
 		}
 	}
 	return list
+}
+
+func directory(option, dir string) Line {
+	info, err := os.Stat(dir)
+	switch {
+	case os.IsNotExist(err):
+		parent := dir
+		for os.IsNotExist(err) && parent != filepath.Dir(parent) {
+			parent = filepath.Dir(parent)
+			_, err = os.Stat(parent)
+		}
+		if !mayWrite(parent) {
+			return Line{Failure, option, dir + " is missing, and cannot be made in " + parent, "make the directory, or let the user of the minion write to " + parent}
+		}
+		return Line{OK, option, dir + " is missing; the minion makes it", ""}
+	case err != nil:
+		return Line{Failure, option, err.Error(), "let the user of the minion reach the directory"}
+	case !info.IsDir():
+		return Line{Failure, option, dir + " is no directory", "remove the file, or change the option " + option}
+	case option == "pki_dir" && writable(info) != "":
+		return Line{Failure, option, dir + " " + writable(info), "chmod 700 " + dir}
+	case !mayWrite(dir):
+		return Line{Failure, option, "the user of this process may not write to " + dir, "chown the directory to the user of the minion"}
+	}
+	return Line{OK, option, dir, ""}
+}
+
+// writable says that others may write to a file or directory, "" if they may not.
+func writable(info os.FileInfo) string {
+	if mode := info.Mode().Perm(); mode&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+		return fmt.Sprintf("can be written by others (mode %o)", mode)
+	}
+	return ""
+}
+
+// disk looks at the room below the directories, once for each file system.
+func disk(o Options) []Line {
+	var list []Line
+	var seen []Space
+	for _, option := range []string{"cachedir", "pki_dir", "log_file"} {
+		dir := o.Config.String(option)
+		if dir == "" || strings.Contains(dir, "://") {
+			continue
+		}
+		for dir != filepath.Dir(dir) {
+			if info, err := os.Stat(dir); err == nil && info.IsDir() {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+		s, err := o.Space(dir)
+		if err != nil {
+			return append(list, Line{Warning, "disk", fmt.Sprintf("the room below %s is unknown: %v", dir, err), "look with df " + dir})
+		}
+		if contains(seen, s) {
+			continue
+		}
+		seen = append(seen, s)
+		list = append(list, room(dir, s))
+	}
+	return list
+}
+
+func contains(list []Space, s Space) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func room(dir string, s Space) Line {
+	const cure = "free space there: du -xh --max-depth=2 "
+	text := fmt.Sprintf("%d MB of %d MB are free below %s", s.Free>>20, s.Total>>20, dir)
+	switch {
+	case s.ReadOnly:
+		return Line{Failure, "disk", "the file system of " + dir + " is read-only", "mount -o remount,rw; dmesg says why it was made read-only"}
+	case s.Free < spaceNeeded:
+		return Line{Failure, "disk", "the disk is full: " + text, cure + dir}
+	case s.TotalFiles > 0 && s.FreeFiles == 0:
+		return Line{Failure, "disk", "no further file can be made below " + dir + ": its file system has no inodes left", "remove files: df -i " + dir}
+	case s.Free < spaceWanted:
+		return Line{Warning, "disk", text, cure + dir}
+	}
+	return Line{OK, "disk", text, ""}
+}
+
+func openFiles(o Options, pid int) Line {
+	n, err := o.Descriptors(pid)
+	const cure = "raise LimitNOFILE of the unit, or ulimit -n"
+	text := strconv.Itoa(n) + " files and connections may be open at once"
+	switch {
+	case err != nil:
+		return Line{Warning, "descriptors", "the limit is unknown: " + err.Error(), "look at /proc/PID/limits"}
+	case n < filesNeeded:
+		return Line{Failure, "descriptors", "only " + text, cure}
+	case n < filesWanted:
+		return Line{Warning, "descriptors", "only " + text, cure}
+	case n >= math.MaxInt32:
+		return Line{OK, "descriptors", "no limit", ""}
+	}
+	return Line{OK, "descriptors", text, ""}
+}
+
+// clock compares this host's clock with the master's, with the dates of the minion's own files and with what the kernel knows. at is the
+// master's time when it was here on this host.
+func clock(o Options, at, here time.Time) Line {
+	const cure = "set the clock, and keep it in step with chrony or systemd-timesyncd"
+	now := o.Now()
+	for _, name := range []string{"minion.pem", "minion_master.pub"} {
+		path := filepath.Join(o.Config.String("pki_dir"), name)
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(now.Add(time.Minute)) {
+			return Line{Failure, "clock", fmt.Sprintf("it is %s here, before %s was written (%s)", now.Format(time.DateTime), path, info.ModTime().Format(time.DateTime)), cure}
+		}
+	}
+	compared := "the master does not tell its time"
+	if !at.IsZero() {
+		skew := here.Sub(at)
+		if skew.Abs() > skewWanted {
+			return Line{Warning, "clock", fmt.Sprintf("it differs from the master's by %s", skew.Round(time.Second)), cure}
+		}
+		compared = fmt.Sprintf("%s apart from the master's", skew.Abs().Round(time.Second))
+	}
+	if synced, known := o.Synced(); known && !synced {
+		return Line{Warning, "clock", "the kernel's clock is not kept in step; " + compared, cure}
+	}
+	return Line{OK, "clock", now.Format(time.DateTime) + ", " + compared, ""}
+}
+
+// daemon asks the running minion.
+func daemon(ctx context.Context, o Options) (pid int, list []Line) {
+	if o.Daemon == nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonTime)
+	defer cancel()
+	pid, all, err := o.Daemon(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return 0, []Line{{Warning, "event sockets", "who serves them does not answer: a stock minion, or one that hangs", "systemctl status salt-minion"}}
+	case err != nil:
+		return 0, []Line{{Warning, "event sockets", "no minion runs on this host: " + err.Error(), "systemctl start salt-minion"}}
+	}
+	list = []Line{{OK, "event sockets", "the minion with the pid " + strconv.Itoa(pid) + " answers", ""}}
+	for _, c := range all {
+		switch last := "never"; {
+		case c.State == minion.Connected:
+			list = append(list, Line{OK, "last connection", fmt.Sprintf("connected to %s since %s", c.Master, c.Since.Format(time.DateTime)), ""})
+		default:
+			if !c.Answered.IsZero() {
+				last = c.Answered.Format(time.DateTime)
+			}
+			text := fmt.Sprintf("%s since %s: %s; %s last answered: %s", c.State, c.Since.Format(time.DateTime), orUnknown(c.Err), c.Master, last)
+			list = append(list, Line{Failure, "last connection", text, "see the lines about the name, the ports and the key"})
+		}
+	}
+	return pid, list
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "no cause is known"
+	}
+	return s
+}
+
+// tlsLayer makes the layer of the option ssl.
+func tlsLayer(o Options) (func(context.Context, net.Conn, string) (net.Conn, error), Line) {
+	if o.TLS == nil {
+		return nil, Line{OK, "TLS", "not used", ""}
+	}
+	wrap, err := o.TLS()
+	switch {
+	case err != nil:
+		return nil, Line{Failure, "TLS", err.Error(), "correct the option ssl, or the files that it names"}
+	case wrap == nil:
+		return nil, Line{OK, "TLS", "not used", ""}
+	}
+	return wrap, Line{OK, "TLS", "the option ssl and its files can be used", ""}
+}
+
+// signIn asks each master in which state the minion's key is.
+func signIn(ctx context.Context, o Options) (list []Line, first minion.SignInReport) {
+	if o.SignIn == nil {
+		return nil, first
+	}
+	if _, err := os.Stat(filepath.Join(o.Config.String("pki_dir"), "minion.pem")); err != nil {
+		return nil, first // said already
+	}
+	ctx, cancel := context.WithTimeout(ctx, signInTime)
+	defer cancel()
+	own, all, err := o.SignIn(ctx)
+	if err != nil {
+		return []Line{{Failure, "key", err.Error(), "correct the files in " + o.Config.String("pki_dir")}}, first
+	}
+	for _, r := range all {
+		if first.Time.IsZero() {
+			first = r
+		}
+		list = append(list, keyState(o, own, r))
+	}
+	return list, first
 }
 
 func keys(c *conf.Config) []Line {
@@ -124,8 +403,33 @@ func keys(c *conf.Config) []Line {
 	return append(list, Line{OK, "master's key", "a master has accepted this minion before", ""})
 }
 
-// reach resolves a master's name and connects to both of its ports.
-func reach(ctx context.Context, o Options, master string) []Line {
+// keyState is the state of the minion's key on a master.
+func keyState(o Options, own string, r minion.SignInReport) Line {
+	const name = "key on master"
+	id := o.Config.String("id")
+	switch {
+	case errors.Is(r.Err, minion.ErrFinger):
+		return Line{Failure, name, r.Master + " has another key than master_finger says", "compare master_finger with: salt-key -F master"}
+	case errors.Is(r.Err, protocol.ErrMasterKeyChanged):
+		return Line{Failure, name, fmt.Sprintf("%s is not the master that this minion trusts: %v", r.Master, r.Err),
+			"if the master was replaced on purpose, remove " + filepath.Join(o.Config.String("pki_dir"), "minion_master.pub") + " and restart the minion"}
+	case r.Err != nil:
+		return Line{Failure, name, fmt.Sprintf("%s did not answer the sign-in: %v", r.Master, r.Err), "look whether a Salt master listens there, and at its log"}
+	case r.Status == protocol.Pending:
+		return Line{Failure, name, fmt.Sprintf("%s has not accepted the key yet; its fingerprint is %s", r.Master, own), "on the master: salt-key -f " + id + ", then salt-key -a " + id}
+	case r.Status == protocol.Rejected:
+		return Line{Failure, name, fmt.Sprintf("%s refuses the key with the fingerprint %s: it was rejected, or another key has this id", r.Master, own),
+			"on the master: salt-key -d " + id + ", then accept the key that comes"}
+	case r.Status == protocol.Full:
+		return Line{Failure, name, r.Master + " takes no more minions", "raise max_minions on the master"}
+	case !r.Known:
+		return Line{Warning, name, fmt.Sprintf("accepted by %s, whose key this minion does not know yet: %s", r.Master, r.Fingerprint), "compare with: salt-key -F master; set master_finger"}
+	}
+	return Line{OK, name, "accepted by " + r.Master + ", whose key has the fingerprint " + r.Fingerprint, ""}
+}
+
+// reach resolves a master's name and connects to both of its ports. ok reports whether requests reach it.
+func reach(ctx context.Context, o Options, master string, wrap func(context.Context, net.Conn, string) (net.Conn, error)) (list []Line, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTime)
 	defer cancel()
 	host, request := master, o.Config.String("master_port")
@@ -134,9 +438,9 @@ func reach(ctx context.Context, o Options, master string) []Line {
 	}
 	found, err := o.Lookup(ctx, host)
 	if err != nil {
-		return []Line{{Failure, "name", fmt.Sprintf("the master's name %s cannot be resolved: %v", host, err), "correct the option master, or the name service"}}
+		return []Line{{Failure, "name", fmt.Sprintf("the master's name %s cannot be resolved: %v", host, err), "correct the option master, or the name service"}}, false
 	}
-	list := []Line{{OK, "name", fmt.Sprintf("%s is %v", host, found), ""}}
+	list = []Line{{OK, "name", fmt.Sprintf("%s is %s", host, strings.Join(found, ", ")), ""}}
 	publish, wrong := o.Config.String("publish_port"), Failure
 	if publish == "" {
 		publish, wrong = "4505", Warning // the master says at sign-in which port it has
@@ -150,10 +454,19 @@ func reach(ctx context.Context, o Options, master string) []Line {
 			list = append(list, Line{p.wrong, p.name, err.Error(), "start the master, or let the firewalls pass port " + p.port})
 			continue
 		}
+		if wrap != nil {
+			secured, err := wrap(ctx, conn, host)
+			if err != nil {
+				_ = conn.Close()
+				list = append(list, Line{Failure, "TLS", fmt.Sprintf("port %s: %v", p.port, err), "give both sides certificates of one authority (option ssl), and look at their dates"})
+				continue
+			}
+			conn = secured
+		}
 		_ = conn.Close()
-		list = append(list, Line{OK, p.name, net.JoinHostPort(host, p.port), ""})
+		list, ok = append(list, Line{OK, p.name, net.JoinHostPort(host, p.port), ""}), p.name == "request port"
 	}
-	return list
+	return list, ok
 }
 
 func python(o Options) Line {
@@ -179,7 +492,7 @@ func Write(w io.Writer, list []Line) bool {
 		if l.Cure != "" {
 			text += "; " + l.Cure
 		}
-		fmt.Fprintf(w, "%-8s %-14s %s\n", l.State, l.Name, text)
+		fmt.Fprintf(w, "%-8s %-14s %s\n", l.State, l.Name, strings.Join(strings.Fields(text), " "))
 		fine = fine && l.State != Failure
 	}
 	return fine

@@ -6,10 +6,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/minion"
+	"github.com/brine-salt/brine/protocol"
 )
 
 // host is a configuration with everything in order, and a network that answers.
@@ -17,7 +23,7 @@ func host(t *testing.T, extra string) Options {
 	t.Helper()
 	dir := t.TempDir()
 	pki := filepath.Join(dir, "pki")
-	err := os.Mkdir(pki, 0o700)
+	err := errors.Join(os.Mkdir(pki, 0o700), os.Mkdir(filepath.Join(dir, "s"), 0o755))
 	for name, mode := range map[string]os.FileMode{"minion.pem": 0o400, "minion_master.pub": 0o644} {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(pki, name), nil, mode)
@@ -25,7 +31,8 @@ func host(t *testing.T, extra string) Options {
 	}
 	file := filepath.Join(dir, "minion")
 	if err == nil {
-		err = os.WriteFile(file, []byte("id: m\nmaster: salt.example\npki_dir: "+pki+"\ncachedir: "+dir+"/cache\nsock_dir: "+dir+"/s\n"+extra), 0o644)
+		err = os.WriteFile(file, []byte("id: m\nmaster: salt.example\npki_dir: "+pki+"\ncachedir: "+dir+"/cache\nsock_dir: "+dir+"/s\nlog_file: "+dir+"/log\n"+
+			strings.ReplaceAll(extra, "DIR", dir)), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +42,14 @@ func host(t *testing.T, extra string) Options {
 		t.Fatal(err)
 	}
 	return Options{Config: c, Python: func() string { return "/usr/bin/python3" },
+		Daemon: func(context.Context) (int, []minion.Connection, error) {
+			return 7, []minion.Connection{{Master: "salt.example", State: minion.Connected}}, nil
+		},
+		SignIn: func(context.Context) (string, []minion.SignInReport, error) {
+			return "aa:bb", []minion.SignInReport{{Master: "salt.example", Status: protocol.Accepted, Known: true, Fingerprint: "cc:dd"}}, nil
+		},
+		Space:       func(string) (Space, error) { return Space{Free: 1 << 40, Total: 1 << 41}, nil },
+		Descriptors: func(int) (int, error) { return 1 << 16, nil }, Synced: func() (bool, bool) { return true, true },
 		Lookup: func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil },
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			a, b := net.Pipe()
@@ -45,44 +60,157 @@ func host(t *testing.T, extra string) Options {
 
 // TestLines: a host in order has ok alone; each fault has its line, with a cure.
 func TestLines(t *testing.T) {
-	if list := Examine(t.Context(), host(t, "")); len(list) != 10 || slices.ContainsFunc(list, func(l Line) bool { return l.State != OK }) {
+	list := Examine(t.Context(), host(t, ""))
+	if len(list) != 18 || slices.ContainsFunc(list, func(l Line) bool { return l.State != OK }) {
 		t.Errorf("a host in order: %v", list)
 	}
 	pki := func(o *Options) string { return o.Config.String("pki_dir") }
-	for name, c := range map[string]struct {
+	answer := func(r minion.SignInReport) func(o *Options) error {
+		return func(o *Options) error {
+			r.Master = "salt.example"
+			o.SignIn = func(context.Context) (string, []minion.SignInReport, error) {
+				return "aa:bb", []minion.SignInReport{r}, nil
+			}
+			return nil
+		}
+	}
+	space := func(s Space) func(o *Options) error {
+		return func(o *Options) error { o.Space = func(string) (Space, error) { return s, nil }; return nil }
+	}
+	limit := func(n int) func(o *Options) error {
+		return func(o *Options) error { o.Descriptors = func(int) (int, error) { return n, nil }; return nil }
+	}
+	at := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		name  string
 		state State
 		extra string
 		spoil func(o *Options) error
+		found string // a part of the line
 	}{
-		"configuration": {Warning, "", func(o *Options) error { o.Config.Files = nil; return nil }},
-		"option":        {Warning, "mastr_port: 1\n", nil},
-		"pki_dir":       {Failure, "", func(o *Options) error { return os.Chmod(pki(o), 0o777) }},
-		"cachedir":      {Failure, "", func(o *Options) error { return os.WriteFile(o.Config.String("cachedir"), nil, 0o600) }},
-		"key":           {Failure, "", func(o *Options) error { return os.Chmod(filepath.Join(pki(o), "minion.pem"), 0o644) }},
-		"master's key":  {Warning, "", func(o *Options) error { return os.Remove(filepath.Join(pki(o), "minion_master.pub")) }},
-		"name": {Failure, "", func(o *Options) error {
+		{"configuration", Warning, "", func(o *Options) error { o.Config.Files = nil; return nil }, "no file was read"},
+		{"option", Warning, "mastr_port: 1\n", nil, "did you mean 'master_port'?"},
+		{"option", Warning, "master_port: [1]\n", nil, "master_port"},
+		{"pki_dir", Failure, "", func(o *Options) error { return os.Chmod(pki(o), 0o777) }, "mode 777"},
+		{"cachedir", Failure, "", func(o *Options) error { return os.WriteFile(o.Config.String("cachedir"), nil, 0o600) }, "is no directory"},
+		{"module_dirs", Warning, "module_dirs: [/no/such]\n", nil, "/no/such"},
+		{"grains_dirs", Failure, "grains_dirs: [DIR/open]\n", func(o *Options) error {
+			dir := o.Config.Strings("grains_dirs")[0]
+			return errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777))
+		}, "can be written by others (mode 777)"},
+		{"disk", Failure, "", space(Space{Free: 1000, Total: 1 << 30}), "the disk is full: 0 MB of 1024 MB"},
+		{"disk", Warning, "", space(Space{Free: 50 << 20, Total: 1 << 30}), "50 MB of 1024 MB"},
+		{"disk", Failure, "", space(Space{Free: 1 << 30, Total: 1 << 30, TotalFiles: 100}), "no inodes left"},
+		{"disk", Failure, "", space(Space{Free: 1 << 30, Total: 1 << 30, ReadOnly: true}), "read-only"},
+		{"disk", Warning, "", func(o *Options) error {
+			o.Space = func(string) (Space, error) { return Space{}, errors.New("no such device") }
+			return nil
+		}, "no such device"},
+		{"descriptors", Failure, "", limit(20), "only 20 files"},
+		{"descriptors", Warning, "", limit(256), "only 256 files"},
+		{"clock", Failure, "", func(o *Options) error { o.Now = func() time.Time { return at }; return nil }, "before"},
+		{"clock", Warning, "", answer(minion.SignInReport{Status: protocol.Accepted, Known: true, Time: at, At: at.Add(95 * time.Second)}), "by 1m35s"},
+		{"clock", Warning, "", func(o *Options) error { o.Synced = func() (bool, bool) { return false, true }; return nil }, "not kept in step"},
+		{"key", Failure, "", func(o *Options) error { return os.Chmod(filepath.Join(pki(o), "minion.pem"), 0o644) }, "others may read"},
+		{"key", Failure, "", func(o *Options) error {
+			o.SignIn = func(context.Context) (string, []minion.SignInReport, error) {
+				return "", nil, errors.New("cannot use minion key")
+			}
+			return nil
+		}, "cannot use minion key"},
+		{"key", Warning, "", func(o *Options) error { return os.Remove(filepath.Join(pki(o), "minion.pem")) }, "no key yet"},
+		{"master's key", Warning, "", func(o *Options) error { return os.Remove(filepath.Join(pki(o), "minion_master.pub")) }, "no master has accepted"},
+		{"name", Failure, "", func(o *Options) error {
 			o.Lookup = func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }
 			return nil
-		}},
-		"publish port": {Warning, "", refuse("salt.example:4505")},
-		"request port": {Failure, "", refuse("salt.example:4506")},
-		"python":       {Failure, "module_dirs: [/x]\n", func(o *Options) error { o.Python = nil; return nil }},
+		}, "salt.example cannot be resolved: no such host"},
+		{"publish port", Warning, "", refuse("salt.example:4505"), "connection refused"},
+		{"request port", Failure, "", refuse("salt.example:4506"), "connection refused"},
+		{"TLS", Failure, "", func(o *Options) error {
+			o.TLS = func() (func(context.Context, net.Conn, string) (net.Conn, error), error) {
+				return nil, errors.New("cannot read certfile")
+			}
+			return nil
+		}, "cannot read certfile"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Pending}), "its fingerprint is aa:bb"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Rejected}), "refuses the key with the fingerprint aa:bb"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Status: protocol.Full}), "takes no more minions"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Err: minion.ErrFinger}), "master_finger"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Err: protocol.ErrMasterKeyChanged}), "is not the master that this minion trusts"},
+		{"key on master", Failure, "", answer(minion.SignInReport{Err: errors.New("no reply")}), "no reply"},
+		{"key on master", Warning, "", answer(minion.SignInReport{Status: protocol.Accepted, Fingerprint: "cc:dd"}), "does not know yet: cc:dd"},
+		{"event sockets", Warning, "", daemonSays(nil, errors.New("no such file")), "no minion runs on this host"},
+		{"event sockets", Warning, "", daemonSays(nil, context.DeadlineExceeded), "does not answer"},
+		{"last connection", Failure, "", daemonSays([]minion.Connection{{Master: "salt.example", State: minion.Connecting, Since: at, Answered: at, Err: "connection refused"}}, nil),
+			"connection refused; salt.example last answered: 20"},
+		{"python", Failure, "module_dirs: [DIR]\n", func(o *Options) error { o.Python = nil; return nil }, "no Python"},
 	} {
-		o := host(t, c.extra)
-		if c.spoil != nil {
-			if err := c.spoil(&o); err != nil {
-				t.Fatal(err)
+		t.Run(c.name+" "+c.found, func(t *testing.T) {
+			o := host(t, c.extra)
+			if c.spoil != nil {
+				if err := c.spoil(&o); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		var bad []Line
-		for _, l := range Examine(t.Context(), o) {
-			if l.State != OK {
-				bad = append(bad, l)
+			var bad []Line
+			for _, l := range Examine(t.Context(), o) {
+				if l.State != OK {
+					bad = append(bad, l)
+				}
 			}
+			if len(bad) != 1 || bad[0].Name != c.name || bad[0].State != c.state || bad[0].Cure == "" || !strings.Contains(bad[0].Found, c.found) {
+				t.Errorf("got %v", bad)
+			}
+		})
+	}
+}
+
+func daemonSays(list []minion.Connection, err error) func(o *Options) error {
+	return func(o *Options) error {
+		o.Daemon = func(context.Context) (int, []minion.Connection, error) { return 1, list, err }
+		return nil
+	}
+}
+
+// TestHostItself asks the host: a full file system, a few descriptors, directories that the user may not write to.
+func TestHostItself(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("needs root, to mount a small file system")
+	}
+	full := t.TempDir()
+	if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("cannot mount: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(full, 0); err != nil {
+			t.Error(err)
 		}
-		if len(bad) != 1 || bad[0].Name != name || bad[0].State != c.state || bad[0].Cure == "" {
-			t.Errorf("%s: %v", name, bad)
-		}
+	}()
+	if err := os.WriteFile(filepath.Join(full, "x"), make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := hostSpace(full)
+	if err != nil || s.Free != 0 || s.Total != 64<<10 || s.ReadOnly {
+		t.Errorf("a full file system: %+v, %v", s, err)
+	}
+	if l := room(full, s); l.State != Failure || !strings.Contains(l.Found, "the disk is full: 0 MB of 0 MB are free") {
+		t.Errorf("%+v", l)
+	}
+	if err := syscall.Mount("", full, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := hostSpace(full); err != nil || !s.ReadOnly || room(full, s).State != Failure {
+		t.Errorf("a read-only file system: %+v, %v", s, err)
+	}
+	if mayWrite(full) {
+		t.Error("a read-only directory counts as writable")
+	}
+	if l := directory("cachedir", filepath.Join(full, "a", "b")); l.State != Failure || !strings.Contains(l.Found, "cannot be made in "+full) {
+		t.Errorf("%+v", l)
+	}
+	own, err := hostDescriptors(os.Getpid())
+	if want, _ := hostDescriptors(0); err != nil || own != want || own < filesNeeded {
+		t.Errorf("limit of this process %d, %v; want %d", own, err, want)
 	}
 }
 

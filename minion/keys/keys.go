@@ -40,6 +40,8 @@ type Options struct {
 	Permissive bool
 	// Owners are user ids that may own the files, besides root and the user of this process.
 	Owners []int
+	// ReadOnly changes nothing on disk: neither directories nor modes, and a missing key is an error.
+	ReadOnly bool
 	// Log hears of modes that were mended; nil is silent.
 	Log *slog.Logger
 }
@@ -55,6 +57,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.Bits == 0 {
 		o.Bits = crypt.MinBits
+	}
+	if o.ReadOnly {
+		return &Store{o}, nil
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make pki directory: %w", err)
@@ -89,7 +94,7 @@ func (s *Store) check(path string, want fs.FileMode) error {
 	if have&0o002 != 0 || have&0o020 != 0 && !s.o.Permissive {
 		return fmt.Errorf("%w: %q can be written by others (mode %04o)", ErrUnsafe, path, have)
 	}
-	if have&^want&0o077 == 0 {
+	if have&^want&0o077 == 0 || s.o.ReadOnly {
 		return nil
 	}
 	s.o.Log.Warn("Taking rights of others away", "path", path, "mode", fmt.Sprintf("%04o", have))
@@ -104,6 +109,9 @@ func (s *Store) check(path string, want fs.FileMode) error {
 func (s *Store) Identity() (*crypt.PrivateKey, error) {
 	path := s.path(PrivateFile)
 	key, err := s.private(path)
+	if s.o.ReadOnly {
+		return key, err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		key, err = s.generate(path)
 	}

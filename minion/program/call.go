@@ -26,6 +26,7 @@ const exitAbsent = 255
 type caller struct {
 	*saltcli.Program
 	minion *minion.Minion
+	meter  *saltcli.Meter
 	local  bool
 }
 
@@ -33,6 +34,9 @@ type caller struct {
 func Call(ctx context.Context, args []string, o Options) int {
 	c := o.console()
 	p, err := saltcli.Setup(c, callParser(c), saltcli.Caller, args)
+	if done := new(saltcli.ExitError); p.Values != nil && p.Values.Bool("doctor") && !errors.As(err, &done) {
+		return examine(ctx, c, p.Values) // a configuration that cannot be read is a line, too
+	}
 	if err == nil {
 		err = checkCall(p)
 	}
@@ -42,6 +46,13 @@ func Call(ctx context.Context, args []string, o Options) int {
 	if code, called := checkCalled(ctx, p); called {
 		return code
 	}
+	if len(p.Values.Args) > 0 {
+		if p.Values.Args, err = p.StateCommand(p.Values.Args[0], p.Values.Args); err != nil {
+			return p.Exit(err)
+		}
+	}
+	meter := p.StateMeter(first(p.Values.Args))
+	defer meter.Stop()
 	if err := p.OpenLog("salt.cli.caller", true); err != nil {
 		return p.Exit(err)
 	}
@@ -50,7 +61,7 @@ func Call(ctx context.Context, args []string, o Options) int {
 		fmt.Fprintln(c.Err, err)
 		return saltcli.ExitNoUser
 	}
-	call := &caller{Program: p}
+	call := &caller{Program: p, meter: meter}
 	call.applyFlags()
 	options, err := o.minionOptions(p)
 	if err == nil {
@@ -68,6 +79,14 @@ func Call(ctx context.Context, args []string, o Options) int {
 		return p.Exit(err)
 	}
 	return code
+}
+
+// first is the first word, "" if there is none.
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
 }
 
 // checkCall finds commands that make no sense.
@@ -178,7 +197,11 @@ func (c *caller) run(ctx context.Context) (int, error) {
 	if text := v.String("metadata"); text != "" {
 		q.Metadata, _ = cliargs.Value(text).(map[string]any)
 	}
+	if c.meter != nil {
+		q.OnState = func(s modules.StateStep) { c.meter.Set(saltcli.StateText(s.Number, s.Total, s.Fun, s.Name)) }
+	}
 	res, err := c.minion.Call(ctx, q)
+	c.meter.Stop()
 	if err != nil {
 		return 0, err
 	}
@@ -222,6 +245,23 @@ func (c *caller) show(ctx context.Context, q minion.CallOptions, res modules.Res
 		if code, done := c.showError(ctx, q.Fun, res); done {
 			return code, nil
 		}
+	}
+	if views := c.StateViews(c.printer()); views.On() {
+		taken, err := views.Add(c.printer(), "local", res.Return, res.Out, res.Retcode)
+		if err != nil {
+			return 0, err
+		}
+		code := res.Retcode
+		if code != 0 && !c.Values.Bool("retcode_passthrough") {
+			code = saltcli.ExitGeneric
+		}
+		if code = views.End(c.Out, c.printer(), code); taken {
+			return code, nil
+		}
+		if err := c.printer().Print(map[string]any{"local": inOrder(res, c.printer().Outputter(res.Out))}, res.Out, res.Retcode); err != nil {
+			return 0, err
+		}
+		return code, nil
 	}
 	own := res.Out
 	shown := inOrder(res, c.printer().Outputter(own))

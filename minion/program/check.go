@@ -116,7 +116,7 @@ func isConfigDir(dir string) bool {
 	return false
 }
 
-// runCheck prepares the host for a check. What renderings fetch is kept in a directory that is removed again.
+// runCheck checks a host or trees.
 func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir string, trees []string) (*check.Report, error) {
 	config, err := conf.LoadMinionWith(filepath.Join(dir, "minion"), conf.Options{TolerateIncludes: true, ReadOnly: true, CLI: "salt-call", Getenv: c.Env})
 	if err != nil {
@@ -125,22 +125,44 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 	if id := v.String("id"); id != "" {
 		config.Opts["id"] = id
 	}
-	scratch, err := os.MkdirTemp("", "brine-check-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(scratch)
 	if config.String("file_client") != "local" && len(trees) == 0 {
 		config.Opts["file_roots"] = cachedRoots(config.String("cachedir"))
 	}
 	if root := v.String("pillar_root"); root != "" {
 		config.Opts["pillar_roots"] = map[string]any{"base": []any{root}}
 	}
+	return hostReport(ctx, config, v.String("grains_file"), check.Options{Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees})
+}
+
+// CheckRoots checks the state files and reactors of a master, rendered for a minion with the grains of this host and of a file. reactors
+// and onMaster are those of [check.Options].
+func CheckRoots(ctx context.Context, master *conf.Config, id, grainsFile string, reactors []string, onMaster func(kind, fun string) bool) (*check.Report, error) {
+	settings := map[string]any{"id": id, "file_client": "local"}
+	for _, option := range []string{"file_roots", "pillar_roots", "jinja_env", "jinja_sls_env", "nodegroups", "renderer", "hash_type", "top_file_merging_strategy"} {
+		if v, ok := master.Opts[option]; ok {
+			settings[option] = v
+		}
+	}
+	config, err := conf.LoadMinionWith("", conf.Options{Settings: settings, ReadOnly: true, CLI: "salt-call"})
+	if err != nil {
+		return nil, err
+	}
+	o := check.Options{Roots: rootsOf(config.Map("file_roots")), Master: master, Reactors: reactors, OnMaster: onMaster}
+	return hostReport(ctx, config, grainsFile, o)
+}
+
+// hostReport prepares the host for a check. What renderings fetch is kept in a directory that is removed again.
+func hostReport(ctx context.Context, config *conf.Config, grainsFile string, o check.Options) (*check.Report, error) {
+	scratch, err := os.MkdirTemp("", "brine-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
 	opts := maps.Clone(config.Opts)
 	opts["file_client"], opts["cachedir"], opts["grains_cache"], opts["ext_pillar"] = "local", scratch, false, []any{}
 	quiet := slog.New(slog.DiscardHandler)
 	all := grains.Gather(ctx, grains.Options{Opts: opts, Log: quiet, SaltVersion: version.Salt, Version: version.Brine(), Refresh: true})
-	if file := v.String("grains_file"); file != "" {
+	if file := grainsFile; file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -167,7 +189,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 		return target.Match(kind, tgt, delimiter, target.Subject{ID: id, Grains: func() map[string]any { return all }, Pillar: env.Pillar,
 			Nodegroups: config.Map("nodegroups")})
 	}
-	if len(trees) == 0 {
+	if len(o.Trees) == 0 {
 		env.Files = files(rootsOf(config.Map("file_roots")))
 	}
 	pillarEnv := check.Quiet(*env)
@@ -181,7 +203,8 @@ func runCheck(ctx context.Context, c *saltcli.Console, v *optparse.Values, dir s
 	for _, k := range beacon.Kinds() {
 		kinds = append(kinds, k.Name)
 	}
-	return check.Run(ctx, check.Options{Registry: modules.Default(), States: states.Default(), Config: config, Configuration: len(trees) == 0 || len(config.Files) > 0, Trees: trees, Env: env, Files: files, Beacons: kinds})
+	o.Registry, o.States, o.Config, o.Env, o.Files, o.Beacons = modules.Default(), states.Default(), config, env, files, kinds
+	return check.Run(ctx, o)
 }
 
 // cachedRoots are the directories with what a master has given this host so far.

@@ -39,6 +39,7 @@ func callParser(c *saltcli.Console) *optparse.Parser {
 					Help: "Enable generating profiling stats. See also: --profiling-path."},
 			}},
 			saltcli.LoggingGroup(saltcli.Logging{Short: true, Level: "warning", File: defaultLogFile}),
+			saltcli.OwnGroup(true),
 		},
 	}
 }

@@ -34,6 +34,8 @@ type Console struct {
 	Out, Err io.Writer
 	Env      func(string) string
 	Terminal bool // Out is a terminal
+	// ErrWidth returns the columns of the terminal that Err is; nil if it is none.
+	ErrWidth func() int
 }
 
 // OSConsole returns the process's own console.

@@ -120,6 +120,8 @@ type lexer struct {
 	err  *Error
 	// starting tells that the last match ended with a line break.
 	starting bool
+	// tags, if set, gets what root and raw find; see [Tags].
+	tags *[]Tag
 }
 
 func (l *lexer) fail(line int, format string, args ...any) *Error {
@@ -262,6 +264,10 @@ func (l *lexer) root() {
 	mark := l.src[at : at+length]
 	l.starting = strings.HasSuffix(mark, "\n")
 	l.pos = at + length
+	if l.tags != nil {
+		first := len(l.toks)
+		defer func() { l.noteTag(what, at, first, length) }()
+	}
 	switch what {
 	case beginVariable:
 		l.emit(tVariableBegin, "")
@@ -395,6 +401,9 @@ func (l *lexer) raw() {
 		}
 		l.strip(l.src[l.pos:i], sign, true)
 		l.pos = i
+		if l.tags != nil {
+			*l.tags = append(*l.tags, Tag{Kind: TagRaw, Name: "endraw", Start: i, End: j + n})
+		}
 		l.skip(j + n - i)
 		return
 	}

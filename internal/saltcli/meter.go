@@ -1,0 +1,133 @@
+package saltcli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// Meter is one line at the bottom of a terminal that says what a command is waiting for. What the program writes meanwhile goes above it.
+// The methods of a nil Meter do nothing.
+type Meter struct {
+	err   io.Writer
+	width func() int
+
+	mu      sync.Mutex
+	text    string    // guarded by mu
+	since   time.Time // guarded by mu; of the text
+	drawn   string    // guarded by mu; what the terminal shows, "" if nothing
+	partial bool      // guarded by mu; the program's output does not end with a line
+	stopped bool      // guarded by mu
+
+	stop, done chan struct{}
+}
+
+// Times of a meter: a command that ends within meterDelay shows none.
+const (
+	meterDelay = time.Second
+	meterTick  = 200 * time.Millisecond
+)
+
+// StartMeter shows a meter from a second on, if standard error is a terminal, and returns nil otherwise. The console's Out and Err are
+// replaced until Stop, so that its line and other output do not mix.
+func (c *Console) StartMeter() *Meter {
+	if c.ErrWidth == nil || c.Env("TERM") == "dumb" {
+		return nil
+	}
+	m := &Meter{err: c.Err, width: c.ErrWidth, stop: make(chan struct{}), done: make(chan struct{})}
+	c.Out, c.Err = above{m, c.Out}, above{m, c.Err}
+	go m.run()
+	return m
+}
+
+func (m *Meter) run() {
+	defer close(m.done)
+	next := meterDelay
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-time.After(next):
+		}
+		next = meterTick
+		m.mu.Lock()
+		m.draw()
+		m.mu.Unlock()
+	}
+}
+
+// Set says what the command waits for. Control characters are left out.
+func (m *Meter) Set(text string) {
+	if m == nil {
+		return
+	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.text, m.since = text, time.Now()
+}
+
+// Stop removes the line. Set does nothing afterwards.
+func (m *Meter) Stop() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	first := !m.stopped
+	m.stopped = true
+	m.erase()
+	m.mu.Unlock()
+	if first {
+		close(m.stop)
+	}
+	<-m.done
+}
+
+// draw shows the text with the seconds since it was set. Errors of the terminal are ignored: the command goes on without it.
+func (m *Meter) draw() {
+	if m.text == "" || m.partial || m.stopped {
+		return
+	}
+	line := fmt.Sprintf("%s (%d s)", m.text, int(time.Since(m.since)/time.Second))
+	if room := m.width() - 1; room > 0 {
+		if r := []rune(line); len(r) > room {
+			line = string(r[:room])
+		}
+	}
+	if line != m.drawn {
+		_, _ = io.WriteString(m.err, "\r"+line+"\x1b[K")
+		m.drawn = line
+	}
+}
+
+func (m *Meter) erase() {
+	if m.drawn != "" {
+		_, _ = io.WriteString(m.err, "\r\x1b[K")
+		m.drawn = ""
+	}
+}
+
+// above writes above the meter's line.
+type above struct {
+	m *Meter
+	w io.Writer
+}
+
+func (a above) Write(b []byte) (int, error) {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	a.m.erase()
+	if len(b) > 0 {
+		a.m.partial = !bytes.HasSuffix(b, []byte("\n"))
+	}
+	return a.w.Write(b)
+}

@@ -1,0 +1,72 @@
+//go:build interop
+
+package interop
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBusyMinionIsAwaited: our salt never says of a stock minion that runs a state of 12 s that it did not return, though the machine has so
+// much to do (a load of 10 and more) that the minion needs seconds to answer that it still works. Three runs; BRINE_BUSY_RUNS asks for more.
+func TestBusyMinionIsAwaited(t *testing.T) {
+	runs := 3
+	if text := os.Getenv("BRINE_BUSY_RUNS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("BRINE_BUSY_RUNS is %q", text)
+		}
+		runs = n
+	}
+	s := newSite(t, "zeromq", "auto_accept: true\n")
+	m := &ourMaster{site: s, t: t, root: t, line: "3007", id: "web1"}
+	m.up()
+	mark := m.bus.mark()
+	start(t, stock(t, "3007", "salt-minion"), "-c", s.minion(t, "web1", ""))
+	m.bus.wait(mark, "salt/minion/web1/start")
+	write(t, s.dir+"/srv/long.sls", s.sleep(12)+":\n  cmd.run: []\n")
+	busy(t, 10)
+	for i := range runs {
+		began := time.Now()
+		out, code := output(t, ours("salt"), "-c", s.dir+"/etc", "web1", "state.apply", "long")
+		t.Logf("run %d: %s, load %s", i+1, time.Since(began).Round(100*time.Millisecond), load(t))
+		if code != 0 || !strings.Contains(out, "Succeeded: 1 (changed=1)") || time.Since(began) < 12*time.Second {
+			t.Errorf("run %d: exit code %d\n%s", i+1, code, out)
+		}
+	}
+}
+
+// busy keeps processors busy with n processes until the test ends, and returns when the load shows it.
+func busy(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		cmd := exec.Command("/bin/sh", "-c", "while :; do :; done")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+	await(t, "the load reaches 10", func() bool {
+		first, _, _ := strings.Cut(load(t), ".")
+		v, err := strconv.Atoi(first)
+		return err == nil && v >= n
+	})
+}
+
+// load is the load of the last minute.
+func load(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}
