@@ -5,7 +5,9 @@ GO          ?= go
 BIN         ?= bin
 PROGRAMS    := brine-minion brine-master
 PLATFORMS   := linux/amd64 linux/arm64 linux/arm freebsd/amd64 darwin/arm64 windows/amd64
-BUILDFLAGS  := -trimpath -ldflags "-s -w"
+# Flags of released programs, each in quotes; make build TAGS=custom,modules.test adds build tags.
+BUILDFLAGS   = $(shell sed "s/^-tags=.*/&$(if $(TAGS),$(comma)$(TAGS))/; s/.*/'&'/" internal/buildflags/flags)
+comma       := ,
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 
@@ -32,7 +34,8 @@ build:
 cross:
 	@set -e; for pl in $(PLATFORMS); do \
 		os=$${pl%/*}; arch=$${pl#*/}; dir=$(BIN)/$$os-$$arch; mkdir -p $$dir; \
-		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$dir/ $(PROGRAMS:%=./cmd/%); \
+		case $$arch in arm) align=-ldflags=-s;; *) align=;; esac; `# functions of ARMv6 are aligned to 4 bytes by themselves` \
+		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) $$align -o $$dir/ $(PROGRAMS:%=./cmd/%); \
 		ls $$dir/*; \
 	done
 
@@ -142,7 +145,7 @@ CORE_TAGS := custom,modules.sys,modules.test,modules.saltutil
 sizes:
 	@mkdir -p $(BIN)
 	@set -e; one() { \
-		(cd $$2 && $(GO) build $(BUILDFLAGS) -tags "$$3" -o $(abspath $(BIN))/size.tmp $$4); \
+		(cd $$2 && $(GO) build $(BUILDFLAGS) $${3:+-tags "$$3"} -o $(abspath $(BIN))/size.tmp $$4); \
 		printf '%-28s %6.2f MB\n' "$$1" $$(wc -c <$(BIN)/size.tmp | awk '{print $$1 / 1048576}'); rm -f $(BIN)/size.tmp; \
 	}; \
 	one "brine-minion, full" . "" ./cmd/brine-minion; \

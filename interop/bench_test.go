@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/buildflags"
 )
 
 // TestMeasure prints our figures beside stock Salt's, all taken in one run on one machine, and holds the budgets that do not
@@ -72,7 +74,7 @@ func TestMeasure(t *testing.T) {
 func sizes(t *testing.T, row func(what, ours, stock string)) {
 	for _, program := range []string{"brine-minion", "brine-master"} {
 		out := filepath.Join(t.TempDir(), program)
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "../cmd/"+program)
+		build := exec.Command("go", append(append([]string{"build", "-o", out}, buildflags.Release()...), "../cmd/"+program)...)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("cannot build %s: %v\n%s", program, err, text)

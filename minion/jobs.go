@@ -15,6 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/minion/journal"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -309,7 +310,9 @@ func (t *jobTable) get(jid string) *job {
 func (t *jobTable) list() []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.SortedFunc(maps.Values(t.running), func(a, b *job) int { return strings.Compare(string(a.JID), string(b.JID)) })
+	list := slices.Collect(maps.Values(t.running))
+	sorting.Stable(list, func(a, b *job) int { return strings.Compare(string(a.JID), string(b.JID)) })
+	return list
 }
 
 // shutdown takes no more jobs, lets those that run end for a while and then kills them.

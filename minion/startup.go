@@ -2,11 +2,11 @@ package minion
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 )
@@ -72,7 +72,7 @@ func startupFailure(fun, jid string, res modules.Result) map[string]any {
 		out["comment"] = shorten(text)
 		return out
 	}
-	slices.SortFunc(names, func(a, b string) int { return order(states[a]) - order(states[b]) })
+	sorting.Stable(names, func(a, b string) int { return order(states[a]) - order(states[b]) })
 	failed := make([]any, 0, min(len(names), maxFailedStates))
 	for _, name := range names[:min(len(names), maxFailedStates)] {
 		s := states[name].(map[string]any)

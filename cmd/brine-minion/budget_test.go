@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/buildflags"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/protocol/events"
 )
@@ -41,11 +42,11 @@ const coreTags = "custom,modules.sys,modules.test,modules.saltutil"
 func build(t *testing.T, dir, pkg, tags string, symbols bool) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "program")
-	ldflags := "-s -w"
+	args := append([]string{"build", "-o", out}, buildflags.Release(tags)...)
 	if symbols {
-		ldflags = "-w"
+		args = append(args, "-ldflags=-w")
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", ldflags, "-tags", tags, "-o", out, pkg)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, pkg)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -2,524 +2,545 @@
 
 package conf
 
-// validTypes gives the Python type names that VALID_OPTS allows for an option, "" for an unknown one.
-func validTypes(key string) string {
-	switch key {
-	case "ipv6":
-		return "NoneType bool"
-	case "global_state_conditions":
-		return "NoneType dict"
-	case "cluster_max_log_size",
-		"cluster_max_voters",
-		"event_publisher_niceness",
-		"event_return_niceness",
-		"fileserver_update_niceness",
-		"maintenance_niceness",
-		"mworker_niceness",
-		"mworker_queue_niceness",
-		"pub_server_niceness",
-		"reactor_niceness",
-		"req_server_niceness",
-		"retry_dns_count":
-		return "NoneType int"
-	case "thin_saltext_allowlist":
-		return "NoneType list"
-	case "cluster_key_pass",
-		"eauth_tokens.cache_driver",
-		"eauth_tokens.cluster_id",
-		"key_pass",
-		"keys.cache_driver",
-		"log_fmt_jid",
-		"log_fmt_minion_id",
-		"log_level_logfile",
-		"password",
-		"pillar.cache_driver",
-		"pillarenv",
-		"saltenv",
-		"signing_key_pass",
-		"state_top_saltenv",
-		"thoriumenv",
-		"username":
-		return "NoneType str"
-	case "add_proxymodule_to_opts",
-		"allow_minion_key_revoke",
-		"always_verify_signature",
-		"archive_jobs",
-		"auth_events",
-		"auth_safemode",
-		"auto_accept",
-		"autoload_dynamic_modules",
-		"beacons_before_connect",
-		"cache_jobs",
-		"cache_sreqs",
-		"clean_dynamic_modules",
-		"cli_summary",
-		"client_acl_verify",
-		"cluster_auto_replace_voters",
-		"cluster_isolated_filesystem",
-		"cluster_mode",
-		"cmd_safe",
-		"con_cache",
-		"cython_enable",
-		"detect_remote_minions",
-		"disable_aes_with_tls",
-		"drop_messages_signature_fail",
-		"enable_fqdns_grains",
-		"enable_gpu_grains",
-		"enable_legacy_startup_events",
-		"enable_lspci",
-		"enable_ssh_minions",
-		"enable_zip_modules",
-		"failhard",
-		"file_recv",
-		"fileserver_followsymlinks",
-		"fileserver_ignoresymlinks",
-		"fileserver_verify_config",
-		"fips_mode",
-		"git_pillar_global_lock",
-		"git_pillar_includes",
-		"git_pillar_insecure_auth",
-		"git_pillar_ssl_verify",
-		"git_pillar_verify_config",
-		"gitfs_disable_saltenv_mapping",
-		"gitfs_global_lock",
-		"gitfs_insecure_auth",
-		"gitfs_ssl_verify",
-		"gpg_cache",
-		"gpg_decrypt_must_succeed",
-		"grains_refresh_pre_exec",
-		"jinja_lstrip_blocks",
-		"jinja_trim_blocks",
-		"job_cache",
-		"job_cache_store_endtime",
-		"keep_acl_in_token",
-		"local",
-		"lock_saltenv",
-		"master_async_mworker",
-		"master_failback",
-		"master_shuffle",
-		"master_sign_pubkey",
-		"master_stats",
-		"master_tops_first",
-		"master_use_pubkey_signature",
-		"memcache_debug",
-		"memcache_full_cleanup",
-		"mine_enabled",
-		"mine_return_job",
-		"minion_data_cache",
-		"minion_data_cache_events",
-		"minion_id_caching",
-		"minion_id_lowercase",
-		"minion_sign_messages",
-		"multifunc_ordered",
-		"multiprocessing",
-		"netapi_allow_raw_shell",
-		"open_mode",
-		"order_masters",
-		"pass_strict_fetch",
-		"permissive_acl",
-		"permissive_pki_access",
-		"pillar_cache",
-		"pillar_includes_override_sls",
-		"pillar_mask_output",
-		"pillar_merge_lists",
-		"pillar_opts",
-		"pillar_safe_render_error",
-		"pillarenv_from_saltenv",
-		"ping_on_rotate",
-		"preserve_minion_cache",
-		"proxy_always_alive",
-		"proxy_deep_merge_pillar_in_opts",
-		"proxy_keep_alive",
-		"proxy_merge_grains_in_module",
-		"proxy_merge_pillar_in_opts",
-		"proxy_mines_pillar",
-		"pub_ret",
-		"random_master",
-		"recon_randomize",
-		"rejected_retry",
-		"require_minion_sign_messages",
-		"resolve_dns_fallback",
-		"rotate_aes_key",
-		"runner_returns",
-		"saltpip_allow_find_links",
-		"saltpip_disable_pip_version_check",
-		"saltpip_no_deps",
-		"saltpip_no_index",
-		"saltpip_use_pythonpath",
-		"scheduler_before_connect",
-		"show_jid",
-		"show_timeout",
-		"sign_pub_messages",
-		"snapper_states",
-		"ssh_identities_only",
-		"ssh_keepalive",
-		"ssh_merge_pillar",
-		"ssh_run_pre_flight",
-		"ssh_sudo",
-		"ssh_use_home_key",
-		"state_auto_order",
-		"state_compress_ids",
-		"state_events",
-		"state_output_diff",
-		"state_output_pct",
-		"state_output_profile",
-		"state_verbose",
-		"sudo_acl",
-		"syndic_forward_all_events",
-		"tcp_keepalive",
-		"test",
-		"thin_exclude_saltexts",
-		"unique_jid",
-		"use_master_when_local",
-		"use_os_truststore",
-		"verify_env",
-		"verify_master_pubkey_sign",
-		"winrepo_insecure_auth",
-		"winrepo_ssl_verify",
-		"worker_pools_enabled",
-		"zmq_filtering":
-		return "bool"
-	case "token_expire_user_override":
-		return "bool dict"
-	case "state_queue":
-		return "bool int"
-	case "update_url":
-		return "bool str"
-	case "external_auth",
-		"extmod_blacklist",
-		"extmod_whitelist",
-		"features",
-		"file_roots",
-		"grains",
-		"jinja_env",
-		"jinja_sls_env",
-		"log_granular_levels",
-		"master_roots",
-		"master_tops",
-		"metrics",
-		"peer",
-		"pillar_roots",
-		"providers",
-		"publisher_acl",
-		"publisher_acl_blacklist",
-		"schedule",
-		"ssh_list_nodegroups",
-		"tracing",
-		"worker_pools":
-		return "dict"
-	case "discovery":
-		return "dict bool"
-	case "ssl":
-		return "dict bool NoneType"
-	case "nodegroups":
-		return "dict list"
-	case "id_function":
-		return "dict str"
-	case "acceptance_wait_time",
-		"acceptance_wait_time_max",
-		"cluster_demote_cooldown",
-		"cluster_voter_health_check_interval",
-		"cluster_voter_timeout",
-		"http_connect_timeout",
-		"http_request_timeout",
-		"loop_interval",
-		"publish_drain_timeout",
-		"recon_default",
-		"recon_max",
-		"retry_dns",
-		"ssh_scan_timeout",
-		"ssh_timeout",
-		"syndic_event_forward_timeout",
-		"tcp_keepalive_cnt",
-		"tcp_keepalive_idle",
-		"tcp_keepalive_intvl",
-		"tcp_reconnect_backoff":
-		return "float"
-	case "auth_mode",
-		"auth_retries",
-		"auth_timeout",
-		"auth_tries",
-		"autosign_timeout",
-		"azurefs_update_interval",
-		"bootstrap_delay",
-		"cluster_min_voters",
-		"cluster_pool_port",
-		"event_return_queue",
-		"event_return_queue_max_seconds",
-		"file_buffer_size",
-		"file_recv_max_size",
-		"fileserver_interval",
-		"gather_job_timeout",
-		"git_pillar_update_interval",
-		"gitfs_update_interval",
-		"gpg_cache_ttl",
-		"grains_refresh_every",
-		"hgfs_update_interval",
-		"http_max_body",
-		"ipc_write_buffer",
-		"keep_jobs",
-		"keep_jobs_seconds",
-		"keysize",
-		"log_rotate_backup_count",
-		"log_rotate_max_bytes",
-		"maintenance_interval",
-		"master_alive_interval",
-		"master_failback_interval",
-		"master_mworker_max_inflight",
-		"master_stats_event_iter",
-		"master_tries",
-		"max_event_size",
-		"max_minions",
-		"max_open_files",
-		"memcache_expire_seconds",
-		"memcache_max_items",
-		"mine_interval",
-		"minimum_auth_version",
-		"minion_jid_queue_hwm",
-		"minionfs_update_interval",
-		"modules_max_memory",
-		"pillar_cache_ttl",
-		"pillar_version",
-		"ping_interval",
-		"process_count_max",
-		"proxy_keep_alive_interval",
-		"proxy_port",
-		"pub_hwm",
-		"pub_server_write_queue_size",
-		"publish_port",
-		"publish_session",
-		"random_reauth_delay",
-		"random_startup_delay",
-		"reactor_refresh_interval",
-		"reactor_worker_hwm",
-		"reactor_worker_threads",
-		"remote_minions_port",
-		"request_channel_timeout",
-		"request_channel_tries",
-		"request_server_aes_session",
-		"request_server_ttl",
-		"rest_timeout",
-		"ret_port",
-		"return_retry_timer",
-		"return_retry_timer_max",
-		"return_retry_tries",
-		"roots_update_interval",
-		"s3fs_update_interval",
-		"salt_cp_chunk_size",
-		"sock_pool_size",
-		"ssh_keepalive_count_max",
-		"ssh_keepalive_interval",
-		"state_max_parallel",
-		"svnfs_update_interval",
-		"syndic_jid_forward_cache_hwm",
-		"syndic_retries",
-		"syndic_wait",
-		"tcp_authentication_retries",
-		"tcp_master_pub_port",
-		"tcp_master_publish_pull",
-		"tcp_master_pull_port",
-		"tcp_master_workers",
-		"tcp_pub_port",
-		"tcp_pull_port",
-		"token_expire",
-		"winrepo_cache_expire_max",
-		"winrepo_cache_expire_min",
-		"winrepo_installer_cache_expire",
-		"worker_threads",
-		"zmq_backlog":
-		return "int"
-	case "append_minionid_config_dirs",
-		"auth_events_autosign_grains",
-		"cluster_peers",
-		"decrypt_pillar",
-		"decrypt_pillar_renderers",
-		"disable_modules",
-		"disable_returners",
-		"engines",
-		"env_order",
-		"event_return_blacklist",
-		"event_return_whitelist",
-		"ext_pillar",
-		"fileserver_backend",
-		"git_pillar_refspecs",
-		"gitfs_ref_types",
-		"gitfs_refspecs",
-		"gitfs_remotes",
-		"gitfs_saltenv",
-		"gitfs_saltenv_blacklist",
-		"gitfs_saltenv_whitelist",
-		"grains_blacklist",
-		"grains_dirs",
-		"hgfs_remotes",
-		"hgfs_saltenv_blacklist",
-		"hgfs_saltenv_whitelist",
-		"minion_restart_command",
-		"minionfs_blacklist",
-		"minionfs_whitelist",
-		"module_dirs",
-		"netapi_enable_clients",
-		"no_proxy",
-		"on_demand_ext_pillar",
-		"optimization_order",
-		"outputter_dirs",
-		"queue_dirs",
-		"reactor",
-		"render_dirs",
-		"renderer_blacklist",
-		"renderer_whitelist",
-		"returner_dirs",
-		"runner_dirs",
-		"sls_list",
-		"states_dirs",
-		"svnfs_remotes",
-		"svnfs_saltenv_blacklist",
-		"svnfs_saltenv_whitelist",
-		"thin_saltext_blocklist",
-		"update_restart_services",
-		"utils_dirs",
-		"whitelist_modules",
-		"whitelist_state_modules",
-		"winrepo_refspecs",
-		"winrepo_remotes",
-		"winrepo_remotes_ng":
-		return "list"
-	case "event_return",
-		"file_ignore_glob",
-		"file_ignore_regex":
-		return "list str"
-	case "backup_mode",
-		"cache",
-		"cachedir",
-		"cluster_encryption_algorithm",
-		"cluster_id",
-		"cluster_pki_dir",
-		"cluster_pub_fingerprint",
-		"cluster_secret",
-		"conf_file",
-		"decrypt_pillar_default",
-		"decrypt_pillar_delimiter",
-		"default_include",
-		"default_top",
-		"django_auth_path",
-		"django_auth_settings",
-		"eauth_acl_module",
-		"eauth_tokens",
-		"encryption_algorithm",
-		"event_match_type",
-		"ext_job_cache",
-		"file_client",
-		"git_pillar_passphrase",
-		"git_pillar_password",
-		"git_pillar_privkey",
-		"git_pillar_proxy",
-		"git_pillar_pubkey",
-		"git_pillar_user",
-		"gitfs_passphrase",
-		"gitfs_privkey",
-		"gitfs_proxy",
-		"gitfs_pubkey",
-		"gpg_cache_backend",
-		"hash_type",
-		"hgfs_base",
-		"hgfs_branch_method",
-		"hgfs_mountpoint",
-		"hgfs_root",
-		"id",
-		"interface",
-		"ipc_mode",
-		"key_cache",
-		"key_logfile",
-		"log_datefmt",
-		"log_datefmt_logfile",
-		"log_file",
-		"log_fmt_console",
-		"log_level",
-		"master_finger",
-		"master_job_cache",
-		"master_pubkey_signature",
-		"master_sign_key_name",
-		"master_type",
-		"master_uri_format",
-		"min_extra_mods",
-		"minionfs_env",
-		"minionfs_mountpoint",
-		"pass_dir",
-		"pass_gnupghome",
-		"pass_variable_prefix",
-		"pidfile",
-		"pillar_cache_backend",
-		"pillar_source_merging_strategy",
-		"pki_dir",
-		"proxy_host",
-		"proxy_merge_pillar_in_opts_strategy",
-		"proxy_password",
-		"proxy_username",
-		"publish_signing_algorithm",
-		"range_server",
-		"renderer",
-		"resource_pillar_key",
-		"root_dir",
-		"search",
-		"serial",
-		"signing_algorithm",
-		"snapper_states_config",
-		"sock_dir",
-		"source_address",
-		"source_interface_name",
-		"sqlite_queue_dir",
-		"ssh_config_file",
-		"ssh_log_file",
-		"ssh_passwd",
-		"ssh_port",
-		"ssh_scan_ports",
-		"ssh_sudo_user",
-		"ssh_user",
-		"startup_states",
-		"state_output",
-		"state_top",
-		"sudo_user",
-		"svnfs_branches",
-		"svnfs_mountpoint",
-		"svnfs_root",
-		"svnfs_tags",
-		"svnfs_trunk",
-		"syndic_failover",
-		"syndic_finger",
-		"thin_extra_mods",
-		"thorium_top",
-		"top_file",
-		"top_file_merging_strategy",
-		"transport",
-		"user",
-		"winrepo_cachefile",
-		"winrepo_dir",
-		"winrepo_dir_ng",
-		"winrepo_passphrase",
-		"winrepo_password",
-		"winrepo_privkey",
-		"winrepo_proxy",
-		"winrepo_pubkey",
-		"winrepo_source_dir",
-		"winrepo_user":
-		return "str"
-	case "minion_id_remove_domain":
-		return "str bool"
-	case "master_port",
-		"source_publish_port",
-		"source_ret_port":
-		return "str int"
-	case "minion_memory_headroom",
-		"minion_memory_max":
-		return "str int NoneType"
-	case "disabled_requisites",
-		"master",
-		"pass_to_ext_pillars",
-		"return",
-		"syndic_master":
-		return "str list"
-	case "log_fmt_logfile":
-		return "tuple str"
-	}
-	return ""
+// optionTypes are the names of Python types that VALID_OPTS allows, with the options of which it allows them.
+var optionTypes = [...]struct{ types, options string }{
+	{"NoneType bool", `
+ipv6
+`},
+	{"NoneType dict", `
+global_state_conditions
+`},
+	{"NoneType int", `
+cluster_max_log_size
+cluster_max_voters
+event_publisher_niceness
+event_return_niceness
+fileserver_update_niceness
+maintenance_niceness
+mworker_niceness
+mworker_queue_niceness
+pub_server_niceness
+reactor_niceness
+req_server_niceness
+retry_dns_count
+`},
+	{"NoneType list", `
+thin_saltext_allowlist
+`},
+	{"NoneType str", `
+cluster_key_pass
+eauth_tokens.cache_driver
+eauth_tokens.cluster_id
+key_pass
+keys.cache_driver
+log_fmt_jid
+log_fmt_minion_id
+log_level_logfile
+password
+pillar.cache_driver
+pillarenv
+saltenv
+signing_key_pass
+state_top_saltenv
+thoriumenv
+username
+`},
+	{"bool dict", `
+token_expire_user_override
+`},
+	{"bool int", `
+state_queue
+`},
+	{"bool str", `
+update_url
+`},
+	{"bool", `
+add_proxymodule_to_opts
+allow_minion_key_revoke
+always_verify_signature
+archive_jobs
+auth_events
+auth_safemode
+auto_accept
+autoload_dynamic_modules
+beacons_before_connect
+cache_jobs
+cache_sreqs
+clean_dynamic_modules
+cli_summary
+client_acl_verify
+cluster_auto_replace_voters
+cluster_isolated_filesystem
+cluster_mode
+cmd_safe
+con_cache
+cython_enable
+detect_remote_minions
+disable_aes_with_tls
+drop_messages_signature_fail
+enable_fqdns_grains
+enable_gpu_grains
+enable_legacy_startup_events
+enable_lspci
+enable_ssh_minions
+enable_zip_modules
+failhard
+file_recv
+fileserver_followsymlinks
+fileserver_ignoresymlinks
+fileserver_verify_config
+fips_mode
+git_pillar_global_lock
+git_pillar_includes
+git_pillar_insecure_auth
+git_pillar_ssl_verify
+git_pillar_verify_config
+gitfs_disable_saltenv_mapping
+gitfs_global_lock
+gitfs_insecure_auth
+gitfs_ssl_verify
+gpg_cache
+gpg_decrypt_must_succeed
+grains_refresh_pre_exec
+jinja_lstrip_blocks
+jinja_trim_blocks
+job_cache
+job_cache_store_endtime
+keep_acl_in_token
+local
+lock_saltenv
+master_async_mworker
+master_failback
+master_shuffle
+master_sign_pubkey
+master_stats
+master_tops_first
+master_use_pubkey_signature
+memcache_debug
+memcache_full_cleanup
+mine_enabled
+mine_return_job
+minion_data_cache
+minion_data_cache_events
+minion_id_caching
+minion_id_lowercase
+minion_sign_messages
+multifunc_ordered
+multiprocessing
+netapi_allow_raw_shell
+open_mode
+order_masters
+pass_strict_fetch
+permissive_acl
+permissive_pki_access
+pillar_cache
+pillar_includes_override_sls
+pillar_mask_output
+pillar_merge_lists
+pillar_opts
+pillar_safe_render_error
+pillarenv_from_saltenv
+ping_on_rotate
+preserve_minion_cache
+proxy_always_alive
+proxy_deep_merge_pillar_in_opts
+proxy_keep_alive
+proxy_merge_grains_in_module
+proxy_merge_pillar_in_opts
+proxy_mines_pillar
+pub_ret
+random_master
+recon_randomize
+rejected_retry
+require_minion_sign_messages
+resolve_dns_fallback
+rotate_aes_key
+runner_returns
+saltpip_allow_find_links
+saltpip_disable_pip_version_check
+saltpip_no_deps
+saltpip_no_index
+saltpip_use_pythonpath
+scheduler_before_connect
+show_jid
+show_timeout
+sign_pub_messages
+snapper_states
+ssh_identities_only
+ssh_keepalive
+ssh_merge_pillar
+ssh_run_pre_flight
+ssh_sudo
+ssh_use_home_key
+state_auto_order
+state_compress_ids
+state_events
+state_output_diff
+state_output_pct
+state_output_profile
+state_verbose
+sudo_acl
+syndic_forward_all_events
+tcp_keepalive
+test
+thin_exclude_saltexts
+unique_jid
+use_master_when_local
+use_os_truststore
+verify_env
+verify_master_pubkey_sign
+winrepo_insecure_auth
+winrepo_ssl_verify
+worker_pools_enabled
+zmq_filtering
+`},
+	{"dict bool NoneType", `
+ssl
+`},
+	{"dict bool", `
+discovery
+`},
+	{"dict list", `
+nodegroups
+`},
+	{"dict str", `
+id_function
+`},
+	{"dict", `
+external_auth
+extmod_blacklist
+extmod_whitelist
+features
+file_roots
+grains
+jinja_env
+jinja_sls_env
+log_granular_levels
+master_roots
+master_tops
+metrics
+peer
+pillar_roots
+providers
+publisher_acl
+publisher_acl_blacklist
+schedule
+ssh_list_nodegroups
+tracing
+worker_pools
+`},
+	{"float", `
+acceptance_wait_time
+acceptance_wait_time_max
+cluster_demote_cooldown
+cluster_voter_health_check_interval
+cluster_voter_timeout
+http_connect_timeout
+http_request_timeout
+loop_interval
+publish_drain_timeout
+recon_default
+recon_max
+retry_dns
+ssh_scan_timeout
+ssh_timeout
+syndic_event_forward_timeout
+tcp_keepalive_cnt
+tcp_keepalive_idle
+tcp_keepalive_intvl
+tcp_reconnect_backoff
+`},
+	{"int", `
+auth_mode
+auth_retries
+auth_timeout
+auth_tries
+autosign_timeout
+azurefs_update_interval
+bootstrap_delay
+cluster_min_voters
+cluster_pool_port
+event_return_queue
+event_return_queue_max_seconds
+file_buffer_size
+file_recv_max_size
+fileserver_interval
+gather_job_timeout
+git_pillar_update_interval
+gitfs_update_interval
+gpg_cache_ttl
+grains_refresh_every
+hgfs_update_interval
+http_max_body
+ipc_write_buffer
+keep_jobs
+keep_jobs_seconds
+keysize
+log_rotate_backup_count
+log_rotate_max_bytes
+maintenance_interval
+master_alive_interval
+master_failback_interval
+master_mworker_max_inflight
+master_stats_event_iter
+master_tries
+max_event_size
+max_minions
+max_open_files
+memcache_expire_seconds
+memcache_max_items
+mine_interval
+minimum_auth_version
+minion_jid_queue_hwm
+minionfs_update_interval
+modules_max_memory
+pillar_cache_ttl
+pillar_version
+ping_interval
+process_count_max
+proxy_keep_alive_interval
+proxy_port
+pub_hwm
+pub_server_write_queue_size
+publish_port
+publish_session
+random_reauth_delay
+random_startup_delay
+reactor_refresh_interval
+reactor_worker_hwm
+reactor_worker_threads
+remote_minions_port
+request_channel_timeout
+request_channel_tries
+request_server_aes_session
+request_server_ttl
+rest_timeout
+ret_port
+return_retry_timer
+return_retry_timer_max
+return_retry_tries
+roots_update_interval
+s3fs_update_interval
+salt_cp_chunk_size
+sock_pool_size
+ssh_keepalive_count_max
+ssh_keepalive_interval
+state_max_parallel
+svnfs_update_interval
+syndic_jid_forward_cache_hwm
+syndic_retries
+syndic_wait
+tcp_authentication_retries
+tcp_master_pub_port
+tcp_master_publish_pull
+tcp_master_pull_port
+tcp_master_workers
+tcp_pub_port
+tcp_pull_port
+token_expire
+winrepo_cache_expire_max
+winrepo_cache_expire_min
+winrepo_installer_cache_expire
+worker_threads
+zmq_backlog
+`},
+	{"list str", `
+event_return
+file_ignore_glob
+file_ignore_regex
+`},
+	{"list", `
+append_minionid_config_dirs
+auth_events_autosign_grains
+cluster_peers
+decrypt_pillar
+decrypt_pillar_renderers
+disable_modules
+disable_returners
+engines
+env_order
+event_return_blacklist
+event_return_whitelist
+ext_pillar
+fileserver_backend
+git_pillar_refspecs
+gitfs_ref_types
+gitfs_refspecs
+gitfs_remotes
+gitfs_saltenv
+gitfs_saltenv_blacklist
+gitfs_saltenv_whitelist
+grains_blacklist
+grains_dirs
+hgfs_remotes
+hgfs_saltenv_blacklist
+hgfs_saltenv_whitelist
+minion_restart_command
+minionfs_blacklist
+minionfs_whitelist
+module_dirs
+netapi_enable_clients
+no_proxy
+on_demand_ext_pillar
+optimization_order
+outputter_dirs
+queue_dirs
+reactor
+render_dirs
+renderer_blacklist
+renderer_whitelist
+returner_dirs
+runner_dirs
+sls_list
+states_dirs
+svnfs_remotes
+svnfs_saltenv_blacklist
+svnfs_saltenv_whitelist
+thin_saltext_blocklist
+update_restart_services
+utils_dirs
+whitelist_modules
+whitelist_state_modules
+winrepo_refspecs
+winrepo_remotes
+winrepo_remotes_ng
+`},
+	{"str bool", `
+minion_id_remove_domain
+`},
+	{"str int NoneType", `
+minion_memory_headroom
+minion_memory_max
+`},
+	{"str int", `
+master_port
+source_publish_port
+source_ret_port
+`},
+	{"str list", `
+disabled_requisites
+master
+pass_to_ext_pillars
+return
+syndic_master
+`},
+	{"str", `
+backup_mode
+cache
+cachedir
+cluster_encryption_algorithm
+cluster_id
+cluster_pki_dir
+cluster_pub_fingerprint
+cluster_secret
+conf_file
+decrypt_pillar_default
+decrypt_pillar_delimiter
+default_include
+default_top
+django_auth_path
+django_auth_settings
+eauth_acl_module
+eauth_tokens
+encryption_algorithm
+event_match_type
+ext_job_cache
+file_client
+git_pillar_passphrase
+git_pillar_password
+git_pillar_privkey
+git_pillar_proxy
+git_pillar_pubkey
+git_pillar_user
+gitfs_passphrase
+gitfs_privkey
+gitfs_proxy
+gitfs_pubkey
+gpg_cache_backend
+hash_type
+hgfs_base
+hgfs_branch_method
+hgfs_mountpoint
+hgfs_root
+id
+interface
+ipc_mode
+key_cache
+key_logfile
+log_datefmt
+log_datefmt_logfile
+log_file
+log_fmt_console
+log_level
+master_finger
+master_job_cache
+master_pubkey_signature
+master_sign_key_name
+master_type
+master_uri_format
+min_extra_mods
+minionfs_env
+minionfs_mountpoint
+pass_dir
+pass_gnupghome
+pass_variable_prefix
+pidfile
+pillar_cache_backend
+pillar_source_merging_strategy
+pki_dir
+proxy_host
+proxy_merge_pillar_in_opts_strategy
+proxy_password
+proxy_username
+publish_signing_algorithm
+range_server
+renderer
+resource_pillar_key
+root_dir
+search
+serial
+signing_algorithm
+snapper_states_config
+sock_dir
+source_address
+source_interface_name
+sqlite_queue_dir
+ssh_config_file
+ssh_log_file
+ssh_passwd
+ssh_port
+ssh_scan_ports
+ssh_sudo_user
+ssh_user
+startup_states
+state_output
+state_top
+sudo_user
+svnfs_branches
+svnfs_mountpoint
+svnfs_root
+svnfs_tags
+svnfs_trunk
+syndic_failover
+syndic_finger
+thin_extra_mods
+thorium_top
+top_file
+top_file_merging_strategy
+transport
+user
+winrepo_cachefile
+winrepo_dir
+winrepo_dir_ng
+winrepo_passphrase
+winrepo_password
+winrepo_privkey
+winrepo_proxy
+winrepo_pubkey
+winrepo_source_dir
+winrepo_user
+`},
+	{"tuple str", `
+log_fmt_logfile
+`},
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // block is a run of equal lines.
@@ -118,7 +120,7 @@ func (m *matcher) blocks() []block {
 			queue = append(queue, [4]int{x.a + x.size, q[1], x.b + x.size, q[3]})
 		}
 	}
-	slices.SortFunc(found, func(x, y block) int { return x.a - y.a })
+	sorting.Stable(found, func(x, y block) int { return x.a - y.a })
 	var joined []block
 	for _, x := range found {
 		if n := len(joined); n > 0 && joined[n-1].a+joined[n-1].size == x.a && joined[n-1].b+joined[n-1].size == x.b {

@@ -1,9 +1,8 @@
 package pkglist
 
 import (
-	"slices"
-
 	"github.com/brine-salt/brine/internal/pkgversion"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // Repos are repositories with the packages that each of them has.
@@ -31,7 +30,7 @@ func (r Repos) Together() List {
 
 func (l List) newestFirst() {
 	for name := range l {
-		slices.SortStableFunc(l[name], func(a, b string) int { n, _ := pkgversion.Loose(b, a); return n })
+		sorting.Stable(l[name], func(a, b string) int { n, _ := pkgversion.Loose(b, a); return n })
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // Extension is an extension of a certificate, a request, a revocation list or one of its entries.
@@ -56,7 +57,7 @@ func Build(args map[string]any, where string, ca Issuer) ([]Extension, error) {
 	all := kinds()
 	if where == "l" || where == "e" {
 		// Stock keeps the order of the caller, which plain maps have not.
-		slices.SortFunc(all, func(a, b kind) int { return strings.Compare(a.name, b.name) })
+		sorting.Stable(all, func(a, b kind) int { return strings.Compare(a.name, b.name) })
 	}
 	for _, k := range all {
 		v, ok := args[k.name]

@@ -6,12 +6,14 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
+
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // PKCS7 is the form of PKCS#7 (RFC 2315) that holds nothing but certificates.
 func PKCS7(certs [][]byte) []byte {
 	list := slices.Clone(certs)
-	slices.SortFunc(list, bytes.Compare) // a SET in DER is sorted
+	sorting.Stable(list, bytes.Compare) // a SET in DER is sorted
 	return content(oidSignedData, der(tagSequence, der(tagInt, []byte{1}), der(tagSet), der(tagSequence, mustOID(oidData)),
 		der(context|constructed, list...), der(tagSet)))
 }
@@ -51,7 +53,7 @@ func parsePKCS7(b []byte) ([]*x509.Certificate, error) {
 // inOrder begins with the longest path that leads from a certificate to those that signed it; the others follow by their prints.
 func inOrder(list []*x509.Certificate) []*x509.Certificate {
 	print := func(c *x509.Certificate) []byte { sum := sha256.Sum256(c.Raw); return sum[:] }
-	slices.SortFunc(list, func(a, b *x509.Certificate) int { return bytes.Compare(print(a), print(b)) })
+	sorting.Stable(list, func(a, b *x509.Certificate) int { return bytes.Compare(print(a), print(b)) })
 	checks := 0
 	signed := func(c, by *x509.Certificate) bool {
 		if c == by || checks >= maxSteps || !bytes.Equal(c.RawIssuer, by.RawSubject) {

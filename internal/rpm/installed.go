@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -62,7 +63,7 @@ func List(ctx context.Context, c *modules.Call, root string, flags ...string) (I
 		ret[p.Name] = append(list, one)
 	}
 	for _, v := range ret {
-		slices.SortStableFunc(v.([]any), func(a, b any) int {
+		sorting.Stable(v.([]any), func(a, b any) int {
 			return strings.Compare(a.(map[string]any)["version"].(string), b.(map[string]any)["version"].(string))
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
@@ -128,7 +129,7 @@ func (r *run) add(f Finding) {
 
 func (r *run) finish() {
 	rank := func(l Level) int { return slices.Index([]Level{Failure, Warning, Note}, l) }
-	slices.SortStableFunc(r.report.Findings, func(a, b Finding) int {
+	sorting.Stable(r.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
 	})
 	count := map[Level]int{}

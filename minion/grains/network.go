@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // iface is a network interface as far as grains tell of it.
@@ -55,7 +56,7 @@ func addressList(list []iface, v6 bool) []string {
 			}
 		}
 	}
-	slices.SortFunc(found, netip.Addr.Compare)
+	sorting.Stable(found, netip.Addr.Compare)
 	found = slices.Compact(found)
 	out := make([]string, len(found))
 	for i, a := range found {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 // hostname gives localhost, fqdn, host and domain.
@@ -83,7 +84,7 @@ func (h *host) lookupAddresses(ctx context.Context, name string, v6 bool) []stri
 	if len(found) == 0 {
 		found = h.askAddresses(ctx, name, v6)
 	}
-	slices.SortFunc(found, netip.Addr.Compare)
+	sorting.Stable(found, netip.Addr.Compare)
 	found = slices.Compact(found)
 	out := make([]string, len(found))
 	for i, a := range found {

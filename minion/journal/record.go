@@ -8,11 +8,11 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/brine-salt/brine/internal/atomicfile"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -157,7 +157,7 @@ func sorted(m map[string]Entry) []Entry {
 	for _, e := range m {
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.JID, b.JID) })
+	sorting.Stable(list, func(a, b Entry) int { return strings.Compare(a.JID, b.JID) })
 	return list
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 )
@@ -43,7 +44,7 @@ func inOrder(res modules.Result, outputter string) any {
 		out = append(out, yaml.Item{Key: tag, Value: chunk})
 	}
 	number := func(it yaml.Item) int64 { return it.Value.(map[string]any)["__run_num__"].(int64) }
-	slices.SortStableFunc(out, func(a, b yaml.Item) int { return cmp.Compare(number(a), number(b)) })
+	sorting.Stable(out, func(a, b yaml.Item) int { return cmp.Compare(number(a), number(b)) })
 	return out
 }
 

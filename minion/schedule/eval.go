@@ -11,6 +11,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/strftime"
 	"github.com/brine-salt/brine/modules"
 )
@@ -281,7 +282,7 @@ func (e *evaluation) whens() ([]time.Time, error) {
 	if t, ok := e.time("_splay"); ok {
 		times = append(times, t)
 	}
-	slices.SortFunc(times, time.Time.Compare)
+	sorting.Stable(times, time.Time.Compare)
 	return times, nil
 }
 

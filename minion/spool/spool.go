@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
@@ -97,7 +98,7 @@ func Open(o Options) (*Spool, error) {
 	for _, e := range list {
 		s.adopt(e)
 	}
-	slices.SortFunc(s.items, func(a, b *Item) int { return cmp.Compare(a.path, b.path) })
+	sorting.Stable(s.items, func(a, b *Item) int { return cmp.Compare(a.path, b.path) })
 	return s, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/pkglist"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 )
@@ -203,7 +204,7 @@ func sorted(list pkglist.List) []choice {
 	for state, names := range list {
 		out = append(out, choice{state, names})
 	}
-	slices.SortFunc(out, func(a, b choice) int { return strings.Compare(a.state, b.state) })
+	sorting.Stable(out, func(a, b choice) int { return strings.Compare(a.state, b.state) })
 	return out
 }
 

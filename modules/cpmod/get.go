@@ -9,11 +9,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -154,7 +154,7 @@ func getDir(ctx context.Context, c *modules.Call) (any, error) {
 			list[i] = strings.TrimPrefix(s, f.c.Root)
 		}
 	}
-	slices.SortFunc(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
+	sorting.Stable(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
 	return list, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/brine-salt/brine/internal/sorting"
 )
 
 const (
@@ -161,5 +163,5 @@ func (l *logger) keep(v any) {
 	case int64, uint64, float64, int:
 		l.keep(number(v))
 	}
-	slices.SortFunc(l.secrets, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may hold another
+	sorting.Stable(l.secrets, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may hold another
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -92,7 +92,7 @@ func (s *Source) Modules(r *modules.Registry, e *modules.Env) []*modules.Module 
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b *modules.Module) int { return strings.Compare(a.Called(), b.Called()) })
+	sorting.Stable(list, func(a, b *modules.Module) int { return strings.Compare(a.Called(), b.Called()) })
 	return list
 }
 

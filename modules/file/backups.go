@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -106,7 +107,7 @@ func (h *host) savedIn(dir, base string, filesOnly bool) ([]saved, error) {
 		}
 		all = append(all, saved{when, st.size, full})
 	}
-	slices.SortFunc(all, func(a, b saved) int { return cmp.Or(b.when.Compare(a.when), strings.Compare(a.location, b.location)) })
+	sorting.Stable(all, func(a, b saved) int { return cmp.Or(b.when.Compare(a.when), strings.Compare(a.location, b.location)) })
 	return all, nil
 }
 

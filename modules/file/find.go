@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -118,7 +119,7 @@ func (f *finder) configure(options map[string]any) error {
 	if len(f.actions) == 0 {
 		f.print("path")
 	}
-	slices.SortStableFunc(f.criteria, func(a, b criterion) int { return a.cost - b.cost })
+	sorting.Stable(f.criteria, func(a, b criterion) int { return a.cost - b.cost })
 	return nil
 }
 
@@ -521,7 +522,7 @@ func (f *finder) look(full, name string) error {
 // sortResults is Python's sort of texts, numbers and lists of them; what it cannot compare is its error.
 func sortResults(list []any) error {
 	var bad error
-	slices.SortStableFunc(list, func(a, b any) int {
+	sorting.Stable(list, func(a, b any) int {
 		n, err := compare(a, b)
 		if err != nil && bad == nil {
 			bad = err

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/shlex"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -237,7 +238,7 @@ func openFiles(h *host) (any, error) {
 		return pids, nil
 	}
 	for _, v := range files {
-		slices.SortFunc(v.([]any), func(a, b any) int { return int(a.(int64) - b.(int64)) })
+		sorting.Stable(v.([]any), func(a, b any) int { return int(a.(int64) - b.(int64)) })
 	}
 	return files, nil
 }

@@ -5,11 +5,11 @@ package minionmod
 import (
 	"context"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -28,7 +28,7 @@ func list(_ context.Context, c *modules.Call) (any, error) {
 	for _, sub := range [...]string{"minions", "minions_pre", "minions_rejected", "minions_denied"} {
 		names := []any{}
 		entries, _ := os.ReadDir(c.Path(dir + "/" + sub))
-		slices.SortStableFunc(entries, func(a, b os.DirEntry) int {
+		sorting.Stable(entries, func(a, b os.DirEntry) int {
 			return strings.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name()))
 		})
 		for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyip"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -322,7 +323,7 @@ func ips(ctx context.Context, c *modules.Call, kind string, patterns any, loopba
 			out = append(out, a)
 		}
 	}
-	slices.SortFunc(out, netip.Addr.Compare)
+	sorting.Stable(out, netip.Addr.Compare)
 	return slices.Compact(out), nil
 }
 
@@ -400,7 +401,7 @@ func networks(ctx context.Context, c *modules.Call, kind string) (any, error) {
 
 // sorted are the networks as text, each once.
 func sorted(nets []netip.Prefix) []any {
-	slices.SortFunc(nets, func(a, b netip.Prefix) int {
+	sorting.Stable(nets, func(a, b netip.Prefix) int {
 		if n := a.Addr().Compare(b.Addr()); n != 0 {
 			return n
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -457,7 +458,7 @@ func listAllVersions(ctx context.Context, c *modules.Call) (any, error) {
 	if versions == nil {
 		return nil, nil
 	}
-	slices.SortStableFunc(versions, pkgversion.Python)
+	sorting.Stable(versions, pkgversion.Python)
 	return nested.Anys(versions), nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -325,7 +326,7 @@ func top(ctx context.Context, c *modules.Call) (any, error) {
 			now = append(now, again)
 		}
 	}
-	slices.SortStableFunc(now, func(a, b *process) int {
+	sorting.Stable(now, func(a, b *process) int {
 		return -cmpFloat(a.used()-before[a.pid], b.used()-before[b.pid])
 	})
 	out := []any{}

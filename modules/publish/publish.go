@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
 )
@@ -59,7 +60,7 @@ func master(c *modules.Call) (modules.Master, error) {
 	for name := range c.Agent.Masters() {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	sorting.Stable(names, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 	return nil, modules.Usagef("Could not find match for %s in list of configured masters %s when using `via_master` option", via, pytext.Repr(names))
 }
 

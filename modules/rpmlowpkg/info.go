@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/pkgversion"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -164,7 +165,7 @@ func parseInfo(text string, describe bool) map[string]any {
 
 // newest is the newest version of each package, or all of them.
 func newest(list []map[string]any, all bool) (any, error) {
-	slices.SortStableFunc(list, func(a, b map[string]any) int {
+	sorting.Stable(list, func(a, b map[string]any) int {
 		n, _ := pkgversion.Loose(pytext.Str(a["edition"]), pytext.Str(b["edition"]))
 		return n
 	})

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	saltversion "github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/modules"
 )
@@ -62,7 +62,7 @@ func report(info map[string]any) string {
 		for name := range parts {
 			names = append(names, name)
 		}
-		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+		sorting.Stable(names, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
 		for _, name := range names {
 			text := pytext.Str(parts[name])
 			if parts[name] == nil {

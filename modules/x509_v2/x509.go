@@ -16,6 +16,7 @@ import (
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/pki"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -257,7 +258,7 @@ func createPrivateKey(_ context.Context, c *modules.Call) (any, error) {
 		}
 	}
 	if unknown != nil {
-		slices.SortFunc(unknown, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		sorting.Stable(unknown, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 		return nil, modules.Usagef("Unrecognized keyword arguments: %s", pytext.Repr(unknown))
 	}
 	how, err := encoding(c, "der", "pem", "pkcs12")

@@ -15,6 +15,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/rpm"
 	"github.com/brine-salt/brine/internal/saltcmd"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/systemd"
 	"github.com/brine-salt/brine/modules"
 )
@@ -173,7 +174,7 @@ func latest(ctx context.Context, c *modules.Call, names []string, kw map[string]
 	var updates []rpm.Package
 	if out.Retcode == 0 {
 		updates = listed(c, out.Stdout)
-		slices.SortStableFunc(updates, func(a, b rpm.Package) int { n, _ := pkgversion.Loose(b.Version, a.Version); return n })
+		sorting.Stable(updates, func(a, b rpm.Package) int { n, _ := pkgversion.Loose(b.Version, a.Version); return n })
 	} else if out.Stderr != "" && slices.ContainsFunc(names, func(n string) bool { return have[n] == nil }) {
 		c.Logger().Error("Problem encountered getting latest version", "packages", names, "stderr", out.Stderr)
 	}

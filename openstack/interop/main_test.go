@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/internal/buildflags"
 	"github.com/brine-salt/brine/openstack/lab"
 	"github.com/brine-salt/brine/openstack/lab/original"
 )
@@ -74,7 +75,8 @@ func buildPrograms() error {
 		return err
 	}
 	build := func(dir string, packages ...string) error {
-		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", bin}, packages...)...)
+		args := append([]string{"build", "-o", bin}, buildflags.Release()...)
+		cmd := exec.Command("go", append(args, packages...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

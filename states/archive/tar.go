@@ -12,11 +12,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/brine-salt/brine/internal/posixpath"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -208,7 +208,7 @@ func (e ending) Read(p []byte) (int, error) {
 
 // finish sets the attributes of directories, those below first.
 func (u *unpacking) finish() error {
-	slices.SortStableFunc(u.dirs, func(a, b *tar.Header) int { return strings.Compare(b.Name, a.Name) })
+	sorting.Stable(u.dirs, func(a, b *tar.Header) int { return strings.Compare(b.Name, a.Name) })
 	for _, h := range u.dirs {
 		if err := u.attributes(h, inside(h.Name)); err != nil {
 			return err

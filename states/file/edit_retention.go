@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pydate"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
 )
@@ -59,7 +60,7 @@ func first(files []dated, path func(dated) []float64, depth int, n int64, keep m
 	for i, k := range keys {
 		list[i] = last[k]
 	}
-	slices.SortFunc(list, func(a, b dated) int {
+	sorting.Stable(list, func(a, b dated) int {
 		if c := slices.Compare(path(b)[:depth], path(a)[:depth]); c != 0 {
 			return c
 		}
@@ -203,7 +204,7 @@ func retained(files []dated, retain any) (map[string]bool, error) {
 }
 
 func latestFirst(names []string) []any {
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(b, a) })
+	sorting.Stable(names, func(a, b string) int { return cmp.Compare(b, a) })
 	return nested.Anys(names)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -383,7 +384,7 @@ func (u *update) syncTags(ctx context.Context) error {
 	}
 	u.hasRev = false
 	if fresh != nil {
-		slices.SortFunc(fresh, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		sorting.Stable(fresh, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 		u.ret.Changes["new_tags"] = fresh
 	}
 	if !u.Bool("sync_tags") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pki"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	x509mod "github.com/brine-salt/brine/modules/x509_v2"
 	"github.com/brine-salt/brine/states"
 )
@@ -148,7 +149,7 @@ func (m *certificate) draft() (*x509mod.Draft, map[string]any, error) {
 func (m *certificate) compareChain(loaded *pki.Loaded) error {
 	order := func(list [][]byte) [][]byte {
 		if strings.Contains(loaded.Encoding, "pkcs7") {
-			slices.SortFunc(list, bytes.Compare)
+			sorting.Stable(list, bytes.Compare)
 		}
 		return list
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pki"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -113,6 +114,6 @@ func texts(set map[string]bool) []any {
 	for s := range set {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
+	sorting.Stable(list, func(a, b any) int { return strings.Compare(pytext.Str(a), pytext.Str(b)) })
 	return list
 }

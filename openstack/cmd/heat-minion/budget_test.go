@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/brine-salt/brine/internal/buildflags"
 )
 
 // Budgets of the program. They are raised only with a reason.
@@ -25,7 +27,7 @@ const (
 // TestBudgets builds the program as the release does and lets it poll metadata that does not change.
 func TestBudgets(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "heat-minion")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, buildflags.Release()...), ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build heat-minion: %v\n%s", err, out)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pyobj"
+	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -44,7 +45,7 @@ func (c *compilation) top() (*tops, []string, error) {
 		}
 	}
 	for _, env := range t.envs {
-		slices.SortStableFunc(t.entries[env], func(a, b entry) int { return cmp.Compare(a.order, b.order) })
+		sorting.Stable(t.entries[env], func(a, b entry) int { return cmp.Compare(a.order, b.order) })
 	}
 	return t, errs, nil
 }
