@@ -34,8 +34,7 @@ build:
 cross:
 	@set -e; for pl in $(PLATFORMS); do \
 		os=$${pl%/*}; arch=$${pl#*/}; dir=$(BIN)/$$os-$$arch; mkdir -p $$dir; \
-		case $$arch in arm) align=-ldflags=-s;; *) align=;; esac; `# functions of ARMv6 are aligned to 4 bytes by themselves` \
-		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) $$align -o $$dir/ $(PROGRAMS:%=./cmd/%); \
+		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$dir/ $(PROGRAMS:%=./cmd/%); \
 		ls $$dir/*; \
 	done
 

@@ -165,6 +165,7 @@ func tidy(v any) any {
 }
 
 var (
+	rsyncRate  = regexp.MustCompile(`[0-9,.]+( bytes\b)|(speedup is) [0-9,.]+`) // differs from run to run
 	failedReqs = regexp.MustCompile(`One or more requisite failed: (.*)`)
 	jinjaTrace = regexp.MustCompile(`(?s)\nTraceback \(most recent call last\):\n.*?\n\n; line `)             // between an error of a template and its line
 	lineTrace  = regexp.MustCompile(`(?s)(    <={22}\n.*?)\n?Traceback \(most recent call last\):\n.*\n---$`) // behind the line
@@ -179,6 +180,7 @@ func tidyText(s string) string {
 		slices.Sort(list)
 		s = strings.Replace(s, m[1], strings.Join(list, ", "), 1)
 	}
+	s = rsyncRate.ReplaceAllString(s, "$2 ---$1")
 	s = lineTrace.ReplaceAllString(jinjaTrace.ReplaceAllString(s, "; line "), "$1---")
 	if at := strings.Index(s, "Traceback (most recent call last):"); at >= 0 {
 		lines := strings.Split(strings.TrimRight(s[at:], "\n"), "\n")

@@ -24,7 +24,7 @@ func TestPatterns(t *testing.T) {
 		}
 		pattern, _, _ = strings.Cut(pattern, "=")
 		out, err := exec.CommandContext(t.Context(), "go", "list", pattern).CombinedOutput()
-		if err != nil || !strings.HasPrefix(string(out), "github.com/brine-salt/brine/") {
+		if err != nil || strings.Contains(string(out), "matched no packages") {
 			t.Errorf("%s: %v, %s", flag, err, out)
 		}
 	}
