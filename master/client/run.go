@@ -98,6 +98,10 @@ const answerGrace = 800 * time.Millisecond
 // takes seconds on a busy machine.
 const stockGather = 10 * time.Second
 
+// silentProbes is how many probes in a row a connected minion may leave without an answer that has said before that it works: a stock
+// minion on a busy machine may need longer than stockGather to start the process that answers.
+const silentProbes = 1
+
 // Run is a published job whose returns are awaited. Close it.
 type Run struct {
 	Published
@@ -123,6 +127,8 @@ type expectation struct {
 	answered bool      // the last probe, whatever it said
 	until    time.Time // silence is forgiven until then
 	running  bool      // it said so to the last probe
+	worked   bool      // it said so to an earlier probe
+	silent   int       // probes in a row without an answer since then
 }
 
 // probe is one question whether the job is running.
@@ -384,7 +390,7 @@ func (r *Run) answer(e events.Event) {
 	now := time.Now()
 	r.expect([]string{id}, now)
 	x := r.expected[id]
-	x.running = true
+	x.running, x.worked, x.silent = true, true, 0
 	x.until = now.Add(r.o.Timeout)
 }
 
@@ -482,9 +488,15 @@ func (r *Run) giveUp(ctx context.Context, now time.Time, keep map[string]bool) [
 		return nil
 	}
 	for _, id := range r.Outstanding() {
-		if x := r.expected[id]; !keep[id] && !x.running && !now.Before(x.until) {
-			out = append(out, r.lost(id))
+		x := r.expected[id]
+		if keep[id] || x.running || now.Before(x.until) {
+			continue
 		}
+		if keep == nil && x.worked && !x.answered && x.silent < silentProbes {
+			x.silent++ // it worked a moment ago, and is slow
+			continue
+		}
+		out = append(out, r.lost(id))
 	}
 	return out
 }
