@@ -5,8 +5,12 @@ GO          ?= go
 BIN         ?= bin
 PROGRAMS    := brine-minion brine-master
 PLATFORMS   := linux/amd64 linux/arm64 linux/arm freebsd/amd64 darwin/arm64 windows/amd64
+# The version of programs and packages: make packages VERSION=1.2.3. Without one, programs say from which commit they are.
+VERSION     ?=
+RELEASE      = $(patsubst v%,%,$(VERSION))
+stamp        = $(if $(RELEASE),s|^-ldflags=.*|& -X github.com/brine-salt/brine/internal/version.release=$(RELEASE)|;)
 # Flags of released programs, each in quotes; make build TAGS=custom,modules.test adds build tags.
-BUILDFLAGS   = $(shell sed "s/^-tags=.*/&$(if $(TAGS),$(comma)$(TAGS))/; s/.*/'&'/" internal/buildflags/flags)
+BUILDFLAGS   = $(shell sed "$(stamp) s/^-tags=.*/&$(if $(TAGS),$(comma)$(TAGS))/; s/.*/'&'/" internal/buildflags/flags)
 comma       := ,
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
@@ -15,7 +19,11 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
+<<<<<<< HEAD
 .PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui bench soak chaos guards budgets sizes compat prose fuzz-short clean
+=======
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui packages bench soak chaos guards budgets sizes compat fuzz-short clean
+>>>>>>> 56d0886 (packages: deb, rpm and apk by nfpm, with units, scripts, manual pages, completions, sample configurations and licences)
 
 all: build
 
@@ -37,6 +45,19 @@ cross:
 		GOOS=$$os GOARCH=$$arch GOARM=6 $(GO) build $(BUILDFLAGS) -o $$dir/ $(PROGRAMS:%=./cmd/%); \
 		ls $$dir/*; \
 	done
+
+# deb, rpm and apk for three architectures: make packages VERSION=1.2.3; they are in bin/packages/out. Without a version it is that of a
+# development build, older than every release.
+PACKAGE_ARCHES := amd64 arm64 armv7
+PACKAGES       := $(BIN)/packages
+packages: RELEASE = $(or $(patsubst v%,%,$(VERSION)),0.0.0-dev)
+packages:
+	@set -e; for a in $(PACKAGE_ARCHES); do \
+		mkdir -p $(PACKAGES)/linux-$$a; \
+		GOOS=linux GOARCH=$$(echo $$a | sed s/armv7/arm/) GOARM=7 $(GO) build $(BUILDFLAGS) -o $(PACKAGES)/linux-$$a/ $(PROGRAMS:%=./cmd/%); \
+	done
+	$(GO) run ./cmd/internal/packages -version $(RELEASE) -programs $(PACKAGES) -out $(PACKAGES)/out $(ARGS)
+	@ls -l $(PACKAGES)/out
 
 # Every package that has tests against stock Salt or real servers; those that take longest come first.
 INTEROP := $(shell grep -rl "^//go:build interop" --include="*_test.go" . | xargs -n 1 dirname | sort -u)

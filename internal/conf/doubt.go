@@ -205,3 +205,11 @@ func Changes(old, now *Config) []string {
 	}
 	return list
 }
+
+// WithoutEffect returns the names of the options that have a default, and that the minion or master (by role) accepts without effect.
+func WithoutEffect(role string) []string {
+	if role == "master" {
+		return strings.Fields(idleMaster)
+	}
+	return strings.Fields(idleMinion)
+}

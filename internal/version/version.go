@@ -7,8 +7,14 @@ import "runtime/debug"
 // --version) gets it, since states and tools compare it.
 const Salt = "3007.16"
 
-// Brine is the version of this build: the module's, or the commit's when built from a checkout, or "devel".
+// release is the version of a released build. The linker sets it: make VERSION=1.2.3, which is the one place for the version.
+var release string
+
+// Brine is the version of this build: that of its release, else the module's, or the commit's when built from a checkout, or "devel".
 func Brine() string {
+	if release != "" {
+		return "v" + release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// help is what a program prints with --help, in parts.
+type help struct {
+	usage, description string
+	groups             []group
+	epilog             string
+}
+
+type group struct {
+	title, description string
+	options            []option
+}
+
+type option struct {
+	names   []string
+	metavar string // empty for a flag
+	help    string
+}
+
+// wide is the width at which the help is printed: no text is wrapped.
+const wide = "COLUMNS=20000"
+
+// programHelp asks a program for its help.
+func programHelp(dir string, p program) (*help, error) {
+	cmd := exec.Command(filepath.Join(dir, p.args[0]), append(p.args[1:], "--help")...)
+	cmd.Env = append(os.Environ(), wide)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the help of %s: %w", p.name, err)
+	}
+	h, err := parseHelp(string(out))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the help of %s: %w", p.name, err)
+	}
+	return h, nil
+}
+
+// parseHelp takes the help of internal/optparse apart.
+func parseHelp(text string) (*help, error) {
+	h := &help{}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	usage, ok := strings.CutPrefix(lines[0], "Usage: ")
+	if !ok {
+		return nil, fmt.Errorf("line 1: %q is no usage", lines[0])
+	}
+	h.usage = usage
+	inOptions := false
+	for n, line := range lines[1:] {
+		body := strings.TrimLeft(line, " ")
+		indent := len(line) - len(body)
+		switch {
+		case body == "":
+		case line == "Options:":
+			inOptions = true
+			h.groups = append(h.groups, group{title: "Options"})
+		case !inOptions:
+			h.description = strings.TrimSpace(h.description + " " + body)
+		case indent == 0:
+			h.epilog = strings.TrimSpace(h.epilog + " " + body)
+		case indent == 2 && !strings.HasPrefix(body, "-"):
+			h.groups = append(h.groups, group{title: strings.TrimSuffix(body, ":")})
+		case indent <= 4 && strings.HasPrefix(body, "-"):
+			o, err := parseOption(body)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+2, err)
+			}
+			g := &h.groups[len(h.groups)-1]
+			g.options = append(g.options, o)
+		default:
+			g := &h.groups[len(h.groups)-1]
+			if len(g.options) == 0 {
+				g.description = strings.TrimSpace(g.description + " " + body)
+			} else {
+				o := &g.options[len(g.options)-1]
+				o.help = strings.TrimSpace(o.help + " " + body)
+			}
+		}
+	}
+	if !inOptions {
+		return nil, fmt.Errorf("there are no options")
+	}
+	return h, nil
+}
+
+// parseOption reads "-c DIR, --config-dir=DIR  What it is for".
+func parseOption(s string) (option, error) {
+	var o option
+	names, text, _ := strings.Cut(s, "  ")
+	o.help = strings.TrimSpace(text)
+	for part := range strings.SplitSeq(names, ", ") {
+		name, metavar, found := strings.Cut(part, "=")
+		if !strings.HasPrefix(part, "--") {
+			name, metavar, found = strings.Cut(part, " ")
+		}
+		if !strings.HasPrefix(name, "-") {
+			return o, fmt.Errorf("%q is no option", s)
+		}
+		o.names = append(o.names, name)
+		if found {
+			o.metavar = metavar
+		}
+	}
+	return o, nil
+}
+
+func (h *help) options(f func(option)) {
+	for _, g := range h.groups {
+		for _, o := range g.options {
+			f(o)
+		}
+	}
+}
+
+var (
+	oneOf  = regexp.MustCompile(`One of ((?:'[^']+'(?:, | or |, or )?)+)`)
+	quoted = regexp.MustCompile(`'([^']+)'`)
+)
+
+// choices are the values that the help of an option lists.
+func (o option) choices() []string {
+	m := oneOf.FindStringSubmatch(o.help)
+	if m == nil {
+		return nil
+	}
+	var list []string
+	for _, q := range quoted.FindAllStringSubmatch(m[1], -1) {
+		list = append(list, q[1])
+	}
+	return list
+}
+
+// kind is what the value of an option is: "dir", "file", or "" for any text.
+func (o option) kind() string {
+	name := strings.TrimLeft(o.names[len(o.names)-1], "-")
+	switch {
+	case o.metavar == "":
+		return ""
+	case strings.HasSuffix(name, "dir"), strings.HasSuffix(name, "dirs"), strings.HasSuffix(name, "-root"), strings.HasSuffix(name, "path"):
+		return "dir"
+	case strings.HasSuffix(name, "file"):
+		return "file"
+	}
+	return ""
+}

@@ -1,0 +1,250 @@
+// Command packages builds the deb, rpm and apk packages of brine with nfpm, which runs as a tool: it is no dependency of the module.
+//
+// The programs are built by the Makefile, for each architecture in a directory of its own. This command generates what else the packages
+// contain: manual pages and completions from the programs' help, sample configurations from the tables of options, the licences of all
+// linked modules, and the changelog. The descriptions of the packages are pkg/*/nfpm.yaml.
+//
+//	packages -version 1.2.3 -programs bin/packages -out bin/packages/out
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/brine-salt/brine/internal/version"
+)
+
+// nfpm is the tool that writes the packages. It is pinned here, and nowhere else.
+const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
+
+// An arch is an architecture under the names that Go, the Makefile and nfpm have for it.
+type arch struct{ name, goarch, dir string }
+
+var arches = []arch{{"amd64", "amd64", "linux-amd64"}, {"arm64", "arm64", "linux-arm64"}, {"arm7", "arm", "linux-armv7"}}
+
+// packaged are the packages, and whether they are the same for all architectures.
+var packaged = []struct {
+	name   string
+	common bool
+}{{"minion", false}, {"master", false}, {"doc", true}}
+
+var semver = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+
+func main() {
+	release := flag.String("version", "", "the version of the packages, such as 1.2.3 or 1.2.3-rc.1")
+	programs := flag.String("programs", "", "the directory with the programs: linux-amd64/brine-minion and so on")
+	out := flag.String("out", "", "the directory for the packages")
+	formats := flag.String("formats", "deb,rpm,apk", "the formats of the packages")
+	only := flag.String("arch", "", "the architecture, all by default")
+	flag.Parse()
+	if err := run(strings.TrimPrefix(*release, "v"), *programs, *out, *only, strings.Split(*formats, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "packages:", err)
+		os.Exit(1)
+	}
+}
+
+func run(release, programs, out, only string, formats []string) error {
+	switch {
+	case !semver.MatchString(release):
+		return fmt.Errorf("cannot build packages of version %q: it must be like 1.2.3 or 1.2.3-rc.1", release)
+	case programs == "" || out == "":
+		return errors.New("cannot build packages: -programs and -out are needed")
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	work := filepath.Join(programs, "files")
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	host, err := hostPrograms(work)
+	if err != nil {
+		return err
+	}
+	epoch, err := commitTime()
+	if err != nil {
+		return err
+	}
+	if err := generate(work, host, release, epoch); err != nil {
+		return err
+	}
+	tool, err := buildNFPM(work)
+	if err != nil {
+		return err
+	}
+	var tasks errgroup.Group
+	tasks.SetLimit(2)
+	for _, a := range arches {
+		if only != "" && a.name != only {
+			continue
+		}
+		for _, p := range packaged {
+			vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release, "SALT": version.Salt, "FILES": work,
+				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch)}
+			if p.common {
+				if a.name != arches[0].name {
+					continue
+				}
+				vars["ARCH"] = "all"
+			}
+			for _, format := range formats {
+				tasks.Go(func() error { return writePackage(tool, out, format, vars) })
+			}
+		}
+	}
+	return tasks.Wait()
+}
+
+// hostPrograms builds the programs for this host: their help is what manual pages and completions are generated from.
+func hostPrograms(work string) (string, error) {
+	dir := filepath.Join(work, "host")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return dir, command(nil, "go", "build", "-o", dir+"/", "./cmd/brine-minion", "./cmd/brine-master")
+}
+
+// buildNFPM builds the tool once, for this host.
+func buildNFPM(work string) (string, error) {
+	dir, err := filepath.Abs(filepath.Join(work, "tool"))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "nfpm"), command([]string{"GOBIN=" + dir}, "go", "install", nfpm)
+}
+
+// writePackage runs nfpm on the description of a package, in which the variables are replaced.
+func writePackage(tool, out, format string, vars map[string]string) error {
+	text, err := os.ReadFile("pkg/" + vars["PACKAGE"] + "/nfpm.yaml")
+	if err != nil {
+		return err
+	}
+	var unknown error
+	text = []byte(os.Expand(string(text), func(name string) string {
+		v, ok := vars[name]
+		if !ok {
+			unknown = fmt.Errorf("pkg/%s/nfpm.yaml: there is no variable %s", vars["PACKAGE"], name)
+		}
+		return v
+	}))
+	config := filepath.Join(vars["FILES"], vars["PACKAGE"]+"-"+vars["ARCH"]+"-"+format+".yaml")
+	if err := errors.Join(unknown, os.WriteFile(config, text, 0o644)); err != nil {
+		return err
+	}
+	return command([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", out+"/")
+}
+
+// command runs a program with its output on standard error.
+func command(env []string, argv ...string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("cannot run %s: %w", strings.Join(argv, " "), err)
+	}
+	return nil
+}
+
+// write creates a file and its directory.
+func write(text string, path ...string) error {
+	name := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o644)
+}
+
+// A program is one command line of brine-minion or brine-master.
+type program struct {
+	name string   // the name that it is called by
+	args []string // how the program that has it is called for its help
+	also []string // further manual pages to see
+}
+
+// programs are the command lines by package.
+var programs = map[string][]program{
+	"minion": {
+		{name: "salt-minion", args: []string{"brine-minion", "minion"}, also: []string{"salt-call", "brine-minion-check"}},
+		{name: "salt-call", args: []string{"brine-minion", "call"}, also: []string{"salt-minion"}},
+		{name: "brine-minion-check", args: []string{"brine-minion", "check"}, also: []string{"brine-minion", "salt-minion"}},
+	},
+	"master": {
+		{name: "salt-master", args: []string{"brine-master", "master"}, also: []string{"salt", "salt-key", "salt-run", "salt-cp"}},
+		{name: "salt", args: []string{"brine-master", "salt"}, also: []string{"salt-master", "salt-key"}},
+		{name: "salt-key", args: []string{"brine-master", "key"}, also: []string{"salt-master"}},
+		{name: "salt-run", args: []string{"brine-master", "run"}, also: []string{"salt-master"}},
+		{name: "salt-cp", args: []string{"brine-master", "cp"}, also: []string{"salt"}},
+	},
+}
+
+// generate writes what the packages contain besides the programs and the files of pkg/.
+func generate(work, host, release string, epoch int64) error {
+	for _, side := range []string{"minion", "master"} {
+		for _, p := range programs[side] {
+			h, err := programHelp(host, p)
+			if err != nil {
+				return err
+			}
+			page := h.man(p.name, release, epoch, p.also)
+			for _, f := range []struct{ text, path string }{
+				{page, "man/" + p.name + ".1"},
+				{h.bash(p.name), "bash/" + p.name},
+				{h.zsh(p.name), "zsh/_" + p.name},
+				{h.fish(p.name), "fish/" + p.name + ".fish"},
+			} {
+				if p.name == "brine-minion-check" && !strings.HasPrefix(f.path, "man/") {
+					continue // it is the first word of brine-minion, no command
+				}
+				if err := write(f.text, work, side, f.path); err != nil {
+					return err
+				}
+			}
+		}
+		if err := write(overview(side, release, epoch), work, side, "man", "brine-"+side+".1"); err != nil {
+			return err
+		}
+		if err := compress(filepath.Join(work, side, "man", "*.1")); err != nil {
+			return err
+		}
+		sample, err := sampleConfig(side)
+		if err != nil {
+			return err
+		}
+		if err := write(sample, work, side, side+".conf"); err != nil {
+			return err
+		}
+		text, err := notices("./cmd/brine-" + side)
+		if err != nil {
+			return err
+		}
+		if err := write(text, work, side, "NOTICES"); err != nil {
+			return err
+		}
+		if err := compress(filepath.Join(work, side, "NOTICES")); err != nil {
+			return err
+		}
+	}
+	if err := write(copyright, work, "copyright"); err != nil {
+		return err
+	}
+	changes, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		return err
+	}
+	list, err := changelog(string(changes), release, epoch)
+	if err != nil {
+		return err
+	}
+	return write(list, work, "changelog.yaml")
+}
