@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/brine-salt/brine/internal/textwrap"
 )
 
 // packager is who stands in the packages' changelogs.
-const packager = "The brine authors <brine@localhost>"
+const packager = "The brine authors <brine-salt@users.noreply.github.com>"
 
 // commitTime is the time of the last commit, which files and changelogs of the packages have: the same sources make the same packages.
 func commitTime() (int64, error) {
@@ -36,7 +38,7 @@ func changelog(text, version string, epoch int64) (string, error) {
 	}
 	changes := make([]note, len(notes))
 	for i, n := range notes {
-		changes[i] = note{n}
+		changes[i] = note{strings.Join(textwrap.Wrap(n, 74), "\n    ")}
 	}
 	out, err := yaml.Marshal([]map[string]any{{"semver": version, "date": time.Unix(epoch, 0).UTC().Format(time.RFC3339), "packager": packager,
 		"deb": map[string]any{"urgency": "medium", "distributions": []string{"stable"}}, "changes": changes}})

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,7 @@ func run(release, programs, out, only string, formats []string) error {
 		}
 		for _, p := range packaged {
 			vars := map[string]string{"PACKAGE": p.name, "ARCH": a.name, "VERSION": release, "SALT": version.Salt, "FILES": work,
-				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch)}
+				"PROGRAMS": filepath.Join(programs, a.dir), "EPOCH": fmt.Sprint(epoch), "LICENSE": "Apache-2.0"}
 			if p.common {
 				if a.name != arches[0].name {
 					continue
@@ -99,6 +100,13 @@ func run(release, programs, out, only string, formats []string) error {
 				vars["ARCH"] = "all"
 			}
 			for _, format := range formats {
+				vars := maps.Clone(vars)
+				if format == "deb" {
+					vars["LICENSE"] = "" // Debian's packages have no such field
+				}
+				if p.common && format == "apk" {
+					vars["ARCH"] = "noarch"
+				}
 				tasks.Go(func() error { return writePackage(tool, out, format, vars) })
 			}
 		}
@@ -142,7 +150,24 @@ func writePackage(tool, out, format string, vars map[string]string) error {
 	if err := errors.Join(unknown, os.WriteFile(config, text, 0o644)); err != nil {
 		return err
 	}
-	return command([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", out+"/")
+	dir, err := os.MkdirTemp(vars["FILES"], "package-")
+	if err != nil {
+		return err
+	}
+	err = command([]string{"SOURCE_DATE_EPOCH=" + vars["EPOCH"]}, tool, "package", "--config", config, "--packager", format, "--target", dir+"/")
+	if err != nil {
+		return err
+	}
+	names, err := filepath.Glob(dir + "/*")
+	if err != nil || len(names) != 1 {
+		return fmt.Errorf("nfpm made %v, not one package: %w", names, err)
+	}
+	if format == "deb" {
+		if err := compressDeb(names[0]); err != nil {
+			return fmt.Errorf("cannot compress %s: %w", names[0], err)
+		}
+	}
+	return os.Rename(names[0], filepath.Join(out, filepath.Base(names[0])))
 }
 
 // command runs a program with its output on standard error.

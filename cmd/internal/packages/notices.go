@@ -99,7 +99,7 @@ Upstream-Name: brine
 Source: https://github.com/brine-salt/brine
 
 Files: *
-Copyright: The brine authors
+Copyright: 2025-2026 The brine authors
 License: Apache-2.0
  On Debian systems the text of the licence is in /usr/share/common-licenses/Apache-2.0.
  .
