@@ -19,11 +19,7 @@ FUZZTIME    ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS     := $(shell $(GO) env GOFLAGS) -trimpath
 
-<<<<<<< HEAD
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui bench soak chaos guards budgets sizes compat prose fuzz-short clean
-=======
-.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui packages bench soak chaos guards budgets sizes compat fuzz-short clean
->>>>>>> 56d0886 (packages: deb, rpm and apk by nfpm, with units, scripts, manual pages, completions, sample configurations and licences)
+.PHONY: all demo demo-heat build cross vet lint test test-again test-openstack openstack openstack-python openstack-scale interop saltgui packages bench soak chaos guards budgets sizes compat prose fuzz-short clean
 
 all: build
 

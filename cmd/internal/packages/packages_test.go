@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/optparse"
+)
+
+// TestHelp prints a table of options and reads it back.
+func TestHelp(t *testing.T) {
+	p := &optparse.Parser{Prog: "salt-x", Usage: "%prog [options] <function>", Description: "Does x. And y.", Epilog: "The end.", Width: 20000,
+		Options: []optparse.Option{
+			{Names: []string{"-c", "--config-dir"}, Help: "Where."},
+			{Names: []string{"--a-very-long-name-of-an-option"}, Metavar: "a,b", Help: "Two  blanks. One of 'x', 'y' or 'z'."},
+			{Names: []string{"-v"}, Kind: optparse.True, Help: "More."},
+		},
+		Groups: []optparse.Group{{Title: "Output", Description: "Of what.", Options: []optparse.Option{{Names: []string{"--out-file"}, Help: "File."}}}},
+	}
+	got, err := parseHelp(p.Help())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &help{usage: "salt-x [options] <function>", description: "Does x. And y.", epilog: "The end.", groups: []group{
+		{title: "Options", options: []option{
+			{[]string{"-c", "--config-dir"}, "CONFIG_DIR", "Where."},
+			{[]string{"--a-very-long-name-of-an-option"}, "a,b", "Two  blanks. One of 'x', 'y' or 'z'."},
+			{[]string{"-v"}, "", "More."},
+		}},
+		{"Output", "Of what.", []option{{[]string{"--out-file"}, "OUTPUT", "File."}}},
+	}}
+	want.groups[1].options[0].metavar = "OUT_FILE"
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(help{}, group{}, option{})); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"x", "y", "z"}, got.groups[0].options[1].choices()); d != "" {
+		t.Error(d)
+	}
+	for _, text := range []string{"", "Options:\n", "Usage: x\n", "Usage: x\n\nOptions:\n  -a, b  help\n"} {
+		if h, err := parseHelp(text); err == nil {
+			t.Errorf("%q is read as %v", text, h)
+		}
+	}
+	script := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(script, []byte(got.bash("salt-x")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("bash", "-c", `. "$0"; COMP_WORDS=(salt-x --a-very-long-name-of-an-option y); COMP_CWORD=2; _brine_salt_x; echo "${COMPREPLY[@]}"
+		COMP_WORDS=(salt-x --o); COMP_CWORD=1; _brine_salt_x; echo "${COMPREPLY[@]}"`, script).CombinedOutput()
+	if err != nil || string(out) != "y\n--out-file\n" {
+		t.Errorf("bash completes to %q %v", out, err)
+	}
+}
+
+// TestSamples holds that what a sample says in comments are the defaults: with every comment of an option removed nothing changes.
+func TestSamples(t *testing.T) {
+	t.Chdir("../../..")
+	for side, defaults := range map[string]map[string]any{"minion": conf.MinionDefaults(), "master": conf.MasterDefaults()} {
+		text, err := sampleConfig(side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open strings.Builder
+		for line := range strings.Lines(text) {
+			if rest, ok := strings.CutPrefix(line, "#"); ok && !strings.HasPrefix(rest, " ") || strings.HasPrefix(line, "#  ") {
+				open.WriteString(rest)
+			}
+		}
+		var got map[string]any
+		if err := yaml.Unmarshal([]byte(open.String()), &got); err != nil {
+			t.Fatalf("%s: %v\n%s", side, err, open.String())
+		}
+		if len(got) < 100 {
+			t.Errorf("the sample of the %s has only %d options", side, len(got))
+		}
+		for name, v := range got {
+			want, ok := defaults[name]
+			if name == "id" || name == "module_dirs" { // computed, and brine's own
+				continue
+			}
+			w, err := yaml.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := yaml.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok || !bytes.Equal(w, g) {
+				t.Errorf("the sample of the %s says %s is %s, want %s", side, name, g, w)
+			}
+		}
+	}
+}
+
+func TestChangelog(t *testing.T) {
+	const text = "# Changelog\n\n## Unreleased\n\n- New.\n\n## 1.2.0 (2026)\n\n- One\n  thing.\n- Two.\n\n## 1.1.0\n\n- Old.\n"
+	if d := cmp.Diff([]string{"One thing.", "Two."}, section(text, "## 1.2.0")); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"New."}, section(text, "## Unreleased")); d != "" {
+		t.Error(d)
+	}
+	if out, err := changelog(text, "9.9.9", 0); err != nil || !strings.Contains(out, "note: New.") || !strings.Contains(out, "semver: 9.9.9") {
+		t.Errorf("%s %v", out, err)
+	}
+	if out, err := changelog("# Changelog\n", "1.0.0", 0); err == nil {
+		t.Errorf("no change is %q", out)
+	}
+}
+
+// TestNotices holds that every module that is linked in has a licence, and that the texts are there.
+func TestNotices(t *testing.T) {
+	t.Chdir("../../..")
+	for _, side := range []string{"minion", "master"} {
+		text, err := notices("./cmd/brine-" + side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"\nbrine\n", "\nGo 1.", "github.com/go-zeromq/zmq4 v", "Apache License", "Redistribution and use in source and binary forms"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the notices of the %s lack %q", side, want)
+			}
+		}
+	}
+}
+
+// TestCompressDeb compares what dpkg finds in a package before and after.
+func TestCompressDeb(t *testing.T) {
+	for _, tool := range []string{"dpkg-deb", "xz"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there is no %s", tool)
+		}
+	}
+	dir := t.TempDir()
+	if err := write("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n", dir, "x/DEBIAN/control"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(strings.Repeat("abc\n", 10_001), dir, "x/usr/share/x"); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "x.deb")
+	if out, err := exec.Command("dpkg-deb", "-Znone", "--build", filepath.Join(dir, "x"), name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	look := func() string {
+		out, err := exec.Command("sh", "-c", `dpkg-deb -f "$0" && dpkg-deb -c "$0"`, name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	before := look()
+	if err := compressDeb(name); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, look()); d != "" {
+		t.Error(d)
+	}
+	if fi, err := os.Stat(name); err != nil || fi.Size() > 12_000 { // of 50 KB; its control data stays as it is
+		t.Errorf("the package has %d bytes %v", fi.Size(), err)
+	}
+	for _, text := range []string{"", "no archive", "!<arch>\nshort", "!<arch>\n" + strings.Repeat("9", 60)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := compressDeb(name); err == nil {
+			t.Errorf("%q is a package", text)
+		}
+	}
+}
