@@ -26,6 +26,7 @@ resources:
         mkdir -p /var/lib/lab
         echo "begin $deploy_action $slow" >>/var/lib/lab/actions
         while [ "$slow" = yes ] && [ ! -e /var/lib/lab/go ]; do sleep 0.1; done
+        [ "$deploy_action" != DELETE ] || [ -e /var/lib/lab/may-go ] || { echo "still needed" >&2; exit 1; }
         echo "end $deploy_action" >>/var/lib/lab/actions
   d:
     type: OS::Salt::SoftwareDeployment
@@ -37,7 +38,7 @@ resources:
 `
 
 // TestHeatActions: a deployment runs for a suspend, a resume and a delete. When an update is cancelled, Heat lets the deployment that runs
-// come to its end, and then runs it again with the inputs from before.
+// come to its end, and then runs it again with the inputs from before. A delete that failed by its deployment runs it again.
 func TestHeatActions(t *testing.T) {
 	ctx := testContext(t)
 	name := stackOf(t, cloud, actionsTemplate, lab.StackArgs{})
@@ -63,16 +64,27 @@ func TestHeatActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitStack(t, cloud, name, "ROLLBACK_COMPLETE")
+	// A delete fails by its deployment, and is tried again.
+	if err := cloud.Heat.Delete(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Heat.WaitGone(ctx, name); err == nil || !strings.Contains(err.Error(), "DELETE_FAILED") || !strings.Contains(err.Error(), "still needed") {
+		t.Errorf("the delete whose deployment fails: %v", err)
+	}
+	if err := g.WriteFile("/var/lib/lab/may-go", "", 0o600); err != nil {
+		t.Fatal(err)
+	}
 	deleteStack(t, cloud, name)
 	b, err := g.ReadFile("/var/lib/lab/actions")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want string
-	for _, run := range []string{"CREATE no", "SUSPEND no", "RESUME no", "UPDATE yes", "UPDATE no", "DELETE no"} {
+	for _, run := range []string{"CREATE no", "SUSPEND no", "RESUME no", "UPDATE yes", "UPDATE no"} {
 		action, _, _ := strings.Cut(run, " ")
 		want += "begin " + run + "\nend " + action + "\n"
 	}
+	want += "begin DELETE no\nbegin DELETE no\nend DELETE\n"
 	if string(b) != want {
 		t.Errorf("the scripts ran so:\n%s", b)
 	}

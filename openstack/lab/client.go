@@ -167,11 +167,22 @@ func (c *Client) Action(ctx context.Context, name, action string) error {
 	return c.call(ctx, http.MethodPost, path+"/actions", map[string]any{action: nil}, nil)
 }
 
-// Delete starts the deletion of a stack. It does not wait. A missing stack is no error.
+// Delete starts the deletion of a stack, and returns when it has begun. A missing stack is no error.
 func (c *Client) Delete(ctx context.Context, name string) error {
-	path, err := c.path(ctx, name)
+	before, err := c.show(ctx, name, false)
 	if err == nil {
-		err = c.call(ctx, http.MethodDelete, path, nil, nil)
+		err = c.call(ctx, http.MethodDelete, "/stacks/"+before.Name+"/"+before.ID, nil, nil)
+	}
+	// Heat answers before it begins: the end of an earlier deletion could be taken for this one's.
+	for now := before; err == nil && before.Status == "DELETE_FAILED" && now.Status == before.Status; {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the deletion of %s does not begin: %w", name, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+		if now, err = c.show(ctx, before.ID, false); err != nil && !isNotFound(err) && isTemporary(err) {
+			now, err = before, nil
+		}
 	}
 	if isNotFound(err) {
 		return nil
@@ -193,7 +204,7 @@ func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 		switch {
 		case err != nil && ctx.Err() == nil && !isTemporary(err):
 			return nil, err
-		case err == nil && (s.Status == want || !strings.HasSuffix(s.Status, "_IN_PROGRESS") && strings.HasPrefix(s.Status, action)):
+		case err == nil && (s.Status == want || hasEnded(s.Status, action)):
 			if want != "" && s.Status != want {
 				return s, fmt.Errorf("stack %s is %s, not %s: %s%s", name, s.Status, want, s.Reason, c.failures(ctx, name))
 			}
@@ -205,6 +216,13 @@ func (c *Client) Wait(ctx context.Context, name, want string) (*Stack, error) {
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
+}
+
+// hasEnded reports whether a stack with a status will not come to the end of an action any more: the action has ended, or the stack was
+// rolled back or deleted in its place.
+func hasEnded(status, action string) bool {
+	during, result, _ := strings.Cut(status, "_")
+	return result != "IN_PROGRESS" && (strings.HasPrefix(status, action) || during == "DELETE" || during == "ROLLBACK" && action == "CREATE")
 }
 
 // isTemporary reports whether a failed request may succeed later: the engine may just be away.
