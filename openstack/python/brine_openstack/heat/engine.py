@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from brine_openstack import master
 from brine_openstack import sidecar
+from brine_openstack.heat import drain
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +63,10 @@ def client():
 
 def start():
     """Start the master with the engine, in the background: guests need it before the first stack does. Other programs start none."""
-    if getattr(cfg.CONF, "prog", None) == "heat-engine" and not cfg.CONF.brine.socket:
+    if getattr(cfg.CONF, "prog", None) != "heat-engine":
+        return
+    drain.install()
+    if not cfg.CONF.brine.socket:
         threading.Thread(target=_start, name="brine-start", daemon=True).start()
 
 
