@@ -20,7 +20,7 @@ import (
 
 // Budgets of the program. They are raised only with a reason.
 const (
-	maxSize = 23 << 20 // stripped, all modules and states
+	maxSize = 22 << 20 // stripped, all modules and states
 	maxIdle = 6 << 20  // polling, without a master and without deployments
 )
 
