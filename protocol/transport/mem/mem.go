@@ -1,5 +1,7 @@
-// Package mem connects minions and masters inside one process, without sockets: for tests, and for programs that hold both. It
-// behaves as the network transports do, reconnects, limits and slow subscribers included.
+// Package mem connects minions and masters inside one process, without sockets, for tests and for programs that
+// contain both. It behaves like the network transports: it reconnects, has limits, and cuts off slow subscribers.
+//
+//	client ──▶ Network (address → server) ──▶ server ──▶ session (queue, limits) ──▶ Subscriber
 package mem
 
 import (
@@ -17,7 +19,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/redial"
 )
 
-// Network is a set of addresses that servers listen on and clients dial. The zero value is empty and ready.
+// A Network is a set of addresses that servers listen on and clients dial. Its zero value is empty and ready for
+// use.
 type Network struct {
 	mu       sync.Mutex         // guards the fields below
 	servers  map[string]*server // by address, of either channel
@@ -27,28 +30,29 @@ type Network struct {
 // shared is the network of Listen and New.
 var shared Network
 
-// Listen starts a master on the network that all of this process share.
+// Listen starts a master on the network that the whole process shares.
 func Listen(o transport.ServerOptions) (transport.Server, error) { return shared.Listen(o) }
 
-// New dials on the network that all of this process share.
+// New returns a dialer for the network that the whole process shares.
 func New() transport.Dialer { return shared.Dialer() }
 
-// errRefused is what dialling an address finds where nobody listens.
+// errRefused is the error of dialling an address on which no server listens.
 var errRefused = errors.New("mem: connection refused")
 
-// addr is a net.Addr.
+// addr is an address of a Network, as a net.Addr.
 type addr string
 
 func (addr) Network() string  { return "mem" }
 func (a addr) String() string { return string(a) }
 
+// server is one master on a Network, with both channels.
 type server struct {
 	n        *Network
 	o        transport.ServerOptions
 	pub, req addr
 	ctx      context.Context
 	cancel   context.CancelFunc
-	wg       sync.WaitGroup // requests under way
+	wg       sync.WaitGroup // requests in progress
 	ends     sync.WaitGroup // subscriptions whose end is awaited
 	dropped  atomic.Int64
 
@@ -57,8 +61,8 @@ type server struct {
 	sessions map[*session]struct{}
 }
 
-// Listen starts a master. PublishAddr and RequestAddr are names of the form "host:port"; port 0, or no address, means a free one.
-// Listeners, Wrap, KeepAlive and the deadlines mean nothing here.
+// Listen starts a master. PublishAddr and RequestAddr are names of the form "host:port"; port 0 or no address means
+// a free one. Listeners, Wrap, KeepAlive and the deadlines have no meaning here.
 func (n *Network) Listen(o transport.ServerOptions) (transport.Server, error) {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -67,10 +71,10 @@ func (n *Network) Listen(o transport.ServerOptions) (transport.Server, error) {
 	s := &server{n: n, o: o, sessions: make(map[*session]struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if s.pub, err = n.bind(o.PublishAddr, s); err != nil {
+	if s.pub, err = n.bindAddr(o.PublishAddr, s); err != nil {
 		return nil, err
 	}
-	if s.req, err = n.bind(o.RequestAddr, s); err != nil {
+	if s.req, err = n.bindAddr(o.RequestAddr, s); err != nil {
 		delete(n.servers, string(s.pub))
 		return nil, err
 	}
@@ -78,8 +82,8 @@ func (n *Network) Listen(o transport.ServerOptions) (transport.Server, error) {
 	return s, nil
 }
 
-// bind takes an address. The caller holds mu.
-func (n *Network) bind(a string, s *server) (addr, error) {
+// bindAddr assigns an address to a server. The caller holds mu.
+func (n *Network) bindAddr(a string, s *server) (addr, error) {
 	host, port := "mem", "0"
 	if a != "" {
 		var err error
@@ -102,7 +106,8 @@ func (n *Network) bind(a string, s *server) (addr, error) {
 	return addr(a), nil
 }
 
-func (n *Network) lookup(a string) *server {
+// lookupServer returns the server at an address, nil if there is none.
+func (n *Network) lookupServer(a string) *server {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.servers[a]
@@ -149,7 +154,7 @@ func (s *server) Reach(ids ...string) (named, nameless int) {
 	return named, nameless
 }
 
-// Name implements transport.Publisher: subscribers have no addresses to tell them apart by.
+// Name implements transport.Publisher. Subscribers have no remote addresses here that would tell them apart.
 func (s *server) Name(string, string) bool { return false }
 
 // Unnamed implements transport.Publisher.
@@ -172,7 +177,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 		if x.id == "" && strict || topics != nil && x.id != "" && !slices.Contains(topics, x.id) {
 			continue
 		}
-		if !x.put(msg, s.o.PubHWM, s.o.PubBytes) {
+		if !x.putMessage(msg, s.o.PubHWM, s.o.PubBytes) {
 			s.dropped.Add(1)
 			delete(s.sessions, x)
 		}
@@ -180,7 +185,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
-// unbind takes the server off the network.
+// unbind removes the server from the network.
 func (s *server) unbind() {
 	s.n.mu.Lock()
 	defer s.n.mu.Unlock()
@@ -227,8 +232,9 @@ func (s *server) Close() error {
 	return nil
 }
 
-// handle answers one request in a goroutine of its own.
-func (s *server) handle(body []byte, reply chan<- []byte) error {
+// handleRequest answers one request in a goroutine of its own. A body is copied, because the peer on a network
+// could not change it either.
+func (s *server) handleRequest(body []byte, reply chan<- []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -255,7 +261,7 @@ func (s *server) handle(body []byte, reply chan<- []byte) error {
 
 type dialer struct{ n *Network }
 
-// Dialer is the client side.
+// Dialer returns the client side of the network.
 func (n *Network) Dialer() transport.Dialer { return dialer{n} }
 
 type requester struct {
@@ -280,7 +286,7 @@ func (r *requester) Request(ctx context.Context, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
-	b, err := r.request(ctx, body)
+	b, err := r.tryRequest(ctx, body)
 	switch {
 	case err == nil:
 		return b, nil
@@ -290,18 +296,19 @@ func (r *requester) Request(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, fmt.Errorf("mem: no reply from %s: %w", r.o.RequestAddr, err)
 }
 
-func (r *requester) request(ctx context.Context, body []byte) ([]byte, error) {
+// tryRequest sends the request to the server that listens now, and waits for its reply.
+func (r *requester) tryRequest(ctx context.Context, body []byte) ([]byte, error) {
 	reply := make(chan []byte, 1)
 	s, err := redial.Retry(ctx, r.o, func(context.Context) (*server, error) {
-		s := r.n.lookup(r.o.RequestAddr)
+		s := r.n.lookupServer(r.o.RequestAddr)
 		if s == nil {
 			return nil, errRefused
 		}
-		switch err := s.handle(body, reply); {
+		switch err := s.handleRequest(body, reply); {
 		case errors.Is(err, errRefused):
 			return nil, err
 		case err != nil:
-			close(reply) // it has been there, and must not be sent again
+			close(reply) // the server has seen it, so it must not be sent again
 		}
 		return s, nil
 	})
@@ -330,15 +337,15 @@ func (r *requester) Close() error {
 	return nil
 }
 
-// Subscribe implements transport.Dialer. The subscriber is known by ID, or, if both sides have a Presence function, by what it
-// proves.
+// Subscribe implements transport.Dialer. The subscriber's name is ID, or what it proves if both sides have a
+// Presence function.
 func (d dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transport.Subscriber, error) {
 	if err := transport.CheckAddr(o.PublishAddr); err != nil {
 		return nil, err
 	}
 	o = o.WithDefaults()
 	return redial.Subscribe(ctx, o, o.PublishAddr, func(context.Context) (redial.Session, error) {
-		s := d.n.lookup(o.PublishAddr)
+		s := d.n.lookupServer(o.PublishAddr)
 		if s == nil {
 			return nil, errRefused
 		}
@@ -369,12 +376,12 @@ func (d dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (trans
 	}), nil
 }
 
-// session is one subscription.
+// A session is one subscription.
 type session struct {
 	s     *server
 	id    string
 	max   int64
-	ready chan struct{} // has a value when the queue may hold something
+	ready chan struct{} // holds a value if the queue may hold a message
 	done  chan struct{} // closed by end
 
 	mu     sync.Mutex // guards the fields below
@@ -383,8 +390,8 @@ type session struct {
 	closed bool
 }
 
-// put queues a message; over the limits the session ends, and put says false.
-func (x *session) put(msg []byte, hwm int, limit int64) bool {
+// putMessage queues a message. If a limit is exceeded the session ends, and it returns false.
+func (x *session) putMessage(msg []byte, hwm int, limit int64) bool {
 	x.mu.Lock()
 	full := len(x.queue) > 0 && (len(x.queue) >= hwm || x.bytes+int64(len(msg)) > limit)
 	if !full {

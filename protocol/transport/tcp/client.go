@@ -17,12 +17,12 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 )
 
-// lastWords is how long the reason of a peer that closed is waited for.
+// lastWords is how long to wait for the reason of a peer that closed the connection.
 const lastWords = time.Second
 
 type dialer struct{}
 
-// New is the client side.
+// New returns the client side.
 func New() transport.Dialer { return dialer{} }
 
 // Subscribe implements transport.Dialer.
@@ -38,7 +38,7 @@ func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transpo
 			if err != nil {
 				return nil, fmt.Errorf("tcp: cannot announce presence: %w", err)
 			}
-			hello = append(head(emptyHead), load...)
+			hello = append(frameHead(emptyHead), load...)
 		}
 		c, err := redial.Dial(ctx, o, o.PublishAddr, o.PublishSource, true)
 		if err != nil {
@@ -75,16 +75,17 @@ func (s *session) Receive() ([]byte, error) {
 	return nil, fmt.Errorf("tcp: publish is neither a map nor bytes: %w", transport.ErrProtocol)
 }
 
-// requests is the client of the request channel: one connection, many requests on it.
+// requests is the client of the request channel. One connection carries many requests, as in Salt, and message ids
+// tell the replies apart.
 type requests struct {
 	o       transport.ClientOptions
 	ctx     context.Context
 	cancel  context.CancelFunc
-	dialing chan struct{} // a lock that a context can end waiting for
+	dialing chan struct{} // a lock whose wait a context can end
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
-	present *link      // takes new requests; nil when there is none
+	present *link      // takes new requests; nil if there is none
 	all     map[*link]struct{}
 	closed  bool
 }
@@ -99,8 +100,8 @@ type link struct {
 	mu      sync.Mutex // guards the fields below
 	waiting map[string]chan reply
 	err     error       // why it ended
-	retired bool        // close it when nobody waits any more
-	idle    *time.Timer // runs while nobody waits
+	retired bool        // close it after the last reply
+	idle    *time.Timer // runs while no request waits
 }
 
 type reply struct {
@@ -120,7 +121,7 @@ func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) 
 
 // Request implements transport.Requester.
 func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
-	b, err := p.request(ctx, body)
+	b, err := p.tryRequest(ctx, body)
 	switch {
 	case err == nil:
 		return b, nil
@@ -130,20 +131,21 @@ func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, fmt.Errorf("tcp: no reply from %s: %w", p.o.RequestAddr, err)
 }
 
-func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
+// tryRequest sends one request over the current connection and waits for its reply.
+func (p *requests) tryRequest(ctx context.Context, body []byte) ([]byte, error) {
 	id := newMid()
 	var l *link
 	var answer chan reply
 	for answer == nil {
 		var err error
-		if l, err = p.link(ctx); err != nil {
+		if l, err = p.currentLink(ctx); err != nil {
 			return nil, err
 		}
 		answer = l.register(id)
 	}
 	seen := l.frames.Load()
 	defer l.unregister(id)
-	if !p.start(func() { l.send(head(midHead(id)), body) }) {
+	if !p.startTask(func() { l.send(frameHead(midHead(id)), body) }) {
 		return nil, transport.ErrClosed
 	}
 	select {
@@ -152,7 +154,7 @@ func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
 	case <-p.ctx.Done():
 		return nil, transport.ErrClosed
 	case <-ctx.Done():
-		// Nothing came since: the path may be dead, so that later requests go over a new connection.
+		// Nothing was received since, so the path may be dead. Later requests use a new connection.
 		if l.frames.Load() == seen {
 			l.retire()
 		}
@@ -160,8 +162,8 @@ func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
 	}
 }
 
-// start runs f in a goroutine that Close waits for.
-func (p *requests) start(f func()) bool {
+// startTask runs f in a goroutine that Close waits for.
+func (p *requests) startTask(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -171,8 +173,8 @@ func (p *requests) start(f func()) bool {
 	return true
 }
 
-// link gives the present connection, or makes one, trying until ctx ends.
-func (p *requests) link(ctx context.Context) (*link, error) {
+// currentLink returns the current connection. If there is none it makes one, retrying until ctx ends.
+func (p *requests) currentLink(ctx context.Context) (*link, error) {
 	select {
 	case p.dialing <- struct{}{}:
 		defer func() { <-p.dialing }()
@@ -205,12 +207,12 @@ func (p *requests) link(ctx context.Context) (*link, error) {
 	}
 	p.present = l
 	p.all[l] = struct{}{}
-	p.wg.Go(l.read)
+	p.wg.Go(l.readReplies)
 	return l, nil
 }
 
-// gone takes l out of use.
-func (p *requests) gone(l *link, forget bool) {
+// retireLink makes l take no more requests; with forget it is also removed.
+func (p *requests) retireLink(l *link, forget bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.present == l {
@@ -234,7 +236,7 @@ func (p *requests) Close() error {
 	return nil
 }
 
-// register makes room for the answer to id; nil when the connection has ended.
+// register prepares for the reply to id. It returns nil if the connection has ended.
 func (l *link) register(id string) chan reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +252,7 @@ func (l *link) register(id string) chan reply {
 	return answer
 }
 
-// unregister forgets id: an answer that comes later finds nobody.
+// unregister forgets id. A reply that comes later is dropped.
 func (l *link) unregister(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,21 +267,22 @@ func (l *link) unregister(id string) {
 	l.idle = time.AfterFunc(l.p.o.KeepIdle, l.retireIdle)
 }
 
-// retireIdle ends a connection that nobody used for long.
+// retireIdle ends a connection that was idle for KeepIdle.
 func (l *link) retireIdle() {
-	l.p.gone(l, false)
+	l.p.retireLink(l, false)
 	l.c.Close()
 }
 
-// retire takes no new requests and closes when the last one is over.
+// retire makes the connection take no more requests. It is closed after the last reply.
 func (l *link) retire() {
-	l.p.gone(l, false)
+	l.p.retireLink(l, false)
 	l.mu.Lock()
 	l.retired = true
 	l.mu.Unlock()
 }
 
-// send writes one request. It is not ended by the request's context: half a frame would spoil the stream for the others.
+// send writes one request. The request's context does not end it, because half a frame would break the stream for
+// all other requests.
 func (l *link) send(start, body []byte) {
 	l.writing <- struct{}{}
 	err := serve.Write(l.c, l.p.o.WriteTimeout, start, body)
@@ -287,15 +290,16 @@ func (l *link) send(start, body []byte) {
 	switch {
 	case err == nil:
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		l.c.Close() // the peer is there and does not read
+		l.c.Close() // the peer is connected but does not read
 	default:
-		// The peer has closed, and its reason (a TLS alert) may still be unread: the reader tells everybody.
+		// The peer closed the connection, and its reason (a TLS alert) may still be unread. The reader will report
+		// it.
 		time.AfterFunc(lastWords, func() { l.c.Close() })
 	}
 }
 
-// read hands each reply to the request that waits for it.
-func (l *link) read() {
+// readReplies passes each reply to the request that waits for it.
+func (l *link) readReplies() {
 	defer l.p.o.OnWork()
 	r := newReader(l.c, readBuffer, l.p.o.MaxMessage, l.p.o.ReadTimeout, nil)
 	var err error
@@ -305,7 +309,7 @@ func (l *link) read() {
 			break
 		}
 		l.frames.Add(1)
-		id, ok := mid(f.head)
+		id, ok := messageID(f.head)
 		if !ok {
 			err = fmt.Errorf("tcp: reply without a message id: %w", transport.ErrProtocol)
 			break
@@ -313,12 +317,12 @@ func (l *link) read() {
 		l.mu.Lock()
 		if answer := l.waiting[id]; answer != nil {
 			answer <- reply{body: f.body}
-			delete(l.waiting, id) // a second answer finds nobody
+			delete(l.waiting, id) // a second reply is dropped
 		}
 		l.mu.Unlock()
 	}
 	l.c.Close()
-	l.p.gone(l, true)
+	l.p.retireLink(l, true)
 	if !errors.Is(err, transport.ErrTooBig) && !errors.Is(err, transport.ErrProtocol) {
 		err = fmt.Errorf("%w: %w", transport.ErrNoReply, err)
 	}
@@ -334,7 +338,7 @@ func (l *link) read() {
 	}
 }
 
-// newMid is a random UUID (version 4), as Salt's message ids are.
+// newMid returns a random UUID (version 4), like Salt's message ids.
 func newMid() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -1,9 +1,13 @@
-// Package tcp speaks Salt's tcp transport: a stream of msgpack maps {head, body} without length prefixes. On the request channel body is
-// the envelope itself, as a map, and many requests may be under way on one connection; on the publish channel body is a byte
-// string that holds the packed envelope, or, from 3006, the map. A minion names itself by a presence frame.
+// Package tcp implements Salt's tcp transport: a stream of msgpack maps without length prefixes.
 //
-// Envelopes pass through unopened: frames are cut at the boundaries of their values, so what a Handler or a Subscriber gets are the
-// bytes that were sent.
+//	request    {head: {mid: uuid}, body: envelope}        body is a map, many requests per connection
+//	reply      {head: {mid: uuid}, body: packed value}    in any order
+//	presence   {head: {}, body: envelope}                 a minion names itself on the publish channel
+//	publish    {head: {}, body: bin}                      bin holds the packed envelope; 3006 sends a map
+//
+// Envelopes pass through unopened. Frames are cut at the boundaries of their values, so a Handler or a Subscriber
+// gets exactly the bytes that were sent. Without length prefixes a reader must walk through each value to find its
+// end; it does so within limits for size and depth, and allocates only as bytes arrive.
 //
 // Salt's sources: salt/transport/tcp.py, salt/transport/frame.py.
 package tcp
@@ -22,40 +26,42 @@ import (
 )
 
 const (
-	// maxHead is the largest header in bytes; Salt's holds one uuid.
+	// maxHead is the largest header in bytes; Salt's holds one UUID.
 	maxHead = 4 << 10
-	// maxDepth is how deep values may nest. Python packs at most 511.
+	// maxDepth is how deep values may nest. Python packs at most 511 levels.
 	maxDepth = 512
-	// maxFields is how many entries a frame may have; Salt's has two.
+	// maxFields is how many entries a frame may have; Salt's have two.
 	maxFields = 8
-	// readBuffer is small since there are ten thousand of them; bodies are read past it. Subscribers say next to nothing.
+	// readBuffer is small because there are ten thousand of them; bodies bypass it. Subscribers send next to
+	// nothing.
 	readBuffer, subscriberBuffer = 256, 64
 )
 
 // frame is one {head, body}, both still packed.
 type frame struct{ head, body []byte }
 
-// reader cuts a stream into frames. It allocates in step with what arrives.
+// A reader cuts a stream into frames. It allocates no more than what arrives.
 type reader struct {
 	r     *bufio.Reader
 	max   int64                   // bytes of a body
-	grant func(total int64) error // asked before a body grows beyond transport.FreeMessage; may be nil
+	grant func(total int64) error // called before a body grows beyond transport.FreeMessage; may be nil
 
-	conn    net.Conn // nil: no deadlines
+	conn    net.Conn // nil means no deadlines
 	timeout time.Duration
-	inside  bool // in a frame
+	inside  bool // within a frame
 	set     bool // a deadline is set
 	stack   []uint64
 }
 
-// newReader reads frames from c through a buffer of so many bytes; a frame that has begun may stand still for timeout.
+// newReader reads frames from c through a buffer of the given size. A frame that has begun may stand still for
+// timeout.
 func newReader(c net.Conn, buffer int, max int64, timeout time.Duration, grant func(total int64) error) *reader {
 	r := &reader{conn: c, max: max, timeout: timeout, grant: grant}
 	r.r = bufio.NewReaderSize(deadlines{r}, buffer)
 	return r
 }
 
-// deadlines reads from the connection, without a deadline between frames and with one inside.
+// deadlines reads from the connection with a deadline inside of frames and without one between them.
 type deadlines struct{ *reader }
 
 func (d deadlines) Read(p []byte) (int, error) {
@@ -72,25 +78,26 @@ func (d deadlines) Read(p []byte) (int, error) {
 	return d.conn.Read(p)
 }
 
-// wait returns when a frame begins. io.EOF means the end between two frames.
+// wait returns when a frame begins. io.EOF means that the stream ended between two frames.
 func (r *reader) wait() error {
 	_, err := r.r.Peek(1)
 	return err
 }
 
-// next reads one frame. io.EOF means the end between two frames.
+// next reads one frame. io.EOF means that the stream ended between two frames.
 func (r *reader) next() (f frame, err error) {
-	if f, err = r.frame(); err != nil {
+	if f, err = r.readFrame(); err != nil {
 		return f, err
 	}
-	if r.inside = false; r.set && r.r.Buffered() == 0 { // the next one may take its time
+	if r.inside = false; r.set && r.r.Buffered() == 0 { // the next frame may come at any time
 		r.set = false
 		err = r.conn.SetReadDeadline(time.Time{})
 	}
 	return f, err
 }
 
-func (r *reader) frame() (f frame, err error) {
+// readFrame reads the map of one frame. Unknown fields are skipped within maxHead.
+func (r *reader) readFrame() (f frame, err error) {
 	c, err := r.r.ReadByte()
 	if err != nil {
 		return f, err
@@ -135,7 +142,8 @@ func (r *reader) frame() (f frame, err error) {
 	return f, nil
 }
 
-// value reads one whole value of at most limit bytes and returns its bytes.
+// value reads one whole value of at most limit bytes and returns its bytes. It keeps its own stack instead of
+// calling itself, so that nesting costs a peer's bytes and not ours.
 func (r *reader) value(limit int64, body bool) ([]byte, error) {
 	buf := make([]byte, 0, 64)
 	r.stack = append(r.stack[:0], 1) // values still to come on each level
@@ -156,7 +164,7 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		least := n // bytes that must follow
+		least := n // the bytes that must follow at least
 		if kind == kindMap {
 			least, n = 2*n, 2*n
 		}
@@ -175,10 +183,10 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 			}
 			r.stack = append(r.stack, n)
 		default:
-			if start == 0 { // the whole value: no need for spare room at the end
+			if start == 0 { // the whole value, which needs no spare room at its end
 				buf, err = r.copyExact(buf, n)
 			} else {
-				buf, err = r.copy(buf, n)
+				buf, err = r.copyBytes(buf, n)
 			}
 			if err != nil {
 				return nil, err
@@ -191,11 +199,13 @@ func (r *reader) value(limit int64, body bool) ([]byte, error) {
 	return buf, nil
 }
 
-// slack is what is set aside behind a long text for the little that follows it, so that this does not make a copy of all.
+// slack is the room reserved behind a long string for the little that follows it, so that this does not copy
+// everything.
 const slack = 512
 
-// copy appends the next n bytes, making room as they arrive; for what a stranger may send as well, at once.
-func (r *reader) copy(buf []byte, n uint64) ([]byte, error) {
+// copyBytes appends the next n bytes and makes room as they arrive; up to what an unauthenticated peer may send
+// anyway, at once.
+func (r *reader) copyBytes(buf []byte, n uint64) ([]byte, error) {
 	if n >= slack && n <= transport.SmallMessage-uint64(min(len(buf), transport.SmallMessage)) && int(n) > cap(buf)-len(buf) {
 		buf = append(make([]byte, 0, len(buf)+int(n)+slack), buf...)
 	}
@@ -210,12 +220,12 @@ func (r *reader) copy(buf []byte, n uint64) ([]byte, error) {
 	return buf, nil
 }
 
-// copyExact is copy for the last bytes of a value of known size: up to a limit it makes room once.
+// copyExact is copyBytes for the last bytes of a value of known size. Up to a limit it makes room once.
 func (r *reader) copyExact(buf []byte, n uint64) ([]byte, error) {
 	if n <= transport.SmallMessage {
 		buf = append(make([]byte, 0, len(buf)+int(n)), buf...)
 	}
-	return r.copy(buf, n)
+	return r.copyBytes(buf, n)
 }
 
 // Kinds of tokens: what follows the head of a value.
@@ -231,7 +241,7 @@ func (r *reader) token(c byte) (kind int, n uint64, err error) {
 	return r.tokenInto(&buf, c)
 }
 
-// tokenInto reads the length that belongs to code c, appending its bytes to buf, and says what follows.
+// tokenInto reads the length that belongs to the code c, appends its bytes to buf, and returns what follows.
 func (r *reader) tokenInto(buf *[]byte, c byte) (kind int, n uint64, err error) {
 	switch {
 	case c <= 0x7f || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3:
@@ -272,7 +282,7 @@ func (r *reader) tokenInto(buf *[]byte, c byte) (kind int, n uint64, err error) 
 	return kind, uint64(binary.BigEndian.Uint32(b[:])) + extra, nil
 }
 
-// content is the inside of a packed str or bin; b is one whole value.
+// content returns the content of a packed str or bin; b is one whole value.
 func content(b []byte) ([]byte, bool) {
 	if len(b) == 0 {
 		return nil, false
@@ -298,15 +308,15 @@ func isMap(b []byte) bool {
 	return len(b) > 0 && (b[0]&0xf0 == 0x80 || b[0] == 0xde || b[0] == 0xdf)
 }
 
-// head begins a frame with the packed header h; the packed body follows.
-func head(h []byte) []byte {
+// frameHead begins a frame with the packed header h; the packed body follows.
+func frameHead(h []byte) []byte {
 	b := make([]byte, 0, 16+len(h))
 	b = append(b, "\x82\xa4head"...)
 	b = append(b, h...)
 	return append(b, "\xa4body"...)
 }
 
-// appendBin appends the code and length of a bin of n bytes.
+// appendBin appends the code and the length of a bin of n bytes.
 func appendBin(b []byte, n int) []byte {
 	switch {
 	case n < 1<<8:
@@ -320,14 +330,14 @@ func appendBin(b []byte, n int) []byte {
 // emptyHead is a packed empty map, the header of publishes and presence frames.
 var emptyHead = []byte{0x80}
 
-// midHead is the packed {mid: id}.
+// midHead returns the packed {mid: id}.
 func midHead(id string) []byte {
 	b := append([]byte("\x81\xa3mid\xd9"), byte(len(id)))
 	return append(b, id...)
 }
 
-// mid finds the message id in a packed header: the text under "mid".
-func mid(h []byte) (string, bool) {
+// messageID returns the message id in a packed header: the string under "mid".
+func messageID(h []byte) (string, bool) {
 	r := &reader{r: bufio.NewReaderSize(&sliceReader{h}, 16)}
 	c, err := r.r.ReadByte()
 	if err != nil {
@@ -354,6 +364,7 @@ func mid(h []byte) (string, bool) {
 	return "", false
 }
 
+// sliceReader reads from a slice.
 type sliceReader struct{ b []byte }
 
 func (s *sliceReader) Read(p []byte) (int, error) {

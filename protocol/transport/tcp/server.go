@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxPresence is the largest presence frame in bytes; Salt's is below 1 KiB. maxPresences is how many a subscriber may
-	// send, since judging one costs a decryption; Salt's minions send one.
+	// maxPresence is the largest presence frame in bytes; Salt's is below 1 KiB. maxPresences is how many a
+	// subscriber may send. Checking one costs a decryption, and Salt's minions send one.
 	maxPresence  = 16 << 10
 	maxPresences = 100
-	// maxRunning is how many requests of one connection are handled at one time; the others wait in the kernel.
+	// maxRunning is how many requests of one connection are handled at the same time. Others wait in the kernel.
 	maxRunning = 64
 )
 
@@ -33,9 +33,9 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 	return s, nil
 }
 
-// Publish implements transport.Publisher. The body is bin: minions of 3007 and later do not take a map.
+// Publish implements transport.Publisher. The body is bin, because minions of 3007 and later do not accept a map.
 func (s *server) Publish(msg []byte, topics []string) error {
-	start := appendBin(head(emptyHead), len(msg))
+	start := appendBin(frameHead(emptyHead), len(msg))
 	if !s.Roster.Each(topics, len(msg), func(m *serve.Member, _ bool) { m.Box.Put(start, msg) }) {
 		return transport.ErrClosed
 	}
@@ -44,7 +44,7 @@ func (s *server) Publish(msg []byte, topics []string) error {
 
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(peer string, msg []byte) bool {
-	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(head(emptyHead), len(msg)), msg) })
+	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(appendBin(frameHead(emptyHead), len(msg)), msg) })
 }
 
 // subscriber is one connection of the publish side.
@@ -55,7 +55,7 @@ type subscriber struct {
 	r      *reader
 	came   *serve.Arrival
 	member *serve.Member
-	frames int // taken so far
+	frames int // read so far
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
@@ -75,7 +75,7 @@ func (sub *subscriber) Await() error { return sub.r.wait() }
 // End implements serve.Session.
 func (sub *subscriber) End() { sub.s.Leave(sub.member) }
 
-// Serve takes a presence frame.
+// Serve reads a presence frame. One that cannot be verified is ignored: the connection stays one without a name.
 func (sub *subscriber) Serve() (answer func() error, err error) {
 	f, err := sub.r.next()
 	if err != nil {
@@ -104,7 +104,7 @@ type requester struct {
 	r        *reader
 	approved atomic.Bool
 	running  chan struct{}
-	share    *serve.Share // of the message being received; only who reads uses it
+	share    *serve.Share // of the message being received; only the reading goroutine uses it
 	total    int64
 
 	wmu sync.Mutex // guards the write side
@@ -125,7 +125,7 @@ func (r *requester) Await() error { return r.r.wait() }
 // End implements serve.Session.
 func (r *requester) End() { r.share.Release() }
 
-// grant asks for memory for a message of an unapproved peer.
+// grant reserves memory for a message of an unapproved peer.
 func (r *requester) grant(total int64) error {
 	if r.approved.Load() || total <= r.total {
 		return nil
@@ -138,7 +138,7 @@ func (r *requester) grant(total int64) error {
 	return err
 }
 
-// Serve takes a request, which is answered while the next ones come.
+// Serve reads a request. It is answered while the next ones arrive.
 func (r *requester) Serve() (answer func() error, err error) {
 	f, err := r.r.next()
 	if err != nil {
@@ -156,15 +156,15 @@ func (r *requester) Serve() (answer func() error, err error) {
 		share.Release()
 		return nil, net.ErrClosed
 	}
-	if !r.s.Group.Work(r.c, func() error { return r.answer(f, share) }) {
+	if !r.s.Group.Work(r.c, func() error { return r.answerRequest(f, share) }) {
 		share.Release()
 		return nil, net.ErrClosed
 	}
 	return nil, nil
 }
 
-// answer handles one request and sends the reply under the request's header.
-func (r *requester) answer(f frame, share *serve.Share) error {
+// answerRequest handles one request and sends the reply under the request's header.
+func (r *requester) answerRequest(f frame, share *serve.Share) error {
 	defer func() { <-r.running }()
 	defer share.Release()
 	ctx := transport.WithApprove(r.s.Group.Context(), func() {
@@ -178,7 +178,7 @@ func (r *requester) answer(f frame, share *serve.Share) error {
 	}
 	r.wmu.Lock()
 	defer r.wmu.Unlock()
-	if err := serve.Write(r.c, r.s.Options.WriteTimeout, head(f.head), reply); err != nil {
+	if err := serve.Write(r.c, r.s.Options.WriteTimeout, frameHead(f.head), reply); err != nil {
 		return fmt.Errorf("tcp: cannot send: %w", err)
 	}
 	return nil

@@ -201,8 +201,8 @@ func FuzzFrames(f *testing.F) {
 			if fr.head == nil {
 				continue
 			}
-			mid(fr.head)
-			two := &reader{r: bufio.NewReaderSize(bytes.NewReader(append(head(fr.head), fr.body...)), 16), max: limit}
+			messageID(fr.head)
+			two := &reader{r: bufio.NewReaderSize(bytes.NewReader(append(frameHead(fr.head), fr.body...)), 16), max: limit}
 			back, err := two.next()
 			if err != nil || !bytes.Equal(back.head, fr.head) || !bytes.Equal(back.body, fr.body) {
 				t.Fatalf("%q / %q came back as %q / %q, %v", fr.head, fr.body, back.head, back.body, err)
@@ -231,7 +231,7 @@ func TestFrameMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := append(head(midHead("0123456789")), body...)
+	in := append(frameHead(midHead("0123456789")), body...)
 	r := &reader{r: bufio.NewReaderSize(bytes.NewReader(in), 256), max: 1 << 20}
 	f, err := r.next()
 	if err != nil || !bytes.Equal(f.body, body) {

@@ -1,8 +1,13 @@
-// Package tlsconf turns Salt's ssl option into TLS for the tcp and ws transports: certfile, keyfile, ca_certs, cert_reqs,
-// ssl_version, ciphers, verify_locations, verify_flags. It is a package apart so that a program without TLS does not link it.
+// Package tlsconf translates Salt's ssl option into TLS for the tcp and ws transports: certfile, keyfile, ca_certs,
+// cert_reqs, ssl_version, ciphers, verify_locations, verify_flags. It is a package of its own, so that a program
+// without TLS does not link crypto/tls.
 //
-// As in Salt 3008, a client checks the server's certificate and name, and a server asks clients for certificates, unless
-// cert_reqs says otherwise. An option that cannot be honoured is an error, never less security than asked for.
+// As in Salt 3008, a client checks the server's certificate and name, and a server requires certificates of
+// clients, unless cert_reqs says otherwise. A setting that cannot be honoured is an error; it never results in less
+// security than requested.
+//
+//	nil, false           no TLS
+//	true, {…}            Options ─▶ Client or Server ─▶ Wrap or WrapListener ─▶ transport options
 //
 // Salt's sources: salt/transport/base.py:ssl_context, salt/config/__init__.py:_update_ssl_config.
 package tlsconf
@@ -19,7 +24,7 @@ import (
 	"strings"
 )
 
-// Options reads the value of the option itself: off (nil or false), on without settings (true), or a map.
+// Options reads the value of the option: off (nil or false), on without settings (true), or a map of settings.
 func Options(v any) (ssl map[string]any, on bool, err error) {
 	switch v := v.(type) {
 	case nil:
@@ -32,9 +37,9 @@ func Options(v any) (ssl map[string]any, on bool, err error) {
 	return nil, false, fmt.Errorf("tlsconf: ssl must be a map, true or false, not %T", v)
 }
 
-// Client is the configuration of a minion. ServerName is set for each connection, by Wrap.
+// Client returns the configuration of a minion. Wrap sets ServerName for each connection.
 func Client(ssl map[string]any) (*tls.Config, error) {
-	c, pool, err := common(ssl)
+	c, pool, err := commonConfig(ssl)
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +47,15 @@ func Client(ssl map[string]any) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.RootCAs = pool // nil: the system's
+	c.RootCAs = pool // nil means the system's
 	c.InsecureSkipVerify = reqs == certNone
 	return c, nil
 }
 
-// Server is the configuration of a master. It needs certfile, and certificate authorities unless cert_reqs is CERT_NONE.
+// Server returns the configuration of a master. It needs certfile, and certificate authorities unless cert_reqs is
+// CERT_NONE.
 func Server(ssl map[string]any) (*tls.Config, error) {
-	c, pool, err := common(ssl)
+	c, pool, err := commonConfig(ssl)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +81,13 @@ func Server(ssl map[string]any) (*tls.Config, error) {
 	return c, nil
 }
 
-// Wrap is for transport.ClientOptions.Wrap.
+// Wrap returns the function for transport.ClientOptions.Wrap.
 func Wrap(c *tls.Config) func(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
 	return func(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
 		c := c
 		if c.ServerName == "" {
 			c = c.Clone()
-			c.ServerName, _, _ = strings.Cut(host, "%") // no zones in certificates
+			c.ServerName, _, _ = strings.Cut(host, "%") // certificates have no zones
 		}
 		t := tls.Client(conn, c)
 		if err := t.HandshakeContext(ctx); err != nil {
@@ -91,19 +97,20 @@ func Wrap(c *tls.Config) func(ctx context.Context, conn net.Conn, host string) (
 	}
 }
 
-// WrapListener is for transport.ServerOptions.Wrap.
+// WrapListener returns the function for transport.ServerOptions.Wrap.
 func WrapListener(c *tls.Config) func(net.Listener) net.Listener {
 	return func(ln net.Listener) net.Listener { return tls.NewListener(ln, c) }
 }
 
-// common is what both sides read. The pool is nil when no authority is named.
-func common(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {
+// commonConfig reads the settings of both sides. The pool is nil if no authority is named; the system's are used
+// then.
+func commonConfig(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	certfile, err := text(ssl, "certfile")
+	certfile, err := textSetting(ssl, "certfile")
 	if err != nil {
 		return nil, nil, err
 	}
-	keyfile, err := text(ssl, "keyfile")
+	keyfile, err := textSetting(ssl, "keyfile")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,14 +124,14 @@ func common(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {
 		}
 		c.Certificates = []tls.Certificate{cert}
 	}
-	if err := version(c, ssl); err != nil {
+	if err := setVersion(c, ssl); err != nil {
 		return nil, nil, err
 	}
-	list, err := text(ssl, "ciphers")
+	list, err := textSetting(ssl, "ciphers")
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.CipherSuites, err = ciphers(list); err != nil {
+	if c.CipherSuites, err = cipherList(list); err != nil {
 		return nil, nil, err
 	}
 	if err := verifyFlags(ssl["verify_flags"]); err != nil {
@@ -134,8 +141,8 @@ func common(ssl map[string]any) (*tls.Config, *x509.CertPool, error) {
 	return c, pool, err
 }
 
-// text reads a setting that must be text when there.
-func text(ssl map[string]any, key string) (string, error) {
+// textSetting returns a setting that must be a string, "" if it is missing.
+func textSetting(ssl map[string]any, key string) (string, error) {
 	switch v := ssl[key].(type) {
 	case nil:
 		return "", nil
@@ -146,6 +153,7 @@ func text(ssl map[string]any, key string) (string, error) {
 	}
 }
 
+// reqs is a value of cert_reqs.
 type reqs int
 
 const (
@@ -155,8 +163,9 @@ const (
 	certRequired
 )
 
+// certReqs reads cert_reqs. The error text is Salt's.
 func certReqs(ssl map[string]any) (reqs, error) {
-	v, err := text(ssl, "cert_reqs")
+	v, err := textSetting(ssl, "cert_reqs")
 	if err != nil {
 		return 0, err
 	}
@@ -173,9 +182,9 @@ func certReqs(ssl map[string]any) (reqs, error) {
 	return 0, errors.New("SSL option 'cert_reqs' must be set to one of the following values: 'CERT_NONE', 'CERT_OPTIONAL', 'CERT_REQUIRED'.")
 }
 
-// version translates ssl_version. Python's PROTOCOL_TLSv1_2 and its like mean that version and no other.
-func version(c *tls.Config, ssl map[string]any) error {
-	v, err := text(ssl, "ssl_version")
+// setVersion translates ssl_version. Python's PROTOCOL_TLSv1_2 and similar names mean exactly that version.
+func setVersion(c *tls.Config, ssl map[string]any) error {
+	v, err := textSetting(ssl, "ssl_version")
 	if err != nil {
 		return err
 	}
@@ -197,7 +206,8 @@ func version(c *tls.Config, ssl map[string]any) error {
 	return nil
 }
 
-// verifyFlags accepts the flags that ask for what is done anyway, and refuses those that ask for more, such as revocation lists.
+// verifyFlags accepts flags for checks that are made anyway. It refuses flags for further checks, such as
+// revocation lists, because ignoring them would be less security than requested.
 func verifyFlags(v any) error {
 	var flags []any
 	switch v := v.(type) {
@@ -247,7 +257,7 @@ func authorities(ssl map[string]any) (*x509.CertPool, error) {
 		}
 		return add(fmt.Sprintf("ssl:%s %q", key, path), b)
 	}
-	ca, err := text(ssl, "ca_certs")
+	ca, err := textSetting(ssl, "ca_certs")
 	if err != nil {
 		return nil, err
 	}
@@ -261,13 +271,14 @@ func authorities(ssl map[string]any) (*x509.CertPool, error) {
 		return nil, err
 	}
 	for _, l := range locations {
-		if err := location(l, add, addFile); err != nil {
+		if err := addLocation(l, add, addFile); err != nil {
 			return nil, err
 		}
 	}
 	return pool, nil
 }
 
+// listOf returns verify_locations as a list.
 func listOf(v any) ([]any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -278,8 +289,8 @@ func listOf(v any) ([]any, error) {
 	return nil, fmt.Errorf("tlsconf: ssl:verify_locations must be a list, not %T", v)
 }
 
-// location is one item of verify_locations: a file, or {cafile | capath | cadata: x}.
-func location(l any, add func(string, []byte) error, addFile func(string, string) error) error {
+// addLocation adds one entry of verify_locations: a file, or {cafile | capath | cadata: x}.
+func addLocation(l any, add func(string, []byte) error, addFile func(string, string) error) error {
 	if path, ok := l.(string); ok {
 		return addFile("verify_locations", path)
 	}
@@ -314,7 +325,7 @@ func location(l any, add func(string, []byte) error, addFile func(string, string
 	return nil
 }
 
-// addDir adds what certificates a directory holds; other files there are no error.
+// addDir adds the certificates in a directory. Other files there are ignored, as OpenSSL does.
 func addDir(dir string, add func(string, []byte) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -333,15 +344,15 @@ func addDir(dir string, add func(string, []byte) error) error {
 	return nil
 }
 
-// ciphers translates an OpenSSL list, which concerns TLS 1.2 and below. Class names (HIGH, !aNULL, @STRENGTH…) choose among
-// suites of which we only have good ones, and are passed over; named suites are kept in order.
-func ciphers(list string) ([]uint16, error) {
+// cipherList translates an OpenSSL cipher list, which applies to TLS 1.2 and below. Class names (HIGH, !aNULL,
+// @STRENGTH…) select among suites; Go has only good ones, so they are ignored. Named suites are kept in order.
+func cipherList(list string) ([]uint16, error) {
 	var ids []uint16
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ':' || r == ',' || r == ' ' }) {
 		if strings.ContainsAny(name[:1], "!-+@") || !strings.Contains(name, "-") && !strings.HasPrefix(name, "TLS_") {
 			continue
 		}
-		id, ok := cipher(name)
+		id, ok := cipherSuite(name)
 		if !ok {
 			return nil, fmt.Errorf("tlsconf: ssl:ciphers: %q is not supported", name)
 		}
@@ -352,8 +363,9 @@ func ciphers(list string) ([]uint16, error) {
 	return ids, nil
 }
 
-// cipher is one suite by OpenSSL's or the standard's name; 0 for those of TLS 1.3, which are always on.
-func cipher(name string) (uint16, bool) {
+// cipherSuite returns a suite by OpenSSL's or the standard's name; 0 for the suites of TLS 1.3, which are always
+// enabled.
+func cipherSuite(name string) (uint16, bool) {
 	switch name {
 	case "ECDHE-ECDSA-AES128-GCM-SHA256":
 		return tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, true

@@ -15,16 +15,16 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/redial"
 )
 
-// maxConns is how many requests of one requester may be under way, each on its connection; more wait.
+// maxConns is how many requests of one requester may be in progress, each on its own connection. Others wait.
 const maxConns = 128
 
 type dialer struct{}
 
-// New is the client side.
+// New returns the client side.
 func New() transport.Dialer { return dialer{} }
 
-// dial connects and upgrades.
-func dial(ctx context.Context, o transport.ClientOptions, addr, source, path string) (*conn, error) {
+// dialUpgrade connects and upgrades to WebSocket.
+func dialUpgrade(ctx context.Context, o transport.ClientOptions, addr, source, path string) (*conn, error) {
 	c, err := redial.Dial(ctx, o, addr, source, true)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transpo
 		return nil, err
 	}
 	return redial.Subscribe(ctx, o, o.PublishAddr, func(ctx context.Context) (redial.Session, error) {
-		c, err := dial(ctx, o, o.PublishAddr, o.PublishSource, "/ws")
+		c, err := dialUpgrade(ctx, o, o.PublishAddr, o.PublishSource, "/ws")
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ type session struct {
 	max int64
 }
 
-// Receive implements redial.Session: the message is a packed bin, or str, whose content is the envelope.
+// Receive implements redial.Session. The message is a packed bin or str whose content is the envelope.
 func (s *session) Receive() ([]byte, error) {
 	b, err := s.receive(s.max+5, nil)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *session) Receive() ([]byte, error) {
 	return unpackBin(b)
 }
 
-// unpackBin gives the content of a packed bin or str.
+// unpackBin returns the content of a packed bin or str.
 func unpackBin(b []byte) ([]byte, error) {
 	n, size := 0, 0
 	if len(b) > 0 {
@@ -161,7 +161,7 @@ func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	b, err := p.request(ctx, body)
+	b, err := p.tryRequest(ctx, body)
 	switch {
 	case err == nil:
 		return b, nil
@@ -171,7 +171,8 @@ func (p *requests) Request(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, fmt.Errorf("ws: no reply from %s: %w", p.o.RequestAddr, err)
 }
 
-func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
+// tryRequest sends one request on a connection of its own, as Salt's client does.
+func (p *requests) tryRequest(ctx context.Context, body []byte) ([]byte, error) {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -179,7 +180,7 @@ func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	c, err := redial.Retry(ctx, p.o, func(ctx context.Context) (*conn, error) {
-		return dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, "/")
+		return dialUpgrade(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, "/")
 	})
 	if err != nil {
 		return nil, err
@@ -198,6 +199,7 @@ func (p *requests) request(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %w", transport.ErrNoReply, err)
 }
 
+// exchange sends a request and receives the reply.
 func (c *conn) exchange(body []byte, limit int64) ([]byte, error) {
 	if err := c.send(body); err != nil {
 		return nil, err

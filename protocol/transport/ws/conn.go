@@ -1,8 +1,10 @@
-// Package ws speaks Salt's ws transport (3007 and later): WebSocket over HTTP/1.1, whatever the path. A request is one binary
-// message on a connection of its own, and so is the reply; a publish is a binary message that holds a bin value that holds the
-// packed envelope. It is a package apart since it needs net/http.
+// Package ws implements Salt's ws transport (3007 and later): WebSocket over HTTP/1.1 with any path.
 //
-// Python's side takes no message of 4 MiB or more, so none is sent to it.
+//	request    one binary message on a connection of its own; so is the reply
+//	publish    one binary message that holds a bin value that holds the packed envelope
+//
+// It is a package of its own because it needs net/http. Python's aiohttp accepts no message of 4 MiB or more, so
+// none is sent to it; brine's peers are recognised by their User-Agent and Server headers.
 //
 // Salt's source: salt/transport/ws.py.
 package ws
@@ -26,26 +28,26 @@ import (
 )
 
 const (
-	// maxPython is the largest message in bytes that aiohttp takes by default.
+	// maxPython is the largest message in bytes that aiohttp accepts by default.
 	maxPython = 4<<20 - 1
-	// maxUpgrade is the largest HTTP request head in bytes.
+	// maxUpgrade is the largest head of an HTTP request in bytes.
 	maxUpgrade = 16 << 10
-	// agent is how our peers know us: they take more than Python does.
+	// agent identifies brine's peers, which accept larger messages than Python.
 	agent = "brine"
 )
 
-// conn is a WebSocket over a stream with deadlines of ours.
+// conn is a WebSocket over a stream with our deadlines.
 type conn struct {
 	*websocket.Conn
 	stream *stream
-	python bool // messages to it are limited
+	python bool // messages to it are limited to maxPython
 }
 
-// stream is a connection whose writes may only stand still so long, and whose reads, inside of a message, too.
+// A stream is a connection whose writes, and whose reads within a message, may stand still only for a limited time.
 type stream struct {
 	net.Conn
 	readTimeout, writeTimeout time.Duration
-	idleTimeout               time.Duration // between messages; 0 = none
+	idleTimeout               time.Duration // between messages; 0 means none
 	inside                    atomic.Bool
 	set                       bool // a read deadline is set; only the reading goroutine uses it
 }
@@ -75,8 +77,8 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// receive reads one binary message of at most limit bytes, making room as it arrives; grant, when not nil, is asked before it grows
-// beyond transport.FreeMessage.
+// receive reads one binary message of at most limit bytes and makes room as it arrives. grant, if not nil, is
+// called before it grows beyond transport.FreeMessage.
 func (c *conn) receive(limit int64, grant func(total int64) error) ([]byte, error) {
 	typ, r, err := c.Reader(context.Background())
 	if err != nil {
@@ -124,14 +126,14 @@ func (c *conn) send(b []byte) error {
 	return nil
 }
 
-// Close drops the connection at once. A closing handshake would let a silent peer hold it.
+// Close drops the connection at once. During a closing handshake a silent peer could keep it open.
 func (c *conn) Close() error {
 	c.stream.Conn.Close()
 	return c.CloseNow()
 }
 
-// upgrade makes a WebSocket of a fresh server connection. Its caller has set a deadline.
-func upgrade(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, error) {
+// upgradeConn makes a WebSocket of a new server connection. The caller has set a deadline.
+func upgradeConn(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, error) {
 	br := bufio.NewReaderSize(io.LimitReader(c, maxUpgrade), 1024)
 	r, err := http.ReadRequest(br)
 	if err != nil {
@@ -143,11 +145,12 @@ func upgrade(c net.Conn, readTimeout, writeTimeout time.Duration) (*conn, error)
 	if err != nil {
 		return nil, fmt.Errorf("ws: %w: %w", err, transport.ErrProtocol)
 	}
-	ws.SetReadLimit(-1) // receive has its own
+	ws.SetReadLimit(-1) // receive has its own limit
 	return &conn{Conn: ws, stream: s, python: !strings.HasPrefix(r.UserAgent(), agent)}, nil
 }
 
-// response is the http.ResponseWriter of one upgrade: net/http's server would bring an accept loop and limits of its own.
+// response is the http.ResponseWriter of one upgrade. The server of net/http would bring its own accept loop and
+// limits.
 type response struct {
 	stream  *stream
 	r       *bufio.Reader
@@ -169,7 +172,7 @@ func (w *response) WriteHeader(status int) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	_ = w.header.Write(&b) // a Builder does not fail
+	_ = w.header.Write(&b) // a Builder never fails
 	b.WriteString("\r\n")
 	_, w.err = w.stream.Write([]byte(b.String()))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/brine-salt/brine/protocol/transport/internal/serve"
 )
 
-// lingering is how long a request connection may stay without a request: Python's clients make a new one for every request
-// and do not close the old ones.
+// lingering is how long a request connection may exist without a request. Python's clients make a new connection
+// for every request and do not close the old ones.
 const lingering = 30 * time.Second
 
 type server struct{ *serve.Base }
@@ -32,9 +32,10 @@ func Listen(o transport.ServerOptions) (transport.Server, error) {
 	return s, nil
 }
 
-// Publish implements transport.Publisher. Messages are packed twice; a Python minion gets nothing that it would choke on.
+// Publish implements transport.Publisher. Messages are packed twice. A Python minion is not sent a message that
+// aiohttp would refuse.
 func (s *server) Publish(msg []byte, topics []string) error {
-	b := packed(msg)
+	b := packedBin(msg)
 	if !s.Roster.Each(topics, len(b), func(m *serve.Member, _ bool) { m.Box.Put(b, nil) }) {
 		return transport.ErrClosed
 	}
@@ -43,11 +44,11 @@ func (s *server) Publish(msg []byte, topics []string) error {
 
 // PublishTo implements transport.Publisher.
 func (s *server) PublishTo(peer string, msg []byte) bool {
-	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(packed(msg), nil) })
+	return s.Roster.One(peer, func(m *serve.Member) { m.Box.Put(packedBin(msg), nil) })
 }
 
-// packed is a message as bin.
-func packed(msg []byte) []byte {
+// packedBin returns a message as bin.
+func packedBin(msg []byte) []byte {
 	b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5+len(msg)), 0xc6), uint32(len(msg)))
 	return append(b, msg...)
 }
@@ -58,7 +59,7 @@ type sink struct {
 	s *server
 }
 
-// Send implements serve.Sink: every part is a message.
+// Send implements serve.Sink. Every part is a message.
 func (k sink) Send(_ time.Duration, parts ...[]byte) error {
 	for _, p := range parts {
 		if len(p) == 0 {
@@ -88,7 +89,7 @@ type subscriber struct {
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
 	came := s.Roster.Expect()
-	k, err := upgrade(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
+	k, err := upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
 	if err != nil {
 		s.Roster.Arrived(came)
 		return nil, err
@@ -102,13 +103,13 @@ func (sub *subscriber) Begin() {
 	sub.came = nil
 }
 
-// Await waits for the end of the connection, answering pings.
+// Await waits for the end of the connection and answers pings.
 func (sub *subscriber) Await() error {
 	_, _, err := sub.c.Reader(context.Background())
-	return ended(err)
+	return asEOF(err)
 }
 
-// Serve refuses a message: subscribers have nothing to say.
+// Serve refuses a message: subscribers send none.
 func (sub *subscriber) Serve() (answer func() error, err error) {
 	return nil, fmt.Errorf("ws: message on the publish channel: %w", transport.ErrProtocol)
 }
@@ -126,11 +127,11 @@ type requester struct {
 	peer string
 	ctx  context.Context
 	room serve.Allowance
-	body []byte // of the request that came
+	body []byte // of the received request
 }
 
 func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
-	k, err := upgrade(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
+	k, err := upgradeConn(c, s.Options.ReadTimeout, s.Options.WriteTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +144,17 @@ func (s *server) acceptRequests(c net.Conn) (serve.Session, error) {
 // Begin implements serve.Session.
 func (r *requester) Begin() {}
 
-// Await receives a request: the library waits for its beginning and its end in the same call.
+// Await receives a whole request, because the library waits for its beginning and its end in one call.
 func (r *requester) Await() (err error) {
 	r.body, err = r.c.receive(r.s.Options.MaxMessage, r.room.Grant)
-	return ended(err)
+	return asEOF(err)
 }
 
 // Serve implements serve.Session.
 func (r *requester) Serve() (answer func() error, err error) {
 	body := r.body
 	r.body = nil
-	return func() error { return r.answer(body) }, nil
+	return func() error { return r.answerRequest(body) }, nil
 }
 
 // End implements serve.Session.
@@ -162,8 +163,8 @@ func (r *requester) End() {
 	r.c.CloseNow()
 }
 
-// answer handles one request and sends the reply.
-func (r *requester) answer(body []byte) error {
+// answerRequest handles one request and sends the reply.
+func (r *requester) answerRequest(body []byte) error {
 	defer r.room.Release()
 	reply := r.s.Options.Handler(r.ctx, r.peer, body)
 	if reply == nil {
@@ -172,8 +173,8 @@ func (r *requester) answer(body []byte) error {
 	return r.c.send(reply)
 }
 
-// ended makes the end that a peer has announced one like any other.
-func ended(err error) error {
+// asEOF turns a closing handshake of the peer into io.EOF, so that it is handled like any other end.
+func asEOF(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
 		return io.EOF

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxConns is how many requests of one requester may be under way; more wait.
+	// maxConns is how many requests of one requester may be in progress. Others wait.
 	maxConns = 128
-	// maxIdle is how many connections are kept for later.
+	// maxIdle is how many idle connections are kept.
 	maxIdle = 2
 )
 
 type dialer struct{}
 
-// New is the client side.
+// New returns the client side.
 func New() transport.Dialer { return dialer{} }
 
 // Subscribe implements transport.Dialer.
@@ -45,14 +45,14 @@ func (dialer) Subscribe(ctx context.Context, o transport.ClientOptions) (transpo
 		} else {
 			greeting = appendFrame(greeting, 0, []byte{1})
 		}
-		c, err := dial(ctx, o, o.PublishAddr, o.PublishSource, zmq4.Sub, greeting)
+		c, err := dialZMTP(ctx, o, o.PublishAddr, o.PublishSource, zmq4.Sub, greeting)
 		s.conn = c
 		return s, err
 	}), nil
 }
 
-// dial connects and shakes hands; greeting is sent after it.
-func dial(ctx context.Context, o transport.ClientOptions, addr, source string, typ zmq4.SocketType, greeting []byte) (*conn, error) {
+// dialZMTP connects and performs the handshake. greeting is sent after it.
+func dialZMTP(ctx context.Context, o transport.ClientOptions, addr, source string, typ zmq4.SocketType, greeting []byte) (*conn, error) {
 	c, err := redial.Dial(ctx, o, addr, source, false)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func dial(ctx context.Context, o transport.ClientOptions, addr, source string, t
 // session is a SUB connection.
 type session struct {
 	*conn
-	topic   string // of this minion when filtering, else ""
+	topic   string // of this minion with filtering, else ""
 	answers atomic.Uint64
 }
 
@@ -91,7 +91,7 @@ var _ redial.Prober = (*session)(nil)
 // ping is a PING without time to live and context: flags, size, name, two bytes.
 var ping = []byte{flagCommand, 7, 4, 'P', 'I', 'N', 'G', 0, 0}
 
-// Probe implements redial.Prober. libzmq answers since 4.2, whatever it was told about heartbeats of its own.
+// Probe implements redial.Prober. libzmq answers since 4.2, even if its own heartbeats are off.
 func (s *session) Probe() error { return s.write(ping) }
 
 // Answers implements redial.Prober.
@@ -107,7 +107,7 @@ func (s *session) Receive() ([]byte, error) {
 		switch cmd {
 		case "":
 		case "PING":
-			answer, err := s.pong(frames)
+			answer, err := s.countPong(frames)
 			if err == nil {
 				err = s.write(answer)
 			}
@@ -127,11 +127,11 @@ func (s *session) Receive() ([]byte, error) {
 		case len(frames) == 2 && (s.topic == "" || sameTopic(frames[0], s.topic) || sameTopic(frames[0], broadcast)):
 			return frames[1], nil
 		}
-		// Not for this minion: a subscription is a prefix, and a topic could be longer.
+		// Not for this minion: a subscription is a prefix, and a topic may be longer.
 	}
 }
 
-// requestPool is the REQ side: connections with one request under way each.
+// requestPool is the REQ side: connections with one request each.
 type requestPool struct {
 	o      transport.ClientOptions
 	ctx    context.Context
@@ -155,12 +155,13 @@ func (dialer) Requester(o transport.ClientOptions) (transport.Requester, error) 
 		all: make(map[*reqConn]struct{})}, nil
 }
 
-// reqConn is one REQ connection. A goroutine reads it all the time, so that a server that goes away is noticed while it is idle.
+// reqConn is one REQ connection. A goroutine always reads it, so that the end of a server is noticed while the
+// connection is idle.
 type reqConn struct {
 	p       *requestPool
 	c       *conn
 	replies chan reply
-	timer   *time.Timer // closes it when idle for long
+	timer   *time.Timer // closes it after KeepIdle
 
 	mu     sync.Mutex // guards busy
 	busy   bool
@@ -178,31 +179,31 @@ func (p *requestPool) Request(ctx context.Context, body []byte) ([]byte, error) 
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
-		return nil, p.fail(ctx.Err())
+		return nil, p.wrapError(ctx.Err())
 	case <-p.ctx.Done():
 		return nil, transport.ErrClosed
 	}
-	c, err := p.take(ctx)
+	c, err := p.takeConn(ctx)
 	if err != nil {
-		return nil, p.fail(err)
+		return nil, p.wrapError(err)
 	}
 	b, err := c.exchange(ctx, body)
 	if err != nil {
-		return nil, p.fail(err)
+		return nil, p.wrapError(err)
 	}
 	return b, nil
 }
 
-// fail names the server, and tells closing from cancelling.
-func (p *requestPool) fail(err error) error {
+// wrapError adds the server to an error, or returns ErrClosed if the pool was closed.
+func (p *requestPool) wrapError(err error) error {
 	if p.ctx.Err() != nil {
 		return transport.ErrClosed
 	}
 	return fmt.Errorf("zeromq: no reply from %s: %w", p.o.RequestAddr, err)
 }
 
-// take gives an idle connection or makes one, trying until ctx ends.
-func (p *requestPool) take(ctx context.Context) (*reqConn, error) {
+// takeConn returns an idle connection. If there is none it makes one, retrying until ctx ends.
+func (p *requestPool) takeConn(ctx context.Context) (*reqConn, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
@@ -217,7 +218,7 @@ func (p *requestPool) take(ctx context.Context) (*reqConn, error) {
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	k, err := redial.Retry(ctx, p.o, func(ctx context.Context) (*conn, error) {
-		return dial(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, zmq4.Req, nil)
+		return dialZMTP(ctx, p.o, p.o.RequestAddr, p.o.RequestSource, zmq4.Req, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -231,12 +232,12 @@ func (p *requestPool) take(ctx context.Context) (*reqConn, error) {
 	}
 	p.all[c] = struct{}{}
 	p.wg.Add(1)
-	go c.read()
+	go c.readReplies()
 	return c, nil
 }
 
-// put keeps a connection that has its reply for the next request.
-func (p *requestPool) put(c *reqConn) {
+// putIdle keeps a connection that received its reply for the next request.
+func (p *requestPool) putIdle(c *reqConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.mu.Lock()
@@ -250,8 +251,8 @@ func (p *requestPool) put(c *reqConn) {
 	p.idle = append(p.idle, c)
 }
 
-// gone forgets a connection that ended.
-func (p *requestPool) gone(c *reqConn) {
+// removeConn removes a connection that ended.
+func (p *requestPool) removeConn(c *reqConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, c)
@@ -276,19 +277,20 @@ func (p *requestPool) Close() error {
 	return nil
 }
 
-// claim takes c out of idleness; false when it has ended meanwhile.
+// claim takes c out of the idle state. It returns false if the connection ended meanwhile.
 func (c *reqConn) claim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || ended(c.c.Conn) || !c.timer.Stop() {
+	if c.closed || peerClosed(c.c.Conn) || !c.timer.Stop() {
 		return false
 	}
 	c.busy = true
 	return true
 }
 
-// read hands each reply to the request that waits. A message while none waits is a late or invented answer and ends the connection.
-func (c *reqConn) read() {
+// readReplies passes each reply to the request that waits. A message that no request waits for is a late or
+// invented reply and ends the connection.
+func (c *reqConn) readReplies() {
 	defer c.p.wg.Done()
 	defer c.p.o.OnWork()
 	var err error
@@ -306,7 +308,7 @@ func (c *reqConn) read() {
 		c.mu.Unlock()
 	}
 	c.c.Close()
-	c.p.gone(c)
+	c.p.removeConn(c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -329,7 +331,7 @@ func (c *reqConn) receive() ([]byte, error) {
 		return nil, err
 	}
 	if cmd == "PING" {
-		answer, err := c.c.pong(frames)
+		answer, err := c.c.countPong(frames)
 		if err != nil {
 			return nil, err
 		}
@@ -344,12 +346,14 @@ func (c *reqConn) receive() ([]byte, error) {
 	return frames[1], nil
 }
 
-// quickWrite is up to how many bytes a request goes into the empty buffer of a socket at once, so that writing it waits for nobody.
+// quickWrite is the size in bytes up to which a request fits into the empty buffer of a socket, so that writing it
+// does not wait.
 const quickWrite = 16 << 10
 
-// exchange sends body and waits for the reply. When ctx ends first the connection goes with it, so that a late answer finds nobody.
+// exchange sends body and waits for the reply. If ctx ends first the connection is closed, so that a late reply
+// cannot be taken for that of the next request.
 func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
-	if err := c.send(ctx, body); err != nil {
+	if err := c.sendRequest(ctx, body); err != nil {
 		c.c.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -358,13 +362,13 @@ func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	select {
 	case r := <-c.replies:
-		return c.take(r)
+		return c.finish(r)
 	case <-ctx.Done():
 	case <-c.p.ctx.Done():
 	}
 	select {
-	case r := <-c.replies: // it came at the same time
-		return c.take(r)
+	case r := <-c.replies: // it came at the same moment
+		return c.finish(r)
 	default:
 	}
 	c.c.Close()
@@ -374,19 +378,19 @@ func (c *reqConn) exchange(ctx context.Context, body []byte) ([]byte, error) {
 	return nil, ctx.Err()
 }
 
-// send writes a request.
-func (c *reqConn) send(ctx context.Context, body []byte) error {
+// sendRequest writes a request.
+func (c *reqConn) sendRequest(ctx context.Context, body []byte) error {
 	if len(body) > quickWrite {
 		defer redial.Guard(ctx, c.c)()
 	}
 	return c.c.write(appendHeader([]byte{flagMore, 0}, 0, len(body)), body)
 }
 
-// take ends an exchange with its reply.
-func (c *reqConn) take(r reply) ([]byte, error) {
+// finish ends an exchange with its reply.
+func (c *reqConn) finish(r reply) ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	c.p.put(c)
+	c.p.putIdle(c)
 	return r.body, nil
 }

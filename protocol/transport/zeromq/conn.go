@@ -1,10 +1,18 @@
-// Package zeromq speaks ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets do. It is the only importer of
-// go-zeromq/zmq4, which judges handshakes; its sockets are not used: those believe any frame length, panic on malformed
-// handshakes, block on slow peers and stop reconnecting. Between the library and the peer stands a connection that follows the
-// byte stream and refuses what is too big before anybody allocates for it. Frames are read here: a connection that waits for
-// one keeps neither the library's state nor a deep stack.
+// Package zeromq implements ZMTP 3.0 (NULL mechanism) as Salt's ROUTER, REQ, PUB and SUB sockets use it. It is the
+// only importer of go-zeromq/zmq4, which checks handshakes. Its sockets are not used: they trust any frame length,
+// panic on malformed handshakes, block on slow peers and stop reconnecting.
 //
-// We announce ZMTP 3.0, so peers of 3.1 subscribe by messages rather than by commands; both are understood.
+//	greeting   64 bytes: 0xff … 0x7f, version, "NULL"
+//	READY      command frame: socket type
+//	frame      flags (more, long, command) │ size (1 or 8 bytes) │ body
+//	request    [routing ids …] [] [envelope]        several frames, one message
+//	publish    [envelope], or with Filter [topic] [envelope]
+//
+// Between the library and the peer stands a connection that follows the byte stream and refuses what is too large
+// before memory is allocated for it. Frames are read here too: a connection that waits for one keeps neither the
+// library's state nor a deep stack.
+//
+// We announce ZMTP 3.0, so peers of 3.1 subscribe by messages rather than by commands. Both are understood.
 //
 // Salt's source: salt/transport/zeromq.py. The protocol: https://rfc.zeromq.org/spec/23/.
 package zeromq
@@ -27,21 +35,22 @@ const (
 	// maxHandshake and maxCommand are the largest READY and other commands in bytes; libzmq's are below 400.
 	maxHandshake = 8 << 10
 	maxCommand   = 4 << 10
-	// maxFrames is how many frames a message may have: a request has two, behind proxies some more.
+	// maxFrames is how many frames a message may have. A request has two, and a few more behind proxies.
 	maxFrames = 8
-	// frameSlack is what the frames beside the envelope may hold: routing ids, the delimiter, a topic.
+	// frameSlack is the size of the frames beside the envelope: routing ids, the delimiter, a topic.
 	frameSlack = 4 << 10
-	// maxPings is how many PINGs a peer may send in pingWindow; each costs an answer. Heartbeats come once a second at most.
+	// maxPings is how many PINGs a peer may send within pingWindow, because each costs a reply. Heartbeats come at
+	// most once a second.
 	maxPings, pingWindow = 100, 10 * time.Second
-	// readBuffer is small since there are ten thousand of them; bodies are read past it. The handshake has a larger one for a
-	// moment, and requests keep theirs: most fit in it.
+	// readBuffer is small because there are ten thousand of them; bodies bypass it. The handshake uses a larger one
+	// for a moment. Requests keep theirs, because most fit into it.
 	readBuffer, shakeBuffer, requestBuffer = 64, 512, 1024
 )
 
 // conn is the guarded connection. One goroutine reads; writes are serialised.
 type conn struct {
 	net.Conn
-	buf          []byte // bytes that were read and not taken are buf[at:end]
+	buf          []byte // buf[at:end] was read from the network and not used yet
 	at, end      int
 	follow       follower
 	readTimeout  time.Duration
@@ -56,8 +65,9 @@ type conn struct {
 	wmu sync.Mutex // guards the write side
 }
 
-// newConn performs the handshake as typ; the caller has set deadlines and closes c on error. limit is the largest message
-// afterwards; grant, when not nil, is asked before a message grows beyond transport.FreeMessage, with its size so far.
+// newConn performs the handshake as typ. The caller has set deadlines and closes c after an error. limit is the
+// largest message afterwards. grant, if not nil, is called before a message grows beyond transport.FreeMessage,
+// with its size so far.
 func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTimeout, writeTimeout time.Duration, grant func(total int64) error) (*conn, error) {
 	size := shakeBuffer
 	if typ == zmq4.Router {
@@ -78,29 +88,30 @@ func newConn(c net.Conn, typ zmq4.SocketType, server bool, limit int64, readTime
 	return k, nil
 }
 
-// await returns when something is there to be received. It is for the time between two messages, and calls next to nothing.
+// await returns when bytes can be received. It is for the time between two messages and calls next to nothing.
 func (k *conn) await() (err error) {
 	if k.at < k.end {
 		return nil
 	}
 	k.at = 0
 	if k.end, err = k.Conn.Read(k.buf); k.end > 0 {
-		return nil // what is wrong comes again
+		return nil // an error returns with the next call
 	}
 	return err
 }
 
 // recv returns the next message, or a command with its name and body.
 func (k *conn) recv() (frames [][]byte, cmd string, err error) {
-	if frames, cmd, err = k.message(); err == nil && k.at == k.end {
+	if frames, cmd, err = k.readMessage(); err == nil && k.at == k.end {
 		err = k.setDeadline()
 	}
 	return frames, cmd, err
 }
 
-func (k *conn) message() (frames [][]byte, cmd string, err error) {
+// readMessage reads the frames of one message, or a command.
+func (k *conn) readMessage() (frames [][]byte, cmd string, err error) {
 	for {
-		flags, body, err := k.frame()
+		flags, body, err := k.readFrame()
 		switch {
 		case err == nil:
 		case k.follow.err != nil:
@@ -124,33 +135,33 @@ func (k *conn) message() (frames [][]byte, cmd string, err error) {
 	}
 }
 
-// frame reads one frame. The follower judges its header before there is memory for its body.
-func (k *conn) frame() (flags byte, body []byte, err error) {
+// readFrame reads one frame. The follower checks its header before memory is allocated for its body.
+func (k *conn) readFrame() (flags byte, body []byte, err error) {
 	var hdr [9]byte
-	if err := k.full(hdr[:2]); err != nil {
+	if err := k.readFull(hdr[:2]); err != nil {
 		return 0, nil, err
 	}
 	size := uint64(hdr[1])
 	if hdr[0]&flagLong != 0 {
-		if err := k.full(hdr[2:]); err != nil {
+		if err := k.readFull(hdr[2:]); err != nil {
 			return 0, nil, err
 		}
 		size = binary.BigEndian.Uint64(hdr[1:])
 	}
-	body, err = k.body(size)
+	body, err = k.readBody(size)
 	return hdr[0], body, err
 }
 
-// firstBody is the memory in bytes that a frame gets at once. A larger one gets more as its bytes arrive: its length is only
-// what the peer says, and a client has no budget for peers that it does not know yet.
+// firstBody is the memory in bytes that a frame gets at once. A larger one gets more as its bytes arrive: its
+// length is only what the peer claims, and a client has no budget for a peer that it does not know yet.
 // guard: announced-memory TestAnnouncedMemory instead: const firstBody = 1 << 40
 const firstBody = 1 << 20
 
-// body reads the size bytes of a frame.
-func (k *conn) body(size uint64) ([]byte, error) {
+// readBody reads the size bytes of a frame.
+func (k *conn) readBody(size uint64) ([]byte, error) {
 	body := make([]byte, min(size, firstBody))
 	for at := 0; ; {
-		if err := k.full(body[at:]); err != nil || uint64(len(body)) == size {
+		if err := k.readFull(body[at:]); err != nil || uint64(len(body)) == size {
 			return body, err
 		}
 		at = len(body)
@@ -159,8 +170,8 @@ func (k *conn) body(size uint64) ([]byte, error) {
 	}
 }
 
-// full fills p.
-func (k *conn) full(p []byte) error {
+// readFull fills p.
+func (k *conn) readFull(p []byte) error {
 	for begun := false; len(p) > 0; begun = true {
 		n, err := k.Read(p)
 		if err == io.EOF && begun {
@@ -173,7 +184,7 @@ func (k *conn) full(p []byte) error {
 	return nil
 }
 
-// write sends bufs at once.
+// write sends bufs together.
 func (k *conn) write(bufs ...[]byte) error {
 	k.wmu.Lock()
 	defer k.wmu.Unlock()
@@ -183,8 +194,8 @@ func (k *conn) write(bufs ...[]byte) error {
 	return nil
 }
 
-// pong returns the answer to a PING, or an error for one of too many.
-func (k *conn) pong(ping [][]byte) ([]byte, error) {
+// countPong returns the reply to a PING, or an error if there were too many.
+func (k *conn) countPong(ping [][]byte) ([]byte, error) {
 	if now := time.Now(); now.Sub(k.pingsFrom) > pingWindow {
 		k.pings, k.pingsFrom = 0, now
 	}
@@ -195,7 +206,7 @@ func (k *conn) pong(ping [][]byte) ([]byte, error) {
 	return pong(ping), nil
 }
 
-// pong answers a PING: its body is a time to live of two bytes and a context, which is sent back.
+// pong returns the reply to a PING, whose body is a time to live of two bytes and a context to send back.
 func pong(ping [][]byte) []byte {
 	body := []byte("\x04PONG")
 	if len(ping) == 1 && len(ping[0]) > 2 {
@@ -204,7 +215,7 @@ func pong(ping [][]byte) []byte {
 	return append([]byte{flagCommand, byte(len(body))}, body...)
 }
 
-// Read reads through the limits. Callers ask for exactly the bytes they need, so a Read never crosses a frame.
+// Read reads within the limits. Callers request exactly the bytes they need, so a Read never crosses a frame.
 func (k *conn) Read(p []byte) (n int, err error) {
 	if k.at == k.end {
 		if k.open {
@@ -226,7 +237,7 @@ func (k *conn) Read(p []byte) (n int, err error) {
 	return k.followed(p[:n], nil)
 }
 
-// followed lets the follower judge bytes before anybody else sees them.
+// followed lets the follower check bytes before the caller sees them.
 func (k *conn) followed(b []byte, err error) (int, error) {
 	if ferr := k.follow.feed(b); ferr != nil {
 		return 0, ferr
@@ -234,7 +245,8 @@ func (k *conn) followed(b []byte, err error) (int, error) {
 	return len(b), err
 }
 
-// setDeadline lets an idle connection wait for ever, and a message that has begun only so long without a byte.
+// setDeadline lets an idle connection wait for ever, but a message that has begun only for readTimeout without a
+// byte.
 func (k *conn) setDeadline() error {
 	if k.follow.idle() {
 		if !k.deadline {
@@ -267,17 +279,17 @@ func appendFrame(b []byte, flags byte, body []byte) []byte {
 	return append(appendHeader(b, flags, len(body)), body...)
 }
 
-// follower follows a ZMTP stream and says no before the reader allocates.
+// A follower follows a ZMTP stream and refuses a frame before the reader allocates memory for it.
 type follower struct {
 	limit    int64                   // bytes of all frames of one message
 	cmdLimit int64                   // bytes of a command
-	grant    func(total int64) error // asked when a message passes transport.FreeMessage
+	grant    func(total int64) error // called if a message exceeds transport.FreeMessage
 
-	skip   uint64 // bytes of greeting or body still to come
+	skip   uint64 // bytes of the greeting or a body still to come
 	hdr    [9]byte
-	n      int // bytes of hdr
+	n      int // how many bytes of hdr are set
 	more   bool
-	frames int // of the present message
+	frames int // of the current message
 	total  int64
 	err    error
 }
@@ -285,7 +297,7 @@ type follower struct {
 // idle reports whether the stream is between two messages.
 func (f *follower) idle() bool { return f.skip == 0 && f.n == 0 && !f.more }
 
-// feed takes the next bytes of the stream. After an error it keeps returning it.
+// feed reads the next bytes of the stream. After an error it always returns that error.
 func (f *follower) feed(b []byte) error {
 	for len(b) > 0 && f.err == nil {
 		if f.skip > 0 {
@@ -298,15 +310,15 @@ func (f *follower) feed(b []byte) error {
 		f.n++
 		b = b[1:]
 		if f.n == 2 && f.hdr[0]&flagLong == 0 || f.n == len(f.hdr) {
-			f.err = f.frame()
+			f.err = f.checkFrame()
 			f.n = 0
 		}
 	}
 	return f.err
 }
 
-// frame judges a complete header.
-func (f *follower) frame() error {
+// checkFrame checks a complete header.
+func (f *follower) checkFrame() error {
 	flags := f.hdr[0]
 	if flags&^(flagMore|flagLong|flagCommand) != 0 {
 		return fmt.Errorf("zeromq: frame flags %#x: %w", flags, transport.ErrProtocol)

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ended says whether the peer has closed a connection, also if the goroutine that reads it has not seen that yet.
-func ended(c net.Conn) bool {
+// peerClosed reports whether the peer has closed a connection, even if the goroutine that reads it has not seen
+// that yet. A request on a closed connection would be lost and could not be sent again.
+func peerClosed(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return false

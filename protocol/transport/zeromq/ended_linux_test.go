@@ -21,26 +21,26 @@ func TestEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended(c) {
+	if peerClosed(c) {
 		t.Error("a connection that says nothing has ended")
 	}
 	if _, err := peer.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if ended(c) {
+	if peerClosed(c) {
 		t.Error("a connection has ended whose bytes wait to be read")
 	}
 	if _, err := c.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	peer.Close()
-	for end := time.Now().Add(time.Minute); !ended(c); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !peerClosed(c); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the peer has closed it, and nobody notices")
 		}
 	}
 	c.Close()
-	if !ended(c) {
+	if !peerClosed(c) {
 		t.Error("closed here, and not ended")
 	}
 }

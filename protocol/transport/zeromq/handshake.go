@@ -13,21 +13,22 @@ import (
 )
 
 const (
-	// maxKnown and maxKnownReady bound what is remembered of handshakes: how many, and bytes of a READY.
+	// maxKnown and maxKnownReady limit the handshakes that are remembered: how many, and the bytes of a READY.
 	maxKnown, maxKnownReady = 64, 256
 
 	greetingSize = 64
 )
 
-// known are handshakes that the library has accepted. The peers of one implementation say the same to the byte, so a master judges
-// theirs once and not for each of ten thousand connections.
+// known are handshakes that the library has accepted. All peers of one implementation send the same bytes, so a
+// master checks them once and not for each of ten thousand connections.
 var known struct {
 	mu  sync.Mutex
 	all map[string]struct{}
 }
 
-// shake exchanges greetings and READYs as typ. Those of a client go out together. A server says READY when it has heard the client, which
-// may send a request as soon as it has that. The library judges what the peer said.
+// shake exchanges greetings and READYs as typ. A client sends both together. A server sends READY after it received
+// the client's greeting; the client may send a request as soon as it has that. The library checks what the peer
+// sent.
 func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 	hello, ready := greeting(), readyFrame(typ)
 	if !server {
@@ -37,20 +38,20 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 		return fmt.Errorf("zeromq: handshake failed: %w", err)
 	}
 	said := make([]byte, greetingSize, shakeBuffer)
-	if err := k.full(said); err != nil {
-		return k.failed(err)
+	if err := k.readFull(said); err != nil {
+		return k.handshakeError(err)
 	}
 	if said[0] != 0xff || said[9] != 0x7f || said[10] < 3 || string(said[12:17]) != "NULL\x00" {
-		return k.judge(typ, server, said) // it says what is wrong, and the peer is not waited for any longer
+		return k.checkHandshake(typ, server, said) // returns what is wrong, without waiting for more
 	}
 	if len(ready) > 0 {
 		if err := k.write(ready); err != nil {
 			return fmt.Errorf("zeromq: handshake failed: %w", err)
 		}
 	}
-	flags, body, err := k.frame()
+	flags, body, err := k.readFrame()
 	if err != nil {
-		return k.failed(err)
+		return k.handshakeError(err)
 	}
 	said = appendFrame(said, flags&^flagLong, body)
 	key := string(typ) + string(said)
@@ -60,7 +61,7 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 	if ok {
 		return nil
 	}
-	if err := k.judge(typ, server, said); err != nil || len(body) > maxKnownReady {
+	if err := k.checkHandshake(typ, server, said); err != nil || len(body) > maxKnownReady {
 		return err
 	}
 	known.mu.Lock()
@@ -74,16 +75,17 @@ func (k *conn) shake(typ zmq4.SocketType, server bool) error {
 	return nil
 }
 
-// failed is why nothing came from the peer: the limits, when they were exceeded.
-func (k *conn) failed(err error) error {
+// handshakeError returns why reading failed: the follower's error if a limit was exceeded.
+func (k *conn) handshakeError(err error) error {
 	if k.follow.err != nil {
 		err = k.follow.err
 	}
 	return fmt.Errorf("zeromq: handshake failed: %w", err)
 }
 
-// judge has the library read what the peer said. It panics on several malformed handshakes, here in a goroutine where that can be caught.
-func (k *conn) judge(typ zmq4.SocketType, server bool, said []byte) (err error) {
+// checkHandshake lets the library read what the peer sent. It panics on several malformed handshakes, here in a
+// goroutine that can recover.
+func (k *conn) checkHandshake(typ zmq4.SocketType, server bool, said []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("zeromq: malformed handshake: %v: %w", p, transport.ErrProtocol)
@@ -95,13 +97,13 @@ func (k *conn) judge(typ zmq4.SocketType, server bool, said []byte) (err error) 
 	return nil
 }
 
-// record is what the library sees of a peer: what it said, and its end.
+// record is the connection that the library sees: what the peer sent, and then the end.
 type record struct {
 	net.Conn
 	said []byte
 }
 
-// Read gives what was said.
+// Read returns what the peer sent.
 func (r *record) Read(p []byte) (int, error) {
 	if len(r.said) == 0 {
 		return 0, net.ErrClosed
@@ -111,10 +113,10 @@ func (r *record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write drops our side: the peer has it.
+// Write discards our side, which the peer already has.
 func (r *record) Write(p []byte) (int, error) { return len(p), nil }
 
-// greeting is ours: a signature, ZMTP 3.0, NULL.
+// greeting returns our greeting: a signature, ZMTP 3.0, NULL.
 func greeting() []byte {
 	b := make([]byte, greetingSize)
 	b[0], b[9], b[10] = 0xff, 0x7f, 3
@@ -122,7 +124,7 @@ func greeting() []byte {
 	return b
 }
 
-// readyFrame is our READY: a socket type and no identity.
+// readyFrame returns our READY: a socket type and no identity.
 func readyFrame(typ zmq4.SocketType) []byte {
 	body := appendProperty([]byte("\x05READY"), "Socket-Type", string(typ))
 	return appendFrame(nil, flagCommand, appendProperty(body, "Identity", ""))

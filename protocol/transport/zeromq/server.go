@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	// maxTopics is how many subscriptions one connection may hold, maxTopic how long each may be: Salt has two of 40 bytes.
+	// maxTopics is how many subscriptions one connection may hold, and maxTopic how long each may be. Salt has two
+	// of 40 bytes.
 	maxTopics = 64
 	maxTopic  = 255
 	broadcast = "broadcast"
 )
 
-// topic is the name of a minion on the publish channel: the SHA-1 of its id in lower-case hex (Salt 3007
+// topic returns the name of a minion on the publish channel: the SHA-1 of its id in lower-case hex (Salt 3007
 // transport/zeromq.py:publish_payload).
 func topic(id string) string {
 	sum := sha1.Sum([]byte(id))
@@ -31,13 +32,13 @@ func topic(id string) string {
 
 // server is a PUB and a ROUTER side.
 type server struct {
-	// The roster has the subscribers, where they do not choose topics themselves (Filter). Its lock comes after mu.
+	// The roster holds the subscribers, unless they choose topics themselves (Filter). Its lock is taken after mu.
 	*serve.Base
 
 	mu          sync.Mutex // guards the fields below
 	members     map[*serve.Member]*subscriber
 	index       map[string]map[*subscriber]struct{}
-	longest     int // longest subscription ever seen, so that matching looks no further
+	longest     int // the longest subscription so far, which ends the search
 	subscribers int
 	seq         uint64
 }
@@ -49,18 +50,18 @@ type subscriber struct {
 	peer   string
 	box    *serve.Outbox
 	topics []subscription // guarded by server.mu
-	seen   uint64         // the last message it was given; guarded by server.mu
-	member *serve.Member  // nil before the first subscription; of who serves the connection only
-	came   *serve.Arrival // nil when it misses nothing any more; likewise
+	seen   uint64         // the last message it received; guarded by server.mu
+	member *serve.Member  // nil before the first subscription; for the serving goroutine only
+	came   *serve.Arrival // nil when it can miss nothing; likewise
 }
 
-// subscription is counted: a peer may ask twice and must then cancel twice.
+// A subscription is counted: a peer that subscribes twice must cancel twice.
 type subscription struct {
 	prefix string
 	n      int
 }
 
-// Listen starts the master side. TLS is not part of Salt's ZeroMQ transport: o.Wrap is ignored.
+// Listen starts the master side. Salt's ZeroMQ transport has no TLS, so o.Wrap is ignored.
 func Listen(o transport.ServerOptions) (transport.Server, error) {
 	base, err := serve.Listen(o, false)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *server) Subscribers() int {
 	return max(0, s.subscribers-s.Roster.Silent())
 }
 
-// Reach implements transport.Publisher. With Filter, where subscribers choose topics, each of them may have chosen any.
+// Reach implements transport.Publisher. With Filter each subscriber may have chosen any topic.
 func (s *server) Reach(ids ...string) (named, nameless int) {
 	named, nameless = s.Roster.Reach(ids...)
 	if s.Options.Filter && !s.isolated() {
@@ -99,8 +100,8 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	}
 	switch {
 	case !s.Options.Filter || s.isolated():
-		head, key := s.frame(msg)
-		s.Roster.Each(topics, len(msg), s.put(key, head, msg))
+		head, key := s.frameFor(msg)
+		s.Roster.Each(topics, len(msg), s.putTo(key, head, msg))
 	case topics == nil:
 		s.sendTopic(broadcast, msg)
 	default:
@@ -111,9 +112,9 @@ func (s *server) Publish(msg []byte, topics []string) error {
 	return nil
 }
 
-// PublishTo implements transport.Publisher. With Filter it goes out as what is for everybody.
+// PublishTo implements transport.Publisher. With Filter the message is sent under the topic of all.
 func (s *server) PublishTo(peer string, msg []byte) bool {
-	head, key := s.frame(msg)
+	head, key := s.frameFor(msg)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sent := false
@@ -125,8 +126,9 @@ func (s *server) PublishTo(peer string, msg []byte) bool {
 	return sent
 }
 
-// frame is what goes before a message to a subscriber that the roster chose, and what its subscriptions must match.
-func (s *server) frame(msg []byte) (head, key []byte) {
+// frameFor returns what precedes a message to a subscriber that the roster chose, and the key that its
+// subscriptions must match.
+func (s *server) frameFor(msg []byte) (head, key []byte) {
 	if !s.Options.Filter {
 		return appendHeader(nil, 0, len(msg)), msg
 	}
@@ -134,8 +136,8 @@ func (s *server) frame(msg []byte) (head, key []byte) {
 	return appendHeader(appendFrame(nil, flagMore, key), 0, len(msg)), key
 }
 
-// put gives a message to subscribers who want it.
-func (s *server) put(key, head, body []byte) func(m *serve.Member, late bool) {
+// putTo returns a function that sends a message to subscribers that want it.
+func (s *server) putTo(key, head, body []byte) func(m *serve.Member, late bool) {
 	return func(m *serve.Member, late bool) {
 		if s.members[m].takes(key, late) {
 			m.Box.Put(head, body)
@@ -143,7 +145,8 @@ func (s *server) put(key, head, body []byte) func(m *serve.Member, late bool) {
 	}
 }
 
-// takes says whether a message is subscribed to; a late one, whether by the newest subscription alone. The caller holds server.mu.
+// takes reports whether a message is subscribed to; if it is late, whether only by the newest subscription. The
+// caller holds server.mu.
 func (sub *subscriber) takes(key []byte, late bool) bool {
 	for i, t := range sub.topics {
 		if len(t.prefix) <= len(key) && string(key[:len(t.prefix)]) == t.prefix {
@@ -156,12 +159,12 @@ func (sub *subscriber) takes(key []byte, late bool) bool {
 // sendTopic sends the frames [topic][msg]. The caller holds mu.
 func (s *server) sendTopic(topic string, msg []byte) {
 	head := appendFrame(make([]byte, 0, len(topic)+11), flagMore, []byte(topic))
-	s.send([]byte(topic), appendHeader(head, 0, len(msg)), msg)
+	s.sendPrefix([]byte(topic), appendHeader(head, 0, len(msg)), msg)
 }
 
-// send queues head and body with everybody whose subscription is a prefix of key. The bytes are shared by all. The caller holds mu,
-// under which nothing waits for a peer.
-func (s *server) send(key, head, body []byte) {
+// sendPrefix queues head and body for all subscribers whose subscription is a prefix of key. They share the bytes.
+// The caller holds mu, under which nothing waits for a peer.
+func (s *server) sendPrefix(key, head, body []byte) {
 	s.seq++
 	for n := 0; n <= min(len(key), s.longest); n++ {
 		for sub := range s.index[string(key[:n])] {
@@ -171,7 +174,7 @@ func (s *server) send(key, head, body []byte) {
 			}
 		}
 	}
-	s.Roster.Keep(len(body), s.put(key, head, body))
+	s.Roster.Keep(len(body), s.putTo(key, head, body))
 }
 
 func (s *server) acceptSubscriber(c net.Conn) (serve.Session, error) {
@@ -195,7 +198,7 @@ func (sub *subscriber) End() {
 	if sub.member != nil {
 		sub.s.Leave(sub.member)
 	}
-	sub.s.forget(sub)
+	sub.s.removeSubscriber(sub)
 	sub.s.Roster.Arrived(sub.came)
 }
 
@@ -209,7 +212,7 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 	var prefix []byte
 	switch {
 	case cmd == "PING":
-		answer, err := sub.c.pong(frames)
+		answer, err := sub.c.countPong(frames)
 		if err == nil {
 			sub.box.Put(answer, nil)
 		}
@@ -222,12 +225,12 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 	case cmd == "" && len(frames) == 1 && len(frames[0]) > 0 && frames[0][0] <= 1:
 		add, prefix = frames[0][0] == 1, frames[0][1:]
 	default:
-		// A message of an XSUB peer, or a command of a later version: neither is for us.
+		// A message of an XSUB peer, or a command of a later version. Neither concerns us.
 		return nil, nil
 	}
 	first := add && sub.member == nil
 	if first {
-		sub.member = sub.s.enter(sub)
+		sub.member = sub.s.addMember(sub)
 	}
 	if err := sub.s.subscribe(sub, string(prefix), add); err != nil {
 		return nil, err
@@ -238,8 +241,8 @@ func (sub *subscriber) Serve() (answer func() error, err error) {
 	return nil, nil
 }
 
-// enter notes a connection that subscribes to something.
-func (s *server) enter(sub *subscriber) *serve.Member {
+// addMember adds a connection at its first subscription.
+func (s *server) addMember(sub *subscriber) *serve.Member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.Roster.Add(sub.peer, sub.box, sub.c.Conn, nil)
@@ -285,7 +288,7 @@ func (s *server) subscribe(sub *subscriber, prefix string, add bool) error {
 		s.subscribers++
 	}
 	s.Roster.CatchUp(sub.member, sub.came)
-	if !s.Options.Filter || len(sub.topics) == 2 { // a minion's are complete
+	if !s.Options.Filter || len(sub.topics) == 2 { // these are all that a minion sends
 		s.Roster.Arrived(sub.came)
 		sub.came = nil
 	}
@@ -303,7 +306,7 @@ func (s *server) unindex(sub *subscriber, prefix string) {
 	}
 }
 
-func (s *server) forget(sub *subscriber) {
+func (s *server) removeSubscriber(sub *subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.members, sub.member)
@@ -315,8 +318,8 @@ func (s *server) forget(sub *subscriber) {
 	}
 }
 
-// requester is one connection of the ROUTER side. Requests are answered in order, and none is read while one is answered: REQ has one
-// under way, and a DEALER that sends more waits.
+// requester is one connection of the ROUTER side. Requests are answered in order, and none is read while one is
+// answered. A REQ peer has one request in progress; a DEALER that sends more waits.
 type requester struct {
 	s    *server
 	c    *conn
@@ -352,7 +355,7 @@ func (r *requester) Serve() (answer func() error, err error) {
 		return nil, err
 	}
 	if cmd == "PING" {
-		answer, err := r.c.pong(frames)
+		answer, err := r.c.countPong(frames)
 		if err != nil {
 			return nil, err
 		}
@@ -365,11 +368,11 @@ func (r *requester) Serve() (answer func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return r.answer(route, body) }, nil
+	return func() error { return r.answerRequest(route, body) }, nil
 }
 
-// answer handles one request and sends the reply.
-func (r *requester) answer(route, body []byte) error {
+// answerRequest handles one request and sends the reply.
+func (r *requester) answerRequest(route, body []byte) error {
 	defer r.room.Release()
 	reply := r.s.Options.Handler(r.ctx, r.peer, body)
 	if reply == nil {
@@ -378,8 +381,8 @@ func (r *requester) answer(route, body []byte) error {
 	return r.c.write(appendHeader(route, 0, len(reply)), reply)
 }
 
-// splitRoute takes a request apart: the frames up to the first empty one go back before the reply, already encoded; one frame
-// follows, the envelope.
+// splitRoute splits a request. The frames up to the first empty one are returned encoded, because they precede the
+// reply. One frame follows them: the envelope.
 func splitRoute(frames [][]byte) (route, body []byte, err error) {
 	for i, f := range frames {
 		route = appendFrame(route, flagMore, f)
