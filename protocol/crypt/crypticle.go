@@ -30,20 +30,20 @@ const (
 )
 
 var (
-	// ErrAuth says that a message was not sealed with this key, or is no sealed message at all. Where Salt sees it, it
-	// signs in again: the peer has another key now.
+	// ErrAuth means that a message was not sealed with this key, or is not a sealed message. Salt then signs in
+	// again, because the peer most likely has another key now.
 	ErrAuth = errors.New("crypt: message does not authenticate")
-	// ErrNonce says that a message is authentic but answers another question: a replay.
+	// ErrNonce means that a message is authentic but answers another request: a replay.
 	ErrNonce = errors.New("crypt: message has another nonce")
-	// ErrFormat says that a message is authentic but its content is malformed.
+	// ErrFormat means that a message is authentic but its content is malformed.
 	ErrFormat = errors.New("crypt: sealed message is malformed")
 )
 
-// Key is a Crypticle key: 24 bytes for AES-192 and 32 for HMAC-SHA256 (salt/crypt.py:Crypticle). It is immutable and
-// safe for concurrent use. Printing and logging do not show it.
+// A Key is a Crypticle key: 24 bytes for AES-192 and 32 for HMAC-SHA256 (salt/crypt.py:Crypticle). It is immutable
+// and safe for concurrent use. Printing and logging do not show it.
 type Key struct{ raw [keySize]byte }
 
-// NewKey makes a random key.
+// NewKey returns a random key.
 func NewKey() (*Key, error) {
 	k := new(Key)
 	if _, err := rand.Read(k.raw[:]); err != nil {
@@ -52,8 +52,8 @@ func NewKey() (*Key, error) {
 	return k, nil
 }
 
-// ParseKey reads the 76 characters of standard base64 in which keys travel and are stored. White space around them is
-// ignored.
+// ParseKey parses a key from 76 characters of standard base64, the form in which keys travel and are stored. White
+// space around them is ignored.
 func ParseKey(text string) (*Key, error) {
 	text = CleanKey(text)
 	if len(text) != KeyTextLen {
@@ -66,10 +66,10 @@ func ParseKey(text string) (*Key, error) {
 	return &Key{raw: [keySize]byte(raw)}, nil
 }
 
-// Text returns the 76 characters. They are the secret.
+// Text returns the 76 characters. They are the secret itself.
 func (k *Key) Text() string { return base64.StdEncoding.EncodeToString(k.raw[:]) }
 
-// Equal reports, in constant time, whether both are the same key.
+// Equal reports in constant time whether both are the same key.
 func (k *Key) Equal(o *Key) bool {
 	return k != nil && o != nil && subtle.ConstantTimeCompare(k.raw[:], o.raw[:]) == 1
 }
@@ -86,17 +86,20 @@ func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) 
 // LogValue hides the key.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// Seal encrypts and authenticates a packed value. nonce is empty or [NonceLen] characters; it is put before the value.
-// The result is IV, AES-192-CBC of "pickle::" + nonce + value with PKCS#7 padding, and HMAC-SHA256 of all that.
+// Seal encrypts and authenticates a packed value. nonce is empty or has [NonceLen] characters and precedes the
+// value. The result is
+//
+//	IV │ AES-192-CBC("pickle::" + nonce + value, PKCS#7 padding) │ HMAC-SHA256 of both
 func (k *Key) Seal(msgpack []byte, nonce string) ([]byte, error) {
 	var iv [aes.BlockSize]byte
 	if _, err := rand.Read(iv[:]); err != nil {
 		return nil, fmt.Errorf("cannot seal message: %w", err)
 	}
-	return k.seal(msgpack, nonce, iv)
+	return k.sealWith(msgpack, nonce, iv)
 }
 
-func (k *Key) seal(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]byte, error) {
+// sealWith is Seal with a given IV, so that tests can compare with Salt's vectors.
+func (k *Key) sealWith(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]byte, error) {
 	if nonce != "" && len(nonce) != NonceLen {
 		return nil, fmt.Errorf("cannot seal message: nonce has %d characters, not %d", len(nonce), NonceLen)
 	}
@@ -118,16 +121,19 @@ func (k *Key) seal(msgpack []byte, nonce string, iv [aes.BlockSize]byte) ([]byte
 	return mac.Sum(out), nil
 }
 
-// Open checks and decrypts what [Key.Seal] made and returns the packed value. When nonce is not empty the message must
-// carry just this one. The errors are [ErrAuth], [ErrFormat] and [ErrNonce], checked in this order: nothing of a
-// message is looked at before its HMAC.
-func (k *Key) Open(ct []byte, nonce string) ([]byte, error) { return k.open(ct, nonce, false) }
+// Open checks and decrypts a message of [Key.Seal] and returns the packed value. If nonce is not empty the message
+// must carry exactly that. Errors are [ErrAuth], [ErrFormat] and [ErrNonce], checked in this order: no part of a
+// message is read before its HMAC was verified.
+func (k *Key) Open(ct []byte, nonce string) ([]byte, error) { return k.openMessage(ct, nonce, false) }
 
-// OpenInPlace is [Key.Open] for a message that is the caller's: the value is a part of it, and nothing else of it remains when it was
-// sealed with this key. Another one leaves it as it is.
-func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) { return k.open(ct, nonce, true) }
+// OpenInPlace is [Key.Open] for a message that belongs to the caller. It decrypts within ct and returns a part of
+// it, so a large message is in memory once. If the HMAC is wrong ct stays as it is.
+func (k *Key) OpenInPlace(ct []byte, nonce string) ([]byte, error) {
+	return k.openMessage(ct, nonce, true)
+}
 
-func (k *Key) open(ct []byte, nonce string, inPlace bool) ([]byte, error) {
+// openMessage is the body of Open and OpenInPlace.
+func (k *Key) openMessage(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 	at := len(ct) - sha256.Size
 	if at < 0 {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrAuth, len(ct))
@@ -139,7 +145,7 @@ func (k *Key) open(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 		return nil, ErrAuth
 	}
 	if at < 2*aes.BlockSize || at%aes.BlockSize != 0 {
-		return nil, fmt.Errorf("%w: %d bytes are no whole blocks", ErrFormat, at)
+		return nil, fmt.Errorf("%w: %d bytes are not whole blocks", ErrFormat, at)
 	}
 	block, err := aes.NewCipher(k.raw[:aesSize])
 	if err != nil {
@@ -169,8 +175,8 @@ func (k *Key) open(ct []byte, nonce string, inPlace bool) ([]byte, error) {
 
 func newMAC(k *Key) hash.Hash { return hmac.New(sha256.New, k.raw[aesSize:]) }
 
-// unpad removes PKCS#7 padding and checks every byte of it, which Python does not. The HMAC has been checked before,
-// so there is no padding oracle here.
+// unpad removes PKCS#7 padding and checks each byte of it, which Python does not. The HMAC was verified before, so
+// this is no padding oracle.
 func unpad(b []byte) ([]byte, bool) {
 	n := int(b[len(b)-1])
 	if n == 0 || n > aes.BlockSize || n > len(b) {

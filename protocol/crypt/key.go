@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names of algorithms as they travel in enc_algo and sig_algo. An absent name means the SHA1 one.
+// Names of algorithms in enc_algo and sig_algo. A missing name means the SHA1 one.
 const (
 	OAEPSHA1       = "OAEP-SHA1"
 	OAEPSHA224     = "OAEP-SHA224"
@@ -31,31 +31,34 @@ const (
 // Limits of acceptable keys.
 const (
 	MinBits     = 2048
-	MaxBits     = 16384 // larger moduli only serve to keep a verifier busy
+	MaxBits     = 16384 // larger moduli only keep a verifier busy
 	MinExponent = 65537
 	maxPEM      = 64 << 10 // bytes of a key file
 )
 
 var (
-	// ErrWeakKey says that a key is too short or has an unusable modulus or exponent.
+	// ErrWeakKey means that a key is too short or has an unusable modulus or exponent.
 	ErrWeakKey = errors.New("crypt: weak key")
-	// ErrAlgorithm says that the name of an algorithm is not one of Salt's.
+	// ErrAlgorithm means that the name of an algorithm is not one of Salt's.
 	ErrAlgorithm = errors.New("crypt: unsupported algorithm")
-	// ErrSignature says that a signature does not belong to the message and key.
+	// ErrSignature means that a signature does not match the message and the key.
 	ErrSignature = errors.New("crypt: signature does not verify")
-	// ErrDecrypt says that a ciphertext was not made for this key. It never says more.
+	// ErrDecrypt means that a ciphertext is not for this key. It never has details, since those help an attacker
+	// who sends chosen ciphertexts.
 	ErrDecrypt = errors.New("crypt: cannot decrypt with this key")
 )
 
-// ValidEncryption reports whether alg names an encryption algorithm of Salt (salt/crypt.py:VALID_ENCRYPTION_ALGORITHMS).
+// ValidEncryption reports whether alg names an encryption algorithm of Salt
+// (salt/crypt.py:VALID_ENCRYPTION_ALGORITHMS).
 func ValidEncryption(alg string) bool { return alg == OAEPSHA1 || alg == OAEPSHA224 }
 
 // ValidSigning reports whether alg names a signing algorithm of Salt (salt/crypt.py:VALID_SIGNING_ALGORITHMS).
 func ValidSigning(alg string) bool { return alg == PKCS1v15SHA1 || alg == PKCS1v15SHA224 }
 
-// FIPS reports whether alg, a valid name, uses no hash that is out of use (option fips_mode).
+// FIPS reports whether alg, a valid name, uses only hashes that FIPS still allows (option fips_mode).
 func FIPS(alg string) bool { return alg == OAEPSHA224 || alg == PKCS1v15SHA224 }
 
+// hashOf returns the hash of an algorithm that valid accepts.
 func hashOf(alg string, valid func(string) bool) (crypto.Hash, error) {
 	if !valid(alg) {
 		return 0, fmt.Errorf("%w %.40q", ErrAlgorithm, alg)
@@ -66,14 +69,14 @@ func hashOf(alg string, valid func(string) bool) (crypto.Hash, error) {
 	return crypto.SHA1, nil
 }
 
-// PrivateKey is an RSA key pair. It is safe for concurrent use. Printing and logging do not show it.
+// A PrivateKey is an RSA key pair. It is safe for concurrent use. Printing and logging do not show it.
 type PrivateKey struct {
 	key  *rsa.PrivateKey
 	pub  *PublicKey
 	x931 x931Cache
 }
 
-// GenerateKey makes a key pair with exponent 65537. Salt's default size is 2048 bits (option keysize).
+// GenerateKey returns a new key pair with exponent 65537. Salt's default size is 2048 bits (option keysize).
 func GenerateKey(bits int) (*PrivateKey, error) {
 	if bits < MinBits || bits > MaxBits {
 		return nil, fmt.Errorf("cannot generate key of %d bits: %w", bits, ErrWeakKey)
@@ -85,7 +88,7 @@ func GenerateKey(bits int) (*PrivateKey, error) {
 	return newPrivate(k)
 }
 
-// ParsePrivateKey reads a private key in PEM form, PKCS#1 (what Salt writes) or PKCS#8, without passphrase.
+// ParsePrivateKey parses a private key in PEM form, PKCS#1 (which Salt writes) or PKCS#8, without a passphrase.
 func ParsePrivateKey(text []byte) (*PrivateKey, error) {
 	block, err := onlyBlock(text)
 	if err != nil {
@@ -161,7 +164,7 @@ func (k *PrivateKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.St
 // LogValue hides the key.
 func (k *PrivateKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// Sign makes an RSASSA-PKCS1-v1_5 signature of msg. The same message gives the same signature.
+// Sign returns an RSASSA-PKCS1-v1_5 signature of msg. The same message always gets the same signature.
 func (k *PrivateKey) Sign(alg string, msg []byte) ([]byte, error) {
 	h, err := hashOf(alg, ValidSigning)
 	if err != nil {
@@ -176,7 +179,7 @@ func (k *PrivateKey) Sign(alg string, msg []byte) ([]byte, error) {
 	return sig, nil
 }
 
-// Decrypt opens an RSA-OAEP ciphertext.
+// Decrypt decrypts an RSA-OAEP ciphertext. The error is [ErrDecrypt] or [ErrAlgorithm].
 func (k *PrivateKey) Decrypt(alg string, ct []byte) ([]byte, error) {
 	h, err := hashOf(alg, ValidEncryption)
 	if err != nil {
@@ -189,15 +192,16 @@ func (k *PrivateKey) Decrypt(alg string, ct []byte) ([]byte, error) {
 	return msg, nil
 }
 
-// PublicKey is an RSA public key and the text it came in. It is immutable.
+// A PublicKey is an RSA public key and the text it was parsed from. It is immutable and safe for concurrent use.
 type PublicKey struct {
 	key  *rsa.PublicKey
 	text string // cleaned PEM
 	last atomic.Pointer[recovered]
 }
 
-// ParsePublicKey reads a public key in PEM form, SPKI (what Salt writes) or PKCS#1. It refuses keys with less than
-// 2048 bits, an exponent below 65537 or even, and an even modulus, with [ErrWeakKey], and text around the PEM block.
+// ParsePublicKey parses a public key in PEM form, SPKI (which Salt writes) or PKCS#1. [ErrWeakKey] is the error for
+// keys of less than 2048 bits, an even exponent or one below 65537, and an even modulus. Text around the PEM block
+// is an error too.
 func ParsePublicKey(text []byte) (*PublicKey, error) {
 	block, err := onlyBlock(text)
 	if err != nil {
@@ -262,13 +266,13 @@ func LoadPublicKey(path string) (*PublicKey, error) {
 // PEM returns the key with a final newline, as Salt writes it to minion.pub and master.pub.
 func (p *PublicKey) PEM() []byte { return []byte(p.text + "\n") }
 
-// Text returns the cleaned PEM text without a final newline, the form that travels and that is compared.
+// Text returns the cleaned PEM text without a final newline. This form travels and is compared.
 func (p *PublicKey) Text() string { return p.text }
 
 // Bits returns the length of the modulus.
 func (p *PublicKey) Bits() int { return p.key.N.BitLen() }
 
-// Equal reports whether both are the same key, in whatever form they came.
+// Equal reports whether both are the same key, in whichever form they were parsed.
 func (p *PublicKey) Equal(o *PublicKey) bool {
 	if p == nil || o == nil {
 		return p == o
@@ -290,7 +294,7 @@ func (p *PublicKey) Verify(alg string, msg, sig []byte) error {
 	return nil
 }
 
-// Encrypt makes an RSA-OAEP ciphertext of msg, which has at most the size of the key less 58 bytes.
+// Encrypt returns an RSA-OAEP ciphertext of msg, which may be up to 58 bytes shorter than the key.
 func (p *PublicKey) Encrypt(alg string, msg []byte) ([]byte, error) {
 	h, err := hashOf(alg, ValidEncryption)
 	if err != nil {
@@ -324,7 +328,8 @@ func readKeyFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// onlyBlock decodes text that is one PEM block and nothing else.
+// onlyBlock decodes text that consists of one PEM block. A second block could be shown to an operator and another
+// one used.
 func onlyBlock(text []byte) (*pem.Block, error) {
 	if len(text) > maxPEM {
 		return nil, fmt.Errorf("text exceeds %d bytes", maxPEM)
@@ -346,8 +351,8 @@ func onlyBlock(text []byte) (*pem.Block, error) {
 	return block, nil
 }
 
-// x931Cache remembers the last two X9.31 transforms of a key. Salt makes the same ones over and over: "salt" on a
-// minion; on a master the digest of the shared key. Each costs about a hundred times a signature check.
+// x931Cache remembers the last two X9.31 signatures of a key. Salt requests the same ones again and again: of
+// "salt" on a minion, of the shared key's digest on a master. Each costs about a hundred times a verification.
 type x931Cache struct {
 	mu   sync.Mutex
 	msgs [2]string // guarded by mu, as sigs

@@ -13,14 +13,15 @@ import (
 	"unicode"
 )
 
-// CleanKey brings PEM text into the form that Salt compares and sends: white space around it removed, line endings
-// made "\n", no final newline (salt/crypt.py:clean_key).
+// CleanKey returns PEM text in the form that Salt compares and sends: without white space around it, with "\n" as
+// line ending and no final newline (salt/crypt.py:clean_key).
 func CleanKey(text string) string {
 	text = strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 	if strings.IndexFunc(text, isLineEnd) < 0 {
 		return text
 	}
-	// Python's splitlines knows more line ends than PEM will ever see; a text cleaned there must equal one cleaned here.
+	// Python's splitlines knows more line ends than occur in PEM, but text cleaned there must equal text cleaned
+	// here.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		if isLineEnd(r) {
@@ -57,9 +58,9 @@ func NewHash(hashType string) (hash.Hash, error) {
 	return nil, fmt.Errorf("cannot hash: hash_type %.40q is unknown", hashType)
 }
 
-// FingerprintPEM returns Salt's fingerprint of a key: the hash over the lines between header and footer, newlines
-// included, as colon-separated hex (salt/utils/crypt.py:pem_finger). It hashes the base64 text, not what it encodes.
-// Empty lines are skipped and CRLF counts as LF. Text that is not PEM is hashed as it is.
+// FingerprintPEM returns Salt's fingerprint of a key: the hash of the lines between header and footer, newlines
+// included, as hex with colons (salt/utils/crypt.py:pem_finger). It hashes the base64 text and not the bytes it
+// encodes. Empty lines are skipped, and CRLF counts as LF. Text that is not PEM is hashed as it is.
 func FingerprintPEM(text []byte, hashType string) (string, error) {
 	h, err := NewHash(hashType)
 	if err != nil {
@@ -77,7 +78,7 @@ func FingerprintPEM(text []byte, hashType string) (string, error) {
 	return b.String(), nil
 }
 
-// pemBody returns the lines between the armour, each with a newline; or the text unchanged if it has no armour.
+// pemBody returns the lines between header and footer, each with a newline, or the text itself if it has neither.
 func pemBody(text []byte) []byte {
 	var lines [][]byte
 	for _, line := range bytes.Split(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n")) {

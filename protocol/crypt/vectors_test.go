@@ -164,7 +164,7 @@ func TestVectorsCrypticle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := k.seal(c.Msgpack, c.Nonce, [16]byte(c.IV))
+			got, err := k.sealWith(c.Msgpack, c.Nonce, [16]byte(c.IV))
 			if err != nil || !bytes.Equal(got, c.Ciphertext) {
 				t.Errorf("sealed otherwise than Salt: %v", err)
 			}

@@ -10,9 +10,9 @@ import (
 	"math/big"
 )
 
-// SignX931 applies the private key to msg with ANSI X9.31 padding and no hash, as OpenSSL's RSA_private_encrypt with
-// padding 5 does (salt/utils/rsax931.py). msg has 0 to k-2 bytes, k being the length of the modulus in bytes.
-// The result is the same for the same message and is remembered, so repeated use of the same message is cheap.
+// SignX931 applies the private key to msg with ANSI X9.31 padding and no hash, as OpenSSL's RSA_private_encrypt
+// does with padding 5 (salt/utils/rsax931.py). msg has up to k-2 bytes, where k is the length of the modulus in
+// bytes. The result is always the same for a message and is cached.
 func (k *PrivateKey) SignX931(msg []byte) ([]byte, error) {
 	if sig := k.x931.get(string(msg)); sig != nil {
 		return sig, nil
@@ -26,7 +26,7 @@ func (k *PrivateKey) SignX931(msg []byte) ([]byte, error) {
 	if m.Cmp(n) >= 0 {
 		return nil, errors.New("cannot sign with X9.31: message does not fit the key")
 	}
-	s, err := k.transform(m)
+	s, err := k.blindExp(m)
 	if err != nil {
 		return nil, fmt.Errorf("cannot sign with X9.31: %w", err)
 	}
@@ -38,9 +38,9 @@ func (k *PrivateKey) SignX931(msg []byte) ([]byte, error) {
 	return sig, nil
 }
 
-// transform computes m^d mod n, blinded so that its time says nothing about d, and checked so that a fault in the
-// computation cannot leave the process as a signature.
-func (k *PrivateKey) transform(m *big.Int) (*big.Int, error) {
+// blindExp computes m^d mod n. It blinds the computation, so that its duration reveals nothing about d, and checks
+// the result, so that a fault in the computation cannot leave the process as a signature.
+func (k *PrivateKey) blindExp(m *big.Int) (*big.Int, error) {
 	n, e := k.key.N, big.NewInt(int64(k.key.E))
 	for range 64 {
 		r, err := rand.Int(rand.Reader, n)
@@ -81,18 +81,18 @@ func padX931(msg []byte, size int) ([]byte, error) {
 	return append(append(em, msg...), 0xcc), nil
 }
 
-// recovered is the last X9.31 transform that a public key opened: every request of a minion carries the same one, and to look at its
-// hash costs a hundredth of the arithmetic.
+// recovered is the last X9.31 message that a public key recovered. Every request of a minion carries the same one,
+// and comparing a hash costs a hundredth of the arithmetic.
 type recovered struct {
 	sum [sha256.Size]byte
 	msg []byte
 }
 
-// maxRecovered bounds the message that is remembered.
+// maxRecovered limits the message that is remembered.
 const maxRecovered = 64
 
-// RecoverX931 returns the message inside an X9.31 transform. The error is [ErrSignature] for anything that the private
-// half of this key did not make. What was opened last is remembered.
+// RecoverX931 returns the message in an X9.31 signature. The error is [ErrSignature] for anything that the private
+// half of this key did not make. The last result is cached.
 func (p *PublicKey) RecoverX931(sig []byte) ([]byte, error) {
 	if size := p.key.Size(); len(sig) != size {
 		return nil, fmt.Errorf("%w: %d bytes, the key has %d", ErrSignature, len(sig), size)
@@ -115,7 +115,7 @@ func (p *PublicKey) recoverX931(sig []byte) ([]byte, error) {
 	}
 	r := s.Exp(s, big.NewInt(int64(p.key.E)), p.key.N)
 	if r.Bit(0) != 0 || r.Bit(1) != 0 || r.Bit(2) != 1 || r.Bit(3) != 1 {
-		r.Sub(p.key.N, r) // r mod 16 is not 12: the signer took n - s
+		r.Sub(p.key.N, r) // r mod 16 is not 12, so the signer used n - s
 	}
 	return unpadX931(r.FillBytes(make([]byte, p.key.Size())))
 }

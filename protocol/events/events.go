@@ -1,6 +1,12 @@
-// Package events is the event bus of a master or a minion: every thing that happens, told to whoever listens, in the order in which it
-// happened. Publishing never waits for a listener; a listener that falls behind loses events and is told how many. The bus
-// is inside the process; package ipc below it opens Salt's sockets. Salt's source: salt/utils/event.py.
+// Package events is the event bus of a master or a minion. Everything that happens is published as an event, and
+// every subscriber receives it in the order in which it happened.
+//
+//	Publish ──▶ Bus ──▶ Subscription (bounded queue) ──▶ Next        one listener each
+//	                └──▶ Log (ring) ──▶ Follow(cursor)               listeners that return later
+//	                └──▶ ipc.Server ──▶ Salt's sockets
+//
+// Publishing never waits for a listener. A listener that falls behind loses events and is told how many. The bus is
+// inside the process; package ipc below it opens Salt's sockets. Salt's source: salt/utils/event.py.
 package events
 
 import (
@@ -25,19 +31,19 @@ const (
 // ErrClosed is returned by Next after the subscription or the bus was closed.
 var ErrClosed = errors.New("events: closed")
 
-// Event is one thing that happened. Data is shared by all listeners and must not be changed.
+// An Event is something that happened. All listeners share Data, which must not be changed.
 type Event struct {
 	Tag  string
 	Data map[string]any
-	// Missed is not 0 on a gap marker: so many events could not be kept for this listener. A marker has no Tag.
+	// Missed is not 0 in a gap marker: the number of events that this listener lost here. A marker has no Tag.
 	Missed int
-	// Relayed says that the event happened at another master.
+	// Relayed is true if the event happened at another master.
 	Relayed bool
-	// size is about how many bytes the event holds.
+	// size is about how many bytes the event occupies.
 	size int
 }
 
-// Bus hands events to its subscribers. The zero value is not usable; see New.
+// A Bus passes events to its subscribers. Make one with New.
 type Bus struct {
 	now func() time.Time
 
@@ -46,7 +52,7 @@ type Bus struct {
 	closed bool
 }
 
-// New makes a bus. now gives the time for stamps; nil is time.Now.
+// New returns a bus. now returns the time for stamps; nil means time.Now.
 func New(now func() time.Time) *Bus {
 	if now == nil {
 		now = time.Now
@@ -54,26 +60,28 @@ func New(now func() time.Time) *Bus {
 	return &Bus{now: now, subs: make(map[*Subscription]struct{})}
 }
 
-// Publish tells an event to all subscribers and never blocks. data gets Salt's _stamp unless it has one; the caller's map is
-// not changed and must not be changed afterwards.
-func (b *Bus) Publish(tag string, data map[string]any) { b.publish(tag, data, false) }
+// Publish passes an event to all subscribers and never blocks. data gets Salt's _stamp unless it has one, in a
+// copy. The caller must not change data afterwards.
+func (b *Bus) Publish(tag string, data map[string]any) { b.publishFrom(tag, data, false) }
 
 // Relay is Publish for an event that happened at another master.
-func (b *Bus) Relay(tag string, data map[string]any) { b.publish(tag, data, true) }
+func (b *Bus) Relay(tag string, data map[string]any) { b.publishFrom(tag, data, true) }
 
-// RelayGap tells the subscribers that listen to other masters that so many events of these, or some if it is not known how many, did not arrive.
+// RelayGap reports a gap to the subscribers that listen to other masters: n of their events did not arrive; 0 means
+// an unknown number.
 func (b *Bus) RelayGap(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
 		if !s.opts.Own {
-			s.miss(max(n, 1))
+			s.countMissed(max(n, 1))
 		}
 	}
 }
 
-func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
-	if !b.wanted(tag, relayed) {
+// publishFrom is the body of Publish and Relay.
+func (b *Bus) publishFrom(tag string, data map[string]any, relayed bool) {
+	if !b.hasListener(tag, relayed) {
 		return
 	}
 	if _, ok := data["_stamp"]; !ok {
@@ -87,36 +95,36 @@ func (b *Bus) publish(tag string, data map[string]any, relayed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
-		s.offer(e)
+		s.offerEvent(e)
 	}
 }
 
-// Wanted says whether anyone listens to a tag that happens at another master.
-func (b *Bus) Wanted(tag string) bool { return b.wanted(tag, true) }
+// Wanted reports whether any subscriber listens to a tag of another master.
+func (b *Bus) Wanted(tag string) bool { return b.hasListener(tag, true) }
 
-// wanted says whether anyone listens to a tag, so that events nobody wants cost nothing.
-func (b *Bus) wanted(tag string, relayed bool) bool {
+// hasListener reports whether any subscriber listens to a tag, so that unwanted events cost nothing.
+func (b *Bus) hasListener(tag string, relayed bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for s := range b.subs {
-		if s.matches(tag, relayed) {
+		if s.matchesEvent(tag, relayed) {
 			return true
 		}
 	}
 	return false
 }
 
-// SubscribeOptions choose what a subscriber gets and how far it may fall behind.
+// SubscribeOptions select the events of a subscriber and limit how far it may fall behind.
 type SubscribeOptions struct {
 	// Prefix selects tags that begin with it; empty selects all.
 	Prefix string
-	// Match, when set, selects further. It is called by publishers and must be quick.
+	// Match, if set, selects further. Publishers call it, so it must be quick.
 	Match func(tag string) bool
-	// Own leaves out what happened at other masters.
+	// Own leaves out events of other masters.
 	Own bool
 	// Buffer is how many events may wait; 0 means DefaultBuffer.
 	Buffer int
-	// Bytes bounds the approximate size of the waiting events; 0 means DefaultBytes. One event is always kept.
+	// Bytes limits the approximate size of the waiting events; 0 means DefaultBytes. One event is always kept.
 	Bytes int
 }
 
@@ -140,7 +148,7 @@ func (b *Bus) Subscribe(o SubscribeOptions) *Subscription {
 	return s
 }
 
-// Subscribers is how many subscriptions are open.
+// Subscribers returns how many subscriptions are open.
 func (b *Bus) Subscribers() int {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -158,29 +166,30 @@ func (b *Bus) Close() {
 	}
 }
 
-// Subscription is a place in the audience. Its methods may be called from several goroutines, though one listener is what
-// keeps events in order.
+// A Subscription is a queue of events for one listener. Its methods may be called from several goroutines, but only
+// one listener sees events in order.
 type Subscription struct {
 	bus   *Bus
 	opts  SubscribeOptions
-	ready chan struct{} // has one element when there is something to see
+	ready chan struct{} // holds one element if there is something to receive
 
 	mu     sync.Mutex // guards the fields below
-	queue  []Event    // waiting, oldest first, from head on
+	queue  []Event    // queue[head:] is waiting, oldest first
 	head   int
 	bytes  int
-	missed int // events lost since the last one that was kept
+	missed int // lost since the last event that was kept
 	lost   int64
 	closed bool
 }
 
-func (s *Subscription) matches(tag string, relayed bool) bool {
+// matchesEvent reports whether the subscription selects an event.
+func (s *Subscription) matchesEvent(tag string, relayed bool) bool {
 	return !(relayed && s.opts.Own) && strings.HasPrefix(tag, s.opts.Prefix) && (s.opts.Match == nil || s.opts.Match(tag))
 }
 
-// offer keeps an event or counts it as lost.
-func (s *Subscription) offer(e Event) {
-	if !s.matches(e.Tag, e.Relayed) {
+// offerEvent queues an event or counts it as lost. It moves the queue to the front when half of it is used up.
+func (s *Subscription) offerEvent(e Event) {
+	if !s.matchesEvent(e.Tag, e.Relayed) {
 		return
 	}
 	s.mu.Lock()
@@ -208,8 +217,8 @@ func (s *Subscription) offer(e Event) {
 	s.signal()
 }
 
-// miss counts events as lost that never came here.
-func (s *Subscription) miss(n int) {
+// countMissed counts events as lost that never reached this process.
+func (s *Subscription) countMissed(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -230,7 +239,7 @@ func (s *Subscription) signal() {
 // Next waits for the next event or gap marker. The error is ctx.Err() or ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
-		if e, ok, closed := s.take(); ok {
+		if e, ok, closed := s.takeEvent(); ok {
 			return e, nil
 		} else if closed {
 			return Event{}, ErrClosed
@@ -243,7 +252,8 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-func (s *Subscription) take() (e Event, ok, closed bool) {
+// takeEvent returns the next event, if there is one.
+func (s *Subscription) takeEvent() (e Event, ok, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.head == len(s.queue) {
@@ -283,21 +293,21 @@ func (s *Subscription) All(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Waiting is how many events this subscription has yet to take.
+// Waiting returns how many events wait in this subscription.
 func (s *Subscription) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue) - s.head
 }
 
-// Lost is how many events this subscription ever lost.
+// Lost returns how many events this subscription has lost so far.
 func (s *Subscription) Lost() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
 }
 
-// Close ends the subscription; events that wait are dropped.
+// Close ends the subscription and drops waiting events.
 func (s *Subscription) Close() {
 	s.bus.mu.Lock()
 	delete(s.bus.subs, s)
@@ -315,10 +325,10 @@ func (s *Subscription) end() {
 	s.signal()
 }
 
-// Pack is the event as Salt's sockets carry it: tag, blank line, msgpack.
+// Pack returns the event as Salt's sockets carry it: tag, blank line, msgpack.
 func (e Event) Pack() ([]byte, error) { return protocol.PackEvent(e.Tag, e.Data) }
 
-// Text returns a text field of the event's data.
+// Text returns a string field of the event's data.
 func (e Event) Text(key string) string {
 	s, _ := payload.Text(e.Data[key])
 	return s

@@ -10,38 +10,39 @@ import (
 	"time"
 )
 
-// Log keeps the last events of a bus, so that a listener that was away can go on where it was.
+// A Log keeps the last events of a bus, so that a listener that was away can continue where it was.
 type Log struct {
 	sub    *Subscription
-	epoch  string // of this log; cursors of another mean nothing
+	epoch  string // identifies this log; cursors of another one have no meaning here
 	limits LogLimits
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu    sync.Mutex // guards the fields below
-	ring  []Event    // oldest first, from head on
+	ring  []Event    // ring[head:], oldest first
 	head  int
-	first uint64 // number of ring[head]
+	first uint64 // the number of ring[head]
 	bytes int
 	more  chan struct{} // closed and replaced with every event
 	ended bool
 }
 
-// LogLimits bound a Log. Zero fields mean DefaultLogEvents and DefaultBytes.
+// LogLimits limit a Log. Zero fields mean DefaultLogEvents and DefaultBytes.
 type LogLimits struct{ Events, Bytes int }
 
 // DefaultLogEvents is how many events a log keeps.
 const DefaultLogEvents = 10_000
 
-// Logged is an event with the place behind it. An event with Missed set says that some are gone, also when a cursor was too old, or of
-// another process; how many is not known then, and Missed is 1. One without a tag and nothing missed is a mark (FollowMarked).
+// Logged is an event and its position. If Missed is set, events before it are gone; if the cursor was too old or of
+// another process, Missed is 1 because the number is unknown. An event without a tag and with nothing missed is a
+// mark (FollowMarked).
 type Logged struct {
 	Event
-	// Cursor is given to Follow to go on behind this event.
+	// Cursor is the position after this event. Pass it to Follow to continue there.
 	Cursor string
 }
 
-// NewLog begins to keep the events of a bus. Close it.
+// NewLog starts to keep the events of a bus. Close it.
 func NewLog(b *Bus, l LogLimits) *Log {
 	if l.Events <= 0 {
 		l.Events = DefaultLogEvents
@@ -56,7 +57,7 @@ func NewLog(b *Bus, l LogLimits) *Log {
 		defer close(g.done)
 		for {
 			e, err := g.sub.Next(ctx)
-			g.add(e, err != nil)
+			g.addEvent(e, err != nil)
 			if err != nil {
 				return
 			}
@@ -65,15 +66,15 @@ func NewLog(b *Bus, l LogLimits) *Log {
 	return g
 }
 
-// Close ends the log and all who follow it.
+// Close ends the log and all loops that follow it.
 func (g *Log) Close() {
 	g.cancel()
 	g.sub.Close()
 	<-g.done
 }
 
-// add keeps an event, or ends the log.
-func (g *Log) add(e Event, end bool) {
+// addEvent keeps an event, or ends the log.
+func (g *Log) addEvent(e Event, end bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if end {
@@ -95,7 +96,7 @@ func (g *Log) add(e Event, end bool) {
 	g.more = make(chan struct{})
 }
 
-// Cursor is the place behind the newest event.
+// Cursor returns the position after the newest event.
 func (g *Log) Cursor() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,7 +105,7 @@ func (g *Log) Cursor() string {
 
 func (g *Log) cursor(n uint64) string { return g.epoch + "-" + strconv.FormatUint(n, 10) }
 
-// after gives the event behind number n, or what to wait for. gap says that events between are gone.
+// after returns the event after number n, or a channel to wait for. gap reports that events in between are gone.
 func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{}, ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,20 +118,22 @@ func (g *Log) after(n uint64) (e Event, at uint64, gap bool, wait <-chan struct{
 	return Event{}, n, gap, g.more, g.ended
 }
 
-// Follow ranges over the events behind a cursor whose tags match, until ctx ends or the log is closed. The empty cursor is the newest
-// event: only what comes. Nothing is left out without an event that says so in Missed, however slow the loop is. match may be nil.
+// Follow ranges over the events after a cursor whose tags match, until ctx ends or the log is closed. An empty
+// cursor means now. However slow the loop is, no event is left out without one that reports it in Missed. match may
+// be nil.
 func (g *Log) Follow(ctx context.Context, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	return g.FollowMarked(ctx, 0, cursor, match)
 }
 
-// FollowMarked is Follow with a mark each time so long has passed: its Cursor is as far as the loop has come, past events that do not match,
-// too. Whoever keeps that is not told of a gap later where nothing was for them. 0 makes no marks.
+// FollowMarked is Follow with a mark at each interval. Its Cursor is the position of the loop, past events that do
+// not match. A listener that stores it is not told of a gap later in which nothing matched. An interval of 0 makes
+// no marks.
 func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor string, match func(tag string) bool) iter.Seq[Logged] {
 	if cursor == "" {
 		cursor = g.Cursor()
 	}
 	return func(yield func(Logged) bool) {
-		n, known := g.number(cursor)
+		n, known := g.parseCursor(cursor)
 		if !known && !yield(Logged{Event{Missed: 1}, g.cursor(n)}) {
 			return
 		}
@@ -178,8 +181,9 @@ func (g *Log) FollowMarked(ctx context.Context, every time.Duration, cursor stri
 	}
 }
 
-// number reads a cursor. One of another log, or of the future, is not known: then everything that is kept comes.
-func (g *Log) number(cursor string) (n uint64, known bool) {
+// parseCursor returns the number of a cursor. The cursor of another log, or of the future, is not known; everything
+// that is kept follows then.
+func (g *Log) parseCursor(cursor string) (n uint64, known bool) {
 	epoch, number, _ := strings.Cut(cursor, "-")
 	n, err := strconv.ParseUint(number, 10, 63)
 	g.mu.Lock()

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// cidrNode compares with the grains ipv4 and ipv6 (salt/matchers/ipcidr_match.py).
+// cidrNode compares an address or a network with the grains ipv4 and ipv6 (salt/matchers/ipcidr_match.py).
 type cidrNode struct {
 	v6     bool
 	single string // the canonical text of an address, "" for a network
 	net    netip.Prefix
 }
 
+// compileCIDR compiles an address or a network.
 func compileCIDR(s string) (node, error) {
 	if len(s) > 200 {
 		return nil, syntaxError("invalid address or network %s", quoted(s))
@@ -29,7 +30,8 @@ func compileCIDR(s string) (node, error) {
 	return cidrNode{v6: !p.Addr().Is4(), net: p}, nil
 }
 
-// addrText is Python's text of an address; unlike Go's it never writes the last 32 bits of an IPv6 address with dots.
+// addrText returns Python's text of an address. Unlike Go's, it never writes the last 32 bits of an IPv6 address
+// with dots.
 func addrText(a netip.Addr) string {
 	if !a.Is4In6() {
 		return a.String()
@@ -42,7 +44,8 @@ func addrText(a netip.Addr) string {
 	return s
 }
 
-// parseNetwork reads address/bits, address/netmask and address/hostmask; bits of the host must be zero.
+// parseNetwork parses address/bits, address/netmask and address/hostmask. Host bits must be zero, as in Python's
+// ip_network.
 func parseNetwork(s string) (netip.Prefix, error) {
 	bad := func() (netip.Prefix, error) {
 		return netip.Prefix{}, syntaxError("invalid address or network %s", quoted(s))
@@ -67,6 +70,7 @@ func parseNetwork(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
+// prefixLength returns the bits of a mask, which for IPv4 may be a netmask or a hostmask.
 func prefixLength(s string, v4 bool) (int, bool) {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		n, err := strconv.Atoi(s)
@@ -115,6 +119,7 @@ func (n cidrNode) eval(r *run) (answer, error) {
 	return n.evalNetwork(proto, addresses)
 }
 
+// evalAddress compares the text of one address, as Python's "in" does.
 func (n cidrNode) evalAddress(addresses any) (answer, error) {
 	switch list := addresses.(type) {
 	case []any:
@@ -130,7 +135,7 @@ func (n cidrNode) evalAddress(addresses any) (answer, error) {
 			}
 		}
 	case string:
-		// Python's "in" on text.
+		// Python's "in" on a string searches for a part of it.
 		return answerOf(strings.Contains(list, n.single)), nil
 	case map[string]any:
 		_, ok := list[n.single]
@@ -139,6 +144,7 @@ func (n cidrNode) evalAddress(addresses any) (answer, error) {
 	return no, nil
 }
 
+// evalNetwork looks for an address within the network.
 func (n cidrNode) evalNetwork(proto string, addresses any) (answer, error) {
 	var list []any
 	switch v := addresses.(type) {
@@ -155,9 +161,9 @@ func (n cidrNode) evalNetwork(proto string, addresses any) (answer, error) {
 		s, ok := v.(string)
 		a, err := netip.ParseAddr(s)
 		if !ok || err != nil {
-			return no, syntaxError("grain %s holds %s, which is no address", proto, quoted(Str(v)))
+			return no, syntaxError("grain %s holds %s, which is not an address", proto, quoted(Str(v)))
 		}
-		// Go never finds a mapped address in an IPv6 network, Python does.
+		// Go finds no IPv4-mapped address in an IPv6 network, Python does.
 		if n.net.Addr().Is4() == a.Is4() && contains(n.net, a) {
 			return yes, nil
 		}

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Word is one word of a compound expression taken apart: "G|@os|Debian" has engine 'G', delimiter "|" and the rest as
-// pattern. Engine is 0 for a plain glob (salt.utils.minions.parse_target).
+// A Word is one word of a compound expression, split into its parts: "G|@os|Debian" has engine 'G', delimiter "|"
+// and the rest as pattern. Engine is 0 for a plain glob (salt.utils.minions.parse_target).
 type Word struct {
 	Engine    byte
 	Delimiter string
 	Pattern   string
 }
 
-// ParseWord takes a word of a compound expression apart.
+// ParseWord splits a word of a compound expression.
 func ParseWord(w string) Word {
 	if w == "" || !strings.Contains("GPIJLNSER", w[:1]) {
 		return Word{Pattern: w}
@@ -34,13 +34,15 @@ func ParseWord(w string) Word {
 	return Word{Pattern: w}
 }
 
-// oneLine is ".+$" of Python's pattern: at least one character, no line break but a last one, which is cut off.
+// oneLine is ".+$" of Python's pattern: at least one character, and no line break but a final one, which is
+// removed.
 func oneLine(s string) (string, bool) {
 	s = strings.TrimSuffix(s, "\n")
 	return s, s != "" && !strings.Contains(s, "\n")
 }
 
-// ParseCompound compiles a compound expression, text or a list of words; N@ words need the definitions of the groups.
+// ParseCompound compiles a compound expression, a string or a list of words. N@ words need the definitions of the
+// node groups.
 func ParseCompound(expr any, nodegroups map[string]any) (*Expr, error) {
 	root, err := compileCompound(expr, nodegroups, false)
 	if err != nil {
@@ -49,8 +51,9 @@ func ParseCompound(expr any, nodegroups map[string]any) (*Expr, error) {
 	return &Expr{root: root}, nil
 }
 
+// compileNodegroup compiles the expression of a node group. An unknown group matches no minion, as in Salt.
 func compileNodegroup(tgt any, nodegroups map[string]any) (node, error) {
-	name, ok := text(tgt)
+	name, ok := textOf(tgt)
 	if !ok {
 		return nil, fmt.Errorf("%w: the name is not text", ErrNodegroup)
 	}
@@ -64,6 +67,8 @@ func compileNodegroup(tgt any, nodegroups map[string]any) (node, error) {
 	return compileWords(words, nodegroups, false)
 }
 
+// compileCompound compiles a compound expression. exact forbids patterns in pillar words, which access rules need:
+// a minion could otherwise guess a pillar value by patterns.
 func compileCompound(tgt any, nodegroups map[string]any, exact bool) (node, error) {
 	switch t := tgt.(type) {
 	case string:
@@ -84,14 +89,15 @@ func compileCompound(tgt any, nodegroups map[string]any, exact bool) (node, erro
 	return nil, syntaxError("a compound target is text or a list, not %T", tgt)
 }
 
-// token is a word in place: an operator, or a compiled operand.
+// A token is one word: an operator, or a compiled operand.
 type token struct {
 	op      string
 	operand node
 }
 
-// compileWords first makes tokens as Salt does, putting in the "and" that "not" after an operand means, then parses them
-// by Python's precedence: not, and, or.
+// compileWords makes tokens as Salt does, with the "and" that "not" after an operand implies, and parses them by
+// Python's precedence: not, and, or. Salt builds a Python expression and calls eval on it; nothing is evaluated as
+// code here.
 func compileWords(words []string, nodegroups map[string]any, exact bool) (node, error) {
 	if len(words) > maxWords {
 		return nil, ErrLimit
@@ -128,7 +134,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 		tokens = append(tokens, token{operand: operand})
 	}
 	p := parser{tokens: tokens}
-	root, err := p.or()
+	root, err := p.parseOr()
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +144,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 	return root, nil
 }
 
+// appendOperator checks an operator against the token before it, with the errors that Salt logs.
 func appendOperator(tokens []token, w string) ([]token, error) {
 	last := "start"
 	if len(tokens) > 0 {
@@ -154,6 +161,7 @@ func appendOperator(tokens []token, w string) ([]token, error) {
 	return append(tokens, token{op: w}), nil
 }
 
+// compileWord compiles one operand.
 func compileWord(w Word, exact bool) (node, error) {
 	delimiter := w.Delimiter
 	if delimiter == "" {
@@ -179,17 +187,18 @@ func compileWord(w Word, exact bool) (node, error) {
 	case 'S':
 		n, err := compileLeaf(TypeIPCIDR, w.Pattern, delimiter)
 		if err != nil {
-			// Salt's matcher answers an empty list here, so that "not S@junk" is true.
+			// Salt's matcher returns an empty list here, so "not S@junk" is true.
 			return constant(no), nil
 		}
 		return n, nil
 	case 'E':
 		return compileLeaf(TypePCRE, w.Pattern, delimiter)
 	}
-	// R needs a library for range servers that Salt's packages do not have; it is then an unknown letter to them too.
+	// R needs a library for range servers that Salt's packages do not contain. It is an unknown letter to them too.
 	return nil, syntaxError("unrecognized target engine %q", string(w.Engine))
 }
 
+// A parser is a recursive-descent parser of the tokens, one method per precedence.
 type parser struct {
 	tokens []token
 	pos    int
@@ -203,15 +212,16 @@ func (p *parser) op() string {
 	return "end"
 }
 
-func (p *parser) or() (node, error) {
-	left, err := p.and()
+// parseOr parses operands joined by "or".
+func (p *parser) parseOr() (node, error) {
+	left, err := p.parseAnd()
 	if err != nil || p.op() != "or" {
 		return left, err
 	}
 	list := orNode{left}
 	for p.op() == "or" {
 		p.pos++
-		right, err := p.and()
+		right, err := p.parseAnd()
 		if err != nil {
 			return nil, err
 		}
@@ -220,15 +230,16 @@ func (p *parser) or() (node, error) {
 	return list, nil
 }
 
-func (p *parser) and() (node, error) {
-	left, err := p.not()
+// parseAnd parses operands joined by "and".
+func (p *parser) parseAnd() (node, error) {
+	left, err := p.parseNot()
 	if err != nil || p.op() != "and" {
 		return left, err
 	}
 	list := andNode{left}
 	for p.op() == "and" {
 		p.pos++
-		right, err := p.not()
+		right, err := p.parseNot()
 		if err != nil {
 			return nil, err
 		}
@@ -237,19 +248,21 @@ func (p *parser) and() (node, error) {
 	return list, nil
 }
 
-func (p *parser) not() (node, error) {
+// parseNot parses an operand, perhaps negated.
+func (p *parser) parseNot() (node, error) {
 	if p.op() != "not" {
-		return p.atom()
+		return p.parseAtom()
 	}
 	p.pos++
-	inner, err := p.atom()
+	inner, err := p.parseAtom()
 	if err != nil {
 		return nil, err
 	}
 	return notNode{inner}, nil
 }
 
-func (p *parser) atom() (node, error) {
+// parseAtom parses an operand or an expression in parentheses.
+func (p *parser) parseAtom() (node, error) {
 	switch op := p.op(); op {
 	case "":
 		p.pos++
@@ -265,7 +278,7 @@ func (p *parser) atom() (node, error) {
 			p.depth--
 			return constant(no), nil
 		}
-		inner, err := p.or()
+		inner, err := p.parseOr()
 		if err != nil {
 			return nil, err
 		}
@@ -282,6 +295,7 @@ func (p *parser) atom() (node, error) {
 	}
 }
 
+// The operators follow Kleene's logic: unknown stays unknown unless the other side decides.
 type (
 	orNode  []node
 	andNode []node

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// rusageThread is RUSAGE_THREAD, which package syscall does not name.
+// rusageThread is RUSAGE_THREAD, which package syscall does not define.
 const rusageThread = 1
 
-// cpuTime is the processor time of the calling thread.
+// cpuTime returns the processor time of the calling thread.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(rusageThread, &u); err != nil {

@@ -4,6 +4,6 @@ package target
 
 import "time"
 
-// cpuTime stands for the processor time of the calling thread where there is no portable way to ask: a quarter of the time
-// on the clock, as if three other threads wanted the processor.
+// cpuTime estimates the processor time of the calling thread, for which there is no portable call: a quarter of the
+// elapsed time, as if three other threads wanted the processor.
 func cpuTime() time.Duration { return time.Duration(time.Now().UnixNano() / 4) }

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Glob reports whether s matches the whole pattern by the rules of Python's fnmatch.fnmatch on POSIX: case sensitive, "*"
-// crosses every character, "?" is one character, "[abc]", "[a-z]" and "[!a]" are sets; there is no escape character. It
-// takes at most len(pattern) * len(s) steps.
+// Glob reports whether s matches the whole pattern by the rules of Python's fnmatch.fnmatch on POSIX: case
+// sensitive; "*" matches any characters, "?" one character; "[abc]", "[a-z]" and "[!a]" are sets; there is no
+// escape character. It takes at most len(pattern) * len(s) steps.
 func Glob(pattern, s string) bool {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return pattern == s
@@ -15,7 +15,7 @@ func Glob(pattern, s string) bool {
 	return compileGlob(pattern).match(s)
 }
 
-// glob is a compiled pattern: pieces in order.
+// A glob is a compiled pattern: pieces in order, or the exact text of a pattern without wildcards.
 type glob struct {
 	exact  bool
 	text   string
@@ -41,6 +41,7 @@ type piece struct {
 
 type runeRange struct{ lo, hi rune }
 
+// matches reports whether a piece other than a star matches one character.
 func (p *piece) matches(r rune) bool {
 	switch p.kind {
 	case pieceRune:
@@ -58,6 +59,7 @@ func (p *piece) matches(r rune) bool {
 	return false
 }
 
+// compileGlob compiles a pattern. Every string is a valid pattern.
 func compileGlob(pattern string) *glob {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return &glob{exact: true, text: pattern}
@@ -107,8 +109,8 @@ func setEnd(pat []rune, i int) int {
 	return j
 }
 
-// compileSet reads the inside of brackets. fnmatch cuts it at hyphens that make ranges and drops ranges that are empty
-// ("z-a"); what remains may be nothing (never matches) or a lone "!" (matches anything).
+// compileSet compiles the content of brackets. fnmatch splits it at hyphens that form ranges and drops empty ranges
+// ("z-a"). What remains may be nothing, which never matches, or a lone "!", which matches anything.
 func compileSet(stuff []rune) piece {
 	chunks := setChunks(stuff)
 	if len(chunks) == 1 && len(chunks[0]) == 0 {
@@ -122,7 +124,7 @@ func compileSet(stuff []rune) piece {
 		p.negate = true
 		chunks[0] = chunks[0][1:]
 		if len(chunks[0]) == 0 && len(chunks) > 1 {
-			// Only dropped ranges lead here ("z-a!-x"): the hyphen then stands first and for itself.
+			// Only dropped ranges lead here ("z-a!-x"): the hyphen then comes first and stands for itself.
 			chunks = chunks[1:]
 			chunks[0] = append([]rune{'-'}, chunks[0]...)
 		}
@@ -134,7 +136,7 @@ func compileSet(stuff []rune) piece {
 				continue
 			}
 			if x == 0 && k > 0 {
-				continue // the end of the range before
+				continue // the end of the previous range
 			}
 			p.ranges = append(p.ranges, runeRange{r, r})
 		}
@@ -142,6 +144,7 @@ func compileSet(stuff []rune) piece {
 	return p
 }
 
+// setChunks splits the content of brackets at the hyphens of its ranges, as fnmatch.translate does.
 func setChunks(stuff []rune) [][]rune {
 	var chunks [][]rune
 	i, k := 0, 1
@@ -175,7 +178,8 @@ func setChunks(stuff []rune) [][]rune {
 	return chunks
 }
 
-// match walks both texts once and goes back only to the last star.
+// match walks through s once and returns only to the last star, which is enough for globs and keeps the time within
+// len(pattern) * len(s).
 func (g *glob) match(s string) bool {
 	if g.exact {
 		return g.text == s

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// compileLeaf builds the matcher of one simple type.
+// compileLeaf compiles a target of one of the simple types.
 func compileLeaf(tgtType string, tgt any, delimiter string) (node, error) {
-	s, isText := text(tgt)
+	s, isText := textOf(tgt)
 	switch tgtType {
 	case "", TypeGlob:
 		if !isText {
@@ -42,7 +42,7 @@ func compileLeaf(tgtType string, tgt any, delimiter string) (node, error) {
 		}
 		return compileData(s)
 	case TypeRange:
-		// Salt answers no as well unless a library for range servers is installed.
+		// Salt answers no too, unless a library for range servers is installed.
 		return constant(no), nil
 	}
 	return nil, fmt.Errorf("%w %s", ErrUnknownType, quoted(tgtType))
@@ -50,6 +50,7 @@ func compileLeaf(tgtType string, tgt any, delimiter string) (node, error) {
 
 func (g *glob) eval(r *run) (answer, error) { return answerOf(g.match(r.subject.ID)), nil }
 
+// pcreNode matches the id against a regular expression, from its start.
 type pcreNode struct{ re *Regex }
 
 func (n pcreNode) eval(r *run) (answer, error) {
@@ -57,7 +58,7 @@ func (n pcreNode) eval(r *run) (answer, error) {
 	return answerOf(ok), err
 }
 
-// listNode is a set of ids, from an array or a comma separated text.
+// listNode is a set of ids, from an array or a string with commas.
 type listNode struct {
 	text  string
 	ids   map[string]struct{}
@@ -85,7 +86,7 @@ func compileList(tgt any) node {
 			n.ids[s] = struct{}{}
 		}
 	case map[string]any:
-		// Python's "in" looks at a map's keys.
+		// Python's "in" looks at the keys of a map.
 		n.array = true
 		n.ids = make(map[string]struct{}, len(t))
 		for s := range t {
@@ -103,7 +104,7 @@ func (n listNode) eval(r *run) (answer, error) {
 		_, ok := n.ids[id]
 		return answerOf(ok), nil
 	}
-	// Salt searches the text, so that even an id with a comma is found.
+	// Salt searches the string, so that even an id with a comma is found.
 	i := strings.Index(n.text, id)
 	for from := 0; i >= 0; {
 		end := from + i + len(id)
@@ -119,8 +120,8 @@ func (n listNode) eval(r *run) (answer, error) {
 	return no, nil
 }
 
-// listed returns the ids of a list target in order.
-func (n listNode) listed() []string {
+// sortedIDs returns the ids of a list target: those of an array sorted, those of a string in its order.
+func (n listNode) sortedIDs() []string {
 	if n.array {
 		ids := make([]string, 0, len(n.ids))
 		for id := range n.ids {
@@ -142,7 +143,7 @@ type delimitedNode struct {
 }
 
 func compileDelimited(tgtType string, tgt any, delimiter string) (node, error) {
-	s, ok := text(tgt)
+	s, ok := textOf(tgt)
 	if !ok {
 		return constant(no), nil
 	}
@@ -183,7 +184,7 @@ func (n delimitedNode) eval(r *run) (answer, error) {
 		return no, nil
 	}
 	r.steps = 0
-	ok, err := r.subdict(data, n.expr, n.delimiter, n.mode)
+	ok, err := r.matchSubdict(data, n.expr, n.delimiter, n.mode)
 	return answerOf(ok), err
 }
 

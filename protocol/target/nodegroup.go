@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// NodegroupWords returns the compound words that a node group stands for, groups inside groups expanded
-// (salt.utils.minions.nodegroup_comp). A definition is text or a list of words. As in Salt, a definition without
-// nested groups comes back as it is, without parentheses around it, and one that is only names becomes one "L@…" word.
+// NodegroupWords returns the compound words that a node group stands for, with nested groups expanded
+// (salt.utils.minions.nodegroup_comp). A definition is a string or a list of words. As in Salt, a definition
+// without nested groups is returned as it is, without parentheses, and one that consists of names becomes one "L@…"
+// word.
 //
-// Unknown and looping groups are an error wrapping ErrNodegroup, where Salt leaves holes in the expression.
+// Unknown and looping groups are an error that wraps ErrNodegroup. Salt leaves holes in the expression instead,
+// which can make it match more minions than intended.
 func NodegroupWords(name string, groups map[string]any) ([]string, error) {
 	x := expander{groups: groups, open: make(map[string]bool)}
 	return x.expand(name, true)
 }
 
-// ExpandNodegroups replaces every N@ word of a compound expression, as Salt's client does before it publishes
+// ExpandNodegroups replaces each N@ word of a compound expression, as Salt's client does before it publishes
 // (salt.client.LocalClient._prep_pub).
 func ExpandNodegroups(expr string, groups map[string]any) (string, error) {
 	var words []string
@@ -47,6 +49,8 @@ func isOperator(w string) bool {
 // splitWords is Python's str.split.
 func splitWords(s string) []string { return strings.FieldsFunc(s, isSpace) }
 
+// An expander expands nested groups. open holds the groups that contain the current one, which finds loops; total
+// limits the words of all.
 type expander struct {
 	groups map[string]any
 	open   map[string]bool
@@ -120,8 +124,8 @@ func definitionWords(name string, definition any) ([]string, error) {
 	return nil, fmt.Errorf("%w: %s is neither text nor a list", ErrNodegroup, quoted(name))
 }
 
-// joinNames makes one word of a definition without operators, wildcards and types: a list of ids, or a regular expression
-// if it looks like one (salt.utils.minions._nodegroup_regex). It returns "" for all others.
+// joinNames joins a definition without operators, wildcards and types into one word: a list of ids, or a regular
+// expression if it looks like one (salt.utils.minions._nodegroup_regex). It returns "" for any other definition.
 func joinNames(words []string) string {
 	if len(words) == 0 {
 		return "L@"

@@ -11,29 +11,32 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// RegexTimeout is the processor time one regular expression may take on one value before ErrTimeout. Only expressions with
-// look-around, back references, atomic groups or conditionals can reach it; all others run in linear time.
+// RegexTimeout is the processor time that one regular expression may take on one value before ErrTimeout. Only
+// expressions with look-around, back references, atomic groups or conditionals can reach it; all others run in
+// linear time.
 const RegexTimeout = 10 * time.Millisecond
 
-// maxAttempts bounds how often a match is tried again that was cut off by the clock without having used its processor time,
-// because the machine is busy. The time for each attempt doubles.
+// maxAttempts is how often a match is repeated that the clock stopped before it had its processor time, because the
+// machine is busy. The time for each attempt doubles.
 const maxAttempts = 8
 
 // maxRegex is the longest pattern in bytes.
 const maxRegex = 1 << 16
 
-// Regex is a compiled Python regular expression (module re, text patterns, Python 3.11). It is safe for concurrent use.
+// A Regex is a compiled Python regular expression (module re, str patterns, Python 3.11). It is safe for concurrent
+// use.
 //
-// Named characters (\N{…}) are not known, and the backtracking engine ignores case by lower case alone, so that (?i) does
-// not see the long s or the Kelvin sign there.
+//	pattern ──▶ rxParser (Python's grammar) ──▶ rxNode ──▶ emitter ──┬─▶ regexp    linear time, if regular
+//	                                                                 └─▶ regexp2   backtracking, RegexTimeout
 //
-// The pattern is parsed by Python's grammar and written out again for Go's linear-time engine if it is regular, otherwise for a
-// backtracking engine with RegexTimeout.
+// Targets come from the network, and a backtracking engine can be kept busy for ever by a short pattern; hence the
+// two engines. Named characters (\N{…}) are not supported. The backtracking engine ignores case by lower case
+// alone, so (?i) does not match the long s or the Kelvin sign there.
 type Regex struct {
-	// linear is nil for patterns that are not regular or repeat more than Go's engine accepts.
+	// linear is nil for patterns that are not regular, or that repeat more than Go's engine accepts.
 	linear *regexp.Regexp
-	// These restrict linear to texts without other letters, without line breaks, and that are not empty; Python's \b, $
-	// and \B differ there.
+	// These limit linear to strings without letters beyond ASCII, without line breaks, or that are not empty,
+	// because Python's \b, $ and \B differ on others.
 	asciiOnly, oneLine, nonEmpty bool
 
 	source *rxNode
@@ -42,7 +45,7 @@ type Regex struct {
 	err    error
 }
 
-// CompileRegex parses a pattern. The error wraps ErrSyntax or ErrLimit.
+// CompileRegex compiles a pattern. The error wraps ErrSyntax or ErrLimit.
 func CompileRegex(pattern string) (*Regex, error) {
 	if len(pattern) > maxRegex {
 		return nil, ErrLimit
@@ -53,14 +56,14 @@ func CompileRegex(pattern string) (*Regex, error) {
 	}
 	re := &Regex{source: root}
 	e := emitter{linear: true}
-	e.node(root)
+	e.writeNode(root)
 	if !e.unsupported {
 		if re.linear, err = regexp.Compile(`\A(?:` + e.out.String() + `)`); err == nil {
 			re.asciiOnly, re.oneLine, re.nonEmpty = e.boundary, e.dollar, e.nonEmpty
 			return re, nil
 		}
 	}
-	// Compile now, so that the error comes from here.
+	// Compile now, so that this function returns the error.
 	re.once.Do(re.compileBacktracking)
 	return re, re.err
 }
@@ -69,8 +72,8 @@ var setClock sync.Once
 
 func (re *Regex) compileBacktracking() {
 	setClock.Do(func() {
-		// The engine looks at a clock that ticks every 100 ms unless told; the limit needs a finer one. It runs only
-		// while patterns of this kind are in use.
+		// By default the engine looks at a clock that ticks every 100 ms; the limit needs a finer one. The clock
+		// runs only while such patterns are used.
 		regexp2.SetTimeoutCheckPeriod(time.Millisecond)
 	})
 	re.back, re.err = re.compileBack(RegexTimeout)
@@ -78,7 +81,7 @@ func (re *Regex) compileBacktracking() {
 
 func (re *Regex) compileBack(timeout time.Duration) (*regexp2.Regexp, error) {
 	var e emitter
-	e.node(re.source)
+	e.writeNode(re.source)
 	back, err := regexp2.Compile(`\A(?:`+e.out.String()+`)`, regexp2.None)
 	if err != nil {
 		return nil, syntaxError("cannot compile the regular expression: %v", err)
@@ -87,8 +90,8 @@ func (re *Regex) compileBack(timeout time.Duration) (*regexp2.Regexp, error) {
 	return back, nil
 }
 
-// MatchStart reports whether the pattern matches at the start of s, as re.match does; the rest of s is free. The error is
-// ErrTimeout, or wraps ErrSyntax when the pattern cannot be compiled for this text.
+// MatchStart reports whether the pattern matches at the start of s, as re.match does. The error is ErrTimeout, or
+// wraps ErrSyntax if the pattern cannot be compiled for this string.
 func (re *Regex) MatchStart(s string) (bool, error) {
 	if re.linear != nil && !(re.asciiOnly && !isASCII(s)) && !(re.oneLine && strings.Contains(s, "\n")) && !(re.nonEmpty && s == "") {
 		return re.linear.MatchString(s), nil
@@ -100,8 +103,8 @@ func (re *Regex) MatchStart(s string) (bool, error) {
 	return re.matchBacktracking(s)
 }
 
-// matchBacktracking enforces RegexTimeout. The engine itself only knows the clock, and on a busy machine 10 ms pass without
-// any work being done; a minion must not miss its jobs for that.
+// matchBacktracking enforces RegexTimeout. The engine knows only the wall clock, and on a busy machine 10 ms pass
+// without any work. A minion must not miss a job for that, so the processor time of the thread decides.
 func (re *Regex) matchBacktracking(s string) (bool, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

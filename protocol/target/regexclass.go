@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// classText is the inside of brackets for one of Python's classes. Written out, because the engines have other ideas of
-// letters and spaces than Python.
+// classText returns the content of brackets for one of Python's classes. It is spelled out, because the engines
+// define letters and spaces differently.
 func classText(class rune, flags rxFlags) string {
 	ascii := flags&flagASCII != 0
 	switch class {
@@ -59,7 +59,7 @@ func complement(ranges []runeRange) string {
 		e.char(hi)
 	}
 	for _, r := range ranges {
-		// Surrogates cannot be written in a Go pattern and never occur in a text.
+		// Go patterns cannot contain surrogates, and strings never do.
 		if from < 0xd800 && r.lo > 0xdfff {
 			put(from, 0xd7ff)
 			from = 0xe000
@@ -75,7 +75,7 @@ func complement(ranges []runeRange) string {
 	return e.out.String()
 }
 
-// notWord is the complement of \w; it is needed only for \W between other things in brackets.
+// notWord is the complement of \w. It is needed only for \W beside other things in brackets.
 var notWord = sync.OnceValue(func() string {
 	ranges := []runeRange{{'_', '_'}}
 	for _, table := range []*unicode.RangeTable{unicode.L, unicode.N} {

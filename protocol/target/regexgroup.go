@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// group parses what follows an opening parenthesis; nil for comments and global flags.
-func (p *rxParser) group(first bool) *rxNode {
+// parseGroup parses what follows an opening parenthesis. It returns nil for comments and global flags.
+func (p *rxParser) parseGroup(first bool) *rxNode {
 	p.opened = p.pos - 1
 	if !p.accept('?') {
 		return p.capture("")
@@ -17,7 +17,7 @@ func (p *rxParser) group(first bool) *rxNode {
 	case -1:
 		p.fail("unexpected end of pattern")
 	case 'P':
-		return p.named()
+		return p.parseNamed()
 	case ':':
 		return p.inner(p.flags)
 	case '#':
@@ -30,14 +30,14 @@ func (p *rxParser) group(first bool) *rxNode {
 			}
 		}
 	case '=', '!':
-		return p.look(false, c == '!')
+		return p.parseLook(false, c == '!')
 	case '<':
 		if c = p.get(); c != '=' && c != '!' {
 			p.fail("unknown extension ?<")
 		}
-		return p.look(true, c == '!')
+		return p.parseLook(true, c == '!')
 	case '(':
-		return p.conditional()
+		return p.parseConditional()
 	case '>':
 		n := p.node(rxAtomic)
 		n.subs = []*rxNode{p.inner(p.flags)}
@@ -50,7 +50,7 @@ func (p *rxParser) group(first bool) *rxNode {
 	return nil
 }
 
-// inner parses up to the closing parenthesis under the given flags.
+// inner parses up to the closing parenthesis with the given flags.
 func (p *rxParser) inner(flags rxFlags) *rxNode {
 	saved, start := p.flags, p.opened
 	p.flags = flags
@@ -59,7 +59,8 @@ func (p *rxParser) inner(flags rxFlags) *rxNode {
 	if !p.accept(')') {
 		p.failAt(start, "missing ), unterminated subpattern")
 	}
-	// Kept apart from the surrounding sequence: a quantifier must see one item, and a repeat inside may be repeated.
+	// Kept apart from the surrounding sequence: a quantifier must apply to one item, and a repetition inside may be
+	// repeated.
 	return &rxNode{op: rxConcat, flags: flags, subs: []*rxNode{n}}
 }
 
@@ -82,13 +83,13 @@ func (p *rxParser) capture(name string) *rxNode {
 	return n
 }
 
-// named parses (?P<name>…) and (?P=name).
-func (p *rxParser) named() *rxNode {
+// parseNamed parses (?P<name>…) and (?P=name).
+func (p *rxParser) parseNamed() *rxNode {
 	switch p.get() {
 	case '<':
-		return p.capture(p.name(p.until('>', "group name")))
+		return p.capture(p.groupName(p.until('>', "group name")))
 	case '=':
-		name := p.name(p.until(')', "group name"))
+		name := p.groupName(p.until(')', "group name"))
 		group, ok := p.names[name]
 		if !ok {
 			p.fail("unknown group name " + name)
@@ -101,7 +102,7 @@ func (p *rxParser) named() *rxNode {
 	return nil
 }
 
-func (p *rxParser) name(s string) string {
+func (p *rxParser) groupName(s string) string {
 	if !isIdentifier(s) {
 		p.fail("bad character in group name")
 	}
@@ -117,7 +118,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-func (p *rxParser) look(behind, negate bool) *rxNode {
+func (p *rxParser) parseLook(behind, negate bool) *rxNode {
 	n := p.node(rxLook)
 	n.behind, n.negate = behind, negate
 	saved := p.behindFrom
@@ -134,8 +135,8 @@ func (p *rxParser) look(behind, negate bool) *rxNode {
 	return n
 }
 
-// conditional parses (?(group)yes|no).
-func (p *rxParser) conditional() *rxNode {
+// parseConditional parses (?(group)yes|no).
+func (p *rxParser) parseConditional() *rxNode {
 	start := p.opened
 	name := p.until(')', "group name")
 	group, ok := 0, false
@@ -229,7 +230,7 @@ func (p *rxParser) flagGroup(c rune, first bool) *rxNode {
 	return p.inner(flags)
 }
 
-// width is the range of lengths a node can match, as Python computes it for look-behind.
+// width returns the range of lengths that a node can match, as Python computes it for look-behind.
 func (p *rxParser) width(n *rxNode) rxWidth {
 	switch n.op {
 	case rxLiteral, rxSet, rxAny:
@@ -278,17 +279,19 @@ func product(a, b int64) int64 {
 	return a * b
 }
 
-// emitter writes a parsed pattern for Go's engine (linear) or for the backtracking one.
+// An emitter writes a parsed pattern for Go's engine (linear) or for the backtracking one.
 type emitter struct {
 	out    strings.Builder
 	linear bool
-	// captures keeps the groups of a linear pattern.
+	// captures keeps the groups of a linear pattern, which matching alone does not need.
 	captures bool
-	// unsupported means that linear cannot express it; boundary and dollar that it may only be used on simple texts.
+	// unsupported means that linear cannot express the pattern; boundary, dollar and nonEmpty that it holds only
+	// for some strings.
 	unsupported, boundary, dollar, nonEmpty bool
 }
 
-func (e *emitter) node(n *rxNode) {
+// writeNode writes one node and its children.
+func (e *emitter) writeNode(n *rxNode) {
 	switch n.op {
 	case rxLiteral:
 		if n.flags&(flagFold|flagASCII) == flagFold|flagASCII {
@@ -312,7 +315,7 @@ func (e *emitter) node(n *rxNode) {
 	case rxConcat:
 		e.out.WriteString(`(?:`)
 		for _, s := range n.subs {
-			e.node(s)
+			e.writeNode(s)
 		}
 		e.out.WriteByte(')')
 	case rxAlternate:
@@ -321,7 +324,7 @@ func (e *emitter) node(n *rxNode) {
 		e.repeat(n)
 	case rxGroup:
 		if e.linear && !e.captures {
-			e.node(n.subs[0])
+			e.writeNode(n.subs[0])
 			return
 		}
 		e.alternate(`(`, n.subs)
@@ -336,7 +339,7 @@ func (e *emitter) alternate(open string, subs []*rxNode) {
 		if i > 0 {
 			e.out.WriteByte('|')
 		}
-		e.node(s)
+		e.writeNode(s)
 	}
 	e.out.WriteByte(')')
 }
@@ -401,7 +404,7 @@ func (e *emitter) wordBoundary(n *rxNode) {
 	if e.linear {
 		e.boundary = n.flags&flagASCII == 0 || e.boundary
 		if n.negate {
-			// In Python an empty text has not even a place that is no boundary.
+			// In Python an empty string has no position at all, not even one that is not a boundary.
 			e.nonEmpty = true
 			e.out.WriteString(`\B`)
 		} else {
@@ -427,7 +430,7 @@ func (e *emitter) repeat(n *rxNode) {
 		defer e.out.WriteByte(')')
 	}
 	e.out.WriteString(`(?:`)
-	e.node(n.subs[0])
+	e.writeNode(n.subs[0])
 	e.out.WriteByte(')')
 	switch {
 	case n.min == 0 && n.max == rxInfinite:
@@ -458,7 +461,7 @@ func (e *emitter) folded(n *rxNode, write func()) {
 	e.out.WriteByte(')')
 }
 
-// char writes one character so that neither engine takes it for anything else, inside and outside of brackets.
+// char writes one character so that neither engine gives it a special meaning, inside and outside of brackets.
 func (e *emitter) char(r rune) {
 	switch {
 	case r >= 0x80:

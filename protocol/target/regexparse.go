@@ -28,7 +28,7 @@ const (
 	rxBoundary
 )
 
-// rxFlags are the flags in force where a node stands.
+// rxFlags are the flags that apply to a node.
 type rxFlags uint8
 
 const (
@@ -42,9 +42,10 @@ const (
 
 const (
 	rxInfinite = 1<<32 - 1 // re's MAXREPEAT
-	rxDepth    = 200       // nested groups; Python gives up at about 250
+	rxDepth    = 200       // nested groups; Python fails at about 250
 )
 
+// An rxNode is a node of a parsed pattern.
 type rxNode struct {
 	op       rxOp
 	flags    rxFlags
@@ -65,22 +66,24 @@ type rxCharSet struct {
 	classes string
 }
 
+// An rxParser parses Python's grammar (re/_parser.py) by recursive descent. A fault is a panic with rxError, which
+// parse recovers, because Python too raises it from any depth.
 type rxParser struct {
 	src   []rune
 	pos   int
 	flags rxFlags
 	depth int
-	// groups[i] tells whether group i+1 is closed; names are their numbers.
+	// widths[i] is the width of group i+1, nil while the group is open. names are the numbers of named groups.
 	widths []*rxWidth
 	names  map[string]int
-	// behindFrom is the number of groups when the outermost look-behind began, -1 outside.
+	// behindFrom is the number of groups at the start of the outermost look-behind, -1 outside of one.
 	behindFrom int
 	condRefs   []int
-	// opened is where the last opening parenthesis stands.
+	// opened is the position of the last opening parenthesis, which error texts name.
 	opened int
 }
 
-// rxWidth is the range of lengths a group can match, nil while it is open.
+// rxWidth is the range of lengths that a group can match.
 type rxWidth struct{ lo, hi int64 }
 
 // rxError carries a syntax error out of the recursion.
@@ -97,7 +100,7 @@ func parseRegex(pattern string) (root *rxNode, err error) {
 	return root, nil
 }
 
-// parse parses the whole pattern. After an error, pos is where it was seen.
+// parse parses the whole pattern. After an error, pos is its position.
 func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -122,7 +125,7 @@ func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 
 func (p *rxParser) fail(msg string) { panic(rxError{msg}) }
 
-// failAt is fail for what began at an earlier place, which is the one that Python names.
+// failAt is fail for something that began at an earlier position, which Python names.
 func (p *rxParser) failAt(pos int, msg string) {
 	p.pos = pos
 	p.fail(msg)
@@ -170,7 +173,7 @@ func (p *rxParser) until(end rune, what string) string {
 	}
 }
 
-// alternatives parses a|b|c up to a closing parenthesis or the end. Flags set inside do not leak out.
+// alternatives parses a|b|c up to a closing parenthesis or the end. Flags that are set inside do not apply outside.
 func (p *rxParser) alternatives(top bool) *rxNode {
 	if p.depth++; p.depth > rxDepth {
 		p.fail("too many nested groups")
@@ -219,7 +222,7 @@ func (p *rxParser) literal(r rune) *rxNode {
 	return n
 }
 
-// item parses one thing that a quantifier may follow; nil for comments and flags.
+// item parses one thing that a quantifier may follow. It returns nil for comments and flags.
 func (p *rxParser) item(first bool) *rxNode {
 	switch c := p.get(); c {
 	case '\\':
@@ -233,7 +236,7 @@ func (p *rxParser) item(first bool) *rxNode {
 	case '$':
 		return p.node(rxLineEnd)
 	case '(':
-		return p.group(first)
+		return p.parseGroup(first)
 	default:
 		return p.literal(c)
 	}
@@ -276,7 +279,7 @@ func (p *rxParser) quantifier(seq *rxNode) {
 	seq.subs[len(seq.subs)-1] = n
 }
 
-// bounds parses m,n} after a brace; a brace that does not begin bounds stands for itself.
+// bounds parses m,n} after a brace. A brace that does not begin bounds stands for itself.
 func (p *rxParser) bounds() (lo, hi int64, ok bool) {
 	start := p.pos
 	if p.next() == '}' {
@@ -342,7 +345,7 @@ func (p *rxParser) escape() *rxNode {
 	return p.literal(p.charEscape(c))
 }
 
-// numericEscape is a reference to a group unless it is three octal digits.
+// numericEscape parses a reference to a group, or a character in three octal digits.
 func (p *rxParser) numericEscape(c rune) *rxNode {
 	group := int(c - '0')
 	if d := p.next(); d >= '0' && d <= '9' {
@@ -398,11 +401,11 @@ func (p *rxParser) charEscape(c rune) rune {
 	case 'v':
 		return '\v'
 	case 'x':
-		return p.hex(2)
+		return p.hexEscape(2)
 	case 'u':
-		return p.hex(4)
+		return p.hexEscape(4)
 	case 'U':
-		return p.hex(8)
+		return p.hexEscape(8)
 	}
 	switch {
 	case c >= '0' && c <= '7':
@@ -420,8 +423,8 @@ func (p *rxParser) charEscape(c rune) rune {
 	return c
 }
 
-// hex reads the n digits of an escape, from behind its letter.
-func (p *rxParser) hex(n int) rune {
+// hexEscape reads the n digits of an escape, after its letter.
+func (p *rxParser) hexEscape(n int) rune {
 	end := p.pos
 	for end < len(p.src) && end < p.pos+n && strings.ContainsRune("0123456789abcdefABCDEF", p.src[end]) {
 		end++
@@ -438,7 +441,7 @@ func (p *rxParser) hex(n int) rune {
 	return rune(v)
 }
 
-// charSet parses the inside of brackets.
+// charSet parses the content of brackets.
 func (p *rxParser) charSet() *rxNode {
 	n := p.node(rxSet)
 	set, start := &rxCharSet{}, p.pos-1

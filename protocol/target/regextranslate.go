@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// RegexFlags are the flags of Python's module re, with its values. Others are of no consequence for matching.
+// RegexFlags are the flags of Python's module re, with its values. Other flags do not affect matching.
 type RegexFlags int
 
 // The flags that re.compile takes. LOCALE and UNICODE are left to the caller, since they depend on what is matched.
@@ -17,10 +17,10 @@ const (
 	RegexASCII      RegexFlags = 256
 )
 
-// RegexError is a fault in a pattern, with Python's text.
+// A RegexError is a fault in a pattern, with Python's text.
 type RegexError struct {
 	Msg string
-	// Pos is where the fault was seen, in characters, -1 if that says nothing.
+	// Pos is the position of the fault in characters, -1 if there is none.
 	Pos int
 }
 
@@ -31,23 +31,25 @@ func (e *RegexError) Error() string {
 	return fmt.Sprintf("%s at position %d", e.Msg, e.Pos)
 }
 
-// Translation is a Python regular expression written for Go's engines, for callers that search, split and replace. Groups
-// have Python's numbers in both spellings.
+// A Translation is a Python regular expression written for Go's engines, for callers that search, split and
+// replace. Groups have Python's numbers in both forms.
 type Translation struct {
-	// Linear is the pattern for package regexp, "" if it is not regular. It holds only for texts that keep the conditions.
+	// Linear is the pattern for package regexp, "" if it is not regular. It holds only for strings that meet the
+	// conditions below.
 	Linear string
-	// ASCIIOnly, OneLine and NonEmpty restrict Linear to texts without letters beyond ASCII, without line ends, not empty.
+	// ASCIIOnly, OneLine and NonEmpty limit Linear to strings without letters beyond ASCII, without line ends, and
+	// that are not empty.
 	ASCIIOnly, OneLine, NonEmpty bool
 	// Back is the pattern for package regexp2.
 	Back string
-	// Groups is the number of groups, Names are the numbers of named ones.
+	// Groups is the number of groups; Names are the numbers of the named ones.
 	Groups int
 	Names  map[string]int
-	// Nullable tells that the pattern can match nothing at all.
+	// Nullable reports whether the pattern can match the empty string.
 	Nullable bool
 }
 
-// TranslateRegex parses a pattern. The error is a *RegexError or ErrLimit.
+// TranslateRegex translates a pattern. The error is a *RegexError or ErrLimit.
 func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 	if len(pattern) > maxRegex {
 		return nil, ErrLimit
@@ -67,18 +69,18 @@ func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 	}
 	t := &Translation{Groups: len(p.widths), Names: p.names, Nullable: p.width(root).lo == 0}
 	linear := emitter{linear: true, captures: true}
-	linear.node(root)
+	linear.writeNode(root)
 	if !linear.unsupported {
 		t.Linear = linear.out.String()
 		t.ASCIIOnly, t.OneLine, t.NonEmpty = linear.boundary, linear.dollar, linear.nonEmpty
 	}
 	var back emitter
-	back.node(root)
+	back.writeNode(root)
 	t.Back = back.out.String()
 	return t, nil
 }
 
-// foldASCII is the set with the other case of every ASCII letter in it, as Python folds under re.ASCII.
+// foldASCII returns the set with the other case of each ASCII letter added, as Python folds with re.ASCII.
 func (s *rxCharSet) foldASCII() *rxCharSet {
 	out := &rxCharSet{negate: s.negate, ranges: s.ranges[:len(s.ranges):len(s.ranges)], classes: s.classes}
 	for _, r := range s.ranges {

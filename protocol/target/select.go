@@ -6,29 +6,29 @@ type Cached struct {
 	Pillar map[string]any
 }
 
-// Selection is a master's estimate of who is meant. The three lists are in the order of the ids given.
+// A Selection is a master's estimate of the minions that a target matches, in the order of the given ids.
 type Selection struct {
-	// Matched are the minions that are certainly meant.
+	// Matched are the minions that certainly match.
 	Matched []string
-	// Unknown are the minions whose answer depends on data that is not cached.
+	// Unknown are the minions for which the answer depends on data that is not cached.
 	Unknown []string
 	// Missing are ids that a list target names and that do not exist.
 	Missing []string
 }
 
-// Greedy returns Matched and Unknown together in no particular order: whom to publish to and to expect. Salt's CkMinions is
-// greedy in this sense up to the releases of 2025; the latest of each line drop minions without cached data
-// (then Matched alone is the same answer).
+// Greedy returns Matched and Unknown together, in no particular order: the minions to publish to and to wait for.
+// Salt's CkMinions is greedy in this sense up to the releases of 2025. The latest of each line drop minions without
+// cached data; Matched alone is their answer.
 func (s Selection) Greedy() []string {
 	return append(append(make([]string, 0, len(s.Matched)+len(s.Unknown)), s.Matched...), s.Unknown...)
 }
 
-// Select estimates which of the ids an expression means (salt.utils.minions.CkMinions). The function cached is called for a
-// minion only when the expression asks for grains or pillar; nil means that nothing is cached.
+// Select estimates which of the ids an expression matches (salt.utils.minions.CkMinions). It calls cached for a
+// minion only if the expression needs grains or pillar; nil means that nothing is cached.
 //
-// "Not known" is a third truth value: "not G@os:Debian" is unknown for a minion without cached grains, "web1 or
-// G@os:Debian" is certain for web1. Ids on which the evaluation fails match nothing; the first such error is returned
-// with the selection.
+// Unknown is a third truth value: "not G@os:Debian" is unknown for a minion without cached grains, "web1 or
+// G@os:Debian" is certain for web1. An id for which the evaluation fails matches nothing. The first such error is
+// returned with the selection.
 func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, error) {
 	var sel Selection
 	var first error
@@ -64,12 +64,12 @@ func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, e
 			r.globs, r.regexes = nil, nil
 		}
 	}
-	sel.Missing = missing(e.root, ids)
+	sel.Missing = missingIDs(e.root, ids)
 	return sel, first
 }
 
-// Select compiles a target and estimates which of the ids it means; see Expr.Select. A target that does not compile selects
-// nobody.
+// Select compiles a target and estimates which of the ids it matches; see Expr.Select. A target that does not
+// compile selects no minion.
 func Select(tgtType string, tgt any, delimiter string, nodegroups map[string]any, ids []string, cached func(id string) Cached) (Selection, error) {
 	e, err := Compile(tgtType, tgt, delimiter, nodegroups)
 	if err != nil {
@@ -78,8 +78,8 @@ func Select(tgtType string, tgt any, delimiter string, nodegroups map[string]any
 	return e.Select(ids, cached)
 }
 
-// missing collects the ids that lists name and nobody has; lists under "not" do not count, as in Salt.
-func missing(n node, ids []string) []string {
+// missingIDs returns the ids that lists name and that do not exist. Lists under "not" do not count, as in Salt.
+func missingIDs(n node, ids []string) []string {
 	var lists []listNode
 	collectLists(n, &lists)
 	if len(lists) == 0 {
@@ -91,7 +91,7 @@ func missing(n node, ids []string) []string {
 	}
 	var out []string
 	for _, l := range lists {
-		for _, id := range l.listed() {
+		for _, id := range l.sortedIDs() {
 			if _, ok := known[id]; !ok {
 				known[id] = struct{}{}
 				out = append(out, id)

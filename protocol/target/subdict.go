@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// SubdictMode is how the last part of a delimited expression is compared with a value. Both sides are in lower case.
+// SubdictMode is how the last part of a delimited expression is compared with a value. Both are compared in lower
+// case.
 type SubdictMode uint8
 
 // Modes of SubdictMatch.
@@ -18,26 +19,28 @@ const (
 	SubdictExact
 )
 
-// SubdictMatch reports whether data matches "key:key:pattern" (salt.utils.data.subdict_match): the longest key that exists
-// is tried first, a "*:" step means any key. An invalid pattern and an expression beyond the limits match nothing.
+// SubdictMatch reports whether data matches "key:key:pattern" (salt.utils.data.subdict_match). The longest key that
+// exists is tried first, and a "*:" step means any key. An invalid pattern, or an expression beyond the limits,
+// matches nothing.
 func SubdictMatch(data any, expr, delimiter string, m SubdictMode) bool {
 	if delimiter == "" {
 		delimiter = DefaultDelimiter
 	}
 	r := run{subject: &Subject{}}
-	ok, err := r.subdict(data, expr, delimiter, m)
+	ok, err := r.matchSubdict(data, expr, delimiter, m)
 	return ok && err == nil
 }
 
-// subdict is the recursion of Salt's function of that name.
-func (r *run) subdict(data any, expr, delimiter string, m SubdictMode) (bool, error) {
+// matchSubdict is the recursion of Salt's function of that name. Keys may contain the delimiter, hence the attempts
+// from the longest key to the shortest.
+func (r *run) matchSubdict(data any, expr, delimiter string, m SubdictMode) (bool, error) {
 	if strings.Count(expr, delimiter) >= maxSplits {
 		return false, ErrLimit
 	}
 	splits := strings.Split(expr, delimiter)
 	found := traversePrefixes(data, splits)
 	for i := len(splits) - 1; i > 0; i-- {
-		if err := r.step(); err != nil {
+		if err := r.spendStep(); err != nil {
 			return false, err
 		}
 		var value any
@@ -49,9 +52,9 @@ func (r *run) subdict(data any, expr, delimiter string, m SubdictMode) (bool, er
 			if i > len(found) {
 				continue
 			}
-			value, pattern = found[i-1], tail(expr, splits, i, delimiter)
+			value, pattern = found[i-1], exprTail(expr, splits, i, delimiter)
 		}
-		ok, err := r.value(value, pattern, m)
+		ok, err := r.matchValue(value, pattern, m)
 		if ok || err != nil {
 			return ok, err
 		}
@@ -59,8 +62,8 @@ func (r *run) subdict(data any, expr, delimiter string, m SubdictMode) (bool, er
 	return false, nil
 }
 
-// tail is the expression after the first n parts.
-func tail(expr string, splits []string, n int, delimiter string) string {
+// exprTail returns the expression after the first n parts.
+func exprTail(expr string, splits []string, n int, delimiter string) string {
 	skip := n * len(delimiter)
 	for _, s := range splits[:n] {
 		skip += len(s)
@@ -68,40 +71,40 @@ func tail(expr string, splits []string, n int, delimiter string) string {
 	return expr[skip:]
 }
 
-// value compares what a key led to.
-func (r *run) value(value any, pattern string, m SubdictMode) (bool, error) {
+// matchValue compares the value that a key led to.
+func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error) {
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
 		if mapLen(v) == 0 {
 			return false, nil
 		}
-		return r.dict(v, pattern, m)
+		return r.matchDict(v, pattern, m)
 	case []any:
 		for _, member := range v {
 			if isMap(member) {
-				if ok, err := r.dict(member, pattern, m); ok || err != nil {
+				if ok, err := r.matchDict(member, pattern, m); ok || err != nil {
 					return ok, err
 				}
 			}
-			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+			if ok, err := r.matchScalar(member, pattern, m); ok || err != nil {
 				return ok, err
 			}
 		}
 		return false, nil
 	case []string:
 		for _, member := range v {
-			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+			if ok, err := r.matchScalar(member, pattern, m); ok || err != nil {
 				return ok, err
 			}
 		}
 		return false, nil
 	}
-	return r.scalar(value, pattern, m)
+	return r.matchScalar(value, pattern, m)
 }
 
-// dict is Salt's _dict_match: a map matches by one of its keys, or by something inside.
-func (r *run) dict(target any, pattern string, m SubdictMode) (bool, error) {
-	if err := r.step(); err != nil {
+// matchDict is Salt's _dict_match: a map matches by one of its keys, or by something inside.
+func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error) {
+	if err := r.spendStep(); err != nil {
 		return false, err
 	}
 	pattern, wildcard := strings.CutPrefix(pattern, "*:")
@@ -109,13 +112,13 @@ func (r *run) dict(target any, pattern string, m SubdictMode) (bool, error) {
 		return true, nil
 	}
 	for key := range mapKeys(target) {
-		if ok, err := r.scalar(key, pattern, m); ok || err != nil {
+		if ok, err := r.matchScalar(key, pattern, m); ok || err != nil {
 			return ok, err
 		}
 	}
 	// Below the first level Salt always uses the default delimiter.
 	if strings.Contains(pattern, DefaultDelimiter) {
-		if ok, err := r.subdict(target, pattern, DefaultDelimiter, m); ok || err != nil {
+		if ok, err := r.matchSubdict(target, pattern, DefaultDelimiter, m); ok || err != nil {
 			return ok, err
 		}
 	}
@@ -123,7 +126,7 @@ func (r *run) dict(target any, pattern string, m SubdictMode) (bool, error) {
 		return false, nil
 	}
 	for value := range mapValues(target) {
-		ok, err := r.below(value, pattern, m)
+		ok, err := r.matchBelow(value, pattern, m)
 		if ok || err != nil {
 			return ok, err
 		}
@@ -131,25 +134,26 @@ func (r *run) dict(target any, pattern string, m SubdictMode) (bool, error) {
 	return false, nil
 }
 
-// below compares one value under a "*:" step. Maps inside lists count by their text form only, as in Salt.
-func (r *run) below(value any, pattern string, m SubdictMode) (bool, error) {
+// matchBelow compares one value under a "*:" step. Maps inside lists count by their text only, as in Salt.
+func (r *run) matchBelow(value any, pattern string, m SubdictMode) (bool, error) {
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
-		return r.dict(v, pattern, m)
+		return r.matchDict(v, pattern, m)
 	case []any:
 		for _, member := range v {
-			if ok, err := r.scalar(member, pattern, m); ok || err != nil {
+			if ok, err := r.matchScalar(member, pattern, m); ok || err != nil {
 				return ok, err
 			}
 		}
 		return false, nil
 	}
-	return r.scalar(value, pattern, m)
+	return r.matchScalar(value, pattern, m)
 }
 
-// scalar compares text forms, both in lower case.
-func (r *run) scalar(value any, pattern string, m SubdictMode) (bool, error) {
-	if err := r.step(); err != nil {
+// matchScalar compares texts, both in lower case. Long texts cost several steps, so that the budget limits time and
+// not only comparisons.
+func (r *run) matchScalar(value any, pattern string, m SubdictMode) (bool, error) {
+	if err := r.spendStep(); err != nil {
 		return false, err
 	}
 	s := lower(Str(value))
@@ -160,18 +164,19 @@ func (r *run) scalar(value any, pattern string, m SubdictMode) (bool, error) {
 	case SubdictExact:
 		return s == lower(pattern), nil
 	case SubdictRegex:
-		re := r.regex(lower(pattern))
+		re := r.regexFor(lower(pattern))
 		if re == nil {
 			return false, nil
 		}
 		return re.MatchStart(s)
 	}
-	return r.glob(lower(pattern)).match(s), nil
+	return r.globFor(lower(pattern)).match(s), nil
 }
 
-// Traverse follows "key:key:…" through maps and lists (salt.utils.data.traverse_dict_and_list). A list is entered by an
-// index (negative ones count from the end) or through the first of its maps that has the key; a key that is not there as
-// text is tried again as the number, truth value or null that YAML reads from it. An empty delimiter means DefaultDelimiter.
+// Traverse follows "key:key:…" through maps and lists (salt.utils.data.traverse_dict_and_list). A list is entered
+// by an index (negative ones count from the end) or through the first of its maps that has the key. A key that does
+// not exist as a string is tried as the number, bool or null that YAML reads from it. An empty delimiter means
+// DefaultDelimiter.
 func Traverse(data any, key, delimiter string) (any, bool) {
 	if delimiter == "" {
 		delimiter = DefaultDelimiter
@@ -180,7 +185,7 @@ func Traverse(data any, key, delimiter string) (any, bool) {
 		var part string
 		part, rest, more = strings.Cut(rest, delimiter)
 		var ok bool
-		if data, ok = enter(data, part); !ok {
+		if data, ok = enterPart(data, part); !ok {
 			return nil, false
 		}
 	}
@@ -192,7 +197,7 @@ func traversePrefixes(data any, parts []string) []any {
 	var found []any
 	for _, part := range parts[:len(parts)-1] {
 		var ok bool
-		if data, ok = enter(data, part); !ok {
+		if data, ok = enterPart(data, part); !ok {
 			break
 		}
 		found = append(found, data)
@@ -200,8 +205,8 @@ func traversePrefixes(data any, parts []string) []any {
 	return found
 }
 
-// enter takes one step of Traverse.
-func enter(data any, part string) (any, bool) {
+// enterPart takes one step of Traverse.
+func enterPart(data any, part string) (any, bool) {
 	switch v := data.(type) {
 	case map[string]any:
 		if x, ok := v[part]; ok {
@@ -219,7 +224,7 @@ func enter(data any, part string) (any, bool) {
 			return x, true
 		}
 		if key, ok := yamlKey(part); ok {
-			return lookup(v, key)
+			return lookupEqual(v, key)
 		}
 		return nil, false
 	case []any:
@@ -253,7 +258,7 @@ func enterList(list []any, part string) (any, bool) {
 			}
 		case map[any]any:
 			if isInt {
-				if x, ok := lookup(m, i); ok {
+				if x, ok := lookupEqual(m, i); ok {
 					return x, true
 				}
 			} else if x, ok := m[part]; ok {
@@ -273,24 +278,24 @@ func enterList(list []any, part string) (any, bool) {
 	return list[i], true
 }
 
-// lookup finds a key by Python's equality, in which 1, 1.0 and True are the same.
-func lookup(m map[any]any, key any) (any, bool) {
+// lookupEqual finds a key by Python's equality, by which 1, 1.0 and True are equal.
+func lookupEqual(m map[any]any, key any) (any, bool) {
 	if x, ok := m[key]; ok {
 		return x, true
 	}
-	want, ok := number(key)
+	want, ok := numberOf(key)
 	if !ok {
 		return nil, false
 	}
 	for k, x := range m {
-		if got, ok := number(k); ok && got == want {
+		if got, ok := numberOf(k); ok && got == want {
 			return x, true
 		}
 	}
 	return nil, false
 }
 
-func number(v any) (float64, bool) {
+func numberOf(v any) (float64, bool) {
 	switch n := v.(type) {
 	case bool:
 		if n {
@@ -339,7 +344,7 @@ func hasKey(v any, key string) bool {
 	return false
 }
 
-// mapKeys yields the keys in no particular order; the answer does not depend on it.
+// mapKeys yields the keys in no particular order, on which no result depends.
 func mapKeys(v any) func(func(any) bool) {
 	return func(yield func(any) bool) {
 		switch m := v.(type) {
@@ -378,7 +383,7 @@ func mapValues(v any) func(func(any) bool) {
 	}
 }
 
-// sortedKeys returns the keys by their text form.
+// sortedKeys returns the keys in the order of their text.
 func sortedKeys(m map[any]any) []any {
 	keys := make([]any, 0, len(m))
 	for k := range m {

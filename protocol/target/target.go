@@ -1,13 +1,18 @@
-// Package target decides whether a minion is meant by a target expression. Both sides use it: the minion before it runs a
-// job, the master to know whom to expect and to check access rules.
+// Package target decides whether a target expression matches a minion. The minion uses it before it runs a job, the
+// master to know which minions to wait for and to check access rules.
 //
-// It follows Salt's matchers (salt/matchers/*_match.py, salt/utils/data.py: subdict_match, salt/utils/minions.py) including
-// Python's text forms, fnmatch and regular expressions. Expressions are parsed, never evaluated as code, and every match has
-// a budget: hostile expressions end in ErrLimit or ErrTimeout, which callers treat as "not meant".
+//	tgt_type, tgt ──▶ Compile ──▶ Expr (tree of nodes) ──▶ Match(Subject)       yes or no, on the minion
+//	                                                  └──▶ Select(ids, cached)  yes, no or unknown, on the master
 //
-// It is stricter than Salt in a few places, where Salt's answer comes from a malformed expression that Python happens to
-// accept: a call-like juxtaposition ("web1 or a ( b )"), unknown or looping node groups, and named characters (\N{…}) in
-// regular expressions are errors. Text forms of maps list their keys sorted; Python keeps insertion order.
+// It follows Salt's matchers (salt/matchers/*_match.py, salt/utils/data.py: subdict_match, salt/utils/minions.py),
+// with Python's text of values, fnmatch and regular expressions. Expressions are parsed and never evaluated as
+// code, as Salt does with compound targets. Every match has a budget: a hostile expression ends in ErrLimit or
+// ErrTimeout, which callers treat as no match.
+//
+// It is stricter than Salt in a few places, where Salt's answer comes from a malformed expression that Python
+// happens to accept: a juxtaposition that reads as a call ("web1 or a ( b )"), unknown or looping node groups, and
+// named characters (\N{…}) in regular expressions are errors. The text of a map lists its keys sorted; Python keeps
+// the order of insertion.
 package target
 
 import (
@@ -36,26 +41,27 @@ const (
 	TypeRange               = "range"
 )
 
-// OfIDs says whether targets of a type are about ids alone, which a master and its minions see alike.
+// OfIDs reports whether targets of a type depend on ids alone, which a master and its minions know alike.
 func OfIDs(tgtType string) bool {
 	return tgtType == TypeGlob || tgtType == TypePCRE || tgtType == TypeList
 }
 
-// Errors that callers may test for. All of them mean "no match".
+// Errors that callers may test for. All of them mean that nothing matches.
 var (
-	// ErrUnknownType is returned for a tgt_type that has no matcher.
+	// ErrUnknownType means that no matcher exists for a tgt_type.
 	ErrUnknownType = errors.New("target: unknown target type")
 	// ErrSyntax is wrapped by every error about a malformed expression, pattern or network.
 	ErrSyntax = errors.New("target: malformed expression")
-	// ErrLimit is returned when an expression is too large or takes too many steps.
+	// ErrLimit means that an expression is too large or takes too many steps.
 	ErrLimit = errors.New("target: expression exceeds the limit")
-	// ErrTimeout is returned when a regular expression runs longer than RegexTimeout.
+	// ErrTimeout means that a regular expression runs longer than RegexTimeout.
 	ErrTimeout = errors.New("target: regular expression takes too long")
-	// ErrNodegroup is wrapped when a node group is unknown, of the wrong type or contains itself.
+	// ErrNodegroup is wrapped if a node group is unknown, of the wrong type, or contains itself.
 	ErrNodegroup = errors.New("target: unusable node group")
 )
 
-// Limits of one match. They are far above anything useful and keep a hostile expression from occupying a core.
+// Limits of one match. They are far above anything useful, and keep a hostile expression from occupying a
+// processor.
 const (
 	maxWords      = 1 << 16 // words of a compound expression after node groups were expanded
 	maxNesting    = 200     // nested parentheses; Python's own limit
@@ -64,30 +70,32 @@ const (
 	maxExpression = 1 << 20 // bytes of a delimited expression, a pattern or a compound word
 )
 
-// Subject is what a target is compared with: one minion. Functions are called only when an expression needs them; a nil
-// function counts as an empty map.
+// A Subject is what a target is compared with: one minion. Its functions are called only if an expression needs
+// them; a nil function counts as an empty map.
 type Subject struct {
 	// ID is the minion's id.
 	ID string
-	// Grains returns the minion's grains, nil if they are not known.
+	// Grains returns the minion's grains, nil if they are unknown.
 	Grains func() map[string]any
-	// Pillar returns the minion's pillar, nil if it is not known.
+	// Pillar returns the minion's pillar, nil if it is unknown.
 	Pillar func() map[string]any
 	// Data returns the minion's data store (the data execution module), for type "data".
 	Data func() map[string]any
-	// Nodegroups maps names to compound expressions (text or list of words), as the option nodegroups.
+	// Nodegroups maps names to compound expressions (string or list of words), like the option nodegroups.
 	Nodegroups map[string]any
 }
 
-// Expr is a compiled target. It is immutable and safe for concurrent use.
+// An Expr is a compiled target. It is immutable and safe for concurrent use.
 type Expr struct {
 	root node
 }
 
-// Compile parses a target of the given type ("" means glob). An empty delimiter means DefaultDelimiter; only grain,
-// grain_pcre and pillar honour another one, as Salt's minion. Node groups are used by compound and nodegroup targets.
+// Compile compiles a target of the given type ("" means glob). An empty delimiter means DefaultDelimiter; only
+// grain, grain_pcre and pillar use another one, as on Salt's minion. compound and nodegroup targets use the node
+// groups.
 //
-// The error wraps ErrUnknownType, ErrSyntax, ErrLimit or ErrNodegroup; an expression that does not compile matches nobody.
+// The error wraps ErrUnknownType, ErrSyntax, ErrLimit or ErrNodegroup. An expression that does not compile matches
+// no minion.
 func Compile(tgtType string, tgt any, delimiter string, nodegroups map[string]any) (*Expr, error) {
 	if delimiter == "" {
 		delimiter = DefaultDelimiter
@@ -111,14 +119,14 @@ func Compile(tgtType string, tgt any, delimiter string, nodegroups map[string]an
 	return &Expr{root: root}, nil
 }
 
-// Match reports whether the subject is meant. Data that is not known counts as empty.
+// Match reports whether the expression matches the subject. Unknown data counts as empty.
 func (e *Expr) Match(s Subject) (bool, error) {
 	r := run{subject: &s}
 	v, err := e.root.eval(&r)
 	return v == yes && err == nil, err
 }
 
-// Match compiles a target and compares it with one minion. The answer is false whenever the error is not nil.
+// Match compiles a target and compares it with one minion. It returns false with every error.
 func Match(tgtType string, tgt any, delimiter string, s Subject) (bool, error) {
 	e, err := Compile(tgtType, tgt, delimiter, s.Nodegroups)
 	if err != nil {
@@ -127,7 +135,7 @@ func Match(tgtType string, tgt any, delimiter string, s Subject) (bool, error) {
 	return e.Match(s)
 }
 
-// answer is Kleene's third truth value: unknown appears only on the master, for minions without cached data.
+// An answer is a truth value of Kleene's logic. unknown occurs only on the master, for minions without cached data.
 type answer uint8
 
 const (
@@ -143,12 +151,12 @@ func answerOf(b bool) answer {
 	return no
 }
 
-// node is a compiled part of an expression.
+// A node is a compiled part of an expression.
 type node interface {
 	eval(r *run) (answer, error)
 }
 
-// run is the state of one evaluation: the subject, its budget, and patterns compiled on the way.
+// A run is the state of one evaluation: the subject, its budget, and patterns compiled on the way.
 type run struct {
 	subject *Subject
 	// partial means that missing grains or pillar make the answer unknown instead of no.
@@ -158,16 +166,17 @@ type run struct {
 	globs   map[string]*glob
 }
 
-// step spends one unit of the budget.
-func (r *run) step() error {
+// spendStep spends one unit of the budget.
+func (r *run) spendStep() error {
 	if r.steps++; r.steps > maxSteps {
 		return ErrLimit
 	}
 	return nil
 }
 
-// regex returns the compiled pattern, nil when it is not valid.
-func (r *run) regex(pattern string) *Regex {
+// regexFor returns the compiled pattern, nil if it is invalid. Patterns are cached, because one evaluation compares
+// them with many values.
+func (r *run) regexFor(pattern string) *Regex {
 	re, seen := r.regexes[pattern]
 	if seen {
 		return re
@@ -183,7 +192,7 @@ func (r *run) regex(pattern string) *Regex {
 	return re
 }
 
-func (r *run) glob(pattern string) *glob {
+func (r *run) globFor(pattern string) *glob {
 	g, seen := r.globs[pattern]
 	if seen {
 		return g
@@ -201,8 +210,8 @@ type constant answer
 
 func (c constant) eval(*run) (answer, error) { return answer(c), nil }
 
-// text returns a target as text; []byte is text that is not UTF-8 and never names a minion.
-func text(tgt any) (string, bool) {
+// textOf returns a target as a string. []byte is a string that is not UTF-8; it never names a minion.
+func textOf(tgt any) (string, bool) {
 	s, ok := tgt.(string)
 	return s, ok
 }
@@ -211,7 +220,7 @@ func syntaxError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrSyntax, fmt.Sprintf(format, args...))
 }
 
-// quoted shortens what goes into an error text; expressions may be a megabyte.
+// quoted shortens what goes into an error text, because expressions may be a megabyte long.
 func quoted(s string) string {
 	if len(s) > 80 {
 		return fmt.Sprintf("%.77q…", s)

@@ -202,7 +202,7 @@ func TestSubdictBudget(t *testing.T) {
 	for _, expr := range []string{strings.Repeat("a:", 60) + "z", strings.Repeat("*:", 60) + "z", strings.Repeat("*:a:", 100) + "z"} {
 		start := time.Now()
 		r := run{subject: &Subject{}}
-		ok, err := r.subdict(map[string]any{"a": data}, expr, ":", SubdictGlob)
+		ok, err := r.matchSubdict(map[string]any{"a": data}, expr, ":", SubdictGlob)
 		if ok || err != nil && !errors.Is(err, ErrLimit) {
 			t.Errorf("%.20s…: got %v, %v", expr, ok, err)
 		}

@@ -12,14 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the text form of one value. Data with shared parts (YAML aliases) can be far larger as text than in memory.
+// Limits for the text of one value. Data with shared parts (YAML aliases) can be far larger as text than in memory.
 const (
 	maxDepth = 100
 	maxText  = 1 << 20
 )
 
-// Str returns the text that Python's str() gives for a value: None, True, 1.0, ['a', 1]. Keys of maps are sorted, where
-// Python keeps insertion order. Lists and maps are cut off ("...") after a megabyte or a hundred levels.
+// Str returns the text that Python's str() returns for a value: None, True, 1.0, ['a', 1]. Keys of maps are sorted,
+// where Python keeps the order of insertion. Lists and maps are cut off ("...") after a megabyte or a hundred
+// levels.
 func Str(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -37,7 +38,7 @@ func Str(v any) string {
 	return string(appendRepr(nil, v, 0))
 }
 
-// Repr returns the text that Python's repr() gives for a value.
+// Repr returns the text that Python's repr() returns for a value.
 func Repr(v any) string { return string(appendRepr(nil, v, 0)) }
 
 func appendRepr(b []byte, v any, depth int) []byte {
@@ -89,7 +90,7 @@ func appendRepr(b []byte, v any, depth int) []byte {
 	return fmt.Append(b, v)
 }
 
-// appendMap writes a map with its keys sorted.
+// appendMap appends a map with its keys sorted.
 func appendMap(b []byte, v any, depth int) []byte {
 	b = append(b, '{')
 	put := func(i int, k, x any) bool {
@@ -117,7 +118,8 @@ func appendMap(b []byte, v any, depth int) []byte {
 	return append(b, '}')
 }
 
-// floatText is Python's shortest form: exponents below -4 and from 16 on, always with a point or an exponent.
+// floatText returns Python's shortest form: an exponent below 1e-4 and from 1e16 on, and always a point or an
+// exponent.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -216,7 +218,8 @@ func datetimeRepr(t time.Time) string {
 	return s + ")"
 }
 
-// lower is Python's str.lower: as strings.ToLower but for the two letters whose lower case is longer or depends on the place.
+// lower is Python's str.lower. It differs from strings.ToLower in two letters, whose lower case is longer or
+// depends on the position.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "İΣ") {
 		return strings.ToLower(s)
@@ -271,7 +274,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }
 
-// pythonInt reads what int() reads: spaces around, a sign, single underscores between digits.
+// pythonInt parses what int() parses: spaces around, a sign, single underscores between digits.
 func pythonInt(s string) (int64, bool) {
 	s = strings.TrimFunc(s, isSpace)
 	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") ||
@@ -282,8 +285,9 @@ func pythonInt(s string) (int64, bool) {
 	return i, err == nil
 }
 
-// yamlKey reads a part of an expression as YAML does (salt.utils.args.yamlify_arg), so that numeric, boolean and null keys can be
-// found. It answers false when YAML leaves the text as it is, or makes something that cannot be a key.
+// yamlKey reads a part of an expression as YAML does (salt.utils.args.yamlify_arg), so that numeric, boolean and
+// null keys can be found. It returns false if YAML leaves the string as it is, or reads something that cannot be a
+// key.
 func yamlKey(s string) (any, bool) {
 	trimmed := strings.Trim(s, " ")
 	switch trimmed {
@@ -300,7 +304,7 @@ func yamlKey(s string) (any, bool) {
 		return nil, false
 	}
 	if strings.Contains(s, "#") {
-		// A comment is only cut off when a number, truth value or null is left.
+		// A comment is removed only if a number, bool or null remains.
 		before, _, found := strings.Cut(s, " #")
 		if !found || strings.Contains(before, "#") {
 			return nil, false
@@ -325,7 +329,7 @@ func yamlKey(s string) (any, bool) {
 	return trimmed, true
 }
 
-// unquote reads a quoted YAML scalar without escapes; others are left alone.
+// unquote reads a quoted YAML scalar without escapes. It returns false for any other.
 func unquote(s string) (string, bool) {
 	if len(s) < 2 || s[len(s)-1] != s[0] {
 		return "", false
@@ -337,7 +341,7 @@ func unquote(s string) (string, bool) {
 	return inner, true
 }
 
-// yamlNumber reads YAML 1.1 integers (decimal, 0x, 0b) and floats.
+// yamlNumber parses YAML 1.1 integers (decimal, 0x, 0b) and floats.
 func yamlNumber(s string) (any, bool) {
 	body := strings.TrimLeft(s, "+-")
 	if body == "" || len(s)-len(body) > 1 {
@@ -361,14 +365,14 @@ func yamlNumber(s string) (any, bool) {
 		n, err := strconv.ParseInt(digits, 0, 64)
 		return signed(n), err == nil
 	case len(digits) > 1 && digits[0] == '0' && strings.Trim(digits, "01234567") == "":
-		// YAML 1.1 means octal; Salt's loader takes the zeros away (salt/utils/yamlloader.py: construct_scalar).
+		// YAML 1.1 reads octal; Salt's loader removes the zeros (salt/utils/yamlloader.py: construct_scalar).
 		n, err := strconv.ParseInt(digits, 10, 64)
 		return signed(n), err == nil
 	case strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || len(digits) == 1):
 		n, err := strconv.ParseInt(digits, 10, 64)
 		return signed(n), err == nil
 	}
-	// YAML 1.1 wants the point and the sign of the exponent; Salt's loader reads 1e5 as text.
+	// YAML 1.1 requires the point and the sign of the exponent; Salt's loader reads 1e5 as a string.
 	if !strings.Contains(body, ".") || strings.Trim(digits, "0123456789.eE+-") != "" {
 		return nil, false
 	}

@@ -15,13 +15,13 @@ import (
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }
 
-// Client listens to the events of a master or minion on this host, ours or stock.
+// A Client listens to the events of a brine or stock master or minion on this host.
 type Client struct {
 	conn net.Conn
 	r    *reader
 }
 
-// Dial connects to the socket that gives events. Events fired before the call are not seen.
+// Dial connects to the socket that sends events. Events fired before the call are not received.
 func Dial(ctx context.Context, a Sockets) (*Client, error) {
 	c, err := a.dial(ctx, a.Pub)
 	if err != nil {
@@ -30,8 +30,8 @@ func Dial(ctx context.Context, a Sockets) (*Client, error) {
 	return &Client{c, newReader(c)}, nil
 }
 
-// Next waits for the next event. The error is ctx.Err(), or io.EOF when the master went away. After an error of ctx the
-// client can be used again only if no part of an event had arrived, so callers should treat every error as final.
+// Next waits for the next event. The error is ctx.Err(), or io.EOF if the master went away. Treat every error as
+// final: after an error of ctx a part of an event may have been read.
 func (c *Client) Next(ctx context.Context) (events.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return events.Event{}, err
@@ -50,8 +50,8 @@ func (c *Client) Next(ctx context.Context) (events.Event, error) {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Fire writes one event to a master or minion on this host, as salt-key does after a change. data gets a _stamp when it has
-// none.
+// Fire sends one event to a master or minion on this host, as salt-key does after a change. data gets a _stamp if
+// it has none.
 func Fire(ctx context.Context, a Sockets, tag string, data map[string]any) error {
 	c, err := a.dial(ctx, a.Pull)
 	if err != nil {
@@ -64,7 +64,7 @@ func Fire(ctx context.Context, a Sockets, tag string, data map[string]any) error
 		}
 		data["_stamp"] = protocol.Stamp(time.Now())
 	}
-	body, err := frame(tag, data, !takesPlain(c))
+	body, err := frameEvent(tag, data, !takesPlain(c))
 	if err != nil {
 		return fmt.Errorf("cannot fire event %q: %w", tag, err)
 	}

@@ -11,22 +11,23 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Framing says how events follow each other on a socket. Salt has two ways, and a client cannot ask for one.
+// Framing is how events follow each other on a socket. Salt has two ways, and a client cannot ask for one of them.
 type Framing int
 
 const (
-	// Auto sends Plain frames, but Prefixed ones to a client that can be seen to be a Salt which reads only those. What is
-	// read may be either.
+	// Auto sends Plain frames, or Prefixed ones to a client that can be identified as a Salt that reads only those.
+	// Both are understood when read.
 	Auto Framing = iota
-	// Plain is msgpack maps one after the other: all lines up to the patch levels of 2025, and readers of 3007 and 3008 since.
+	// Plain is msgpack maps without separators: all lines up to the patch levels of 2025, and readers of 3007 and
+	// 3008 since then.
 	Plain
-	// Prefixed puts four bytes of length, big endian, before each map: readers of late patch levels of 3006 want it, and
-	// writers of all late patch levels do it (salt/transport/frame.py, frame_msg_ipc).
+	// Prefixed puts the length in four bytes, big endian, before each map. Readers of late patch levels of 3006
+	// need it, and writers of all late patch levels use it (salt/transport/frame.py, frame_msg_ipc).
 	Prefixed
 )
 
-// frame packs an event.
-func frame(tag string, data map[string]any, prefixed bool) ([]byte, error) {
+// frameEvent packs an event.
+func frameEvent(tag string, data map[string]any, prefixed bool) ([]byte, error) {
 	body, err := protocol.PackEvent(tag, data)
 	if err != nil {
 		return nil, err
@@ -38,8 +39,8 @@ func frame(tag string, data map[string]any, prefixed bool) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, len(b)+4), uint32(len(b))), b...), nil
 }
 
-// reader reads events in either framing: a frame is a map, whose first byte is above 0x7f; a length in front of it begins
-// with one below.
+// A reader reads events in either framing. A frame is a map, whose first byte is above 0x7f; a length that precedes
+// it starts with a byte below.
 type reader struct {
 	r        *bufio.Reader
 	plain    *payload.Reader
@@ -79,7 +80,7 @@ func (r *reader) nextPrefixed() (string, map[string]any, error) {
 	if n == 0 || n > maxEvent {
 		return "", nil, fmt.Errorf("ipc: frame of %d bytes exceeds %d", n, maxEvent)
 	}
-	// What a length announces does not decide how much is allocated: the buffer grows with what arrives.
+	// A length alone decides nothing about memory: the buffer grows with the bytes that arrive.
 	b, err := io.ReadAll(io.LimitReader(r.r, int64(n)))
 	if err == nil && len(b) < int(n) {
 		err = io.ErrUnexpectedEOF

@@ -1,8 +1,11 @@
-// Package ipc opens Salt's event sockets on a master's or a minion's host: one from which every client gets every event,
-// and one into which clients write events; and the client side of both. Salt's own command line tools (salt, salt-key,
-// salt-run, salt-call), engines and scripts that import Salt talk through them. A master or minion that is embedded in
-// another program does not need them. Salt's source: salt/transport/ipc.py, salt/transport/tcp.py (PublishServer),
-// salt/utils/event.py, salt/transport/frame.py.
+// Package ipc opens Salt's event sockets on the host of a master or a minion, and is the client of both.
+//
+//	Bus ──▶ Server ──▶ master_event_pub.ipc  ──▶ every client receives every event
+//	            ◀── master_event_pull.ipc ◀── clients send events
+//
+// Salt's command line tools (salt, salt-key, salt-run, salt-call), engines, and scripts that import Salt talk
+// through these sockets. A master or minion that is embedded in another program does not need them. Salt's sources:
+// salt/transport/ipc.py, salt/transport/tcp.py (PublishServer), salt/utils/event.py, salt/transport/frame.py.
 package ipc
 
 import (
@@ -27,25 +30,26 @@ const (
 	maxWaitingEvents = 100_000
 )
 
-// Options of a Server.
+// Options configure a Server.
 type Options struct {
-	// Sockets are where the server listens, see [Master] and [Minion].
+	// Sockets are the addresses to listen on, see [Master] and [Minion].
 	Sockets Sockets
-	// DirMode is the mode of a socket directory that has to be made; 0 means 0750.
+	// DirMode is the mode of a socket directory that is created; 0 means 0750.
 	DirMode fs.FileMode
-	// PubMode is the mode of the publishing socket; 0 means 0660, as Salt 3007 sets on a master. The other sockets are 0600.
+	// PubMode is the mode of the socket that sends events; 0 means 0660, as Salt 3007 sets on a master. The other
+	// sockets are 0600.
 	PubMode fs.FileMode
 	// Framing is how events are sent.
 	Framing Framing
 	// Buffer is how many bytes of events may wait for a client before it is cut off; 0 means events.DefaultBytes.
 	Buffer int
-	// Received gets the events that clients write; nil publishes them. It is called by one goroutine per client.
+	// Received is called with the events that clients send; nil publishes them. One goroutine per client calls it.
 	Received func(tag string, data map[string]any)
-	// Log gets clients that were dropped; nil is silent.
+	// Log receives clients that were dropped; nil means no log.
 	Log *slog.Logger
 }
 
-// Server is the open sockets. Close it.
+// A Server holds the open sockets. Close it.
 type Server struct {
 	bus    *events.Bus
 	o      Options
@@ -61,8 +65,8 @@ type Server struct {
 	conns map[net.Conn]struct{}
 }
 
-// Listen opens the sockets and serves them until Close. A socket of a dead process is replaced; one that answers belongs to
-// a running one and is an error.
+// Listen opens the sockets and serves them until Close. It replaces the socket of a dead process. A socket that
+// answers belongs to a running process and is an error.
 func Listen(bus *events.Bus, o Options) (*Server, error) {
 	if o.PubMode == 0 {
 		o.PubMode = 0o660
@@ -78,17 +82,17 @@ func Listen(bus *events.Bus, o Options) (*Server, error) {
 	}
 	s := &Server{bus: bus, o: o, log: o.Log, conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if err := s.open(); err != nil {
+	if err := s.openSockets(); err != nil {
 		s.Close()
 		return nil, err
 	}
-	s.wg.Go(func() { s.accept(s.pub, s.subscribe) })
-	s.wg.Go(func() { s.accept(s.pull, func(c net.Conn) func() { return func() { s.receive(c) } }) })
+	s.wg.Go(func() { s.acceptLoop(s.pub, s.subscribe) })
+	s.wg.Go(func() { s.acceptLoop(s.pull, func(c net.Conn) func() { return func() { s.receiveFrom(c) } }) })
 	return s, nil
 }
 
-// open makes the sockets. Both are on files or both on ports.
-func (s *Server) open() error {
+// openSockets opens both sockets, either as files or as ports.
+func (s *Server) openSockets() error {
 	a := s.o.Sockets
 	var err error
 	if a.tcp {
@@ -100,12 +104,12 @@ func (s *Server) open() error {
 	if err := os.MkdirAll(a.dir, s.o.DirMode); err != nil {
 		return fmt.Errorf("cannot create socket directory %q: %w", a.dir, err)
 	}
-	if s.pub, err = s.listen(a.Pub, s.o.PubMode); err == nil {
-		s.pull, err = s.listen(a.Pull, 0o600)
+	if s.pub, err = s.listenUnix(a.Pub, s.o.PubMode); err == nil {
+		s.pull, err = s.listenUnix(a.Pull, 0o600)
 	}
 	for _, path := range []string{a.Marker, a.workers} {
 		if err == nil && path != "" {
-			err = s.mark(path)
+			err = s.createMarker(path)
 		}
 	}
 	return err
@@ -119,11 +123,11 @@ func listenPort(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// listen binds under another name and moves the socket into place, so that it never exists with a wrong mode.
-func (s *Server) listen(path string, mode fs.FileMode) (net.Listener, error) {
+// listenUnix binds under another name and renames the socket, so that it never exists with a wrong mode.
+func (s *Server) listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("cannot listen on %q: somebody else serves it", path)
+		return nil, fmt.Errorf("cannot listen on %q: another process serves it", path)
 	}
 	temp := path + ".new"
 	os.Remove(temp)
@@ -145,7 +149,8 @@ func (s *Server) listen(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-func (s *Server) mark(path string) error {
+// createMarker creates an empty file that Salt's tools look for.
+func (s *Server) createMarker(path string) error {
 	os.Remove(path)
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return fmt.Errorf("cannot create %q: %w", path, err)
@@ -154,7 +159,7 @@ func (s *Server) mark(path string) error {
 	return nil
 }
 
-// Close closes the sockets, removes them, and returns when all clients are gone.
+// Close closes and removes the sockets, and returns when all clients are gone.
 func (s *Server) Close() error {
 	s.cancel()
 	for _, l := range []net.Listener{s.pub, s.pull} {
@@ -178,8 +183,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// accept takes clients one after the other: begin returns what serves one in the background.
-func (s *Server) accept(l net.Listener, begin func(net.Conn) (serve func())) {
+// acceptLoop accepts clients one after the other. begin returns the function that serves one in the background.
+func (s *Server) acceptLoop(l net.Listener, begin func(net.Conn) (serve func())) {
 	pause := time.Millisecond
 	for {
 		c, err := l.Accept()
@@ -200,7 +205,7 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn) (serve func())) {
 			continue
 		}
 		pause = time.Millisecond
-		if !s.add(c) {
+		if !s.addConn(c) {
 			c.Close()
 			continue
 		}
@@ -217,7 +222,8 @@ func (s *Server) accept(l net.Listener, begin func(net.Conn) (serve func())) {
 	}
 }
 
-func (s *Server) add(c net.Conn) bool {
+// addConn registers a client, unless there are too many.
+func (s *Server) addConn(c net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.conns) >= maxClients || s.ctx.Err() != nil {
@@ -234,24 +240,25 @@ func (s *Server) drop(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// subscribe makes a client of one that connected. It gets what happens from here on.
+// subscribe subscribes a client that connected. It receives the events from now on.
 func (s *Server) subscribe(c net.Conn) func() {
-	// How much may wait is a matter of bytes: of ten thousand minions that return at the same time, a thousand events would be too few.
+	// Bytes limit what may wait, because a limit of 1000 events would be too few when ten thousand minions return
+	// at the same moment.
 	sub := s.bus.Subscribe(events.SubscribeOptions{Bytes: s.o.Buffer, Buffer: maxWaitingEvents})
 	return func() {
 		defer sub.Close()
-		s.publish(c, sub)
+		s.publishTo(c, sub)
 	}
 }
 
-// publish sends every event to one client. A client that falls behind is cut off: Salt's clients take a closed socket
-// as a reason to connect again, a silent gap they would not notice.
-func (s *Server) publish(c net.Conn, sub *events.Subscription) {
+// publishTo sends every event to one client. A client that falls behind is cut off: Salt's clients reconnect when a
+// socket is closed, but would not notice a silent gap.
+func (s *Server) publishTo(c net.Conn, sub *events.Subscription) {
 	prefixed := s.o.Framing == Prefixed || s.o.Framing == Auto && wantsPrefix(c)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.wg.Go(func() {
-		// Clients write nothing here but the knock of Admit; the read ends when they leave.
+		// Clients send nothing here but the probe of Admit. The read ends when they leave.
 		defer cancel()
 		var b [64]byte
 		for {
@@ -270,12 +277,12 @@ func (s *Server) publish(c net.Conn, sub *events.Subscription) {
 			s.log.Warn("event client is too slow and was cut off", "missed", e.Missed)
 			return
 		}
-		body, err := frame(e.Tag, e.Data, prefixed)
+		body, err := frameEvent(e.Tag, e.Data, prefixed)
 		if err != nil {
 			s.log.Warn("cannot pack event", "tag", e.Tag, "err", err)
 			continue
 		}
-		news.pace(ctx, e.Tag, sub)
+		news.delayReturn(ctx, e.Tag, sub)
 		c.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := c.Write(body); err != nil {
 			return
@@ -283,10 +290,10 @@ func (s *Server) publish(c net.Conn, sub *events.Subscription) {
 	}
 }
 
-// Admit returns when everybody who connected for events before the call gets them, or after a second. A program that
-// connects and then asks for something is connected as soon as the kernel says so; without this the answer could be fired
-// before the server has looked at the new connection. Connections are accepted in order, so that it is enough to follow one
-// of our own.
+// Admit returns when every client that connected before the call receives events, or after a second. A program that
+// connects and then makes a request is connected for the kernel at once; without Admit the answer could be fired
+// before the server has accepted the connection. Connections are accepted in order, so a probe over a connection of
+// our own is enough.
 func (s *Server) Admit() {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
@@ -299,12 +306,12 @@ func (s *Server) Admit() {
 	defer stop()
 	var knock [1]byte
 	if _, err := c.Write(knock[:]); err == nil {
-		c.Read(knock[:]) // an answer, an event or the end: each says that the server has come this far
+		c.Read(knock[:]) // an echo, an event or the end: each means that the server has come this far
 	}
 }
 
-// receive reads the events that one client writes.
-func (s *Server) receive(c net.Conn) {
+// receiveFrom reads the events that one client sends.
+func (s *Server) receiveFrom(c net.Conn) {
 	r := newReader(c)
 	for {
 		tag, data, err := r.next()

@@ -9,21 +9,22 @@ import (
 )
 
 const (
-	// newsAge is how old the news of a job is before its first answer is sent to a salt command of 3007 or later. What comes
-	// while such a command works through the news can lie in its buffer until the next event, or until its timeout of
-	// seconds; see minReturnAge in package minion for the measurement.
+	// newsAge is how long a return waits after the event of its job, for a salt command of 3007 or later. An event
+	// that arrives while such a command handles the previous one may stay in its buffer until the next event, or
+	// until its timeout of seconds. minReturnAge in package minion has the measurement.
 	newsAge = 18 * time.Millisecond
-	// maxWaiting is how many events may wait for a client that is paced.
+	// maxWaiting is how many events may wait for a client that is paced. Beyond it, keeping up matters more.
 	maxWaiting = 64
 )
 
-// pacer keeps answers from following the news of their jobs too closely, for clients that overlook them.
+// A pacer delays returns that follow the event of their job too closely, for clients that would overlook them.
 type pacer struct {
 	on   bool
-	news time.Time // when the last news was sent
+	news time.Time // when the last job event was sent
 }
 
-func (p *pacer) pace(ctx context.Context, tag string, sub *events.Subscription) {
+// delayReturn waits if the event is a return that comes too early.
+func (p *pacer) delayReturn(ctx context.Context, tag string, sub *events.Subscription) {
 	if !p.on || !strings.HasPrefix(tag, "salt/job/") {
 		return
 	}

@@ -17,7 +17,7 @@ func TestPace(t *testing.T) {
 		defer sub.Close()
 		took := func(p *pacer, tag string) time.Duration {
 			begin := time.Now()
-			p.pace(t.Context(), tag, sub)
+			p.delayReturn(t.Context(), tag, sub)
 			return time.Since(begin)
 		}
 		const news, answer = "salt/job/20260102030405000001/new", "salt/job/20260102030405000001/ret/web1"

@@ -14,28 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wantsPrefix finds out whether the program at the other end is a Salt that reads only prefixed frames: one of line 3006
-// whose frame_msg_ipc writes them. What it cannot find out it takes for a no.
+// wantsPrefix reports whether the program at the other end is a Salt that reads only prefixed frames: one of line
+// 3006 whose frame_msg_ipc writes them. If that cannot be determined it returns false.
 func wantsPrefix(c net.Conn) bool {
 	dir, version := peerSalt(c)
-	return strings.HasPrefix(version, "3006") && prefixes(dir)
+	return strings.HasPrefix(version, "3006") && usesPrefix(dir)
 }
 
-// overlooks finds out whether the program at the other end is a Salt that may not see an event which comes while it reads the one
-// before (salt/transport/tcp.py: PublishClient.recv, since 3007).
+// overlooks reports whether the program at the other end is a Salt that may overlook an event that arrives while it
+// reads the one before (salt/transport/tcp.py: PublishClient.recv, since 3007).
 func overlooks(c net.Conn) bool {
 	_, version := peerSalt(c)
 	return version != "" && !strings.HasPrefix(version, "3006")
 }
 
-// takesPlain finds out whether the program that takes events is a Salt that reads only plain frames. Ours reads both.
+// takesPlain reports whether the program that receives events is a Salt that reads only plain frames. Ours reads
+// both.
 func takesPlain(c net.Conn) bool {
 	dir, version := peerSalt(c)
-	return version != "" && !prefixes(dir)
+	return version != "" && !usesPrefix(dir)
 }
 
-// peerSalt looks for the Salt beside the interpreter or script that runs at the other end, then for the one of the host,
-// which is all there is to go by for a client over tcp. Both are "" when there is none.
+// peerSalt looks for the Salt beside the interpreter or script at the other end, then for the one of the host,
+// which is all there is to go by for a client over tcp. It returns "" if there is none.
 func peerSalt(c net.Conn) (dir, version string) {
 	roots := []string{"/usr", "/opt/saltstack/salt"}
 	if u, ok := c.(*net.UnixConn); ok {
@@ -43,7 +44,7 @@ func peerSalt(c net.Conn) (dir, version string) {
 		if err != nil {
 			return "", ""
 		}
-		// Salt renames its processes: then the line is one text with spaces.
+		// Salt renames its processes; the line is then one string with spaces.
 		args := strings.FieldsFunc(string(line), func(r rune) bool { return r == 0 || r == ' ' })
 		for _, a := range args[:min(2, len(args))] {
 			if filepath.IsAbs(a) {
@@ -59,16 +60,18 @@ func peerSalt(c net.Conn) (dir, version string) {
 	return "", ""
 }
 
-// salt is what was found below a directory, with dir "" if there was none, and when.
+// salt is an installation of Salt below a directory, or with dir "" the fact that there is none, and when that was
+// found.
 type salt struct {
 	dir, version string
 	at           time.Time
 }
 
 const (
-	// saltLife is for how long what was found counts: a tool asks for every command, and the directories of a host's libraries are long.
+	// saltLife is how long a result is reused. Every command of a tool asks again, and the library directories of a
+	// host are long.
 	saltLife = 5 * time.Second
-	// maxSalts bounds the directories that are remembered.
+	// maxSalts limits the directories that are remembered.
 	maxSalts = 64
 )
 
@@ -102,7 +105,7 @@ func saltBelow(root string) salt {
 	return found
 }
 
-// peerPID is the process at the other end, 0 if that cannot be told.
+// peerPID returns the process at the other end, 0 if that is unknown.
 func peerPID(u *net.UnixConn) int {
 	raw, err := u.SyscallConn()
 	if err != nil {
@@ -120,8 +123,8 @@ func peerPID(u *net.UnixConn) int {
 	return pid
 }
 
-// prefixes says whether a Salt installation puts lengths before its frames.
-func prefixes(dir string) bool {
+// usesPrefix reports whether a Salt installation writes lengths before its frames.
+func usesPrefix(dir string) bool {
 	source, err := os.ReadFile(filepath.Join(dir, "transport", "frame.py"))
 	return err == nil && bytes.Contains(source, []byte("struct.pack("))
 }

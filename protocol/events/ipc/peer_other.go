@@ -4,11 +4,11 @@ package ipc
 
 import "net"
 
-// wantsPrefix is not known here; Options.Framing has to say.
+// wantsPrefix is unknown on this system; set Options.Framing.
 func wantsPrefix(net.Conn) bool { return false }
 
-// overlooks is not known here.
+// overlooks is unknown on this system.
 func overlooks(net.Conn) bool { return false }
 
-// takesPlain is not known here: late patch levels read prefixed frames, and so does ours.
+// takesPlain is unknown on this system. Late patch levels read prefixed frames, and so does ours.
 func takesPlain(net.Conn) bool { return false }

@@ -14,7 +14,7 @@ import (
 const (
 	PubName  = "master_event_pub.ipc"
 	PullName = "master_event_pull.ipc"
-	// MarkerName is a file that Salt's command line tools look for before they start; nobody connects to it.
+	// MarkerName is a file that Salt's command line tools look for before they start. They do not connect to it.
 	MarkerName = "publish_pull.ipc"
 	// WorkersName is the same for salt.netapi.NetapiClient, and so for salt-api.
 	WorkersName = "workers.ipc"
@@ -22,24 +22,24 @@ const (
 
 // Sockets are the addresses of an event bus: files, or ports of the loopback interface.
 type Sockets struct {
-	// Pub gives events, Pull takes them.
+	// Pub sends events, Pull receives them.
 	Pub, Pull string
-	// Marker is a file that is there while the bus is; "" for none.
+	// Marker is a file that exists while the bus does; "" for none.
 	Marker string
 
-	workers string // another one
+	workers string // a second marker
 	dir     string
 	tcp     bool
 }
 
-// Master are the sockets of a master below its sock_dir.
+// Master returns the sockets of a master below its sock_dir.
 func Master(dir string) Sockets {
 	return Sockets{Pub: filepath.Join(dir, PubName), Pull: filepath.Join(dir, PullName), Marker: filepath.Join(dir, MarkerName),
 		workers: filepath.Join(dir, WorkersName), dir: dir}
 }
 
-// Minion are the sockets of a minion below its sock_dir. Their names have a part of the id's hash (option hash_type), since
-// several minions may share the directory.
+// Minion returns the sockets of a minion below its sock_dir. Their names contain a part of the id's hash (option
+// hash_type), since several minions may share the directory.
 func Minion(dir, id, hashType string) (Sockets, error) {
 	h, err := crypt.NewHash(hashType)
 	if err != nil {
@@ -50,7 +50,7 @@ func Minion(dir, id, hashType string) (Sockets, error) {
 	return Sockets{Pub: filepath.Join(dir, name+"_pub.ipc"), Pull: filepath.Join(dir, name+"_pull.ipc"), dir: dir}, nil
 }
 
-// Ports are sockets on the loopback interface (option ipc_mode: tcp), which every user of the host can reach.
+// Ports returns sockets on the loopback interface (option ipc_mode: tcp). Every user of the host can reach them.
 func Ports(v6 bool, pub, pull int) Sockets {
 	host := "127.0.0.1"
 	if v6 {
