@@ -1,13 +1,17 @@
-// Package beacon looks after things on the host and tells the master when they change, as the beacons of a Salt minion do: load,
+// Package beacon watches the host and reports changes to the master, like the beacons of a Salt minion: load,
 // disks, services, files, logs, logins and more.
 //
-// The engine follows salt/beacons/__init__.py, the kinds of beacons their files beside it: configuration, validation texts and
-// the data of the events are those of Salt. Where Salt looks at every beacon each second, a beacon with an interval is only
-// woken up when it has passed here, and without beacons nothing wakes up at all.
+//	configuration + pillar ─▶ enabled ─▶ planTimer ─▶ timer ─▶ runDue ─▶ process ─▶ Kind.Look ─▶ Send
+//	                             ▲                                                      │
+//	                             └──────────────────────────────────────────────────────┘
 //
-// Kinds that need hardware, a cloud service or another product (adb, glxinfo, haproxy, napalm, sensehat, twilio, telegram, aix,
-// smartos) are left out, and so are the announcers of mDNS, and watchdog, which needs a Python library that Salt's packages do not
-// bring and sees what inotify sees.
+// The engine follows salt/beacons/__init__.py, the kinds of beacons the files beside it: configuration, validation
+// texts and event data are Salt's. Salt runs every beacon each second. Here a beacon with an interval runs only
+// when that has passed, and without beacons there is no timer at all, so an idle minion stays asleep.
+//
+// Kinds are left out if they need hardware, a cloud service or another product (adb, glxinfo, haproxy, napalm,
+// sensehat, twilio, telegram, aix, smartos). So are the mDNS announcers, and watchdog, which needs a Python library
+// that Salt's packages do not contain and sees what inotify sees.
 package beacon
 
 import (
@@ -17,7 +21,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Kinds lists every kind of beacon of this platform, by name. A program that does not call it has none of them in it.
+// Kinds returns every kind of beacon of this platform. A program that does not call it links none of them.
 func Kinds() []*Kind {
 	all := []*Kind{&btmp, &certInfo, &diskUsage, &journald, &load, &logFile, &memUsage, &networkInfo, &networkSettings, &pkgs, &ps,
 		&saltMonitor, &service, &status, &swapUsage, &wtmp}
@@ -26,7 +30,8 @@ func Kinds() []*Kind {
 
 const valid = "Valid beacon configuration"
 
-// mustList is the first check of every kind.
+// mustList makes the first check of every kind and returns the configuration as one map, or Salt's text for what is
+// wrong.
 func mustList(name string, config any) (map[string]any, string) {
 	list, ok := config.([]any)
 	if !ok {
@@ -35,7 +40,7 @@ func mustList(name string, config any) (map[string]any, string) {
 	return flat(list), ""
 }
 
-// visible are the parts of a configuration that are not private.
+// visible returns the entries of a configuration that are not private.
 func visible(config []any) []any {
 	var out []any
 	for _, x := range config {
@@ -51,7 +56,7 @@ func visible(config []any) []any {
 	return out
 }
 
-// percent reads a limit such as 90, "90" and "90%".
+// percent parses a limit such as 90, "90" or "90%".
 func percent(v any) (float64, error) {
 	if s, ok := v.(string); ok {
 		v = strings.ReplaceAll(s, "%", "")
@@ -63,7 +68,7 @@ func percent(v any) (float64, error) {
 	return f, nil
 }
 
-// share is psutil's percentage with one decimal.
+// share returns a percentage with one decimal, as psutil does.
 func share(used, total float64) float64 {
 	if total <= 0 {
 		return 0
@@ -77,7 +82,7 @@ func isMap(v any) bool { _, ok := v.(map[string]any); return ok }
 
 func isList(v any) bool { _, ok := v.([]any); return ok }
 
-// optional is a truth with a default.
+// optional returns a bool setting, def if it is missing.
 func optional(m map[string]any, key string, def bool) bool {
 	if v, ok := m[key]; ok {
 		return pytext.Truth(v)

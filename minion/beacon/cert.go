@@ -30,9 +30,10 @@ var certInfo = Kind{Name: "cert_info", Validate: func(_ *Host, config any) (bool
 	return true, valid
 }, Look: lookCertificates}
 
-// notifyDays is how many days before its end a certificate is told about.
+// notifyDays is how many days before a certificate ends it is reported, by default.
 const notifyDays = 45
 
+// lookCertificates reports the certificates that end soon.
 func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	everyDays, err := days(c["notify_days"], notifyDays)
@@ -58,10 +59,10 @@ func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]an
 			h.Logger().Error(fmt.Sprintf("Unable to load certificate %s (%s)", path, err))
 			continue
 		}
-		// As in Salt the end, which is in UTC, is compared with the local clock.
+		// As in Salt, the end, which is in UTC, is compared with the local clock.
 		left := int64(floorDays(cert.NotAfter.UTC().Sub(pydate.Now(h.Now()))))
 		if limit < 0 || left <= limit {
-			certificates = append(certificates, describe(path, cert, h.Now()))
+			certificates = append(certificates, describeCertificate(path, cert, h.Now()))
 		}
 	}
 	if certificates == nil {
@@ -70,6 +71,7 @@ func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]an
 	return []map[string]any{{"certificates": certificates}}, nil
 }
 
+// days returns a number of days, def if it is not set.
 func days(v any, def int64) (int64, error) {
 	if v == nil {
 		return def, nil
@@ -77,6 +79,7 @@ func days(v any, def int64) (int64, error) {
 	return modules.ToInt(v)
 }
 
+// floorDays rounds down, as Python's timedelta.days does; int() would round a negative duration up.
 func floorDays(d time.Duration) int {
 	n := int(d / (24 * time.Hour))
 	if d < 0 && d%(24*time.Hour) != 0 {
@@ -85,9 +88,10 @@ func floorDays(d time.Duration) int {
 	return n
 }
 
-// maxCertificate bounds a file with a certificate.
+// maxCertificate limits a file with a certificate, in bytes.
 const maxCertificate = 1 << 20
 
+// readCertificate returns the first certificate of a PEM file.
 func readCertificate(h *Host, path string) (*x509.Certificate, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
@@ -109,17 +113,18 @@ func readCertificate(h *Host, path string) (*x509.Certificate, error) {
 	}
 }
 
-func describe(path string, cert *x509.Certificate, now time.Time) map[string]any {
+// describeCertificate returns the data of an event, in the words of Python's OpenSSL.
+func describeCertificate(path string, cert *x509.Certificate, now time.Time) map[string]any {
 	const raw, shown = "20060102150405Z", "2006-01-02 15:04:05Z"
-	issuer, issuerMap := name(cert.RawIssuer)
-	subject, subjectMap := name(cert.RawSubject)
+	issuer, issuerMap := distinguishedName(cert.RawIssuer)
+	subject, subjectMap := distinguishedName(cert.RawSubject)
 	var serial any = cert.SerialNumber.String()
 	if cert.SerialNumber.IsInt64() {
 		serial = cert.SerialNumber.Int64()
 	}
 	extensions := []any{}
 	for _, e := range cert.Extensions {
-		extensions = append(extensions, map[string]any{"ext_name": oidName(e.Id), "ext_data": extension(cert, e)})
+		extensions = append(extensions, map[string]any{"ext_name": oidName(e.Id), "ext_data": extensionText(cert, e)})
 	}
 	return map[string]any{"cert_path": path, "issuer": issuer, "issuer_dict": issuerMap, "subject": subject, "subject_dict": subjectMap,
 		"notAfter_raw": cert.NotAfter.UTC().Format(raw), "notAfter": cert.NotAfter.UTC().Format(shown),
@@ -128,8 +133,8 @@ func describe(path string, cert *x509.Certificate, now time.Time) map[string]any
 		"has_expired": now.After(cert.NotAfter)}
 }
 
-// name is a distinguished name in OpenSSL's short names.
-func name(der []byte) (string, map[string]any) {
+// distinguishedName returns a name with OpenSSL's short attribute names.
+func distinguishedName(der []byte) (string, map[string]any) {
 	var rdn pkix.RDNSequence
 	if _, err := asn1.Unmarshal(der, &rdn); err != nil {
 		return "", map[string]any{}
@@ -138,7 +143,7 @@ func name(der []byte) (string, map[string]any) {
 	m := map[string]any{}
 	for _, set := range rdn {
 		for _, a := range set {
-			key, value := attribute(a.Type), fmt.Sprint(a.Value)
+			key, value := attributeName(a.Type), fmt.Sprint(a.Value)
 			parts = append(parts, fmt.Sprintf(`%s="%s"`, key, value))
 			m[key] = value
 		}
@@ -146,7 +151,8 @@ func name(der []byte) (string, map[string]any) {
 	return strings.Join(parts, ","), m
 }
 
-func attribute(oid asn1.ObjectIdentifier) string {
+// attributeName returns OpenSSL's short name of an attribute.
+func attributeName(oid asn1.ObjectIdentifier) string {
 	switch oid.String() {
 	case "2.5.4.3":
 		return "CN"
@@ -182,6 +188,7 @@ func attribute(oid asn1.ObjectIdentifier) string {
 	return "UNDEF"
 }
 
+// oidName returns OpenSSL's name of an extension.
 func oidName(oid asn1.ObjectIdentifier) string {
 	switch oid.String() {
 	case "2.5.29.14":
@@ -210,6 +217,7 @@ func oidName(oid asn1.ObjectIdentifier) string {
 	return "Unknown OID"
 }
 
+// signatureName returns OpenSSL's name of an algorithm.
 func signatureName(a x509.SignatureAlgorithm) string {
 	switch a {
 	case x509.SHA1WithRSA:
@@ -236,8 +244,9 @@ func signatureName(a x509.SignatureAlgorithm) string {
 	return a.String()
 }
 
-// extension is an extension's content as Salt shows it: the usual ones in the words of Python's cryptography, others as bytes.
-func extension(cert *x509.Certificate, e pkix.Extension) string {
+// extensionText returns the content of an extension as Salt shows it: the usual ones in the words of Python's
+// cryptography, others as bytes.
+func extensionText(cert *x509.Certificate, e pkix.Extension) string {
 	switch e.Id.String() {
 	case "2.5.29.19":
 		text := "CA:FALSE"
@@ -275,6 +284,8 @@ func extension(cert *x509.Certificate, e pkix.Extension) string {
 	return "<UnrecognizedExtension(oid=<ObjectIdentifier(oid=" + e.Id.String() + ", name=" + oidName(e.Id) + ")>, value=0x" + hex.EncodeToString(e.Value) + ")>"
 }
 
+// keyUsage returns the repr of Python's KeyUsage. encipher_only and decipher_only mean something only with
+// key_agreement.
 func keyUsage(u x509.KeyUsage) string {
 	agreement := u&x509.KeyUsageKeyAgreement != 0
 	var parts []string
@@ -294,6 +305,7 @@ func keyUsage(u x509.KeyUsage) string {
 	return "<KeyUsage(" + strings.Join(parts, ", ") + ")>"
 }
 
+// extendedUsage returns the repr of Python's ExtendedKeyUsage.
 func extendedUsage(cert *x509.Certificate) string {
 	var parts []string
 	add := func(oid, name string) { parts = append(parts, "<ObjectIdentifier(oid="+oid+", name="+name+")>") }

@@ -14,80 +14,80 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Kind is one kind of beacon: what Salt has as a module below salt/beacons.
+// A Kind is one kind of beacon, a module below salt/beacons in Salt.
 type Kind struct {
-	// Name is what configuration calls it.
+	// Name is the name in the configuration.
 	Name string
-	// Available tells whether this host can have such beacons; nil is always.
+	// Available reports whether this host can have such beacons; nil means always.
 	Available func(h *Host) bool
-	// Validate checks a beacon's configuration.
+	// Validate checks a beacon's configuration. The comments are Salt's.
 	Validate func(h *Host, config any) (ok bool, comment string)
-	// Look reports what has happened, one map for each event; "tag" in it is added to the event's tag.
+	// Look returns what has happened, one map per event. "tag" in a map is appended to the event's tag.
 	Look func(ctx context.Context, h *Host, config []any) ([]map[string]any, error)
-	// Close gives back what the beacon holds; nil is nothing. config is that of the beacon's last look.
+	// Close releases what the beacon holds; nil means nothing. config is that of the beacon's last run.
 	Close func(h *Host, config []any)
 }
 
-// Host is what beacons may ask of the minion and what they remember.
+// Host is what beacons may use of the minion, and what they remember.
 type Host struct {
 	*modules.Env
 	// Exec calls an execution function.
 	Exec func(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
-	// Refuse says why a function that the configuration names may not be called; nil refuses none. The configuration may be the
-	// master's, in the pillar.
+	// Refuse returns why a function that the configuration names may not be called; nil refuses none. The
+	// configuration may come from the master, in the pillar.
 	Refuse func(ctx context.Context, fun string) error
-	// Memory is what beacons keep between looks, by a key of theirs.
+	// Memory is what beacons keep between runs, under keys of their own.
 	Memory map[string]any
 }
 
 // Options are what an engine needs of its program.
 type Options struct {
-	// Kinds are the kinds of beacons that there are, see [Kinds].
+	// Kinds are the available kinds of beacons, see [Kinds].
 	Kinds []*Kind
-	// Beacons is the option beacons; it is copied.
+	// Beacons is the option beacons. It is copied.
 	Beacons map[string]any
-	// Pillar is the minion's, nil is none.
+	// Pillar returns the minion's pillar; nil means none.
 	Pillar func() map[string]any
-	// Loop is the option loop_interval, 0 is a second.
+	// Loop is the option loop_interval; 0 means a second.
 	Loop time.Duration
-	// Host makes what the beacons of one look see. The engine sets Memory.
+	// Host returns what the beacons of one run see. The engine sets Memory.
 	Host func(ctx context.Context) *Host
-	// StateRunning tells whether a function of the module state runs, for disable_during_state_run.
+	// StateRunning reports whether a function of the module state runs, for disable_during_state_run.
 	StateRunning func() bool
-	// Send takes the events of one look: maps with tag, data and beacon_name.
+	// Send receives the events of one run: maps with tag, data and beacon_name.
 	Send func(events []any)
-	// Fire puts an event on the minion's bus, nil is nobody.
+	// Fire puts an event on the minion's bus; nil means no bus.
 	Fire func(tag string, data map[string]any)
-	// Spawn runs a function in a goroutine that the program waits for at its end; nil is go.
+	// Spawn runs a function in a goroutine that the program waits for at its end; nil means go.
 	Spawn func(func())
 	Log   *slog.Logger
 }
 
-// Engine looks after the configured beacons. It is safe for concurrent use.
+// An Engine runs the configured beacons. It is safe for concurrent use.
 type Engine struct {
 	o Options
 
 	mu      sync.Mutex
 	opts    map[string]any       // guarded by mu
-	due     map[string]time.Time // guarded by mu; when each beacon looks next
+	due     map[string]time.Time // guarded by mu; when each beacon runs next
 	holding bool                 // guarded by mu; some beacon may hold something
-	timer   *time.Timer          // guarded by mu; nil while there is nothing to look at
+	timer   *time.Timer          // guarded by mu; nil while there is nothing to run
 	ctx     context.Context
 	stopped bool // guarded by mu
 
-	look   sync.Mutex // held while beacons look
+	look   sync.Mutex // held while beacons run
 	memory map[string]any
 	open   map[string]opened // guarded by look; beacons that may hold something
 	said   map[string]string // guarded by look
 }
 
-// opened is a beacon that has looked.
+// opened is a beacon that has run.
 type opened struct {
 	kind   *Kind
 	config []any
 }
 
-// New makes an engine; nothing happens before Start.
+// New returns an engine. Nothing happens before Start.
 func New(o Options) *Engine {
 	if o.Loop <= 0 {
 		o.Loop = time.Second
@@ -106,17 +106,17 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Start begins to look, until ctx ends.
+// Start runs the beacons until ctx ends.
 func (e *Engine) Start(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ctx == nil {
 		e.ctx = ctx
 	}
-	e.plan()
+	e.planTimer()
 }
 
-// Stop ends it and gives back what the beacons hold.
+// Stop ends the engine and releases what the beacons hold.
 func (e *Engine) Stop() {
 	e.mu.Lock()
 	e.stopped = true
@@ -130,14 +130,14 @@ func (e *Engine) Stop() {
 	e.closeAll(func(string) bool { return true })
 }
 
-// Refresh takes note of a changed pillar.
+// Refresh applies a changed pillar.
 func (e *Engine) Refresh() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.plan()
+	e.planTimer()
 }
 
-// Replace takes a changed configuration.
+// Replace applies a changed configuration.
 func (e *Engine) Replace(beacons map[string]any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,11 +145,11 @@ func (e *Engine) Replace(beacons map[string]any) {
 	if e.opts == nil {
 		e.opts = map[string]any{}
 	}
-	e.plan()
+	e.planTimer()
 }
 
-// all is the whole configuration; that of the minion wins over the pillar. Called with mu held.
-func (e *Engine) all(pillar, opts bool) map[string]any {
+// merged returns the configuration. That of the minion replaces that of the pillar. The caller holds mu.
+func (e *Engine) merged(pillar, opts bool) map[string]any {
 	beacons := map[string]any{}
 	if pillar && e.o.Pillar != nil {
 		m, _ := e.o.Pillar()["beacons"].(map[string]any)
@@ -161,9 +161,9 @@ func (e *Engine) all(pillar, opts bool) map[string]any {
 	return beacons
 }
 
-// enabled are the beacons to look at. Called with mu held.
+// enabled returns the beacons to run. The caller holds mu.
 func (e *Engine) enabled() map[string]any {
-	all := e.all(true, true)
+	all := e.merged(true, true)
 	if on, ok := all["enabled"]; ok && !pytext.Truth(on) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (e *Engine) enabled() map[string]any {
 	return all
 }
 
-// flat is a beacon's configuration as one map.
+// flat returns a beacon's configuration as one map. Salt's format is a list of maps.
 func flat(config any) map[string]any {
 	switch c := config.(type) {
 	case map[string]any:
@@ -194,7 +194,7 @@ func flat(config any) map[string]any {
 	return nil
 }
 
-// interval is how often a beacon looks.
+// interval returns how often a beacon runs, 0 if it has no interval.
 func (e *Engine) interval(config any) time.Duration {
 	v, ok := flat(config)["interval"]
 	if !ok || !pytext.Truth(v) {
@@ -207,8 +207,8 @@ func (e *Engine) interval(config any) time.Duration {
 	return max(time.Duration(f*float64(time.Second)), e.o.Loop)
 }
 
-// plan sets the timer to the next look of any beacon. Called with mu held.
-func (e *Engine) plan() {
+// planTimer sets the timer to the next run of any beacon. The caller holds mu.
+func (e *Engine) planTimer() {
 	if e.ctx == nil || e.stopped || e.ctx.Err() != nil {
 		return
 	}
@@ -222,7 +222,7 @@ func (e *Engine) plan() {
 	for name, config := range beacons {
 		at, ok := e.due[name]
 		if !ok {
-			// As in Salt a beacon with an interval looks for the first time when it has passed once.
+			// As in Salt, a beacon with an interval first runs after that has passed once.
 			at = now.Add(e.interval(config))
 			if e.due == nil {
 				e.due = map[string]time.Time{}
@@ -235,15 +235,16 @@ func (e *Engine) plan() {
 	}
 	maps.DeleteFunc(e.due, func(name string, _ time.Time) bool { _, ok := beacons[name]; return !ok })
 	if first.IsZero() && e.holding {
-		first = now // those that are gone give back what they hold
+		first = now // removed beacons release what they hold
 	}
 	if !first.IsZero() {
-		e.timer = time.AfterFunc(max(first.Sub(now), 0), e.turn)
+		e.timer = time.AfterFunc(max(first.Sub(now), 0), e.runDue)
 	}
 }
 
-// turn looks at the beacons whose time has come.
-func (e *Engine) turn() {
+// runDue runs the beacons whose time has come. Beacons may take long, so they run in a goroutine, and never two
+// runs at the same time.
+func (e *Engine) runDue() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
@@ -268,7 +269,7 @@ func (e *Engine) turn() {
 			e.due[name] = now.Add(max(e.interval(config), e.o.Loop))
 			list, isList := nested.Copy(config).([]any)
 			if !isList {
-				e.say(name, "Configuration for beacon must be a list.")
+				e.logOnce(name, "Configuration for beacon must be a list.")
 				continue
 			}
 			ready[name] = list
@@ -282,12 +283,12 @@ func (e *Engine) turn() {
 		}
 		e.mu.Lock()
 		e.holding = len(e.open) > 0
-		e.plan()
+		e.planTimer()
 		e.mu.Unlock()
 	})
 }
 
-// dropEnabled takes "enabled: true" out of a beacon that looks, as Salt does. Called with mu held.
+// dropEnabled removes "enabled: true" from a beacon that runs, as Salt does. The caller holds mu.
 func (e *Engine) dropEnabled(name string) {
 	list, ok := e.opts[name].([]any)
 	if !ok {
@@ -300,23 +301,24 @@ func (e *Engine) dropEnabled(name string) {
 	})
 }
 
-// process lets the beacons look, by name, and gives their events (salt/beacons/__init__.py: Beacon.process).
+// process runs beacons in the order of their names and returns their events (salt/beacons/__init__.py:
+// Beacon.process).
 func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	if len(beacons) == 0 {
 		return nil
 	}
-	h := e.host(ctx)
+	h := e.hostFor(ctx)
 	var events []any
 	for _, name := range slices.Sorted(maps.Keys(beacons)) {
 		config := beacons[name]
 		settings := flat(config)
-		kind := e.kind(h, moduleOf(name, settings))
+		kind := e.findKind(h, moduleOf(name, settings))
 		if kind == nil {
-			e.say(name, "Unable to process beacon "+name)
+			e.logOnce(name, "Unable to process beacon "+name)
 			continue
 		}
 		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
-			e.say(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
+			e.logOnce(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
 			continue
 		}
 		delete(e.said, name)
@@ -328,11 +330,11 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			return enabled || interval || pause
 		})
 		if pytext.Truth(settings["disable_during_state_run"]) && e.o.StateRunning != nil && e.o.StateRunning() {
-			e.close(h, name, opened{kind, config})
+			e.closeBeacon(h, name, opened{kind, config})
 			continue
 		}
 		e.remember(name, opened{kind, config})
-		events = append(events, e.ask(ctx, h, kind, name, config)...)
+		events = append(events, e.runBeacon(ctx, h, kind, name, config)...)
 		if pytext.Truth(settings["run_once"]) {
 			e.mu.Lock()
 			e.setEnabled(name, false)
@@ -342,10 +344,11 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	return events
 }
 
-// ask lets one beacon look.
-func (e *Engine) ask(ctx context.Context, h *Host, kind *Kind, name string, config []any) []any {
+// runBeacon runs one beacon and adds what every event has. An error becomes an event, as in Salt, so that the
+// master learns of it.
+func (e *Engine) runBeacon(ctx context.Context, h *Host, kind *Kind, name string, config []any) []any {
 	tag := "salt/beacon/" + h.ID + "/" + name + "/"
-	found, err := look(ctx, h, kind, config)
+	found, err := safeLook(ctx, h, kind, config)
 	if err != nil {
 		e.o.Log.Error("Unable to start "+name+" beacon, "+err.Error(), "beacon", name)
 		return []any{map[string]any{"tag": tag, "error": err.Error(), "data": map[string]any{}, "beacon_name": kind.Name}}
@@ -365,8 +368,8 @@ func (e *Engine) ask(ctx context.Context, h *Host, kind *Kind, name string, conf
 	return events
 }
 
-// look catches a panic of a beacon: one bad beacon must not end the minion.
-func look(ctx context.Context, h *Host, kind *Kind, config []any) (found []map[string]any, err error) {
+// safeLook recovers a panic of a beacon: one bad beacon must not end the minion.
+func safeLook(ctx context.Context, h *Host, kind *Kind, config []any) (found []map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = modules.Errorf("%v", p)
@@ -375,7 +378,8 @@ func look(ctx context.Context, h *Host, kind *Kind, config []any) (found []map[s
 	return kind.Look(ctx, h, config)
 }
 
-func (e *Engine) host(ctx context.Context) *Host {
+// hostFor returns the Host of one run, with the engine's memory.
+func (e *Engine) hostFor(ctx context.Context) *Host {
 	h := e.o.Host(ctx)
 	if e.memory == nil {
 		e.memory = map[string]any{}
@@ -384,6 +388,7 @@ func (e *Engine) host(ctx context.Context) *Host {
 	return h
 }
 
+// moduleOf returns the kind of a beacon: beacon_module allows several beacons of one kind.
 func moduleOf(name string, settings map[string]any) string {
 	if m, ok := settings["beacon_module"]; ok && pytext.Truth(m) {
 		return pytext.Str(m)
@@ -391,8 +396,8 @@ func moduleOf(name string, settings map[string]any) string {
 	return name
 }
 
-// kind finds a kind that this host can have.
-func (e *Engine) kind(h *Host, name string) *Kind {
+// findKind returns the kind of a name if this host can have it.
+func (e *Engine) findKind(h *Host, name string) *Kind {
 	for _, k := range e.o.Kinds {
 		if k.Name == name && (k.Available == nil || k.Available(h)) {
 			return k
@@ -401,6 +406,7 @@ func (e *Engine) kind(h *Host, name string) *Kind {
 	return nil
 }
 
+// remember notes a beacon that may hold something.
 func (e *Engine) remember(name string, o opened) {
 	if o.kind.Close == nil {
 		return
@@ -411,7 +417,8 @@ func (e *Engine) remember(name string, o opened) {
 	e.open[name] = o
 }
 
-func (e *Engine) close(h *Host, name string, o opened) {
+// closeBeacon releases what a beacon holds.
+func (e *Engine) closeBeacon(h *Host, name string, o opened) {
 	if o.kind.Close != nil {
 		o.kind.Close(h, o.config)
 	}
@@ -421,13 +428,13 @@ func (e *Engine) close(h *Host, name string, o opened) {
 func (e *Engine) closeAll(which func(name string) bool) {
 	for name, o := range e.open {
 		if which(name) {
-			e.close(e.host(context.Background()), name, o)
+			e.closeBeacon(e.hostFor(context.Background()), name, o)
 		}
 	}
 }
 
-// say logs what is wrong with a beacon, once until it changes.
-func (e *Engine) say(name, what string) {
+// logOnce logs what is wrong with a beacon, once until that changes. Beacons may run each second.
+func (e *Engine) logOnce(name, what string) {
 	if e.said == nil {
 		e.said = map[string]string{}
 	}
@@ -437,7 +444,7 @@ func (e *Engine) say(name, what string) {
 	}
 }
 
-// number is a value as Python's float takes it.
+// number converts a value as Python's float does.
 func number(v any) (float64, error) {
 	switch v := v.(type) {
 	case float64:

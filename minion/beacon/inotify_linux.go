@@ -22,7 +22,7 @@ func platformKinds() []*Kind { return []*Kind{&inotify, &shell} }
 
 var inotify = Kind{Name: "inotify", Validate: validateInotify, Look: lookInotify, Close: closeInotify}
 
-// masks are the kinds of changes by the names that configuration has.
+// masks are the kinds of changes under their names in the configuration.
 func masks() []struct {
 	name string
 	bit  uint32
@@ -45,7 +45,7 @@ func maskOf(name string) uint32 {
 	return 0
 }
 
-// maskName is what pyinotify calls a change.
+// maskName returns pyinotify's name of a change.
 func maskName(mask uint32) string {
 	suffix := ""
 	if mask&unix.IN_ISDIR != 0 {
@@ -80,6 +80,7 @@ func validateInotify(_ *Host, config any) (bool, string) {
 	return true, valid
 }
 
+// badWatch returns what is wrong with the settings of one path.
 func badWatch(config any) string {
 	m, ok := config.(map[string]any)
 	if !ok {
@@ -107,7 +108,7 @@ func badWatch(config any) string {
 	return ""
 }
 
-// watch is a path that the kernel watches.
+// A watch is a path that the kernel watches.
 type watch struct {
 	path             string
 	mask             uint32
@@ -115,7 +116,7 @@ type watch struct {
 	exclude          []*pyre.Regexp
 }
 
-// notifier is one inotify instance.
+// A notifier is one inotify instance.
 type notifier struct {
 	fd      int
 	watches map[int32]*watch
@@ -124,12 +125,13 @@ type notifier struct {
 }
 
 const (
-	// maxWatches bounds what one beacon watches, below the usual limit of the kernel for a user.
+	// maxWatches limits what one beacon watches, below the usual limit of the kernel per user.
 	maxWatches = 60000
-	// maxRead bounds what is read at one look; the rest waits for the next.
+	// maxRead limits what is read in one run; the rest waits for the next.
 	maxRead = 1 << 20
 )
 
+// notifierOf returns the notifier of a beacon, which it creates at the first run.
 func notifierOf(h *Host, config map[string]any) (*notifier, error) {
 	key := pytext.Str(config["_beacon_name"]) + ".notifier"
 	if n, ok := h.Memory[key].(*notifier); ok {
@@ -144,6 +146,7 @@ func notifierOf(h *Host, config map[string]any) (*notifier, error) {
 	return n, nil
 }
 
+// closeInotify closes the notifier of a beacon.
 func closeInotify(h *Host, config []any) {
 	key := pytext.Str(flat(config)["_beacon_name"]) + ".notifier"
 	if n, ok := h.Memory[key].(*notifier); ok {
@@ -152,6 +155,8 @@ func closeInotify(h *Host, config []any) {
 	}
 }
 
+// lookInotify returns what has changed, and then watches what the configuration names. A path that is created later
+// is thus found.
 func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	n, err := notifierOf(h, c)
@@ -160,7 +165,7 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 	}
 	files, _ := c["files"].(map[string]any)
 	var found []map[string]any
-	changes, err := n.read(h, c["coalesce"] == true)
+	changes, err := n.readChanges(h, c["coalesce"] == true)
 	if err != nil {
 		return nil, err
 	}
@@ -182,13 +187,13 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 			w.mask |= unix.IN_CREATE
 		}
 		w.exclude = excludeFilter(m["exclude"])
-		n.want(h, w)
+		n.ensureWatch(h, w)
 	}
 	return found, nil
 }
 
-// want watches a path unless that is done already.
-func (n *notifier) want(h *Host, w *watch) {
+// ensureWatch watches a path unless that is done already.
+func (n *notifier) ensureWatch(h *Host, w *watch) {
 	if wd, ok := n.byPath[w.path]; ok {
 		if have := n.watches[wd]; have.mask == w.mask && have.autoAdd == w.autoAdd {
 			return
@@ -197,21 +202,21 @@ func (n *notifier) want(h *Host, w *watch) {
 	if _, err := os.Stat(h.Path(w.path)); err != nil {
 		return
 	}
-	n.add(h, w)
+	n.addWatch(h, w)
 }
 
-// add watches a path and, if it is to recurse, what is below it.
-func (n *notifier) add(h *Host, w *watch) {
+// addWatch watches a path and, with recurse, the directories below it.
+func (n *notifier) addWatch(h *Host, w *watch) {
 	if w.filtered() {
 		return
 	}
 	if len(n.watches) >= maxWatches {
-		n.say(h, "there are too many directories")
+		n.logOnce(h, "there are too many directories")
 		return
 	}
 	wd, err := unix.InotifyAddWatch(n.fd, h.Path(w.path), w.mask)
 	if err != nil {
-		n.say(h, err.Error())
+		n.logOnce(h, err.Error())
 		return
 	}
 	if old, ok := n.watches[int32(wd)]; ok {
@@ -226,18 +231,19 @@ func (n *notifier) add(h *Host, w *watch) {
 		if e.IsDir() {
 			sub := *w
 			sub.path = filepath.Join(w.path, e.Name())
-			n.add(h, &sub)
+			n.addWatch(h, &sub)
 		}
 	}
 }
 
-func (n *notifier) say(h *Host, why string) {
+func (n *notifier) logOnce(h *Host, why string) {
 	if !n.said {
 		n.said = true
 		h.Logger().Error("The inotify beacon cannot watch everything: " + why)
 	}
 }
 
+// filtered reports whether a path must not be watched.
 func (w *watch) filtered() bool {
 	for _, re := range w.exclude {
 		if m, err := re.Match(w.path); err == nil && m != nil {
@@ -247,7 +253,7 @@ func (w *watch) filtered() bool {
 	return false
 }
 
-// excludeFilter are the expressions of paths that are not even watched (pyinotify's ExcludeFilter).
+// excludeFilter returns the expressions of paths that are not watched at all (pyinotify's ExcludeFilter).
 func excludeFilter(v any) []*pyre.Regexp {
 	list, _ := v.([]any)
 	var out []*pyre.Regexp
@@ -263,14 +269,14 @@ func excludeFilter(v any) []*pyre.Regexp {
 	return out
 }
 
-// change is something that happened to a watched path.
+// A change is something that happened to a watched path.
 type change struct {
 	watched, path string
 	mask          uint32
 }
 
-// read takes what the kernel has noted.
-func (n *notifier) read(h *Host, coalesce bool) ([]change, error) {
+// readChanges reads what the kernel has recorded.
+func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 	var changes []change
 	buf := make([]byte, 64<<10)
 	for total := 0; total < maxRead; {
@@ -293,7 +299,7 @@ func (n *notifier) read(h *Host, coalesce bool) ([]change, error) {
 			}
 			raw := string(b[:length])
 			if !coalesce || !seen[raw] {
-				changes = append(changes, n.event(h, b[:length])...)
+				changes = append(changes, n.parseEvent(h, b[:length])...)
 			}
 			seen[raw] = true
 			b = b[length:]
@@ -302,9 +308,9 @@ func (n *notifier) read(h *Host, coalesce bool) ([]change, error) {
 	return changes, nil
 }
 
-// event interprets one note of the kernel. A new directory under auto_add is watched from then on, and what is in it already
-// counts as made now.
-func (n *notifier) event(h *Host, b []byte) []change {
+// parseEvent interprets one record of the kernel. A new directory under auto_add is watched from then on, and its
+// present content counts as created now: it may have been created before the watch was added.
+func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	wd, mask := int32(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint32(b[4:])
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		h.Logger().Warn("Changes of files came faster than they could be told")
@@ -329,13 +335,13 @@ func (n *notifier) event(h *Host, b []byte) []change {
 	if mask&unix.IN_CREATE != 0 && mask&unix.IN_ISDIR != 0 && w.autoAdd {
 		sub := *w
 		sub.path = path
-		n.add(h, &sub)
+		n.addWatch(h, &sub)
 		changes = append(changes, n.inside(h, &sub)...)
 	}
 	return changes
 }
 
-// inside are the things in a directory that were made before it was watched.
+// inside returns the content of a directory that was created before the directory was watched.
 func (n *notifier) inside(h *Host, w *watch) []change {
 	if w.mask&unix.IN_CREATE == 0 {
 		return nil
@@ -351,14 +357,14 @@ func (n *notifier) inside(h *Host, w *watch) []change {
 		sub.path = filepath.Join(w.path, e.Name())
 		changes = append(changes, change{w.path, sub.path, mask})
 		if _, known := n.byPath[sub.path]; e.IsDir() && !known {
-			n.add(h, &sub)
+			n.addWatch(h, &sub)
 			changes = append(changes, n.inside(h, &sub)...)
 		}
 	}
 	return changes
 }
 
-// excluded is option exclude of the configured path that the change lies below.
+// excluded applies the option exclude of the configured path that a change is below.
 func excluded(h *Host, files map[string]any, x change) bool {
 	path := x.watched
 	for path != "/" && path != "." {

@@ -66,6 +66,7 @@ func validateLogins(name string, config any) (bool, string) {
 	return true, valid
 }
 
+// badTimeRange returns what is wrong with a time_range.
 func badTimeRange(name string, r any) string {
 	if !pytext.Truth(r) {
 		return ""
@@ -85,8 +86,8 @@ func badTimeRange(name string, r any) string {
 	return ""
 }
 
-// record reads one login record.
-func record(b []byte) map[string]any {
+// parseRecord parses one login record.
+func parseRecord(b []byte) map[string]any {
 	text := func(from, to int) string {
 		return strings.ToValidUTF8(strings.Trim(string(b[from:to]), "\x00"), "\uFFFD")
 	}
@@ -94,13 +95,15 @@ func record(b []byte) map[string]any {
 	return map[string]any{
 		"type": int64(int16(le.Uint16(b[0:]))), "PID": int64(int32(le.Uint32(b[4:]))), "line": text(8, 40), "inittab": text(40, 44),
 		"user": text(44, 76), "hostname": text(76, 332),
-		// Salt reads e_termination and e_exit as "exit_status" and "session", and so on: each name stands one field too early.
+		// Salt assigns e_termination to "exit_status" and e_exit to "session", and so on: each name is one field
+		// off.
 		"exit_status": int64(int16(le.Uint16(b[332:]))), "session": int64(int16(le.Uint16(b[334:]))), "time": int64(int32(le.Uint32(b[336:]))),
 		"addr": int64(int32(le.Uint32(b[340:]))),
 	}
 }
 
-// sessions adds to the records of wtmp who logged in and out.
+// sessions returns a function that adds to the records of wtmp who logged in or out. A logout record has no user,
+// so the user of the line is remembered.
 func sessions(h *Host) func(event map[string]any) {
 	lines, _ := h.Memory["wtmp.tty"].(map[string]any)
 	if lines == nil {
@@ -128,7 +131,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 	if err != nil {
 		return nil, err
 	}
-	// growth has counted an unfinished record already; it is read again with its rest.
+	// growth counted an unfinished record; it is read again when it is whole.
 	if rest := len(text) % recordSize; rest != 0 {
 		h.Memory[name+".loc"] = h.Memory[name+".loc"].(int64) - int64(rest)
 		text = text[:len(text)-rest]
@@ -140,7 +143,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 	now := pydate.Now(h.Now())
 	var found []map[string]any
 	for ; len(text) > 0; text = text[recordSize:] {
-		event := record(text)
+		event := parseRecord(text)
 		if more != nil {
 			more(event)
 		}
@@ -161,7 +164,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 	return found, nil
 }
 
-// loginUsers are the users that the configuration names, the members of its groups, and what holds for all.
+// loginUsers returns the users that the configuration names, the members of its groups, and the settings for all.
 func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map[string]any) {
 	c := flat(config)
 	users, _ = nested.Copy(c["users"]).(map[string]any)
@@ -187,6 +190,7 @@ func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map
 	return users, defaults
 }
 
+// inTimeRange reports whether now is within a time range.
 func inTimeRange(r any, now time.Time) bool {
 	m, _ := r.(map[string]any)
 	start, err1 := pydate.Parse(pytext.Str(m["start"]), now)

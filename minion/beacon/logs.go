@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxGrowth bounds what is read of a log at one look; the rest waits for the next.
+// maxGrowth limits what is read of a log in one run; the rest waits for the next.
 const maxGrowth = 1 << 20
 
 var logFile = Kind{Name: "log", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
@@ -38,7 +38,7 @@ func logEvent(tag, match, raw, problem string) map[string]any {
 func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	path := pytext.Str(c["file"])
-	// Salt has one place for all log beacons, so that two of them disturb each other; here each has its own.
+	// Salt has one position for all log beacons, so that two of them disturb each other. Here each has its own.
 	text, err := growth(h, "log."+pytext.Str(c["_beacon_name"])+"."+path, path)
 	if err != nil || text == nil {
 		return nil, err
@@ -76,7 +76,8 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 	return found, nil
 }
 
-// growth is what was written to a file since the last look, nil at the first one. A file that got shorter is begun anew.
+// growth returns what was written to a file since the last run, nil at the first. A file that became shorter,
+// because it was rotated, is read from its start.
 func growth(h *Host, key, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
@@ -131,11 +132,12 @@ var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.W
 }, Look: lookJournal}
 
 const (
-	// maxEntries bounds the journal entries of one look; the rest waits for the next.
+	// maxEntries limits the journal entries of one run; the rest waits for the next.
 	maxEntries = 1000
 	journalEnd = "journald.cursor"
 )
 
+// lookJournal reports journal entries since the last run. The first run only finds the end of the journal.
 func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	cursor, known := h.Memory[journalEnd].(string)
 	args := []string{"journalctl", "--no-pager", "--quiet", "--output=json", "--all"}
@@ -173,7 +175,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 	return found, nil
 }
 
-// journalMatches are the events of one entry: one for every service all of whose fields it has.
+// journalMatches returns the events of one entry: one for each service of which the entry has all fields.
 func journalMatches(entry, services map[string]any) []map[string]any {
 	var found []map[string]any
 	for _, name := range sortedKeys(services) {
@@ -192,7 +194,8 @@ func journalMatches(entry, services map[string]any) []map[string]any {
 	return found
 }
 
-// journalFields gives the fields of an entry the types and spellings that Python's systemd module and Salt make of them.
+// journalFields returns the fields of an entry with the types and forms that Python's systemd module and Salt give
+// them.
 func journalFields(entry map[string]any) map[string]any {
 	out := make(map[string]any, len(entry))
 	for k, v := range entry {
@@ -214,7 +217,7 @@ func journalFields(entry map[string]any) map[string]any {
 	return out
 }
 
-// bytesOf is a field that is no text: journalctl writes its bytes as numbers.
+// bytesOf returns a field that is not text, which journalctl writes as numbers.
 func bytesOf(list []any) []byte {
 	b := make([]byte, 0, len(list))
 	for _, x := range list {

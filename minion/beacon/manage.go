@@ -11,43 +11,43 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// prefix is what the tags of the answers begin with.
+// prefix is the start of the tags of answers.
 const prefix = "/salt/minion/"
 
-// Manage does what an event with the tag manage_beacons asks for (salt/minion.py: manage_beacons) and gives the event that
-// answers it, nil if there is none.
+// Manage executes the request of an event with the tag manage_beacons (salt/minion.py: manage_beacons). It returns
+// the event that answers it, nil if there is none.
 func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any {
-	name := text(data["name"])
-	fun := text(data["func"])
+	name := textOf(data["name"])
+	fun := textOf(data["func"])
 	if fun == "validate_beacon" {
 		return e.validate(ctx, name, data["beacon_data"])
 	}
 	if fun == "list_available" {
-		return e.available(ctx)
+		return e.listKinds(ctx)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer e.plan()
+	defer e.planTimer()
 	switch fun {
 	case "add":
 		verb := "Added new beacon item: "
 		if _, ok := e.opts[name]; ok {
 			verb = "Updating settings for beacon item: "
 		}
-		return e.put(name, data["beacon_data"], "minion_beacon_add_complete", verb+name,
+		return e.putBeacon(name, data["beacon_data"], "minion_beacon_add_complete", verb+name,
 			fmt.Sprintf("Cannot update beacon item %s, because it is configured in pillar.", name))
 	case "modify":
-		return e.put(name, data["beacon_data"], "minion_beacon_modify_complete", "Updating settings for beacon item: "+name,
+		return e.putBeacon(name, data["beacon_data"], "minion_beacon_modify_complete", "Updating settings for beacon item: "+name,
 			fmt.Sprintf("Cannot modify beacon item %s, it is configured in pillar.", name))
 	case "delete":
-		return e.remove(name)
+		return e.removeBeacon(name)
 	case "enable", "disable":
 		e.opts["enabled"] = fun == "enable"
 		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": nested.Copy(e.opts)})
 	case "enable_beacon", "disable_beacon":
 		return e.switchOne(name, fun == "enable_beacon")
 	case "list":
-		beacons := e.all(pytext.Truth(data["include_pillar"]), pytext.Truth(data["include_opts"]))
+		beacons := e.merged(pytext.Truth(data["include_pillar"]), pytext.Truth(data["include_opts"]))
 		return e.fire("minion_beacons_list_complete", map[string]any{"complete": true, "beacons": nested.Copy(beacons)})
 	case "reset":
 		e.opts = map[string]any{}
@@ -64,17 +64,19 @@ func (e *Engine) fire(tag string, data map[string]any) map[string]any {
 	return data
 }
 
-// answer is the event after a change of one beacon.
+// answer returns the event after a change of one beacon.
 func (e *Engine) answer(tag string, complete bool, comment string) map[string]any {
 	return e.fire(tag, map[string]any{"complete": complete, "comment": comment, "beacons": nested.Copy(e.opts)})
 }
 
+// inPillar reports whether the pillar configures a beacon; such a beacon cannot be changed here.
 func (e *Engine) inPillar(name string) bool {
-	_, ok := e.all(true, false)[name]
+	_, ok := e.merged(true, false)[name]
 	return ok
 }
 
-func (e *Engine) put(name string, config any, tag, done, refused string) map[string]any {
+// putBeacon adds or replaces a beacon.
+func (e *Engine) putBeacon(name string, config any, tag, done, refused string) map[string]any {
 	if e.inPillar(name) {
 		return e.answer(tag, false, refused)
 	}
@@ -83,7 +85,8 @@ func (e *Engine) put(name string, config any, tag, done, refused string) map[str
 	return e.answer(tag, true, done)
 }
 
-func (e *Engine) remove(name string) map[string]any {
+// removeBeacon removes a beacon.
+func (e *Engine) removeBeacon(name string) map[string]any {
 	const tag = "minion_beacon_delete_complete"
 	if e.inPillar(name) {
 		return e.answer(tag, false, fmt.Sprintf("Cannot delete beacon item %s, it is configured in pillar.", name))
@@ -96,6 +99,7 @@ func (e *Engine) remove(name string) map[string]any {
 	return e.answer(tag, true, comment)
 }
 
+// switchOne enables or disables one beacon.
 func (e *Engine) switchOne(name string, on bool) map[string]any {
 	verb, tag, doing := "enable", "minion_beacon_enabled_complete", "Enabling"
 	if !on {
@@ -108,7 +112,7 @@ func (e *Engine) switchOne(name string, on bool) map[string]any {
 	return e.answer(tag, true, doing+" beacon item "+name)
 }
 
-// setEnabled is called with mu held.
+// setEnabled sets the field enabled of a beacon. The caller holds mu.
 func (e *Engine) setEnabled(name string, on bool) {
 	switch c := e.opts[name].(type) {
 	case map[string]any:
@@ -128,6 +132,7 @@ func (e *Engine) setEnabled(name string, on bool) {
 	}
 }
 
+// validate checks a configuration and answers with the result.
 func (e *Engine) validate(ctx context.Context, name string, config any) map[string]any {
 	e.look.Lock()
 	defer e.look.Unlock()
@@ -136,18 +141,19 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 		first, _ := list[0].(map[string]any)
 		kind = moduleOf(name, first) // Salt looks at the first item only
 	}
-	h := e.host(ctx)
+	h := e.hostFor(ctx)
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
-	if k := e.kind(h, kind); k != nil {
+	if k := e.findKind(h, kind); k != nil {
 		valid, comment = k.Validate(h, nested.Copy(config))
 	}
 	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
 }
 
-func (e *Engine) available(ctx context.Context) map[string]any {
+// listKinds answers with the kinds that this host can have.
+func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	e.look.Lock()
 	defer e.look.Unlock()
-	h := e.host(ctx)
+	h := e.hostFor(ctx)
 	names := []any{}
 	for _, k := range e.o.Kinds {
 		if k.Available == nil || k.Available(h) {
@@ -157,7 +163,7 @@ func (e *Engine) available(ctx context.Context) map[string]any {
 	return e.fire("minion_beacons_list_available_complete", map[string]any{"complete": true, "beacons": names})
 }
 
-func text(v any) string {
+func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""
 	}

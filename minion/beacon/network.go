@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// counters are the statistics of an interface, with their columns in /proc/net/dev.
+// counters are the statistics of an interface with their columns in /proc/net/dev.
 func counters() []struct {
 	name   string
 	column int
@@ -47,6 +47,7 @@ var networkInfo = Kind{Name: "network_info", Available: hasProc, Validate: func(
 	return true, valid
 }, Look: lookCounters}
 
+// lookCounters reports interfaces of which a counter has the configured value, or exceeds it.
 func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	text, err := readProc(h, "/proc/net/dev")
 	if err != nil {
@@ -92,8 +93,8 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 
 var networkSettings = Kind{Name: "network_settings", Available: hasProc, Validate: validateSettings, Look: lookSettings}
 
-// attributes are what may be watched of an interface. The host does not tell family, ipdb_scope, neighbours, ipdb_priority, kind,
-// qdisc and ports without netlink; they never change here.
+// attributes are what can be watched of an interface. Without netlink the host does not provide family, ipdb_scope,
+// neighbours, ipdb_priority, kind, qdisc and ports; these never change here.
 const attributes = "family txqlen ipdb_scope index operstate group carrier_changes ipaddr neighbours ifname promiscuity linkmode broadcast " +
 	"address num_tx_queues ipdb_priority kind qdisc mtu num_rx_queues carrier flags ifi_type ports"
 
@@ -120,7 +121,7 @@ func validateSettings(_ *Host, config any) (bool, string) {
 	return true, valid
 }
 
-// interfaceSettings reads what an interface is set to.
+// interfaceSettings reads the settings of an interface from sysfs.
 func interfaceSettings(h *Host, ifc net.Interface) map[string]any {
 	dir := h.Path("/sys/class/net/" + ifc.Name + "/")
 	m := map[string]any{"ifname": ifc.Name, "index": int64(ifc.Index), "mtu": int64(ifc.MTU)}
@@ -186,7 +187,7 @@ func lookSettings(_ context.Context, h *Host, config []any) ([]map[string]any, e
 	return settingChanges(flat(config), last, now)
 }
 
-// settingChanges are the events for what differs in the watched interfaces.
+// settingChanges returns the events for what differs in the watched interfaces.
 func settingChanges(c, last, now map[string]any) ([]map[string]any, error) {
 	watched, err := watchedInterfaces(c, now)
 	if err != nil {
@@ -224,7 +225,7 @@ func settingChanges(c, last, now map[string]any) ([]map[string]any, error) {
 	return found, nil
 }
 
-// watchedInterfaces are the interfaces that the configuration names or whose name fits one of its patterns.
+// watchedInterfaces returns the interfaces that the configuration names, exactly or by a pattern.
 func watchedInterfaces(c, now map[string]any) (map[string]any, error) {
 	watched := map[string]any{}
 	interfaces, _ := c["interfaces"].(map[string]any)

@@ -34,12 +34,14 @@ var service = Kind{Name: "service", Validate: func(_ *Host, config any) (bool, s
 	return true, valid
 }, Look: lookServices}
 
-// serviceState is what was last said about a service.
+// serviceState is what was last reported of a service.
 type serviceState struct {
 	running any
-	since   time.Time // of a change that has not been told yet
+	since   time.Time // of a change that is not reported yet, because of delay
 }
 
+// lookServices reports the state of services. With onchangeonly only changes are reported, and with delay only
+// those that last: a service that restarts is no news.
 func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	var found []map[string]any
 	services, _ := flat(config)["services"].(map[string]any)
@@ -110,7 +112,8 @@ var ps = Kind{Name: "ps", Available: hasProc, Validate: func(_ *Host, config any
 	return true, valid
 }, Look: lookProcesses}
 
-// processNames are the names of all processes. The kernel cuts them after 15 characters; then the command line has the rest.
+// processNames returns the names of all processes. The kernel cuts them off after 15 characters; the command line
+// then has the rest.
 func processNames(h *Host) (map[string]bool, error) {
 	dirs, err := os.ReadDir(h.Path("/proc"))
 	if err != nil {
@@ -251,7 +254,7 @@ func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, e
 	return []map[string]any{{"tag": time.Now().UTC().Format("2006-01-02T15:04:05.000000"), "data": result}}, nil
 }
 
-// statusItems are the parts of a function's answer that the configuration names.
+// statusItems returns the parts of a function's result that the configuration names.
 func statusItems(data, wanted any) any {
 	items, ok := wanted.([]any)
 	if !ok {
@@ -300,6 +303,7 @@ var saltMonitor = Kind{Name: "salt_monitor", Validate: func(h *Host, config any)
 	return true, "valid config"
 }, Look: lookMonitor}
 
+// A monitorCall is one call of the salt_monitor beacon.
 type monitorCall struct {
 	fun    string
 	args   []any
@@ -350,6 +354,8 @@ func monitorCalls(v any) ([]monitorCall, string) {
 	return calls, ""
 }
 
+// lookMonitor calls the functions. The policy of the minion applies, because the configuration may come from the
+// master.
 func lookMonitor(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	calls, bad := monitorCalls(flat(config)["salt_fun"])
 	if bad != "" {

@@ -13,18 +13,18 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The limits of the beacon sh: shells that are traced at once, programs kept of each between two looks, and the length of a line.
+// Limits of the beacon sh: traced shells, programs of each between two runs, and the length of a line.
 const (
 	maxTraces     = 64
 	maxTraceCalls = 1000
 	maxTraceLine  = 16 << 10
 )
 
-// traces is where the beacon sh keeps what it has started.
+// traces is the key under which the beacon sh keeps its traces.
 const traces = "sh.traces"
 
-// shell tells of every program that shells start (salt/beacons/sh.py): each shell is traced, by strace, for as long as it lives and the
-// beacon is on.
+// shell reports every program that shells start (salt/beacons/sh.py). strace traces each shell as long as it exists
+// and the beacon is on.
 var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("strace") != "" }, Validate: func(_ *Host, config any) (bool, string) {
 	if _, bad := mustList("sh", config); bad != "" {
 		return false, bad
@@ -73,7 +73,7 @@ func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error)
 			over = true
 		default:
 		}
-		calls, lost := t.take()
+		calls, lost := t.takeCalls()
 		if lost > 0 {
 			h.Logger().Warn("A shell starts programs faster than the beacon sh tells of them", "pid", pid, "lost", lost)
 		}
@@ -88,7 +88,7 @@ func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error)
 	return found, nil
 }
 
-// shellsOf are the processes that are shells, with their users.
+// shellsOf returns the processes that are shells, with their users.
 func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
 	list, err := h.Exec(ctx, "cmd.shells", nil, nil)
 	if err != nil {
@@ -111,14 +111,14 @@ func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
 	return users, nil
 }
 
-// trace is a strace at work.
+// A trace is a running strace.
 type trace struct {
 	user any
 	end  context.CancelFunc
 	done chan struct{} // closed when it has ended
 
 	mu    sync.Mutex // guards the fields below
-	rest  []byte     // of a line that has not ended
+	rest  []byte     // of a line that is not complete
 	skip  bool       // the line is too long
 	calls []map[string]any
 	lost  int
@@ -131,7 +131,7 @@ func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	go func() {
 		defer close(t.done)
 		defer t.end()
-		// The grace lets strace leave the shell alone before it goes.
+		// The grace period lets strace detach from the shell before it ends.
 		res, err := h.Cmd(ctx, modules.Command{Args: []string{"strace", "-f", "-e", "execve", "-p", pid}, Stderr: t, Grace: 5 * time.Second})
 		if ctx.Err() == nil && (err != nil || res.ExitCode != 0) {
 			log.Warn("cannot trace a shell", "err", err, "exit", res.ExitCode)
@@ -140,7 +140,7 @@ func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	return t
 }
 
-// Write takes what strace prints.
+// Write parses what strace prints.
 func (t *trace) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,8 @@ func (t *trace) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (t *trace) take() ([]map[string]any, int) {
+// takeCalls returns the programs since the last call, and how many were lost.
+func (t *trace) takeCalls() ([]map[string]any, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	calls, lost := t.calls, t.lost
@@ -175,7 +176,8 @@ func (t *trace) take() ([]map[string]any, int) {
 	return calls, lost
 }
 
-// execve reads a line of strace as Salt does: what stands in quotes is the program, and then its arguments. It is nil for other lines.
+// execve parses a line of strace as Salt does: the quoted strings are the program and its arguments. It returns nil
+// for other lines.
 func execve(line string) map[string]any {
 	_, after, ok := strings.Cut(line, "execve")
 	if !ok {

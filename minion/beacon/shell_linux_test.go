@@ -82,7 +82,7 @@ func TestShellsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if calls, lost := x.take(); len(calls) != maxTraceCalls || lost != 5 {
+	if calls, lost := x.takeCalls(); len(calls) != maxTraceCalls || lost != 5 {
 		t.Errorf("%d calls kept, %d lost", len(calls), lost)
 	}
 	if ok, text := shell.Validate(nil, map[string]any{}); ok || text != "Configuration for sh beacon must be a list." {

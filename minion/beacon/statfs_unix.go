@@ -4,7 +4,7 @@ package beacon
 
 import "syscall"
 
-// diskShare is how full a file system is for those who are not root.
+// diskShare returns how full a file system is for users other than root.
 func diskShare(path string) (float64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {

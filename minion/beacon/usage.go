@@ -15,7 +15,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// maxProc bounds what is read of a file in /proc.
+// maxProc limits what is read of a file in /proc.
 const maxProc = 4 << 20
 
 func readProc(h *Host, path string) ([]byte, error) {
@@ -39,7 +39,7 @@ var diskUsage = Kind{Name: "diskusage", Available: hasProc, Validate: func(_ *Ho
 	return true, valid
 }, Look: lookDisks}
 
-// mountPoints are the places where something is mounted, in the order of the kernel.
+// mountPoints returns the mount points in the order of the kernel.
 func mountPoints(h *Host) ([]string, error) {
 	text, err := readProc(h, "/proc/self/mounts")
 	if err != nil {
@@ -54,7 +54,7 @@ func mountPoints(h *Host) ([]string, error) {
 	return points, nil
 }
 
-// unescape turns the octal escapes of a mount table into characters.
+// unescape decodes the octal escapes of a mount table.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -70,6 +70,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
+// lookDisks reports file systems whose use reaches the limit. A mount point in the configuration is a pattern.
 func lookDisks(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	points, err := mountPoints(h)
 	if err != nil {
@@ -131,6 +132,7 @@ func needsPercent(name string, config any) (bool, string) {
 	return true, valid
 }
 
+// lookMemory reports the use of memory or swap if it reaches the limit.
 func lookMemory(h *Host, config []any, name, totalField, freeField string) ([]map[string]any, error) {
 	text, err := readProc(h, "/proc/meminfo")
 	if err != nil {
@@ -190,6 +192,7 @@ func validateLoad(_ *Host, config any) (bool, string) {
 	return true, valid
 }
 
+// lookLoad reports the load if an average is outside of its limits; with onchangeonly only when it crosses one.
 func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	text, err := readProc(h, "/proc/loadavg")
 	if err != nil {

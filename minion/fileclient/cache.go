@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// cached is a file on its way into the cache: written under another name, then renamed. Everything happens below the cache
-// directory by its handle, so that neither a hostile name nor a planted link leads out of it.
+// cached is a file on its way into the cache: it is written under another name, then renamed. All its files are
+// reached through a handle of the cache directory, so that neither a hostile name nor a planted link leads out of
+// it.
 type cached struct {
 	root *os.Root
 	file *os.File
@@ -19,8 +20,9 @@ type cached struct {
 	name string
 }
 
-// create begins a file of the cache, making its directories. Like stock, it removes a file that is in the way of a directory.
-func (c *Client) create(name string) (*cached, error) {
+// createFile starts a file of the cache and makes its directories. Like stock, it removes a file that is in the
+// place of a directory.
+func (c *Client) createFile(name string) (*cached, error) {
 	if err := os.MkdirAll(c.o.CacheDir, 0o750); err != nil {
 		return nil, fmt.Errorf("cannot write to the file cache: %w", err)
 	}
@@ -51,12 +53,12 @@ func (c *Client) create(name string) (*cached, error) {
 	return w, nil
 }
 
-// commit gives the file its name and tells its path.
+// commit renames the file to its final name and returns the path.
 func (w *cached) commit() (string, error) {
 	if err := w.file.Close(); err != nil {
 		return "", fmt.Errorf("cannot write to the file cache: %w", err)
 	}
-	// A directory that was cached under the name before has become a file on the master.
+	// The name was a directory on the master when it was cached before, and is a file now.
 	if info, err := w.root.Lstat(w.name); err == nil && info.IsDir() {
 		if err := w.root.RemoveAll(w.name); err != nil {
 			return "", fmt.Errorf("cannot write to the file cache: %w", err)
@@ -69,7 +71,7 @@ func (w *cached) commit() (string, error) {
 	return filepath.Join(w.root.Name(), w.name), nil
 }
 
-// discard removes what was not committed. It is harmless after commit.
+// discard removes a file that was not committed. After commit it does nothing.
 func (w *cached) discard() {
 	w.file.Close()
 	if w.temp != "" {

@@ -21,33 +21,34 @@ import (
 
 // Options of [New]. Either Request or Roots is the source of salt:// files.
 type Options struct {
-	// Request asks the master; raw leaves every text of the answer as bytes. nil makes a local client (file_client: local).
-	// It must be safe for concurrent use: a download keeps several requests in flight.
+	// Request sends a request to the master; raw keeps every string of the reply as bytes. nil makes a local client
+	// (file_client: local). It must be safe for concurrent use, because a download has several requests in flight.
 	Request func(ctx context.Context, load map[string]any, raw bool) (any, error)
 	// Roots are the directories of each environment of a local client (file_roots).
 	Roots map[string][]string
-	// CacheDir is the minion's cachedir. Files of the master go below its directories files and extrn_files, and nowhere else.
+	// CacheDir is the minion's cachedir. Files go below its directories files and extrn_files only.
 	CacheDir string
-	// HashType is for hashes of local files; "" means sha256. Files of the master are compared by the master's.
+	// HashType is the hash of local files; "" means sha256. For files of the master the master chooses.
 	HashType string
-	// Fetch copies what a http, https or ftp address has, and returns its entity tag if it has one; nil refuses such addresses.
+	// Fetch copies the content of an http, https or ftp address and returns its entity tag, if it has one. nil
+	// refuses such addresses.
 	Fetch func(ctx context.Context, r WebRequest, w io.Writer) (etag string, err error)
 	Log   *slog.Logger
 }
 
-// WebRequest is what to fetch from a web server.
+// A WebRequest describes what to fetch from a web server.
 type WebRequest struct {
 	URL string
-	// AnyCertificate trusts whatever certificate the server has.
+	// AnyCertificate accepts any certificate of the server.
 	AnyCertificate bool
-	// ETag is the version that is here already, "" for none. If the server has no other, the error is ErrNotModified.
+	// ETag is the version in the cache, "" for none. If the server has the same, the error is ErrNotModified.
 	ETag string
 }
 
-// ErrNotModified says that the server has the version that was named.
+// ErrNotModified means that the server has the version that was named.
 var ErrNotModified = errors.New("not modified")
 
-// Client is a file client. It is safe for concurrent use.
+// A Client is a file client. It is safe for concurrent use.
 type Client struct {
 	o   Options
 	log *slog.Logger
@@ -55,7 +56,7 @@ type Client struct {
 
 var _ modules.Files = (*Client)(nil)
 
-// New makes a client. It touches nothing.
+// New returns a client. It does not access any file yet.
 func New(o Options) *Client {
 	if o.HashType == "" {
 		o.HashType = "sha256"
@@ -77,8 +78,8 @@ func (c *Client) Local(roots map[string][]string) modules.Files {
 // place is a salt:// address.
 type place struct{ path, env string }
 
-// parse splits an address of the file server. Without the scheme it is not one.
-func parse(address, saltenv string) (place, bool) {
+// parsePlace splits an address of the file server. It returns false if the address has another scheme.
+func parsePlace(address, saltenv string) (place, bool) {
 	rest, ok := strings.CutPrefix(address, "salt://")
 	if !ok {
 		return place{}, false
@@ -95,14 +96,15 @@ func parse(address, saltenv string) (place, bool) {
 	return p, true
 }
 
-// local checks that a path of the file server cannot leave the directory it is cached in, whoever made it.
-func (p place) local() (string, error) {
+// localName returns where a file is cached. It checks that the path cannot leave that directory, wherever it comes
+// from.
+func (p place) localName() (string, error) {
 	name := strings.TrimLeft(p.path, "|/")
 	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("cannot cache file %q: not a path below the file roots", p.path)
 	}
 	if p.env != filepath.Base(p.env) || !filepath.IsLocal(p.env) || p.env == "." {
-		return "", fmt.Errorf("cannot cache file %q: %q is no environment", p.path, p.env)
+		return "", fmt.Errorf("cannot cache file %q: %q is not an environment", p.path, p.env)
 	}
 	return filepath.Join("files", p.env, filepath.FromSlash(name)), nil
 }
@@ -112,8 +114,8 @@ func (c *Client) CacheRoot() string { return c.o.CacheDir }
 
 // CachePath implements modules.Files (salt/fileclient.py: cache_dest).
 func (c *Client) CachePath(address, saltenv string) string {
-	if p, ok := parse(address, saltenv); ok {
-		name, err := p.local()
+	if p, ok := parsePlace(address, saltenv); ok {
+		name, err := p.localName()
 		if err != nil {
 			return ""
 		}
@@ -130,11 +132,11 @@ func (c *Client) CachePath(address, saltenv string) string {
 	return filepath.Join(c.o.CacheDir, name)
 }
 
-// maxName is the longest file name that is kept; longer ones become their hash.
+// maxName is the longest file name that is used; a longer one is replaced by its hash.
 const maxName = 255
 
-// externalName is where a web server's file is cached. The name holds the whole path and query, and the whole of a name that
-// is too long goes into its hash, so two addresses never share a file.
+// externalName returns where a file of a web server is cached. The name contains the whole path and query, or the
+// hash of both if it is too long, so two addresses never share a file.
 func externalName(u *url.URL, saltenv string) (string, error) {
 	if saltenv == "" {
 		saltenv = "base"
@@ -163,7 +165,7 @@ func externalName(u *url.URL, saltenv string) (string, error) {
 
 // Cache implements modules.Files.
 func (c *Client) Cache(ctx context.Context, address, saltenv string) (string, error) {
-	if p, ok := parse(address, saltenv); ok {
+	if p, ok := parsePlace(address, saltenv); ok {
 		if c.o.Request == nil {
 			return c.copyLocal(p)
 		}
@@ -183,7 +185,7 @@ func (c *Client) Cache(ctx context.Context, address, saltenv string) (string, er
 		}
 		return u.Path, nil
 	}
-	return c.fetch(ctx, u, saltenv, modules.WebFile{})
+	return c.fetchWeb(ctx, u, saltenv, modules.WebFile{})
 }
 
 // CacheWeb implements modules.Files.
@@ -192,11 +194,11 @@ func (c *Client) CacheWeb(ctx context.Context, address, saltenv string, o module
 	if err != nil || u.Scheme == "" || u.Scheme == "file" || u.Scheme == "salt" {
 		return c.Cache(ctx, address, saltenv)
 	}
-	return c.fetch(ctx, u, saltenv, o)
+	return c.fetchWeb(ctx, u, saltenv, o)
 }
 
-// fetch brings a web server's file into the cache.
-func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string, o modules.WebFile) (string, error) {
+// fetchWeb copies a file of a web server into the cache.
+func (c *Client) fetchWeb(ctx context.Context, u *url.URL, saltenv string, o modules.WebFile) (string, error) {
 	if c.o.Fetch == nil {
 		return "", modules.Errorf("cannot fetch %s: this program fetches from no web servers", u.Redacted())
 	}
@@ -204,14 +206,14 @@ func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string, o module
 	if err != nil {
 		return "", err
 	}
-	w, err := c.create(name)
+	w, err := c.createFile(name)
 	if err != nil {
 		return "", err
 	}
 	defer w.discard()
 	r := WebRequest{URL: u.String(), AnyCertificate: o.AnyCertificate}
 	if _, err := os.Stat(filepath.Join(c.o.CacheDir, name)); err == nil && o.ETag {
-		r.ETag = c.etag(name)
+		r.ETag = c.readETag(name)
 	}
 	etag, err := c.o.Fetch(ctx, r, w.file)
 	switch {
@@ -227,11 +229,12 @@ func (c *Client) fetch(ctx context.Context, u *url.URL, saltenv string, o module
 	return full, err
 }
 
-// etagPath is where the entity tag of a cached file is kept: apart from the files, so that no address has the place of another's tag.
+// etagPath returns where the entity tag of a cached file is stored. Tags are apart from the files, so that no
+// address can name the tag of another.
 func etagPath(name string) string { return filepath.Join("etags", name) }
 
-// etag is the entity tag of a cached file, "" if it is not known.
-func (c *Client) etag(name string) string {
+// readETag returns the entity tag of a cached file, "" if it is unknown.
+func (c *Client) readETag(name string) string {
 	b, err := os.ReadFile(filepath.Join(c.o.CacheDir, etagPath(name)))
 	if err != nil || len(b) > maxETag {
 		return ""
@@ -239,9 +242,10 @@ func (c *Client) etag(name string) string {
 	return string(b)
 }
 
-// maxETag is the longest entity tag that is kept.
+// maxETag is the longest entity tag that is stored.
 const maxETag = 4096
 
+// keepETag stores an entity tag. Without one it removes the old tag, which belongs to other content.
 func (c *Client) keepETag(name, etag string) error {
 	if etag == "" || len(etag) > maxETag {
 		if err := os.Remove(filepath.Join(c.o.CacheDir, etagPath(name))); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -249,7 +253,7 @@ func (c *Client) keepETag(name, etag string) error {
 		}
 		return nil
 	}
-	w, err := c.create(etagPath(name))
+	w, err := c.createFile(etagPath(name))
 	if err != nil {
 		return err
 	}
@@ -271,7 +275,7 @@ func (c *Client) Clear() error {
 	return nil
 }
 
-// hashFile is the hex digest of a file.
+// hashFile returns the hex digest of a file.
 func hashFile(name, kind string) (string, error) {
 	h := hashname.New(kind)
 	if h == nil {

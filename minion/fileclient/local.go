@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// find gives the path of a file in the first root that has it, "" if none has.
-func (c *Client) find(p place) (string, error) {
-	if _, err := p.local(); err != nil {
+// findLocal returns the path of a file in the first root that has it, "" if there is none.
+func (c *Client) findLocal(p place) (string, error) {
+	if _, err := p.localName(); err != nil {
 		return "", err
 	}
 	for _, root := range c.o.Roots[p.env] {
@@ -27,13 +27,14 @@ func (c *Client) find(p place) (string, error) {
 	return "", nil
 }
 
-// copyLocal brings a file of the roots into the cache, where stock puts files of its own roots as well.
+// copyLocal copies a file of the roots into the cache. Stock does the same with its own roots, and modules expect
+// files there.
 func (c *Client) copyLocal(p place) (string, error) {
-	name, err := p.local()
+	name, err := p.localName()
 	if err != nil {
 		return "", err
 	}
-	source, err := c.find(p)
+	source, err := c.findLocal(p)
 	if err != nil || source == "" {
 		return "", err
 	}
@@ -48,7 +49,7 @@ func (c *Client) copyLocal(p place) (string, error) {
 		return "", fmt.Errorf("cannot cache file %q: %w", p.path, err)
 	}
 	defer in.Close()
-	w, err := c.create(name)
+	w, err := c.createFile(name)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +60,7 @@ func (c *Client) copyLocal(p place) (string, error) {
 	return w.commit()
 }
 
-// localHash is the hash of a file of this host, nil if it is none.
+// localHash returns the hash of a file of this host, nil if it is not a regular file.
 func (c *Client) localHash(name string) (map[string]any, error) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, nil
@@ -77,7 +78,7 @@ func (c *Client) localEnvs() []string { return slices.Sorted(maps.Keys(c.o.Roots
 func (c *Client) localList(cmd, saltenv, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	for _, root := range c.o.Roots[saltenv] {
-		err := walk(root, prefix, func(e entry) {
+		err := walkRoot(root, prefix, func(e entry) {
 			switch {
 			case cmd == "_file_list" && !e.dir, cmd == "_dir_list" && e.dir, cmd == "_file_list_emptydirs" && e.empty:
 				found[e.rel] = true
@@ -90,11 +91,11 @@ func (c *Client) localList(cmd, saltenv, prefix string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// localLinks are the symbolic links below the roots.
+// localLinks returns the symbolic links below the roots.
 func (c *Client) localLinks(saltenv, prefix string) (map[string]string, error) {
 	links := map[string]string{}
 	for _, root := range c.o.Roots[saltenv] {
-		err := walk(root, prefix, func(e entry) {
+		err := walkRoot(root, prefix, func(e entry) {
 			if !e.link {
 				return
 			}
@@ -109,21 +110,21 @@ func (c *Client) localLinks(saltenv, prefix string) (map[string]string, error) {
 	return links, nil
 }
 
-// entry is something below a root: its path from there, and what it is. A link to a directory is both.
+// An entry is a file or directory below a root, with its path from there. A link to a directory is both.
 type entry struct {
 	rel              string
 	dir, link, empty bool
 }
 
-// walk visits everything below a root whose path from there begins with prefix, as Salt does: without the slashes around it,
-// and through links to directories. A root that does not exist is empty.
-func walk(root, prefix string, visit func(entry)) error {
+// walkRoot visits everything below a root whose path begins with prefix, as Salt does: without slashes around the
+// prefix, and through links to directories. A missing root is empty.
+func walkRoot(root, prefix string, visit func(entry)) error {
 	prefix = strings.Trim(prefix, "/")
 	var below func(rel string, above []fs.FileInfo) error
 	below = func(rel string, above []fs.FileInfo) error {
 		list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(rel)))
 		if err != nil && rel != "" {
-			return nil // Salt passes over directories that cannot be read
+			return nil // Salt skips directories that it cannot read
 		}
 		if err != nil {
 			return err
@@ -148,7 +149,7 @@ func walk(root, prefix string, visit func(entry)) error {
 			if matches {
 				visit(e)
 			}
-			// A link to a directory that it is in would never end.
+			// A link to a directory that contains it would never end.
 			if !e.dir || info == nil || e.link && slices.ContainsFunc(above, func(up fs.FileInfo) bool { return os.SameFile(up, info) }) {
 				continue
 			}

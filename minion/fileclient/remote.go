@@ -16,21 +16,22 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// inFlight is how many chunks of a file are asked for at once.
+// inFlight is how many chunks of a file are requested at the same time.
 const inFlight = 4
 
-// maxChunk bounds one unpacked chunk, whatever a master's file_buffer_size is.
+// maxChunk limits one unpacked chunk, whatever the master's file_buffer_size is.
 const maxChunk = 64 << 20
 
-// attempts is how often a download whose content does not have the announced hash is begun again.
+// attempts is how often a download is tried whose content does not have the announced hash. A file that changes on
+// the master during the download is one reason for that.
 const attempts = 3
 
-// errBroken is content that is not what the master announced.
+// errBroken means that the content is not what the master announced.
 var errBroken = errors.New("the content does not have the hash that the master announced")
 
-// download brings a file of the master into the cache. "" means that there is no such file.
+// download copies a file of the master into the cache. It returns "" if there is no such file.
 func (c *Client) download(ctx context.Context, p place) (string, error) {
-	name, err := p.local()
+	name, err := p.localName()
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +49,7 @@ func (c *Client) download(ctx context.Context, p place) (string, error) {
 		if have, err := hashFile(full, kind); err == nil && have == sum {
 			return full, nil
 		}
-		got, err := c.attempt(ctx, p, name, kind, sum)
+		got, err := c.downloadOnce(ctx, p, name, kind, sum)
 		if !errors.Is(err, errBroken) || try == attempts {
 			if err != nil {
 				return "", modules.Errorf("cannot fetch salt://%s: %v", p.path, err)
@@ -59,14 +60,14 @@ func (c *Client) download(ctx context.Context, p place) (string, error) {
 	}
 }
 
-// attempt downloads once and verifies.
-func (c *Client) attempt(ctx context.Context, p place, name, kind, sum string) (string, error) {
-	w, err := c.create(name)
+// downloadOnce downloads and verifies once.
+func (c *Client) downloadOnce(ctx context.Context, p place, name, kind, sum string) (string, error) {
+	w, err := c.createFile(name)
 	if err != nil {
 		return "", err
 	}
 	defer w.discard()
-	if err := c.chunks(ctx, p, w.file); err != nil {
+	if err := c.fetchChunks(ctx, p, w.file); err != nil {
 		return "", err
 	}
 	if _, err := w.file.Seek(0, io.SeekStart); err != nil {
@@ -83,10 +84,10 @@ func (c *Client) attempt(ctx context.Context, p place, name, kind, sum string) (
 	return w.commit()
 }
 
-// chunks writes a file's content. The first answer tells the size of a chunk; the following ones are asked for ahead, since
-// waiting for each would cost a round trip per chunk.
-func (c *Client) chunks(ctx context.Context, p place, w io.WriterAt) error {
-	first, err := c.chunk(ctx, p, 0)
+// fetchChunks writes a file's content. The first reply shows the size of a chunk. The others are requested ahead,
+// because waiting for each would cost one round trip per chunk.
+func (c *Client) fetchChunks(ctx context.Context, p place, w io.WriterAt) error {
+	first, err := c.fetchChunk(ctx, p, 0)
 	if err != nil || len(first) == 0 {
 		return err
 	}
@@ -99,7 +100,7 @@ func (c *Client) chunks(ctx context.Context, p place, w io.WriterAt) error {
 	var (
 		mu     sync.Mutex
 		next   = size // guarded by mu
-		ended  bool   // guarded by mu; a chunk came that was not full
+		ended  bool   // guarded by mu; a chunk was not full, so the file ends
 		failed error  // guarded by mu
 		wg     sync.WaitGroup
 	)
@@ -113,7 +114,7 @@ func (c *Client) chunks(ctx context.Context, p place, w io.WriterAt) error {
 			if stop {
 				return
 			}
-			data, err := c.chunk(ctx, p, at)
+			data, err := c.fetchChunk(ctx, p, at)
 			if err == nil && len(data) > 0 {
 				_, err = w.WriteAt(data, at)
 			}
@@ -133,8 +134,8 @@ func (c *Client) chunks(ctx context.Context, p place, w io.WriterAt) error {
 	return failed
 }
 
-// chunk asks for the content at an offset; empty is the end of the file.
-func (c *Client) chunk(ctx context.Context, p place, at int64) ([]byte, error) {
+// fetchChunk requests the content at an offset; an empty reply is the end of the file.
+func (c *Client) fetchChunk(ctx context.Context, p place, at int64) ([]byte, error) {
 	load := map[string]any{"cmd": "_serve_file", "path": p.path, "saltenv": p.env, "loc": at}
 	v, err := c.o.Request(ctx, load, true)
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *Client) chunk(ctx context.Context, p place, at int64) ([]byte, error) {
 	}
 	reply, ok := payload.Map(v)
 	if !ok {
-		return nil, fmt.Errorf("the master's answer is no map")
+		return nil, fmt.Errorf("the master's answer is not a map")
 	}
 	data, ok := payload.Bytes(reply["data"])
 	if !ok {
@@ -166,7 +167,7 @@ func gunzip(data []byte) ([]byte, error) {
 	return b, err
 }
 
-// remoteHash is the master's {hash_type, hsum}, nil when there is no such file.
+// remoteHash returns the master's {hash_type, hsum}, nil if there is no such file.
 func (c *Client) remoteHash(ctx context.Context, p place) (map[string]any, error) {
 	v, err := c.o.Request(ctx, map[string]any{"cmd": "_file_hash", "path": p.path, "saltenv": p.env}, false)
 	if err != nil {
@@ -178,14 +179,14 @@ func (c *Client) remoteHash(ctx context.Context, p place) (map[string]any, error
 	return nil, nil
 }
 
-// Hash implements modules.Files: salt:// paths by the file server, others on this host.
+// Hash implements modules.Files: salt:// paths through the file server, others on this host.
 func (c *Client) Hash(ctx context.Context, name, saltenv string) (map[string]any, error) {
-	p, ok := parse(name, saltenv)
+	p, ok := parsePlace(name, saltenv)
 	if ok && c.o.Request != nil {
 		return c.remoteHash(ctx, p)
 	}
 	if ok {
-		found, err := c.find(p)
+		found, err := c.findLocal(p)
 		if err != nil || found == "" {
 			return nil, err
 		}
@@ -196,7 +197,7 @@ func (c *Client) Hash(ctx context.Context, name, saltenv string) (map[string]any
 
 // HashAndStat implements modules.Files.
 func (c *Client) HashAndStat(ctx context.Context, name, saltenv string) (map[string]any, []any, error) {
-	p, ok := parse(name, saltenv)
+	p, ok := parsePlace(name, saltenv)
 	if ok && c.o.Request != nil {
 		sum, err := c.remoteHash(ctx, p)
 		if err != nil || sum == nil {
@@ -211,7 +212,7 @@ func (c *Client) HashAndStat(ctx context.Context, name, saltenv string) (map[str
 		return sum, stat, nil
 	}
 	if ok {
-		found, err := c.find(p)
+		found, err := c.findLocal(p)
 		if err != nil || found == "" {
 			return nil, nil, err
 		}
@@ -229,7 +230,7 @@ func (c *Client) Envs(ctx context.Context) ([]string, error) {
 	if c.o.Request == nil {
 		return c.localEnvs(), nil
 	}
-	return c.names(ctx, map[string]any{"cmd": "_file_envs"})
+	return c.requestNames(ctx, map[string]any{"cmd": "_file_envs"})
 }
 
 // List implements modules.Files.
@@ -251,7 +252,7 @@ func (c *Client) listing(ctx context.Context, cmd, saltenv, prefix string) ([]st
 	if c.o.Request == nil {
 		return c.localList(cmd, saltenv, prefix)
 	}
-	return c.names(ctx, map[string]any{"cmd": cmd, "saltenv": saltenv, "prefix": prefix})
+	return c.requestNames(ctx, map[string]any{"cmd": cmd, "saltenv": saltenv, "prefix": prefix})
 }
 
 // Symlinks implements modules.Files.
@@ -265,7 +266,7 @@ func (c *Client) Symlinks(ctx context.Context, saltenv, prefix string) (map[stri
 	}
 	m, ok := payload.Map(v)
 	if !ok {
-		return nil, fmt.Errorf("cannot list links: the master's answer is no map")
+		return nil, fmt.Errorf("cannot list links: the master's answer is not a map")
 	}
 	links := make(map[string]string, len(m))
 	for name, to := range m {
@@ -276,15 +277,15 @@ func (c *Client) Symlinks(ctx context.Context, saltenv, prefix string) (map[stri
 	return links, nil
 }
 
-// names asks for a list of texts.
-func (c *Client) names(ctx context.Context, load map[string]any) ([]string, error) {
+// requestNames requests a list of strings.
+func (c *Client) requestNames(ctx context.Context, load map[string]any) ([]string, error) {
 	v, err := c.o.Request(ctx, load, false)
 	if err != nil {
 		return nil, err
 	}
 	list, ok := payload.List(v)
 	if !ok {
-		return nil, fmt.Errorf("cannot list files: the master's answer to %s is no list", load["cmd"])
+		return nil, fmt.Errorf("cannot list files: the master's answer to %s is not a list", load["cmd"])
 	}
 	names := make([]string, 0, len(list))
 	for _, x := range list {
@@ -295,10 +296,10 @@ func (c *Client) names(ctx context.Context, load map[string]any) ([]string, erro
 	return names, nil
 }
 
-// sendChunk is how much of a file goes up in one request: the minion's file_buffer_size.
+// sendChunk is how much of a file one request sends: the minion's file_buffer_size.
 const sendChunk = 256 << 10
 
-// Send implements modules.Files (salt/modules/cp.py: push). false means that the master does not take files.
+// Send implements modules.Files (salt/modules/cp.py: push). It returns false if the master does not accept files.
 func (c *Client) Send(ctx context.Context, file, name string) (bool, error) {
 	if c.o.Request == nil {
 		return false, modules.Errorf("cannot send %s: there is no master", file)

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// statList is Python's list(os.stat(path)): mode, inode, device, links, uid, gid, size and three times in seconds.
+// statList returns Python's list(os.stat(path)): mode, inode, device, links, uid, gid, size and three times in
+// seconds.
 func statList(name string) []any {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -1,11 +1,19 @@
-// Package journal remembers, across crashes, which jobs a minion has begun and which publishes it has seen, so that a job id
-// runs at most once and an old publish is not honoured again.
+// Package journal records, across crashes, which jobs a minion has begun and which publishes it has seen. A job id
+// thus runs at most once, and an old publish is not accepted again.
 //
-// It is one file that only grows, of small records with checksums. A record that says "this job begins" is on the disk before
-// the job's first effect; a torn end of the file, from a crash while writing, is cut off. Now and then the file is written
-// anew with what still counts.
+//	magic │ record │ record │ …          record: length, CRC-32, packed array
 //
-// When the disk is full the journal goes on in memory and says so: a minion that cannot write must still answer.
+//	publish ─▶ Advance (serial) ─▶ Begin (fsync) ─▶ job runs ─▶ spool has the return ─▶ End
+//	                                    │ crash
+//	                                    ▼
+//	                               Interrupted, at the next start
+//
+// The journal is one file that only grows. A Begin record is on the disk before the job has any effect. A crash
+// while writing leaves a torn end, which is cut off. When the file is large and mostly outdated, it is rewritten
+// with what is still needed.
+//
+// If the disk is full the journal continues in memory and reports that (Failure): a minion that cannot write must
+// still answer.
 package journal
 
 import (
@@ -26,19 +34,19 @@ import (
 const (
 	// Keep is how long job ids are remembered.
 	Keep = 24 * time.Hour
-	// maxSeen bounds the remembered job ids; at 12 bytes each they stay below 1 MB with the map's own room.
+	// maxSeen limits the remembered job ids. At 12 bytes each they stay below 1 MB, the map included.
 	maxSeen = 32 << 10
-	// maxSerials bounds the remembered shared keys.
+	// maxSerials limits the remembered shared keys.
 	maxSerials = 256
-	// compactAt is the size at which the file is written anew, unless most of it still counts.
+	// compactAt is the size at which the file is rewritten, unless most of it is still needed.
 	compactAt = 1 << 20
-	// maxFile bounds what is read at start.
+	// maxFile limits what is read at start.
 	maxFile = 64 << 20
-	// maxArgs bounds the job that is kept for a report of its interruption; of larger ones the arguments are left out.
+	// maxArgs limits the job that is kept to report its interruption; the arguments of a larger one are left out.
 	maxArgs = 64 << 10
 )
 
-// Entry is a job that has begun.
+// An Entry is a job that has begun.
 type Entry struct {
 	JID    string
 	Master string
@@ -48,24 +56,24 @@ type Entry struct {
 	Job map[string]any
 }
 
-// Options say where the journal is.
+// Options configure a journal.
 type Options struct {
 	// Path is the file. Its directory must exist.
 	Path string
-	// Now is the time; nil is time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
-	// Log hears of damage; nil is silent.
+	// Log receives reports of damage; nil means no log.
 	Log *slog.Logger
 }
 
-// Journal is an open journal. It is safe for concurrent use.
+// A Journal is an open journal. It is safe for concurrent use.
 type Journal struct {
 	o Options
 
 	mu          sync.Mutex
-	f           *os.File         // guarded by mu, as all below; nil after Close
-	size        int64            // bytes of whole records in the file
-	torn        bool             // bytes after size may be rubbish
+	f           *os.File         // guarded by mu, like all below; nil after Close
+	size        int64            // bytes of complete records in the file
+	torn        bool             // bytes after size may be garbage
 	running     map[string]Entry // begun and not ended
 	interrupted []Entry          // begun before this process
 	seen        map[uint64]int64 // hash of job id -> unix seconds
@@ -74,11 +82,11 @@ type Journal struct {
 	failure     error  // of the last write
 	id          string // of this journal
 
-	gen int // counts files, as sizes start again with each
+	gen int // counts files, since sizes start again with each
 
 	syncMu    sync.Mutex
 	synced    int64 // guarded by syncMu; bytes known to be on the disk
-	syncedGen int   // guarded by syncMu; of which file
+	syncedGen int   // guarded by syncMu; the file that synced refers to
 }
 
 type serial struct {
@@ -86,7 +94,7 @@ type serial struct {
 	at    int64 // unix seconds
 }
 
-// Open reads the journal or begins one. A file that cannot be understood is set aside under the suffix ".damaged".
+// Open reads the journal, or creates one. A file that cannot be read is quarantined under the suffix ".damaged".
 func Open(o Options) (*Journal, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -95,19 +103,20 @@ func Open(o Options) (*Journal, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	j := &Journal{o: o, running: map[string]Entry{}, seen: map[uint64]int64{}, serials: map[string]serial{}, pins: map[string]bool{}}
-	if err := j.open(); err != nil {
+	if err := j.openFile(); err != nil {
 		return nil, err
 	}
-	j.interrupted = append(j.interrupted, sorted(j.running)...)
+	j.interrupted = append(j.interrupted, sortedEntries(j.running)...)
 	return j, nil
 }
 
-func (j *Journal) open() error {
+// openFile opens and locks the file and reads its records.
+func (j *Journal) openFile() error {
 	f, err := os.OpenFile(j.o.Path, os.O_RDWR|os.O_CREATE|openFlags, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot open journal: %w", err)
 	}
-	if err := lock(f); err != nil {
+	if err := lockFile(f); err != nil {
 		f.Close()
 		return fmt.Errorf("cannot open journal %q: %w", j.o.Path, err)
 	}
@@ -122,44 +131,45 @@ func (j *Journal) open() error {
 	good, err := j.load(io.LimitReader(f, maxFile))
 	if err != nil && good == 0 {
 		f.Close()
-		return j.setAside(err)
+		return j.quarantine(err)
 	}
 	if err != nil || good < info.Size() {
 		j.o.Log.Warn("The end of the journal is damaged and is cut off", "path", j.o.Path, "bytes", info.Size()-good, "err", err)
 	}
 	j.f, j.size, j.torn = f, good, good < info.Size()
-	if j.id == "" || err != nil { // damaged in the middle: jobs that had begun may be missing
+	if j.id == "" || err != nil { // damaged in the middle, so jobs that had begun may be missing
 		j.id = rand.Text()
-		if _, err := j.append([]any{recBorn, j.id}); err != nil {
+		if _, err := j.appendRecord([]any{recBorn, j.id}); err != nil {
 			j.o.Log.Warn("The journal gets another name at the next start", "path", j.o.Path, "err", err)
 		}
 	}
 	return nil
 }
 
-// ID names this journal. One that begins again, because its file is gone or damaged, has another name: it may not know the jobs of before.
+// ID identifies this journal. A journal that starts again, because its file is missing or damaged, has another id:
+// it may not know the jobs of before.
 func (j *Journal) ID() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.id
 }
 
-// setAside gives a damaged journal another name and starts anew.
-func (j *Journal) setAside(cause error) error {
+// quarantine renames a damaged journal and starts a new one.
+func (j *Journal) quarantine(cause error) error {
 	damaged := j.o.Path + ".damaged"
-	j.o.Log.Error("The journal is damaged and is set aside", "path", damaged, "err", cause)
+	j.o.Log.Error("The journal is damaged and is quarantined", "path", damaged, "err", cause)
 	if err := os.Rename(j.o.Path, damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot set journal aside: %w", err)
+		return fmt.Errorf("cannot quarantine journal: %w", err)
 	}
-	return j.open()
+	return j.openFile()
 }
 
-// Interrupted are the jobs that had begun and not ended when the last process went away, oldest first. They stay on record
-// until End is called for them.
+// Interrupted returns the jobs that had begun and not ended when the last process ended, oldest first. They stay
+// recorded until End is called for them.
 func (j *Journal) Interrupted() []Entry { return j.interrupted }
 
-// Begin notes that a job begins, unless its id was seen before: then it returns false. With sync the note is on the disk when
-// Begin returns. An error says that the note is only in memory; the job counts as begun all the same.
+// Begin records that a job begins. It returns false if its id was seen before. With sync the record is on the disk
+// when Begin returns. After an error the record is in memory only; the job still counts as begun.
 func (j *Journal) Begin(e Entry, sync bool) (first bool, err error) {
 	id := hashID(e.JID)
 	now := j.o.Now().Unix()
@@ -171,19 +181,19 @@ func (j *Journal) Begin(e Entry, sync bool) (first bool, err error) {
 		j.mu.Unlock()
 		return false, nil
 	}
-	j.forget(now)
+	j.forgetOld(now)
 	j.seen[id] = now
 	j.running[e.JID] = e
-	end, err := j.append(beginRecord(e, e.At.Unix()))
+	end, err := j.appendRecord(beginRecord(e, e.At.Unix()))
 	f, gen := j.f, j.gen
 	j.mu.Unlock()
 	if err == nil && sync {
-		err = j.flush(f, gen, end)
+		err = j.syncTo(f, gen, end)
 	}
 	return true, err
 }
 
-// End notes that a job's return is safe elsewhere.
+// End records that a job's return is stored elsewhere.
 func (j *Journal) End(jid string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -191,11 +201,11 @@ func (j *Journal) End(jid string) error {
 		return nil
 	}
 	delete(j.running, jid)
-	_, err := j.append([]any{recEnd, jid})
+	_, err := j.appendRecord([]any{recEnd, jid})
 	return err
 }
 
-// Seen tells whether a job id has begun within the last day.
+// Seen reports whether a job id has begun within the last day.
 func (j *Journal) Seen(jid string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,8 +213,8 @@ func (j *Journal) Seen(jid string) bool {
 	return ok
 }
 
-// Advance notes a publish number under a shared key and tells whether it is above all numbers before. key is any text that
-// stands for the shared key and does not reveal it.
+// Advance records a publish number under a shared key. It reports whether the number is above all before. key
+// stands for the shared key and must not reveal it.
 func (j *Journal) Advance(key string, n int64) bool {
 	now := j.o.Now().Unix()
 	j.mu.Lock()
@@ -222,12 +232,13 @@ func (j *Journal) Advance(key string, n int64) bool {
 		}
 		delete(j.serials, oldest)
 	}
-	// Not synced: a crash of the machine may lose the newest numbers, but jobs that ran have their own records.
-	_, _ = j.append([]any{recSerial, key, n, now})
+	// Not synced: a crash of the host may lose the newest numbers, but jobs that ran have their own records.
+	_, _ = j.appendRecord([]any{recSerial, key, n, now})
 	return true
 }
 
-// Pin remembers that a master signs its publishes. The record is on the disk when Pin returns without an error.
+// Pin remembers that a master signs its publishes, so that an unsigned one is refused from now on. The record is on
+// the disk when Pin returns without an error.
 func (j *Journal) Pin(master string) error {
 	j.mu.Lock()
 	if j.pins[master] {
@@ -235,23 +246,23 @@ func (j *Journal) Pin(master string) error {
 		return nil
 	}
 	j.pins[master] = true
-	end, err := j.append([]any{recPin, master})
+	end, err := j.appendRecord([]any{recPin, master})
 	f, gen := j.f, j.gen
 	j.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return j.flush(f, gen, end)
+	return j.syncTo(f, gen, end)
 }
 
-// Pinned tells whether the master signs its publishes.
+// Pinned reports whether a master signs its publishes.
 func (j *Journal) Pinned(master string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.pins[master]
 }
 
-// Failure is why the last record could not be written, nil if it could.
+// Failure returns why the last record could not be written, nil if it was.
 func (j *Journal) Failure() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -270,8 +281,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// forget drops job ids that are older than a day, or the older half when there are too many. Called with mu held.
-func (j *Journal) forget(now int64) {
+// forgetOld drops job ids that are older than a day, or the older half if there are too many. The caller holds mu.
+func (j *Journal) forgetOld(now int64) {
 	if len(j.seen) < maxSeen {
 		return
 	}
@@ -286,8 +297,8 @@ func (j *Journal) forget(now int64) {
 	}
 }
 
-// flush makes sure that the first end bytes of a file are on the disk. Jobs that begin together share one fsync.
-func (j *Journal) flush(f *os.File, gen int, end int64) error {
+// syncTo makes sure that the first end bytes of a file are on the disk. Jobs that begin together share one fsync.
+func (j *Journal) syncTo(f *os.File, gen int, end int64) error {
 	j.syncMu.Lock()
 	defer j.syncMu.Unlock()
 	j.mu.Lock()
@@ -298,22 +309,24 @@ func (j *Journal) flush(f *os.File, gen int, end int64) error {
 	}
 	if err := f.Sync(); err != nil {
 		if errors.Is(err, os.ErrClosed) {
-			return nil // replaced by a newer file meanwhile
+			return nil // replaced by a newer file
 		}
-		j.fail(err)
+		j.setFailure(err)
 		return fmt.Errorf("cannot sync journal: %w", err)
 	}
 	j.synced, j.syncedGen = upTo, gen
 	return nil
 }
 
-func (j *Journal) fail(err error) {
+// setFailure records why a write failed.
+func (j *Journal) setFailure(err error) {
 	j.mu.Lock()
 	j.failure = err
 	j.mu.Unlock()
 }
 
-// hashID makes a small number of a job id: the id itself where it is the usual 20 digits of a year below 2100, else a hash.
+// hashID returns a small number for a job id: the id itself if it is the usual 20 digits of a year below 2100, else
+// a hash.
 func hashID(jid string) uint64 {
 	if len(jid) == 20 && jid[0] == '2' && jid[1] == '0' {
 		if n, err := strconv.ParseUint(jid[2:], 10, 64); err == nil {

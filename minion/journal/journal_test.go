@@ -346,7 +346,7 @@ func TestConcurrentJobsShareSyncs(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	b, _ := encode([]any{recBegin, "20260101000000000000", int64(1), "m", map[string]any{"fun": "x"}})
+	b, _ := encodeRecord([]any{recBegin, "20260101000000000000", int64(1), "m", map[string]any{"fun": "x"}})
 	f.Add(append([]byte(magic), b...))
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -6,5 +6,6 @@ import "os"
 
 const openFlags = 0
 
-// lock: the pki directory's lock does this here, as an open file cannot be renamed over anyway.
-func lock(*os.File) error { return nil }
+// lockFile does nothing: on this system the lock of the pki directory protects the journal, and an open file cannot
+// be renamed over anyway.
+func lockFile(*os.File) error { return nil }

@@ -16,8 +16,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// A record is its length and CRC-32 (4 bytes each, big endian) and a packed array whose first item says what it is. The file
-// begins with the magic.
+// A record is its length and CRC-32 (4 bytes each, big endian) and a packed array whose first item is its kind. The
+// file begins with the magic.
 const (
 	magic     = "brine-journal 1\n"
 	recBegin  = 1 // jid, unix, master, job
@@ -31,6 +31,7 @@ const (
 
 var limits = payload.Limits{Bytes: maxRecord}
 
+// beginRecord returns the record of a job that begins, without arguments if they are too large.
 func beginRecord(e Entry, now int64) []any {
 	rec := []any{recBegin, e.JID, now, e.Master, e.Job}
 	if b, err := payload.MarshalBin(e.Job); err != nil || len(b) > maxArgs {
@@ -45,7 +46,8 @@ func beginRecord(e Entry, now int64) []any {
 	return rec
 }
 
-func encode(rec any) ([]byte, error) {
+// encodeRecord packs a record with its length and checksum.
+func encodeRecord(rec any) ([]byte, error) {
 	body, err := payload.MarshalBin(rec)
 	if err != nil {
 		return nil, fmt.Errorf("cannot pack journal record: %w", err)
@@ -59,21 +61,21 @@ func encode(rec any) ([]byte, error) {
 	return append(b, body...), nil
 }
 
-// append writes a record and returns the size of the file after it. Called with mu held.
-func (j *Journal) append(rec any) (int64, error) {
+// appendRecord writes a record and returns the size of the file after it. The caller holds mu.
+func (j *Journal) appendRecord(rec any) (int64, error) {
 	if j.f == nil {
 		return 0, fmt.Errorf("cannot write journal: %w", os.ErrClosed)
 	}
-	b, err := encode(rec)
+	b, err := encodeRecord(rec)
 	if err != nil {
 		return 0, err
 	}
-	if j.size+int64(len(b)) > compactAt && j.size > 2*j.live() {
+	if j.size+int64(len(b)) > compactAt && j.size > 2*j.liveBytes() {
 		if err := j.compact(); err != nil {
 			j.o.Log.Warn("Cannot shorten the journal", "path", j.o.Path, "err", err)
 		}
 	}
-	if err := j.write(b); err != nil {
+	if err := j.writeBytes(b); err != nil {
 		j.failure = err
 		return 0, fmt.Errorf("cannot write journal %q: %w", j.o.Path, err)
 	}
@@ -81,7 +83,8 @@ func (j *Journal) append(rec any) (int64, error) {
 	return j.size, nil
 }
 
-func (j *Journal) write(b []byte) error {
+// writeBytes writes at the end of the file. If an earlier write failed halfway, its bytes are cut off first.
+func (j *Journal) writeBytes(b []byte) error {
 	if j.torn {
 		if err := j.f.Truncate(j.size); err != nil {
 			return err
@@ -99,18 +102,18 @@ func (j *Journal) write(b []byte) error {
 	return nil
 }
 
-// live estimates the bytes that still count.
-func (j *Journal) live() int64 {
+// liveBytes estimates the bytes that are still needed.
+func (j *Journal) liveBytes() int64 {
 	return int64(len(j.seen)*20 + len(j.running)*512 + len(j.serials)*64 + len(j.pins)*128)
 }
 
-// compact writes the file anew with what still counts. Called with mu held.
+// compact rewrites the file with what is still needed. The caller holds mu.
 func (j *Journal) compact() error {
 	now := j.o.Now().Unix()
 	out := []byte(magic)
 	var failed error
 	put := func(rec ...any) {
-		b, err := encode(rec)
+		b, err := encodeRecord(rec)
 		failed = errors.Join(failed, err)
 		out = append(out, b...)
 	}
@@ -129,7 +132,7 @@ func (j *Journal) compact() error {
 	for master := range j.pins {
 		put(recPin, master)
 	}
-	for _, e := range sorted(j.running) {
+	for _, e := range sortedEntries(j.running) {
 		put(beginRecord(e, e.At.Unix())...)
 	}
 	if failed != nil {
@@ -142,7 +145,7 @@ func (j *Journal) compact() error {
 	if err != nil {
 		return err
 	}
-	if err := lock(f); err != nil {
+	if err := lockFile(f); err != nil {
 		f.Close()
 		return err
 	}
@@ -152,7 +155,7 @@ func (j *Journal) compact() error {
 	return nil
 }
 
-func sorted(m map[string]Entry) []Entry {
+func sortedEntries(m map[string]Entry) []Entry {
 	list := make([]Entry, 0, len(m))
 	for _, e := range m {
 		list = append(list, e)
@@ -161,7 +164,7 @@ func sorted(m map[string]Entry) []Entry {
 	return list
 }
 
-// load reads records until the end or the first bad one and returns the bytes of the good ones.
+// load reads records until the end or the first bad one. It returns the bytes of the good ones.
 func (j *Journal) load(r io.Reader) (good int64, err error) {
 	br := bufio.NewReader(r)
 	head := make([]byte, len(magic))
@@ -172,21 +175,22 @@ func (j *Journal) load(r io.Reader) (good int64, err error) {
 	}
 	good = int64(len(magic))
 	for {
-		rec, n, err := next(br)
+		rec, n, err := nextRecord(br)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return good, err
 		}
-		if err := j.apply(rec); err != nil {
+		if err := j.applyRecord(rec); err != nil {
 			return good, err
 		}
 		good += n
 	}
 }
 
-func next(br *bufio.Reader) (rec []any, size int64, err error) {
+// nextRecord reads one record. A torn one counts as the end.
+func nextRecord(br *bufio.Reader) (rec []any, size int64, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(br, head[:]); err != nil {
 		return nil, 0, io.EOF
@@ -208,13 +212,13 @@ func next(br *bufio.Reader) (rec []any, size int64, err error) {
 	}
 	rec, ok := payload.List(v)
 	if !ok || len(rec) < 2 {
-		return nil, 0, errors.New("record is no array")
+		return nil, 0, errors.New("record is not an array")
 	}
 	return rec, int64(n) + 8, nil
 }
 
-// apply takes a record into memory. Records of unknown kinds, from a newer version, are skipped.
-func (j *Journal) apply(rec []any) error {
+// applyRecord applies a record to memory. Records of unknown kinds, of a newer version, are skipped.
+func (j *Journal) applyRecord(rec []any) error {
 	kind, _ := payload.Int(rec[0])
 	text := func(i int) string {
 		if i >= len(rec) {

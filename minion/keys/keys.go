@@ -1,8 +1,8 @@
-// Package keys is the minion's pki_dir: its own key pair, the master's cached key and the key that signs masters. It
-// refuses what others could have planted or read, writes files whole or not at all, and never leaves a private key readable
-// by others.
+// Package keys is the minion's pki_dir: its own key pair, the master's cached key, and the key that signs masters'
+// keys. It refuses files that another user could have planted or read, replaces files atomically, and never leaves
+// a private key readable by others.
 //
-// The file names and modes are Salt's (salt/crypt.py: gen_keys, AsyncAuth; salt/utils/verify.py: verify_env).
+// File names and modes are Salt's (salt/crypt.py: gen_keys, AsyncAuth; salt/utils/verify.py: verify_env).
 package keys
 
 import (
@@ -24,15 +24,15 @@ const (
 	MasterFile  = "minion_master.pub"
 )
 
-// maxFile bounds what is read as a key file.
+// maxFile limits what is read as a key file, in bytes.
 const maxFile = 64 << 10
 
-// ErrUnsafe is matched by errors about files and directories that somebody else could have written.
+// ErrUnsafe is matched by errors about files and directories that another user could have written.
 var ErrUnsafe = errors.New("keys: not safe to use")
 
-// Options say where and how keys are kept.
+// Options configure where and how keys are kept.
 type Options struct {
-	// Dir is pki_dir. It is made if it is missing.
+	// Dir is pki_dir. It is created if it is missing.
 	Dir string
 	// Bits is keysize; 0 means 2048.
 	Bits int
@@ -40,17 +40,17 @@ type Options struct {
 	Permissive bool
 	// Owners are user ids that may own the files, besides root and the user of this process.
 	Owners []int
-	// ReadOnly changes nothing on disk: neither directories nor modes, and a missing key is an error.
+	// ReadOnly changes nothing on disk, neither directories nor modes, and a missing key is an error.
 	ReadOnly bool
-	// Log hears of modes that were mended; nil is silent.
+	// Log receives corrected modes; nil means no log.
 	Log *slog.Logger
 }
 
-// Store is an opened pki_dir.
+// A Store is an opened pki_dir.
 type Store struct{ o Options }
 
-// Open makes the directory with mode 0700 if it is missing, mends its mode, and checks that nobody else could have put files
-// there. Errors match [ErrUnsafe] or are those of the system.
+// Open creates the directory with mode 0700 if it is missing, corrects its mode, and checks that no other user
+// could have put files there. Errors match [ErrUnsafe] or are those of the system.
 func Open(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -69,7 +69,7 @@ func Open(o Options) (*Store, error) {
 	if o.Permissive {
 		mode = 0o750
 	}
-	if err := s.check(o.Dir, mode); err != nil {
+	if err := s.checkFile(o.Dir, mode); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{PrivateFile, PublicFile, MasterFile} {
@@ -80,13 +80,13 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// check refuses a file that others own or may write, and takes rights away that are not in want.
-func (s *Store) check(path string, want fs.FileMode) error {
+// checkFile refuses a file that other users own or may write. It removes permissions that are not in want.
+func (s *Store) checkFile(path string, want fs.FileMode) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("cannot check %q: %w", path, err)
 	}
-	if err := s.owner(path, info); err != nil {
+	if err := s.checkOwner(path, info); err != nil {
 		return err
 	}
 	have := modeOf(info)
@@ -104,11 +104,11 @@ func (s *Store) check(path string, want fs.FileMode) error {
 	return nil
 }
 
-// Identity loads the minion's key pair, or makes one. A pair that was put there beforehand is used as it is; a missing
+// Identity loads the minion's key pair, or generates one. A pair that exists already is used as it is; a missing
 // public file is written.
 func (s *Store) Identity() (*crypt.PrivateKey, error) {
 	path := s.path(PrivateFile)
-	key, err := s.private(path)
+	key, err := s.loadPrivate(path)
 	if s.o.ReadOnly {
 		return key, err
 	}
@@ -118,14 +118,15 @@ func (s *Store) Identity() (*crypt.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, s.public(key)
+	return key, s.ensurePublic(key)
 }
 
-func (s *Store) private(path string) (*crypt.PrivateKey, error) {
+// loadPrivate loads the private key after checking who could have written it.
+func (s *Store) loadPrivate(path string) (*crypt.PrivateKey, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("cannot read minion key: %w", err)
 	}
-	if err := s.check(path, 0o600); err != nil {
+	if err := s.checkFile(path, 0o600); err != nil {
 		return nil, err
 	}
 	text, err := readSmall(path)
@@ -139,7 +140,7 @@ func (s *Store) private(path string) (*crypt.PrivateKey, error) {
 	return key, nil
 }
 
-// generate makes a pair. When another process makes one at the same time, that one counts.
+// generate creates a pair. If another process creates one at the same moment, that one is used.
 func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
 	key, err := crypt.GenerateKey(s.o.Bits)
 	if err != nil {
@@ -148,13 +149,13 @@ func (s *Store) generate(path string) (*crypt.PrivateKey, error) {
 	// guard: CVE-2020-17490 TestT8ModesOfNewKeys instead: err = atomicfile.Create(path, key.PEM(), 0o644)
 	err = atomicfile.Create(path, key.PEM(), 0o400)
 	if errors.Is(err, fs.ErrExist) {
-		return s.private(path)
+		return s.loadPrivate(path)
 	}
 	return key, err
 }
 
-// public makes sure that minion.pub belongs to minion.pem: administrators compare and copy it.
-func (s *Store) public(key *crypt.PrivateKey) error {
+// ensurePublic makes sure that minion.pub belongs to minion.pem, since administrators compare and copy it.
+func (s *Store) ensurePublic(key *crypt.PrivateKey) error {
 	path := s.path(PublicFile)
 	text, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,25 +174,26 @@ func (s *Store) public(key *crypt.PrivateKey) error {
 	return nil
 }
 
-// Master is the cached key of the master, nil if there is none yet.
-func (s *Store) Master() (*crypt.PublicKey, error) { return s.optional(MasterFile) }
+// Master returns the cached key of the master, nil if there is none yet.
+func (s *Store) Master() (*crypt.PublicKey, error) { return s.loadOptional(MasterFile) }
 
-// Signing is the key that vouches for masters: name is the option master_sign_key_name. nil if there is none.
+// Signing returns the key that vouches for masters, nil if there is none. name is the option master_sign_key_name.
 func (s *Store) Signing(name string) (*crypt.PublicKey, error) {
 	if name == "" || filepath.Base(name) != name {
 		return nil, fmt.Errorf("cannot use master_sign_key_name %q: not a file name", name)
 	}
-	return s.optional(name + ".pub")
+	return s.loadOptional(name + ".pub")
 }
 
-func (s *Store) optional(name string) (*crypt.PublicKey, error) {
+// loadOptional loads a public key, nil if the file is missing.
+func (s *Store) loadOptional(name string) (*crypt.PublicKey, error) {
 	path := s.path(name)
 	text, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
-		err = s.check(path, 0o644)
+		err = s.checkFile(path, 0o644)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read master key: %w", err)
@@ -203,19 +205,20 @@ func (s *Store) optional(name string) (*crypt.PublicKey, error) {
 	return key, nil
 }
 
-// SaveMaster caches the master's key. Call it only when every check of the sign-in passed.
+// SaveMaster caches the master's key. Call it only after all checks of the sign-in passed.
 func (s *Store) SaveMaster(key *crypt.PublicKey) error {
 	return atomicfile.WriteFile(s.path(MasterFile), []byte(key.Text()), 0o644)
 }
 
-// Dir is pki_dir. MasterPath is the file of the master's cached key.
+// Dir returns pki_dir.
 func (s *Store) Dir() string { return s.o.Dir }
 
-// MasterPath is the file of the master's cached key.
+// MasterPath returns the file of the master's cached key.
 func (s *Store) MasterPath() string { return s.path(MasterFile) }
 
 func (s *Store) path(name string) string { return filepath.Join(s.o.Dir, name) }
 
+// readSmall reads a key file within the limit.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

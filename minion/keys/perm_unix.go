@@ -12,8 +12,8 @@ import (
 
 func modeOf(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() }
 
-// owner refuses files of users who are neither root, nor this process's, nor configured.
-func (s *Store) owner(path string, info fs.FileInfo) error {
+// checkOwner refuses files of users who are neither root, nor the user of this process, nor configured.
+func (s *Store) checkOwner(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || s.o.Permissive {
 		return nil

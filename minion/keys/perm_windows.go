@@ -2,7 +2,7 @@ package keys
 
 import "io/fs"
 
-// modeOf: rights are in access lists here, which the installer sets on the directory.
+// modeOf returns a safe mode: on Windows access lists apply, which the installer sets on the directory.
 func modeOf(fs.FileInfo) fs.FileMode { return 0o600 }
 
-func (s *Store) owner(string, fs.FileInfo) error { return nil }
+func (s *Store) checkOwner(string, fs.FileInfo) error { return nil }

@@ -9,20 +9,22 @@ import (
 
 var errCron = errors.New("invalid cron string")
 
-// cron is a parsed cron expression with the fields of croniter, which Salt uses: minute, hour, day, month, weekday and,
-// optionally, second and year. Names, ranges, steps, "L" for the last day, "5#2" and "L5" for the second and the last Friday
-// are understood; croniter's hashed and random fields and "W" are not.
+// cron is a parsed cron expression with the fields of croniter, which Salt uses: minute, hour, day, month, weekday
+// and, optionally, second and year. Names, ranges and steps are supported, "L" for the last day, and "5#2" and "L5"
+// for the second and the last Friday; croniter's hashed and random fields and "W" are not. A field is a set of
+// bits, so a test is one shift.
 type cron struct {
 	minute, hour, day, month, weekday, second uint64
-	years                                     map[int]bool // nil is every year
+	years                                     map[int]bool // nil means every year
 	lastDay                                   bool
 	nth                                       []nthDay
 	anyDay, anyWeekday                        bool
 }
 
-// nthDay is a weekday's place in the month; the last one is 0.
+// nthDay is a weekday's position in the month; 0 is the last one.
 type nthDay struct{ weekday, n int }
 
+// parseCron parses an expression of five to seven fields, or one of the names such as @daily.
 func parseCron(text string) (*cron, error) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "@midnight", "@daily":
@@ -44,7 +46,7 @@ func parseCron(text string) (*cron, error) {
 	var err error
 	set := func(into *uint64, text string, low, high int, names string, first int) {
 		var e error
-		*into, e = bits(text, low, high, names, first)
+		*into, e = parseBits(text, low, high, names, first)
 		err = errors.Join(err, e)
 	}
 	set(&c.minute, f[0], 0, 59, "", 0)
@@ -53,7 +55,7 @@ func parseCron(text string) (*cron, error) {
 	if len(f) > 5 {
 		set(&c.second, f[5], 0, 59, "", 0)
 	}
-	err = errors.Join(err, c.days(f[2], f[4]))
+	err = errors.Join(err, c.parseDays(f[2], f[4]))
 	if len(f) > 6 && f[6] != "*" && f[6] != "?" {
 		err = errors.Join(err, c.parseYears(f[6]))
 	}
@@ -63,10 +65,11 @@ func parseCron(text string) (*cron, error) {
 	return c, nil
 }
 
+// parseYears parses the field of the years.
 func (c *cron) parseYears(text string) error {
 	c.years = map[int]bool{}
 	for part := range strings.SplitSeq(text, ",") {
-		low, high, step, err := span(part, 1970, 2099, "", 0)
+		low, high, step, err := parseSpan(part, 1970, 2099, "", 0)
 		if err != nil {
 			return err
 		}
@@ -77,8 +80,8 @@ func (c *cron) parseYears(text string) error {
 	return nil
 }
 
-// days reads the fields of the day in the month and in the week.
-func (c *cron) days(day, weekday string) (err error) {
+// parseDays parses the fields of the day in the month and in the week.
+func (c *cron) parseDays(day, weekday string) (err error) {
 	c.anyDay, c.anyWeekday = day == "*" || day == "?", weekday == "*" || weekday == "?"
 	var plain []string
 	for part := range strings.SplitSeq(day, ",") {
@@ -89,7 +92,7 @@ func (c *cron) days(day, weekday string) (err error) {
 		}
 	}
 	if plain != nil {
-		if c.day, err = bits(strings.Join(plain, ","), 1, 31, "", 0); err != nil {
+		if c.day, err = parseBits(strings.Join(plain, ","), 1, 31, "", 0); err != nil {
 			return err
 		}
 	}
@@ -105,7 +108,7 @@ func (c *cron) days(day, weekday string) (err error) {
 			plain = append(plain, part)
 			continue
 		}
-		low, high, _, err := span(name, 0, 7, names, 0)
+		low, high, _, err := parseSpan(name, 0, 7, names, 0)
 		n, err2 := strconv.Atoi(place)
 		if err != nil || err2 != nil || !last && (n < 1 || n > 5) {
 			return errCron
@@ -115,7 +118,7 @@ func (c *cron) days(day, weekday string) (err error) {
 		}
 	}
 	if plain != nil {
-		if c.weekday, err = bits(strings.Join(plain, ","), 0, 7, names, 0); err != nil {
+		if c.weekday, err = parseBits(strings.Join(plain, ","), 0, 7, names, 0); err != nil {
 			return err
 		}
 		c.weekday |= c.weekday >> 7 & 1
@@ -123,15 +126,15 @@ func (c *cron) days(day, weekday string) (err error) {
 	return nil
 }
 
-// bits reads a list of numbers, ranges and steps.
-func bits(text string, low, high int, names string, first int) (uint64, error) {
+// parseBits parses a list of numbers, ranges and steps. A range may wrap, as 22-2 does for hours.
+func parseBits(text string, low, high int, names string, first int) (uint64, error) {
 	var set uint64
 	top := high
 	if names != "" && first == 0 {
-		top = 6 // of a star or a range that wraps in weekdays
+		top = 6 // of a star or of a range that wraps in weekdays, where 7 is Sunday again
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		a, b, step, err := span(part, low, high, names, first)
+		a, b, step, err := parseSpan(part, low, high, names, first)
 		if err != nil {
 			return 0, err
 		}
@@ -156,8 +159,8 @@ func bits(text string, low, high int, names string, first int) (uint64, error) {
 	return set, nil
 }
 
-// span reads "*", "5", "1-5", "*/2", "1-5/2", "5/2".
-func span(part string, low, high int, names string, first int) (a, b, step int, err error) {
+// parseSpan parses "*", "5", "1-5", "*/2", "1-5/2" and "5/2".
+func parseSpan(part string, low, high int, names string, first int) (a, b, step int, err error) {
 	body, stepText, stepped := strings.Cut(part, "/")
 	step = 1
 	if stepped {
@@ -169,12 +172,12 @@ func span(part string, low, high int, names string, first int) (a, b, step int, 
 		return low, high, step, nil
 	}
 	from, to, ranged := strings.Cut(body, "-")
-	if a, err = value(from, low, high, names, first); err != nil {
+	if a, err = parseValue(from, low, high, names, first); err != nil {
 		return 0, 0, 0, err
 	}
 	b = a
 	if ranged {
-		if b, err = value(to, low, high, names, first); err != nil {
+		if b, err = parseValue(to, low, high, names, first); err != nil {
 			return 0, 0, 0, err
 		}
 	} else if stepped {
@@ -189,7 +192,8 @@ func span(part string, low, high int, names string, first int) (a, b, step int, 
 // maxStep keeps the loops over steps from overflowing.
 const maxStep = 1 << 20
 
-func value(text string, low, high int, names string, first int) (int, error) {
+// parseValue parses a number or a name.
+func parseValue(text string, low, high int, names string, first int) (int, error) {
 	for i, n := range strings.Fields(names) {
 		if text == n {
 			return i + first, nil
@@ -204,6 +208,7 @@ func value(text string, low, high int, names string, first int) (int, error) {
 
 func has(set uint64, n int) bool { return set>>n&1 == 1 }
 
+// dayFits reports whether a day fits. If both day fields are restricted one of them is enough, as in cron.
 func (c *cron) dayFits(t time.Time) bool {
 	if c.years != nil && !c.years[t.Year()] || !has(c.month, int(t.Month())) {
 		return false
@@ -227,11 +232,11 @@ func (c *cron) dayFits(t time.Time) bool {
 	return inMonth || inWeek
 }
 
-// maxYears is how far in the future a fitting day is looked for, as croniter does.
+// maxYears is how far in the future a fitting day is searched, as in croniter. "30 feb" never fits.
 const maxYears = 50
 
-// next is the first fitting time after t.
-func (c *cron) next(t time.Time) (time.Time, error) {
+// nextTime returns the first fitting time after t. It skips whole days, hours and minutes that do not fit.
+func (c *cron) nextTime(t time.Time) (time.Time, error) {
 	limit := t.AddDate(maxYears, 0, 0)
 	t = t.Truncate(time.Second).Add(time.Second)
 	for t.Before(limit) {

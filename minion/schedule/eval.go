@@ -19,12 +19,12 @@ import (
 // timeLayout is how the schedule writes times in jobs.
 const timeLayout = "%Y-%m-%dT%H:%M:%S"
 
-// eval decides for every job whether it runs now. changed tells that something is different from the last time, so that it
-// is worth looking again soon. Called with mu held.
-func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, changed bool) {
+// evaluate decides for every job whether it runs now. changed reports whether anything differs from the last time,
+// in which case another evaluation soon is worthwhile. The caller holds mu.
+func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, changed bool) {
 	all := s.merged()
 	if v, ok := all["skip_function"]; ok {
-		s.skipFun = text(v)
+		s.skipFun = textOf(v)
 	}
 	if v, ok := all["skip_during_range"]; ok {
 		s.skip = v
@@ -36,12 +36,12 @@ func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, change
 		s.splay = v
 	}
 	for _, name := range sortedNames(all) {
-		if setting(name) {
+		if isSetting(name) {
 			continue
 		}
 		job, ok := all[name].(map[string]any)
 		if !ok {
-			s.say(name, fmt.Sprintf("Scheduled job %q should have a dict value, not %s", name, modules.TypeName(all[name])))
+			s.logOnce(name, fmt.Sprintf("Scheduled job %q should have a dict value, not %s", name, modules.TypeName(all[name])))
 			continue
 		}
 		before := job["_next_fire_time"]
@@ -49,7 +49,7 @@ func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, change
 		run, err := e.decide()
 		if err != nil {
 			_, text := modules.Exception(err)
-			s.say(name, fmt.Sprintf("Exception %s occurred in scheduled job", text))
+			s.logOnce(name, fmt.Sprintf("Exception %s occurred in scheduled job", text))
 			continue
 		}
 		if run && !pytext.Truth(job["dry_run"]) {
@@ -61,8 +61,8 @@ func (s *Schedule) eval(now time.Time, window time.Duration) (runs []Run, change
 	return runs, changed
 }
 
-// say logs what is wrong with a job, once.
-func (s *Schedule) say(name, what string) {
+// logOnce logs what is wrong with a job, once. Evaluations may follow each second.
+func (s *Schedule) logOnce(name, what string) {
 	if s.said == nil {
 		s.said = map[string]string{}
 	}
@@ -72,7 +72,8 @@ func (s *Schedule) say(name, what string) {
 	}
 }
 
-// evaluation is one look at one job.
+// An evaluation decides about one job, once. Its state is the job's map, as in Salt: other functions and the user
+// see the private fields in it.
 type evaluation struct {
 	s      *Schedule
 	job    map[string]any
@@ -97,21 +98,22 @@ func (e *evaluation) time(key string) (time.Time, bool) {
 	return t, ok
 }
 
-func text(v any) string {
+func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""
 	}
 	return pytext.Str(v)
 }
 
-// fail marks the job as one that cannot run.
-func (e *evaluation) fail(format string, args ...any) error {
+// failJob marks the job as one that cannot run.
+func (e *evaluation) failJob(format string, args ...any) error {
 	e.job["_error"] = fmt.Sprintf(format, args...)
-	e.s.say(e.name, e.job["_error"].(string))
+	e.s.logOnce(e.name, e.job["_error"].(string))
 	return errStop
 }
 
-func (e *evaluation) skip(reason string) {
+// skipJob records why a job does not run now.
+func (e *evaluation) skipJob(reason string) {
 	e.job["_skip_reason"], e.job["_skipped_time"], e.job["_skipped"], e.job["run"] = reason, e.now, true, false
 }
 
@@ -125,7 +127,7 @@ func (e *evaluation) decide() (bool, error) {
 		j["name"] = e.name
 	}
 	var err error
-	if e.fun, err = function(j); err != nil {
+	if e.fun, err = jobFunction(j); err != nil {
 		return false, err
 	}
 	for _, k := range [...]string{"_next_fire_time", "_splay"} {
@@ -143,23 +145,24 @@ func (e *evaluation) decide() (bool, error) {
 		}
 	}
 	if kinds > 1 {
-		e.s.say(e.name, `Unable to use "when", "cron", "once" options together. Ignoring.`)
+		e.s.logOnce(e.name, `Unable to use "when", "cron", "once" options together. Ignoring.`)
 		return false, nil
 	}
-	err = e.moment()
+	err = e.planTime()
 	if errors.Is(err, errStop) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return e.due()
+	return e.checkDue()
 }
 
-// moment finds out when the job is to run next.
-func (e *evaluation) moment() error {
+// planTime determines when the job runs next, by the first of its options in Salt's order: interval, once, when,
+// cron.
+func (e *evaluation) planTime() error {
 	if e.has("run_explicit") {
-		if err := e.runExplicit(); err != nil {
+		if err := e.planExplicit(); err != nil {
 			return err
 		}
 		e.run = e.true("run")
@@ -167,13 +170,13 @@ func (e *evaluation) moment() error {
 	var err error
 	switch {
 	case e.has("seconds") || e.has("minutes") || e.has("hours") || e.has("days"):
-		err = e.interval()
+		err = e.planInterval()
 	case e.has("once"):
-		err = e.once()
+		err = e.planOnce()
 	case e.has("when"):
-		err = e.when()
+		err = e.planWhen()
 	case e.has("cron"):
-		err = e.cron()
+		err = e.planCron()
 	default:
 		err = errStop
 	}
@@ -183,7 +186,8 @@ func (e *evaluation) moment() error {
 	return err
 }
 
-func (e *evaluation) interval() error {
+// planInterval plans a job with seconds, minutes, hours or days.
+func (e *evaluation) planInterval() error {
 	if e.has("_seconds") {
 		return nil
 	}
@@ -214,7 +218,8 @@ func (e *evaluation) interval() error {
 	return nil
 }
 
-func (e *evaluation) once() error {
+// planOnce plans a job with once. A time that has passed is not caught up.
+func (e *evaluation) planOnce() error {
 	early := e.now.Add(-e.window)
 	next, ok := e.time("_next_fire_time")
 	_, splayed := e.time("_splay")
@@ -231,8 +236,8 @@ func (e *evaluation) once() error {
 			format = pytext.Str(f)
 		}
 		var err error
-		if once, err = pydate.Strptime(text(e.job["once"]), format); err != nil {
-			return e.fail("Date string could not be parsed: %s, %s. Ignoring job %s.", pytext.Str(e.job["once"]), format, e.called())
+		if once, err = pydate.Strptime(textOf(e.job["once"]), format); err != nil {
+			return e.failJob("Date string could not be parsed: %s, %s. Ignoring job %s.", pytext.Str(e.job["once"]), format, e.called())
 		}
 	}
 	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = once, once
@@ -242,8 +247,9 @@ func (e *evaluation) once() error {
 	return nil
 }
 
-// whens are the times of a job, in words, from the pillar's or the grains' "whens", or from splay.
-func (e *evaluation) whens() ([]time.Time, error) {
+// whenTimes returns the times of a job. A time may be text, or a name in "whens" of pillar or grains; a planned
+// splay counts too.
+func (e *evaluation) whenTimes() ([]time.Time, error) {
 	names, ok := e.job["when"].([]any)
 	if !ok {
 		names = []any{e.job["when"]}
@@ -261,7 +267,7 @@ func (e *evaluation) whens() ([]time.Time, error) {
 			all := src.data()["whens"]
 			m, isMap := all.(map[string]any)
 			if l, isList := all.([]any); isList && slices.ContainsFunc(l, func(x any) bool { return reflect.DeepEqual(x, v) }) {
-				return nil, e.fail(src.bad, e.called())
+				return nil, e.failJob(src.bad, e.called())
 			}
 			name, isText := v.(string)
 			if w, found := m[name]; isMap && isText && found {
@@ -274,7 +280,7 @@ func (e *evaluation) whens() ([]time.Time, error) {
 			s, isText := resolved.(string)
 			var err error
 			if t, err = pydate.Parse(s, e.now); err != nil || !isText {
-				return nil, e.fail("Invalid date string %s. Ignoring job %s.", pytext.Str(v), e.called())
+				return nil, e.failJob("Invalid date string %s. Ignoring job %s.", pytext.Str(v), e.called())
 			}
 		}
 		times = append(times, t)
@@ -286,8 +292,9 @@ func (e *evaluation) whens() ([]time.Time, error) {
 	return times, nil
 }
 
-func (e *evaluation) when() error {
-	times, err := e.whens()
+// planWhen plans a job with when. Of several missed times only the latest counts.
+func (e *evaluation) planWhen() error {
+	times, err := e.whenTimes()
 	if err != nil {
 		return err
 	}
@@ -320,36 +327,37 @@ func (e *evaluation) when() error {
 	return nil
 }
 
-func (e *evaluation) cron() error {
+// planCron plans a job with a cron expression.
+func (e *evaluation) planCron() error {
 	if e.job["_next_fire_time"] != nil {
 		return nil
 	}
-	c, err := parseCron(text(e.job["cron"]))
+	c, err := parseCron(textOf(e.job["cron"]))
 	var next time.Time
 	if err == nil {
-		next, err = c.next(e.now)
+		next, err = c.nextTime(e.now)
 	}
 	if err != nil {
-		return e.fail("Invalid cron string. Ignoring job %s.", e.called())
+		return e.failJob("Invalid cron string. Ignoring job %s.", e.called())
 	}
 	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = next, next
 	return nil
 }
 
-// explicitTime is an entry of run_explicit or skip_explicit.
+// explicitTime returns the time of an entry of run_explicit or skip_explicit.
 func explicitTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case time.Time:
 		return v, nil
 	case map[string]any:
-		return pydate.Strptime(text(v["time"]), text(v["time_fmt"]))
+		return pydate.Strptime(textOf(v["time"]), textOf(v["time_fmt"]))
 	}
 	return time.Time{}, fmt.Errorf("cannot use %s as a time", pytext.Repr(v))
 }
 
 func explicitTimes(v any) ([]time.Time, error) {
 	var times []time.Time
-	for _, x := range list(v) {
+	for _, x := range listOf(v) {
 		t, err := explicitTime(x)
 		if err != nil {
 			return nil, err
@@ -359,7 +367,8 @@ func explicitTimes(v any) ([]time.Time, error) {
 	return times, nil
 }
 
-func (e *evaluation) runExplicit() error {
+// planExplicit applies run_explicit: extra times at which the job runs.
+func (e *evaluation) planExplicit() error {
 	times, err := explicitTimes(e.job["run_explicit"])
 	if err != nil {
 		return err
@@ -379,8 +388,8 @@ func (e *evaluation) runExplicit() error {
 	return nil
 }
 
-// seconds is how long it is until the job's time, in whole seconds where there is no splay, and plans the splay.
-func (e *evaluation) seconds() (float64, error) {
+// secondsLeft returns how long it is until the job's time, in whole seconds unless it has a splay, which it plans.
+func (e *evaluation) secondsLeft() (float64, error) {
 	j := e.job
 	next, ok := e.time("_next_fire_time")
 	if !ok {
@@ -416,10 +425,10 @@ func (e *evaluation) seconds() (float64, error) {
 	return seconds, nil
 }
 
-// due decides whether the job runs now, and notes when it did.
-func (e *evaluation) due() (bool, error) {
+// checkDue decides whether the job runs now, and records when it did.
+func (e *evaluation) checkDue() (bool, error) {
 	j := e.job
-	seconds, err := e.seconds()
+	seconds, err := e.secondsLeft()
 	if err != nil {
 		return false, err
 	}
@@ -447,7 +456,7 @@ func (e *evaluation) due() (bool, error) {
 		e.run = true
 		j["_run_on_start"] = false
 	} else if e.run {
-		if err := e.limits(); err != nil {
+		if err := e.applyLimits(); err != nil {
 			if errors.Is(err, errStop) {
 				return false, nil
 			}
@@ -461,11 +470,11 @@ func (e *evaluation) due() (bool, error) {
 	if e.run {
 		e.countRunning()
 	}
-	e.after()
+	e.planNext()
 	return e.run, nil
 }
 
-// countRunning is option maxrunning.
+// countRunning applies the option maxrunning.
 func (e *evaluation) countRunning() {
 	j := e.job
 	include := !e.has("jid_include") || e.true("jid_include")
@@ -480,7 +489,7 @@ func (e *evaluation) countRunning() {
 	e.run = e.true("run")
 }
 
-// checkRunning keeps a job from running more often at a time than it may.
+// checkRunning keeps a job from running more often at the same time than it may.
 func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
 	if !pytext.Truth(j["run"]) {
 		return
@@ -497,8 +506,8 @@ func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
 	}
 }
 
-// after plans the next time.
-func (e *evaluation) after() {
+// planNext plans the next time of a job with an interval.
+func (e *evaluation) planNext() {
 	j := e.job
 	if e.run {
 		j["_last_run"], j["_splay"] = e.now, nil
@@ -513,14 +522,14 @@ func (e *evaluation) after() {
 	}
 }
 
-// limits are the options that say when a job whose time has come does not run after all.
-func (e *evaluation) limits() error {
+// applyLimits applies the options that keep a job from running although its time has come.
+func (e *evaluation) applyLimits() error {
 	steps := []struct {
 		key   string
 		check func() error
-		fun   bool // the step may put another function in
+		fun   bool // the step may replace the function
 	}{
-		{"range", e.inRange, true}, {"skip_during_range", e.skipRange, true}, {"skip_explicit", e.skipExplicit, true},
+		{"range", e.checkRange, true}, {"skip_during_range", e.checkSkipRange, true}, {"skip_explicit", e.checkSkipExplicit, true},
 		{"until", e.until, false}, {"after", e.afterTime, false},
 	}
 	for _, step := range steps {
@@ -546,11 +555,11 @@ func (e *evaluation) limits() error {
 	return nil
 }
 
-// rangeOf reads a range; texts are for what is wrong with it.
+// rangeOf parses a range. badMap and badDate are Salt's texts for what is wrong with it.
 func (e *evaluation) rangeOf(key, badMap, badDate string) (start, end time.Time, m map[string]any, err error) {
 	m, ok := e.job[key].(map[string]any)
 	if !ok {
-		return start, end, nil, e.fail(badMap, e.called())
+		return start, end, nil, e.failJob(badMap, e.called())
 	}
 	for _, part := range [...]struct {
 		name string
@@ -564,7 +573,7 @@ func (e *evaluation) rangeOf(key, badMap, badDate string) (start, end time.Time,
 		if !ok {
 			s, isText := v.(string)
 			if t, err = pydate.Parse(s, e.now); err != nil || !isText {
-				return start, end, nil, e.fail(badDate, part.name, e.called())
+				return start, end, nil, e.failJob(badDate, part.name, e.called())
 			}
 		}
 		*part.into = t
@@ -572,14 +581,15 @@ func (e *evaluation) rangeOf(key, badMap, badDate string) (start, end time.Time,
 	return start, end, m, nil
 }
 
-func (e *evaluation) inRange() error {
+// checkRange applies the option range.
+func (e *evaluation) checkRange() error {
 	start, end, m, err := e.rangeOf("range", "schedule.handle_func: Invalid, range must be specified as a dictionary.Ignoring job %s.",
 		"Invalid date string for %s. Ignoring job %s.")
 	if err != nil {
 		return err
 	}
 	if !end.After(start) {
-		return e.fail("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
+		return e.failJob("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
 	}
 	j := e.job
 	if pytext.Truth(m["invert"]) {
@@ -600,7 +610,8 @@ func (e *evaluation) inRange() error {
 	return nil
 }
 
-func (e *evaluation) skipRange() error {
+// checkSkipRange applies skip_during_range, of the job or of the whole schedule.
+func (e *evaluation) checkSkipRange() error {
 	start, end, _, err := e.rangeOf("skip_during_range", "schedule.handle_func: Invalid, range must be specified as a dictionary. Ignoring job %s.",
 		"Invalid date string for %s in skip_during_range. Ignoring job %s.")
 	if err != nil {
@@ -608,26 +619,27 @@ func (e *evaluation) skipRange() error {
 	}
 	j := e.job
 	if e.true("run_after_skip_range") {
-		// Salt adds the entry again at every look; once is enough.
+		// Salt adds the entry again at every evaluation; once is enough.
 		at := map[string]any{"time": strftime.Naive(timeLayout, end.Add(e.s.o.Loop)), "time_fmt": timeLayout}
-		if entries := list(j["run_explicit"]); !slices.ContainsFunc(entries, func(x any) bool { return reflect.DeepEqual(x, any(at)) }) {
+		if entries := listOf(j["run_explicit"]); !slices.ContainsFunc(entries, func(x any) bool { return reflect.DeepEqual(x, any(at)) }) {
 			j["run_explicit"] = append(slices.Clone(entries), at)
 		}
 	}
 	switch {
 	case !end.After(start):
-		return e.fail("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
+		return e.failJob("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
 	case e.now.Before(start) || e.now.After(end):
 		j["run"] = true
 	case e.s.skipFun != "":
 		j["run"], j["func"] = true, e.s.skipFun
 	default:
-		e.skip("in_skip_range")
+		e.skipJob("in_skip_range")
 	}
 	return nil
 }
 
-func (e *evaluation) skipExplicit() error {
+// checkSkipExplicit applies skip_explicit: times at which the job does not run.
+func (e *evaluation) checkSkipExplicit() error {
 	times, err := explicitTimes(e.job["skip_explicit"])
 	if err != nil {
 		return err
@@ -642,7 +654,7 @@ func (e *evaluation) skipExplicit() error {
 	case e.s.skipFun != "":
 		j["run"], j["func"] = true, e.s.skipFun
 	default:
-		e.skip("skip_explicit")
+		e.skipJob("skip_explicit")
 	}
 	return nil
 }
@@ -664,7 +676,7 @@ func (e *evaluation) until() error {
 		e.job["run"] = true
 		return nil
 	}
-	e.skip("until_passed")
+	e.skipJob("until_passed")
 	return nil
 }
 
@@ -677,6 +689,6 @@ func (e *evaluation) afterTime() error {
 		e.job["run"] = true
 		return nil
 	}
-	e.skip("after_not_passed")
+	e.skipJob("after_not_passed")
 	return nil
 }

@@ -107,7 +107,7 @@ func TestEvalAsStock(t *testing.T) {
 					step.State = last
 				}
 				last = step.State
-				runs, _ := s.eval(instant(t, step.Now), time.Second)
+				runs, _ := s.evaluate(instant(t, step.Now), time.Second)
 				var started [][]string
 				for _, r := range runs {
 					started = append(started, []string{r.Name, r.Fun})
@@ -118,7 +118,7 @@ func TestEvalAsStock(t *testing.T) {
 				}
 				state := map[string]any{}
 				for name, v := range s.merged() {
-					if job, ok := v.(map[string]any); ok && !setting(name) {
+					if job, ok := v.(map[string]any); ok && !isSetting(name) {
 						state[name] = shown(job)
 					}
 				}
@@ -137,7 +137,7 @@ func TestCronAsStock(t *testing.T) {
 		expr, err := parseCron(c.Cron)
 		for range c.Next {
 			if err == nil {
-				at, err = expr.next(at)
+				at, err = expr.nextTime(at)
 			}
 			if err != nil {
 				got = append(got, "error")
@@ -158,7 +158,7 @@ func FuzzCron(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		at := time.Date(2026, 11, 21, 10, 7, 30, 0, time.UTC)
 		if c, err := parseCron(s); err == nil {
-			if next, err := c.next(at); err == nil && !next.After(at) {
+			if next, err := c.nextTime(at); err == nil && !next.After(at) {
 				t.Errorf("%q: %v is not after %v", s, next, at)
 			}
 		}

@@ -10,43 +10,43 @@ import (
 	"github.com/brine-salt/brine/internal/strftime"
 )
 
-// Manage does what an event with the tag manage_schedule asks for (salt/minion.py: manage_schedule) and gives the event that
-// answers it, nil if there is none. The answer is a copy.
+// Manage executes the request of an event with the tag manage_schedule (salt/minion.py: manage_schedule). It
+// returns the event that answers it, a copy, or nil if there is none.
 func (s *Schedule) Manage(data map[string]any) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := text(data["name"])
+	name := textOf(data["name"])
 	persist := pytext.Truth(data["persist"])
 	var answer map[string]any
-	switch fun := text(data["func"]); fun {
+	switch fun := textOf(data["func"]); fun {
 	case "delete":
-		answer = s.remove(name, persist)
+		answer = s.removeJob(name, persist)
 	case "add":
-		answer = s.add(data["schedule"], persist)
+		answer = s.addJob(data["schedule"], persist)
 	case "modify":
-		s.modify(name, data["schedule"], persist)
+		s.modifyJob(name, data["schedule"], persist)
 	case "enable", "disable":
 		s.opts["enabled"] = fun == "enable"
-		answer = s.whole("minion_schedule_" + fun + "d_complete")
-		s.persist(persist)
+		answer = s.answerAll("minion_schedule_" + fun + "d_complete")
+		s.persistJobs(persist)
 	case "enable_job", "disable_job":
 		s.switchJob(name, fun == "enable_job")
-		answer = s.whole("minion_schedule_" + strings.TrimSuffix(fun, "_job") + "d_job_complete")
-		s.persist(persist)
+		answer = s.answerAll("minion_schedule_" + strings.TrimSuffix(fun, "_job") + "d_job_complete")
+		s.persistJobs(persist)
 	case "run_job":
 		s.runNow(name)
 	case "postpone_job":
-		s.explicit(name, data, true)
-		answer = s.whole("minion_schedule_postpone_job_complete")
+		s.postpone(name, data, true)
+		answer = s.answerAll("minion_schedule_postpone_job_complete")
 	case "skip_job":
-		s.explicit(name, data, false)
-		answer = s.whole("minion_schedule_skip_job_complete")
+		s.postpone(name, data, false)
+		answer = s.answerAll("minion_schedule_skip_job_complete")
 	case "reload":
-		s.reload(data["schedule"])
+		s.reloadJobs(data["schedule"])
 	case "list":
-		answer = s.listed(data["where"])
+		answer = s.listJobs(data["where"])
 	case "save_schedule":
-		s.persist(true)
+		s.persistJobs(true)
 		answer = s.fire(prefix+"minion_schedule_saved", map[string]any{"complete": true})
 	case "get_next_fire_time":
 		answer = s.nextFireTime(name)
@@ -61,18 +61,19 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	default:
 		s.o.Log.Error(fmt.Sprintf("Function %q is unavailable in salt.utils.scheduler", fun))
 	}
-	s.plan(s.now())
+	s.planTimer(s.now())
 	return answer
 }
 
-// prefix is what the tags of the answers begin with.
+// prefix is the start of the tags of answers.
 const prefix = "/salt/minion/"
 
-func (s *Schedule) whole(tag string) map[string]any {
+// answerAll answers with the whole schedule.
+func (s *Schedule) answerAll(tag string) map[string]any {
 	return s.fire(prefix+tag, map[string]any{"complete": true, "schedule": nested.Copy(s.merged())})
 }
 
-// inPillar tells whether only the pillar has the job.
+// inPillar reports whether only the pillar has the job; such a job cannot be changed here.
 func (s *Schedule) inPillar(name, what string) bool {
 	s.readPillar()
 	_, ok := s.pillar[name]
@@ -82,18 +83,20 @@ func (s *Schedule) inPillar(name, what string) bool {
 	return ok
 }
 
-func (s *Schedule) remove(name string, persist bool) map[string]any {
+// removeJob removes a job of the configuration.
+func (s *Schedule) removeJob(name string, persist bool) map[string]any {
 	if _, ok := s.opts[name]; ok {
 		delete(s.opts, name)
 	} else {
 		s.inPillar(name, "delete")
 	}
-	answer := s.whole("minion_schedule_delete_complete")
-	s.persist(persist)
+	answer := s.answerAll("minion_schedule_delete_complete")
+	s.persistJobs(persist)
 	return answer
 }
 
-func (s *Schedule) add(jobs any, persist bool) map[string]any {
+// addJob adds one job.
+func (s *Schedule) addJob(jobs any, persist bool) map[string]any {
 	m, ok := jobs.(map[string]any)
 	if !ok {
 		s.o.Log.Error("Scheduled jobs have to be of type dict.")
@@ -117,19 +120,20 @@ func (s *Schedule) add(jobs any, persist bool) map[string]any {
 			s.opts[name] = job
 		}
 	}
-	answer := s.whole("minion_schedule_add_complete")
-	s.persist(persist)
+	answer := s.answerAll("minion_schedule_add_complete")
+	s.persistJobs(persist)
 	return answer
 }
 
-func (s *Schedule) modify(name string, job any, persist bool) {
+// modifyJob replaces a job.
+func (s *Schedule) modifyJob(name string, job any, persist bool) {
 	if _, ok := s.opts[name]; ok {
-		s.remove(name, persist)
+		s.removeJob(name, persist)
 	} else if s.inPillar(name, "modify") {
 		return
 	}
 	s.opts[name] = nested.Copy(job)
-	s.persist(persist)
+	s.persistJobs(persist)
 }
 
 func (s *Schedule) switchJob(name string, on bool) {
@@ -160,7 +164,7 @@ func (s *Schedule) runNow(name string) {
 	if !pytext.Truth(job["run"]) || pytext.Truth(job["dry_run"]) {
 		return
 	}
-	fun, err := function(job)
+	fun, err := jobFunction(job)
 	if err != nil {
 		s.o.Log.Error(fmt.Sprintf("Exception %s occurred in scheduled job", err), "job", name)
 		return
@@ -169,8 +173,8 @@ func (s *Schedule) runNow(name string) {
 	s.o.Start(Run{Name: pytext.Str(job["name"]), Fun: fun, Job: copied})
 }
 
-// explicit puts a job off, or only skips it.
-func (s *Schedule) explicit(name string, data map[string]any, later bool) {
+// postpone postpones a job, or only skips it once.
+func (s *Schedule) postpone(name string, data map[string]any, later bool) {
 	job, ok := s.opts[name].(map[string]any)
 	if !ok {
 		s.inPillar(name, "modify")
@@ -180,13 +184,14 @@ func (s *Schedule) explicit(name string, data map[string]any, later bool) {
 	if !ok {
 		format = timeLayout
 	}
-	job["skip_explicit"] = append(list(job["skip_explicit"]), map[string]any{"time": data["time"], "time_fmt": format})
+	job["skip_explicit"] = append(listOf(job["skip_explicit"]), map[string]any{"time": data["time"], "time_fmt": format})
 	if later {
-		job["run_explicit"] = append(list(job["run_explicit"]), map[string]any{"time": data["new_time"], "time_fmt": format})
+		job["run_explicit"] = append(listOf(job["run_explicit"]), map[string]any{"time": data["new_time"], "time_fmt": format})
 	}
 }
 
-func (s *Schedule) reload(jobs any) {
+// reloadJobs merges a schedule into the configuration.
+func (s *Schedule) reloadJobs(jobs any) {
 	m, ok := nested.Copy(jobs).(map[string]any)
 	if inner, nested := m["schedule"].(map[string]any); ok && nested {
 		m = inner
@@ -196,7 +201,8 @@ func (s *Schedule) reload(jobs any) {
 	}
 }
 
-func (s *Schedule) listed(where any) map[string]any {
+// listJobs answers with the jobs of the pillar, of the configuration, or of both.
+func (s *Schedule) listJobs(where any) map[string]any {
 	var jobs any
 	switch where {
 	case "pillar":
@@ -223,8 +229,8 @@ func (s *Schedule) nextFireTime(name string) map[string]any {
 	return s.fire(prefix+"minion_schedule_next_fire_time_complete", map[string]any{"complete": true, "next_fire_time": next})
 }
 
-// persist writes the jobs of the configuration, without private fields.
-func (s *Schedule) persist(wanted bool) {
+// persistJobs writes the jobs of the configuration without private fields.
+func (s *Schedule) persistJobs(wanted bool) {
 	if !wanted || s.o.Persist == nil {
 		return
 	}

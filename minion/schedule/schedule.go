@@ -1,11 +1,20 @@
-// Package schedule runs functions at times, as the scheduler of a Salt minion does: intervals, points in time and cron
-// expressions, with splay, ranges and everything else that Salt's option and pillar "schedule" takes.
+// Package schedule runs functions at times, like the scheduler of a Salt minion: intervals, points in time and cron
+// expressions, with splay, ranges and everything else that Salt's option and pillar "schedule" accepts.
 //
-// The decision what runs when follows salt/utils/schedule.py (Schedule.eval) job by job and field by field, including the
-// private fields that it leaves in the jobs. Unlike there nothing looks every second: a timer waits for the next moment at which
-// a decision can change. Without jobs there is no timer at all.
+//	configuration + pillar ─▶ merged ─▶ for each job: decide
+//	                                        planTime       when: seconds…, once, when, cron, run_explicit
+//	                                        checkDue       now? splay, window of one loop interval
+//	                                        applyLimits    range, skip_during_range, skip_explicit, until, after
+//	                                        countRunning   maxrunning
+//	                                        planNext
+//	         ▲                                  │
+//	         └── timer: the next moment at which a decision can change ◀──┴──▶ Start(Run)
 //
-// The package runs nothing by itself and knows no masters; package minion brings these.
+// The decision follows salt/utils/schedule.py (Schedule.eval) job by job and field by field, including the private
+// fields that it leaves in the jobs. Salt evaluates every second; here a timer waits for the next moment at which a
+// decision can change, and without jobs there is no timer at all.
+//
+// The package runs nothing itself and knows no master; package minion provides both.
 package schedule
 
 import (
@@ -24,60 +33,61 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Run is a job whose time has come.
+// A Run is a job whose time has come.
 type Run struct {
-	// Name is the job's name in the schedule, Fun the function, "" if the job has none.
+	// Name is the job's name in the schedule. Fun is its function, "" if it has none.
 	Name, Fun string
-	// Job is the job's data, a copy.
+	// Job is a copy of the job's data.
 	Job map[string]any
 }
 
 // Options are what a schedule needs of its program. All functions may be called from several goroutines.
 type Options struct {
-	// Jobs is the option schedule; it is copied.
+	// Jobs is the option schedule. It is copied.
 	Jobs map[string]any
-	// Loop is the option loop_interval: how long after its time a job at a point in time may still begin. 0 is a second.
+	// Loop is the option loop_interval: how long after its time a job at a point in time may still start. 0 means a
+	// second.
 	Loop time.Duration
-	// Pillar and Grains are the minion's, nil is none.
+	// Pillar and Grains return the minion's; nil means none.
 	Pillar, Grains func() map[string]any
-	// Running counts the jobs of a name that run now.
+	// Running returns how many jobs of a name run now.
 	Running func(name string) int
-	// Start begins a job and returns at once.
+	// Start starts a job and returns at once.
 	Start func(Run)
-	// Fire puts an event on the minion's bus, nil is nobody.
+	// Fire puts an event on the minion's bus; nil means no bus.
 	Fire func(tag string, data map[string]any)
-	// Persist writes the jobs to disk; they must not be changed. nil keeps nothing.
+	// Persist writes the jobs to disk; they must not be changed. nil stores nothing.
 	Persist func(jobs map[string]any) error
-	// Log receives messages; nil is silent.
+	// Log receives messages; nil means no log.
 	Log *slog.Logger
-	// Clock is the time; nil is time.Now.
+	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Schedule is a schedule. It is safe for concurrent use.
+// A Schedule holds jobs and starts them. It is safe for concurrent use.
 type Schedule struct {
 	o Options
 
 	mu      sync.Mutex
 	opts    map[string]any    // guarded by mu; jobs and settings of the configuration
-	pillar  map[string]any    // guarded by mu; those of the pillar, with our private fields
-	seen    any               // guarded by mu; the pillar's schedule as it was last read
+	pillar  map[string]any    // guarded by mu; those of the pillar, with private fields
+	seen    any               // guarded by mu; the pillar's schedule as last read
 	enabled bool              // guarded by mu
 	splay   any               // guarded by mu
 	skipFun string            // guarded by mu
 	skip    any               // guarded by mu; skip_during_range of all jobs
-	said    map[string]string // guarded by mu; what was last said about a job
+	said    map[string]string // guarded by mu; what was last logged about a job
 	random  func(a, b int64) int64
 
-	timer   *time.Timer // guarded by mu; nil while nothing is to be awaited
+	timer   *time.Timer // guarded by mu; nil while there is nothing to wait for
 	planned time.Time   // guarded by mu; what the timer waits for
 	last    time.Time   // guarded by mu; the last evaluation
-	looked  time.Time   // guarded by mu; the same by the clock that nobody sets
+	looked  time.Time   // guarded by mu; the same by the monotonic clock
 	started bool        // guarded by mu
 	stopped bool        // guarded by mu
 }
 
-// New makes a schedule; nothing runs before Start.
+// New returns a schedule. Nothing runs before Start.
 func New(o Options) *Schedule {
 	if o.Loop <= 0 {
 		o.Loop = time.Second
@@ -96,8 +106,9 @@ func New(o Options) *Schedule {
 	return s
 }
 
-// ofUsers are the jobs without those that a stock minion keeps in _schedule.conf for duties of its own, and deletes or makes anew at
-// its start: the minion has other ways for them. Some have "seconds: 0" and would run without end.
+// ofUsers returns the jobs without those that a stock minion keeps in _schedule.conf for its own duties, and
+// deletes or recreates at its start. This minion performs those duties in other ways. Some have "seconds: 0" and
+// would run without end.
 func ofUsers(jobs map[string]any) map[string]any {
 	out := make(map[string]any, len(jobs))
 	for name, job := range jobs {
@@ -109,7 +120,7 @@ func ofUsers(jobs map[string]any) map[string]any {
 	return out
 }
 
-// Start begins to run jobs.
+// Start starts to run jobs.
 func (s *Schedule) Start() {
 	s.mu.Lock()
 	s.started = true
@@ -117,7 +128,7 @@ func (s *Schedule) Start() {
 	s.Wake()
 }
 
-// Stop ends it. Jobs that run are not touched.
+// Stop ends the schedule. Running jobs are not affected.
 func (s *Schedule) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +139,7 @@ func (s *Schedule) Stop() {
 	}
 }
 
-// Replace takes a changed configuration: jobs that are the same keep their times.
+// Replace applies a changed configuration. Jobs that did not change keep their times.
 func (s *Schedule) Replace(jobs map[string]any) {
 	s.mu.Lock()
 	s.opts = refresh(s.opts, ofUsers(jobs))
@@ -136,17 +147,17 @@ func (s *Schedule) Replace(jobs map[string]any) {
 	s.Wake()
 }
 
-// Wake makes the schedule look at its jobs anew: the pillar has changed, or a job has.
+// Wake makes the schedule evaluate its jobs again, because the pillar or a job has changed.
 func (s *Schedule) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plan(s.now())
+	s.planTimer(s.now())
 }
 
 func (s *Schedule) now() time.Time { return pydate.Now(s.o.Clock()) }
 
-// plan sets the timer to t, but not before a loop interval after the last look. Called with mu held.
-func (s *Schedule) plan(t time.Time) {
+// planTimer sets the timer to t, but not before a loop interval after the last evaluation. The caller holds mu.
+func (s *Schedule) planTimer(t time.Time) {
 	if !s.started || s.stopped {
 		return
 	}
@@ -158,18 +169,19 @@ func (s *Schedule) plan(t time.Time) {
 		s.timer.Stop()
 	}
 	s.planned = t
-	s.timer = time.AfterFunc(max(t.Sub(now), 0), s.look)
+	s.timer = time.AfterFunc(max(t.Sub(now), 0), s.runDue)
 }
 
 const (
-	// maxSleep is how long the schedule relies on its timer: the host's clock may be set, or the host may sleep.
+	// maxSleep is how long the schedule relies on its timer, because the host's clock may be set or the host may
+	// sleep.
 	maxSleep = 15 * time.Second
-	// maxLate is how much later than planned a look may come without jobs at a point in time being missed.
+	// maxLate is how much later than planned an evaluation may come without missing jobs at a point in time.
 	maxLate = time.Minute
 )
 
-// look evaluates the jobs, starts those whose time has come and plans the next look.
-func (s *Schedule) look() {
+// runDue evaluates the jobs, starts those whose time has come, and plans the next evaluation.
+func (s *Schedule) runDue() {
 	s.mu.Lock()
 	if s.stopped {
 		s.mu.Unlock()
@@ -181,15 +193,15 @@ func (s *Schedule) look() {
 		s.setBack(time.Since(s.looked) - now.Sub(s.last))
 	}
 	s.looked = time.Now()
-	// Salt counts the far end of the window in, and runs a job twice when two of its looks hit both ends.
+	// Salt includes the far end of the window, and so runs a job twice if two evaluations hit both ends.
 	window := s.o.Loop - time.Microsecond
 	if late := now.Sub(s.planned); late > 0 && late < maxLate {
 		window += late
 	}
-	runs, changed := s.eval(now, window)
+	runs, changed := s.evaluate(now, window)
 	s.last = now
-	if next := s.next(now, changed); !next.IsZero() {
-		s.plan(next)
+	if next := s.nextLook(now, changed); !next.IsZero() {
+		s.planTimer(next)
 	}
 	s.mu.Unlock()
 	for _, r := range runs {
@@ -197,9 +209,9 @@ func (s *Schedule) look() {
 	}
 }
 
-// setBack is for a clock that was set back, or that left daylight saving time: what is due after an interval is due when the interval has passed,
-// and what a cron expression names is found anew. In Salt both wait until the clock is where it was. Moments that are given as
-// such ("when", "once") stay where they are. Called with mu held.
+// setBack handles a clock that was set back, or that left daylight saving time. An interval ends when it has really
+// passed, and cron expressions are computed again. In Salt both wait until the clock shows the old time again.
+// Points in time ("when", "once") stay as they are. The caller holds mu.
 func (s *Schedule) setBack(by time.Duration) {
 	for _, v := range s.merged() {
 		job, ok := v.(map[string]any)
@@ -219,8 +231,8 @@ func (s *Schedule) setBack(by time.Duration) {
 	}
 }
 
-// next is when to look again, zero for never: with no job there is nothing to wait for but a change.
-func (s *Schedule) next(now time.Time, changed bool) time.Time {
+// nextLook returns when to evaluate again, zero for never: without a job only a change is of interest.
+func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 	jobs := 0
 	first := now.Add(maxSleep)
 	consider := func(t time.Time) {
@@ -230,11 +242,11 @@ func (s *Schedule) next(now time.Time, changed bool) time.Time {
 	}
 	for name, v := range s.merged() {
 		job, ok := v.(map[string]any)
-		if !ok || setting(name) {
+		if !ok || isSetting(name) {
 			continue
 		}
 		jobs++
-		for _, x := range list(job["run_explicit"]) {
+		for _, x := range listOf(job["run_explicit"]) {
 			if t, err := explicitTime(x); err == nil && t.After(now) {
 				consider(t)
 			}
@@ -247,7 +259,7 @@ func (s *Schedule) next(now time.Time, changed bool) time.Time {
 		case ok && t.After(now):
 			consider(t)
 		case ok && (job["_seconds"] != nil || now.Sub(t) < maxLate) && job["_error"] == nil:
-			consider(now.Add(s.o.Loop)) // something keeps it from running, or its moment is just passing
+			consider(now.Add(s.o.Loop)) // something keeps it from running, or its moment is passing
 		}
 	}
 	if jobs == 0 {
@@ -259,12 +271,12 @@ func (s *Schedule) next(now time.Time, changed bool) time.Time {
 	return first
 }
 
-// setting tells the names in a schedule that are no jobs.
-func setting(name string) bool {
+// isSetting reports whether a name in a schedule is not a job.
+func isSetting(name string) bool {
 	return name == "enabled" || name == "skip_function" || name == "skip_during_range" || name == "splay"
 }
 
-// merged is the whole schedule; the configuration wins over the pillar. Called with mu held.
+// merged returns the whole schedule. The configuration replaces the pillar. The caller holds mu.
 func (s *Schedule) merged() map[string]any {
 	s.readPillar()
 	all := make(map[string]any, len(s.pillar)+len(s.opts))
@@ -277,7 +289,7 @@ func (s *Schedule) merged() map[string]any {
 	return all
 }
 
-// readPillar takes over a changed pillar (salt/minion.py: pillar_schedule_refresh). Called with mu held.
+// readPillar applies a changed pillar (salt/minion.py: pillar_schedule_refresh). The caller holds mu.
 func (s *Schedule) readPillar() {
 	if s.o.Pillar == nil {
 		return
@@ -294,13 +306,13 @@ func (s *Schedule) readPillar() {
 	s.pillar = refresh(s.pillar, m)
 }
 
-// refresh is the new jobs, where those that have not changed are the old ones.
+// refresh returns the new jobs; those that did not change are the old ones, with their times.
 func refresh(old, fresh map[string]any) map[string]any {
 	out := make(map[string]any, len(fresh))
 	for name, v := range fresh {
 		job, ok := v.(map[string]any)
 		have, had := old[name].(map[string]any)
-		if ok && had && same(have, job) {
+		if ok && had && sameJob(have, job) {
 			out[name] = have
 		} else {
 			out[name] = nested.Copy(v)
@@ -309,14 +321,14 @@ func refresh(old, fresh map[string]any) map[string]any {
 	return out
 }
 
-// same tells whether a job is as configured, apart from what evaluation adds.
-func same(have, job map[string]any) bool {
+// sameJob reports whether a job is as configured, apart from what evaluation adds.
+func sameJob(have, job map[string]any) bool {
 	for k, v := range have {
 		if strings.HasPrefix(k, "_") {
 			continue
 		}
 		w, ok := job[k]
-		if !ok && !added(k) || ok && !reflect.DeepEqual(v, w) {
+		if !ok && !isAdded(k) || ok && !reflect.DeepEqual(v, w) {
 			return false
 		}
 	}
@@ -328,8 +340,8 @@ func same(have, job map[string]any) bool {
 	return true
 }
 
-// added are the fields without underscore that evaluation sets.
-func added(k string) bool {
+// isAdded reports whether evaluation sets a field, besides those that begin with an underscore.
+func isAdded(k string) bool {
 	switch k {
 	case "name", "splay", "run", "func", "jid_include", "maxrunning", "run_explicit", "skip_explicit", "skip_during_range", "enabled":
 		return true
@@ -337,13 +349,13 @@ func added(k string) bool {
 	return false
 }
 
-func list(v any) []any {
+func listOf(v any) []any {
 	l, _ := v.([]any)
 	return l
 }
 
-// function is the job's function under any of the names that it may have.
-func function(job map[string]any) (string, error) {
+// jobFunction returns the job's function, which may have any of three names.
+func jobFunction(job map[string]any) (string, error) {
 	for _, k := range [...]string{"function", "func", "fun"} {
 		switch v := job[k].(type) {
 		case nil:
@@ -367,7 +379,7 @@ func randomBetween(a, b int64) int64 {
 	return a + rand.Int64N(b-a+1)
 }
 
-// splayTime is how many seconds a job is put off.
+// splayTime returns by how many seconds a job is delayed.
 func (s *Schedule) splayTime(splay any) (int64, bool, error) {
 	if m, ok := splay.(map[string]any); ok {
 		start, err1 := modules.ToInt(m["start"])

@@ -1,7 +1,13 @@
-// Package spool keeps a minion's returns on disk until their master has acknowledged them: across restarts, for a time to live,
-// within a size. One file per return, on the disk before the first attempt to send it.
+// Package spool keeps a minion's returns on disk until the master has acknowledged them: across restarts, for a
+// time to live, within a size.
 //
-// When the disk is full, a bounded number of returns is kept in memory instead, so that the minion still answers.
+//	Put ─▶ NNN.return, fsync ─▶ sent ─▶ acknowledged ─▶ Done removes the file
+//	  │ disk full                  │ restart: Open reads the names, Pending returns them
+//	  ▼                            │ older than TTL: Expired
+//	memory, at most 16 MiB         │ damaged: renamed to NNN.return.damaged
+//
+// There is one file per return, and it is on the disk before the first attempt to send it. If the disk is full, a
+// limited number of returns is kept in memory, so that the minion still answers.
 package spool
 
 import (
@@ -26,7 +32,7 @@ import (
 const (
 	DefaultTTL      = 7 * 24 * time.Hour
 	DefaultMaxBytes = 256 << 20
-	// maxMemory bounds the returns that are kept in memory because the disk refuses them.
+	// maxMemory limits the returns that are kept in memory because the disk refuses them.
 	maxMemory = 16 << 20
 )
 
@@ -37,31 +43,31 @@ const (
 
 var limits = payload.Limits{Bytes: 1 << 30, Elements: 1 << 24}
 
-// Options say where returns are kept and for how long.
+// Options configure where returns are kept and for how long.
 type Options struct {
-	// Dir is made with mode 0700 if it is missing.
+	// Dir is created with mode 0700 if it is missing.
 	Dir string
 	// TTL is how long a return is kept; 0 means DefaultTTL.
 	TTL time.Duration
-	// MaxBytes bounds all returns together; 0 means DefaultMaxBytes. The oldest make room for the newest.
+	// MaxBytes limits all returns together; 0 means DefaultMaxBytes. The oldest make room for the newest.
 	MaxBytes int64
-	// Now is the time; nil is time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
-	// Log hears of damaged and dropped returns; nil is silent.
+	// Log receives damaged and dropped returns; nil means no log.
 	Log *slog.Logger
 }
 
-// Item is a return that waits for its acknowledgement.
+// An Item is a return that waits for its acknowledgement.
 type Item struct {
 	JID    string
-	Master string // which master published the job
+	Master string // the master that published the job
 	At     time.Time
 	size   int64
-	path   string // "" when only memory has it
+	path   string // "" if it is in memory only
 	memory []byte
 }
 
-// Spool is an open spool. It is safe for concurrent use.
+// A Spool is an open spool. It is safe for concurrent use.
 type Spool struct {
 	o Options
 
@@ -70,10 +76,10 @@ type Spool struct {
 	bytes   int64   // guarded by mu; of all items
 	memory  int64   // guarded by mu; of those in memory
 	dropped int64   // guarded by mu
-	last    int64   // guarded by mu; last file's number
+	last    int64   // guarded by mu; the last file's number
 }
 
-// Open reads the names of the returns that wait.
+// Open reads the pending returns of earlier processes.
 func Open(o Options) (*Spool, error) {
 	if o.TTL <= 0 {
 		o.TTL = DefaultTTL
@@ -96,14 +102,14 @@ func Open(o Options) (*Spool, error) {
 		return nil, fmt.Errorf("cannot read spool directory: %w", err)
 	}
 	for _, e := range list {
-		s.adopt(e)
+		s.adoptFile(e)
 	}
 	sorting.Stable(s.items, func(a, b *Item) int { return cmp.Compare(a.path, b.path) })
 	return s, nil
 }
 
-// adopt takes a file of an earlier process.
-func (s *Spool) adopt(e fs.DirEntry) {
+// adoptFile adds a file of an earlier process.
+func (s *Spool) adoptFile(e fs.DirEntry) {
 	name := e.Name()
 	path := filepath.Join(s.o.Dir, name)
 	stamp, ok := strings.CutSuffix(name, suffix)
@@ -114,7 +120,7 @@ func (s *Spool) adopt(e fs.DirEntry) {
 	it := &Item{path: path, size: info.Size()}
 	rec, err := it.read()
 	if err != nil {
-		s.o.Log.Error("A spooled return is damaged and is set aside", "path", path+damaged, "err", err)
+		s.o.Log.Error("A spooled return is damaged and is quarantined", "path", path+damaged, "err", err)
 		os.Rename(path, path+damaged)
 		return
 	}
@@ -125,8 +131,8 @@ func (s *Spool) adopt(e fs.DirEntry) {
 	s.bytes += it.size
 }
 
-// Put keeps a return; it is on the disk when Put returns without an error. With an error it is kept in memory as far as there
-// is room there, and can be sent all the same.
+// Put stores a return; it is on the disk when Put returns without an error. After an error the return is in memory,
+// if there is room, and can still be sent.
 func (s *Spool) Put(master, jid string, load map[string]any) (*Item, error) {
 	now := s.o.Now()
 	b, err := payload.MarshalBin([]any{1, master, jid, now.Unix(), load})
@@ -137,17 +143,17 @@ func (s *Spool) Put(master, jid string, load map[string]any) (*Item, error) {
 	s.mu.Lock()
 	s.last = max(s.last+1, now.UnixNano())
 	path := filepath.Join(s.o.Dir, fmt.Sprintf("%020d%s", s.last, suffix))
-	s.room(it.size)
+	s.makeRoom(it.size)
 	s.mu.Unlock()
 
-	err = write(path, b)
+	err = writeFile(path, b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("cannot spool return of job %s: %w", jid, err)
 		it.memory = b
 		s.memory += it.size
-		s.forget()
+		s.trimMemory()
 	} else {
 		it.path = path
 	}
@@ -156,9 +162,9 @@ func (s *Spool) Put(master, jid string, load map[string]any) (*Item, error) {
 	return it, err
 }
 
-// write makes a file and waits until it is on the disk. It is not renamed into place, which would cost a second wait: half a
-// file is recognised when it is read, and the journal still knows its job then.
-func write(path string, b []byte) error {
+// writeFile writes a file and waits until it is on the disk. It is not renamed into place, which would cost a
+// second fsync. A half-written file is detected when it is read, and the journal still knows its job then.
+func writeFile(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -173,7 +179,7 @@ func write(path string, b []byte) error {
 	return err
 }
 
-// Memory keeps a return in memory only, for answers that are worth nothing after a restart.
+// Memory keeps a return in memory only, for returns that are worthless after a restart.
 func (s *Spool) Memory(master, jid string, load map[string]any) (*Item, error) {
 	now := s.o.Now()
 	b, err := payload.MarshalBin([]any{1, master, jid, now.Unix(), load})
@@ -184,38 +190,39 @@ func (s *Spool) Memory(master, jid string, load map[string]any) (*Item, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.memory += it.size
-	s.forget()
+	s.trimMemory()
 	s.items = append(s.items, it)
 	s.bytes += it.size
 	return it, nil
 }
 
-// room drops the oldest returns until size more bytes fit. Called with mu held.
-func (s *Spool) room(size int64) {
+// makeRoom drops the oldest returns until size more bytes fit. The caller holds mu.
+func (s *Spool) makeRoom(size int64) {
 	for s.bytes+size > s.o.MaxBytes && len(s.items) > 0 {
-		s.drop(s.items[0], "the spool is full")
+		s.dropItem(s.items[0], "the spool is full")
 	}
 }
 
-// forget drops the oldest returns that only memory has. Called with mu held.
-func (s *Spool) forget() {
+// trimMemory drops the oldest returns that are in memory only. The caller holds mu.
+func (s *Spool) trimMemory() {
 	for i := 0; s.memory > maxMemory && i < len(s.items); {
 		if s.items[i].path == "" {
-			s.drop(s.items[i], "the disk cannot be written and memory is full")
+			s.dropItem(s.items[i], "the disk cannot be written and memory is full")
 			continue
 		}
 		i++
 	}
 }
 
-func (s *Spool) drop(it *Item, why string) {
+// dropItem removes a return that was not acknowledged, and logs that.
+func (s *Spool) dropItem(it *Item, why string) {
 	s.dropped++
 	s.o.Log.Error("A return is dropped before its master acknowledged it", "jid", it.JID, "master", it.Master, "reason", why)
-	s.remove(it)
+	s.removeItem(it)
 }
 
-// remove forgets an item and its file. Called with mu held.
-func (s *Spool) remove(it *Item) {
+// removeItem removes an item and its file. The caller holds mu.
+func (s *Spool) removeItem(it *Item) {
 	i := slices.Index(s.items, it)
 	if i < 0 {
 		return
@@ -231,44 +238,44 @@ func (s *Spool) remove(it *Item) {
 	}
 }
 
-// Done forgets a return that its master acknowledged.
+// Done removes a return that its master acknowledged.
 func (s *Spool) Done(it *Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(it)
+	s.removeItem(it)
 }
 
-// Drop forgets a return that can never be delivered, and logs why.
+// Drop removes a return that can never be delivered, and logs why.
 func (s *Spool) Drop(it *Item, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(s.items, it) {
-		s.drop(it, why)
+		s.dropItem(it, why)
 	}
 }
 
-// Pending are the returns that wait, oldest first.
+// Pending returns the returns that wait, oldest first.
 func (s *Spool) Pending() []*Item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.items)
 }
 
-// Has tells whether a return of the job waits.
+// Has reports whether a return of the job waits.
 func (s *Spool) Has(jid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.items, func(it *Item) bool { return it.JID == jid })
 }
 
-// Dropped is how many returns were dropped since Open.
+// Dropped returns how many returns were dropped since Open.
 func (s *Spool) Dropped() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropped
 }
 
-// Expired are the returns older than the time to live. Deciding what becomes of them, and Drop, is the caller's.
+// Expired returns the returns older than the time to live. The caller decides what becomes of them, and calls Drop.
 func (s *Spool) Expired() []*Item {
 	limit := s.o.Now().Add(-s.o.TTL)
 	s.mu.Lock()
@@ -291,6 +298,7 @@ func (s *Spool) Load(it *Item) (map[string]any, error) {
 	return rec.load, nil
 }
 
+// record is the content of a file: version, master, job id, time and load.
 type record struct {
 	master, jid string
 	at          int64
@@ -323,5 +331,5 @@ func (it *Item) read() (record, error) {
 	return rec, nil
 }
 
-// Size is the return's packed size in bytes.
+// Size returns the return's packed size in bytes.
 func (it *Item) Size() int64 { return it.size }

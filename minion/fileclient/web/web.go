@@ -1,6 +1,7 @@
-// Package web fetches files from web servers for the file client. It is a package apart because it needs net/http.
+// Package web fetches files from web servers for the file client. It is a package of its own because it needs
+// net/http.
 //
-// Salt's source: salt/fileclient.py: get_url, salt/utils/http.py.
+// Salt's sources: salt/fileclient.py: get_url, salt/utils/http.py.
 package web
 
 import (
@@ -16,15 +17,15 @@ import (
 	"github.com/brine-salt/brine/minion/fileclient"
 )
 
-// Options of [New]. The zero value works.
+// Options of [New]. The zero value is usable.
 type Options struct {
-	// Timeout is for the whole transfer's silence: connecting, and waiting for the answer to begin. 0 means DefaultTimeout.
+	// Timeout limits the whole transfer. 0 means DefaultTimeout.
 	Timeout time.Duration
-	// MaxBytes bounds a file, 0 means DefaultMaxBytes.
+	// MaxBytes limits a file; 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// Proxy is through which proxy requests go; nil asks the environment, as Go programs do.
+	// Proxy returns the proxy of a request; nil uses the environment, as Go programs do.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Client replaces the HTTP client, for tests and special roots of trust.
+	// Client replaces the HTTP client, for tests and private certificate authorities.
 	Client *http.Client
 }
 
@@ -35,8 +36,8 @@ const (
 	headerTimeout   = time.Minute
 )
 
-// New gives a function for fileclient.Options.Fetch. It takes http and https addresses; a user and password in the address
-// are sent as basic authentication. Certificates are verified unless the request says otherwise.
+// New returns a function for fileclient.Options.Fetch. It fetches http and https addresses. A user and password in
+// the address are sent as basic authentication. Certificates are verified unless the request says otherwise.
 func New(o Options) func(ctx context.Context, r fileclient.WebRequest, w io.Writer) (etag string, err error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -45,11 +46,12 @@ func New(o Options) func(ctx context.Context, r fileclient.WebRequest, w io.Writ
 		o.MaxBytes = DefaultMaxBytes
 	}
 	return func(ctx context.Context, r fileclient.WebRequest, w io.Writer) (string, error) {
-		return fetch(ctx, o, r, w)
+		return fetchFile(ctx, o, r, w)
 	}
 }
 
-func fetch(ctx context.Context, o Options, r fileclient.WebRequest, w io.Writer) (etag string, err error) {
+// fetchFile sends one GET request and copies the content.
+func fetchFile(ctx context.Context, o Options, r fileclient.WebRequest, w io.Writer) (etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	u, err := url.Parse(r.URL)
