@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// Contents keeps what orders carry beside their job: files, pillar and sealed arguments, as numbered pieces under a key that the
-// caller makes up. Stores that can also implement it; see ContentsOf. The bodies are sealed by the caller.
+// Contents stores what orders carry beside their job: files, pillar and sealed arguments, as numbered pieces under
+// a key that the caller chooses. Some stores implement it; see ContentsOf. The caller seals the bodies.
 //
-// An order whose Content names a key owns these pieces from SaveOrder on: the store forgets them, in the same step, when the last
-// of the order's deliveries becomes final.
+// An order whose Content names a key owns these pieces from SaveOrder on. The store removes them in the same step
+// in which the last of the order's deliveries becomes final, so that secrets do not outlive their use.
 type Contents interface {
-	// SavePiece stores piece n under a key; made is when its key was made up.
+	// SavePiece stores piece n under a key; made is when the key was chosen.
 	SavePiece(ctx context.Context, key string, n int, made time.Time, body []byte) error
-	// Piece returns piece n of a key. ErrNotFound.
+	// Piece returns piece n of a key, or ErrNotFound.
 	Piece(ctx context.Context, key string, n int) ([]byte, error)
-	// DropContent forgets all pieces of a key. A missing key is no error.
+	// DropContent removes all pieces of a key. A missing key is not an error.
 	DropContent(ctx context.Context, key string) error
 	// ContentSize returns how many bytes all pieces have.
 	ContentSize(ctx context.Context) (int64, error)
-	// PurgeContents forgets the pieces of orders that have no open delivery, and pieces whose key was made up
-	// before a time and that no order owns: those of uploads that did not end. It returns how many pieces.
+	// PurgeContents removes the pieces of orders without open deliveries, and pieces that no order owns and whose
+	// key was chosen before a time: those of uploads that never ended. It returns how many pieces it removed.
 	PurgeContents(ctx context.Context, before time.Time) (int, error)
 }
 
-// Labels finds orders by their Labels. Stores that can also implement it; see LabelsOf.
+// Labels finds orders by their labels. Some stores implement it; see LabelsOf.
 type Labels interface {
-	// Orders returns the orders that a filter chooses, oldest job id first.
+	// Orders returns the orders that a filter selects, oldest job id first.
 	Orders(ctx context.Context, f OrderFilter) ([]Order, error)
 }
 
-// OrderFilter chooses orders. Zero fields choose all.
+// An OrderFilter selects orders. Zero fields select all.
 type OrderFilter struct {
-	// Labels are what orders must have, each with this value.
+	// Labels are the labels that orders must have, each with this value.
 	Labels map[string]string
-	// Tenant chooses the orders of one tenant.
+	// Tenant selects the orders of one tenant.
 	Tenant string
-	// After chooses job ids behind it, which with Limit reads a long list in parts.
+	// After selects job ids after it, which with Limit reads a long list in pages.
 	After string
-	// Limit is how many orders at most; 0 means 1000.
+	// Limit is how many orders to return at most; 0 means 1000.
 	Limit int
 }
 
@@ -54,7 +54,7 @@ func (f OrderFilter) matches(o Order) bool {
 	return true
 }
 
-// ContentsOf returns the contents of a store that keeps them.
+// ContentsOf returns the Contents of a store, or of the store that it wraps.
 func ContentsOf(s Store) (Contents, bool) {
 	if w, ok := s.(Wrapper); ok {
 		return ContentsOf(w.Unwrap())
@@ -63,7 +63,7 @@ func ContentsOf(s Store) (Contents, bool) {
 	return c, ok
 }
 
-// LabelsOf returns the index of orders of a store that has one.
+// LabelsOf returns the Labels of a store, or of the store that it wraps.
 func LabelsOf(s Store) (Labels, bool) {
 	if w, ok := s.(Wrapper); ok {
 		return LabelsOf(w.Unwrap())

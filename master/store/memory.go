@@ -12,41 +12,41 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// MemoryLimit is how many jobs a memory store holds, MemoryBytes about how many bytes of jobs and returns; the oldest that nobody waits for goes
-// when more comes.
+// MemoryLimit is how many jobs a memory store holds, MemoryBytes about how many bytes of jobs and returns. Beyond
+// either the oldest job without open deliveries is dropped.
 const (
 	MemoryLimit = 10000
 	MemoryBytes = 256 << 20
 )
 
-// memory is a Store for tests and for masters whose program keeps results itself.
+// memory is a Store for tests, and for masters whose program stores results itself.
 type memory struct {
 	mu    sync.Mutex // guards the fields below
 	jobs  map[string]*memoryJob
 	order []string // job ids, oldest first
 	limit int
-	bytes int64 // of all jobs and returns, about
+	bytes int64 // approximate, of all jobs and returns
 	most  int64
 	queue memoryQueue
 }
 
 type memoryJob struct {
 	job     Job
-	known   bool // SaveJob was called; else only returns are here
+	known   bool // SaveJob was called; else only returns are known
 	created time.Time
 	returns map[string]Return
 	bytes   int64
 }
 
-// NewMemory makes a store that forgets everything when the process ends, and the oldest job when there are more than
-// MemoryLimit, or they hold more than MemoryBytes.
+// NewMemory returns a store that lives as long as the process. It drops the oldest job if there are more than
+// MemoryLimit, or if they take more than MemoryBytes.
 func NewMemory() Store {
 	return &memory{jobs: make(map[string]*memoryJob), limit: MemoryLimit, most: MemoryBytes}
 }
 
 var _ Store = (*memory)(nil)
 
-func (m *memory) entry(jid string, created time.Time) *memoryJob {
+func (m *memory) jobEntry(jid string, created time.Time) *memoryJob {
 	j := m.jobs[jid]
 	if j == nil {
 		if len(m.order) >= m.limit {
@@ -59,30 +59,31 @@ func (m *memory) entry(jid string, created time.Time) *memoryJob {
 	return j
 }
 
-// dropOldest forgets the oldest job that nobody waits for.
+// dropOldest drops the oldest job without open deliveries.
 func (m *memory) dropOldest() {
-	i := max(0, slices.IndexFunc(m.order, func(jid string) bool { return !m.queue.held(jid) }))
-	m.drop(m.order[i])
+	i := max(0, slices.IndexFunc(m.order, func(jid string) bool { return !m.queue.isHeld(jid) }))
+	m.dropJob(m.order[i])
 	m.order = slices.Delete(m.order, i, i+1)
 }
 
-// drop forgets a job, but for its place in the order.
-func (m *memory) drop(jid string) {
-	m.queue.forget(jid)
+// dropJob drops a job, except for its place in the order.
+func (m *memory) dropJob(jid string) {
+	m.queue.forgetOrder(jid)
 	m.bytes -= m.jobs[jid].bytes
 	delete(m.jobs, jid)
 }
 
-// grow counts what was added to a job, and makes room: of the other jobs the oldest that nobody waits for go.
-func (m *memory) grow(e *memoryJob, n int) {
+// addSize counts what was added to a job and makes room: of the other jobs the oldest without open deliveries are
+// dropped.
+func (m *memory) addSize(e *memoryJob, n int) {
 	e.bytes += int64(n)
 	m.bytes += int64(n)
 	for m.bytes > m.most {
-		i := slices.IndexFunc(m.order, func(jid string) bool { return m.jobs[jid] != e && !m.queue.held(jid) })
+		i := slices.IndexFunc(m.order, func(jid string) bool { return m.jobs[jid] != e && !m.queue.isHeld(jid) })
 		if i < 0 {
 			return
 		}
-		m.drop(m.order[i])
+		m.dropJob(m.order[i])
 		m.order = slices.Delete(m.order, i, i+1)
 	}
 }
@@ -93,9 +94,9 @@ func (m *memory) SaveJob(_ context.Context, j Job) error {
 	if e := m.jobs[j.JID]; e != nil && e.known {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, ErrExists)
 	}
-	e := m.entry(j.JID, j.Created)
+	e := m.jobEntry(j.JID, j.Created)
 	e.job, e.known, e.created = j, true, j.Created
-	m.grow(e, payload.Size(j.Load)+payload.Size(j.Arg)+payload.Size(j.Minions))
+	m.addSize(e, payload.Size(j.Load)+payload.Size(j.Arg)+payload.Size(j.Minions))
 	return nil
 }
 
@@ -113,12 +114,12 @@ func (m *memory) AddMinions(_ context.Context, jid string, ids []string) error {
 func (m *memory) SaveReturn(_ context.Context, r Return) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.entry(r.JID, r.Received)
+	e := m.jobEntry(r.JID, r.Received)
 	if _, ok := e.returns[r.ID]; ok {
 		return false, nil
 	}
 	e.returns[r.ID] = r
-	m.grow(e, payload.Size(r.Load))
+	m.addSize(e, payload.Size(r.Load))
 	return true, nil
 }
 
@@ -176,7 +177,7 @@ func (m *memory) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	return jobs[keep].Created.Add(time.Nanosecond), nil
 }
 
-// Room implements Bounded: a store in memory has bounds of its own.
+// Room implements Bounded. A store in memory has limits of its own.
 func (m *memory) Room() int64 { return 0 }
 
 // Size implements Bounded.
@@ -191,11 +192,11 @@ func (m *memory) Purge(_ context.Context, before time.Time) (int, error) {
 	defer m.mu.Unlock()
 	n := 0
 	m.order = slices.DeleteFunc(m.order, func(jid string) bool {
-		if e := m.jobs[jid]; e.created.Before(before) && !m.queue.held(jid) {
+		if e := m.jobs[jid]; e.created.Before(before) && !m.queue.isHeld(jid) {
 			if e.known {
 				n++
 			}
-			m.drop(jid)
+			m.dropJob(jid)
 			return true
 		}
 		return false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// memoryContent are the pieces under one key of a memory store, guarded by the store's mutex.
+// memoryContent holds the pieces under one key of a memory store. The store's mutex guards it.
 type memoryContent struct {
 	made   time.Time
 	pieces map[int][]byte
@@ -22,7 +22,7 @@ var (
 func (m *memory) SavePiece(_ context.Context, key string, n int, made time.Time, body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.queue.init()
+	m.queue.initMaps()
 	c := m.queue.contents[key]
 	if c == nil {
 		c = &memoryContent{made: made, pieces: make(map[int][]byte)}
@@ -66,7 +66,7 @@ func (m *memory) PurgeContents(_ context.Context, before time.Time) (n int, err 
 	owned := make(map[string]bool) // whether the order is open
 	for _, o := range q.orders {
 		if o.Content != "" {
-			owned[o.Content] = q.held(o.JID)
+			owned[o.Content] = q.isHeld(o.JID)
 		}
 	}
 	for key, c := range q.contents {

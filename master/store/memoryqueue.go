@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// memoryQueue is the part of a memory store that keeps orders and minions. It is guarded by the store's mutex.
+// memoryQueue is the part of a memory store that holds orders and minions. The store's mutex guards it.
 type memoryQueue struct {
 	orders     map[string]Order // by id
 	byJID      map[string]string
@@ -18,7 +18,7 @@ type memoryQueue struct {
 	contents   map[string]*memoryContent
 }
 
-func (q *memoryQueue) init() {
+func (q *memoryQueue) initMaps() {
 	if q.orders == nil {
 		q.orders, q.byJID = make(map[string]Order), make(map[string]string)
 		q.deliveries, q.open = make(map[string][]Delivery), make(map[string][]string)
@@ -36,7 +36,7 @@ func (m *memory) SaveOrder(_ context.Context, o Order, deliveries []Delivery) er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := &m.queue
-	q.init()
+	q.initMaps()
 	_, sameID := q.orders[o.ID]
 	_, sameJID := q.byJID[o.JID]
 	if sameID || sameJID {
@@ -79,7 +79,7 @@ func (f DeliveryFilter) matches(d Delivery) bool {
 		(f.Due.IsZero() || !d.Due.After(f.Due))
 }
 
-// compare is the order in which Deliveries lists.
+// compare is the order in which Deliveries returns them.
 func (f DeliveryFilter) compare(a, b Delivery) int {
 	if !f.Due.IsZero() {
 		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.JID, b.JID), strings.Compare(a.Minion, b.Minion))
@@ -140,7 +140,7 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	}
 	d.Version++
 	list[i] = *d
-	if d.Carries && !q.held(d.JID) {
+	if d.Carries && !q.isHeld(d.JID) {
 		delete(q.contents, q.orders[q.byJID[d.JID]].Content)
 	}
 	if !d.State.Open() {
@@ -152,13 +152,13 @@ func (m *memory) SwapDelivery(_ context.Context, d *Delivery) error {
 	return nil
 }
 
-// held says whether a job has open deliveries, and so must not be purged. Callers hold the store's mutex.
-func (q *memoryQueue) held(jid string) bool {
+// isHeld reports whether a job has open deliveries and so must not be purged. Callers hold the store's mutex.
+func (q *memoryQueue) isHeld(jid string) bool {
 	return slices.ContainsFunc(q.deliveries[jid], func(d Delivery) bool { return d.State.Open() })
 }
 
-// forget drops the order of a job. Callers hold the store's mutex.
-func (q *memoryQueue) forget(jid string) {
+// forgetOrder drops the order of a job. Callers hold the store's mutex.
+func (q *memoryQueue) forgetOrder(jid string) {
 	if id, ok := q.byJID[jid]; ok {
 		delete(q.contents, q.orders[id].Content)
 		delete(q.orders, id)
@@ -207,7 +207,7 @@ func (m *memory) Minions(_ context.Context, f MinionFilter) ([]Minion, error) {
 func (m *memory) SwapMinion(_ context.Context, x *Minion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.queue.init()
+	m.queue.initMaps()
 	old, ok := m.queue.minions[x.ID]
 	switch {
 	case x.Version == 0 && ok:

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// ErrChanged says that somebody else changed a record since it was read: read it again and decide anew.
+// ErrChanged means that a record was changed since it was read: read it again and decide again.
 var ErrChanged = errors.New("record was changed by somebody else")
 
-// Order is a job that is kept until each of its minions has run it or never will.
+// An Order is a job that is stored until each of its minions has run it or never will.
 type Order struct {
-	// ID is the caller's name for it, at most MaxOrderID bytes. No two orders have the same.
+	// ID is the caller's name for the order, at most MaxOrderID bytes. It is unique.
 	ID string
-	// JID is the job id under which it is published and its returns are stored.
+	// JID is the job id under which the order is published and its returns are stored.
 	JID string
-	// Tenant is on whose behalf it runs; empty where there are none.
+	// Tenant is the tenant for whom the order runs; empty without tenants.
 	Tenant string
-	// Spec is what the master publishes. Stores keep it and do not look into it.
+	// Spec is what the master publishes. Stores do not interpret it.
 	Spec    map[string]any
 	Created time.Time
 	// Content is the key of the pieces that the order carries, empty if there are none; see Contents.
@@ -32,120 +32,134 @@ const MaxLabels = 256
 // MaxOrderID is how long the id of an order may be, in bytes.
 const MaxOrderID = 255
 
-// State is where a delivery stands.
+// A State is the state of a delivery.
+//
+//	Waiting ─▶ Sent ─▶ Returned, Refused, Lost
+//	   │         └──▶ TimedOut
+//	   └──▶ Undeliverable, TimedOut
+//
+// An order can also be cancelled in both of its open states.
 type State string
 
-// The states of a delivery. All but the first two are final.
+// The states of a delivery. All except the first two are final.
 const (
 	Waiting       State = "waiting"       // not sent yet
-	Sent          State = "sent"          // handed to the minion's connection; its return is awaited
-	Returned      State = "returned"      // the return is in the store
+	Sent          State = "sent"          // handed to the minion's connection, no return yet
+	Returned      State = "returned"      // the return is stored
 	Undeliverable State = "undeliverable" // its time to live ended before it could be sent; it never runs
 	TimedOut      State = "timed out"     // its deadline passed before it returned
 	Cancelled     State = "cancelled"
-	Lost          State = "lost"    // sent, and nobody knows what became of it
-	Refused       State = "refused" // by a policy of the minion or of the master
+	Lost          State = "lost"    // sent, and its outcome is unknown
+	Refused       State = "refused" // refused by a policy of the minion or the master
 )
 
-// Open says whether the state is not final.
+// Open reports whether the state is not final.
 func (s State) Open() bool { return s == Waiting || s == Sent }
 
-// Delivery is the way of one order to one minion. Masters that share a store change it with SwapDelivery only, so that of those who
-// try to take it one succeeds.
+// A Delivery is one order on its way to one minion. Masters that share a store change it by SwapDelivery only, so
+// that only one of several masters succeeds in taking it.
 type Delivery struct {
 	JID, Minion string
 	State       State
-	// Priority and then JID are the order in which a minion's deliveries are sent: larger priorities first, older job ids first.
+	// Priority and then JID are the order in which a minion's deliveries are sent: larger priorities first, older
+	// job ids first.
 	Priority int
-	// Parallel deliveries wait for no other one, nor others for them.
+	// A Parallel delivery waits for no other one, and no other one waits for it.
 	Parallel bool
 	// Owner is the master that works on it until Due.
 	Owner string
-	// Due is when any master shall look at it again; the zero time in final states.
+	// Due is when any master is to look at it again; the zero time in final states.
 	Due time.Time
-	// Expires is the end of its time to live, Deadline when it must have returned; zero times are never.
+	// Expires is the end of its time to live, Deadline when it must have returned; the zero time means never.
 	Expires, Deadline time.Time
-	// Sent is when it was sent first, Tries how often; Ended when it became final.
+	// Sent is when it was first sent, Tries how often, Ended when it became final.
 	Sent  time.Time
 	Tries int
 	Ended time.Time
-	// Running says of one that timed out or was cancelled that the minion was still at it.
+	// Running is true for a delivery that timed out or was cancelled while the minion was still running it.
 	Running bool
 	// Reason says in words why it ended as it did.
 	Reason string
-	// Carries says that the order has Content. SaveOrder sets it.
+	// Carries is true if the order has Content. SaveOrder sets it.
 	Carries bool
 	// Version counts the changes. It is 1 in a new delivery.
 	Version int64
 }
 
-// DeliveryFilter chooses deliveries. Zero fields choose all.
+// A DeliveryFilter selects deliveries. Zero fields select all.
 type DeliveryFilter struct {
 	JID, Minion string
-	// Open leaves final ones out.
+	// Open leaves out final deliveries.
 	Open bool
-	// Due chooses open ones whose Due is not later.
+	// Due selects open deliveries whose Due is not later.
 	Due time.Time
-	// Limit is how many at most; 0 means 1000.
+	// Limit is how many to return at most; 0 means 1000.
 	Limit int
 }
 
-// Queue keeps orders. Stores that can also implement it; see QueueOf. Times are kept to the microsecond.
+// A Queue stores orders. Some stores implement it; see QueueOf. Times have microseconds. Every method may be
+// repeated after an error whose outcome is unknown: saving the same order again is ErrExists, and a change that was
+// already made is ErrChanged.
 type Queue interface {
-	// SaveOrder stores an order with its deliveries, all or nothing. ErrExists when its ID or JID is taken.
+	// SaveOrder stores an order with its deliveries, all or nothing. It returns ErrExists if its ID or JID is
+	// taken.
 	SaveOrder(ctx context.Context, o Order, deliveries []Delivery) error
-	// Order returns an order by its ID, OrderOf by its job id. ErrNotFound.
+	// Order returns an order by its ID, OrderOf by its job id. The error is ErrNotFound if there is none.
 	Order(ctx context.Context, id string) (Order, error)
 	OrderOf(ctx context.Context, jid string) (Order, error)
-	// Deliveries returns what a filter chooses: by minion, then in the order of sending; with Due, those that wait longest first.
+	// Deliveries returns what a filter selects: by minion, then in the order of sending; with Due those that wait
+	// longest come first.
 	Deliveries(ctx context.Context, f DeliveryFilter) ([]Delivery, error)
-	// CountOpen is how many deliveries are not final: all of them, or, with a tenant, those to minions announced for it.
+	// CountOpen returns how many deliveries are not final: all of them, or with a tenant those to minions announced
+	// for it.
 	CountOpen(ctx context.Context, tenant string) (int, error)
-	// SwapDelivery stores d in place of the one with the same JID and Minion if that has the same Version, and then
-	// counts d's Version on. ErrChanged if it has another, or is final already, or is not there.
+	// SwapDelivery replaces the delivery with the same JID and Minion by d if it has the same Version, and
+	// increments d's Version. It returns ErrChanged if it has another version, is final, or does not exist.
 	SwapDelivery(ctx context.Context, d *Delivery) error
 }
 
-// Minion is what a master was told of a minion before it came, and has to remember about it.
+// A Minion is what a master was told about a minion in advance and must remember.
 type Minion struct {
 	ID string
-	// Tenant is whose it is; empty where there are none.
+	// Tenant is the tenant that it belongs to; empty without tenants.
 	Tenant string
-	// Joined says that it has been here.
+	// Joined is true if it has connected before.
 	Joined bool
-	// Spec is the master's own. Stores keep it and do not look into it.
+	// Spec is the master's own data. Stores do not interpret it.
 	Spec map[string]any
 	// Version counts the changes. It is 0 in one that is not stored yet.
 	Version int64
 }
 
-// MinionFilter chooses minions. Zero fields choose all.
+// A MinionFilter selects minions. Zero fields select all.
 type MinionFilter struct {
-	// IDs chooses those of some ids; those that are not there are left out. nil is any. With it, After and Limit have no meaning.
+	// IDs selects minions by id; missing ones are left out. nil means any. With IDs, After and Limit have no
+	// meaning.
 	IDs []string
-	// Tenant chooses those of one tenant.
+	// Tenant selects the minions of one tenant.
 	Tenant string
-	// Absent chooses those that have not joined.
+	// Absent selects those that have not joined.
 	Absent bool
-	// After chooses ids behind it, which with Limit reads a long list in parts. Limit 0 is no bound.
+	// After selects ids after it, which with Limit reads a long list in pages. A Limit of 0 means no limit.
 	After string
 	Limit int
 }
 
-// Minions keeps what is known of minions in advance. Stores that can also implement it; see MinionsOf.
+// Minions stores what is known of minions in advance. Some stores implement it; see MinionsOf.
 type Minions interface {
-	// Minion returns one. ErrNotFound.
+	// Minion returns one minion, or ErrNotFound.
 	Minion(ctx context.Context, id string) (Minion, error)
-	// Minions returns what a filter chooses, sorted by id.
+	// Minions returns what a filter selects, sorted by id.
 	Minions(ctx context.Context, f MinionFilter) ([]Minion, error)
-	// SwapMinion stores m in place of the one with its id if that has the same Version, and then counts m's Version on. Version 0
-	// stores a new one: ErrExists if it is there. ErrChanged if the stored one has another version or is gone.
+	// SwapMinion replaces the minion with the same id by m if it has the same Version, and increments m's Version.
+	// Version 0 stores a new one; ErrExists if it exists. ErrChanged if the stored one has another version or is
+	// gone.
 	SwapMinion(ctx context.Context, m *Minion) error
-	// DeleteMinion forgets one. ErrNotFound.
+	// DeleteMinion removes a minion, or returns ErrNotFound.
 	DeleteMinion(ctx context.Context, id string) error
 }
 
-// QueueOf returns the queue of a store that has one.
+// QueueOf returns the Queue of a store, or of the store that it wraps.
 func QueueOf(s Store) (Queue, bool) {
 	if w, ok := s.(Wrapper); ok {
 		return QueueOf(w.Unwrap())
@@ -154,7 +168,7 @@ func QueueOf(s Store) (Queue, bool) {
 	return q, ok
 }
 
-// MinionsOf returns what a store knows of minions, if it does.
+// MinionsOf returns the Minions of a store, or of the store that it wraps.
 func MinionsOf(s Store) (Minions, bool) {
 	if w, ok := s.(Wrapper); ok {
 		return MinionsOf(w.Unwrap())

@@ -16,65 +16,72 @@ import (
 )
 
 const (
-	// stormAt is how many returns of one job must be under way for another one to be copied later. The copying goes on when no more than calmAt
-	// of all jobs are under way, and no more came within lookEvery.
+	// stormAt is how many returns of one job must be in progress for another one to be copied later. Copying
+	// continues when no more than calmAt of all jobs are in progress, and no more arrived within lookEvery.
 	stormAt, calmAt = 64, 16
-	// maxLag is how old the oldest return may be that is not copied yet, and maxBehind how many there may be (100 bytes each): beyond
-	// that new ones are written at once, and the copying waits for nothing.
+	// maxLag is how old the oldest return may be that is not copied yet, and maxBehind how many there may be (100
+	// bytes each). Beyond that new ones are written at once, and copying waits for nothing.
 	maxLag    = 5 * time.Second
 	maxBehind = 100_000
-	// copyPage is how many returns are read at once, lookEvery how often it is looked whether a storm is over.
+	// copyPage is how many returns are read at once. lookEvery is how often to check whether a storm is over.
 	copyPage  = 16
 	lookEvery = 20 * time.Millisecond
-	// finishTime is how long Close goes on with what is left; the next one does the rest.
+	// finishTime is how long Close continues copying; the next start does the rest.
 	finishTime = 3 * time.Second
-	// mendSpan is how long before the newest job others may have been made whose files a loss of power emptied: the kernel writes a file
-	// within 30 seconds. No more than mendJobs are looked at.
+	// mendSpan is how long before the newest job others may have been created whose files a loss of power emptied:
+	// the kernel writes a file within 30 seconds. At most mendJobs are checked.
 	mendSpan, mendJobs = 10 * time.Minute, 1000
-	// retryAfter is how long a job whose copying failed waits for the next try, retryMax how long when that fails again and again.
+	// retryAfter is how long a job whose copying failed waits for the next attempt, retryMax the same after
+	// repeated failures.
 	retryAfter, retryMax = time.Second, time.Minute
 )
 
-// Behind is a store in front of a job cache, for what only Salt's tools read there: the other store decides, and is read. Jobs, and
-// returns that come in small numbers, are in both when they are acknowledged. When many minions return for one job at the same time,
-// their returns are in the other store then, which can do many of them at once, and are copied when the storm is over, some seconds later
-// at most. What cannot be copied, because the disk is full or descriptors are short, is tried again until it can. The job is marked
-// meanwhile, so that what a crash interrupts is done at the next start; files are never half there.
+// Behind is a store in front of a job cache that only Salt's tools read. The other store decides and is read.
+//
+//	few returns    ─▶ first, then cache ─▶ acknowledged
+//	a storm        ─▶ mark the job ─▶ first ─▶ acknowledged        later: first ─▶ cache ─▶ unmark
+//	copy fails     ─▶ tried again, after a growing pause
+//	crash          ─▶ marked jobs are copied at the next start
+//
+// Jobs, and returns that come in small numbers, are in both stores when they are acknowledged. When many minions
+// return for one job at the same time, their returns are only in the other store then, which handles many at once,
+// and are copied when the storm is over, at most some seconds later. What cannot be copied, because the disk is
+// full or descriptors are short, is tried again until it can. Files are never half there.
 type Behind struct {
 	store.Store // both
 	first       store.Paged
 	cache       *Store
 	log         *slog.Logger
 
-	marking sync.Mutex    // held while a mark is made or removed; comes before mu
-	marks   *confined.Dir // a file named for each marked job
+	marking sync.Mutex    // held while a mark is made or removed; taken before mu
+	marks   *confined.Dir // holds a file named after each marked job
 
 	mu     sync.Mutex // guards the fields below
 	jobs   map[string]*copied
-	line   []*copied // those with ids, the oldest first
-	behind int       // all ids
-	saving int       // returns under way to both
+	line   []*copied // jobs with ids to copy, the oldest first
+	behind int       // how many ids all jobs have
+	saving int       // returns in progress to both
 	pace   pace
 
-	pause time.Duration // before the next try of a job that failed; only run uses it
+	pause time.Duration // before the next attempt of a failed job; only run uses it
 
-	wake chan struct{} // has one element when there may be something to do
+	wake chan struct{} // holds one element when there may be work
 	quit chan struct{}
 	done chan struct{}
 }
 
-// copied is a job whose returns come.
+// copied is a job whose returns are arriving.
 type copied struct {
 	jid    string
 	saving int
 	marked bool
-	ids    []string  // of whom returns are to be copied
-	since  time.Time // when the first of them came
-	failed bool      // some are not in the cache, which may be others than ids
-	tried  time.Time // when the copying of a failed job began anew, until all is copied
+	ids    []string  // minions whose returns are to be copied
+	since  time.Time // when the first of them arrived
+	failed bool      // some returns are not in the cache, possibly others than ids
+	tried  time.Time // when copying of a failed job started again, until all is copied
 }
 
-// Behind puts first in front of the cache. Close it before either.
+// Behind puts first in front of the cache. Close it before either store.
 func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 	marks, err := confined.Open(s.dir.Path()+".behind", 0o750)
 	if err != nil {
@@ -93,14 +100,14 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 // Unwrap implements store.Wrapper.
 func (b *Behind) Unwrap() store.Store { return b.first }
 
-// Close copies what is left, as long as that does not take too much time, and closes neither store.
+// Close copies what is left, for a limited time. It does not close the two stores.
 func (b *Behind) Close() error {
 	close(b.quit)
 	<-b.done
 	return b.marks.Close()
 }
 
-// resume takes up what was interrupted.
+// resume continues what a crash interrupted.
 func (b *Behind) resume() error {
 	entries, err := b.marks.List(".")
 	if err != nil {
@@ -117,7 +124,7 @@ func (b *Behind) resume() error {
 		}
 		j := &copied{jid: jid, marked: true}
 		b.jobs[jid] = j
-		b.add(j, ids...)
+		b.addCopies(j, ids...)
 	}
 	b.signal()
 	return nil
@@ -125,9 +132,9 @@ func (b *Behind) resume() error {
 
 // SaveReturn implements store.Store.
 func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
-	j, later := b.enter(r.JID)
+	j, later := b.enterReturn(r.JID)
 	if later {
-		if err := b.mark(j); err != nil {
+		if err := b.markJob(j); err != nil {
 			b.log.Error("returns of a job cannot be copied later, and are copied at once", "jid", r.JID, "err", err)
 			later = false
 		}
@@ -135,15 +142,15 @@ func (b *Behind) SaveReturn(ctx context.Context, r store.Return) (bool, error) {
 	isNew, err := b.first.SaveReturn(ctx, r)
 	// guard: lost-returns TestBehindAfterDeath
 	if err == nil && !(later && isNew) {
-		// Also what is not new: a crash may have kept it from the cache, and then it was not acknowledged.
+		// Also a return that is not new: a crash may have kept it from the cache, and then it was not acknowledged.
 		_, _, err = b.cache.saveReturn(r)
 	}
-	b.leave(j, r.ID, later && isNew && err == nil, isNew && err != nil)
+	b.leaveReturn(j, r.ID, later && isNew && err == nil, isNew && err != nil)
 	return isNew, err
 }
 
-// enter counts a return that is going to be saved, and says whether it is to be copied later.
-func (b *Behind) enter(jid string) (j *copied, later bool) {
+// enterReturn counts a return that is about to be saved. later reports whether it is to be copied later.
+func (b *Behind) enterReturn(jid string) (j *copied, later bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if j = b.jobs[jid]; j == nil {
@@ -153,19 +160,19 @@ func (b *Behind) enter(jid string) (j *copied, later bool) {
 	j.saving++
 	b.saving++
 	now := time.Now()
-	b.pace.came(now)
-	storm := j.saving > stormAt || j.marked && b.pace.quick(now)
-	return j, storm && !b.late() && protocol.ValidJID(jid)
+	b.pace.countArrival(now)
+	storm := j.saving > stormAt || j.marked && b.pace.isQuick(now)
+	return j, storm && !b.isLate() && protocol.ValidJID(jid)
 }
 
-// pace tells whether returns come quickly, though each is saved before the next ones are there.
+// pace detects whether returns arrive quickly, even if each is saved before the next arrives.
 type pace struct {
 	since time.Time // when n began to be counted
 	n     int
-	last  time.Time // when there were more than calmAt within lookEvery
+	last  time.Time // when more than calmAt arrived within lookEvery
 }
 
-func (p *pace) came(now time.Time) {
+func (p *pace) countArrival(now time.Time) {
 	if now.Sub(p.since) >= lookEvery {
 		p.since, p.n = now, 0
 	}
@@ -174,15 +181,15 @@ func (p *pace) came(now time.Time) {
 	}
 }
 
-func (p *pace) quick(now time.Time) bool { return now.Sub(p.last) < lookEvery }
+func (p *pace) isQuick(now time.Time) bool { return now.Sub(p.last) < lookEvery }
 
-// late says that the copying is as far behind as it may be. The caller holds mu.
-func (b *Behind) late() bool {
+// isLate reports whether copying is as far behind as it may be. The caller holds mu.
+func (b *Behind) isLate() bool {
 	return b.behind >= maxBehind || len(b.line) > 0 && time.Since(b.line[0].since) > maxLag
 }
 
-// mark makes sure that a job is found after a crash.
-func (b *Behind) mark(j *copied) error {
+// markJob makes sure that a job is found after a crash.
+func (b *Behind) markJob(j *copied) error {
 	b.mu.Lock()
 	marked := j.marked
 	b.mu.Unlock()
@@ -200,14 +207,15 @@ func (b *Behind) mark(j *copied) error {
 	return nil
 }
 
-// leave is called after a return was saved; later says that it is to be copied, failed that it is in the other store alone.
-func (b *Behind) leave(j *copied, id string, later, failed bool) {
+// leaveReturn is called after a return was saved. later means that it is to be copied, failed that it is in the other
+// store only.
+func (b *Behind) leaveReturn(j *copied, id string, later, failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	j.saving--
 	b.saving--
-	if later && !j.failed { // else the next try finds it
-		b.add(j, id)
+	if later && !j.failed { // else the next attempt finds it
+		b.addCopies(j, id)
 	}
 	j.failed = j.failed || failed
 	switch {
@@ -218,8 +226,8 @@ func (b *Behind) leave(j *copied, id string, later, failed bool) {
 	}
 }
 
-// add has returns of a job copied. The caller holds mu.
-func (b *Behind) add(j *copied, ids ...string) {
+// addCopies schedules returns of a job for copying. The caller holds mu.
+func (b *Behind) addCopies(j *copied, ids ...string) {
 	if len(ids) == 0 {
 		return
 	}
@@ -238,9 +246,9 @@ func (b *Behind) signal() {
 	}
 }
 
-// mend restores what is missing in the cache of the newest jobs. Its files are not synced, as those of the other store are, so a loss of
-// power leaves the last ones empty, or takes them.
-func (b *Behind) mend() error {
+// mendCache restores what is missing in the cache for the newest jobs. Its files are not synced as those of the
+// other store are, so a loss of power empties or removes the last ones.
+func (b *Behind) mendCache() error {
 	ctx := context.Background()
 	newest, err := b.first.Jobs(ctx, store.Filter{Limit: 1})
 	if err != nil || len(newest) == 0 {
@@ -266,7 +274,7 @@ func (b *Behind) mend() error {
 	return nil
 }
 
-// mendJob restores the files of a job, and has its missing returns copied.
+// mendJob restores the files of a job and schedules its missing returns for copying.
 func (b *Behind) mendJob(ctx context.Context, jid string) error {
 	if !b.cache.hasJob(jid) {
 		j, err := b.first.Job(ctx, jid)
@@ -292,14 +300,14 @@ func (b *Behind) mendJob(ctx context.Context, jid string) error {
 		j = &copied{jid: jid}
 		b.jobs[jid] = j
 	}
-	b.add(j, ids...)
+	b.addCopies(j, ids...)
 	return nil
 }
 
-// run copies until Close.
+// run copies until Close. One goroutine does all copying, so that a storm has the disk for itself.
 func (b *Behind) run() {
 	defer close(b.done)
-	if err := b.mend(); err != nil {
+	if err := b.mendCache(); err != nil {
 		b.log.Error("cannot mend the job cache", "err", err)
 	}
 	look := time.NewTicker(lookEvery)
@@ -312,11 +320,11 @@ func (b *Behind) run() {
 			quit, end = nil, time.Now().Add(finishTime)
 		default:
 		}
-		j, ids, wait := b.next()
+		j, ids, wait := b.nextPage()
 		var tick <-chan time.Time
 		switch {
 		case j == nil:
-			failed := b.unmark()
+			failed := b.unmarkDone()
 			if quit == nil {
 				return
 			}
@@ -324,7 +332,7 @@ func (b *Behind) run() {
 				retry = time.After(b.pause)
 			}
 		case !wait || quit == nil:
-			b.copy(j, ids)
+			b.copyReturns(j, ids)
 			if quit == nil && time.Now().After(end) {
 				return
 			}
@@ -338,16 +346,16 @@ func (b *Behind) run() {
 		case <-tick:
 		case <-retry:
 			retry = nil
-			b.again()
+			b.retryFailed()
 		case <-quit:
 			quit, end = nil, time.Now().Add(finishTime)
 		}
 	}
 }
 
-// again begins to copy one of the jobs that failed, the one that waited longest. One is enough to see whether what was wrong is over:
-// then the others follow at once.
-func (b *Behind) again() {
+// retryFailed starts to copy one failed job, the one that waited longest. One is enough to see whether the cause is
+// gone; then the others follow at once.
+func (b *Behind) retryFailed() {
 	var j *copied
 	b.mu.Lock()
 	for _, x := range b.jobs {
@@ -357,27 +365,27 @@ func (b *Behind) again() {
 	}
 	if j == nil { // not even a mark could be made
 		b.mu.Unlock()
-		b.later()
+		b.delayRetry()
 		return
 	}
 	j.failed, j.tried = false, time.Now()
 	b.mu.Unlock()
 	ids, err := b.first.Returned(context.Background(), j.jid)
 	if err != nil {
-		b.fail(j, err)
+		b.failJob(j, err)
 		return
 	}
 	b.mu.Lock()
-	b.add(j, ids...)
+	b.addCopies(j, ids...)
 	b.mu.Unlock()
 	b.signal()
 }
 
-// later doubles the pause before the next try.
-func (b *Behind) later() { b.pause = min(max(2*b.pause, retryAfter), retryMax) }
+// delayRetry doubles the pause before the next attempt.
+func (b *Behind) delayRetry() { b.pause = min(max(2*b.pause, retryAfter), retryMax) }
 
-// fail leaves all that is to be copied of a job to the next try, which finds it in the other store.
-func (b *Behind) fail(j *copied, err error) {
+// failJob leaves everything that is to be copied of a job to the next attempt, which finds it in the other store.
+func (b *Behind) failJob(j *copied, err error) {
 	b.mu.Lock()
 	j.failed = true
 	again := !j.tried.IsZero()
@@ -388,25 +396,25 @@ func (b *Behind) fail(j *copied, err error) {
 	}
 	b.mu.Unlock()
 	if again {
-		b.later()
+		b.delayRetry()
 	}
 	b.log.Error("returns are stored, but not in the job cache; this is tried again", "jid", j.jid, "err", err)
 	b.signal()
 }
 
-// next are returns to be copied; wait says that those which are being saved go first.
-func (b *Behind) next() (j *copied, ids []string, wait bool) {
+// nextPage returns the next returns to copy. wait means that returns in progress go first.
+func (b *Behind) nextPage() (j *copied, ids []string, wait bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.line) == 0 {
 		return nil, nil, false
 	}
 	j = b.line[0]
-	return j, j.ids[:min(len(j.ids), copyPage)], (b.saving > calmAt || b.pace.quick(time.Now())) && !b.late()
+	return j, j.ids[:min(len(j.ids), copyPage)], (b.saving > calmAt || b.pace.isQuick(time.Now())) && !b.isLate()
 }
 
-// copy copies the first ids of a job.
-func (b *Behind) copy(j *copied, ids []string) {
+// copyReturns copies the first ids of a job.
+func (b *Behind) copyReturns(j *copied, ids []string) {
 	all, err := b.first.ReturnsOf(context.Background(), j.jid, ids)
 	for _, r := range all {
 		if _, e := b.cache.SaveReturn(context.Background(), r); e != nil {
@@ -414,7 +422,7 @@ func (b *Behind) copy(j *copied, ids []string) {
 		}
 	}
 	if err != nil {
-		b.fail(j, err)
+		b.failJob(j, err)
 		return
 	}
 	b.mu.Lock()
@@ -426,8 +434,8 @@ func (b *Behind) copy(j *copied, ids []string) {
 	}
 }
 
-// unmark removes the marks of jobs that are done, and marks those that failed; it says whether there are such.
-func (b *Behind) unmark() bool {
+// unmarkDone removes the marks of jobs that are done and marks those that failed. It reports whether any failed.
+func (b *Behind) unmarkDone() bool {
 	b.marking.Lock()
 	defer b.marking.Unlock()
 	var over []string

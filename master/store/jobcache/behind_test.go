@@ -111,19 +111,19 @@ func TestPace(t *testing.T) {
 	come := func(n int, every time.Duration) {
 		for range n {
 			now = now.Add(every)
-			p.came(now)
+			p.countArrival(now)
 		}
 	}
-	if come(calmAt, lookEvery/100); p.quick(now) {
+	if come(calmAt, lookEvery/100); p.isQuick(now) {
 		t.Error("a few at once are a storm")
 	}
-	if come(1, 0); !p.quick(now) {
+	if come(1, 0); !p.isQuick(now) {
 		t.Error("many at once are none")
 	}
-	if now = now.Add(lookEvery); p.quick(now) {
+	if now = now.Add(lookEvery); p.isQuick(now) {
 		t.Error("it is never over")
 	}
-	if come(10*calmAt, lookEvery/calmAt); p.quick(now) {
+	if come(10*calmAt, lookEvery/calmAt); p.isQuick(now) {
 		t.Error("what comes slowly is a storm")
 	}
 }
@@ -286,7 +286,7 @@ func TestBehindAfterLossOfPower(t *testing.T) {
 	}
 	s.close(b)
 	for jid, f := range lose {
-		dir, err := s.cache.place(jid)
+		dir, err := s.cache.jobDir(jid)
 		if err == nil {
 			err = f(filepath.Join(s.dir, "jobs", dir))
 		}
@@ -302,7 +302,7 @@ func TestBehindAfterLossOfPower(t *testing.T) {
 		if got, err := s.cache.Returns(t.Context(), jid); err != nil || len(got) != 1 || got[0].Load["return"] != "of m" {
 			t.Errorf("the returns of job %s are %v, %v", jid, got, err)
 		}
-		dir, err := s.cache.place(jid)
+		dir, err := s.cache.jobDir(jid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestBehindAfterLossOfPower(t *testing.T) {
 
 func mustPlace(t testing.TB, s *Store) string {
 	t.Helper()
-	dir, err := s.place(behindJID)
+	dir, err := s.jobDir(behindJID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func (s *site) block(jids ...string) (unblock func()) {
 	s.t.Helper()
 	names := make(map[string]bool)
 	for _, jid := range jids {
-		dir, err := s.cache.place(jid)
+		dir, err := s.cache.jobDir(jid)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -502,7 +502,7 @@ func TestBehindIsBounded(t *testing.T) {
 		"few":  {line: []*copied{{since: time.Now().Add(time.Hour)}}},
 	} {
 		b.jobs = map[string]*copied{behindJID: {jid: behindJID, saving: stormAt}}
-		if _, later := b.enter(behindJID); later != (name == "few") {
+		if _, later := b.enterReturn(behindJID); later != (name == "few") {
 			t.Errorf("%s: %v", name, later)
 		}
 	}

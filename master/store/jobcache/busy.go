@@ -12,11 +12,11 @@ import (
 // maxBusy is how many directories of jobs are kept open.
 const maxBusy = 4
 
-// busyJobs are the directories that returns were written to last: the returns of a job come together, and to find its directory
-// again for each of them costs more than to write it.
+// busyJobs are the directories that returns were last written to. The returns of a job arrive together, and finding
+// its directory again for each of them costs more than writing it.
 type busyJobs struct {
 	mu   sync.Mutex // guards all, and users of each
-	all  []*busyJob // the last one used comes last
+	all  []*busyJob // the last one used is last
 	shut bool
 }
 
@@ -26,15 +26,15 @@ type busyJob struct {
 	dir     *confined.Dir
 	noCache bool // returns are not wanted
 	users   int
-	dropped bool // to be closed by the last user
+	dropped bool // the last user closes it
 }
 
-// busyJob returns the directory of a job, which is made when it is missing. It must be released.
+// busyJob returns the directory of a job, which it creates if it is missing. Release it afterwards.
 func (s *Store) busyJob(jid string) (*busyJob, error) {
 	if j := s.busy.find(jid); j != nil {
 		return j, nil
 	}
-	name, err := s.prepare(jid)
+	name, err := s.makeJobDir(jid)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Store) busyJob(jid string) (*busyJob, error) {
 		dir.Close()
 		return nil, err
 	}
-	s.busy.add(j)
+	s.busy.keepOpen(j)
 	return j, nil
 }
 
@@ -66,8 +66,8 @@ func (b *busyJobs) find(jid string) *busyJob {
 	return j
 }
 
-// add keeps a directory open. There may be two of a job for a while.
-func (b *busyJobs) add(j *busyJob) {
+// keepOpen keeps a directory open. There may be two of one job for a while.
+func (b *busyJobs) keepOpen(j *busyJob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shut {
@@ -76,12 +76,12 @@ func (b *busyJobs) add(j *busyJob) {
 	}
 	b.all = append(b.all, j)
 	if len(b.all) > maxBusy {
-		b.forget(b.all[0])
+		b.forgetDir(b.all[0])
 	}
 }
 
-// forget keeps a directory no longer. The caller holds mu.
-func (b *busyJobs) forget(j *busyJob) {
+// forgetDir stops keeping a directory. The caller holds mu.
+func (b *busyJobs) forgetDir(j *busyJob) {
 	if i := slices.Index(b.all, j); i >= 0 {
 		b.all = slices.Delete(b.all, i, i+1)
 	}
@@ -91,11 +91,11 @@ func (b *busyJobs) forget(j *busyJob) {
 	}
 }
 
-// drop forgets a directory that is gone, and releases it.
+// drop forgets and releases a directory that was removed.
 func (b *busyJobs) drop(j *busyJob) {
 	b.mu.Lock()
 	if !j.dropped {
-		b.forget(j)
+		b.forgetDir(j)
 	}
 	b.mu.Unlock()
 	b.release(j)
@@ -109,23 +109,23 @@ func (b *busyJobs) release(j *busyJob) {
 	}
 }
 
-// forgetJob closes the directory of a job, which is going to be removed or changed.
+// forgetJob closes the directory of a job that is about to be removed or changed.
 func (b *busyJobs) forgetJob(jid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := len(b.all) - 1; i >= 0; i-- {
 		if b.all[i].jid == jid {
-			b.forget(b.all[i])
+			b.forgetDir(b.all[i])
 		}
 	}
 }
 
-// close closes all, now or when their users are done.
+// close closes all directories, now or when their users are done.
 func (b *busyJobs) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.shut = true
 	for len(b.all) > 0 {
-		b.forget(b.all[0])
+		b.forgetDir(b.all[0])
 	}
 }

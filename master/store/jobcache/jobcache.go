@@ -1,6 +1,14 @@
-// Package jobcache keeps jobs and returns in the directory layout of Salt's local_cache returner, so that stock salt,
-// salt-run and third-party tools on the master's host find them. Salt's source:
-// salt/returners/local_cache.py.
+// Package jobcache stores jobs and returns in the directory layout of Salt's local_cache returner, so that stock
+// salt, salt-run and third-party tools on the master's host find them.
+//
+//	jobs/ab/cdef…/jid                  the job id; the path is its hash
+//	              .load.p              the publish load, written last
+//	              .minions.p           the minions that are expected
+//	              nocache              returns are not kept
+//	              <minion>/return.p    return, retcode, success
+//	                       out.p       the outputter
+//
+// Salt's source: salt/returners/local_cache.py.
 package jobcache
 
 import (
@@ -25,17 +33,17 @@ const (
 	jidFile     = "jid"
 	loadFile    = ".load.p"
 	minionsFile = ".minions.p"
-	missingFile = ".missing.p" // ours; Salt does not keep them
+	missingFile = ".missing.p" // ours; Salt does not store them
 	returnFile  = "return.p"
 	outFile     = "out.p"
 	noCacheFile = "nocache"
 )
 
-// maxFile bounds what is read back in bytes.
+// maxFile limits what is read back, in bytes.
 const maxFile = 256 << 20
 
-// Store is an open directory. See store.Store for its methods. What Salt's layout has no place for is lost: of a
-// return's load return, retcode, success and out are kept, and the time of a job is that of its id.
+// A Store is an open directory; store.Store documents its methods. What Salt's layout has no place for is lost: of
+// a return's load only return, retcode, success and out are kept, and the time of a job is that of its id.
 type Store struct {
 	dir      *confined.Dir
 	hashType string
@@ -45,7 +53,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens <cachedir>/jobs, creating it when it is missing. hashType is Salt's hash_type; empty means sha256.
+// Open opens <cachedir>/jobs and creates it if it is missing. hashType is Salt's hash_type; empty means sha256.
 func Open(dir, hashType string) (*Store, error) {
 	if hashType == "" {
 		hashType = "sha256"
@@ -66,8 +74,8 @@ func (s *Store) Close() error {
 	return s.dir.Close()
 }
 
-// place is the directory of a job.
-func (s *Store) place(jid string) (string, error) {
+// jobDir returns the directory of a job.
+func (s *Store) jobDir(jid string) (string, error) {
 	// guard: CVE-2025-22242 TestCVE_2025_22242_JobIDTraversal
 	if !protocol.ValidJID(jid) {
 		return "", fmt.Errorf("job id %.40q is none", jid)
@@ -75,9 +83,9 @@ func (s *Store) place(jid string) (string, error) {
 	return protocol.JobDir(jid, s.hashType), nil
 }
 
-// prepare makes the directory of a job and its jid file.
-func (s *Store) prepare(jid string) (string, error) {
-	dir, err := s.place(jid)
+// makeJobDir creates the directory of a job and its jid file.
+func (s *Store) makeJobDir(jid string) (string, error) {
+	dir, err := s.jobDir(jid)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +96,7 @@ func (s *Store) prepare(jid string) (string, error) {
 	return dir, err
 }
 
-func (s *Store) write(name string, v any) error {
+func (s *Store) writeValue(name string, v any) error {
 	b, err := payload.MarshalBin(v)
 	if err != nil {
 		return err
@@ -96,7 +104,7 @@ func (s *Store) write(name string, v any) error {
 	return s.dir.Write(name, b, 0o640, false)
 }
 
-func (s *Store) read(name string) (any, error) {
+func (s *Store) readValue(name string) (any, error) {
 	b, _, err := s.dir.Read(name, maxFile)
 	if err != nil {
 		return nil, err
@@ -113,7 +121,7 @@ func (s *Store) SaveJob(_ context.Context, j store.Job) error {
 }
 
 func (s *Store) saveJob(j store.Job) error {
-	dir, err := s.prepare(j.JID)
+	dir, err := s.makeJobDir(j.JID)
 	if err != nil {
 		return err
 	}
@@ -123,7 +131,7 @@ func (s *Store) saveJob(j store.Job) error {
 	}
 	for k, v := range map[string]any{"jid": j.JID, "fun": j.Fun, "arg": j.Arg, "tgt": j.Tgt, "tgt_type": j.TgtType, "user": j.User} {
 		if k == "user" && v == "" {
-			continue // a minion began it; readers take it for root's, as with stock
+			continue // a minion started it; readers take it for root's, as in stock
 		}
 		if _, has := load[k]; !has {
 			load[k] = v
@@ -139,15 +147,15 @@ func (s *Store) saveJob(j store.Job) error {
 		}
 		s.busy.forgetJob(j.JID)
 	}
-	if err := s.write(dir+"/"+minionsFile, j.Minions); err != nil {
+	if err := s.writeValue(dir+"/"+minionsFile, j.Minions); err != nil {
 		return err
 	}
 	if len(j.Missing) > 0 {
-		if err := s.write(dir+"/"+missingFile, j.Missing); err != nil {
+		if err := s.writeValue(dir+"/"+missingFile, j.Missing); err != nil {
 			return err
 		}
 	}
-	// Salt's tools look for the load: it comes last.
+	// The load comes last, because Salt's tools look for it.
 	made, err := s.dir.Create(dir+"/"+loadFile, b, 0o640)
 	if err == nil && !made {
 		err = store.ErrExists
@@ -155,9 +163,9 @@ func (s *Store) saveJob(j store.Job) error {
 	return err
 }
 
-// hasJob reports whether the files of a job are there.
+// hasJob reports whether the files of a job exist.
 func (s *Store) hasJob(jid string) bool {
-	dir, err := s.place(jid)
+	dir, err := s.jobDir(jid)
 	if err != nil {
 		return false
 	}
@@ -166,13 +174,13 @@ func (s *Store) hasJob(jid string) bool {
 			return false
 		}
 	}
-	_, err = s.job(dir, jid)
+	_, err = s.readJob(dir, jid)
 	return err == nil
 }
 
 // restoreJob stores a job whose files are missing or damaged.
 func (s *Store) restoreJob(j store.Job) error {
-	dir, err := s.place(j.JID)
+	dir, err := s.jobDir(j.JID)
 	if err != nil {
 		return err
 	}
@@ -185,9 +193,9 @@ func (s *Store) restoreJob(j store.Job) error {
 	return nil
 }
 
-// hasReturn reports whether the return of a minion is there, or is not kept. An empty one is removed.
+// hasReturn reports whether the return of a minion exists, or is not kept. An empty one is removed.
 func (s *Store) hasReturn(jid, id string) bool {
-	dir, err := s.place(jid)
+	dir, err := s.jobDir(jid)
 	if err != nil {
 		return false
 	}
@@ -201,14 +209,14 @@ func (s *Store) hasReturn(jid, id string) bool {
 
 // AddMinions implements store.Store.
 func (s *Store) AddMinions(_ context.Context, jid string, ids []string) error {
-	dir, err := s.place(jid)
+	dir, err := s.jobDir(jid)
 	if err == nil {
 		if _, e := s.dir.Stat(dir + "/" + loadFile); e != nil {
 			err = store.ErrNotFound
 		}
 	}
 	if err == nil {
-		err = s.write(dir+"/"+minionsFile, store.Union(s.texts(dir+"/"+minionsFile), ids))
+		err = s.writeValue(dir+"/"+minionsFile, store.Union(s.readTexts(dir+"/"+minionsFile), ids))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot add minions to job %.40s: %w", jid, err)
@@ -222,7 +230,7 @@ func (s *Store) SaveReturn(_ context.Context, r store.Return) (bool, error) {
 	return isNew || !kept && err == nil, err
 }
 
-// saveReturn stores a return; kept is false for a job with nocache.
+// saveReturn stores a return. kept is false for a job with nocache.
 func (s *Store) saveReturn(r store.Return) (isNew, kept bool, err error) {
 	if isNew, kept, err = s.keepReturn(r); err != nil {
 		err = fmt.Errorf("cannot store return of %.80q for job %.40s: %w", r.ID, r.JID, err)
@@ -256,7 +264,7 @@ func (s *Store) keepReturn(r store.Return) (isNew, kept bool, err error) {
 		}
 		made, err := s.writeReturn(j.dir, r, b)
 		if try == 1 && !made && errors.Is(err, fs.ErrNotExist) {
-			s.busy.drop(j) // somebody removed the job's directory
+			s.busy.drop(j) // another process removed the job's directory
 			continue
 		}
 		s.busy.release(j)
@@ -264,14 +272,14 @@ func (s *Store) keepReturn(r store.Return) (isNew, kept bool, err error) {
 	}
 }
 
-// writeReturn writes the files of a return below the directory of its job, one return after the other: the kernel lets no two into one
-// directory at a time, and those who wait there keep processors busy.
+// writeReturn writes the files of a return below the directory of its job, one return after the other. The kernel
+// allows only one process at a time into a directory, and waiting there keeps processors busy.
 func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (made bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	// Its directory says that a minion returned: whoever makes it was the first.
+	// The directory shows that a minion returned: the process that creates it was the first.
 	if made, err = job.MakeDir(r.ID, 0o750); err == nil && !made {
-		// One without a return is what a master left that ended in between.
+		// A directory without a return was left by a master that ended in between.
 		if _, e := job.Stat(r.ID + "/" + returnFile); errors.Is(e, fs.ErrNotExist) {
 			made = true
 		}
@@ -294,19 +302,19 @@ func (s *Store) writeReturn(job *confined.Dir, r store.Return, kept []byte) (mad
 
 // Job implements store.Store.
 func (s *Store) Job(_ context.Context, jid string) (store.Job, error) {
-	dir, err := s.place(jid)
+	dir, err := s.jobDir(jid)
 	if err != nil {
 		return store.Job{}, fmt.Errorf("cannot find job: %w: %w", err, store.ErrNotFound)
 	}
-	j, err := s.job(dir, jid)
+	j, err := s.readJob(dir, jid)
 	if err != nil {
 		return store.Job{}, fmt.Errorf("cannot find job %s: %w", jid, err)
 	}
 	return j, nil
 }
 
-func (s *Store) job(dir, jid string) (store.Job, error) {
-	v, err := s.read(dir + "/" + loadFile)
+func (s *Store) readJob(dir, jid string) (store.Job, error) {
+	v, err := s.readValue(dir + "/" + loadFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return store.Job{}, store.ErrNotFound
 	}
@@ -318,7 +326,7 @@ func (s *Store) job(dir, jid string) (store.Job, error) {
 		return store.Job{}, fmt.Errorf("its load is %T, not a map", v)
 	}
 	j := store.Job{JID: jid, Fun: load["fun"], Tgt: load["tgt"], Load: load,
-		Minions: s.texts(dir + "/" + minionsFile), Missing: s.texts(dir + "/" + missingFile)}
+		Minions: s.readTexts(dir + "/" + minionsFile), Missing: s.readTexts(dir + "/" + missingFile)}
 	j.Arg, _ = payload.List(load["arg"])
 	j.TgtType, _ = payload.Text(load["tgt_type"])
 	j.User, _ = payload.Text(load["user"])
@@ -326,8 +334,8 @@ func (s *Store) job(dir, jid string) (store.Job, error) {
 	return j, nil
 }
 
-func (s *Store) texts(name string) []string {
-	v, err := s.read(name)
+func (s *Store) readTexts(name string) []string {
+	v, err := s.readValue(name)
 	if err != nil {
 		return nil
 	}
@@ -343,7 +351,7 @@ func (s *Store) texts(name string) []string {
 
 // Returns implements store.Store.
 func (s *Store) Returns(_ context.Context, jid string) ([]store.Return, error) {
-	dir, err := s.place(jid)
+	dir, err := s.jobDir(jid)
 	if err != nil {
 		return nil, nil
 	}
@@ -357,7 +365,7 @@ func (s *Store) Returns(_ context.Context, jid string) ([]store.Return, error) {
 		if !e.IsDir() || protocol.ValidID(id) != nil {
 			continue
 		}
-		v, err := s.read(dir + "/" + id + "/" + returnFile)
+		v, err := s.readValue(dir + "/" + id + "/" + returnFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // being written
 		}
@@ -367,7 +375,7 @@ func (s *Store) Returns(_ context.Context, jid string) ([]store.Return, error) {
 		}
 		r := store.Return{JID: jid, ID: id, Load: load}
 		load["id"], load["jid"] = id, jid
-		if o, err := s.read(dir + "/" + id + "/" + outFile); err == nil {
+		if o, err := s.readValue(dir + "/" + id + "/" + outFile); err == nil {
 			load["out"] = o
 		}
 		if info, err := e.Info(); err == nil {
@@ -379,8 +387,8 @@ func (s *Store) Returns(_ context.Context, jid string) ([]store.Return, error) {
 	return out, nil
 }
 
-// each calls f with every job directory and its id until f returns an error.
-func (s *Store) each(f func(dir, jid string) error) error {
+// eachJob calls f with every job directory and its id until f returns an error.
+func (s *Store) eachJob(f func(dir, jid string) error) error {
 	tops, err := s.dir.List(".")
 	if err != nil {
 		return err
@@ -413,7 +421,7 @@ func (s *Store) Jobs(_ context.Context, f store.Filter) ([]store.Job, error) {
 	}
 	type found struct{ dir, jid string }
 	var all []found
-	err := s.each(func(dir, jid string) error {
+	err := s.eachJob(func(dir, jid string) error {
 		at, _ := protocol.JID(jid).Time()
 		if (f.Since.IsZero() || !at.Before(f.Since)) && (f.Before.IsZero() || at.Before(f.Before)) {
 			all = append(all, found{dir, jid})
@@ -429,9 +437,9 @@ func (s *Store) Jobs(_ context.Context, f store.Filter) ([]store.Job, error) {
 		if len(out) == f.Limit {
 			break
 		}
-		j, err := s.job(x.dir, x.jid)
+		j, err := s.readJob(x.dir, x.jid)
 		if err != nil {
-			continue // only returns, or half written
+			continue // it has only returns, or is half written
 		}
 		if f.Minion != "" && !slices.Contains(j.Minions, f.Minion) {
 			if protocol.ValidID(f.Minion) != nil {
@@ -449,7 +457,7 @@ func (s *Store) Jobs(_ context.Context, f store.Filter) ([]store.Job, error) {
 // Purge implements store.Store.
 func (s *Store) Purge(_ context.Context, before time.Time) (int, error) {
 	n := 0
-	err := s.each(func(dir, jid string) error {
+	err := s.eachJob(func(dir, jid string) error {
 		at, ok := protocol.JID(jid).Time()
 		if !ok || !at.Before(before) {
 			return nil

@@ -1,4 +1,6 @@
-// Package mysql keeps jobs and returns in a MariaDB or MySQL database (InnoDB, also Galera), which several masters may share.
+// Package mysql stores jobs and returns in a MariaDB or MySQL database (InnoDB, also Galera), which several masters
+// may share. Ids and job ids are compared byte by byte, because the collations of MySQL would take some different
+// ids for equal.
 package mysql
 
 import (
@@ -52,17 +54,18 @@ func dialect() sqlstore.Dialect {
 			_, err := db.ExecContext(ctx, "INSERT IGNORE INTO brine_schema (version) VALUES (?)", n)
 			return err
 		},
-		Insert: "INSERT IGNORE", ForUpdate: "FOR UPDATE", Told: told,
+		Insert: "INSERT IGNORE", ForUpdate: "FOR UPDATE", Told: tellScript,
 		Retry: func(err error) bool {
 			var e *mysql.MySQLError
 			return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205) // deadlock, lock wait timeout
 		},
-		// The value is sent in pieces of a packet each, but may not be larger than one together.
+		// The value is sent in pieces of a packet each, but together they may not exceed one.
 		MaxValue: "SELECT @@max_allowed_packet",
 		Lost: func(err error) bool {
 			var e *mysql.MySQLError
 			if errors.As(err, &e) {
-				// A server that ends, too many connections while it starts, a Galera node that is not ready, a killed connection.
+				// A server that shuts down, too many connections while it starts, a Galera node that is not ready,
+				// or a killed connection.
 				return e.Number == 1053 || e.Number == 1040 || e.Number == 1047 || e.Number == 1927
 			}
 			var n net.Error
@@ -71,8 +74,8 @@ func dialect() sqlstore.Dialect {
 	}
 }
 
-// told writes messages and commits.
-func told(list []store.Message, made int64) string {
+// tellScript returns the statements that write messages and commit.
+func tellScript(list []store.Message, made int64) string {
 	b := fmt.Appendf(nil, "UPDATE brine_counter SET n = LAST_INSERT_ID(n + %d) WHERE name = 'relay'; "+
 		"INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES ", len(list))
 	for i, m := range list {
@@ -87,15 +90,15 @@ func told(list []store.Message, made int64) string {
 // maxConns is how many connections one master has at most.
 const maxConns = 8
 
-// Open connects to a database, given as user:password@tcp(host:3306)/name or user@unix(/run/mysqld/mysqld.sock)/name. The tables are
-// made when they are missing. Close the store after the master ended.
+// Open connects to a database, given as user:password@tcp(host:3306)/name or
+// user@unix(/run/mysqld/mysqld.sock)/name. It creates missing tables. Close the store after the master ended.
 func Open(dsn string) (*sqlstore.Store, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
-	config.MaxAllowedPacket = 0   // as the server says
-	config.MultiStatements = true // of told
+	config.MaxAllowedPacket = 0   // use the server's limit
+	config.MultiStatements = true // for tellScript
 	config.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -103,7 +106,7 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns) // making one costs the server more than keeping it for a while
+	db.SetMaxIdleConns(maxConns) // opening one costs the server more than keeping it for a while
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s, err := sqlstore.Open(db, dialect())
 	if err != nil {

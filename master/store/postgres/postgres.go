@@ -1,4 +1,5 @@
-// Package postgres keeps jobs and returns in a PostgreSQL database, which several masters may share.
+// Package postgres stores jobs and returns in a PostgreSQL database, which several masters may share. Ids and job
+// ids are bytes: PostgreSQL's text cannot hold every string, and its order depends on the language of the database.
 package postgres
 
 import (
@@ -17,7 +18,8 @@ import (
 	"github.com/brine-salt/brine/master/store/sqlstore"
 )
 
-// Ids and job ids are bytes: texts of PostgreSQL cannot hold every text, and their order depends on the database's language.
+// Ids and job ids are bytes: texts of PostgreSQL cannot hold every text, and their order depends on the database's
+// language.
 func dialect(dsn string) sqlstore.Dialect {
 	return sqlstore.Dialect{
 		Types: []string{"{text}", "BYTEA", "{mark}", "BYTEA", "{blob}", "BYTEA", "{int}", "BIGINT", "{end}", ")"},
@@ -59,7 +61,7 @@ func dialect(dsn string) sqlstore.Dialect {
 		Lost: func(err error) bool {
 			var e *pq.Error
 			if errors.As(err, &e) {
-				// Connection failures, and a server that is told to end, crashes or starts.
+				// Connection failures, and a server that shuts down, crashes or starts.
 				return e.Code.Class() == "08" || e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03"
 			}
 			var n net.Error
@@ -68,12 +70,13 @@ func dialect(dsn string) sqlstore.Dialect {
 		},
 		Listen: func(ctx context.Context, wake func()) { listen(ctx, dsn, wake) },
 		Notify: "NOTIFY brine_relay",
-		Told:   told,
+		Told:   tellScript,
 	}
 }
 
-// told writes messages and commits; the driver ends the transaction that it begins then.
-func told(list []store.Message, made int64) string {
+// tellScript returns the statements that write messages and commit; the driver ends the transaction that it starts
+// then.
+func tellScript(list []store.Message, made int64) string {
 	b := fmt.Appendf(nil, `NOTIFY brine_relay; WITH c AS (UPDATE brine_counter SET n = n + %d WHERE name = 'relay' RETURNING n)
 INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) SELECT c.n - %d + m.i, %d, m.f, m.t, m.k, m.b FROM c, (VALUES `, len(list), len(list), made)
 	for i, m := range list {
@@ -88,15 +91,15 @@ INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) SELECT c.n - %
 // maxConns is how many connections one master has at most.
 const maxConns = 8
 
-// Open connects to a database: a URL (postgres://user:password@host/name) or words (host=… dbname=…), as libpq takes them. The
-// tables are made when they are missing. Close the store after the master ended.
+// Open connects to a database: a URL (postgres://user:password@host/name) or words (host=… dbname=…), as libpq
+// accepts them. It creates missing tables. Close the store after the master ended.
 func Open(dsn string) (*sqlstore.Store, error) {
 	db, err := sql.Open("postgres", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
 	}
 	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(maxConns) // making one costs the server more than keeping it for a while
+	db.SetMaxIdleConns(maxConns) // opening one costs the server more than keeping it for a while
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s, err := sqlstore.Open(db, dialect(dsn))
 	if err != nil {
@@ -106,13 +109,14 @@ func Open(dsn string) (*sqlstore.Store, error) {
 	return s, nil
 }
 
-// Bounds of the pause between attempts to listen.
+// Limits of the pause between attempts to listen.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
 )
 
-// listen waits for notifications. It wakes also when the connection came back, for some may have been missed.
+// listen waits for notifications. It also calls wake when the connection returns, because some may have been
+// missed.
 func listen(ctx context.Context, dsn string, wake func()) {
 	l := pq.NewListener(dsn, minPause, maxPause, nil)
 	defer l.Close()

@@ -2,5 +2,5 @@
 
 package sqlite
 
-// diskSize returns 0: a master runs on Unix.
+// diskSize returns 0: masters run on Unix.
 func diskSize(string) int64 { return 0 }

@@ -16,7 +16,7 @@ import (
 func TestLogOfSmallDisk(t *testing.T) {
 	const disk = 64 << 20
 	path := filepath.Join(t.TempDir(), "jobs.sqlite")
-	s, err := open(path, disk)
+	s, err := openSized(path, disk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package sqlite keeps jobs and returns in an SQLite file: nothing to operate, and what was acknowledged to a minion is on
-// the disk. The driver is pure Go.
+// Package sqlite stores jobs and returns in an SQLite file. There is no server to operate, and what was
+// acknowledged to a minion is on the disk. The driver is pure Go.
 package sqlite
 
 import (
@@ -46,25 +46,28 @@ func dialect() sqlstore.Dialect {
 		},
 		Insert: "INSERT", Ignore: "ON CONFLICT DO NOTHING", Lines: "group_concat(%s, char(10))",
 		Size: "SELECT (p.page_count - f.freelist_count) * s.page_size FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s",
-		// What it could not do, for somebody reads or writes, is done the next time; its errors are those that the next write has.
+		// What it could not do because another connection reads or writes is done the next time; its errors are
+		// those of the next write.
 		Tidy: func(db *sql.DB) { _, _ = db.Exec("PRAGMA wal_checkpoint(PASSIVE)") },
 	}
 }
 
 const (
-	// pageSize is that of new files, in bytes: returns of some kilobytes fit in a page, three of 10 KB, which is written at once, and not in
-	// a chain of smaller ones, each of them written, and read and written again when the log becomes part of the file. A return that comes
-	// alone costs three pages of the log.
+	// pageSize is the page size of new files, in bytes. A return of some kilobytes fits in one page, and three
+	// pages hold 10 KB, which are written at once. With smaller pages it would be a chain, each page of which is
+	// written, and read and written again when the log becomes part of the file. A single return costs three pages
+	// of the log.
 	pageSize = 32 << 10
-	// maxLog is after how many bytes that happens while others wait: it is done when the master has nothing to write, rather than in the
-	// midst of ten thousand returns. keepLog is how much of the log stays on the disk then. Small disks have smaller logs.
+	// maxLog is the size in bytes from which that happens while writes wait. Otherwise it is done when the master
+	// has nothing to write, not amid ten thousand returns. keepLog is how much of the log stays on the disk then.
+	// Small disks have smaller logs.
 	minLog, maxLog, keepLog = 2 << 20, 256 << 20, 16 << 20
 )
 
 // logShare is the part of its disk that the log may take.
 const logShare = 32
 
-// logSize returns the bytes of the log on a disk of this size, which is 0 if it is unknown.
+// logSize returns the bytes of the log on a disk of this size; 0 means unknown.
 func logSize(disk int64) int64 {
 	if disk == 0 {
 		return maxLog
@@ -72,10 +75,11 @@ func logSize(disk int64) int64 {
 	return min(max(disk/logShare, minLog), maxLog)
 }
 
-// diskShare is the part of its disk that the file may take by default. Salt's job cache beside it takes about as much again.
+// diskShare is the part of its disk that the file may take by default. Salt's job cache beside it takes about as
+// much again.
 const diskShare = 8
 
-// busyFor is how long one who finds the file locked waits for the others.
+// busyFor is how long a connection that finds the file locked waits for the others.
 const busyFor = 10 * time.Second
 
 func isBusy(err error) bool {
@@ -83,8 +87,8 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// explain adds the system's error to one of SQLite about its file: a quota, a read-only file system and a lost device all are a
-// "disk I/O error" there, so it is tried to write another file in dir.
+// explain adds the system's error to an error of SQLite about its file. A quota, a read-only file system and a lost
+// device are all a "disk I/O error" there, so it tries to write another file in dir.
 func explain(dir string, err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -110,14 +114,14 @@ func tryToWrite(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Open opens the file at path, creating it (0600) when it is missing. Close the store after the master ended.
+// Open opens the file at path and creates it (0600) if it is missing. Close the store after the master ended.
 func Open(path string) (*sqlstore.Store, error) {
-	return open(path, diskSize(filepath.Dir(path)))
+	return openSized(path, diskSize(filepath.Dir(path)))
 }
 
-// open is Open on a disk of this many bytes, 0 for unknown.
-func open(path string, disk int64) (*sqlstore.Store, error) {
-	// SQLite would create the file with the process's umask; returns may hold secrets.
+// openSized is Open on a disk of this many bytes, 0 for unknown.
+func openSized(path string, disk int64) (*sqlstore.Store, error) {
+	// SQLite would create the file with the process's umask, but returns may hold secrets.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open job store: %w", err)
@@ -130,7 +134,7 @@ func open(path string, disk int64) (*sqlstore.Store, error) {
 	log := logSize(disk)
 	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), fmt.Sprintf("page_size(%d)", pageSize), "synchronous(FULL)",
 		fmt.Sprintf("wal_autocheckpoint(%d)", log/pageSize), fmt.Sprintf("journal_size_limit(%d)", min(log, keepLog)), "cache_size(-1024)", "temp_store(MEMORY)"},
-		"_journal_mode": {"WAL"}, // comes after the size of pages, which it settles
+		"_journal_mode": {"WAL"}, // after the size of pages, which it fixes
 		"_txlock":       {"immediate"}}
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath(), RawQuery: q.Encode()}).String()
 	db, err := sql.Open("sqlite", dsn)
@@ -145,7 +149,8 @@ func open(path string, disk int64) (*sqlstore.Store, error) {
 	d.Explain = func(err error) error { return explain(filepath.Dir(abs), err) }
 	var s *sqlstore.Store
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		// Of several that make the file at the same time, all but one are refused when they begin its journal, without any wait.
+		// If several processes create the file at the same moment, all but one are refused when they start its
+		// journal, without any wait.
 		if s, err = sqlstore.Open(db, d); !isBusy(err) || time.Since(begun) > busyFor {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// limits of what was stored: a return may be as large as a transport lets through.
+// limits of stored values: a return may be as large as a transport allows.
 var limits = payload.Limits{Bytes: 256 << 20}
 
 func packJob(j store.Job) ([]byte, error) {
@@ -31,7 +31,7 @@ func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
 		return store.Job{}, fmt.Errorf("cannot read job %s: %w", jid, malformed(err))
 	}
 	j := store.Job{JID: jid, Fun: m["fun"], Tgt: m["tgt"], Created: time.UnixMicro(created).UTC(),
-		Minions: texts(m["minions"]), Missing: texts(m["missing"])}
+		Minions: textList(m["minions"]), Missing: textList(m["missing"])}
 	j.Arg, _ = payload.List(m["arg"])
 	j.TgtType, _ = payload.Text(m["tgt_type"])
 	j.User, _ = payload.Text(m["user"])
@@ -39,13 +39,13 @@ func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
 	return j, nil
 }
 
-// bodies are buffers of returns that were stored: thousands come at the same time, and each is packed for as long as its transaction
-// lasts. Larger ones than maxBody are not kept.
+// bodies are buffers for returns. Thousands arrive at the same time, and each is packed for as long as its
+// transaction lasts. Buffers larger than maxBody are not kept.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxBody = 64 << 10
 
-// packReturn packs a return. Whoever calls done has no use for the body any more.
+// packReturn packs a return. Call done when the body is not needed any more.
 func packReturn(r store.Return) (body []byte, done func(), err error) {
 	buf := bodies.Get().(*[]byte)
 	body, err = payload.AppendBin((*buf)[:0], r.Load)
@@ -76,7 +76,7 @@ func malformed(err error) error {
 	return err
 }
 
-func texts(v any) []string {
+func textList(v any) []string {
 	list, _ := payload.List(v)
 	var out []string
 	for _, x := range list {

@@ -55,65 +55,64 @@ func unpackOrder(o *store.Order, created int64, body []byte) error {
 	return nil
 }
 
-// labelMark stands for a label and its value in the index: both may be longer than an index allows.
+// labelMark stands for a label and its value in the index, because both may be longer than an index allows.
 func labelMark(key, value string) []byte {
 	sum := sha256.Sum256([]byte(key + "\x00" + value))
 	return sum[:16]
 }
 
-// saveExtras stores what an order owns and is found by.
+// saveExtras stores the labels of an order, and its content key.
 func (s *Store) saveExtras(tx *txn, o store.Order) error {
 	if len(o.Labels) > store.MaxLabels {
 		return fmt.Errorf("it has %d labels, more than %d", len(o.Labels), store.MaxLabels)
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		if err := s.insert(tx, "brine_label (mark, jid) VALUES (?, ?)", labelMark(key, o.Labels[key]), s.d.text(o.JID)); err != nil {
+		if err := s.insertRow(tx, "brine_label (mark, jid) VALUES (?, ?)", labelMark(key, o.Labels[key]), s.d.idParam(o.JID)); err != nil {
 			return err
 		}
 	}
 	if o.Content == "" {
 		return nil
 	}
-	return s.insert(tx, "brine_order_content (jid, content) VALUES (?, ?)", s.d.text(o.JID), s.d.text(o.Content))
+	return s.insertRow(tx, "brine_order_content (jid, content) VALUES (?, ?)", s.d.idParam(o.JID), s.d.idParam(o.Content))
 }
 
-// contentToDrop returns the key of what an order carries if the change makes one of its deliveries final. The
-// row is locked: of two masters that end the last two deliveries at once, the second one sees what the first
-// one did.
+// contentToDrop returns the key of what an order carries if the change makes one of its deliveries final. It locks
+// the row: if two masters end the last two deliveries at the same time, the second one sees what the first one did.
 func (s *Store) contentToDrop(tx *txn, d *store.Delivery) (content string, err error) {
 	if !d.Carries || d.State.Open() {
 		return "", nil
 	}
-	err = tx.row("SELECT content FROM brine_order_content WHERE jid = ? "+s.d.ForUpdate, []any{s.d.text(d.JID)}, &content)
+	err = tx.queryRow("SELECT content FROM brine_order_content WHERE jid = ? "+s.d.ForUpdate, []any{s.d.idParam(d.JID)}, &content)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	return content, err
 }
 
-// dropEnded forgets what an order carries if none of its deliveries is open any more.
+// dropEnded removes what an order carries if none of its deliveries is open any more.
 func (s *Store) dropEnded(tx *txn, jid, content string) error {
 	var one int
-	err := tx.row("SELECT 1 FROM delivery WHERE jid = ? AND state = 1 LIMIT 1 "+s.d.ForUpdate, []any{s.d.text(jid)}, &one)
+	err := tx.queryRow("SELECT 1 FROM delivery WHERE jid = ? AND state = 1 LIMIT 1 "+s.d.ForUpdate, []any{s.d.idParam(jid)}, &one)
 	if err == nil {
 		return nil
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if _, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?", s.d.text(content)); err != nil {
+	if _, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?", s.d.idParam(content)); err != nil {
 		return err
 	}
-	_, err = tx.Exec("DELETE FROM brine_order_content WHERE jid = ?", s.d.text(jid))
+	_, err = tx.Exec("DELETE FROM brine_order_content WHERE jid = ?", s.d.idParam(jid))
 	return err
 }
 
 // SavePiece implements store.Contents.
 func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time, body []byte) error {
-	err := s.update(ctx, func(tx *txn) error {
-		err := s.insert(tx, "brine_piece (content, n, made, size, body) VALUES (?, ?, ?, ?, ?)", s.d.text(key), n, micros(made), len(body), body)
+	err := s.writeChange(ctx, func(tx *txn) error {
+		err := s.insertRow(tx, "brine_piece (content, n, made, size, body) VALUES (?, ?, ?, ?, ?)", s.d.idParam(key), n, micros(made), len(body), body)
 		if errors.Is(err, store.ErrExists) && tx.again {
-			err = nil // nobody else has this key
+			err = nil // no other master has this key
 		}
 		return err
 	})
@@ -126,7 +125,7 @@ func (s *Store) SavePiece(ctx context.Context, key string, n int, made time.Time
 // Piece implements store.Contents.
 func (s *Store) Piece(ctx context.Context, key string, n int) ([]byte, error) {
 	var body []byte
-	err := s.row(ctx, "SELECT body FROM brine_piece WHERE content = ? AND n = ?", []any{s.d.text(key), n}, &body)
+	err := s.queryRow(ctx, "SELECT body FROM brine_piece WHERE content = ? AND n = ?", []any{s.d.idParam(key), n}, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -138,8 +137,8 @@ func (s *Store) Piece(ctx context.Context, key string, n int) ([]byte, error) {
 
 // DropContent implements store.Contents.
 func (s *Store) DropContent(ctx context.Context, key string) error {
-	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?", s.d.text(key))
+	err := s.writeChange(ctx, func(tx *txn) error {
+		_, err := tx.Exec("DELETE FROM brine_piece WHERE content = ?", s.d.idParam(key))
 		return err
 	})
 	if err != nil {
@@ -151,7 +150,7 @@ func (s *Store) DropContent(ctx context.Context, key string) error {
 // ContentSize implements store.Contents.
 func (s *Store) ContentSize(ctx context.Context) (int64, error) {
 	var n sql.NullInt64
-	if err := s.row(ctx, "SELECT sum(size) FROM brine_piece", nil, &n); err != nil {
+	if err := s.queryRow(ctx, "SELECT sum(size) FROM brine_piece", nil, &n); err != nil {
 		return 0, fmt.Errorf("cannot measure contents of orders: %w", err)
 	}
 	return n.Int64, nil
@@ -160,7 +159,7 @@ func (s *Store) ContentSize(ctx context.Context) (int64, error) {
 // PurgeContents implements store.Contents.
 func (s *Store) PurgeContents(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.update(ctx, func(tx *txn) error {
+	err := s.writeChange(ctx, func(tx *txn) error {
 		n = 0
 		for _, q := range []struct {
 			query string
@@ -189,7 +188,7 @@ func (s *Store) PurgeContents(ctx context.Context, before time.Time) (int, error
 	return int(n), nil
 }
 
-// scanOrders is how many rows are read at once by Orders.
+// scanOrders is how many rows Orders reads at once.
 const scanOrders = 500
 
 // Orders implements store.Labels.
@@ -211,7 +210,7 @@ func (s *Store) Orders(ctx context.Context, f store.OrderFilter) ([]store.Order,
 	var out []store.Order
 	for after := f.After; ; {
 		var page []store.Order
-		err := s.rows(ctx, func() { page = nil }, func(rows *sql.Rows) error {
+		err := s.queryRows(ctx, func() { page = nil }, func(rows *sql.Rows) error {
 			var o store.Order
 			var created int64
 			var body []byte
@@ -222,7 +221,7 @@ func (s *Store) Orders(ctx context.Context, f store.OrderFilter) ([]store.Order,
 			page = append(page, o)
 			return err
 		}, "SELECT orders.id, orders.jid, created, body FROM "+from+" WHERE "+where+"orders.jid > ? ORDER BY orders.jid LIMIT ?",
-			append(slices.Clone(args), s.d.text(after), scanOrders)...)
+			append(slices.Clone(args), s.d.idParam(after), scanOrders)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list orders: %w", err)
 		}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Version is the schema's that this package writes: that of the dialect, and one more for every migration.
+// Version is the version of the schema that this package writes: that of the dialect plus one for every migration.
 const Version = 3
 
 // lockTime is how long to wait for another master that is changing the schema.
 const lockTime = 2 * time.Minute
 
-// migrations lead from one version of the schema to the next; the first one leads to version 2. They only add: masters of the
-// version before work on beside them, so that masters are replaced one after the other. In place of the words in braces each
-// dialect puts its types.
+// migrations lead from one version of the schema to the next; the first one leads to version 2. They only add:
+// masters of the previous version continue beside them, so that masters can be replaced one after the other. Each
+// dialect replaces the words in braces by its types.
 func migrations() [][]string {
 	return [][]string{{
 		`CREATE TABLE IF NOT EXISTS brine_key (id {text} NOT NULL PRIMARY KEY, accepted {blob}, pending {blob}, rejected {blob}, denied {blob},
@@ -43,8 +43,8 @@ func migrations() [][]string {
 	}}
 }
 
-// migrate brings the schema up to Version, one master at a time.
-func migrate(db *sql.DB, d *Dialect) error {
+// migrateSchema brings the schema up to Version, one master at a time.
+func migrateSchema(db *sql.DB, d *Dialect) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()
 	conn, err := db.Conn(ctx)

@@ -18,7 +18,7 @@ var (
 	_ store.Minions = (*Store)(nil)
 )
 
-// micros is a time as the tables have it; 0 is the zero time.
+// micros returns a time as the tables store it; 0 is the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -33,8 +33,8 @@ func atMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// insert runs an insert that does nothing when the row is there, and then gives store.ErrExists.
-func (s *Store) insert(tx *txn, into string, args ...any) error {
+// insertRow runs an insert that does nothing if the row exists, and then returns store.ErrExists.
+func (s *Store) insertRow(tx *txn, into string, args ...any) error {
 	r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 	if err != nil {
 		return err
@@ -68,16 +68,16 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 		err = fmt.Errorf("its id has %d bytes", len(o.ID))
 	}
 	if err == nil {
-		err = s.update(ctx, func(tx *txn) error {
-			if err := s.insert(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.text(o.ID), s.d.text(o.JID), micros(o.Created), body); err != nil {
-				if errors.Is(err, store.ErrExists) && s.ours(tx, "SELECT created, body FROM orders WHERE id = ?", o.Created, body, o.ID) {
+		err = s.writeChange(ctx, func(tx *txn) error {
+			if err := s.insertRow(tx, "orders (id, jid, created, body) VALUES (?, ?, ?, ?)", s.d.idParam(o.ID), s.d.idParam(o.JID), micros(o.Created), body); err != nil {
+				if errors.Is(err, store.ErrExists) && s.isOurs(tx, "SELECT created, body FROM orders WHERE id = ?", o.Created, body, o.ID) {
 					err = nil // with its deliveries
 				}
 				return err
 			}
 			for i, d := range deliveries {
-				if err := s.insert(tx, "delivery (jid, minion, state, priority, due, version, body) VALUES (?, ?, ?, ?, ?, 1, ?)",
-					s.d.text(o.JID), s.d.text(d.Minion), stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
+				if err := s.insertRow(tx, "delivery (jid, minion, state, priority, due, version, body) VALUES (?, ?, ?, ?, ?, 1, ?)",
+					s.d.idParam(o.JID), s.d.idParam(d.Minion), stateCode(d.State), d.Priority, micros(d.Due), bodies[i]); err != nil {
 					return err
 				}
 			}
@@ -91,7 +91,8 @@ func (s *Store) saveOrder(ctx context.Context, o store.Order, deliveries []store
 	return nil
 }
 
-// stateCode is 1 for open deliveries and 0 for final ones: what the indexes need. The state itself is in the body.
+// stateCode returns 1 for open deliveries and 0 for final ones, which is what the indexes need. The state itself is
+// in the body.
 func stateCode(st store.State) int {
 	if st.Open() {
 		return 1
@@ -130,7 +131,7 @@ func unpackDelivery(d *store.Delivery, body []byte) error {
 
 // Order implements store.Queue.
 func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
-	o, err := s.order(ctx, "id = ?", id)
+	o, err := s.findOrder(ctx, "id = ?", id)
 	if err != nil {
 		return store.Order{}, fmt.Errorf("cannot find order %q: %w", id, err)
 	}
@@ -139,18 +140,18 @@ func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
 
 // OrderOf implements store.Queue.
 func (s *Store) OrderOf(ctx context.Context, jid string) (store.Order, error) {
-	o, err := s.order(ctx, "jid = ?", jid)
+	o, err := s.findOrder(ctx, "jid = ?", jid)
 	if err != nil {
 		return store.Order{}, fmt.Errorf("cannot find order of job %q: %w", jid, err)
 	}
 	return o, nil
 }
 
-func (s *Store) order(ctx context.Context, where, key string) (store.Order, error) {
+func (s *Store) findOrder(ctx context.Context, where, key string) (store.Order, error) {
 	var o store.Order
 	var created int64
 	var body []byte
-	err := s.row(ctx, "SELECT id, jid, created, body FROM orders WHERE "+where, []any{s.d.text(key)}, &o.ID, &o.JID, &created, &body)
+	err := s.queryRow(ctx, "SELECT id, jid, created, body FROM orders WHERE "+where, []any{s.d.idParam(key)}, &o.ID, &o.JID, &created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, store.ErrNotFound
 	}
@@ -168,10 +169,10 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 		args = append(args, arg)
 	}
 	if f.JID != "" {
-		add("jid = ?", s.d.text(f.JID))
+		add("jid = ?", s.d.idParam(f.JID))
 	}
 	if f.Minion != "" {
-		add("minion = ?", s.d.text(f.Minion))
+		add("minion = ?", s.d.idParam(f.Minion))
 	}
 	if f.Open || !f.Due.IsZero() {
 		add("state = ?", 1)
@@ -186,7 +187,7 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 	}
 	args = append(args, f.Limit)
 	var out []store.Delivery
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var d store.Delivery
 		var due int64
 		var body []byte
@@ -208,9 +209,9 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter) ([]store
 func (s *Store) CountOpen(ctx context.Context, tenant string) (n int, err error) {
 	query, args := "SELECT count(*) FROM delivery WHERE state = 1", []any(nil)
 	if tenant != "" {
-		query, args = "SELECT count(*) FROM minion, delivery WHERE delivery.minion = minion.id AND state = 1 AND tenant = ?", []any{s.d.text(tenant)}
+		query, args = "SELECT count(*) FROM minion, delivery WHERE delivery.minion = minion.id AND state = 1 AND tenant = ?", []any{s.d.idParam(tenant)}
 	}
-	if err := s.row(ctx, query, args, &n); err != nil {
+	if err := s.queryRow(ctx, query, args, &n); err != nil {
 		return 0, fmt.Errorf("cannot count deliveries: %w", err)
 	}
 	return n, nil
@@ -220,14 +221,14 @@ func (s *Store) CountOpen(ctx context.Context, tenant string) (n int, err error)
 func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	body, err := packDelivery(*d)
 	if err == nil {
-		err = s.update(ctx, func(tx *txn) error {
+		err = s.writeChange(ctx, func(tx *txn) error {
 			content, err := s.contentToDrop(tx, d)
 			if err != nil {
 				return err
 			}
 			r, err := tx.Exec("UPDATE delivery SET state = ?, priority = ?, due = ?, version = ?, body = ? WHERE jid = ? AND minion = ? AND version = ? AND state = 1",
-				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.text(d.JID), s.d.text(d.Minion), d.Version)
-			if err := changed(r, err); err != nil || content == "" {
+				stateCode(d.State), d.Priority, micros(d.Due), d.Version+1, body, s.d.idParam(d.JID), s.d.idParam(d.Minion), d.Version)
+			if err := checkChanged(r, err); err != nil || content == "" {
 				return err
 			}
 			return s.dropEnded(tx, d.JID, content)
@@ -240,8 +241,8 @@ func (s *Store) SwapDelivery(ctx context.Context, d *store.Delivery) error {
 	return nil
 }
 
-// changed gives store.ErrChanged for an update that found no row.
-func changed(r sql.Result, err error) error {
+// checkChanged returns store.ErrChanged for an update that found no row.
+func checkChanged(r sql.Result, err error) error {
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func changed(r sql.Result, err error) error {
 	return nil
 }
 
-// purgeOrders forgets orders made before a time that have no open delivery.
+// purgeOrders removes orders made before a time that have no open delivery.
 func (s *Store) purgeOrders(tx *txn, before int64) error {
 	rows, err := tx.Query("SELECT jid FROM orders WHERE created < ? AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)", before)
 	if err != nil {
@@ -271,7 +272,7 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 	}
 	for _, jid := range jids {
 		for _, table := range []string{"delivery", "orders", "brine_label", "brine_order_content"} {
-			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?", s.d.text(jid)); err != nil {
+			if _, err := tx.Exec("DELETE FROM "+table+" WHERE jid = ?", s.d.idParam(jid)); err != nil {
 				return err
 			}
 		}
@@ -281,7 +282,7 @@ func (s *Store) purgeOrders(tx *txn, before int64) error {
 
 // Minion implements store.Minions.
 func (s *Store) Minion(ctx context.Context, id string) (store.Minion, error) {
-	list, err := s.minions(ctx, "id = ?", s.d.text(id))
+	list, err := s.queryMinions(ctx, "id = ?", s.d.idParam(id))
 	if err == nil && len(list) == 0 {
 		err = store.ErrNotFound
 	}
@@ -296,10 +297,10 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 	if f.IDs != nil {
 		return s.minionsOf(ctx, f)
 	}
-	where, args := "id > ?", []any{s.d.text(f.After)}
+	where, args := "id > ?", []any{s.d.idParam(f.After)}
 	if f.Tenant != "" {
 		where += " AND tenant = ?"
-		args = append(args, s.d.text(f.Tenant))
+		args = append(args, s.d.idParam(f.Tenant))
 	}
 	if f.Absent {
 		where += " AND joined = 0"
@@ -309,14 +310,15 @@ func (s *Store) Minions(ctx context.Context, f store.MinionFilter) ([]store.Mini
 		where += " LIMIT ?"
 		args = append(args, f.Limit)
 	}
-	out, err := s.minions(ctx, where, args...)
+	out, err := s.queryMinions(ctx, where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list minions: %w", err)
 	}
 	return out, nil
 }
 
-// manyIDs is how many ids one statement asks for; fewer are filled up, or there would be a statement for each number of them.
+// manyIDs is how many ids one statement selects. Fewer are padded, because otherwise there would be one statement
+// for each number of ids.
 const manyIDs = 100
 
 // minionsOf is Minions for some ids.
@@ -325,7 +327,7 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	where := ""
 	var more []any
 	if f.Tenant != "" {
-		where, more = " AND tenant = ?", append(more, s.d.text(f.Tenant))
+		where, more = " AND tenant = ?", append(more, s.d.idParam(f.Tenant))
 	}
 	if f.Absent {
 		where += " AND joined = 0"
@@ -338,9 +340,9 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 		}
 		args := make([]any, n, n+1)
 		for i := range args {
-			args[i] = s.d.text(chunk[min(i, len(chunk)-1)])
+			args[i] = s.d.idParam(chunk[min(i, len(chunk)-1)])
 		}
-		list, err := s.minions(ctx, "id IN (?"+strings.Repeat(", ?", n-1)+")"+where+" ORDER BY id", append(args, more...)...)
+		list, err := s.queryMinions(ctx, "id IN (?"+strings.Repeat(", ?", n-1)+")"+where+" ORDER BY id", append(args, more...)...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot list minions: %w", err)
 		}
@@ -349,9 +351,9 @@ func (s *Store) minionsOf(ctx context.Context, f store.MinionFilter) ([]store.Mi
 	return out, nil
 }
 
-func (s *Store) minions(ctx context.Context, where string, args ...any) ([]store.Minion, error) {
+func (s *Store) queryMinions(ctx context.Context, where string, args ...any) ([]store.Minion, error) {
 	var out []store.Minion
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var m store.Minion
 		var body []byte
 		var joined int
@@ -382,12 +384,12 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 		joined = 1
 	}
 	if err == nil {
-		err = s.update(ctx, func(tx *txn) error {
+		err = s.writeChange(ctx, func(tx *txn) error {
 			if m.Version == 0 {
-				return s.insert(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.text(m.ID), s.d.text(m.Tenant), joined, body)
+				return s.insertRow(tx, "minion (id, tenant, joined, version, body) VALUES (?, ?, ?, 1, ?)", s.d.idParam(m.ID), s.d.idParam(m.Tenant), joined, body)
 			}
-			return changed(tx.Exec("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?",
-				s.d.text(m.Tenant), joined, m.Version+1, body, s.d.text(m.ID), m.Version))
+			return checkChanged(tx.Exec("UPDATE minion SET tenant = ?, joined = ?, version = ?, body = ? WHERE id = ? AND version = ?",
+				s.d.idParam(m.Tenant), joined, m.Version+1, body, s.d.idParam(m.ID), m.Version))
 		})
 	}
 	if err != nil {
@@ -399,8 +401,8 @@ func (s *Store) SwapMinion(ctx context.Context, m *store.Minion) error {
 
 // DeleteMinion implements store.Minions.
 func (s *Store) DeleteMinion(ctx context.Context, id string) error {
-	err := s.update(ctx, func(tx *txn) error {
-		err := changed(tx.Exec("DELETE FROM minion WHERE id = ?", s.d.text(id)))
+	err := s.writeChange(ctx, func(tx *txn) error {
+		err := checkChanged(tx.Exec("DELETE FROM minion WHERE id = ?", s.d.idParam(id)))
 		if errors.Is(err, store.ErrChanged) {
 			return store.ErrNotFound
 		}

@@ -11,32 +11,34 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// How often messages are looked for: after one was found, rising to the other while there are none; and where the database
-// tells, in case it forgets.
+// How often to look for messages: soon after one was found, less and less often while there are none; and where the
+// database notifies, in case it forgets.
 const (
 	pollSoon   = 20 * time.Millisecond
 	pollLate   = 250 * time.Millisecond
 	pollBeside = 2 * time.Second
 )
 
-// followPause is the least pause between two looks, where the database tells: of a hundred commits a second it tells a hundred times.
+// followPause is the shortest pause between two looks where the database notifies: of a hundred commits a second it
+// notifies a hundred times.
 const followPause = 10 * time.Millisecond
 
-// manyMessages is how many messages one statement writes, if there are so many.
+// manyMessages is how many messages one statement writes, if there are that many.
 const manyMessages = 16
 
-// maxTold is up to which size of all bodies they go to the server as part of a text.
+// maxTold is the size of all bodies up to which they are sent to the server as part of a text.
 const maxTold = 1 << 20
 
 // maxRead is how many messages are read at once.
 const maxRead = 500
 
-// flush writes what the others are told, as the last thing of a transaction: the counter's row is locked from here to the commit, so
-// the numbers of messages are without gaps and in the order of the commits. All masters wait for whoever has that lock; where a
-// way to the server takes time, everything from the lock to the commit is one, and the transaction is committed then.
-func (s *Store) flush(tx *txn) (committed bool, err error) {
+// flushMessages writes the messages to the other masters, as the last step of a transaction. The counter's row is
+// locked from here to the commit, so that the numbers of messages have no gaps and follow the order of the commits.
+// All masters wait for that lock. Where a round trip to the server takes time, everything from the lock to the
+// commit is one round trip, and the transaction is committed on return.
+func (s *Store) flushMessages(tx *txn) (committed bool, err error) {
 	if tx.keys {
-		if _, err := s.count(tx, "keys", 1); err != nil {
+		if _, err := s.addCounter(tx, "keys", 1); err != nil {
 			return false, err
 		}
 	}
@@ -52,12 +54,12 @@ func (s *Store) flush(tx *txn) (committed bool, err error) {
 		_, err := tx.Tx.Exec(s.d.Told(tx.tell, now))
 		return err == nil, err
 	}
-	if s.d.Notify != "" { // before the lock: it happens at the commit anyway
+	if s.d.Notify != "" { // before the lock, since it happens at the commit anyway
 		if _, err := tx.Tx.Exec(s.d.Notify); err != nil {
 			return false, err
 		}
 	}
-	last, err := s.count(tx, "relay", int64(len(tx.tell)))
+	last, err := s.addCounter(tx, "relay", int64(len(tx.tell)))
 	if err != nil {
 		return false, err
 	}
@@ -73,7 +75,7 @@ func (s *Store) flush(tx *txn) (committed bool, err error) {
 				m.Body = []byte{}
 			}
 			seq++
-			args = append(args, seq, now, s.d.text(m.From), s.d.text(m.To), s.d.text(m.Kind), m.Body)
+			args = append(args, seq, now, s.d.idParam(m.From), s.d.idParam(m.To), s.d.idParam(m.Kind), m.Body)
 		}
 		if _, err := tx.Exec("INSERT INTO brine_relay (seq, made, sender, receiver, kind, body) VALUES (?, ?, ?, ?, ?, ?)"+
 			strings.Repeat(", (?, ?, ?, ?, ?, ?)", n-1), args...); err != nil {
@@ -84,23 +86,23 @@ func (s *Store) flush(tx *txn) (committed bool, err error) {
 	return false, nil
 }
 
-// count adds to a counter and returns its value. The row is locked until the transaction ends.
-func (s *Store) count(tx *txn, name string, by int64) (n int64, err error) {
+// addCounter adds to a counter and returns its value. The row is locked until the transaction ends.
+func (s *Store) addCounter(tx *txn, name string, by int64) (n int64, err error) {
 	const add = "UPDATE brine_counter SET n = n + ? WHERE name = ?"
-	args := []any{by, s.d.text(name)}
+	args := []any{by, s.d.idParam(name)}
 	if s.d.Returning {
-		err = tx.row(add+" RETURNING n", args, &n)
+		err = tx.queryRow(add+" RETURNING n", args, &n)
 		return n, err
 	}
 	if _, err = tx.Exec(add, args...); err != nil {
 		return 0, err
 	}
-	err = tx.row("SELECT n FROM brine_counter WHERE name = ?", []any{s.d.text(name)}, &n)
+	err = tx.queryRow("SELECT n FROM brine_counter WHERE name = ?", []any{s.d.idParam(name)}, &n)
 	return n, err
 }
 
-func (s *Store) counter(ctx context.Context, name string) (n int64, err error) {
-	err = s.row(ctx, "SELECT n FROM brine_counter WHERE name = ?", []any{s.d.text(name)}, &n)
+func (s *Store) readCounter(ctx context.Context, name string) (n int64, err error) {
+	err = s.queryRow(ctx, "SELECT n FROM brine_counter WHERE name = ?", []any{s.d.idParam(name)}, &n)
 	return n, err
 }
 
@@ -109,7 +111,7 @@ func (s *Store) Tell(ctx context.Context, m ...store.Message) error {
 	if len(m) == 0 {
 		return nil
 	}
-	err := s.update(ctx, func(tx *txn) error {
+	err := s.writeChange(ctx, func(tx *txn) error {
 		tx.tell = append(tx.tell, m...)
 		return nil
 	})
@@ -121,7 +123,7 @@ func (s *Store) Tell(ctx context.Context, m ...store.Message) error {
 
 // Follow implements store.Shared.
 func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)) error {
-	last, err := s.counter(ctx, "relay")
+	last, err := s.readCounter(ctx, "relay")
 	if err != nil {
 		return fmt.Errorf("cannot follow other masters: %w", err)
 	}
@@ -141,8 +143,8 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 	}
 	for {
 		looked := time.Now()
-		now, found, err := s.follow(ctx, self, last, f)
-		if err != nil && ctx.Err() == nil && !s.lost(err) {
+		now, found, err := s.readMessages(ctx, self, last, f)
+		if err != nil && ctx.Err() == nil && !s.isLost(err) {
 			return fmt.Errorf("cannot follow other masters: %w", err)
 		}
 		wait = min(slow, 2*wait)
@@ -156,7 +158,7 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 		select {
 		case <-wake:
 			if d := followPause - time.Since(looked); d > 0 {
-				s.pause(d)
+				s.waitAway(d)
 			}
 		case <-timer.C:
 		case <-s.stop:
@@ -170,9 +172,9 @@ func (s *Store) Follow(ctx context.Context, self string, f func([]store.Message)
 	}
 }
 
-// follow hands over what came after a number and returns the last one.
-func (s *Store) follow(ctx context.Context, self string, last int64, f func([]store.Message)) (int64, int, error) {
-	head, err := s.counter(ctx, "relay")
+// readMessages passes on what came after a number and returns the last one.
+func (s *Store) readMessages(ctx context.Context, self string, last int64, f func([]store.Message)) (int64, int, error) {
+	head, err := s.readCounter(ctx, "relay")
 	if err != nil || head == last {
 		return last, 0, err
 	}
@@ -184,7 +186,7 @@ func (s *Store) follow(ctx context.Context, self string, last int64, f func([]st
 	var at int64
 	var found int
 	var missed bool
-	err = s.rows(ctx, func() { out, at, found, missed = nil, last, 0, false }, func(rows *sql.Rows) error {
+	err = s.queryRows(ctx, func() { out, at, found, missed = nil, last, 0, false }, func(rows *sql.Rows) error {
 		var m store.Message
 		if err := rows.Scan(&m.Seq, &m.From, &m.To, &m.Kind, &m.Body); err != nil {
 			return err
@@ -215,11 +217,11 @@ func (s *Store) follow(ctx context.Context, self string, last int64, f func([]st
 
 // PurgeShared implements store.Shared.
 func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most int) error {
-	head, err := s.counter(ctx, "relay")
+	head, err := s.readCounter(ctx, "relay")
 	if err != nil {
 		return fmt.Errorf("cannot forget messages: %w", err)
 	}
-	err = s.update(ctx, func(tx *txn) error {
+	err = s.writeChange(ctx, func(tx *txn) error {
 		_, err := tx.Exec("DELETE FROM brine_relay WHERE made < ?", micros(messages))
 		if err == nil && most > 0 {
 			_, err = tx.Exec("DELETE FROM brine_relay WHERE seq <= ?", head-int64(most))
@@ -227,7 +229,7 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 		if err == nil {
 			_, err = tx.Exec("DELETE FROM brine_seen WHERE seen < ?", micros(marks))
 		}
-		if err == nil { // what is left of keys that were deleted
+		if err == nil { // what is left of deleted keys
 			_, err = tx.Exec("DELETE FROM brine_key WHERE states = 0 AND changed < ?", micros(marks))
 		}
 		if err == nil {
@@ -241,20 +243,21 @@ func (s *Store) PurgeShared(ctx context.Context, messages, marks time.Time, most
 	return nil
 }
 
-// Lease implements store.Shared. Times are of the masters, whose clocks must agree better than leases are long.
+// Lease implements store.Shared. Times are those of the masters, whose clocks must differ by less than a lease
+// lasts.
 func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duration) (got bool, err error) {
-	err = s.update(ctx, func(tx *txn) error {
+	err = s.writeChange(ctx, func(tx *txn) error {
 		now := time.Now()
 		var holder string
 		var until int64
-		err := tx.row("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate, []any{s.d.text(name)}, &holder, &until)
+		err := tx.queryRow("SELECT owner, until_at FROM brine_lease WHERE name = ? "+s.d.ForUpdate, []any{s.d.idParam(name)}, &holder, &until)
 		var r sql.Result
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			r, err = tx.Exec(s.d.Insert+" INTO brine_lease (name, owner, until_at) VALUES (?, ?, ?) "+s.d.Ignore, s.d.text(name), s.d.text(owner), now.Add(life).UnixMicro())
+			r, err = tx.Exec(s.d.Insert+" INTO brine_lease (name, owner, until_at) VALUES (?, ?, ?) "+s.d.Ignore, s.d.idParam(name), s.d.idParam(owner), now.Add(life).UnixMicro())
 		case err == nil && (holder == owner || until < now.UnixMicro()):
-			r, err = tx.Exec("UPDATE brine_lease SET owner = ?, until_at = ? WHERE name = ? AND owner = ? AND until_at = ?", s.d.text(owner),
-				now.Add(life).UnixMicro(), s.d.text(name), s.d.text(holder), until)
+			r, err = tx.Exec("UPDATE brine_lease SET owner = ?, until_at = ? WHERE name = ? AND owner = ? AND until_at = ?", s.d.idParam(owner),
+				now.Add(life).UnixMicro(), s.d.idParam(name), s.d.idParam(holder), until)
 		}
 		if err != nil || r == nil {
 			return err
@@ -271,8 +274,8 @@ func (s *Store) Lease(ctx context.Context, name, owner string, life time.Duratio
 
 // Release implements store.Shared.
 func (s *Store) Release(ctx context.Context, name, owner string) error {
-	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_lease WHERE name = ? AND owner = ?", s.d.text(name), s.d.text(owner))
+	err := s.writeChange(ctx, func(tx *txn) error {
+		_, err := tx.Exec("DELETE FROM brine_lease WHERE name = ? AND owner = ?", s.d.idParam(name), s.d.idParam(owner))
 		return err
 	})
 	if err != nil {
@@ -284,7 +287,7 @@ func (s *Store) Release(ctx context.Context, name, owner string) error {
 // Leases implements store.Shared.
 func (s *Store) Leases(ctx context.Context, prefix string) (map[string]string, error) {
 	var out map[string]string
-	err := s.rows(ctx, func() { out = make(map[string]string) }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = make(map[string]string) }, func(rows *sql.Rows) error {
 		var name, owner string
 		err := rows.Scan(&name, &owner)
 		if len(name) >= len(prefix) && name[:len(prefix)] == prefix {

@@ -18,7 +18,7 @@ var _ store.Shared = (*Store)(nil)
 func (s *Store) Return(ctx context.Context, jid, id string) (store.Return, error) {
 	var body []byte
 	var received int64
-	err := s.row(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.text(jid), s.d.text(id)}, &received, &body)
+	err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -51,7 +51,7 @@ func stateBit(folder string) int {
 	return 0
 }
 
-// withBit is the condition that states has a bit, which an index can serve.
+// withBit returns the condition that states has a bit, in a form that an index can serve.
 func withBit(folder string) string {
 	bit := stateBit(folder)
 	var in []string
@@ -71,7 +71,7 @@ func (s *Store) Key(ctx context.Context, id string) (store.KeyRecord, error) {
 	r := store.KeyRecord{ID: id}
 	var changed int64
 	var texts [4][]byte
-	err := s.row(ctx, "SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?", []any{s.d.text(id)},
+	err := s.queryRow(ctx, "SELECT accepted, pending, rejected, denied, changed, epoch, generation FROM brine_key WHERE id = ?", []any{s.d.idParam(id)},
 		&texts[0], &texts[1], &texts[2], &texts[3], &changed, &r.Epoch, &r.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
@@ -96,13 +96,13 @@ func (s *Store) SwapKey(ctx context.Context, r store.KeyRecord, m store.Message)
 		states |= 1 << i
 		args = append(args, []byte(text))
 	}
-	args = append(args, states, r.Changed.UnixMicro(), r.Epoch+1, r.Generation, s.d.text(r.ID))
+	args = append(args, states, r.Changed.UnixMicro(), r.Epoch+1, r.Generation, s.d.idParam(r.ID))
 	query := s.d.Insert + " INTO brine_key (accepted, pending, rejected, denied, states, changed, epoch, generation, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) " + s.d.Ignore
 	if r.Epoch > 0 {
 		query = "UPDATE brine_key SET accepted = ?, pending = ?, rejected = ?, denied = ?, states = ?, changed = ?, epoch = ?, generation = ? WHERE id = ? AND epoch = ?"
 		args = append(args, r.Epoch)
 	}
-	err = s.update(ctx, func(tx *txn) error {
+	err = s.writeChange(ctx, func(tx *txn) error {
 		res, err := tx.Exec(query, args...)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (s *Store) KeyIDs(ctx context.Context, folder string) ([]string, error) {
 	if s.d.Lines != "" {
 		column = fmt.Sprintf(s.d.Lines, column)
 	}
-	err := s.rows(ctx, func() { out = out[:0] }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = out[:0] }, func(rows *sql.Rows) error {
 		var ids sql.NullString
 		err := rows.Scan(&ids)
 		switch {
@@ -147,7 +147,7 @@ func (s *Store) KeyIDs(ctx context.Context, folder string) ([]string, error) {
 
 // KeyCount implements store.Shared.
 func (s *Store) KeyCount(ctx context.Context, folder string) (n int, err error) {
-	err = s.row(ctx, "SELECT count(*) FROM brine_key WHERE "+withBit(folder), nil, &n)
+	err = s.queryRow(ctx, "SELECT count(*) FROM brine_key WHERE "+withBit(folder), nil, &n)
 	if err != nil {
 		return 0, fmt.Errorf("cannot count keys: %w", err)
 	}
@@ -155,19 +155,19 @@ func (s *Store) KeyCount(ctx context.Context, folder string) (n int, err error) 
 }
 
 // KeyVersion implements store.Shared.
-func (s *Store) KeyVersion(ctx context.Context) (int64, error) { return s.counter(ctx, "keys") }
+func (s *Store) KeyVersion(ctx context.Context) (int64, error) { return s.readCounter(ctx, "keys") }
 
 // Secrets implements store.Shared.
 func (s *Store) Secrets(ctx context.Context, name string) ([]store.Secret, error) {
 	var out []store.Secret
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		x := store.Secret{Name: name}
 		var created int64
 		err := rows.Scan(&x.Version, &created, &x.Body)
 		x.Created = time.UnixMicro(created)
 		out = append(out, x)
 		return err
-	}, "SELECT version, created, body FROM brine_secret WHERE name = ? ORDER BY version", s.d.text(name))
+	}, "SELECT version, created, body FROM brine_secret WHERE name = ? ORDER BY version", s.d.idParam(name))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read secret %q: %w", name, err)
 	}
@@ -176,16 +176,16 @@ func (s *Store) Secrets(ctx context.Context, name string) ([]store.Secret, error
 
 // AddSecret implements store.Shared.
 func (s *Store) AddSecret(ctx context.Context, x store.Secret, m store.Message) (bool, error) {
-	added, err := s.addRow(ctx, &m, "brine_secret (name, version, created, body) VALUES (?, ?, ?, ?)", s.d.text(x.Name), x.Version, x.Created.UnixMicro(), x.Body)
+	added, err := s.addRow(ctx, &m, "brine_secret (name, version, created, body) VALUES (?, ?, ?, ?)", s.d.idParam(x.Name), x.Version, x.Created.UnixMicro(), x.Body)
 	if err != nil {
 		return false, fmt.Errorf("cannot store secret %q: %w", x.Name, err)
 	}
 	return added, nil
 }
 
-// addRow adds a row unless it is there, and tells a message if it was not.
+// addRow adds a row unless it exists, and sends a message if it did not.
 func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args ...any) (added bool, err error) {
-	err = s.update(ctx, func(tx *txn) error {
+	err = s.writeChange(ctx, func(tx *txn) error {
 		r, err := tx.Exec(s.d.Insert+" INTO "+into+" "+s.d.Ignore, args...)
 		if err != nil {
 			return err
@@ -201,8 +201,8 @@ func (s *Store) addRow(ctx context.Context, m *store.Message, into string, args 
 
 // DropSecrets implements store.Shared.
 func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error {
-	err := s.update(ctx, func(tx *txn) error {
-		_, err := tx.Exec("DELETE FROM brine_secret WHERE name = ? AND version < ?", s.d.text(name), below)
+	err := s.writeChange(ctx, func(tx *txn) error {
+		_, err := tx.Exec("DELETE FROM brine_secret WHERE name = ? AND version < ?", s.d.idParam(name), below)
 		return err
 	})
 	if err != nil {
@@ -211,9 +211,9 @@ func (s *Store) DropSecrets(ctx context.Context, name string, below int64) error
 	return nil
 }
 
-// Once implements store.Shared. mark is 16 bytes.
+// Once implements store.Shared. mark has 16 bytes.
 func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, error) {
-	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)", s.d.text(scope), mark, time.Now().UnixMicro())
+	first, err := s.addRow(ctx, nil, "brine_seen (scope, mark, seen) VALUES (?, ?, ?)", s.d.idParam(scope), mark, time.Now().UnixMicro())
 	if err != nil {
 		return false, fmt.Errorf("cannot remember a mark of %q: %w", scope, err)
 	}
@@ -222,7 +222,7 @@ func (s *Store) Once(ctx context.Context, scope string, mark []byte) (bool, erro
 
 // Datum implements store.Shared.
 func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch int64, err error) {
-	err = s.row(ctx, "SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?", []any{s.d.text(kind), s.d.text(id)}, &epoch, &body)
+	err = s.queryRow(ctx, "SELECT epoch, body FROM brine_data WHERE kind = ? AND id = ?", []any{s.d.idParam(kind), s.d.idParam(id)}, &epoch, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, nil
 	}
@@ -234,8 +234,8 @@ func (s *Store) Datum(ctx context.Context, kind, id string) (body []byte, epoch 
 
 // SetDatum implements store.Shared.
 func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoch int64) (set bool, err error) {
-	key := []any{s.d.text(kind), s.d.text(id)}
-	err = s.update(ctx, func(tx *txn) error {
+	key := []any{s.d.idParam(kind), s.d.idParam(id)}
+	err = s.writeChange(ctx, func(tx *txn) error {
 		exec := func(query string, args ...any) (int64, error) {
 			r, err := tx.Exec(query, args...)
 			if err != nil {
@@ -256,7 +256,7 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoc
 		n, err := exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?"+cond, append([]any{body}, args...)...)
 		if err == nil && n == 0 && epoch <= 0 {
 			n, err = exec(s.d.Insert+" INTO brine_data (kind, id, epoch, body) VALUES (?, ?, 1, ?) "+s.d.Ignore, append(slices.Clone(key), body)...)
-			if err == nil && n == 0 && epoch < 0 { // somebody else's came between
+			if err == nil && n == 0 && epoch < 0 { // another master's row came in between
 				n, err = exec("UPDATE brine_data SET body = ?, epoch = epoch + 1 WHERE kind = ? AND id = ?", append([]any{body}, key...)...)
 			}
 		}
@@ -271,7 +271,7 @@ func (s *Store) SetDatum(ctx context.Context, kind, id string, body []byte, epoc
 
 // DatumIDs implements store.Shared.
 func (s *Store) DatumIDs(ctx context.Context, kind string) ([]string, error) {
-	out, err := s.ids(ctx, "SELECT id FROM brine_data WHERE kind = ?", s.d.text(kind))
+	out, err := s.queryIDs(ctx, "SELECT id FROM brine_data WHERE kind = ?", s.d.idParam(kind))
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kind, err)
 	}

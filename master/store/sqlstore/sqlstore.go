@@ -1,8 +1,14 @@
-// Package sqlstore keeps jobs and returns in a database of SQL. What differs between databases is a Dialect; packages sqlite,
-// postgres and mysql have one each, with its driver. Several masters may use one database server at once.
+// Package sqlstore stores jobs and returns in an SQL database. A Dialect holds the differences between databases;
+// packages sqlite, postgres and mysql have one each, with its driver. Several masters may use one database server
+// at the same time.
 //
-// Writes of many goroutines share a transaction, so a thousand returns at once cost a few synchronisations of the disk, not a
-// thousand.
+//	SaveReturn ─┐                      ┌─ one transaction ─┐
+//	SaveReturn ─┼─▶ queue ─▶ writer ─▶ │ change, change, … │ ─▶ commit ─▶ all callers continue
+//	SwapKey    ─┘                      └─ messages, last ──┘
+//
+// Writes of many goroutines share a transaction, so a thousand returns at the same time cost a few syncs of the
+// disk and not a thousand. If one change fails, the batch is repeated with a savepoint before each, so that it
+// fails alone.
 package sqlstore
 
 import (
@@ -23,69 +29,72 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Dialect is what differs between databases.
+// A Dialect holds what differs between databases.
 type Dialect struct {
-	// Schema are the statements that make version 1 of the tables where they are missing: job (jid, created, body), ret (jid, id, received, body),
-	// orders (id, jid, created, body), delivery (jid, minion, state, priority, due, version, body) and minion (id, tenant, joined,
-	// version, body). Times are microseconds since 1970, body is msgpack.
+	// Schema are the statements that create version 1 of the tables where they are missing: job (jid, created,
+	// body), ret (jid, id, received, body), orders (id, jid, created, body), delivery (jid, minion, state,
+	// priority, due, version, body) and minion (id, tenant, joined, version, body). Times are microseconds since
+	// 1970, bodies are msgpack.
 	Schema []string
-	// Types are pairs of words for migrations: {text} for ids, {mark} for 16 bytes, {blob}, {int} of 64 bits, and {end} of a table.
+	// Types are pairs of words for migrations: {text} for ids, {mark} for 16 bytes, {blob}, {int} of 64 bits, and
+	// {end} of a table.
 	Types []string
-	// Lock keeps other masters from changing the schema until Unlock or, after a failure, Abandon (Unlock if empty).
+	// Lock keeps other masters from changing the schema until Unlock or, after a failure, Abandon (Unlock if
+	// empty).
 	Lock, Unlock, Abandon string
-	// There says that a part of a migration was made before, where the database cannot undo half of one.
+	// There reports that a part of a migration was made before, for databases that cannot undo half of one.
 	There func(error) bool
-	// Version and SetVersion read and write the version of the schema; Version gives 0 for an empty database.
+	// Version and SetVersion read and write the version of the schema; Version returns 0 for an empty database.
 	Version    func(context.Context, *sql.Conn) (int, error)
 	SetVersion func(context.Context, *sql.Conn, int) error
-	// Numbered is set where parameters are $1, $2, … and not question marks.
+	// Numbered is set if parameters are $1, $2, … instead of question marks.
 	Numbered bool
-	// Text is how the database takes ids, which may be any text; nil is as they are.
+	// Text returns an id as the database accepts it, since ids may be any text; nil means unchanged.
 	Text func(string) any
-	// Insert and Ignore stand before INTO and behind the values of an insert that shall do nothing when the row is there.
+	// Insert and Ignore stand before INTO and after the values of an insert that does nothing if the row exists.
 	Insert, Ignore string
-	// Lines, where one row is much cheaper than many, is the expression that makes one text of all values of a column, a line for each;
-	// %s is the column. It is for ids of minions, which have no line breaks.
+	// Lines, where one row is much cheaper than many, is the expression that makes one text of all values of a
+	// column, one per line; %s is the column. It is for ids of minions, which have no line breaks.
 	Lines string
-	// Returning is set where an update can give the new values.
+	// Returning is set if an update can return the new values.
 	Returning bool
-	// ForUpdate locks a row that is going to be changed.
+	// ForUpdate locks a row that is about to be changed.
 	ForUpdate string
-	// Retry says that a transaction failed for what another one did, and may succeed when it is run again.
+	// Retry reports that a transaction failed because of another one, and may succeed when repeated.
 	Retry func(error) bool
-	// Lost says that the server went away or is starting, so that the same may succeed a little later. It is unknown then
-	// whether a transaction happened. nil never is.
+	// Lost reports that the server went away or is starting, so that a repetition may succeed a little later. It is
+	// then unknown whether the transaction happened. nil means never.
 	Lost func(error) bool
-	// MaxValue, where the server has such a limit, is the query for the most bytes that a value may have. Larger ones are not sent:
-	// MariaDB's prepared statements do not recover from one.
+	// MaxValue, where the server has such a limit, is the query for the largest value in bytes. Larger ones are not
+	// sent, because MariaDB's prepared statements do not recover from one.
 	MaxValue string
-	// Listen calls wake whenever a message may have been told, until ctx ends, and Notify is the statement that makes it do so.
-	// Without them messages are looked for.
+	// Listen calls wake whenever a message may have been sent, until ctx ends; Notify is the statement that
+	// triggers it. Without them messages are polled.
 	Listen func(ctx context.Context, wake func())
 	Notify string
-	// Told, where it is set, gives the text that adds to the counter "relay", writes messages, made at a time, with the numbers up to what
-	// it is then, does what Notify does, and commits: statements that are one way to the server.
+	// Told, if set, returns the text that adds to the counter "relay", writes messages, made at a time, with the
+	// numbers up to its new value, does what Notify does, and commits: statements in one round trip to the server.
 	Told func(list []store.Message, made int64) string
-	// Size, if there is one, is the query for the bytes that all rows take, without what was freed.
+	// Size, if set, is the query for the bytes that all rows take, without what was freed.
 	Size string
-	// Room, if there is one, returns how many bytes the database may take by default.
+	// Room, if set, returns how many bytes the database may take by default.
 	Room func() int64
-	// Tidy, if there is one, is called when many writes are over and no others wait.
+	// Tidy, if set, is called when many writes are over and no others wait.
 	Tidy func(*sql.DB)
-	// Explain, if there is one, adds to the error of a write what the database does not say about its cause.
+	// Explain, if set, adds to the error of a write what the database does not report about its cause.
 	Explain func(error) error
 }
 
-// text is an id as a parameter.
-func (d *Dialect) text(s string) any {
+// idParam returns an id as a parameter.
+func (d *Dialect) idParam(s string) any {
 	if d.Text != nil {
 		return d.Text(s)
 	}
 	return s
 }
 
-// sql gives a statement its parameters as the database writes them.
-func (d *Dialect) sql(text string) string {
+// rewrite returns a statement with parameters in the form of the database.
+func (d *Dialect) rewrite(text string) string {
 	if !d.Numbered {
 		return text
 	}
@@ -110,20 +119,20 @@ const (
 	tidyAfter  = time.Second
 )
 
-// maxTries is how often a transaction is begun that others disturb.
+// maxTries is how often a transaction is started that others disturb.
 const maxTries = 10
 
-// Store is an open database. See store.Store for its methods.
+// A Store is an open database; store.Store documents its methods.
 type Store struct {
 	db *sql.DB
 	d  Dialect
 
-	maxValue   int64 // what Dialect.MaxValue gave, 0 for no limit
+	maxValue   int64 // the result of Dialect.MaxValue, 0 for no limit
 	statements statements
 
 	mu     sync.Mutex // guards writes and closed
-	writes []write    // that wait for the next transaction
-	closed bool       // nothing is added to them any more
+	writes []write    // they wait for the next transaction
+	closed bool       // nothing more is added to writes
 	wake   chan struct{}
 
 	once sync.Once
@@ -134,7 +143,7 @@ type Store struct {
 
 var _ store.Paged = (*Store)(nil)
 
-// write is a change that waits for its transaction; do is called by the writer only.
+// A write is a change that waits for its transaction; only the writer calls do.
 type write struct {
 	do   func(*txn) error
 	done chan error
@@ -143,12 +152,13 @@ type write struct {
 // patience is how long writes and reads wait for a server that is away.
 const patience = 90 * time.Second
 
-// awayPause is how often it is tried meanwhile.
+// awayPause is the pause between attempts meanwhile.
 const awayPause = 250 * time.Millisecond
 
-// Open prepares a database and starts the writer. Close the store after the master ended; it closes the database.
+// Open prepares a database and starts the writer. Close the store after the master ended; that also closes the
+// database.
 func Open(db *sql.DB, d Dialect) (*Store, error) {
-	if err := migrate(db, &d); err != nil {
+	if err := migrateSchema(db, &d); err != nil {
 		return nil, err
 	}
 	s := &Store{db: db, d: d, wake: make(chan struct{}, 1), stop: make(chan struct{})}
@@ -158,7 +168,7 @@ func Open(db *sql.DB, d Dialect) (*Store, error) {
 			return nil, fmt.Errorf("cannot read the limits of the database: %w", err)
 		}
 	}
-	s.wg.Go(s.writer)
+	s.wg.Go(s.runWriter)
 	return s, nil
 }
 
@@ -177,9 +187,9 @@ func (s *Store) Close() error {
 
 var errClosed = errors.New("job store is closed")
 
-// update runs a change in the writer's next transaction and waits for the commit: once queued, the change happens, and its outcome must be
-// known even if ctx ends meanwhile.
-func (s *Store) update(ctx context.Context, do func(*txn) error) error {
+// writeChange runs a change in the writer's next transaction and waits for the commit. Once queued the change
+// happens, and its outcome must be known even if ctx ends meanwhile.
+func (s *Store) writeChange(ctx context.Context, do func(*txn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -195,7 +205,7 @@ func (s *Store) update(ctx context.Context, do func(*txn) error) error {
 	return <-w.done
 }
 
-// signal tells the writer that there is something to do.
+// signal wakes the writer.
 func (s *Store) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -203,7 +213,7 @@ func (s *Store) signal() {
 	}
 }
 
-func (s *Store) writer() {
+func (s *Store) runWriter() {
 	quiet := time.NewTimer(tidyAfter)
 	quiet.Stop()
 	defer quiet.Stop()
@@ -211,11 +221,11 @@ func (s *Store) writer() {
 	for {
 		select {
 		case <-s.wake:
-			batch := s.collect()
+			batch := s.takeBatch()
 			if len(batch) == 0 {
 				break // it was taken with what came before
 			}
-			s.commit(batch)
+			s.commitBatch(batch)
 			if untidy += len(batch); s.d.Tidy != nil && untidy >= tidyWrites {
 				quiet.Reset(tidyAfter)
 			}
@@ -223,16 +233,16 @@ func (s *Store) writer() {
 			untidy = 0
 			s.d.Tidy(s.db)
 		case <-s.stop:
-			for batch := s.collect(); len(batch) > 0; batch = s.collect() {
-				s.commit(batch)
+			for batch := s.takeBatch(); len(batch) > 0; batch = s.takeBatch() {
+				s.commitBatch(batch)
 			}
 			return
 		}
 	}
 }
 
-// collect takes what waits, as much of it as fits in a transaction.
-func (s *Store) collect() []write {
+// takeBatch takes the waiting writes, as many as fit in a transaction.
+func (s *Store) takeBatch() []write {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	batch := s.writes
@@ -243,9 +253,9 @@ func (s *Store) collect() []write {
 	return batch
 }
 
-// commit runs a batch in one transaction. A change whose statement fails is undone alone (savepoint); a failing commit
-// fails all.
-func (s *Store) commit(batch []write) {
+// commitBatch runs a batch in one transaction. A change whose statement fails is undone alone (savepoint); a commit
+// that fails fails all.
+func (s *Store) commitBatch(batch []write) {
 	results := make([]error, len(batch))
 	err := s.transact(batch, results, false)
 	again := false
@@ -255,7 +265,7 @@ func (s *Store) commit(batch []write) {
 		case s.d.Retry != nil && s.d.Retry(err) && try < maxTries:
 			time.Sleep(time.Duration(try) * time.Millisecond)
 			try++
-		case s.lost(err) && time.Now().Before(end) && s.pause(awayPause):
+		case s.isLost(err) && time.Now().Before(end) && s.waitAway(awayPause):
 			again = true
 		default:
 			end = time.Time{}
@@ -274,13 +284,13 @@ func (s *Store) commit(batch []write) {
 	}
 }
 
-// lost says that the server is away.
-func (s *Store) lost(err error) bool {
+// isLost reports whether the server is away.
+func (s *Store) isLost(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || s.d.Lost != nil && s.d.Lost(err)
 }
 
-// pause waits a little, unless the store is closed.
-func (s *Store) pause(d time.Duration) bool {
+// waitAway waits a little, unless the store is closed.
+func (s *Store) waitAway(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
@@ -289,21 +299,21 @@ func (s *Store) pause(d time.Duration) bool {
 	}
 }
 
-// read does something that only reads, again and again while the server is away.
-func (s *Store) read(ctx context.Context, do func() error) error {
+// readRetry runs something that only reads, and repeats it while the server is away.
+func (s *Store) readRetry(ctx context.Context, do func() error) error {
 	for end := time.Now().Add(patience); ; {
 		err := do()
-		if err == nil || !s.lost(err) || ctx.Err() != nil || time.Now().After(end) || !s.pause(awayPause) {
+		if err == nil || !s.isLost(err) || ctx.Err() != nil || time.Now().After(end) || !s.waitAway(awayPause) {
 			return err
 		}
 	}
 }
 
-// errUndo says that a change failed after it had begun, so that all have to be made anew, each behind a savepoint.
+// errUndo means that a change failed after it had started, so that all must be repeated, each behind a savepoint.
 var errUndo = errors.New("a change failed half-way")
 
-// transact runs a batch in one transaction. Savepoints cost two statements for each change, so they are used only when one of the
-// batch has failed without them.
+// transact runs a batch in one transaction. A savepoint costs two statements per change, so they are used only if a
+// change of the batch failed without them.
 func (s *Store) transact(batch []write, results []error, again bool) error {
 	err := s.transactWith(batch, results, again, false)
 	if errors.Is(err, errUndo) {
@@ -321,10 +331,10 @@ func (s *Store) transactWith(batch []write, results []error, again, save bool) e
 	tx := &txn{Tx: sqlTx, s: s, stmts: make(map[string]*sql.Stmt), again: again}
 	for i, w := range batch {
 		var clean bool
-		results[i], clean = tx.attempt(w.do, save)
+		results[i], clean = tx.tryChange(w.do, save)
 		switch {
 		case clean:
-		case s.fatal(results[i]) || save:
+		case s.isFatal(results[i]) || save:
 			return results[i]
 		case len(batch) == 1:
 			return nil // nothing of it is kept
@@ -332,7 +342,7 @@ func (s *Store) transactWith(batch []write, results []error, again, save bool) e
 			return errUndo
 		}
 	}
-	committed, err := s.flush(tx)
+	committed, err := s.flushMessages(tx)
 	if err != nil || committed {
 		return err
 	}
@@ -345,13 +355,13 @@ func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 	if err != nil {
 		return fmt.Errorf("cannot store job %s: %w", j.JID, err)
 	}
-	err = s.update(ctx, func(tx *txn) error {
-		r, err := tx.Exec(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore, s.d.text(j.JID), j.Created.UnixMicro(), body)
+	err = s.writeChange(ctx, func(tx *txn) error {
+		r, err := tx.Exec(s.d.Insert+" INTO job (jid, created, body) VALUES (?, ?, ?) "+s.d.Ignore, s.d.idParam(j.JID), j.Created.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
 		n, err := r.RowsAffected()
-		if err == nil && n == 0 && !s.ours(tx, "SELECT created, body FROM job WHERE jid = ?", j.Created, body, j.JID) {
+		if err == nil && n == 0 && !s.isOurs(tx, "SELECT created, body FROM job WHERE jid = ?", j.Created, body, j.JID) {
 			err = store.ErrExists
 		}
 		return err
@@ -364,10 +374,10 @@ func (s *Store) SaveJob(ctx context.Context, j store.Job) error {
 
 // AddMinions implements store.Store.
 func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error {
-	err := s.update(ctx, func(tx *txn) error {
+	err := s.writeChange(ctx, func(tx *txn) error {
 		var body []byte
 		var created int64
-		err := tx.row("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate, []any{s.d.text(jid)}, &created, &body)
+		err := tx.queryRow("SELECT created, body FROM job WHERE jid = ? "+s.d.ForUpdate, []any{s.d.idParam(jid)}, &created, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			return store.ErrNotFound
 		}
@@ -382,7 +392,7 @@ func (s *Store) AddMinions(ctx context.Context, jid string, ids []string) error 
 		if body, err = packJob(j); err != nil {
 			return err
 		}
-		_, err = tx.Exec("UPDATE job SET body = ? WHERE jid = ?", body, s.d.text(jid))
+		_, err = tx.Exec("UPDATE job SET body = ? WHERE jid = ?", body, s.d.idParam(jid))
 		return err
 	})
 	if err != nil {
@@ -401,7 +411,8 @@ func (s *Store) SaveReturnTell(ctx context.Context, r store.Return, m store.Mess
 	return s.saveReturn(ctx, r, []store.Message{m})
 }
 
-// saveReturn stores a return. One that the database does not take ends as a failure that says so: trying it again would not help.
+// saveReturn stores a return. One that the database does not accept is stored as a failure that says so, because
+// repeating it would not help.
 func (s *Store) saveReturn(ctx context.Context, r store.Return, tell []store.Message) (bool, error) {
 	first, err := s.insertReturn(ctx, r, tell)
 	if !errors.Is(err, store.ErrTooLarge) {
@@ -421,14 +432,14 @@ func (s *Store) insertReturn(ctx context.Context, r store.Return, tell []store.M
 	if err != nil {
 		return false, fmt.Errorf("cannot store return of %q for job %s: %w", r.ID, r.JID, err)
 	}
-	defer done() // the writer has nothing to do with it when update has returned
-	err = s.update(ctx, func(tx *txn) error {
-		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore, s.d.text(r.JID), s.d.text(r.ID), r.Received.UnixMicro(), body)
+	defer done() // the writer is done with it when writeChange has returned
+	err = s.writeChange(ctx, func(tx *txn) error {
+		res, err := tx.Exec(s.d.Insert+" INTO ret (jid, id, received, body) VALUES (?, ?, ?, ?) "+s.d.Ignore, s.d.idParam(r.JID), s.d.idParam(r.ID), r.Received.UnixMicro(), body)
 		if err != nil {
 			return err
 		}
 		n, err := res.RowsAffected()
-		first = n > 0 || err == nil && s.ours(tx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", r.Received, body, r.JID, r.ID)
+		first = n > 0 || err == nil && s.isOurs(tx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", r.Received, body, r.JID, r.ID)
 		if first {
 			tx.tell = append(tx.tell, tell...)
 		}
@@ -440,18 +451,19 @@ func (s *Store) insertReturn(ctx context.Context, r store.Return, tell []store.M
 	return first, nil
 }
 
-// ours says whether a row that was in the way is the one of an earlier try of the same transaction, whose end nobody knew.
-func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...string) bool {
+// isOurs reports whether the row in the way is that of an earlier attempt of the same transaction, whose outcome
+// was unknown.
+func (s *Store) isOurs(tx *txn, query string, at time.Time, body []byte, ids ...string) bool {
 	if !tx.again {
 		return false
 	}
 	args := make([]any, len(ids))
 	for i, id := range ids {
-		args[i] = s.d.text(id)
+		args[i] = s.d.idParam(id)
 	}
 	var when int64
 	var there []byte
-	err := tx.row(query, args, &when, &there)
+	err := tx.queryRow(query, args, &when, &there)
 	return err == nil && when == at.UnixMicro() && bytes.Equal(body, there)
 }
 
@@ -459,7 +471,7 @@ func (s *Store) ours(tx *txn, query string, at time.Time, body []byte, ids ...st
 func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 	var body []byte
 	var created int64
-	err := s.row(ctx, "SELECT created, body FROM job WHERE jid = ?", []any{s.d.text(jid)}, &created, &body)
+	err := s.queryRow(ctx, "SELECT created, body FROM job WHERE jid = ?", []any{s.d.idParam(jid)}, &created, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = store.ErrNotFound
 	}
@@ -472,7 +484,7 @@ func (s *Store) Job(ctx context.Context, jid string) (store.Job, error) {
 // Returns implements store.Store.
 func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error) {
 	var out []store.Return
-	err := s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+	err := s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var id string
 		var received int64
 		var body []byte
@@ -482,7 +494,7 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 		r, err := unpackReturn(jid, id, received, body)
 		out = append(out, r)
 		return err
-	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.text(jid))
+	}, "SELECT id, received, body FROM ret WHERE jid = ? ORDER BY id", s.d.idParam(jid))
 	if err != nil {
 		return nil, fmt.Errorf("cannot find returns of job %s: %w", jid, err)
 	}
@@ -491,16 +503,16 @@ func (s *Store) Returns(ctx context.Context, jid string) ([]store.Return, error)
 
 // Returned implements store.Paged.
 func (s *Store) Returned(ctx context.Context, jid string) ([]string, error) {
-	out, err := s.ids(ctx, "SELECT id FROM ret WHERE jid = ?", s.d.text(jid))
+	out, err := s.queryIDs(ctx, "SELECT id FROM ret WHERE jid = ?", s.d.idParam(jid))
 	if err != nil {
 		return nil, fmt.Errorf("cannot find who returned for job %s: %w", jid, err)
 	}
 	return out, nil
 }
 
-// ids are the values of a query's only column.
-func (s *Store) ids(ctx context.Context, query string, args ...any) (out []string, err error) {
-	err = s.rows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
+// queryIDs returns the values of a query's only column.
+func (s *Store) queryIDs(ctx context.Context, query string, args ...any) (out []string, err error) {
+	err = s.queryRows(ctx, func() { out = nil }, func(rows *sql.Rows) error {
 		var id string
 		err := rows.Scan(&id)
 		out = append(out, id)
@@ -515,7 +527,7 @@ func (s *Store) ReturnsOf(ctx context.Context, jid string, ids []string) ([]stor
 	for _, id := range ids {
 		var received int64
 		var body []byte
-		err := s.row(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.text(jid), s.d.text(id)}, &received, &body)
+		err := s.queryRow(ctx, "SELECT received, body FROM ret WHERE jid = ? AND id = ?", []any{s.d.idParam(jid), s.d.idParam(id)}, &received, &body)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		}
@@ -543,9 +555,9 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	if !f.Before.IsZero() {
 		before = f.Before.UnixMicro()
 	}
-	rows, err := s.db.QueryContext(ctx, s.d.sql("SELECT jid, created, body, "+
+	rows, err := s.db.QueryContext(ctx, s.d.rewrite("SELECT jid, created, body, "+
 		"EXISTS (SELECT 1 FROM ret WHERE ret.jid = job.jid AND ret.id = ?) "+
-		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.text(f.Minion), since, before)
+		"FROM job WHERE created >= ? AND created < ? ORDER BY jid DESC"), s.d.idParam(f.Minion), since, before)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list jobs: %w", err)
 	}
@@ -576,7 +588,7 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 // Beyond implements store.Bounded.
 func (s *Store) Beyond(ctx context.Context, keep int) (time.Time, error) {
 	var us int64
-	err := s.db.QueryRowContext(ctx, s.d.sql("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"), keep).Scan(&us)
+	err := s.db.QueryRowContext(ctx, s.d.rewrite("SELECT created FROM job ORDER BY created DESC LIMIT 1 OFFSET ?"), keep).Scan(&us)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, nil
 	}
@@ -608,12 +620,12 @@ func (s *Store) Size(ctx context.Context) (jobs int, bytes int64, err error) {
 // Purge implements store.Store.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	var n int64
-	err := s.update(ctx, func(tx *txn) error {
+	err := s.writeChange(ctx, func(tx *txn) error {
 		us := before.UnixMicro()
 		if err := s.purgeOrders(tx, us); err != nil {
 			return err
 		}
-		// What is left of orders is still under way.
+		// What is left of orders is still in progress.
 		const done = " AND jid NOT IN (SELECT jid FROM delivery WHERE state = 1)"
 		if _, err := tx.Exec("DELETE FROM ret WHERE jid IN (SELECT jid FROM job WHERE created < ?"+done+")", us); err != nil {
 			return err

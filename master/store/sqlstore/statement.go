@@ -10,21 +10,21 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// statements are prepared when they are used first, and by every connection once: there are some dozens of texts.
+// statements are prepared at first use, once per connection. There are some dozens of texts.
 type statements struct {
 	mu  sync.Mutex // guards all
 	all map[string]*sql.Stmt
 }
 
-// prepared is a statement, whose parameters are question marks.
-func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+// prepareStmt returns a prepared statement, whose parameters are question marks.
+func (s *Store) prepareStmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	s.statements.mu.Lock()
 	st := s.statements.all[query]
 	s.statements.mu.Unlock()
 	if st != nil {
 		return st, nil
 	}
-	st, err := s.db.PrepareContext(ctx, s.d.sql(query))
+	st, err := s.db.PrepareContext(ctx, s.d.rewrite(query))
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func (s *Store) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// row reads one row.
-func (s *Store) row(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.read(ctx, func() error {
-		st, err := s.prepared(ctx, query)
+// queryRow reads one row.
+func (s *Store) queryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	return s.readRetry(ctx, func() error {
+		st, err := s.prepareStmt(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -49,11 +49,11 @@ func (s *Store) row(ctx context.Context, query string, args []any, dest ...any) 
 	})
 }
 
-// rows runs a query, again while the server is away; begin forgets what an earlier try found.
-func (s *Store) rows(ctx context.Context, begin func(), each func(*sql.Rows) error, query string, args ...any) error {
-	return s.read(ctx, func() error {
+// queryRows runs a query and repeats it while the server is away; begin drops what an earlier attempt found.
+func (s *Store) queryRows(ctx context.Context, begin func(), each func(*sql.Rows) error, query string, args ...any) error {
+	return s.readRetry(ctx, func() error {
 		begin()
-		st, err := s.prepared(ctx, query)
+		st, err := s.prepareStmt(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -71,24 +71,24 @@ func (s *Store) rows(ctx context.Context, begin func(), each func(*sql.Rows) err
 	})
 }
 
-// txn is a transaction and what the other masters are told with it.
+// txn is a transaction with the messages to the other masters.
 type txn struct {
 	*sql.Tx
 	s     *Store
 	stmts map[string]*sql.Stmt // of this transaction
 	tell  []store.Message
 	keys  bool // keys change
-	// again says that an earlier try may have happened though it failed.
+	// again means that an earlier attempt may have happened although it failed.
 	again bool
 	// changes counts statements that changed something, failed those that did not succeed.
 	changes, failed int
 }
 
-func (t *txn) prepared(query string) (*sql.Stmt, error) {
+func (t *txn) prepareStmt(query string) (*sql.Stmt, error) {
 	if st := t.stmts[query]; st != nil {
 		return st, nil
 	}
-	st, err := t.s.prepared(context.Background(), query)
+	st, err := t.s.prepareStmt(context.Background(), query)
 	if err != nil {
 		t.failed++
 		return nil, err
@@ -98,14 +98,14 @@ func (t *txn) prepared(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// Exec runs a statement, whose parameters are question marks.
+// Exec runs a statement whose parameters are question marks.
 func (t *txn) Exec(query string, args ...any) (sql.Result, error) {
 	for _, arg := range args {
 		if b, ok := arg.([]byte); ok && t.s.maxValue > 0 && int64(len(b)) >= t.s.maxValue {
 			return nil, fmt.Errorf("%d bytes: %w", len(b), store.ErrTooLarge)
 		}
 	}
-	st, err := t.prepared(query)
+	st, err := t.prepareStmt(query)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (t *txn) Exec(query string, args ...any) (sql.Result, error) {
 
 // Query runs a query.
 func (t *txn) Query(query string, args ...any) (*sql.Rows, error) {
-	st, err := t.prepared(query)
+	st, err := t.prepareStmt(query)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +133,9 @@ func (t *txn) Query(query string, args ...any) (*sql.Rows, error) {
 	return rows, err
 }
 
-// row reads one row.
-func (t *txn) row(query string, args []any, dest ...any) error {
-	st, err := t.prepared(query)
+// queryRow reads one row.
+func (t *txn) queryRow(query string, args []any, dest ...any) error {
+	st, err := t.prepareStmt(query)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,9 @@ func (t *txn) row(query string, args []any, dest ...any) error {
 	return err
 }
 
-// attempt runs one change of several. Without a savepoint it may fail only as long as it has not touched anything: clean says so.
-func (t *txn) attempt(do func(*txn) error, save bool) (err error, clean bool) {
+// tryChange runs one change of several. Without a savepoint it may fail only if it has not changed anything yet,
+// which clean reports.
+func (t *txn) tryChange(do func(*txn) error, save bool) (err error, clean bool) {
 	told, keys, changes, failed := len(t.tell), t.keys, t.changes, t.failed
 	if save {
 		if _, err := t.Tx.Exec("SAVEPOINT one"); err != nil {
@@ -161,7 +162,7 @@ func (t *txn) attempt(do func(*txn) error, save bool) (err error, clean bool) {
 				errors.Is(err, store.ErrTooLarge)
 			return err, known && t.changes == changes && t.failed == failed
 		}
-		if t.s.fatal(err) {
+		if t.s.isFatal(err) {
 			return err, false
 		}
 		if _, e := t.Tx.Exec("ROLLBACK TO SAVEPOINT one"); e != nil {
@@ -176,5 +177,5 @@ func (t *txn) attempt(do func(*txn) error, save bool) (err error, clean bool) {
 	return err, true
 }
 
-// fatal says that the database has ended the whole transaction.
-func (s *Store) fatal(err error) bool { return s.d.Retry != nil && s.d.Retry(err) || s.lost(err) }
+// isFatal reports whether the database has ended the whole transaction.
+func (s *Store) isFatal(err error) bool { return s.d.Retry != nil && s.d.Retry(err) || s.isLost(err) }

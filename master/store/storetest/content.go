@@ -22,7 +22,7 @@ func contents(t *testing.T, s store.Store) store.Contents {
 	return c
 }
 
-// piece is the n-th piece of the suite, of every byte there is.
+// piece returns the n-th piece of the suite, which contains every byte.
 func piece(n int) []byte {
 	b := make([]byte, 300<<10)
 	for i := range b {
@@ -40,7 +40,7 @@ func savePieces(t *testing.T, c store.Contents, key string, made time.Time, n in
 	}
 }
 
-// hasPieces reports how many of n pieces are there, with what they had.
+// hasPieces returns how many of n pieces exist, and checks their content.
 func hasPieces(t *testing.T, c store.Contents, key string, n int) (there int) {
 	t.Helper()
 	for i := range n {
@@ -70,6 +70,8 @@ func end(t *testing.T, q store.Queue, jid, minion string) {
 	}
 }
 
+// contentGoesWithTheLastDelivery: the pieces of an order remain until the last delivery is final, and are removed
+// then.
 func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	c := contents(t, s)
 	o, list := order(0, "web1", "web2")
@@ -112,6 +114,7 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 	}
 }
 
+// contentOfTwoThatEndAtOnce: if two masters end the last two deliveries at the same moment, the content is removed.
 func contentOfTwoThatEndAtOnce(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	c := contents(t, s)
 	for n := range 10 {
@@ -135,6 +138,7 @@ func contentOfTwoThatEndAtOnce(t *testing.T, s store.Store, q store.Queue, _ sto
 	}
 }
 
+// contentIsPurged: pieces without an order are removed once they are old.
 func contentIsPurged(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	c := contents(t, s)
 	o, list := order(0, "web1")
@@ -154,6 +158,7 @@ func contentIsPurged(t *testing.T, s store.Store, q store.Queue, _ store.Minions
 	}
 }
 
+// ordersByLabel: filters select by several labels, by tenant, and in pages.
 func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	l, ok := store.LabelsOf(s)
 	if !ok {

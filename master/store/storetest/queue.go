@@ -26,7 +26,7 @@ func order(n int, ids ...string) (store.Order, []store.Delivery) {
 	return o, list
 }
 
-// runQueue runs the part of the suite for stores that keep orders and minions.
+// runQueue runs the part of the suite for stores with orders and minions.
 func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 	with := func(name string, f func(t *testing.T, s store.Store, q store.Queue, m store.Minions)) {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +65,7 @@ func save(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {
 	}
 }
 
+// orderComesBack: an order is found by its id and by its job id, with every field.
 func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
 	want, list := order(0, "web2", "web1")
@@ -92,6 +93,7 @@ func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions)
 	}
 }
 
+// orderIDsAreTakenOnce: a second order with the same id or job id is refused and leaves nothing behind.
 func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	var won atomic.Int32
 	var wg sync.WaitGroup
@@ -122,6 +124,7 @@ func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Mi
 	}
 }
 
+// deliveriesInOrder: filters and their order, including the order in which deliveries are sent.
 func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
 	for n, priority := range []int{0, 5, 0, 5} {
@@ -165,6 +168,7 @@ func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minio
 	}
 }
 
+// oneOfManyTakesADelivery: of many masters that swap the same version, one succeeds.
 func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	o, list := order(0, "web1")
 	save(t, q, o, list)
@@ -192,6 +196,7 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 	}
 }
 
+// openOfTenants: open deliveries are counted for all and for one tenant.
 func openOfTenants(t *testing.T, _ store.Store, q store.Queue, ms store.Minions) {
 	ctx := t.Context()
 	for id, tenant := range map[string]string{"web1": "blue", "web2": "red", "web3": ""} {
@@ -220,6 +225,7 @@ func openOfTenants(t *testing.T, _ store.Store, q store.Queue, ms store.Minions)
 	open(4, 1, 1)
 }
 
+// finalDeliveriesStay: a final delivery cannot be changed, and is not open.
 func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
 	o, list := order(0, "web1")
@@ -254,6 +260,7 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 	}
 }
 
+// purgeKeepsOpenOrders: an old job stays while one of its deliveries is open.
 func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
 	for n := range 3 {
@@ -285,6 +292,7 @@ func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Mi
 	}
 }
 
+// minions: the records of minions known in advance, with their versions and filters.
 func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 	ctx := t.Context()
 	a := store.Minion{ID: "a", Tenant: "blue", Spec: map[string]any{"grains": map[string]any{"role": "db"}, "n": int64(3)}}

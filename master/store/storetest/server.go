@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// RunServer runs all suites on a database server, and lets several masters write to one database at once. db may make databases; open
-// opens one of them as a store, and raw without one.
+// RunServer runs all suites on a database server, and lets several masters write to one database at the same time.
+// db may create databases; open opens one of them as a store, and raw opens it without one.
 func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, error), raw func(name string) (*sql.DB, error)) {
 	var n atomic.Int64
 	fresh := func(t *testing.T) string {
@@ -66,7 +66,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 		lateCommit(t, a, b, own)
 	})
 	t.Run("several masters", func(t *testing.T) {
-		// All open the database at once: each makes the tables if it is the first.
+		// All open the database at the same moment; the first one creates the tables.
 		name := fresh(t)
 		masters := make([]store.Store, 4)
 		var wg sync.WaitGroup
@@ -88,8 +88,8 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 	})
 }
 
-// lateCommit: while a transaction that has the number of its message has not ended, nobody gets a later one, so no reader sees that and
-// passes over the first. A transaction that is undone leaves no gap.
+// lateCommit: while the transaction that has a message's number has not ended, no other gets a later number. No
+// reader thus sees the later one and skips the first. A transaction that is undone leaves no gap.
 func lateCommit(t *testing.T, a, b store.Shared, own *sql.DB) {
 	at := listen(t, a, b, "a")
 	for _, undone := range []bool{false, true} {

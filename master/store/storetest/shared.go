@@ -17,7 +17,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// RunShared runs the suite of stores that several masters share; open opens one empty database twice.
+// RunShared runs the suite of stores that several masters share. open opens one empty database twice.
 func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with := func(name string, f func(t *testing.T, a, b store.Shared)) {
 		t.Run(name, func(t *testing.T) {
@@ -47,16 +47,16 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with("Data", data)
 }
 
-// listener collects what Follow hands over.
+// A listener collects what Follow passes on.
 type listener struct {
 	got    chan store.Message
 	missed chan struct{}
 }
 
-// waitTime is for everything that comes sooner or later.
+// waitTime is for everything that happens sooner or later.
 const waitTime = 2 * time.Minute
 
-// listen follows and returns when messages arrive.
+// listen follows, and returns when messages arrive.
 func listen(t *testing.T, s, other store.Shared, self string) *listener {
 	t.Helper()
 	l := &listener{got: make(chan store.Message, 10000), missed: make(chan struct{}, 100)}
@@ -126,7 +126,7 @@ func messages(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// messagesOfMany: everybody sees the same order, without gaps.
+// messagesOfMany: all masters see the same order, without gaps.
 func messagesOfMany(t *testing.T, a, b store.Shared) {
 	const writers, each = 6, 20
 	at, bt := listen(t, a, b, "a"), listen(t, b, a, "b")
@@ -157,7 +157,7 @@ func messagesOfMany(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// largeMessages arrive whole and in order with small ones.
+// largeMessages arrive whole, and in order with small ones.
 func largeMessages(t *testing.T, a, b store.Shared) {
 	at := listen(t, a, b, "a")
 	large := bytes.Repeat([]byte{0, 255, '\'', '\\'}, 400_000)
@@ -174,6 +174,7 @@ func largeMessages(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// messagesAreMissed: a master that was away too long is told that it missed messages.
 func messagesAreMissed(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	blocked, free := make(chan struct{}), make(chan struct{})
@@ -238,6 +239,7 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// returnsTell: the first return sends its message, later ones send none.
 func returnsTell(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
@@ -265,6 +267,7 @@ func returnsTell(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// ordersTell: an order sends its message, one that exists sends none.
 func ordersTell(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	q, ok := store.QueueOf(b)
@@ -296,8 +299,8 @@ func ordersTell(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// batches: changes of one transaction do not fail each other, whether they fail before they have changed anything or half-way; and more
-// messages than one statement writes arrive in order.
+// batches: changes of one transaction do not make each other fail, whether they fail before they have changed
+// anything or half-way. More messages than one statement writes arrive in order.
 func batches(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	q, ok := store.QueueOf(b)
@@ -313,7 +316,7 @@ func batches(t *testing.T, a, b store.Shared) {
 			o := store.Order{ID: fmt.Sprint("order", i/2), JID: fmt.Sprint("jid", i/2), Created: Made}
 			ds := []store.Delivery{{Minion: "web1", State: store.Waiting, Version: 1}}
 			if i%10 == 0 {
-				// Its second delivery is in the way of its first one, after the order is written.
+				// Its second delivery conflicts with its first one, after the order was written.
 				o.ID, o.JID = fmt.Sprint("broken", i), fmt.Sprint("broken", i)
 				ds = append(ds, ds[0])
 			}
@@ -348,6 +351,7 @@ func batches(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// keysAreSwapped: of two masters that change one key, the second is refused.
 func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
@@ -395,6 +399,7 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// keysAmongMany: lists and counts of keys in each state.
 func keysAmongMany(t *testing.T, a, b store.Shared) {
 	var won atomic.Int32
 	var wg sync.WaitGroup
@@ -415,6 +420,7 @@ func keysAmongMany(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// secrets: versions are added once, listed in order, and dropped.
 func secrets(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	for _, v := range []int64{1, 2, 3} {
@@ -434,6 +440,7 @@ func secrets(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// leases: one owner at a time, until the lease ends or is released.
 func leases(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	lease := func(s store.Shared, owner string, life time.Duration, want bool) {
@@ -479,6 +486,7 @@ func leases(t *testing.T, a, b store.Shared) {
 	}
 }
 
+// once: a mark is new once for all masters.
 func once(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	mark := []byte("\x00123456789abcde\xff")
@@ -497,6 +505,7 @@ func once(t *testing.T, a, b store.Shared) {
 	check(b, "web1", true)
 }
 
+// data: data with epochs; a stale epoch is refused.
 func data(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	set := func(s store.Shared, id, body string, epoch int64, want bool) {

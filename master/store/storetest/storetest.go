@@ -1,4 +1,12 @@
-// Package storetest is the suite that every job store passes.
+// Package storetest is the contract of stores as test suites. A package with a store calls them from its own tests:
+//
+//	Run            every store.Store, and its Queue, Minions, Contents and Labels
+//	RunShared      stores that several masters share
+//	RunServer      a database server, with several masters at the same time
+//	RunMigration   a database that an older version left
+//
+// A suite asserts values, also those of errors, and what must hold after a crash in between. A new store needs no
+// tests of its own for what is covered here.
 package storetest
 
 import (
@@ -16,10 +24,10 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// Made is when the suite's first job was made; job ids carry it.
+// Made is when the suite's first job was created; job ids contain it.
 var Made = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// job returns the n-th job of the suite, n minutes after Made.
+// job returns the n-th job of the suite, created n minutes after Made.
 func job(n int) store.Job {
 	at := Made.Add(time.Duration(n) * time.Minute)
 	jid := at.Format("20060102150405") + "000000"
@@ -31,13 +39,14 @@ func job(n int) store.Job {
 	}
 }
 
+// ret returns the return of a minion to a job.
 func ret(j store.Job, id string, value any) store.Return {
 	return store.Return{JID: j.JID, ID: id, Received: j.Created.Add(time.Second), Load: map[string]any{
 		"jid": j.JID, "id": id, "return": value, "retcode": int64(0), "success": true, "fun": "cmd.run", "out": "nested",
 	}}
 }
 
-// Run runs the suite; open makes an empty store.
+// Run runs the suite; open returns an empty store.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	with := func(name string, f func(t *testing.T, s store.Store)) {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	})
 }
 
+// jobComesBack: a job is returned with every field.
 func jobComesBack(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want := job(0)
@@ -91,6 +101,7 @@ func jobComesBack(t *testing.T, s store.Store) {
 	}
 }
 
+// jobIDsAreTakenOnce: a second job with the same id is ErrExists.
 func jobIDsAreTakenOnce(t *testing.T, s store.Store) {
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
@@ -112,6 +123,7 @@ func jobIDsAreTakenOnce(t *testing.T, s store.Store) {
 	}
 }
 
+// firstReturnWins: a second return of the same minion is not new and changes nothing.
 func firstReturnWins(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	j := job(0)
@@ -141,6 +153,7 @@ func firstReturnWins(t *testing.T, s store.Store) {
 	}
 }
 
+// firstReturnWinsAmongMany: of many equal returns at the same moment, one is the first.
 func firstReturnWinsAmongMany(t *testing.T, s store.Store) {
 	j := job(0)
 	if err := s.SaveJob(t.Context(), j); err != nil {
@@ -165,6 +178,7 @@ func firstReturnWinsAmongMany(t *testing.T, s store.Store) {
 	}
 }
 
+// returnsOfAnUnknownJob: returns are stored even if the job is not.
 func returnsOfAnUnknownJob(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	j := job(0)
@@ -183,6 +197,7 @@ func returnsOfAnUnknownJob(t *testing.T, s store.Store) {
 	}
 }
 
+// listTarget: list targets and their missing ids are stored.
 func listTarget(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want := job(0)
@@ -203,6 +218,7 @@ func listTarget(t *testing.T, s store.Store) {
 	}
 }
 
+// addMinions: added ids are merged; an unknown job is ErrNotFound.
 func addMinions(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	j := job(0)
@@ -221,6 +237,7 @@ func addMinions(t *testing.T, s store.Store) {
 	}
 }
 
+// newestFirst: filters by time and minion, newest first.
 func newestFirst(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for _, n := range []int{2, 0, 3, 1} {
@@ -263,6 +280,7 @@ func newestFirst(t *testing.T, s store.Store) {
 	}
 }
 
+// purge: old jobs go with their returns, newer ones stay.
 func purge(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for n := range 4 {
@@ -287,11 +305,12 @@ func purge(t *testing.T, s store.Store) {
 	}
 }
 
+// bounded: stores with limits report their size and the time for Purge.
 func bounded(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	b, ok := store.BoundedOf(s)
 	if !ok {
-		return // it is bounded by time only
+		return // it is limited by time only
 	}
 	if n, _, err := b.Size(ctx); n != 0 || err != nil {
 		t.Fatal(n, err)
@@ -325,10 +344,10 @@ func bounded(t *testing.T, s store.Store) {
 	if got, _ := s.Returns(ctx, job(2).JID); len(got) != 0 {
 		t.Fatalf("returns of a forgotten job: %v", got)
 	}
-	// What is large shows, and is given back.
+	// A large return shows in the size, and is freed again.
 	_, small, err := b.Size(ctx)
 	if err != nil || small == 0 {
-		return // it does not know
+		return // it does not know its size
 	}
 	if _, err := s.SaveReturn(ctx, ret(job(3), "large", strings.Repeat("x", 1<<20))); err != nil {
 		t.Fatal(err)
@@ -345,8 +364,8 @@ func bounded(t *testing.T, s store.Store) {
 	}
 }
 
-// RunMigration opens a database as the version before left it: without the tables that came since. version is the statement that gives
-// it the number 1.
+// RunMigration opens a database as the previous version left it, without the tables that came since. version is the
+// statement that sets its version to 1.
 func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(statement string) error, version string) {
 	s := open(t)
 	if err := s.SaveJob(t.Context(), job(0)); err != nil {
@@ -380,7 +399,7 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 			t.Error(err)
 		}
 	}
-	t.Run("then", func(t *testing.T) { // what was added works
+	t.Run("then", func(t *testing.T) { // the added tables work
 		a, b := open(t), open(t)
 		defer a.Close()
 		defer b.Close()
@@ -388,7 +407,7 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 	})
 }
 
-// badNames: a store may refuse odd ids or keep them, but must not leave its place or fall over.
+// badNames: a store may refuse odd ids or store them, but must not leave its directory or crash.
 func badNames(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "a\x00b", "/etc/passwd", "a\nb"} {
@@ -405,8 +424,9 @@ func badNames(t *testing.T, s store.Store) {
 	}
 }
 
-// Shared lets several masters, each with its own connection to one database, do the same things at once: every job is taken by one
-// of them, every return is the first for one of them, and none is lost. It closes the stores.
+// Shared lets several masters, each with its own connection to one database, do the same things at the same time:
+// every job is taken by one of them, every return is the first for one of them, and none is lost. It closes the
+// stores.
 func Shared(t *testing.T, masters []store.Store) {
 	const jobs, minions = 20, 10
 	defer func() {
