@@ -1,6 +1,11 @@
-// Package fileserver gives minions the files that states, templates and cp functions ask for: several environments, each
-// made of directories searched in order, or of any fs.FS. It only reads. A path of a minion is never joined to a directory
-// unless it is plain, relative and without "..". Salt's source: salt/fileserver/__init__.py, salt/fileserver/roots.py.
+// Package fileserver serves the files that states, templates and cp functions of minions request. It has several
+// environments, each made of directories that are searched in order, or of any fs.FS.
+//
+//	request ─▶ Split (path, environment) ─▶ Server ─▶ Backend 1, 2, … ─▶ roots, git, fs
+//	                                          │ listings kept for 20 s, hashes until the file changes
+//
+// It only reads. A path of a minion is never joined to a directory unless it is plain, relative and without "..".
+// Salt's sources: salt/fileserver/__init__.py, salt/fileserver/roots.py.
 package fileserver
 
 import (
@@ -22,42 +27,44 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// ErrNotFound says that no backend has the file or environment asked for, or may not show it.
+// ErrNotFound means that no backend has the requested file or environment, or may not serve it.
 var ErrNotFound = errors.New("file not found")
 
 // DefaultBufferSize is Salt's file_buffer_size on a master: bytes of a file per reply.
 const DefaultBufferSize = 1 << 20
 
-// Backend is a source of files. Methods may be called from many goroutines. Paths were checked: they are valid for
-// fs.ValidPath and not ".".
+// A Backend is a source of files. Methods may be called from many goroutines. Paths were checked: they are valid
+// for fs.ValidPath and not ".".
 type Backend interface {
-	// Name is Salt's name of the kind: "roots" for directories.
+	// Name returns Salt's name of the kind: "roots" for directories.
 	Name() string
-	// Envs lists the environments, in any order.
+	// Envs returns the environments in any order.
 	Envs() []string
-	// HasEnv says whether an environment is served, including those that Envs does not list (__env__).
+	// HasEnv reports whether an environment is served, including those that Envs does not return (__env__).
 	HasEnv(env string) bool
-	// Find describes a regular file, following links as far as the backend allows. ErrNotFound.
+	// Find describes a regular file and follows links as far as the backend allows. The error is ErrNotFound if
+	// there is none.
 	Find(env, name string) (Found, error)
-	// Open opens what Find found.
+	// Open opens the file that Find found.
 	Open(env, name string) (Handle, error)
 	// List lists an environment. An unknown one has an empty listing.
 	List(ctx context.Context, env string) (Listing, error)
 }
 
-// Source is a backend that keeps copies of what is elsewhere.
+// A Source is a backend that keeps copies of remote files.
 type Source interface {
 	Backend
-	// Update brings the copies of all remotes up to date, or of those that are named, and says whether something changed.
+	// Update updates the copies of all remotes, or of the named ones. It reports whether anything changed.
 	Update(ctx context.Context, remotes ...string) (bool, error)
 	// Clear deletes the copies.
 	Clear() error
-	// Lock keeps remotes whose address a glob means ("" is all) from being updated until Unlock. Both give a line for each, and errors.
+	// Lock keeps the remotes whose address matches a glob ("" means all) from being updated until Unlock. Both
+	// return a line for each, and errors.
 	Lock(glob string) (done, failed []string)
 	Unlock(glob string) (done, failed []string)
 }
 
-// Handle is an open file.
+// A Handle is an open file.
 type Handle interface {
 	io.ReaderAt
 	io.Closer
@@ -66,35 +73,36 @@ type Handle interface {
 
 // Found is a file that a backend has.
 type Found struct {
-	// Path says where it is, for people and logs; Rel is the path that was asked for.
+	// Path is where the file is stored, for people and logs; Rel is the requested path.
 	Path, Rel string
 	// Back is the backend's name.
 	Back string
 	Info fs.FileInfo
 }
 
-// Listing is what an environment holds, with paths relative to it.
+// A Listing is the content of an environment, with paths relative to it.
 type Listing struct {
 	Files, Dirs, EmptyDirs []string
-	// Links maps links to where they point.
+	// Links maps links to their targets.
 	Links map[string]string
 }
 
 // Options of a Server. The zero value serves nothing.
 type Options struct {
-	// Backends are searched in order.
+	// Backends are searched in this order.
 	Backends []Backend
 	// HashType is Salt's hash_type; empty means sha256.
 	HashType string
 	// BufferSize is how many bytes of a file one reply carries; 0 means DefaultBufferSize.
 	BufferSize int
-	// ListCache is how long listings are kept; 0 means 20 s as Salt's fileserver_list_cache_time, below 0 not at all.
+	// ListCache is how long listings are kept; 0 means 20 s, as Salt's fileserver_list_cache_time; below 0 not at
+	// all.
 	ListCache time.Duration
-	// Ignore says which files do not exist for minions; see Ignore.
+	// Ignore hides files from minions; see Ignore.
 	Ignore *Ignore
 }
 
-// Server answers file requests from its backends.
+// A Server answers file requests from its backends.
 type Server struct {
 	opts Options
 
@@ -108,7 +116,7 @@ type cachedList struct {
 	list Listing
 }
 
-// hashKey names one state of a file; a changed file has another one.
+// A hashKey identifies one state of a file; a changed file has another one.
 type hashKey struct {
 	back, path string
 	size       int64
@@ -118,7 +126,7 @@ type hashKey struct {
 
 const maxHashes, maxLists = 8192, 64
 
-// New makes a file server.
+// New returns a file server.
 func New(o Options) (*Server, error) {
 	if o.HashType == "" {
 		o.HashType = "sha256"
@@ -135,10 +143,10 @@ func New(o Options) (*Server, error) {
 	return &Server{opts: o, lists: make(map[string]cachedList), hashes: make(map[hashKey]string)}, nil
 }
 
-// HashType is the name of the hash that Hash uses.
+// HashType returns the name of the hash that Hash uses.
 func (s *Server) HashType() string { return s.opts.HashType }
 
-// Of is a server with the backends that pick wants, and no memory of listings.
+// Of returns a server with the backends for which pick returns true, and with caches of its own.
 func (s *Server) Of(pick func(Backend) bool) *Server {
 	o := s.opts
 	o.Backends, o.ListCache = nil, -1
@@ -150,10 +158,10 @@ func (s *Server) Of(pick func(Backend) bool) *Server {
 	return &Server{opts: o, lists: make(map[string]cachedList), hashes: make(map[hashKey]string)}
 }
 
-// Backends are the sources of files, in the order in which they are searched.
+// Backends returns the sources of files in the order in which they are searched.
 func (s *Server) Backends() []Backend { return slices.Clone(s.opts.Backends) }
 
-// Envs lists the environments of all backends, sorted.
+// Envs returns the environments of all backends, sorted.
 func (s *Server) Envs() []string {
 	var out []string
 	for _, b := range s.opts.Backends {
@@ -163,8 +171,9 @@ func (s *Server) Envs() []string {
 	return slices.Compact(out)
 }
 
-// Split takes a path as minions send it apart: a path that begins with "|" is literal, else "?saltenv=x" behind it
-// chooses another environment (salt/fileserver/__init__.py, find_file). ok is false for paths that no file can have.
+// Split splits a path as minions send it. A path that begins with "|" is literal; otherwise "?saltenv=x" after it
+// selects another environment (salt/fileserver/__init__.py, find_file). ok is false for paths that no file can
+// have.
 func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 	if rest, literal := strings.CutPrefix(name, "|"); literal {
 		name = rest
@@ -193,15 +202,16 @@ func Split(name, env string) (cleanName, cleanEnv string, ok bool) {
 	return name, env, ValidEnv(env)
 }
 
-// ValidEnv says whether a text can be an environment: a plain name, or several with slashes between, as branches have.
+// ValidEnv reports whether a string can be an environment: a plain name, or several joined by slashes, as in names
+// of branches.
 func ValidEnv(env string) bool {
 	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments instead: return true
 	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
 }
 
-// Find looks a file up. The path may carry a query; see Split. ErrNotFound.
+// Find looks a file up. The path may have a query; see Split. The error is ErrNotFound if there is none.
 func (s *Server) Find(name, env string) (Found, error) {
-	_, f, err := s.find(name, env)
+	_, f, err := s.findFile(name, env)
 	return f, err
 }
 
@@ -210,7 +220,7 @@ type location struct {
 	env, name string
 }
 
-func (s *Server) find(name, env string) (location, Found, error) {
+func (s *Server) findFile(name, env string) (location, Found, error) {
 	clean, env, ok := Split(name, env)
 	if !ok {
 		return location{}, Found{}, ErrNotFound
@@ -235,19 +245,19 @@ func (s *Server) find(name, env string) (location, Found, error) {
 	return location{}, Found{}, ErrNotFound
 }
 
-// Chunk is a part of a file.
+// A Chunk is a part of a file.
 type Chunk struct {
 	Data []byte
 	// Dest is the path of the file.
 	Dest string
-	// Gzip is the level that Data was compressed with; 0 is not compressed.
+	// Gzip is the level that Data was compressed with; 0 means not compressed.
 	Gzip int
 }
 
-// Read returns the part of a file that begins at an offset: at most BufferSize bytes, none at or behind the end.
-// With level 1 to 9 a part that is not empty is compressed, each part a gzip file of its own.
+// Read returns the part of a file that starts at an offset: at most BufferSize bytes, none at or after the end.
+// With level 1 to 9 a part that is not empty is compressed, each part as a gzip file of its own.
 func (s *Server) Read(name, env string, offset int64, level int) (Chunk, error) {
-	at, f, err := s.find(name, env)
+	at, f, err := s.findFile(name, env)
 	if err != nil {
 		return Chunk{}, err
 	}
@@ -262,7 +272,7 @@ func (s *Server) Read(name, env string, offset int64, level int) (Chunk, error) 
 	size := int64(s.opts.BufferSize)
 	if info, err := h.Stat(); err == nil {
 		size = max(0, min(size, info.Size()-offset))
-		if size == 0 { // files of embed.FS refuse an offset behind their end
+		if size == 0 { // files of embed.FS refuse an offset after their end
 			return Chunk{Dest: f.Rel}, nil
 		}
 	}
@@ -288,10 +298,9 @@ func (s *Server) Read(name, env string, offset int64, level int) (Chunk, error) 
 	return c, nil
 }
 
-// Hash returns the hash of a file as lower-case hexadecimal text, and its description. Hashes are kept until the file
-// changes.
+// Hash returns the hash of a file in lower-case hex, and its description. Hashes are kept until the file changes.
 func (s *Server) Hash(name, env string) (string, Found, error) {
-	at, f, err := s.find(name, env)
+	at, f, err := s.findFile(name, env)
 	if err != nil {
 		return "", Found{}, err
 	}
@@ -332,7 +341,7 @@ func (s *Server) Hash(name, env string) (string, Found, error) {
 	return sum, f, nil
 }
 
-// List lists an environment over all backends, sorted. The result is shared: it must not be changed.
+// List lists an environment over all backends, sorted. The result is shared and must not be changed.
 func (s *Server) List(ctx context.Context, env string) (Listing, error) {
 	if !ValidEnv(env) {
 		return Listing{}, nil
@@ -383,7 +392,7 @@ func (s *Server) keep(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), s.opts.Ignore.Match)
 }
 
-// Forget drops cached listings, so that the next one is fresh.
+// Forget drops cached listings, so that the next one is current.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

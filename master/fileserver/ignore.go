@@ -13,8 +13,8 @@ type Ignore struct {
 	exprs []*pyre.Regexp
 }
 
-// NewIgnore compiles the lists. Regular expressions are Python's and match anywhere in a path; shell patterns match all of
-// it.
+// NewIgnore compiles the lists. Regular expressions are Python's and match anywhere in a path; shell patterns match
+// the whole path.
 func NewIgnore(regexes, globs []string) (*Ignore, error) {
 	if len(regexes) == 0 && len(globs) == 0 {
 		return nil, nil
@@ -30,8 +30,8 @@ func NewIgnore(regexes, globs []string) (*Ignore, error) {
 	return ig, nil
 }
 
-// Match says whether a path is ignored. An expression that takes too long counts as a match: what it was to hide stays
-// hidden.
+// Match reports whether a path is ignored. An expression that takes too long counts as a match, so that what it
+// should hide stays hidden.
 func (ig *Ignore) Match(name string) bool {
 	if ig == nil {
 		return false

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// anyEnv is Salt's name for roots that serve every environment not listed; the word in a path stands for its name.
+// anyEnv is Salt's name for roots that serve every environment that is not listed. The word in a path stands for
+// the environment's name.
 const anyEnv = "__env__"
 
 // RootsOptions of a Roots backend.
 type RootsOptions struct {
 	// Roots maps environments to directories, searched in order: file_roots.
 	Roots map[string][]string
-	// FollowSymlinks lets links lead out of the directories, as Salt does by default (fileserver_followsymlinks). Without
-	// it links work inside of them only, and not at all when they are absolute.
+	// FollowSymlinks allows links to lead out of the directories, as Salt does by default
+	// (fileserver_followsymlinks). Otherwise links work only within a directory, and absolute ones not at all.
 	FollowSymlinks bool
 	// IgnoreSymlinks leaves links out of listings (fileserver_ignoresymlinks).
 	IgnoreSymlinks bool
@@ -28,7 +29,7 @@ type Roots struct{ opts RootsOptions }
 
 var _ Backend = (*Roots)(nil)
 
-// NewRoots makes a backend over directories. They may appear and vanish later.
+// NewRoots returns a backend for directories. They may appear and disappear later.
 func NewRoots(o RootsOptions) *Roots { return &Roots{o} }
 
 // Name implements Backend.
@@ -45,15 +46,15 @@ func (r *Roots) Envs() []string {
 }
 
 // HasEnv implements Backend.
-func (r *Roots) HasEnv(env string) bool { return r.dirs(env) != nil }
+func (r *Roots) HasEnv(env string) bool { return r.envDirs(env) != nil }
 
-func (r *Roots) dirs(env string) []string {
+func (r *Roots) envDirs(env string) []string {
 	if dirs, ok := r.opts.Roots[env]; ok && env != anyEnv {
 		return dirs
 	}
 	dirs, ok := r.opts.Roots[anyEnv]
 	// guard: CVE-2025-22240 @served-env master:TestCVE_2025_22240_NamesOfEnvironments
-	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") { // it is to be one directory's name
+	if !ok || !ValidEnv(env) || strings.ContainsRune(env, '/') || strings.HasPrefix(env, ".") { // it becomes the name of one directory
 		return nil
 	}
 	out := make([]string, len(dirs))
@@ -71,12 +72,12 @@ func (r *Roots) tree(dir string) (tree, error) {
 	return openConfined(filepath.Clean(dir))
 }
 
-// each calls f with the trees of an environment until it returns something other than ErrNotFound.
-func (r *Roots) each(env string, f func(tree) error) error {
-	for _, dir := range r.dirs(env) {
+// eachTree calls f with the trees of an environment until it returns something other than ErrNotFound.
+func (r *Roots) eachTree(env string, f func(tree) error) error {
+	for _, dir := range r.envDirs(env) {
 		t, err := r.tree(dir)
 		if err != nil {
-			continue // a root that does not exist has no files; Salt treats it so
+			continue // a root that does not exist has no files, as in Salt
 		}
 		err = f(t)
 		t.close()
@@ -89,8 +90,8 @@ func (r *Roots) each(env string, f func(tree) error) error {
 
 // Find implements Backend.
 func (r *Roots) Find(env, name string) (found Found, err error) {
-	err = r.each(env, func(t tree) error {
-		found, err = find(t, name)
+	err = r.eachTree(env, func(t tree) error {
+		found, err = findRegular(t, name)
 		return err
 	})
 	return found, err
@@ -98,7 +99,7 @@ func (r *Roots) Find(env, name string) (found Found, err error) {
 
 // Open implements Backend.
 func (r *Roots) Open(env, name string) (h Handle, err error) {
-	err = r.each(env, func(t tree) error {
+	err = r.eachTree(env, func(t tree) error {
 		h, err = t.open(name)
 		if err != nil {
 			return ErrNotFound
@@ -111,11 +112,11 @@ func (r *Roots) Open(env, name string) (h Handle, err error) {
 // List implements Backend.
 func (r *Roots) List(ctx context.Context, env string) (Listing, error) {
 	out := Listing{Links: make(map[string]string)}
-	err := r.each(env, func(t tree) error {
-		if err := list(ctx, t, r.opts.IgnoreSymlinks, &out); err != nil {
+	err := r.eachTree(env, func(t tree) error {
+		if err := listTree(ctx, t, r.opts.IgnoreSymlinks, &out); err != nil {
 			return err
 		}
-		return ErrNotFound // go on with the next root
+		return ErrNotFound // continue with the next root
 	})
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Listing{}, err
@@ -131,8 +132,7 @@ type FS struct {
 
 var _ Backend = (*FS)(nil)
 
-// NewFS makes a backend that serves fsys as an environment, usually "base". A file system with a Close method stays the
-// caller's.
+// NewFS returns a backend that serves fsys as an environment, usually "base". It does not close fsys.
 func NewFS(env string, fsys fs.FS) *FS {
 	return &FS{env, fsTree{fsys: fsys, name: "fs"}}
 }
@@ -147,7 +147,7 @@ func (f *FS) Envs() []string { return []string{f.env} }
 func (f *FS) HasEnv(env string) bool { return env == f.env }
 
 // Find implements Backend.
-func (f *FS) Find(_, name string) (Found, error) { return find(&f.tree, name) }
+func (f *FS) Find(_, name string) (Found, error) { return findRegular(&f.tree, name) }
 
 // Open implements Backend.
 func (f *FS) Open(_, name string) (Handle, error) {
@@ -161,6 +161,6 @@ func (f *FS) Open(_, name string) (Handle, error) {
 // List implements Backend.
 func (f *FS) List(ctx context.Context, _ string) (Listing, error) {
 	var out Listing
-	err := list(ctx, &f.tree, false, &out)
+	err := listTree(ctx, &f.tree, false, &out)
 	return out, err
 }

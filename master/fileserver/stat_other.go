@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// nonblock is nothing where opening a file cannot wait.
+// nonblock is nothing on this system, where opening a file cannot block.
 const nonblock = 0
 
-// localName says whether a name can be one file here: no drive, device or stream name.
+// localName reports whether a name can be one file on this system: not a drive, device or stream name.
 func localName(name string) bool {
 	return !strings.ContainsAny(name, `\:`) && filepath.IsLocal(filepath.FromSlash(name))
 }

@@ -10,7 +10,7 @@ import (
 // nonblock keeps an open from waiting for the other end of a named pipe.
 const nonblock = syscall.O_NONBLOCK
 
-// localName says whether a name can be one file here; a backslash is an ordinary character.
+// localName reports whether a name can be one file; a backslash is an ordinary character here.
 func localName(string) bool { return true }
 
 func inode(info fs.FileInfo) uint64 {

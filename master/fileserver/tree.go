@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Bounds of a listing. A tree beyond them is a mistake (a link to /), not a state tree.
+// Limits of a listing. A tree beyond them is a mistake (a link to /), not a state tree.
 const (
 	maxEntries = 1 << 20
 	maxDepth   = 128
 )
 
-// tree is a directory tree below one point, by slash-separated names relative to it.
+// A tree is a directory tree below one point, with slash-separated names relative to it.
 type tree interface {
 	readDir(name string) ([]fs.DirEntry, error)
 	stat(name string) (fs.FileInfo, error) // follows links
@@ -27,7 +27,7 @@ type tree interface {
 	where(name string) string        // for people
 	inside(link, target string) bool // whether a link leads to something in the tree
 	dirOutside(link string) bool     // whether a link that stat does not follow leads to a directory
-	follows() bool                   // whether links to directories are walked into
+	follows() bool                   // whether to walk into links to directories
 	close() error
 }
 
@@ -59,22 +59,22 @@ func (t *confinedTree) readLink(name string) (string, error)  { return t.root.Re
 func (t *confinedTree) where(name string) string {
 	return filepath.Join(t.dir, filepath.FromSlash(name))
 }
-func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link when it follows none
+func (t *confinedTree) inside(string, string) bool { return true } // Salt lists every link if it follows none
 func (t *confinedTree) follows() bool              { return false }
 
-// dirOutside looks at the link's target, which is neither opened nor served: stock lists such a link as a directory, and its minions make a
-// link of what is listed as one, but a file of what is not.
+// dirOutside looks at the link's target, which is neither opened nor served. Stock lists such a link as a
+// directory. Its minions make a link of what is listed as a directory, but a file of what is not.
 func (t *confinedTree) dirOutside(link string) bool {
 	info, err := os.Stat(t.where(link))
 	return err == nil && info.IsDir()
 }
 func (t *confinedTree) close() error { return t.root.Close() }
 func (t *confinedTree) open(name string) (Handle, error) {
-	return regular(t.root.OpenFile(name, os.O_RDONLY|nonblock, 0))
+	return openRegular(t.root.OpenFile(name, os.O_RDONLY|nonblock, 0))
 }
 
-// followingTree follows links wherever they lead, as Salt does by default: those who can write to file_roots decide what is
-// served. Names of minions were checked for "..", so only links lead out.
+// followingTree follows links wherever they lead, as Salt does by default: the users who can write to file_roots
+// decide what is served. Names of minions were checked for "..", so only links lead out.
 type followingTree struct{ dir string }
 
 func openFollowing(dir string) (tree, error) {
@@ -98,12 +98,12 @@ func (t *followingTree) dirOutside(string) bool                     { return fal
 func (t *followingTree) follows() bool                              { return true }
 func (t *followingTree) close() error                               { return nil }
 func (t *followingTree) open(name string) (Handle, error) {
-	return regular(os.OpenFile(t.where(name), os.O_RDONLY|nonblock, 0))
+	return openRegular(os.OpenFile(t.where(name), os.O_RDONLY|nonblock, 0))
 }
 
 func (t *followingTree) inside(link, target string) bool {
 	switch {
-	case strings.HasPrefix(target, ".."): // Salt takes the link for a directory then, so that one step more stays inside
+	case strings.HasPrefix(target, ".."): // Salt then takes the link for a directory, so that one more step stays inside
 		target = filepath.Join(t.where(link), target)
 	case !filepath.IsAbs(target):
 		target = filepath.Join(filepath.Dir(t.where(link)), target)
@@ -119,8 +119,8 @@ func (t *followingTree) inside(link, target string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// regular refuses what is not a plain file, without having waited for the other end of a pipe.
-func regular(f *os.File, err error) (Handle, error) {
+// openRegular refuses what is not a regular file, without waiting for the other end of a pipe.
+func openRegular(f *os.File, err error) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func regular(f *os.File, err error) (Handle, error) {
 	return f, nil
 }
 
-// checkRegular closes what is not a plain file, with the error to answer.
+// checkRegular closes what is not a regular file and returns the error.
 func checkRegular(f fs.File) error {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -170,7 +170,7 @@ func (t *fsTree) open(name string) (Handle, error) {
 	return &readerHandle{f}, nil
 }
 
-// readerHandle reads at an offset from files that only read forwards.
+// readerHandle reads at an offset from files that can only be read forwards.
 type readerHandle struct{ fs.File }
 
 func (h *readerHandle) ReadAt(b []byte, offset int64) (int, error) {
@@ -188,7 +188,7 @@ func (h *readerHandle) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// walker lists a tree as salt/fileserver/roots.py does.
+// A walker lists a tree as salt/fileserver/roots.py does.
 type walker struct {
 	ctx       context.Context
 	tree      tree
@@ -197,8 +197,8 @@ type walker struct {
 	entries   int
 }
 
-// walk lists one directory; above are the directories that lead to it, to notice a link into one of them.
-func (w *walker) walk(dir string, above []fs.FileInfo) error {
+// walkDir lists one directory. above are the directories that lead to it, to detect a link into one of them.
+func (w *walker) walkDir(dir string, above []fs.FileInfo) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 		if dir == "." && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return nil // unreadable or gone meanwhile: Salt leaves it out, too
+		return nil // unreadable or gone: Salt leaves it out too
 	}
 	for _, e := range entries {
 		if w.entries++; w.entries > maxEntries {
@@ -218,9 +218,9 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 		isDir := e.IsDir()
 		var info fs.FileInfo
 		if link && w.skipLinks {
-			// Salt leaves the link out and what is behind it in, where it follows links.
+			// Where it follows links, Salt leaves out the link and lists what is behind it.
 			if info, err = w.tree.stat(name); err == nil && info.IsDir() && w.tree.follows() {
-				if err := w.enter(name, true, info, above, false); err != nil {
+				if err := w.enterDir(name, true, info, above, false); err != nil {
 					return err
 				}
 			}
@@ -241,15 +241,15 @@ func (w *walker) walk(dir string, above []fs.FileInfo) error {
 			continue
 		}
 		w.out.Dirs = append(w.out.Dirs, name)
-		if err := w.enter(name, link, info, above, true); err != nil {
+		if err := w.enterDir(name, link, info, above, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enter walks on in a directory, which is listed when it is empty.
-func (w *walker) enter(name string, link bool, info fs.FileInfo, above []fs.FileInfo, listed bool) error {
+// enterDir continues in a directory, which is listed if it is empty.
+func (w *walker) enterDir(name string, link bool, info fs.FileInfo, above []fs.FileInfo, listed bool) error {
 	if sub, err := w.tree.readDir(name); listed && err == nil && len(sub) == 0 {
 		w.out.EmptyDirs = append(w.out.EmptyDirs, name)
 		return nil
@@ -270,11 +270,11 @@ func (w *walker) enter(name string, link bool, info fs.FileInfo, above []fs.File
 			}
 		}
 	}
-	return w.walk(name, append(above, info))
+	return w.walkDir(name, append(above, info))
 }
 
-// list lists a tree into out.
-func list(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
+// listTree lists a tree into out.
+func listTree(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
 	if out.Links == nil {
 		out.Links = make(map[string]string)
 	}
@@ -283,14 +283,14 @@ func list(ctx context.Context, t tree, skipLinks bool, out *Listing) error {
 	if err != nil {
 		return nil
 	}
-	return w.walk(".", []fs.FileInfo{top})
+	return w.walkDir(".", []fs.FileInfo{top})
 }
 
-// find describes a regular file of a tree.
-func find(t tree, name string) (Found, error) {
+// findRegular describes a regular file of a tree.
+func findRegular(t tree, name string) (Found, error) {
 	info, err := t.stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		// Not there, not readable, or a link that leads out: for the minion it is all the same.
+		// Missing, unreadable, or a link that leads out: the minion sees no difference.
 		return Found{}, ErrNotFound
 	}
 	return Found{Path: t.where(name), Rel: name, Info: info}, nil

@@ -23,29 +23,29 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Document accepts minions by what the provider of their machine has signed about it. A minion without a document, or with one of another
-// kind, is left to others; one with a bad document is refused.
+// Document accepts minions by a document about their machine that the provider has signed. A minion without a
+// document, or with one of another kind, is left to other acceptors; one with a bad document is refused.
 type Document struct {
-	// Name stands in the log and in events.
+	// Name appears in the log and in events.
 	Name string
-	// Open verifies a document and gives what it says; see EC2 and JWT. ok is false for a document of another kind.
+	// Open verifies a document and returns its claims; see EC2 and JWT. ok is false for a document of another kind.
 	Open func(ctx context.Context, doc []byte, a master.Applicant) (claims map[string]any, ok bool, err error)
-	// Claim, a path with dots, is where the document says what must be the minion's id.
+	// Claim, a path with dots, is the claim that must equal the minion's id.
 	Claim string
-	// Check, when set, has more conditions: the account, the region, …
+	// Check, if set, checks further conditions: the account, the region, …
 	Check func(claims map[string]any, a master.Applicant) error
-	// Issued is the claim that says when the document was made (seconds or RFC 3339 text), and MaxAge how old it may be; 0 does not look. It
-	// bounds the use of a document that was stolen.
+	// Issued is the claim with the time of the document (seconds or RFC 3339 text), and MaxAge how old it may be; 0
+	// does not check. It limits the use of a stolen document.
 	Issued string
 	MaxAge time.Duration
-	// Grain names an autosign grain in which minions may send the document, as stock ones must. Grains travel in clear: whoever records
-	// one can use it for the same id, as long as that has no accepted key.
+	// Grain names an autosign grain in which minions may send the document, as stock ones must. Grains travel
+	// unencrypted: anything that records one can use it for the same id, as long as that has no accepted key.
 	Grain string
-	// Now is the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Acceptor makes it one.
+// Acceptor returns the acceptor.
 func (d Document) Acceptor() master.Acceptor {
 	return master.Acceptor{Name: d.Name, Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
 		doc := a.Document
@@ -63,22 +63,22 @@ func (d Document) Acceptor() master.Acceptor {
 			err = d.check(claims, a)
 		}
 		if err != nil {
-			return reject(err.Error()), nil
+			return rejectWith(err.Error()), nil
 		}
-		return accept("its provider vouches for it"), nil
+		return acceptWith("its provider vouches for it"), nil
 	}}
 }
 
 func (d Document) check(claims map[string]any, a master.Applicant) error {
-	if id, ok := claim(claims, d.Claim).(string); !ok || id != a.ID {
+	if id, ok := claimAt(claims, d.Claim).(string); !ok || id != a.ID {
 		return errors.New("the document is another machine's")
 	}
 	if d.MaxAge > 0 {
-		made, err := moment(claim(claims, d.Issued))
+		made, err := parseMoment(claimAt(claims, d.Issued))
 		if err != nil {
 			return errors.New("the document does not say when it was made")
 		}
-		if age := now(d.Now).Sub(made); age > d.MaxAge || age < -time.Minute {
+		if age := timeOf(d.Now).Sub(made); age > d.MaxAge || age < -time.Minute {
 			return errors.New("the document is too old")
 		}
 	}
@@ -88,8 +88,8 @@ func (d Document) check(claims map[string]any, a master.Applicant) error {
 	return d.Check(claims, a)
 }
 
-// claim follows a path with dots.
-func claim(claims map[string]any, path string) any {
+// claimAt follows a path with dots.
+func claimAt(claims map[string]any, path string) any {
 	var v any = claims
 	for key := range strings.SplitSeq(path, ".") {
 		m, _ := v.(map[string]any)
@@ -98,7 +98,7 @@ func claim(claims map[string]any, path string) any {
 	return v
 }
 
-func moment(v any) (time.Time, error) {
+func parseMoment(v any) (time.Time, error) {
 	switch x := v.(type) {
 	case json.Number:
 		n, err := x.Float64()
@@ -109,8 +109,8 @@ func moment(v any) (time.Time, error) {
 	return time.Time{}, errors.New("no time")
 }
 
-// decode reads a JSON object, numbers as they are written.
-func decode(b []byte) (map[string]any, error) {
+// decodeObject reads a JSON object and keeps numbers as they are written.
+func decodeObject(b []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var out map[string]any
@@ -123,12 +123,12 @@ func decode(b []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// EC2 opens Amazon's instance identity documents, {"document": "<the document>", "signature": "<its signature in base64>"}, as they are
-// under dynamic/instance-identity of the metadata service. certs are the provider's, by region. Claim is "instanceId" then, and Issued
-// "pendingTime".
+// EC2 verifies Amazon's instance identity documents, {"document": "<the document>", "signature": "<its signature in
+// base64>"}, as found under dynamic/instance-identity of the metadata service. certs are the provider's, by region.
+// Claim is then "instanceId", and Issued "pendingTime".
 func EC2(certs ...*x509.Certificate) func(context.Context, []byte, master.Applicant) (map[string]any, bool, error) {
 	return func(_ context.Context, doc []byte, _ master.Applicant) (map[string]any, bool, error) {
-		outer, err := decode(doc)
+		outer, err := decodeObject(doc)
 		text, isText := outer["document"].(string)
 		signature, signed := outer["signature"].(string)
 		if err != nil || !isText || !signed {
@@ -141,25 +141,26 @@ func EC2(certs ...*x509.Certificate) func(context.Context, []byte, master.Applic
 		if !slices.ContainsFunc(certs, func(c *x509.Certificate) bool { return c.CheckSignature(x509.SHA256WithRSA, []byte(text), sig) == nil }) {
 			return nil, true, errors.New("the document is not signed by the provider")
 		}
-		claims, err := decode([]byte(text))
+		claims, err := decodeObject([]byte(text))
 		return claims, true, err
 	}
 }
 
-// JWT opens signed tokens, as Google's and Azure's metadata services and many identity providers make them: RS256, ES256 and EdDSA.
+// JWT verifies signed tokens, as Google's and Azure's metadata services and many identity providers issue them:
+// RS256, ES256 and EdDSA.
 type JWT struct {
-	// Key gives the provider's key with an id.
+	// Key returns the provider's key with an id.
 	Key func(ctx context.Context, kid string) (crypto.PublicKey, error)
-	// Issuer and Audience must be those of the token. With BoundToKey the audience has "/" and the KeyHash of the minion's key behind it, so
-	// that the token is good for no other key.
+	// Issuer and Audience must equal those of the token. With BoundToKey the audience ends in "/" and the KeyHash
+	// of the minion's key, so that the token is valid for no other key.
 	Issuer, Audience string
 	BoundToKey       bool
-	// Now is the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
-// KeyHash is what a token that is made for one key has of it: the SHA-256 of the key's PEM text without white space around it, in
-// hexadecimal digits. It is not the key's fingerprint, see Fingerprint.
+// KeyHash is what a token that is issued for one key contains of it: the SHA-256 of the key's PEM text without
+// white space around it, in hex. It is not the key's fingerprint; see Fingerprint.
 func KeyHash(pubText string) string {
 	sum := sha256.Sum256([]byte(crypt.CleanKey(pubText)))
 	return hex.EncodeToString(sum[:])
@@ -179,7 +180,7 @@ func (j JWT) Open(ctx context.Context, doc []byte, a master.Applicant) (map[stri
 		}
 		raw[i] = b
 	}
-	head, err := decode(raw[0])
+	head, err := decodeObject(raw[0])
 	if err != nil {
 		return nil, false, nil
 	}
@@ -189,10 +190,10 @@ func (j JWT) Open(ctx context.Context, doc []byte, a master.Applicant) (map[stri
 	if err != nil {
 		return nil, true, fmt.Errorf("the provider's key cannot be found: %w", err)
 	}
-	if !verify(alg, key, []byte(parts[0]+"."+parts[1]), raw[2]) {
+	if !verifySignature(alg, key, []byte(parts[0]+"."+parts[1]), raw[2]) {
 		return nil, true, errors.New("the token is not signed by the provider")
 	}
-	claims, err := decode(raw[1])
+	claims, err := decodeObject(raw[1])
 	if err != nil {
 		return nil, true, errors.New("the token cannot be read")
 	}
@@ -210,12 +211,12 @@ func (j JWT) check(claims map[string]any, a master.Applicant) error {
 	if want == "" || !forAudience(claims["aud"], want) {
 		return errors.New("the token is for somebody else")
 	}
-	at := now(j.Now)
-	if expires, err := moment(claims["exp"]); err != nil || !at.Before(expires) {
+	at := timeOf(j.Now)
+	if expires, err := parseMoment(claims["exp"]); err != nil || !at.Before(expires) {
 		return errors.New("the token has expired")
 	}
 	if v, has := claims["nbf"]; has {
-		if from, err := moment(v); err != nil || at.Add(time.Minute).Before(from) {
+		if from, err := parseMoment(v); err != nil || at.Add(time.Minute).Before(from) {
 			return errors.New("the token is not valid yet")
 		}
 	}
@@ -229,8 +230,9 @@ func forAudience(aud any, want string) bool {
 	return aud == want
 }
 
-// verify checks a signature by an algorithm that fits the key; what a token names cannot choose another one.
-func verify(alg string, key crypto.PublicKey, text, sig []byte) bool {
+// verifySignature checks a signature with the algorithm that fits the key. The token's own alg must match it,
+// because an attacker could otherwise choose a weaker one.
+func verifySignature(alg string, key crypto.PublicKey, text, sig []byte) bool {
 	sum := sha256.Sum256(text)
 	switch k := key.(type) {
 	case *rsa.PublicKey:

@@ -45,7 +45,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 		if got, ok := open(text + "." + encode(ed25519.Sign(private, []byte(text)))); ok {
-			expires, err := moment(got["exp"])
+			expires, err := parseMoment(got["exp"])
 			if err != nil || !now.Before(expires) || got["iss"] != rule.Issuer || !forAudience(got["aud"], "salt") {
 				t.Fatalf("%v was let in", got)
 			}

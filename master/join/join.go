@@ -1,5 +1,8 @@
-// Package join has acceptors: rules by which a master accepts minions that prove who they are. They are asked in the order of
-// master.Options.Acceptors.
+// Package join has acceptors: rules by which a master accepts minions that prove who they are, without an operator.
+// A master asks them in the order of master.Options.Acceptors.
+//
+//	sign-in of an unknown key ─▶ acceptor 1 ─▶ acceptor 2 ─▶ … ─▶ no verdict: the key is pending
+//	                                  │ accept or reject ends the chain
 package join
 
 import (
@@ -14,8 +17,9 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Fingerprints accepts keys by their SHA-256 fingerprint, as `salt-call --local key.finger` shows it. want gives that of an id, "" for one
-// that it does not know; a key with another one is refused, whatever token or other proof comes with it.
+// Fingerprints accepts keys by their SHA-256 fingerprint, as `salt-call --local key.finger` shows it. want returns
+// the fingerprint of an id, "" for an unknown one. A key with another fingerprint is refused, whatever token or
+// other proof comes with it.
 func Fingerprints(want func(ctx context.Context, id string) (string, error)) master.Acceptor {
 	return master.Acceptor{Name: "fingerprint", BeforeToken: true, Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
 		print, err := want(ctx, a.ID)
@@ -23,13 +27,14 @@ func Fingerprints(want func(ctx context.Context, id string) (string, error)) mas
 		case err != nil || print == "":
 			return master.Verdict{}, err
 		case print != a.Fingerprint:
-			return reject("its key has another fingerprint"), nil
+			return rejectWith("its key has another fingerprint"), nil
 		}
-		return accept("its fingerprint is known"), nil
+		return acceptWith("its fingerprint is known"), nil
 	}}
 }
 
-// Fingerprint returns the fingerprint of a public key in PEM, as Fingerprints compares it and `salt-call --local key.finger` shows it.
+// Fingerprint returns the fingerprint of a public key in PEM, as Fingerprints compares it and `salt-call --local
+// key.finger` shows it.
 func Fingerprint(pubText string) (string, error) {
 	key, err := crypt.ParsePublicKey([]byte(pubText))
 	if err != nil {
@@ -38,39 +43,40 @@ func Fingerprint(pubText string) (string, error) {
 	return key.Fingerprint("sha256")
 }
 
-func accept(why string) master.Verdict {
+func acceptWith(why string) master.Verdict {
 	return master.Verdict{Decision: master.Accept, Reason: why}
 }
 
-func reject(why string) master.Verdict {
+func rejectWith(why string) master.Verdict {
 	return master.Verdict{Decision: master.Reject, Reason: why}
 }
 
-// X509 accepts minions with a certificate that leads to Roots and names them. A minion without one is left to others, one with a bad one is
-// refused.
+// X509 accepts minions with a certificate that leads to Roots and names them. A minion without one is left to other
+// acceptors; one with a bad certificate is refused.
 type X509 struct {
 	Roots *x509.CertPool
-	// KeyUsages are those of which the certificate must have one; none means client authentication.
+	// KeyUsages are the usages of which the certificate must have one; none means client authentication.
 	KeyUsages []x509.ExtKeyUsage
-	// Names says whether a certificate is that of an id. nil means that the id is its common name or one of its DNS names.
+	// Names reports whether a certificate belongs to an id. nil means that the id is its common name or one of its
+	// DNS names.
 	Names func(c *x509.Certificate, id string) bool
-	// Revoked says whether a certificate of a verified chain is not valid any more; nil means that none is.
+	// Revoked reports whether a certificate of a verified chain is revoked; nil means that none is.
 	Revoked func(ctx context.Context, c *x509.Certificate) (bool, error)
-	// Now is the time; nil means time.Now.
+	// Now returns the time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Acceptor makes it one.
+// Acceptor returns the acceptor.
 func (x X509) Acceptor() master.Acceptor {
 	return master.Acceptor{Name: "x509", Judge: func(ctx context.Context, a master.Applicant) (master.Verdict, error) {
 		if len(a.Certificates) == 0 {
 			return master.Verdict{}, nil
 		}
 		if err := x.check(ctx, a); err != nil {
-			return reject(err.Error()), nil
+			return rejectWith(err.Error()), nil
 		}
 		own := a.Certificates[0]
-		return accept("certificate " + own.SerialNumber.Text(16) + " of " + own.Issuer.String()), nil
+		return acceptWith("certificate " + own.SerialNumber.Text(16) + " of " + own.Issuer.String()), nil
 	}}
 }
 
@@ -78,7 +84,7 @@ func (x X509) check(ctx context.Context, a master.Applicant) error {
 	if x.Roots == nil {
 		return errors.New("no certificate is trusted")
 	}
-	opts := x509.VerifyOptions{Roots: x.Roots, Intermediates: x509.NewCertPool(), KeyUsages: x.KeyUsages, CurrentTime: now(x.Now)}
+	opts := x509.VerifyOptions{Roots: x.Roots, Intermediates: x509.NewCertPool(), KeyUsages: x.KeyUsages, CurrentTime: timeOf(x.Now)}
 	if len(opts.KeyUsages) == 0 {
 		opts.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	}
@@ -114,7 +120,7 @@ func (x X509) check(ctx context.Context, a master.Applicant) error {
 	return nil
 }
 
-func now(f func() time.Time) time.Time {
+func timeOf(f func() time.Time) time.Time {
 	if f == nil {
 		return time.Now()
 	}

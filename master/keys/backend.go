@@ -13,7 +13,7 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
-// disk keeps keys as files, in Salt's layout.
+// disk stores keys as files, in Salt's layout.
 type disk struct {
 	dir *confined.Dir
 
@@ -25,14 +25,16 @@ type disk struct {
 // openFolder is a folder that is kept open, since every request of a minion looks into two.
 type openFolder struct {
 	dir     *confined.Dir
-	checked time.Time // when it was the one that has the name
+	checked time.Time // when it was the one with this name
 }
 
-// folderTrust is how long an open folder is taken for the one that has the name: nothing but a restored backup puts another in its place.
+// folderTrust is how long an open folder is assumed to be the one with its name. Only a restored backup replaces a
+// folder.
 const folderTrust = time.Second
 
-// listing is a folder's content, good as long as the folder's time stands still. File systems count time in ticks of some
-// milliseconds, so a listing taken close to the last change could miss one made in the same tick: it is not kept.
+// listing is a folder's content, valid as long as the folder's time does not change. File systems count time in
+// ticks of some milliseconds, so a listing taken right after a change could miss another one in the same tick: it
+// is not kept.
 type listing struct {
 	mtime time.Time
 	ids   []string
@@ -54,7 +56,7 @@ func openDisk(path string) (*disk, error) {
 	return &disk{dir: dir, lists: make(map[string]listing), folders: make(map[string]openFolder)}, nil
 }
 
-// keyFolders are the folders of the pki directory.
+// keyFolders returns the folders of the pki directory.
 func keyFolders() []string {
 	folders := []string{autosignFolder}
 	for _, st := range States() {
@@ -63,7 +65,7 @@ func keyFolders() []string {
 	return folders
 }
 
-// removeUnfinished removes the keys, the master's own among them, that a crash of the machine left half written.
+// removeUnfinished removes the keys, also the master's own, that a crash of the host left half written.
 func (d *disk) removeUnfinished() error {
 	var errs []error
 	for _, folder := range append(keyFolders(), ".") {
@@ -82,8 +84,8 @@ func (d *disk) close() error {
 	return d.dir.Close()
 }
 
-// folder opens a folder, or gives the open one.
-func (d *disk) folder(name string) (*confined.Dir, error) {
+// folderOf opens a folder, or returns the open one.
+func (d *disk) folderOf(name string) (*confined.Dir, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f, ok := d.folders[name]
@@ -99,7 +101,7 @@ func (d *disk) folder(name string) (*confined.Dir, error) {
 		dir.Close()
 		dir = f.dir
 	}
-	// One that was replaced may be in use, and is closed when nobody has it any more.
+	// A replaced folder may be in use; it is closed when no caller has it any more.
 	d.folders[name] = openFolder{dir, now}
 	return dir, nil
 }
@@ -116,7 +118,7 @@ func (d *disk) read(folder, id string) ([]byte, stamp, error) {
 }
 
 func (d *disk) stat(folder, id string) (stamp, error) {
-	dir, err := d.folder(folder)
+	dir, err := d.folderOf(folder)
 	var info fs.FileInfo
 	if err == nil {
 		info, err = dir.Stat(id)
@@ -128,7 +130,7 @@ func (d *disk) stat(folder, id string) (stamp, error) {
 		return stamp{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return stamp{}, ErrNotFound // Salt 3008 ignores links in key folders, too
+		return stamp{}, ErrNotFound // Salt 3008 ignores links in key folders too
 	}
 	return stampOf(info), nil
 }
@@ -181,7 +183,7 @@ func (d *disk) count(folder string) (int, error) {
 	return len(ids), err
 }
 
-// memory keeps keys for masters without a directory.
+// memory stores keys for masters without a directory.
 type memory struct {
 	mu   sync.Mutex // guards keys and next
 	keys map[string]memoryKey

@@ -12,33 +12,34 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Identity is the master's own key pair, and the signing pair when one is used.
+// Identity is the master's own key pair, and the signing pair if one is used.
 type Identity struct {
 	Key *crypt.PrivateKey
-	// Sign signs the public key for minions that verify it (master_sign_pubkey); nil when not used.
+	// Sign signs the public key for minions that verify it (master_sign_pubkey); nil if it is not used.
 	Sign *crypt.PrivateKey
 	// PubkeySignature is the content of a prepared signature file (master_use_pubkey_signature), or empty.
 	PubkeySignature string
 }
 
-// IdentityOptions say where the master's keys are.
+// IdentityOptions configure where the master's keys are.
 type IdentityOptions struct {
 	// Dir is the pki directory. Empty makes a key pair that lives as long as the process.
 	Dir string
 	// Bits is the size of a new key; 0 means 2048.
 	Bits int
-	// SignPubkey uses, and makes when it is missing, the signing pair named SignKeyName (default "master_sign").
+	// SignPubkey uses the signing pair named SignKeyName (default "master_sign"), and creates it if it is missing.
 	SignPubkey  bool
 	SignKeyName string
-	// UsePubkeySignature reads the prepared signature from the file PubkeySignature (default "master_pubkey_signature").
+	// UsePubkeySignature reads the prepared signature from the file PubkeySignature (default
+	// "master_pubkey_signature").
 	UsePubkeySignature bool
 	PubkeySignature    string
-	// Log is told of what was repaired; nil is silent.
+	// Log receives what was repaired; nil means no log.
 	Log *slog.Logger
 }
 
-// LoadIdentity reads master.pem, or makes it: a new pair is written as Salt does, master.pem 0400 and master.pub 0644. A
-// Salt 3008 master leaves master.pem as a link to <id>.pem in the same directory; that is followed.
+// LoadIdentity reads master.pem, or creates it: a new pair is written as Salt does, master.pem 0400 and master.pub
+// 0644. A Salt 3008 master leaves master.pem as a link to <id>.pem in the same directory, which is followed.
 func LoadIdentity(o IdentityOptions) (Identity, error) {
 	if o.Bits == 0 {
 		o.Bits = 2048
@@ -110,8 +111,9 @@ func loadPair(dir *confined.Dir, name string, o IdentityOptions) (*crypt.Private
 	return key, writePub(dir, name, key, o.Log)
 }
 
-// writePub writes the public half where it is missing or damaged. One that is a sound key and does not belong to the private key is an error:
-// minions and operators would pin the wrong one, and nobody can tell which of the two files is right.
+// writePub writes the public half if it is missing or damaged. A sound key that does not belong to the private one
+// is an error: minions and operators would pin the wrong key, and which of the two files is right cannot be
+// determined.
 func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.Logger) error {
 	path := dir.Path() + "/" + name + ".pub"
 	f, _, err := dir.OpenFile(name + ".pub")
@@ -128,7 +130,7 @@ func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.L
 		if have == want {
 			return nil
 		}
-		if _, err := crypt.ParsePublicKey(b); err == nil && !nearly(have, want) {
+		if _, err := crypt.ParsePublicKey(b); err == nil && !nearlyEqual(have, want) {
 			return fmt.Errorf("cannot use key %q: %s belongs to another key; if the private key is the right one, remove the public one", dir.Path()+"/"+name+".pem", path)
 		}
 		log.Warn("a damaged public key was written again from its private key", "file", path)
@@ -139,8 +141,9 @@ func writePub(dir *confined.Dir, name string, key *crypt.PrivateKey, log *slog.L
 	return nil
 }
 
-// nearly reports whether two texts of one length differ in so few places that one is the other, damaged: two keys differ everywhere.
-func nearly(a, b string) bool {
+// nearlyEqual reports whether two texts of equal length differ in so few places that one is the other, damaged. Two
+// different keys differ everywhere.
+func nearlyEqual(a, b string) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -4,5 +4,5 @@ package keys
 
 import "io/fs"
 
-// inode is unknown here; time and size have to tell files apart.
+// inode is unknown on this system; time and size must tell files apart.
 func inode(fs.FileInfo) uint64 { return 0 }

@@ -1,7 +1,13 @@
-// Package keys holds which minion keys a master knows and what it thinks of each: accepted, pending, rejected, denied. On
-// disk it is stock Salt's own layout (minions, minions_pre, minions_rejected, minions_denied below the pki directory),
-// so salt-key and provisioning tools work on the same files while the master runs; without a directory it lives in
-// memory. It does not decide about sign-ins; that is package master. Salt's source: salt/key.py, salt/crypt.py.
+// Package keys stores which minion keys a master knows, and their states: accepted, pending, rejected, denied.
+//
+//	                 ┌─ policy or operator ─▶ accepted ─ another key for this id ─▶ denied (the other key)
+//	new key ─▶ pending ─┤
+//	                 └─ operator, autoreject ─▶ rejected
+//
+// On disk it is stock Salt's layout (minions, minions_pre, minions_rejected, minions_denied below the pki
+// directory), so salt-key and provisioning tools work on the same files while the master runs. Several masters keep
+// the keys in their database; without a directory they are in memory. The package does not decide about sign-ins by
+// itself; package master and Policy do. Salt's sources: salt/key.py, salt/crypt.py.
 package keys
 
 import (
@@ -19,10 +25,11 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// State is what the master thinks of a key.
+// A State is the state of a key.
 type State int
 
-// The states in the order in which a sign-in looks at them: an id that is both rejected and accepted counts as rejected.
+// The states in the order in which a sign-in looks at them: an id that is both rejected and accepted counts as
+// rejected.
 const (
 	Unknown State = iota
 	Rejected
@@ -31,10 +38,10 @@ const (
 	Denied
 )
 
-// States lists every state under which keys are stored.
+// States returns every state under which keys are stored.
 func States() []State { return []State{Accepted, Pending, Rejected, Denied} }
 
-// String is Salt's word for the state in `salt-key -l`.
+// String returns Salt's word for the state in `salt-key -l`.
 func (s State) String() string {
 	switch s {
 	case Accepted:
@@ -49,7 +56,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Folder is the directory below the pki directory that holds keys of this state.
+// Folder returns the directory below the pki directory that holds keys of this state.
 func (s State) Folder() string {
 	switch s {
 	case Accepted:
@@ -65,65 +72,66 @@ func (s State) Folder() string {
 }
 
 var (
-	// ErrNotFound says that no key of this id is stored in the states asked for.
+	// ErrNotFound means that no key of this id is stored in the requested states.
 	ErrNotFound = errors.New("key not found")
-	// ErrPendingFull says that as many keys wait for acceptance as the store may hold.
+	// ErrPendingFull means that as many keys are pending as the store may hold.
 	ErrPendingFull = errors.New("too many pending keys")
 )
 
-// maxParsed is how many keys are kept ready, at 1 KiB each. Reading and parsing one takes some 30 µs, and the first look at the token
-// of a request another 60.
+// maxParsed is how many parsed keys are kept, at 1 KiB each. Reading and parsing one takes some 30 µs, and the
+// first check of a request's token another 60.
 const maxParsed = 16384
 
-// maxKeyBytes bounds one public key; 16384 bit RSA is below 3 KiB.
+// maxKeyBytes limits one public key; 16384 bit RSA is below 3 KiB.
 const maxKeyBytes = 16 << 10
 
-// Key is one stored public key.
+// A Key is one stored public key.
 type Key struct {
 	ID    string
 	State State
-	// Text is the cleaned PEM text, without final newline.
+	// Text is the cleaned PEM text without final newline.
 	Text string
 	// Modified is when the key was stored in this state.
 	Modified time.Time
 }
 
-// Fingerprint is the key's finger print as salt-key -f shows it, with the hash named (md5, sha1, sha256, …).
+// Fingerprint returns the key's fingerprint as salt-key -f shows it, with the named hash (md5, sha1, sha256, …).
 func (k Key) Fingerprint(hashType string) (string, error) {
 	return crypt.FingerprintPEM([]byte(k.Text+"\n"), hashType)
 }
 
-// Change tells what happened to a key through this store.
+// A Change describes what happened to a key through this store.
 type Change struct {
 	// Act is Salt's word in salt/key events: accept, reject, delete; "pend" and "denied" for new arrivals.
 	Act string
 	ID  string
-	// From is the state that the key had before, To the state after; Unknown when there is none.
+	// From is the state that the key had before, To the state after; Unknown if there is none.
 	From, To State
 }
 
-// Options of a Store. The zero value keeps keys in memory.
+// Options of a Store. The zero value stores keys in memory.
 type Options struct {
 	// Dir is the pki directory; empty means memory.
 	Dir string
-	// Shared keeps the keys in place of both, for several masters. Name is this one's. What others change is to be told with Changed.
+	// Shared stores the keys in place of both, for several masters. Name is the name of this master. Pass changes
+	// by others to Told.
 	Shared store.Shared
 	Name   string
-	// MaxPending bounds how many keys may wait for acceptance; 0 means 10000, below 0 no bound.
+	// MaxPending limits how many keys may be pending; 0 means 10000, below 0 no limit.
 	MaxPending int
-	// Log gets what an operator should know; nil is silent.
+	// Log receives what an operator should know; nil means no log.
 	Log *slog.Logger
 }
 
-// Store holds minion keys. Its methods may be called from several goroutines. Files that other programs change are seen
-// at the next look-up: nothing is cached longer than the file stays as it is.
+// A Store holds minion keys. Its methods may be called from several goroutines. Files that other programs change
+// are seen at the next look-up: nothing is cached longer than its file stays as it is.
 type Store struct {
 	back       backend
 	maxPending int
 	log        *slog.Logger
 
-	// change serialises edits of an id, where no other master makes any: ids share some locks, so that many keys wait for the disk
-	// together.
+	// change serialises edits of an id, if no other master makes any. Ids share some locks, so that many keys wait
+	// for the disk together.
 	change  [64]sync.Mutex
 	pending room
 
@@ -137,7 +145,7 @@ type parsedKey struct {
 	key   *crypt.PublicKey
 }
 
-// view is the keys as they are now, or as they will be when an edit ends.
+// A view is the keys as they are now, or as they will be when an edit ends.
 type view interface {
 	read(folder, id string) (text []byte, st stamp, err error)
 	stat(folder, id string) (stamp, error)
@@ -145,7 +153,7 @@ type view interface {
 	remove(folder, id string) error
 }
 
-// backend is where keys are: a directory, memory or a database that several masters share.
+// A backend is where keys are stored: a directory, memory, or a database that several masters share.
 type backend interface {
 	view
 	list(folder string) ([]string, error)
@@ -153,13 +161,13 @@ type backend interface {
 	close() error
 }
 
-// edit lets f read and change the keys of one id in one step, so that two sign-ins of one id cannot both win. Where other masters
-// change keys too, f is called again when one of them was quicker.
-func (s *Store) edit(id string, f func(v view) (*Change, error)) error {
+// editKeys lets f read and change the keys of one id in one step, so that two sign-ins of one id cannot both win.
+// If other masters change keys too, f is called again when one of them was faster.
+func (s *Store) editKeys(id string, f func(v view) (*Change, error)) error {
 	var change *Change
 	var err error
 	if shared, ok := s.back.(*shared); ok {
-		change, err = shared.edit(id, f)
+		change, err = shared.editRecord(id, f)
 	} else {
 		h := fnv.New32a()
 		h.Write([]byte(id))
@@ -169,8 +177,8 @@ func (s *Store) edit(id string, f func(v view) (*Change, error)) error {
 		lock.Unlock()
 	}
 	if change != nil {
-		s.forget(id)
-		s.tell(*change)
+		s.forgetParsed(id)
+		s.notifyHooks(*change)
 	}
 	return err
 }
@@ -182,7 +190,7 @@ type stamp struct {
 	inode uint64
 }
 
-// Open opens the store, creating Salt's directories (0700) where they are missing.
+// Open opens the store and creates Salt's directories (0700) if they are missing.
 func Open(o Options) (*Store, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = defaultPending
@@ -211,21 +219,21 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close gives the directory back.
+// Close releases the directory.
 func (s *Store) Close() error {
 	s.pending.sweeps.Wait()
 	return s.back.close()
 }
 
-// OnChange registers a function that hears of every change made through this store, after it was made. It is called
-// from the goroutine that made the change and must not call the store's changing methods.
+// OnChange registers a function that is called after every change through this store. It runs in the goroutine that
+// made the change and must not call the store's changing methods.
 func (s *Store) OnChange(f func(Change)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append(s.hooks, f)
 }
 
-func (s *Store) tell(c Change) {
+func (s *Store) notifyHooks(c Change) {
 	s.mu.Lock()
 	hooks := slices.Clone(s.hooks)
 	s.mu.Unlock()
@@ -234,7 +242,7 @@ func (s *Store) tell(c Change) {
 	}
 }
 
-// State says how the store thinks of an id: rejected before accepted before pending; denied keys do not count.
+// State returns the state of an id: rejected before accepted before pending; denied keys do not count.
 func (s *Store) State(id string) State {
 	if protocol.ValidID(id) != nil {
 		return Unknown
@@ -260,8 +268,8 @@ func (s *Store) Get(id string, st State) (Key, error) {
 	return Key{ID: id, State: st, Text: crypt.CleanKey(string(b)), Modified: mark.mtime}, nil
 }
 
-// Accepted returns the accepted public key of an id, ready for use, or ErrNotFound. A key that is also rejected is not
-// accepted. It is called for every request of a minion, so the parsed key is kept while its file stays as it is.
+// Accepted returns the accepted public key of an id, ready for use, or ErrNotFound. A key that is also rejected is
+// not accepted. Every request of a minion calls it, so the parsed key is kept as long as its file does not change.
 func (s *Store) Accepted(id string) (*crypt.PublicKey, error) {
 	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
@@ -272,7 +280,7 @@ func (s *Store) Accepted(id string) (*crypt.PublicKey, error) {
 	}
 	mark, err := s.back.stat(Accepted.Folder(), id)
 	if err != nil {
-		s.forget(id)
+		s.forgetParsed(id)
 		return nil, fmt.Errorf("cannot use key of %q: %w", id, err)
 	}
 	s.mu.Lock()
@@ -298,7 +306,7 @@ func (s *Store) Accepted(id string) (*crypt.PublicKey, error) {
 	return key, nil
 }
 
-func (s *Store) forget(id string) {
+func (s *Store) forgetParsed(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parsed, id)
@@ -313,7 +321,7 @@ func (s *Store) List(st State) ([]string, error) {
 	return ids, nil
 }
 
-// Match returns the ids of one state that a shell pattern matches, sorted; "*" is all of them.
+// Match returns the ids of one state that match a shell pattern, sorted; "*" means all.
 func (s *Store) Match(pattern string, st State) ([]string, error) {
 	ids, err := s.List(st)
 	if err != nil {
@@ -330,8 +338,8 @@ func (s *Store) Match(pattern string, st State) ([]string, error) {
 	return out, nil
 }
 
-// put stores text under a state; the text must be of a usable length.
-func put(v view, id string, st State, text string) error {
+// putKey stores text under a state; the text must have a usable length.
+func putKey(v view, id string, st State, text string) error {
 	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return err
@@ -345,14 +353,14 @@ func put(v view, id string, st State, text string) error {
 	return nil
 }
 
-// Preseed stores a key as accepted before its minion ever called, as provisioning does. A key stored for the id in any
+// Preseed stores a key as accepted before its minion ever connected, as provisioning does. A key of the id in any
 // other state is removed.
 func (s *Store) Preseed(id, pem string) error {
 	if _, err := crypt.ParsePublicKey([]byte(pem)); err != nil {
 		return fmt.Errorf("cannot accept key of %q: %w", id, err)
 	}
-	return s.edit(id, func(v view) (*Change, error) {
-		err := put(v, id, Accepted, crypt.CleanKey(pem))
+	return s.editKeys(id, func(v view) (*Change, error) {
+		err := putKey(v, id, Accepted, crypt.CleanKey(pem))
 		for _, st := range []State{Pending, Rejected, Denied} {
 			if err == nil {
 				err = v.remove(st.Folder(), id)
@@ -365,9 +373,9 @@ func (s *Store) Preseed(id, pem string) error {
 	})
 }
 
-// Accept moves a key to the accepted ones, from the pending or, when includeRejected or includeDenied say so, from those.
-// It returns ErrNotFound when there is none. A usable key is not checked for: Salt accepts what the operator accepts, and
-// a key that cannot be parsed never passes a sign-in.
+// Accept moves a key to accepted, from pending or, with includeRejected or includeDenied, from those. It returns
+// ErrNotFound if there is none. It does not check that the key is usable: Salt accepts what the operator accepts,
+// and a key that cannot be parsed never passes a sign-in.
 func (s *Store) Accept(id string, includeRejected, includeDenied bool) error {
 	from := []State{Pending}
 	if includeRejected {
@@ -376,10 +384,10 @@ func (s *Store) Accept(id string, includeRejected, includeDenied bool) error {
 	if includeDenied {
 		from = append(from, Denied)
 	}
-	return s.move(id, from, Accepted, "accept")
+	return s.moveKey(id, from, Accepted, "accept")
 }
 
-// Reject moves a key to the rejected ones, from the pending or, when told so, from the accepted or denied.
+// Reject moves a key to rejected, from pending or, if requested, from accepted or denied.
 func (s *Store) Reject(id string, includeAccepted, includeDenied bool) error {
 	from := []State{Pending}
 	if includeAccepted {
@@ -388,15 +396,15 @@ func (s *Store) Reject(id string, includeAccepted, includeDenied bool) error {
 	if includeDenied {
 		from = append(from, Denied)
 	}
-	return s.move(id, from, Rejected, "reject")
+	return s.moveKey(id, from, Rejected, "reject")
 }
 
-func (s *Store) move(id string, from []State, to State, act string) error {
+func (s *Store) moveKey(id string, from []State, to State, act string) error {
 	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	err := s.edit(id, func(v view) (*Change, error) {
+	err := s.editKeys(id, func(v view) (*Change, error) {
 		src := Unknown
 		var text []byte
 		for _, st := range from {
@@ -408,7 +416,7 @@ func (s *Store) move(id string, from []State, to State, act string) error {
 		if src == Unknown {
 			return nil, ErrNotFound
 		}
-		err := put(v, id, to, crypt.CleanKey(string(text)))
+		err := putKey(v, id, to, crypt.CleanKey(string(text)))
 		if err == nil {
 			err = v.remove(src.Folder(), id)
 		}
@@ -427,7 +435,7 @@ func (s *Store) move(id string, from []State, to State, act string) error {
 	return nil
 }
 
-// Delete removes the keys of an id in every state. ErrNotFound when there was none.
+// Delete removes the keys of an id in every state, or returns ErrNotFound.
 func (s *Store) Delete(id string) error {
 	return s.deleteFrom(id, States())
 }
@@ -442,7 +450,7 @@ func (s *Store) deleteFrom(id string, states []State) error {
 	if err := protocol.ValidID(id); err != nil {
 		return err
 	}
-	err := s.edit(id, func(v view) (*Change, error) {
+	err := s.editKeys(id, func(v view) (*Change, error) {
 		was := Unknown
 		var err error
 		for _, st := range states {

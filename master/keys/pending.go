@@ -6,30 +6,32 @@ import (
 )
 
 const (
-	// defaultPending is Options.MaxPending where that is 0.
+	// defaultPending is the default of Options.MaxPending.
 	defaultPending = 10_000
-	// recount is how long the number of pending keys is believed, to which the new ones are added: to count ten thousand for
-	// each of ten thousand would take minutes.
+	// recount is how long a count of pending keys is trusted; new ones are added to it. Counting ten thousand keys
+	// for each of ten thousand would take minutes.
 	recount = time.Second
-	// pendingStale is after how long without a sign-in a pending key makes room for others. A minion that waits for acceptance
-	// signs in every ten seconds; the ids of a flood never come again.
+	// pendingStale is after how long without a sign-in a pending key makes room for others. A minion that waits for
+	// acceptance signs in every ten seconds; the ids of a flood never return.
 	pendingStale = 5 * time.Minute
 )
 
-// room keeps the number of pending keys below a bound. When there are too many, those go that no minion asks for any more.
+// room keeps the number of pending keys below a limit. If there are too many, keys are removed whose minions
+// stopped signing in.
 type room struct {
 	mu      sync.Mutex // guards the fields below
-	n       int        // pending keys, with those being stored
+	n       int        // pending keys, including those being stored
 	storing int
 	counted time.Time
-	opened  time.Time            // when the store was opened: before that, nothing is known of who asked
+	opened  time.Time            // when the store was opened; before that no sign-in is known
 	asked   map[string]time.Time // the last sign-in of a pending id
 	swept   time.Time
 	sweeps  sync.WaitGroup
 }
 
-// enter reports whether there is a place for one more key, that of id. After true, leave must be called when the key is stored.
-func (r *room) enter(s *Store, id string) (bool, error) {
+// reserve reports whether there is a place for one more key, that of id. After true, call leave when the key is
+// stored.
+func (r *room) reserve(s *Store, id string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.n >= s.maxPending || time.Since(r.counted) > recount {
@@ -45,7 +47,7 @@ func (r *room) enter(s *Store, id string) (bool, error) {
 	}
 	r.n++
 	r.storing++
-	r.note(s, id)
+	r.noteAsked(s, id)
 	return true, nil
 }
 
@@ -59,11 +61,11 @@ func (r *room) leave() {
 func (r *room) touch(s *Store, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(s, id)
+	r.noteAsked(s, id)
 }
 
-// note is touch; the caller holds mu.
-func (r *room) note(s *Store, id string) {
+// noteAsked is touch; the caller holds mu.
+func (r *room) noteAsked(s *Store, id string) {
 	if _, ok := r.asked[id]; ok || len(r.asked) < 2*s.maxPending {
 		r.asked[id] = time.Now()
 	}
@@ -75,11 +77,11 @@ func (r *room) makeRoom(s *Store) {
 		return
 	}
 	r.swept = time.Now()
-	r.sweeps.Go(func() { r.sweep(s) })
+	r.sweeps.Go(func() { r.removeStale(s) })
 }
 
-// sweep removes the pending keys that no minion asks for any more.
-func (r *room) sweep(s *Store) {
+// removeStale removes the pending keys whose minions stopped signing in.
+func (r *room) removeStale(s *Store) {
 	ids, err := s.back.list(Pending.Folder())
 	if err != nil {
 		s.log.Warn("Cannot list pending keys", "err", err)
@@ -119,9 +121,9 @@ func (r *room) sweep(s *Store) {
 
 // forgetPending removes the key of an id if it is still pending.
 func (s *Store) forgetPending(id string) error {
-	return s.edit(id, func(v view) (*Change, error) {
+	return s.editKeys(id, func(v view) (*Change, error) {
 		if _, err := v.stat(Pending.Folder(), id); err != nil {
-			return nil, nil // it was decided on meanwhile
+			return nil, nil // it was decided in the meantime
 		}
 		return &Change{Act: "delete", ID: id, From: Pending}, v.remove(Pending.Folder(), id)
 	})

@@ -23,32 +23,33 @@ import (
 // autosignFolder holds stub files: an id with a file there is accepted once.
 const autosignFolder = "minions_autosign"
 
-// maxListBytes bounds an autosign, autoreject or grain value file.
+// maxListBytes limits an autosign, autoreject or grain value file.
 const maxListBytes = 8 << 20
 
-// Policy says which unknown keys are accepted or rejected without an operator. The zero value leaves every key pending.
-// Salt's source: salt/daemons/masterapi.py, class AutoKey.
+// A Policy decides which unknown keys are accepted or rejected without an operator. The zero value leaves every key
+// pending. Salt's source: salt/daemons/masterapi.py, class AutoKey.
 type Policy struct {
 	// AutoAccept accepts every new key.
 	AutoAccept bool
 	// OpenMode accepts every key, even over another one of the same id. It turns authentication off.
 	OpenMode bool
-	// AutosignFile and AutorejectFile name lists of ids: one shell pattern or full-match regular expression per line,
-	// # comments. A file that others may write is ignored.
+	// AutosignFile and AutorejectFile name lists of ids: one shell pattern or full-match regular expression per
+	// line, # comments. A file that other users may write is ignored.
 	AutosignFile, AutorejectFile string
-	// AutosignGrainsDir holds a file per grain with one value per line; a minion that sends an equal value is accepted.
+	// AutosignGrainsDir holds a file per grain with one value per line. A minion that sends an equal value is
+	// accepted.
 	AutosignGrainsDir string
-	// AutosignTimeout is how long a stub file in minions_autosign counts; 0 means 120 minutes, below 0 for ever.
+	// AutosignTimeout is how long a stub file in minions_autosign is valid; 0 means 120 minutes, below 0 for ever.
 	AutosignTimeout time.Duration
-	// PermissivePKIAccess lets the lists above be writable by their group.
+	// PermissivePKIAccess allows the lists above to be writable by their group.
 	PermissivePKIAccess bool
-	// Proven says that the minion has proved who it is: its key is accepted, and takes the place of another one that waits.
+	// Proven means that the minion has proved who it is: its key is accepted, and replaces another pending one.
 	Proven bool
-	// Hold says that its proof was bad, or could not be looked at: nothing here accepts its key, but OpenMode.
+	// Hold means that its proof was bad or could not be checked: nothing here accepts its key, except OpenMode.
 	Hold bool
-	// Decide, when set, is asked after all lists about ids that they do not know. It returns true to accept.
+	// Decide, if set, is called after all lists for ids that they do not contain. It returns true to accept.
 	Decide func(id, pubText string, autosignGrains map[string]any) bool
-	// Log gets ignored files; nil is silent.
+	// Log receives ignored files; nil means no log.
 	Log *slog.Logger
 }
 
@@ -58,15 +59,15 @@ func (p *Policy) warn(msg string, args ...any) {
 	}
 }
 
-// Rejects says whether the policy rejects an id at first sight.
-func (p *Policy) Rejects(id string) bool { return p.listed(id, p.AutorejectFile) }
+// Rejects reports whether the policy rejects an id at first sight.
+func (p *Policy) Rejects(id string) bool { return p.inList(id, p.AutorejectFile) }
 
-// accepts says whether the policy accepts an id at first sight; stub is the stub file look-up of the store.
-func (p *Policy) accepts(id, pubText string, grains map[string]any, stub func(id string, timeout time.Duration) bool) bool {
+// acceptsKey reports whether the policy accepts an id at first sight; stub is the stub file look-up of the store.
+func (p *Policy) acceptsKey(id, pubText string, grains map[string]any, stub func(id string, timeout time.Duration) bool) bool {
 	if p.Hold {
 		return false
 	}
-	if p.AutoAccept || p.Proven || p.listed(id, p.AutosignFile) {
+	if p.AutoAccept || p.Proven || p.inList(id, p.AutosignFile) {
 		return true
 	}
 	timeout := p.AutosignTimeout
@@ -79,8 +80,8 @@ func (p *Policy) accepts(id, pubText string, grains map[string]any, stub func(id
 	return p.Decide != nil && p.Decide(id, pubText, grains)
 }
 
-// listed says whether a list file names an id.
-func (p *Policy) listed(id, file string) bool {
+// inList reports whether a list file names an id.
+func (p *Policy) inList(id, file string) bool {
 	if file == "" {
 		return false
 	}
@@ -92,7 +93,7 @@ func (p *Policy) listed(id, file string) bool {
 		return false
 	}
 	found := false
-	p.lines(b, func(line string) bool {
+	p.eachLine(b, func(line string) bool {
 		found = exprMatch(id, line)
 		return !found
 	})
@@ -113,7 +114,7 @@ func (p *Policy) grainListed(grains map[string]any) bool {
 		return false
 	}
 	for name, value := range grains {
-		// The name comes from the minion: it may only be a plain file name.
+		// The name comes from the minion, so it may only be a plain file name.
 		if name == "" || !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\\x00:") || strings.HasPrefix(name, ".") {
 			continue
 		}
@@ -126,7 +127,7 @@ func (p *Policy) grainListed(grains map[string]any) bool {
 			continue
 		}
 		want, found := pytext.Str(value), false
-		p.lines(b, func(line string) bool {
+		p.eachLine(b, func(line string) bool {
 			found = line == want
 			return !found
 		})
@@ -137,8 +138,8 @@ func (p *Policy) grainListed(grains map[string]any) bool {
 	return false
 }
 
-// lines calls f with every line that is not empty and no comment, until f returns false.
-func (p *Policy) lines(b []byte, f func(string) bool) {
+// eachLine calls f with every line that is neither empty nor a comment, until f returns false.
+func (p *Policy) eachLine(b []byte, f func(string) bool) {
 	sc := bufio.NewScanner(bytes.NewReader(b))
 	sc.Buffer(nil, maxListBytes)
 	for sc.Scan() {
@@ -175,7 +176,7 @@ func (p *Policy) readTrusted(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxListBytes))
 }
 
-// useStub removes stub files older than timeout and says whether one for id was there; that one is used up.
+// useStub removes stub files older than timeout, and reports whether one existed for id, which is then used up.
 func (s *Store) useStub(id string, timeout time.Duration) bool {
 	d, ok := s.back.(*disk)
 	if !ok || protocol.ValidID(id) != nil {
@@ -201,7 +202,7 @@ func (s *Store) useStub(id string, timeout time.Duration) bool {
 		}
 		if err := d.dir.Remove(autosignFolder + "/" + e.Name()); err != nil {
 			s.log.Warn("cannot remove stub file", "minion", e.Name(), "err", err)
-			continue // one that cannot be used up must not accept for ever
+			continue // one that cannot be removed must not accept for ever
 		}
 		found = found || !expired
 	}

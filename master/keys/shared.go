@@ -13,23 +13,24 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// MessageKind is the kind of message with which masters tell each other about keys; see Store.Told.
+// MessageKind is the kind of the messages with which masters tell each other about keys; see Store.Told.
 const MessageKind = "key"
 
-// freshTime is how long a record that was read counts without asking again. Others tell what they change, so this is for a master that
-// cannot hear them.
+// freshTime is how long a record is used without reading it again. Other masters report their changes, so this is
+// for a master that cannot hear them.
 const freshTime = 5 * time.Second
 
 // maxRecords is how many records are remembered, at some 700 bytes each.
 const maxRecords = 2048
 
-// sharedTime bounds one look at the database.
+// sharedTime limits one query of the database.
 const sharedTime = 2 * time.Minute
 
-// maxSwaps is how often an edit is begun anew because others were quicker.
+// maxSwaps is how often an edit is repeated because other masters were faster.
 const maxSwaps = 100
 
-// shared keeps keys in a database, one record per id. Reading answers from memory what was read or told a moment ago.
+// shared stores keys in a database, one record per id. Reads are answered from memory if the record was read or
+// reported a moment ago.
 type shared struct {
 	db   store.Shared
 	name string
@@ -40,10 +41,10 @@ type shared struct {
 	lists   map[string]knownList
 }
 
-// reading are reads of one id that are under way.
+// reading counts reads of one id in progress.
 type reading struct {
 	n     int
-	stale bool // the record has changed since the first of them began
+	stale bool // the record has changed since the first of them started
 }
 
 type knownRecord struct {
@@ -73,11 +74,12 @@ func (s *shared) record(id string) (store.KeyRecord, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
-	return s.load(ctx, id)
+	return s.loadRecord(ctx, id)
 }
 
-// load reads the record of an id and remembers it, unless somebody told meanwhile that it has changed or there is a later one.
-func (s *shared) load(ctx context.Context, id string) (store.KeyRecord, error) {
+// loadRecord reads the record of an id and remembers it, unless a change was reported meanwhile or a later record
+// is known.
+func (s *shared) loadRecord(ctx context.Context, id string) (store.KeyRecord, error) {
 	now := time.Now()
 	s.mu.Lock()
 	mine := s.reading[id]
@@ -103,8 +105,8 @@ func (s *shared) load(ctx context.Context, id string) (store.KeyRecord, error) {
 	return r, nil
 }
 
-// drop forgets what is known of an id, or of all if it is empty, and what is being read of it.
-func (s *shared) drop(id string) {
+// dropRecord drops what is known of an id, or of all if it is empty, and marks its reads in progress as stale.
+func (s *shared) dropRecord(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" {
@@ -118,7 +120,7 @@ func (s *shared) drop(id string) {
 	s.outdate(id)
 }
 
-// outdate keeps what is being read of an id from being remembered; callers hold mu.
+// outdate keeps reads in progress from being remembered; callers hold mu.
 func (s *shared) outdate(id string) {
 	if r := s.reading[id]; r != nil {
 		r.stale = true
@@ -126,12 +128,12 @@ func (s *shared) outdate(id string) {
 	}
 }
 
-// edit is Store.edit.
-func (s *shared) edit(id string, f func(v view) (*Change, error)) (*Change, error) {
+// editRecord implements Store.editKeys.
+func (s *shared) editRecord(id string, f func(v view) (*Change, error)) (*Change, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedTime)
 	defer cancel()
 	for range maxSwaps {
-		r, err := s.load(ctx, id)
+		r, err := s.loadRecord(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -142,14 +144,14 @@ func (s *shared) edit(id string, f func(v view) (*Change, error)) (*Change, erro
 		}
 		v.Changed = time.Now()
 		if change != nil && change.Act == "delete" {
-			v.Generation++ // what was issued before counts no more, even if the key comes back
+			v.Generation++ // what was issued before is void, even if the key returns
 		}
 		body, err := packChange(id, change)
 		if err != nil {
 			return nil, err
 		}
 		ok, err := s.db.SwapKey(ctx, v.KeyRecord, store.Message{From: s.name, Kind: MessageKind, Body: body})
-		s.drop(id)
+		s.dropRecord(id)
 		if err != nil {
 			return nil, err
 		}
@@ -167,15 +169,15 @@ func packChange(id string, c *Change) ([]byte, error) {
 	return payload.MarshalBin(map[string]any{"act": c.Act, "id": id, "from": int64(c.From), "to": int64(c.To)})
 }
 
-// Told takes what another master told about keys and says what changed; ok is false when it was not about the keys of a minion.
-// A nil body says that something may have been missed.
+// Told applies what another master reported about keys and returns what changed. ok is false if it was not about
+// the keys of a minion. A nil body means that something may have been missed.
 func (s *Store) Told(body []byte) (c Change, ok bool) {
 	back, isShared := s.back.(*shared)
 	if !isShared {
 		return c, false
 	}
 	if body == nil {
-		back.drop("")
+		back.dropRecord("")
 		s.mu.Lock()
 		clear(s.parsed)
 		s.mu.Unlock()
@@ -191,12 +193,12 @@ func (s *Store) Told(body []byte) (c Change, ok bool) {
 	from, _ := payload.Int(m["from"])
 	to, _ := payload.Int(m["to"])
 	c.From, c.To = State(from), State(to)
-	back.drop(c.ID)
-	s.forget(c.ID)
+	back.dropRecord(c.ID)
+	s.forgetParsed(c.ID)
 	return c, c.Act != ""
 }
 
-// Generation counts the times at which what was issued to a minion became worthless. It stays 0 where masters share nothing.
+// Generation counts how often what was issued to a minion became void. It stays 0 for masters that share nothing.
 func (s *Store) Generation(id string) (int64, error) {
 	back, ok := s.back.(*shared)
 	if !ok {
@@ -206,12 +208,12 @@ func (s *Store) Generation(id string) (int64, error) {
 	return r.Generation, err
 }
 
-// Renew counts the generation of a minion on, if it is still the given one.
+// Renew increments the generation of a minion, if it is still the given one.
 func (s *Store) Renew(id string, generation int64) error {
 	if _, ok := s.back.(*shared); !ok || protocol.ValidID(id) != nil {
 		return nil
 	}
-	return s.edit(id, func(v view) (*Change, error) {
+	return s.editKeys(id, func(v view) (*Change, error) {
 		r := v.(*recordView)
 		if r.Epoch > 0 && r.Generation == generation {
 			r.Generation++
@@ -275,7 +277,7 @@ type recordView struct {
 	changed bool
 }
 
-// field is where a record has the key of a state, nil for no state.
+// field returns where a record has the key of a state, nil for no state.
 func (r *recordView) field(folder string) *string {
 	switch folder {
 	case Accepted.Folder():
@@ -319,8 +321,8 @@ func (r *recordView) set(folder, text string) error {
 	return nil
 }
 
-// Copy puts all keys of one store into another, each under the states that it has: so a stand-alone master's directory moves into a
-// database, and back. It says how many it copied.
+// Copy copies all keys of one store into another, each under its states. A stand-alone master's directory moves
+// into a database this way, and back. It returns how many it copied.
 func Copy(dst, src *Store) (int, error) {
 	n := 0
 	for _, st := range States() {
@@ -331,7 +333,7 @@ func Copy(dst, src *Store) (int, error) {
 		for _, id := range ids {
 			k, err := src.Get(id, st)
 			if err == nil {
-				err = dst.edit(id, func(v view) (*Change, error) { return nil, put(v, id, st, k.Text) })
+				err = dst.editKeys(id, func(v view) (*Change, error) { return nil, putKey(v, id, st, k.Text) })
 			}
 			if err != nil {
 				return n, fmt.Errorf("cannot copy %s key of %q: %w", st, id, err)

@@ -8,20 +8,21 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// Verdict is what the store says about a sign-in.
+// A Verdict is the store's decision about a sign-in.
 type Verdict struct {
-	// State is Accepted, Pending, Rejected, or Denied when the id belongs to another key.
+	// State is Accepted, Pending, Rejected, or Denied if the id belongs to another key.
 	State State
-	// Stored says that this sign-in changed the store; a minion that just comes back changes nothing.
+	// Stored is true if this sign-in changed the store; a minion that returns changes nothing.
 	Stored bool
-	// Auto says that the policy, not an operator, decided.
+	// Auto is true if the policy, not an operator, decided.
 	Auto bool
 }
 
-// SignIn decides about a minion that shows a public key, and stores what follows from the decision. It is steps 3 to 8 of
-// Salt's procedure (salt/channel/server.py, _auth): a rejected id stays rejected; an accepted id must show the same
-// key; an unknown or pending one goes where the policy sends it. ErrPendingFull means that the key was not stored because
-// too many wait; the verdict is Pending nevertheless. Keys whose minions stopped asking then make room for later attempts.
+// SignIn decides about a minion that shows a public key, and stores the result. It is steps 3 to 8 of Salt's
+// procedure (salt/channel/server.py, _auth): a rejected id stays rejected, an accepted id must show the same key,
+// and the policy decides about an unknown or pending one. ErrPendingFull means that the key was not stored because
+// too many are pending; the verdict is still Pending. Keys whose minions stopped signing in then make room for
+// later attempts.
 func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]any) (Verdict, error) {
 	// guard: CVE-2025-22241 @key-ids TestT1HostileIDs
 	if err := protocol.ValidID(id); err != nil {
@@ -32,9 +33,9 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 	}
 	pubText = crypt.CleanKey(pubText)
 	reject := p.Rejects(id)
-	auto := p.accepts(id, pubText, autosignGrains, s.useStub)
+	auto := p.acceptsKey(id, pubText, autosignGrains, s.useStub)
 	var verdict Verdict
-	err := s.edit(id, func(v view) (change *Change, err error) {
+	err := s.editKeys(id, func(v view) (change *Change, err error) {
 		at := attempt{s: s, view: v, id: id, pubText: pubText}
 		if p.OpenMode {
 			verdict, change, err = at.signInOpen()
@@ -46,7 +47,7 @@ func (s *Store) SignIn(id, pubText string, p Policy, autosignGrains map[string]a
 	return verdict, err
 }
 
-// attempt is a sign-in that is being decided.
+// An attempt is a sign-in that is being decided.
 type attempt struct {
 	s *Store
 	view
@@ -60,29 +61,29 @@ func (a attempt) signIn(reject, auto, proven bool) (Verdict, *Change, error) {
 	} else if !errors.Is(err, ErrNotFound) {
 		return Verdict{}, nil, err
 	}
-	switch known, err := a.text(Accepted); {
+	switch known, err := a.keyText(Accepted); {
 	case err == nil && known == pubText:
 		return Verdict{State: Accepted}, nil, nil
 	case err == nil:
-		return a.deny(Accepted)
+		return a.denyKey(Accepted)
 	case !errors.Is(err, ErrNotFound):
 		return Verdict{}, nil, err
 	}
-	known, err := a.text(Pending)
+	known, err := a.keyText(Pending)
 	pending := err == nil
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return Verdict{}, nil, err
 	case pending && reject:
-		if err := put(a, id, Rejected, known); err != nil {
+		if err := putKey(a, id, Rejected, known); err != nil {
 			return Verdict{}, nil, err
 		}
 		err := a.remove(Pending.Folder(), id)
 		return Verdict{State: Rejected, Stored: true, Auto: true}, &Change{Act: "reject", ID: id, From: Pending, To: Rejected}, err
 	case pending && known != pubText && !proven:
-		return a.deny(Pending)
+		return a.denyKey(Pending)
 	case reject:
-		err := put(a, id, Rejected, pubText)
+		err := putKey(a, id, Rejected, pubText)
 		return Verdict{State: Rejected, Stored: true, Auto: true}, &Change{Act: "reject", ID: id, To: Rejected}, err
 	case auto:
 		return a.autoAccept(pending)
@@ -90,15 +91,15 @@ func (a attempt) signIn(reject, auto, proven bool) (Verdict, *Change, error) {
 		a.s.pending.touch(a.s, id)
 		return Verdict{State: Pending}, nil, nil
 	}
-	return a.pend()
+	return a.makePending()
 }
 
-// signInOpen accepts whatever key comes: open_mode.
+// signInOpen accepts any key: open_mode.
 func (a attempt) signInOpen() (Verdict, *Change, error) {
-	if known, err := a.text(Accepted); err == nil && known == a.pubText {
+	if known, err := a.keyText(Accepted); err == nil && known == a.pubText {
 		return Verdict{State: Accepted}, nil, nil
 	}
-	if err := put(a, a.id, Accepted, a.pubText); err != nil {
+	if err := putKey(a, a.id, Accepted, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	for _, st := range []State{Rejected, Pending} {
@@ -110,11 +111,11 @@ func (a attempt) signInOpen() (Verdict, *Change, error) {
 }
 
 func (a attempt) autoAccept(pending bool) (Verdict, *Change, error) {
-	// A key that cannot be used is refused here: accepting it would only lock the id to garbage.
+	// An unusable key is refused here: accepting it would only lock the id.
 	if _, err := crypt.ParsePublicKey([]byte(a.pubText)); err != nil {
 		return Verdict{State: Rejected}, nil, nil
 	}
-	if err := put(a, a.id, Accepted, a.pubText); err != nil {
+	if err := putKey(a, a.id, Accepted, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	c := &Change{Act: "accept", ID: a.id, To: Accepted}
@@ -127,9 +128,9 @@ func (a attempt) autoAccept(pending bool) (Verdict, *Change, error) {
 	return Verdict{State: Accepted, Stored: true, Auto: true}, c, nil
 }
 
-func (a attempt) pend() (Verdict, *Change, error) {
+func (a attempt) makePending() (Verdict, *Change, error) {
 	if a.s.maxPending > 0 {
-		free, err := a.s.pending.enter(a.s, a.id)
+		free, err := a.s.pending.reserve(a.s, a.id)
 		if err != nil {
 			return Verdict{}, nil, err
 		}
@@ -139,27 +140,27 @@ func (a attempt) pend() (Verdict, *Change, error) {
 		}
 		defer a.s.pending.leave()
 	}
-	if err := put(a, a.id, Pending, a.pubText); err != nil {
+	if err := putKey(a, a.id, Pending, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	return Verdict{State: Pending, Stored: true}, &Change{Act: "pend", ID: a.id, To: Pending}, nil
 }
 
-// deny keeps the foreign key for the operator to see. Denied keys count against the same bound as pending ones, so that
-// nobody fills the disk with them; each id has at most one.
-func (a attempt) deny(from State) (Verdict, *Change, error) {
+// denyKey stores the foreign key for the operator. Denied keys count against the same limit as pending ones, so
+// that a flood cannot fill the disk with them; each id has at most one.
+func (a attempt) denyKey(from State) (Verdict, *Change, error) {
 	v := Verdict{State: Denied}
-	if known, err := a.text(Denied); err == nil && known == a.pubText {
+	if known, err := a.keyText(Denied); err == nil && known == a.pubText {
 		return v, nil, nil
 	}
-	if err := put(a, a.id, Denied, a.pubText); err != nil {
+	if err := putKey(a, a.id, Denied, a.pubText); err != nil {
 		return Verdict{}, nil, err
 	}
 	v.Stored = true
 	return v, &Change{Act: "denied", ID: a.id, From: from, To: Denied}, nil
 }
 
-func (a attempt) text(st State) (string, error) {
+func (a attempt) keyText(st State) (string, error) {
 	b, _, err := a.read(st.Folder(), a.id)
 	if err != nil {
 		return "", err

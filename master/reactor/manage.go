@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// manage answers a request of salt-run's functions reactor.*: an event with root's key, answered by an event.
-func (r *Reactor) manage(e events.Event) {
+// manageRules answers a request of salt-run's functions reactor.*: an event with root's key, answered by an event.
+func (r *Reactor) manageRules(e events.Event) {
 	key, _ := payload.Text(e.Data["key"])
 	ask := strings.TrimPrefix(e.Tag, manage)
 	switch ask {
@@ -32,35 +32,35 @@ func (r *Reactor) manage(e events.Event) {
 		}
 		answer("leader/value", map[string]any{"result": r.Leader()})
 	case "list":
-		answer("list-results", map[string]any{"reactors": r.shown()})
+		answer("list-results", map[string]any{"reactors": r.shownRules()})
 	case "add":
 		tag, _ := payload.Text(e.Data["event"])
 		files, err := ParseFiles(e.Data["reactors"])
 		if tag == "" || err != nil {
-			answer("add-complete", map[string]any{"reactors": r.shown(), "result": status(false, "A reactor is a tag and a list of files.")})
+			answer("add-complete", map[string]any{"reactors": r.shownRules(), "result": statusOf(false, "A reactor is a tag and a list of files.")})
 			return
 		}
-		result := status(true, "Reactor added.")
+		result := statusOf(true, "Reactor added.")
 		if !r.Add(Rule{Tag: tag, Files: files}) {
-			result = status(false, "Reactor already exists.")
+			result = statusOf(false, "Reactor already exists.")
 		}
-		answer("add-complete", map[string]any{"reactors": r.shown(), "result": result})
+		answer("add-complete", map[string]any{"reactors": r.shownRules(), "result": result})
 	case "delete":
 		tag, _ := payload.Text(e.Data["event"])
-		result := status(true, "Reactor deleted.")
+		result := statusOf(true, "Reactor deleted.")
 		if !r.Delete(tag) {
-			result = status(false, "Reactor does not exists.")
+			result = statusOf(false, "Reactor does not exists.")
 		}
-		answer("delete-complete", map[string]any{"reactors": r.shown(), "result": result})
+		answer("delete-complete", map[string]any{"reactors": r.shownRules(), "result": result})
 	}
 }
 
-func status(ok bool, comment string) map[string]any {
+func statusOf(ok bool, comment string) map[string]any {
 	return map[string]any{"status": ok, "comment": comment}
 }
 
-// shown is the rules as the configuration has them.
-func (r *Reactor) shown() []any {
+// shownRules returns the rules in the form of the configuration.
+func (r *Reactor) shownRules() []any {
 	rules, err := r.List()
 	if err != nil {
 		r.log.Error("no reactions", "err", err)

@@ -1,5 +1,6 @@
-// Package reactor runs what a master's operator wants to happen on events: files in the form of states, whose functions are jobs
-// for minions, runners, wheel functions and execution functions on the master's host, and functions of the embedding program.
+// Package reactor runs what a master's operator configured to happen on events: files in the form of states, whose
+// functions are jobs for minions, runners, wheel functions and execution functions on the master's host, and
+// functions of the embedding program.
 //
 //	reactor:
 //	  - 'salt/minion/*/start':
@@ -13,8 +14,12 @@
 //	    - args:
 //	      - cmd: echo welcome
 //
-// What an event causes is queued, so that the bus never waits for a reaction; when the queue is full, reactions are dropped and
-// the log says so. Events of runs that a reactor started cause nothing.
+//	event ─▶ rules with a matching tag ─▶ files ─▶ rendered, compiled (states.Reaction) ─▶ chunks
+//	                                                   local: published in order, at once
+//	                                                   runner, wheel, caller, Do: queue ─▶ workers
+//
+// Reactions are queued, so the bus never waits for one. If the queue is full reactions are dropped, and the log
+// says so. Events of runs that a reactor started cause nothing, or two rules could trigger each other for ever.
 //
 // Salt's sources: salt/utils/reactor.py, salt/engines/reactor.py.
 package reactor
@@ -40,48 +45,50 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// User is who orders what a reactor does (salt/utils/reactor.py, ReactWrap.event_user). Events of that user cause nothing.
+// User is the user of a reactor's jobs and runs (salt/utils/reactor.py, ReactWrap.event_user). Events of that user
+// cause nothing.
 const User = "Reactor"
 
-// manage begins the tags by which salt-run asks for the reactor's list.
+// manage begins the tags with which salt-run manages the reactor's rules.
 const manage = "salt/reactors/manage/"
 
-// Rule says what happens on events with a tag.
+// A Rule defines what happens on events with a tag.
 type Rule struct {
 	// Tag is a pattern of tags, as in a shell.
 	Tag string
 	// Files are patterns of files on this host, or URLs of the master's file server (salt://).
 	Files []string
-	// Do is called, when set, in one of the reactor's workers. Its error is logged.
+	// Do, if set, is called in one of the reactor's workers. Its error is logged.
 	Do func(ctx context.Context, e events.Event) error
 }
 
 // Options of a Reactor.
 type Options struct {
-	// Master is the master whose events are followed and by whom jobs are published. Required.
+	// Master is the master whose events are followed and that publishes the jobs. It is required.
 	Master *master.Master
-	// ID is the master's id and Key root's key: what events that change the rules must have.
+	// ID is the master's id and Key root's key, which events that change the rules must have.
 	ID, Key string
-	// Rules are what happens at the beginning.
+	// Rules are the initial rules.
 	Rules []Rule
-	// RuleFile is a YAML file with the rules, read anew for every event, in place of Rules (the option reactor as a path).
+	// RuleFile is a YAML file with the rules, read again for every event, in place of Rules (the option reactor as
+	// a path).
 	RuleFile string
 	// Template renders a file. nil allows only rules with a Do.
 	Template func(ctx context.Context, t modules.Template) (any, error)
-	// Renderer is the pipe of files that do not name one; empty is "jinja|yaml".
+	// Renderer is the pipe of files that do not name one; empty means "jinja|yaml".
 	Renderer string
 	// Runner and Wheel run functions on the master; nil refuses them.
 	Runner, Wheel *runner.Client
 	// Caller runs execution functions on the master's host, for reactions of the kind caller; nil refuses them.
 	Caller func(ctx context.Context, q modules.Request) (any, error)
-	// Workers is how many reactions run at once (reactor_worker_threads), Queue how many may wait (reactor_worker_hwm); 0 means
-	// 10 and 10,000.
+	// Workers is how many reactions run at the same time (reactor_worker_threads), Queue how many may wait
+	// (reactor_worker_hwm); 0 means 10 and 10,000.
 	Workers, Queue int
-	// Log gets what goes wrong; nil is silent.
+	// Log receives errors; nil means no log.
 	Log *slog.Logger
 }
 
-// Reactor follows the events of a master.
+// A Reactor follows the events of a master.
 type Reactor struct {
 	o   Options
 	log *slog.Logger
@@ -92,7 +99,7 @@ type Reactor struct {
 	leader bool
 }
 
-// New makes a reactor. What is published from here on is seen by Run.
+// New returns a reactor. Run sees all events that are published from here on.
 func New(o Options) (*Reactor, error) {
 	if o.Master == nil {
 		return nil, errors.New("cannot make a reactor: it needs a master")
@@ -110,8 +117,8 @@ func New(o Options) (*Reactor, error) {
 		sub: o.Master.Events().Subscribe(events.SubscribeOptions{Buffer: o.Queue})}, nil
 }
 
-// ParseRules reads the option reactor: a list of maps, each of one pattern to one file or a list of files. As in Salt, what has
-// another form counts for nothing; it is in the error.
+// ParseRules reads the option reactor: a list of maps, each of one pattern to one file or a list of files. As in
+// Salt, entries of another form are ignored; the error names them.
 func ParseRules(v any) ([]Rule, error) {
 	list, ok := v.([]any)
 	if !ok && v != nil {
@@ -158,7 +165,7 @@ func ParseFiles(v any) ([]string, error) {
 	return nil, fmt.Errorf("its files are %T, not a list", v)
 }
 
-// List is the rules in force.
+// List returns the current rules.
 func (r *Reactor) List() ([]Rule, error) {
 	if r.o.RuleFile == "" {
 		r.mu.Lock()
@@ -180,7 +187,7 @@ func (r *Reactor) List() ([]Rule, error) {
 	return rules, nil
 }
 
-// Add adds a rule, unless there is one for the same pattern.
+// Add adds a rule, unless there is one for the same pattern. It reports whether it did.
 func (r *Reactor) Add(rule Rule) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,7 +198,7 @@ func (r *Reactor) Add(rule Rule) bool {
 	return true
 }
 
-// Delete removes the rule of a pattern and tells whether there was one.
+// Delete removes the rule of a pattern and reports whether there was one.
 func (r *Reactor) Delete(tag string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,28 +209,28 @@ func (r *Reactor) Delete(tag string) bool {
 	return i >= 0
 }
 
-// Leader tells whether this reactor reacts, SetLeader makes it so: one of several masters that hear the same events.
+// Leader reports whether this reactor reacts. In a cluster one master does.
 func (r *Reactor) Leader() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.leader
 }
 
-// SetLeader decides whether this reactor reacts.
+// SetLeader sets whether this reactor reacts.
 func (r *Reactor) SetLeader(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leader = on
 }
 
-// Run reacts until ctx ends. It returns when no reaction runs any more, with a cancelled ctx for those that did.
+// Run reacts until ctx ends. It returns when no reaction is running any more; running ones see the cancelled ctx.
 func (r *Reactor) Run(ctx context.Context) {
 	work := make(chan func(context.Context), r.o.Queue)
 	var wg sync.WaitGroup
 	for range r.o.Workers {
 		wg.Go(func() {
 			for f := range work {
-				r.guard(ctx, f)
+				r.runGuarded(ctx, f)
 			}
 		})
 	}
@@ -236,15 +243,15 @@ func (r *Reactor) Run(ctx context.Context) {
 			r.log.Error("the reactor is behind and missed events", "events", e.Missed)
 		case e.Data["user"] == User:
 		case strings.HasPrefix(e.Tag, manage):
-			r.manage(e)
+			r.manageRules(e)
 		case r.Leader():
-			r.guard(ctx, func(ctx context.Context) { r.react(ctx, e, work) })
+			r.runGuarded(ctx, func(ctx context.Context) { r.queueReactions(ctx, e, work) })
 		}
 	}
 }
 
-// guard keeps one reaction's panic from the others.
-func (r *Reactor) guard(ctx context.Context, f func(context.Context)) {
+// runGuarded keeps one reaction's panic from ending the others.
+func (r *Reactor) runGuarded(ctx context.Context, f func(context.Context)) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("a reaction ended in a panic", "err", p)
@@ -253,8 +260,8 @@ func (r *Reactor) guard(ctx context.Context, f func(context.Context)) {
 	f(ctx)
 }
 
-// react queues what follows from an event.
-func (r *Reactor) react(ctx context.Context, e events.Event, work chan<- func(context.Context)) {
+// queueReactions queues what follows from an event.
+func (r *Reactor) queueReactions(ctx context.Context, e events.Event, work chan<- func(context.Context)) {
 	rules, err := r.List()
 	if err != nil {
 		r.log.Error("no reactions", "err", err)
@@ -284,31 +291,31 @@ func (r *Reactor) react(ctx context.Context, e events.Event, work chan<- func(co
 	if len(files) == 0 {
 		return
 	}
-	for _, low := range r.compile(ctx, e, files) {
+	for _, low := range r.compileFiles(ctx, e, files) {
 		run := func(ctx context.Context) {
-			if err := r.run(ctx, low); err != nil {
+			if err := r.runChunk(ctx, low); err != nil {
 				r.log.Error(fmt.Sprintf("Reactor '%s' failed to execute %s '%s': %v", low.ID(), low.State(), low.Fun(), err), "tag", e.Tag)
 			}
 		}
 		if kind := low.State(); kind == "local" || kind == "cmd" {
-			r.guard(ctx, run) // jobs go out in the order of their files, and wait for nothing
+			r.runGuarded(ctx, run) // jobs are published in the order of their files, and wait for nothing
 		} else {
 			enqueue(low.ID(), run)
 		}
 	}
 }
 
-// compile renders the files of an event. One that cannot be rendered is left out; if what all of them say together is wrong,
-// nothing is done.
-func (r *Reactor) compile(ctx context.Context, e events.Event, files []string) []*states.Low {
+// compileFiles renders the files of an event. A file that cannot be rendered is left out; if the result of all of
+// them together is invalid, nothing is done.
+func (r *Reactor) compileFiles(ctx context.Context, e events.Event, files []string) []*states.Low {
 	high := &pyobj.Dict{}
 	for _, f := range files {
-		sources, err := r.find(f)
+		sources, err := r.findFiles(f)
 		if err != nil || len(sources) == 0 {
 			r.log.Error(fmt.Sprintf("Can not render SLS %s for tag %s. File missing or not found.", f, e.Tag), "err", err)
 		}
 		for _, src := range sources {
-			one, err := r.render(ctx, src, e)
+			one, err := r.renderFile(ctx, src, e)
 			if err != nil {
 				r.log.Error(fmt.Sprintf("Failed to render %q: ", src.path), "tag", e.Tag, "err", err)
 				continue
@@ -329,11 +336,11 @@ func (r *Reactor) compile(ctx context.Context, e events.Event, files []string) [
 // source is a reaction file.
 type source struct{ path, text string }
 
-// maxFile bounds a reaction file, in bytes.
+// maxFile limits a reaction file, in bytes.
 const maxFile = 4 << 20
 
-// find reads the files that a rule's entry means.
-func (r *Reactor) find(entry string) ([]source, error) {
+// findFiles reads the files that a rule's entry names.
+func (r *Reactor) findFiles(entry string) ([]source, error) {
 	if url, ok := strings.CutPrefix(entry, "salt://"); ok {
 		name, env := url, "base"
 		if path, query, ok := strings.Cut(url, "?saltenv="); ok {
@@ -373,8 +380,8 @@ func (r *Reactor) find(entry string) ([]source, error) {
 	return list, err
 }
 
-// render is the high data of one file.
-func (r *Reactor) render(ctx context.Context, src source, e events.Event) (*pyobj.Dict, error) {
+// renderFile returns the high data of one file.
+func (r *Reactor) renderFile(ctx context.Context, src source, e events.Event) (*pyobj.Dict, error) {
 	if strings.TrimSpace(src.text) == "" {
 		return &pyobj.Dict{}, nil
 	}

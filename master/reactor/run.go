@@ -15,34 +15,34 @@ import (
 	"github.com/brine-salt/brine/states"
 )
 
-// run does what one chunk says (ReactWrap.run).
-func (r *Reactor) run(ctx context.Context, low *states.Low) error {
+// runChunk executes one chunk (ReactWrap.run).
+func (r *Reactor) runChunk(ctx context.Context, low *states.Low) error {
 	switch kind := low.State(); kind {
 	case "local", "cmd":
-		return r.local(ctx, low)
+		return r.publishLocal(ctx, low)
 	case "runner":
-		return r.onMaster(ctx, r.o.Runner, kind, low)
+		return r.runOnMaster(ctx, r.o.Runner, kind, low)
 	case "wheel":
-		return r.onMaster(ctx, r.o.Wheel, kind, low)
+		return r.runOnMaster(ctx, r.o.Wheel, kind, low)
 	case "caller":
-		return r.here(ctx, low)
+		return r.runHere(ctx, low)
 	default:
 		return fmt.Errorf("there is no reaction of the kind %s: local, runner, wheel and caller are", kind)
 	}
 }
 
-// here runs an execution function on the master's host. Here alone args may also be a plain list of values.
-func (r *Reactor) here(ctx context.Context, low *states.Low) error {
+// runHere runs an execution function on the master's host. Only here args may also be a plain list of values.
+func (r *Reactor) runHere(ctx context.Context, low *states.Low) error {
 	if r.o.Caller == nil {
 		return errors.New("there are no execution functions here")
 	}
 	var args []any
 	var kwargs map[string]any
-	if list, ok := low.Ordered("args").(*pyobj.List); ok && !dictlist(list) {
+	if list, ok := low.Ordered("args").(*pyobj.List); ok && !isDictList(list) {
 		args, _ = low.Value("args").([]any)
 	} else {
 		var err error
-		if args, kwargs, err = r.arguments(low, nil); err != nil {
+		if args, kwargs, err = r.callArguments(low, nil); err != nil {
 			return err
 		}
 	}
@@ -50,20 +50,20 @@ func (r *Reactor) here(ctx context.Context, low *states.Low) error {
 	return err
 }
 
-// dictlist tells whether a list has maps of one entry only.
-func dictlist(l *pyobj.List) bool {
+// isDictList reports whether a list has only maps of one entry.
+func isDictList(l *pyobj.List) bool {
 	return !slices.ContainsFunc(l.Items, func(x any) bool {
 		d, ok := x.(*pyobj.Dict)
 		return !ok || d.Len() != 1
 	})
 }
 
-// local publishes a job and does not wait for it.
-func (r *Reactor) local(ctx context.Context, low *states.Low) error {
+// publishLocal publishes a job and does not wait for it.
+func (r *Reactor) publishLocal(ctx context.Context, low *states.Low) error {
 	if !low.Has("tgt") {
 		return errors.New("it has no tgt")
 	}
-	args, kwargs, err := r.arguments(low, nil)
+	args, kwargs, err := r.callArguments(low, nil)
 	if err != nil {
 		return err
 	}
@@ -85,15 +85,15 @@ func (r *Reactor) local(ctx context.Context, low *states.Low) error {
 	}
 	_, err = r.o.Master.Publish(ctx, j)
 	var none *master.NoMinionsError
-	if errors.As(err, &none) { // Salt's client tells nobody
+	if errors.As(err, &none) { // Salt's client reports nothing
 		r.log.Info("a reaction's target is nobody", "id", low.ID(), "tgt", j.Tgt)
 		return nil
 	}
 	return err
 }
 
-// onMaster runs a runner or wheel function and waits for its end, in a worker.
-func (r *Reactor) onMaster(ctx context.Context, c *runner.Client, kind string, low *states.Low) error {
+// runOnMaster runs a runner or wheel function in a worker and waits for its end.
+func (r *Reactor) runOnMaster(ctx context.Context, c *runner.Client, kind string, low *states.Low) error {
 	if c == nil {
 		return fmt.Errorf("there are no %s functions here", kind)
 	}
@@ -101,7 +101,7 @@ func (r *Reactor) onMaster(ctx context.Context, c *runner.Client, kind string, l
 	if def == nil {
 		return errors.New("function not available")
 	}
-	args, kwargs, err := r.arguments(low, def)
+	args, kwargs, err := r.callArguments(low, def)
 	if err != nil {
 		return err
 	}
@@ -112,15 +112,16 @@ func (r *Reactor) onMaster(ctx context.Context, c *runner.Client, kind string, l
 	return nil
 }
 
-// arguments are a chunk's args, or in the old way arg and kwarg, or for functions of the master what is named as its parameters.
-func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[string]any, error) {
+// callArguments returns a chunk's args, or in the old way arg and kwarg, or for functions of the master the values
+// that are named like its parameters.
+func (r *Reactor) callArguments(low *states.Low, def *modules.Def) ([]any, map[string]any, error) {
 	if low.Has("args") {
 		for _, old := range [...]string{"arg", "kwarg"} {
 			if low.Has(old) {
 				r.log.Warn(fmt.Sprintf("Reactor '%s' is ignoring '%s' param %v due to presence of 'args' param.", low.ID(), old, low.Value(old)))
 			}
 		}
-		kwargs, err := repack(low.Ordered("args"))
+		kwargs, err := repackArgs(low.Ordered("args"))
 		return nil, kwargs, err
 	}
 	var args []any
@@ -134,7 +135,7 @@ func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[strin
 	}
 	if low.Has("kwarg") {
 		var ok bool
-		if kwargs, ok = named(low.Ordered("kwarg")); !ok {
+		if kwargs, ok = namedArgs(low.Ordered("kwarg")); !ok {
 			return nil, nil, errors.New("incorrect argument format: kwarg is a map")
 		}
 	}
@@ -144,7 +145,7 @@ func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[strin
 	if !low.Has("kwarg") {
 		kwargs = map[string]any{}
 		for _, key := range low.Keys() {
-			if bookkeeping(key) {
+			if isBookkeeping(key) {
 				continue
 			}
 			if def.Kwargs != "" || slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == key }) {
@@ -155,8 +156,8 @@ func (r *Reactor) arguments(low *states.Low, def *modules.Def) ([]any, map[strin
 	return args, kwargs, nil
 }
 
-// bookkeeping names what a chunk has besides arguments (REACTOR_INTERNAL_KEYWORDS).
-func bookkeeping(key string) bool {
+// isBookkeeping reports whether a key of a chunk is not an argument (REACTOR_INTERNAL_KEYWORDS).
+func isBookkeeping(key string) bool {
 	switch key {
 	case "__id__", "__sls__", "name", "order", "fun", "key", "state", "arg", "kwarg", "args":
 		return true
@@ -164,21 +165,21 @@ func bookkeeping(key string) bool {
 	return false
 }
 
-// repack are arguments by name: a map, or what [nested.Repack] makes one of.
-func repack(v any) (map[string]any, error) {
+// repackArgs returns arguments by name: a map, or what [nested.Repack] makes of a list.
+func repackArgs(v any) (map[string]any, error) {
 	d, isDict := v.(*pyobj.Dict)
 	if !isDict {
 		d, _ = nested.Repack(v)
 	}
-	kwargs, ok := named(d)
+	kwargs, ok := namedArgs(d)
 	if !ok || len(kwargs) == 0 && !isDict {
 		return nil, errors.New("incorrect argument format: args is a list of names with a value each")
 	}
 	return kwargs, nil
 }
 
-// named are arguments given as a map, or as a list of maps.
-func named(v any) (map[string]any, bool) {
+// namedArgs returns arguments that are given as a map, or as a list of maps.
+func namedArgs(v any) (map[string]any, bool) {
 	out := map[string]any{}
 	add := func(d *pyobj.Dict) bool {
 		for k, x := range d.All() {

@@ -9,15 +9,15 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// FromOpts reads Salt's options gitfs_remotes and gitfs_*, and cachedir. Parameters that there are not are an error, and so is what this
-// back end cannot do.
+// FromOpts reads Salt's options gitfs_remotes and gitfs_*, and cachedir. Unknown parameters are an error, and so
+// are those that this backend does not support: ignoring them would serve other files than configured.
 func FromOpts(opts map[string]any) (Options, error) {
 	o := Options{}
 	if dir, _ := opts["cachedir"].(string); dir != "" {
 		o.CacheDir = dir + "/gitfs"
 	}
 	var err error
-	if o.Envs, err = environments(opts["gitfs_saltenv"]); err != nil {
+	if o.Envs, err = parseEnvs(opts["gitfs_saltenv"]); err != nil {
 		return o, fmt.Errorf("gitfs_saltenv: %w", err)
 	}
 	common := map[string]any{}
@@ -38,13 +38,13 @@ func FromOpts(opts map[string]any) (Options, error) {
 		r := Remote{URL: url}
 		for _, name := range remoteParams() {
 			if v, ok := common[name]; ok {
-				if err := r.set(name, v); err != nil {
+				if err := r.setParam(name, v); err != nil {
 					return o, fmt.Errorf("gitfs_%s: %w", name, err)
 				}
 			}
 		}
 		for name, v := range own {
-			if err := r.set(name, v); err != nil {
+			if err := r.setParam(name, v); err != nil {
 				return o, fmt.Errorf("gitfs_remotes: %s: %s: %w", redacted(url), name, err)
 			}
 		}
@@ -53,13 +53,13 @@ func FromOpts(opts map[string]any) (Options, error) {
 	return o, nil
 }
 
-// remoteParams are the parameters that have a default for all remotes.
+// remoteParams returns the parameters that have a default for all remotes.
 func remoteParams() []string {
 	return []string{"base", "fallback", "mountpoint", "root", "ssl_verify", "saltenv_whitelist", "saltenv_blacklist", "refspecs",
 		"disable_saltenv_mapping", "ref_types", "update_interval", "user", "password", "pubkey", "privkey", "passphrase", "insecure_auth"}
 }
 
-// oneRemote takes an item of gitfs_remotes apart: a URL, or a map of one with its parameters.
+// oneRemote splits an entry of gitfs_remotes: a URL, or a map of a URL to its parameters.
 func oneRemote(v any) (url string, own map[string]any, err error) {
 	switch v := v.(type) {
 	case string:
@@ -69,7 +69,7 @@ func oneRemote(v any) (url string, own map[string]any, err error) {
 			return "", nil, fmt.Errorf("a remote must be a URL, or a map of one URL to its parameters")
 		}
 		for name, list := range v {
-			own, err := repack(list)
+			own, err := repackMap(list)
 			if err == nil && len(own) == 0 {
 				err = fmt.Errorf("it has no parameters: leave the colon behind the URL out")
 			}
@@ -82,8 +82,8 @@ func oneRemote(v any) (url string, own map[string]any, err error) {
 	return "", nil, fmt.Errorf("a remote must be a URL, or a map of one URL to its parameters")
 }
 
-// repack makes one map of a list of maps with one key each (salt.utils.data.repack_dictlist).
-func repack(v any) (map[string]any, error) {
+// repackMap makes one map of a list of maps with one key each (salt.utils.data.repack_dictlist).
+func repackMap(v any) (map[string]any, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -105,8 +105,8 @@ func repack(v any) (map[string]any, error) {
 	return nil, fmt.Errorf("parameters must be a list of maps with one key each")
 }
 
-// set sets a parameter from what a configuration says.
-func (r *Remote) set(name string, v any) (err error) {
+// setParam sets a parameter from its value in the configuration.
+func (r *Remote) setParam(name string, v any) (err error) {
 	switch name {
 	case "base":
 		r.Base = pytext.Str(v)
@@ -126,7 +126,7 @@ func (r *Remote) set(name string, v any) (err error) {
 		r.Password = pytext.Str(v)
 	case "privkey":
 		r.PrivateKey = pytext.Str(v)
-	case "pubkey": // ssh finds it beside the private one
+	case "pubkey": // ssh finds it beside the private key
 	case "passphrase":
 		if pytext.Str(v) != "" {
 			return fmt.Errorf("a private key with a passphrase needs an ssh-agent")
@@ -138,13 +138,13 @@ func (r *Remote) set(name string, v any) (err error) {
 	case "disable_saltenv_mapping":
 		r.NoMapping = pytext.Truth(v)
 	case "saltenv_whitelist":
-		r.Allow = texts(v)
+		r.Allow = textList(v)
 	case "saltenv_blacklist":
-		r.Deny = texts(v)
+		r.Deny = textList(v)
 	case "refspecs":
-		r.Refspecs = texts(v)
+		r.Refspecs = textList(v)
 	case "ref_types":
-		r.RefTypes = texts(v)
+		r.RefTypes = textList(v)
 		for i := range r.RefTypes {
 			r.RefTypes[i] = strings.ToLower(r.RefTypes[i])
 		}
@@ -155,15 +155,15 @@ func (r *Remote) set(name string, v any) (err error) {
 		}
 		r.Interval = time.Duration(n) * time.Second
 	case "saltenv":
-		r.Envs, err = environments(v)
+		r.Envs, err = parseEnvs(v)
 	default:
 		return fmt.Errorf("there is no such parameter")
 	}
 	return err
 }
 
-// texts reads a list, or texts with commas between.
-func texts(v any) []string {
+// textList reads a list, or a string with commas.
+func textList(v any) []string {
 	var out []string
 	switch v := v.(type) {
 	case nil:
@@ -181,15 +181,15 @@ func texts(v any) []string {
 	return out
 }
 
-// environments reads the parameter saltenv.
-func environments(v any) (map[string]Env, error) {
-	m, err := repack(v)
+// parseEnvs reads the parameter saltenv.
+func parseEnvs(v any) (map[string]Env, error) {
+	m, err := repackMap(v)
 	if err != nil || len(m) == 0 {
 		return nil, err
 	}
 	out := make(map[string]Env, len(m))
 	for env, params := range m {
-		own, err := repack(params)
+		own, err := repackMap(params)
 		if err != nil {
 			return nil, fmt.Errorf("saltenv %s: %w", env, err)
 		}

@@ -1,6 +1,12 @@
-// Package gitfs is the file server's back end for git repositories, through the git program: branches, tags and commits are
-// environments. It keeps bare copies of the repositories and reads files out of them when they are asked for; nothing is checked
-// out. Salt's sources: salt/utils/gitfs.py, salt/fileserver/gitfs.py.
+// Package gitfs is the file server's backend for git repositories, through the git program. Branches, tags and
+// commits are environments.
+//
+//	Run ─▶ git fetch ─▶ bare copy in CacheDir
+//	                      │ environment ─▶ ref ─▶ commit ─▶ tree (kept in memory)
+//	                      └ file ─▶ blob, copied to disk under its hash when it is requested
+//
+// Nothing is checked out, so an update never shows half of a commit. Salt's sources: salt/utils/gitfs.py,
+// salt/fileserver/gitfs.py.
 package gitfs
 
 import (
@@ -19,59 +25,60 @@ import (
 	"github.com/brine-salt/brine/master/fileserver"
 )
 
-// Env changes what an environment of a remote is; nil leaves it as it is for the remote.
+// Env changes an environment of a remote; a nil field leaves it as it is for the remote.
 type Env struct {
 	Ref, Root, Mountpoint *string
 }
 
-// Remote is one repository. URL is needed, and Base where one of the environments is to be called base.
+// A Remote is one repository. URL is required, and Base if one of the environments is to be called base.
 type Remote struct {
 	URL string
-	// Name names the copy below the cache directory; empty makes a name of the URL.
+	// Name names the copy below the cache directory; empty derives a name from the URL.
 	Name string
 	// Base is the branch, tag or commit that is the environment base.
 	Base string
-	// Root is a directory of the repository that is served in place of the whole; Mountpoint is where that appears.
+	// Root is a directory of the repository that is served in place of the whole. Mountpoint is where it appears.
 	Root, Mountpoint string
-	// Envs changes single environments; All is one branch, tag or commit for all of them.
+	// Envs changes single environments. All is one branch, tag or commit for all of them.
 	Envs map[string]Env
 	All  string
 	// Allow and Deny are globs or regular expressions of environments (saltenv_whitelist, saltenv_blacklist).
 	Allow, Deny []string
-	// RefTypes says what may be an environment: branch, tag, sha. nil is all of them.
+	// RefTypes are the kinds of refs that may be environments: branch, tag, sha. nil means all.
 	RefTypes []string
-	// Fallback stands in for environments that the repository does not have.
+	// Fallback replaces environments that the repository does not have.
 	Fallback string
-	// NoMapping makes environments only of base and of what Envs names (disable_saltenv_mapping).
+	// NoMapping makes environments only of base and of those in Envs (disable_saltenv_mapping).
 	NoMapping bool
-	// Refspecs are what is fetched; nil is branches and tags.
+	// Refspecs are what is fetched; nil means branches and tags.
 	Refspecs []string
-	// Interval is how often Run fetches; 0 is a minute.
+	// Interval is how often Run fetches; 0 means a minute.
 	Interval time.Duration
 
-	// User and Password are for HTTP; Insecure allows them without TLS, and NoVerify does not look at the server's certificate.
+	// User and Password are for HTTP. Insecure allows them without TLS, and NoVerify skips the check of the
+	// server's certificate.
 	User, Password     string
 	Insecure, NoVerify bool
-	// PrivateKey is a file for SSH.
+	// PrivateKey is a key file for SSH.
 	PrivateKey string
 }
 
-// Options of a FS.
+// Options of an FS.
 type Options struct {
 	Remotes []Remote
-	// Envs changes environments of all remotes that say nothing of them (gitfs_saltenv).
+	// Envs changes environments of all remotes that do not change them themselves (gitfs_saltenv).
 	Envs map[string]Env
-	// CacheDir is where the copies are kept.
+	// CacheDir is the directory of the copies.
 	CacheDir string
-	// Program is git's; empty is "git". Timeout bounds one fetch; 0 is 10 minutes.
+	// Program is the git program; empty means "git". Timeout limits one fetch; 0 means 10 minutes.
 	Program string
 	Timeout time.Duration
-	// Changed is called after a fetch that brought something.
+	// Changed is called after a fetch that changed something.
 	Changed func()
 	Log     *slog.Logger
 }
 
-// FS serves repositories. Its methods may be called from many goroutines.
+// An FS serves repositories. Its methods may be called from many goroutines.
 type FS struct {
 	opts  Options
 	repos []*repo
@@ -79,7 +86,7 @@ type FS struct {
 
 var _ fileserver.Source = (*FS)(nil)
 
-// New opens the copies of the repositories, or prepares empty ones; Update or Run fills them.
+// New opens the copies of the repositories, or prepares empty ones. Update or Run fills them.
 func New(o Options) (*FS, error) {
 	if o.Program == "" {
 		o.Program = "git"
@@ -117,7 +124,7 @@ func (g *FS) Name() string { return "git" }
 func (g *FS) Envs() []string {
 	var out []string
 	for _, r := range g.repos {
-		out = append(out, r.envs()...)
+		out = append(out, r.listEnvs()...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -125,17 +132,17 @@ func (g *FS) Envs() []string {
 
 // HasEnv implements fileserver.Backend.
 func (g *FS) HasEnv(env string) bool {
-	return slices.ContainsFunc(g.repos, func(r *repo) bool { return r.serves(env) }) || slices.Contains(g.Envs(), env)
+	return slices.ContainsFunc(g.repos, func(r *repo) bool { return r.servesEnv(env) }) || slices.Contains(g.Envs(), env)
 }
 
-// each calls f with the tree of an environment in each remote until it says that it is done.
-func (g *FS) each(ctx context.Context, env string, f func(r *repo, t *tree) (done bool, err error)) error {
+// eachTree calls f with the tree of an environment in each remote until f returns done.
+func (g *FS) eachTree(ctx context.Context, env string, f func(r *repo, t *tree) (done bool, err error)) error {
 	known := slices.Contains(g.Envs(), env)
 	for _, r := range g.repos {
-		if !known && !r.serves(env) {
+		if !known && !r.servesEnv(env) {
 			continue
 		}
-		t, err := r.tree(ctx, env)
+		t, err := r.treeOf(ctx, env)
 		if err != nil {
 			return err
 		}
@@ -149,18 +156,18 @@ func (g *FS) each(ctx context.Context, env string, f func(r *repo, t *tree) (don
 	return nil
 }
 
-// find looks a file up; ErrNotFound.
-func (g *FS) find(env, name string) (*repo, entry, error) {
+// findFile looks a file up; the error is ErrNotFound if there is none.
+func (g *FS) findFile(env, name string) (*repo, entry, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var at *repo
 	var found entry
-	err := g.each(ctx, env, func(r *repo, t *tree) (bool, error) {
-		inside, ok := r.inside(env, name)
+	err := g.eachTree(ctx, env, func(r *repo, t *tree) (bool, error) {
+		inside, ok := r.repoPath(env, name)
 		if !ok {
 			return false, nil
 		}
-		e, ok, err := t.file(ctx, r, inside)
+		e, ok, err := t.findEntry(ctx, r, inside)
 		if ok {
 			at, found = r, e
 		}
@@ -174,31 +181,31 @@ func (g *FS) find(env, name string) (*repo, entry, error) {
 
 // Find implements fileserver.Backend.
 func (g *FS) Find(env, name string) (fileserver.Found, error) {
-	_, e, err := g.find(env, name)
+	_, e, err := g.findFile(env, name)
 	if err != nil {
 		return fileserver.Found{}, err
 	}
-	// Where stock's copy would be; ours is kept by its contents.
+	// Where stock's copy would be; ours is stored under its hash.
 	shown := filepath.Join(g.opts.CacheDir, "refs", filepath.FromSlash(env), filepath.FromSlash(name))
 	return fileserver.Found{Path: shown, Info: fileInfo{e, filepath.Base(name)}}, nil
 }
 
 // Open implements fileserver.Backend.
 func (g *FS) Open(env, name string) (fileserver.Handle, error) {
-	r, e, err := g.find(env, name)
+	r, e, err := g.findFile(env, name)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	return r.blob(ctx, e)
+	return r.openBlob(ctx, e)
 }
 
 // List implements fileserver.Backend.
 func (g *FS) List(ctx context.Context, env string) (fileserver.Listing, error) {
 	out := fileserver.Listing{Links: map[string]string{}}
-	linked := isHex(env) || slices.Contains(g.Envs(), env) // as stock, which has no links where an environment is a fallback
-	err := g.each(ctx, env, func(r *repo, t *tree) (bool, error) {
+	linked := isHex(env) || slices.Contains(g.Envs(), env) // as in stock, which lists no links where an environment is a fallback
+	err := g.eachTree(ctx, env, func(r *repo, t *tree) (bool, error) {
 		root, mount := r.root(env), r.mountpoint(env)
 		if root != "" && !t.isDir(root) {
 			return false, nil
@@ -223,7 +230,7 @@ func (g *FS) List(ctx context.Context, env string) (fileserver.Listing, error) {
 			case modeLink:
 				out.Files = append(out.Files, rel)
 				if linked {
-					to, err := r.link(ctx, e)
+					to, err := r.readLink(ctx, e)
 					if err != nil {
 						return false, err
 					}
@@ -238,14 +245,14 @@ func (g *FS) List(ctx context.Context, env string) (fileserver.Listing, error) {
 	return out, err
 }
 
-// Update fetches all remotes, or those whose URL or name is one of some, and says whether something changed. A remote that cannot be
-// reached does not keep others from being fetched.
+// Update fetches all remotes, or those whose URL or name is given. It reports whether anything changed. A remote
+// that cannot be reached does not keep others from being fetched.
 func (g *FS) Update(ctx context.Context, remotes ...string) (changed bool, err error) {
 	for _, r := range g.repos {
 		if len(remotes) > 0 && !slices.Contains(remotes, r.o.URL) && (r.o.Name == "" || !slices.Contains(remotes, r.o.Name)) {
 			continue
 		}
-		c, ferr := r.fetch(ctx)
+		c, ferr := r.fetchRefs(ctx)
 		changed = changed || c
 		if ferr != nil {
 			err = errors.Join(err, fmt.Errorf("cannot fetch %s: %w", redacted(r.o.URL), ferr))
@@ -257,7 +264,7 @@ func (g *FS) Update(ctx context.Context, remotes ...string) (changed bool, err e
 	return changed, err
 }
 
-// Run fetches every remote now and in its interval, until ctx ends.
+// Run fetches every remote now and at its interval, until ctx ends.
 func (g *FS) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, r := range g.repos {
@@ -269,7 +276,7 @@ func (g *FS) Run(ctx context.Context) {
 			tick := time.NewTicker(interval)
 			defer tick.Stop()
 			for {
-				changed, err := r.fetch(ctx)
+				changed, err := r.fetchRefs(ctx)
 				if err != nil && ctx.Err() == nil {
 					g.opts.Log.Error("cannot fetch", "remote", redacted(r.o.URL), "err", err)
 				}
@@ -287,7 +294,7 @@ func (g *FS) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Clear deletes all copies; they are fetched anew with the next update.
+// Clear deletes all copies; the next update fetches them again.
 func (g *FS) Clear() error {
 	var errs []error
 	for _, r := range g.repos {
@@ -297,13 +304,14 @@ func (g *FS) Clear() error {
 	return errors.Join(errs...)
 }
 
-// Lock keeps remotes from being fetched until Unlock, those whose URL a glob means ("" is all). It gives a line for each, and errors.
-func (g *FS) Lock(glob string) (done, failed []string) { return g.locks(glob, (*repo).lock) }
+// Lock keeps remotes from being fetched until Unlock: those whose URL matches a glob ("" means all). It returns a
+// line for each, and errors.
+func (g *FS) Lock(glob string) (done, failed []string) { return g.eachLock(glob, (*repo).lock) }
 
-// Unlock removes locks, also those that a process left which has died.
-func (g *FS) Unlock(glob string) (done, failed []string) { return g.locks(glob, (*repo).unlock) }
+// Unlock removes locks, also those of a process that died.
+func (g *FS) Unlock(glob string) (done, failed []string) { return g.eachLock(glob, (*repo).unlock) }
 
-func (g *FS) locks(glob string, f func(*repo) (string, error)) (done, failed []string) {
+func (g *FS) eachLock(glob string, f func(*repo) (string, error)) (done, failed []string) {
 	for _, r := range g.repos {
 		if glob != "" && !fnmatch.Match(glob, r.o.URL) {
 			continue

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// readTimeout bounds reading one thing out of a copy.
+	// readTimeout limits reading one object out of a copy.
 	readTimeout = time.Minute
-	// maxTrees bounds the trees that are kept in memory for each repository, maxOutput what git may answer.
+	// maxTrees limits the trees in memory per repository, and maxOutput the output of git.
 	maxTrees, maxOutput = 8, 256 << 20
 )
 
@@ -37,17 +37,17 @@ type repo struct {
 	global Options
 	dir    string
 
-	fetching sync.Mutex // held while fetch runs
+	fetching sync.Mutex // held while fetchRefs runs
 
 	mu    sync.Mutex // guards the fields below
-	stamp time.Time  // of the state that refs are of
+	stamp time.Time  // of the state that refs belong to
 	refs  map[string]string
 	trees map[string]*tree
-	order []string // of trees, the oldest first
+	order []string // keys of trees, the oldest first
 }
 
 func newRepo(o Options, r Remote) (*repo, error) {
-	if err := check(&r); err != nil {
+	if err := checkRemote(&r); err != nil {
 		return nil, err
 	}
 	name := r.Name
@@ -56,11 +56,11 @@ func newRepo(o Options, r Remote) (*repo, error) {
 		name = base64.RawURLEncoding.EncodeToString(sum[:])
 	}
 	p := &repo{o: r, global: o, dir: filepath.Join(o.CacheDir, "repos", name), trees: map[string]*tree{}}
-	return p, p.init()
+	return p, p.initCopy()
 }
 
-// check says what a remote cannot be, and fills in what it need not say.
-func check(r *Remote) error {
+// checkRemote returns what is wrong with a remote, and fills in defaults.
+func checkRemote(r *Remote) error {
 	r.URL = strings.TrimSpace(r.URL)
 	// guard: CVE-2025-22237 TestCVE_2025_22237_NoProgramsInAddresses
 	if err := checkURL(r.URL); err != nil {
@@ -93,7 +93,7 @@ func check(r *Remote) error {
 	return nil
 }
 
-// checkURL allows the transports that git has itself. Others would run programs (ext::).
+// checkURL allows the transports that git itself contains. Others would run programs (ext::).
 func checkURL(s string) error {
 	if s == "" || strings.HasPrefix(s, "-") || strings.ContainsAny(s, "\x00\n") {
 		return errors.New("this is no URL")
@@ -113,7 +113,7 @@ func checkURL(s string) error {
 	return errors.New("this is no URL")
 }
 
-// redacted is a URL for logs.
+// redacted returns a URL for logs, without its password.
 func redacted(s string) string {
 	if u, err := url.Parse(s); err == nil {
 		return u.Redacted()
@@ -123,8 +123,8 @@ func redacted(s string) string {
 
 func mountpoint(s string) string { return strings.Trim(strings.TrimPrefix(s, "salt://"), "/") }
 
-// git runs git on the copy. Nothing of the copy's or the host's configuration makes it run other programs.
-func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
+// runGit runs git on the copy. No configuration of the copy or the host makes it run other programs.
+func (r *repo) runGit(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, r.global.Program, append([]string{"--git-dir", r.dir}, args...)...)
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
@@ -133,7 +133,7 @@ func (r *repo) git(ctx context.Context, args ...string) ([]byte, error) {
 	if r.o.NoVerify {
 		config = append(config, [2]string{"http.sslVerify", "false"})
 	}
-	if r.o.User != "" || r.o.Password != "" { // in the environment, which others cannot read, unlike arguments
+	if r.o.User != "" || r.o.Password != "" { // in the environment, which other users cannot read, unlike arguments
 		auth := base64.StdEncoding.EncodeToString([]byte(r.o.User + ":" + r.o.Password))
 		config = append(config, [2]string{"http.extraHeader", "Authorization: Basic " + auth})
 	}
@@ -176,8 +176,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// init makes the copy when there is none.
-func (r *repo) init() error {
+// initCopy creates the copy if there is none.
+func (r *repo) initCopy() error {
 	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); err == nil {
 		return nil
 	}
@@ -186,19 +186,19 @@ func (r *repo) init() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	_, err := r.git(ctx, "init", "--quiet", "--bare", "--template=", r.dir)
+	_, err := r.runGit(ctx, "init", "--quiet", "--bare", "--template=", r.dir)
 	return err
 }
 
-// fetch brings the copy up to date and says whether it changed.
-func (r *repo) fetch(ctx context.Context) (bool, error) {
+// fetchRefs updates the copy and reports whether it changed.
+func (r *repo) fetchRefs(ctx context.Context) (bool, error) {
 	r.fetching.Lock()
 	defer r.fetching.Unlock()
-	if err := r.hold(); err != nil {
+	if err := r.takeLock(); err != nil {
 		return false, err
 	}
-	defer r.release()
-	if err := r.init(); err != nil {
+	defer r.releaseLock()
+	if err := r.initCopy(); err != nil {
 		return false, err
 	}
 	before, err := r.readRefs(ctx)
@@ -208,7 +208,7 @@ func (r *repo) fetch(ctx context.Context) (bool, error) {
 	limit, cancel := context.WithTimeout(ctx, r.global.Timeout)
 	defer cancel()
 	args := append([]string{"fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", r.o.URL}, r.o.Refspecs...)
-	if _, err := r.git(limit, args...); err != nil {
+	if _, err := r.runGit(limit, args...); err != nil {
 		return false, err
 	}
 	after, err := r.readRefs(ctx)
@@ -231,9 +231,9 @@ func sameRefs(a, b map[string]string) bool {
 	return true
 }
 
-// readRefs lists the copy's branches and tags with their commits.
+// readRefs returns the copy's branches and tags with their commits.
 func (r *repo) readRefs(ctx context.Context) (map[string]string, error) {
-	out, err := r.git(ctx, "for-each-ref", "--format=%(objecttype) %(objectname) %(*objecttype) %(*objectname) %(refname)")
+	out, err := r.runGit(ctx, "for-each-ref", "--format=%(objecttype) %(objectname) %(*objecttype) %(*objectname) %(refname)")
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +253,8 @@ func (r *repo) readRefs(ctx context.Context) (map[string]string, error) {
 	return refs, nil
 }
 
-// known are the refs, read anew after a fetch, of this process or another.
-func (r *repo) known() map[string]string {
+// knownRefs returns the refs. They are read again after a fetch of this process or another one.
+func (r *repo) knownRefs() map[string]string {
 	var stamp time.Time
 	if info, err := os.Stat(filepath.Join(r.dir, "changed")); err == nil {
 		stamp = info.ModTime()
@@ -279,8 +279,9 @@ func (r *repo) known() map[string]string {
 	return now
 }
 
-// env is what the configuration says of an environment: the remote's word, else the one for all remotes.
-func (r *repo) env(name string, pick func(Env) *string) *string {
+// envSetting returns what the configuration says of an environment: the remote's value, else the one for all
+// remotes.
+func (r *repo) envSetting(name string, pick func(Env) *string) *string {
 	if v := pick(r.o.Envs[name]); v != nil {
 		return v
 	}
@@ -290,36 +291,36 @@ func (r *repo) env(name string, pick func(Env) *string) *string {
 func envRef(e Env) *string { return e.Ref }
 
 func (r *repo) root(env string) string {
-	if v := r.env(env, func(e Env) *string { return e.Root }); v != nil {
+	if v := r.envSetting(env, func(e Env) *string { return e.Root }); v != nil {
 		return strings.Trim(*v, "/")
 	}
 	return r.o.Root
 }
 
 func (r *repo) mountpoint(env string) string {
-	if v := r.env(env, func(e Env) *string { return e.Mountpoint }); v != nil {
+	if v := r.envSetting(env, func(e Env) *string { return e.Mountpoint }); v != nil {
 		return mountpoint(*v)
 	}
 	return r.o.Mountpoint
 }
 
-// base is what the environment base is.
-func (r *repo) base() string {
+// baseRef returns the branch, tag or commit of the environment base.
+func (r *repo) baseRef() string {
 	if v := r.o.Envs["base"].Ref; v != nil {
 		return *v
 	}
 	return r.o.Base
 }
 
-// ref is the branch, tag or commit that an environment is; "" is none.
-func (r *repo) ref(env string) string {
+// refOf returns the branch, tag or commit of an environment, "" if there is none.
+func (r *repo) refOf(env string) string {
 	if r.o.All != "" {
 		return r.o.All
 	}
 	if env == "base" {
-		return r.base()
+		return r.baseRef()
 	}
-	if v := r.env(env, envRef); v != nil {
+	if v := r.envSetting(env, envRef); v != nil {
 		return *v
 	}
 	if r.o.NoMapping {
@@ -328,8 +329,9 @@ func (r *repo) ref(env string) string {
 	return env
 }
 
-// mapped are the environments that the configuration makes of a ref; one that the remote itself maps is not mapped again.
-func (r *repo) mapped() map[string][]string {
+// mappedEnvs returns the environments that the configuration makes of a ref. One that the remote itself maps is not
+// mapped again.
+func (r *repo) mappedEnvs() map[string][]string {
 	out := map[string][]string{}
 	for env, e := range r.o.Envs {
 		if e.Ref != nil {
@@ -344,14 +346,14 @@ func (r *repo) mapped() map[string][]string {
 	return out
 }
 
-// envs lists the environments.
-func (r *repo) envs() []string {
+// listEnvs returns the environments.
+func (r *repo) listEnvs() []string {
 	var out []string
-	byRef := r.mapped()
-	if isHex(r.base()) {
+	byRef := r.mappedEnvs()
+	if isHex(r.baseRef()) {
 		out = append(out, "base")
 	}
-	for ref := range r.known() {
+	for ref := range r.knownRefs() {
 		name, branch := strings.CutPrefix(ref, "refs/remotes/")
 		if branch {
 			if _, rest, ok := strings.Cut(name, "/"); ok && rest != "" {
@@ -369,7 +371,7 @@ func (r *repo) envs() []string {
 		switch envs, ok := byRef[name]; {
 		case ok:
 			out = append(out, envs...)
-		case name == r.base():
+		case name == r.baseRef():
 			out = append(out, "base")
 		case !r.o.NoMapping:
 			out = append(out, name)
@@ -378,13 +380,13 @@ func (r *repo) envs() []string {
 	for _, envs := range byRef {
 		out = append(out, envs...)
 	}
-	out = slices.DeleteFunc(out, func(env string) bool { return !r.exposed(env) })
+	out = slices.DeleteFunc(out, func(env string) bool { return !r.isExposed(env) })
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// exposed applies saltenv_whitelist and saltenv_blacklist.
-func (r *repo) exposed(env string) bool {
+// isExposed applies saltenv_whitelist and saltenv_blacklist.
+func (r *repo) isExposed(env string) bool {
 	match := func(list []string) bool {
 		return slices.ContainsFunc(list, func(expr string) bool {
 			if fnmatch.Match(expr, env) {
@@ -401,16 +403,16 @@ func (r *repo) exposed(env string) bool {
 	return !match(r.o.Deny) && (len(r.o.Allow) == 0 || match(r.o.Allow))
 }
 
-// serves says whether an environment may be one though it is not listed.
-func (r *repo) serves(env string) bool { return isHex(env) || r.o.Fallback != "" }
+// servesEnv reports whether an environment may exist although it is not listed.
+func (r *repo) servesEnv(env string) bool { return isHex(env) || r.o.Fallback != "" }
 
-// isHex is what Python's int(x, 16) takes, as far as ids of commits go.
+// isHex reports what Python's int(x, 16) accepts, as far as ids of commits go.
 func isHex(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// inside is the path in the repository of a path in an environment.
-func (r *repo) inside(env, name string) (string, bool) {
+// repoPath returns the path in the repository of a path in an environment.
+func (r *repo) repoPath(env, name string) (string, bool) {
 	if mount := r.mountpoint(env); mount != "" {
 		var below bool
 		if name, below = strings.CutPrefix(name, mount+"/"); !below {
@@ -423,9 +425,9 @@ func (r *repo) inside(env, name string) (string, bool) {
 	return name, true
 }
 
-// commit finds the commit that a name is.
-func (r *repo) commit(ctx context.Context, name string) (string, error) {
-	refs := r.known()
+// findCommit returns the commit of a name.
+func (r *repo) findCommit(ctx context.Context, name string) (string, error) {
+	refs := r.knownRefs()
 	for _, kind := range r.o.RefTypes {
 		switch kind {
 		case "branch":
@@ -440,7 +442,7 @@ func (r *repo) commit(ctx context.Context, name string) (string, error) {
 			if len(name) < 4 || !isHex(name) {
 				continue
 			}
-			out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+			out, err := r.runGit(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {
 				continue // there is none
@@ -451,15 +453,15 @@ func (r *repo) commit(ctx context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// tree is the tree of an environment, nil when the repository does not have it.
-func (r *repo) tree(ctx context.Context, env string) (*tree, error) {
-	ref := r.ref(env)
-	if !r.exposed(env) || ref == "" {
+// treeOf returns the tree of an environment, nil if the repository does not have it.
+func (r *repo) treeOf(ctx context.Context, env string) (*tree, error) {
+	ref := r.refOf(env)
+	if !r.isExposed(env) || ref == "" {
 		return nil, nil
 	}
-	commit, err := r.commit(ctx, ref)
+	commit, err := r.findCommit(ctx, ref)
 	if err == nil && commit == "" && r.o.Fallback != "" {
-		commit, err = r.commit(ctx, r.o.Fallback)
+		commit, err = r.findCommit(ctx, r.o.Fallback)
 	}
 	if err != nil || commit == "" {
 		return nil, err
@@ -485,17 +487,17 @@ func (r *repo) tree(ctx context.Context, env string) (*tree, error) {
 	return t, nil
 }
 
-// lockFile is where a lock is, as long as there is one, with the pid of who holds it.
+// lockFile is the file of a lock, with the process id of its owner.
 func (r *repo) lockFile() string { return r.dir + ".update.lk" }
 
-// hold takes the lock for a fetch. One that a dead process left is taken over.
-func (r *repo) hold() error {
+// takeLock takes the lock for a fetch. It takes over the lock of a dead process.
+func (r *repo) takeLock() error {
 	_, err := r.lock()
 	if err == nil {
 		return nil
 	}
 	b, rerr := os.ReadFile(r.lockFile())
-	if pid, perr := strconv.Atoi(strings.TrimSpace(string(b))); rerr == nil && perr == nil && pid > 0 && !running(pid) {
+	if pid, perr := strconv.Atoi(strings.TrimSpace(string(b))); rerr == nil && perr == nil && pid > 0 && !isRunning(pid) {
 		if _, err := r.unlock(); err != nil {
 			return err
 		}
@@ -504,7 +506,7 @@ func (r *repo) hold() error {
 	return err
 }
 
-func (r *repo) release() { _, _ = r.unlock() }
+func (r *repo) releaseLock() { _, _ = r.unlock() }
 
 func (r *repo) lock() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(r.dir), 0o700); err != nil {
@@ -538,11 +540,11 @@ func (r *repo) clear() error {
 	r.mu.Lock()
 	r.refs, r.trees, r.order = nil, map[string]*tree{}, nil
 	r.mu.Unlock()
-	return errors.Join(os.RemoveAll(r.dir), r.init())
+	return errors.Join(os.RemoveAll(r.dir), r.initCopy())
 }
 
-// follow is where a link of a path leads, inside the repository.
-func follow(name, to string) (string, bool) {
+// followLink returns where a link of a path leads, inside the repository.
+func followLink(name, to string) (string, bool) {
 	if strings.HasPrefix(to, "/") {
 		return "", false
 	}

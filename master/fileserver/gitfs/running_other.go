@@ -2,5 +2,5 @@
 
 package gitfs
 
-// running cannot be found out: a lock stays until somebody removes it.
-func running(int) bool { return true }
+// isRunning returns true: without knowing better, a lock stays until it is removed.
+func isRunning(int) bool { return true }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// running says whether there is a process.
-func running(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// isRunning reports whether a process exists.
+func isRunning(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

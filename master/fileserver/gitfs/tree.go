@@ -23,7 +23,7 @@ const (
 	modeDir     = "040000"
 )
 
-// maxEntries bounds the files of one tree, maxLink a link's target, maxFollow how many links lead to a file.
+// maxEntries limits the files of one tree, maxLink a link's target, maxFollow how many links lead to a file.
 const maxEntries, maxLink, maxFollow = 1 << 20, 4096, 100
 
 // entry is one path of a tree.
@@ -37,7 +37,7 @@ type tree struct{ entries []entry }
 
 // readTree lists a commit.
 func (r *repo) readTree(ctx context.Context, commit string) (*tree, error) {
-	out, err := r.git(ctx, "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit)
+	out, err := r.runGit(ctx, "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (r *repo) readTree(ctx context.Context, commit string) (*tree, error) {
 		if len(t.entries) == maxEntries {
 			return nil, fmt.Errorf("commit %s has more than %d files", commit, maxEntries)
 		}
-		size, _ := strconv.ParseInt(f[3], 10, 64) // "-" for what is no file
+		size, _ := strconv.ParseInt(f[3], 10, 64) // "-" for what is not a file
 		t.entries = append(t.entries, entry{path, f[0], f[2], size})
 	}
 	slices.SortFunc(t.entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
@@ -71,8 +71,8 @@ func (t *tree) isDir(path string) bool {
 	return ok && e.mode == modeDir
 }
 
-// file finds a file, through links.
-func (t *tree) file(ctx context.Context, r *repo, path string) (entry, bool, error) {
+// findEntry finds a file, through links.
+func (t *tree) findEntry(ctx context.Context, r *repo, path string) (entry, bool, error) {
 	for range maxFollow {
 		e, ok := t.get(path)
 		if !ok {
@@ -82,11 +82,11 @@ func (t *tree) file(ctx context.Context, r *repo, path string) (entry, bool, err
 		case modeFile, modeProgram:
 			return e, true, nil
 		case modeLink:
-			to, err := r.link(ctx, e)
+			to, err := r.readLink(ctx, e)
 			if err != nil {
 				return entry{}, false, err
 			}
-			if path, ok = follow(path, to); !ok {
+			if path, ok = followLink(path, to); !ok {
 				return entry{}, false, nil
 			}
 		default:
@@ -96,12 +96,12 @@ func (t *tree) file(ctx context.Context, r *repo, path string) (entry, bool, err
 	return entry{}, false, nil
 }
 
-// link reads where a link points.
-func (r *repo) link(ctx context.Context, e entry) (string, error) {
+// readLink returns the target of a link.
+func (r *repo) readLink(ctx context.Context, e entry) (string, error) {
 	if e.size > maxLink {
 		return "", fmt.Errorf("the link %q has %d bytes", e.path, e.size)
 	}
-	h, err := r.blob(ctx, e)
+	h, err := r.openBlob(ctx, e)
 	if err != nil {
 		return "", err
 	}
@@ -114,11 +114,13 @@ func (r *repo) link(ctx context.Context, e entry) (string, error) {
 	return string(b), err
 }
 
-// blobLife is how long a file that was read out of a repository is kept when the repository changes.
+// blobLife is how long a file that was read out of a repository is kept after the last request when the repository
+// changes.
 const blobLife = 24 * time.Hour
 
-// blob opens the contents of a file. They are kept on disk under their own hash, which no path of a repository can choose.
-func (r *repo) blob(ctx context.Context, e entry) (fileserver.Handle, error) {
+// openBlob opens the content of a file. Contents are stored on disk under their hash, which no path in a repository
+// can choose.
+func (r *repo) openBlob(ctx context.Context, e entry) (fileserver.Handle, error) {
 	name := filepath.Join(r.global.CacheDir, "blobs", e.hash[:2], e.hash)
 	if f, err := os.Open(name); err == nil {
 		now := time.Now()
@@ -161,7 +163,7 @@ func (r *repo) copyBlob(ctx context.Context, e entry, f *os.File) error {
 	return err
 }
 
-// dropBlobs deletes files that nobody has asked for lately.
+// dropBlobs deletes files that were not requested lately.
 func (r *repo) dropBlobs() {
 	_ = filepath.WalkDir(filepath.Join(r.global.CacheDir, "blobs"), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
