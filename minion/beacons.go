@@ -12,7 +12,8 @@ import (
 // newBeacons makes the engine of the beacons; it starts when there is a pillar, as that may configure some.
 func (m *Minion) newBeacons() *beacon.Engine {
 	s := m.settings()
-	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
+	own := &ownBeacons{}
+	return beacon.New(beacon.Options{Kinds: m.o.Beacons, Own: own.find, OwnNames: own.names, Beacons: s.dict("beacons"), Pillar: m.currentPillar, Loop: s.span("loop_interval", 1, time.Second),
 		Host: m.beaconHost, StateRunning: m.jobs.stateRunning, Spawn: m.wg.Go, Log: m.log,
 		Send: func(events []any) { m.localEvent("__beacons_return", map[string]any{"beacons": events}) },
 		Fire: func(tag string, data map[string]any) { m.bus.bus.Publish(tag, data) }})

@@ -26,6 +26,9 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 		all = m.o.Others("returners")
 	}
 	r := modules.NewRegistryOf(modules.Returner, all...)
+	for _, s := range modules.SourcesOf(modules.KindReturners) {
+		r.AddSource(s)
+	}
 	env := m.env(ctx, l, nil)
 	env.Policy = p
 	for _, name := range names {

@@ -197,6 +197,7 @@ func (l *link) greet(ctx context.Context, first bool) {
 	if first {
 		l.m.mineUpdate(ctx)
 		l.startupStates(ctx)
+		l.tellShipped(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
@@ -41,6 +42,30 @@ func (l *link) startupStates(ctx context.Context) {
 	l.log.Error("The startup states failed", "fun", fun, "retcode", res.Retcode, "err", failure["comment"])
 	if err := (masterDoor{l}).Fire(ctx, protocol.Tagify("startup", "failed", set.id), failure); err != nil && ctx.Err() == nil {
 		l.log.Warn("cannot tell the master that the startup states failed", "err", err)
+	}
+}
+
+// tellShipped names in the log the code that the master distributes and this minion does not run, so that nobody misses it in
+// silence.
+func (l *link) tellShipped(ctx context.Context) {
+	files := l.files()
+	if files == nil {
+		return
+	}
+	e := l.m.env(ctx, l, nil)
+	var kinds []string
+	for _, k := range owncode.Kinds() {
+		kinds = append(kinds, k.Name)
+	}
+	list, err := owncode.List(ctx, e, files, l.m.settings().text("saltenv", "base"), kinds)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.log.Debug("cannot ask the master for the code that it distributes", "err", err)
+		}
+		return
+	}
+	if len(list) > 0 {
+		l.log.Warn(owncode.Notice(list))
 	}
 }
 

@@ -21,6 +21,41 @@ type Context struct {
 	// pillar is the job's own; plainPillar the same as a map if it is not the minion's. Both guarded by mu.
 	pillar      *pyobj.Dict
 	plainPillar map[string]any
+	closers     []func() // guarded by mu
+	keep        bool     // guarded by mu
+}
+
+// Keep makes what functions hold for later calls of the job stay until Close, however long nobody calls. It is for jobs that
+// have no end, as those of beacons.
+func (x *Context) Keep() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keep = true
+}
+
+// Kept tells whether Keep was called.
+func (x *Context) Kept() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keep
+}
+
+// AtClose has f called by Close.
+func (x *Context) AtClose(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closers = append(x.closers, f)
+}
+
+// Close gives back what functions hold for later calls of the job, such as a Python process. Without it they do so themselves
+// when they have been idle for a while. The context stays usable.
+func (x *Context) Close() {
+	x.mu.Lock()
+	closers := x.closers
+	x.mu.Unlock()
+	for _, f := range closers {
+		f()
+	}
 }
 
 // Retcode is the job's return code so far.

@@ -92,10 +92,15 @@ func (r *Run) verifyChunk(low *Low) []string {
 	full := low.state + "." + low.fun
 	t := r.findFunction(low.state, low.fun)
 	switch {
-	case t.err != nil && low.Has("__sls__"):
-		errs = append(errs, fmt.Sprintf("State '%s' was not found in SLS '%s'", full, low.sls), "Reason: "+t.err.Error())
 	case t.err != nil:
-		errs = append(errs, fmt.Sprintf("Specified state '%s' was not found", full))
+		if low.Has("__sls__") {
+			errs = append(errs, fmt.Sprintf("State '%s' was not found in SLS '%s'", full, low.sls), "Reason: "+t.err.Error())
+		} else {
+			errs = append(errs, fmt.Sprintf("Specified state '%s' was not found", full))
+		}
+		if why := r.shippedState(low.state); why != "" {
+			errs = append(errs, why)
+		}
 	default:
 		for _, p := range t.decl.Params {
 			if p.Required() && !p.KeywordOnly && !low.Has(p.Name) {

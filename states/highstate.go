@@ -23,6 +23,7 @@ type HighState struct {
 	memory map[string]any // what renderers keep from one file to the next
 	iorder int64
 	envs   []string // the known environments; nil until they are needed
+	lacks  []string // what the top file asks for and only code that does not run here would give
 	avail  map[string][]string
 }
 
@@ -152,6 +153,7 @@ func (h *HighState) listSLS(ctx context.Context, env string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.noteShipped(env, files)
 	list := []string{}
 	for _, f := range files {
 		name, ok := strings.CutSuffix(f, ".sls")
@@ -228,6 +230,7 @@ func Section(env string, sls []string) *Sections {
 // in the files, which the user can mend; err means that rendering could not go on.
 func (h *HighState) RenderHighstate(ctx context.Context, matches *Sections) (high *pyobj.Dict, errs []string, err error) {
 	mods := map[string]bool{}
+	errs = append(errs, h.lacks...)
 	for _, env := range matches.envs {
 		for _, pattern := range matches.list[env] {
 			var files []string

@@ -2,6 +2,7 @@ package states
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/brine-salt/brine/modules"
@@ -87,6 +88,9 @@ func (r *Registry) declaredRegistry() *modules.Registry {
 	defer r.mu.Unlock()
 	if r.declared == nil {
 		r.declared, r.found = modules.NewRegistryOf(modules.State), map[*modules.Def]function{}
+		for _, s := range modules.SourcesOf(modules.KindStates) {
+			r.declared.AddSource(s)
+		}
 		for _, m := range r.list {
 			d := m.Declare()
 			for i := range d.Funcs {
@@ -105,8 +109,18 @@ func (r *Registry) lookupFunction(fun string, e *modules.Env) (function, *module
 		return function{}, nil, err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.found[decl], decl, nil
+	f, native := r.found[decl]
+	r.mu.Unlock()
+	if native {
+		return f, decl, nil
+	}
+	called, name, _ := strings.Cut(fun, ".")
+	m, reason := modules.FindIn(modules.KindStates, e, called)
+	if m == nil { // it has gone meanwhile
+		return function{}, nil, &modules.NotAvailableError{Fun: fun, Virtual: reason}
+	}
+	s := custom(m)
+	return function{s, s.find(name)}, decl, nil
 }
 
 // hasFunction reports whether a function exists, even if a policy forbids to call it. A forbidden mod_watch or

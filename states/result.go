@@ -61,6 +61,8 @@ type Result struct {
 	// Extra are further keys of the record. A key that is also a field above replaces it, which is how a comment
 	// that is not a string gets out.
 	Extra map[string]any
+
+	missing []string // keys that a function in another language left out
 }
 
 // A SubState is a state that ran inside of another. Low has at least state, fun, name and __id__.
@@ -98,6 +100,9 @@ func (r *Result) Map() map[string]any {
 		m["warnings"] = nested.Anys(r.Warnings)
 	}
 	maps.Copy(m, r.Extra)
+	for _, key := range r.missing {
+		delete(m, key)
+	}
 	return m
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -63,6 +64,8 @@ type Run struct {
 	conditions *pyobj.Dict
 	disabled   []string // requisites that the option disabled_requisites switches off
 	umask      *int
+	// shipped is, by environment, the code that the tree distributes and this host does not run.
+	shipped map[string][]owncode.File
 }
 
 // record is the record of a chunk that ran, with Salt's keys.

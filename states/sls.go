@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -48,6 +49,13 @@ func (h *HighState) renderTemplate(ctx context.Context, path, env, sls string) (
 	}
 	if !utf8.Valid(b) {
 		return nil, &modules.PythonError{Type: "UnicodeDecodeError", Msg: "'utf-8' codec can't decode the file " + path}
+	}
+	if sls != "" {
+		if lacks, err := h.lacksGrain(ctx, "SLS '"+env+":"+sls+"'", env, owncode.GrainsIn(string(b))); err != nil {
+			return nil, err
+		} else if lacks != "" {
+			return nil, &modules.RenderError{Msg: lacks, Text: lacks}
+		}
 	}
 	return h.call.Template(ctx, modules.Template{Text: string(b), Pipe: textOf(h.opts["renderer"]), Shebang: true, Path: path, SaltEnv: env, SLS: sls, IsSLS: true,
 		Memory: h.memory, Verify: verifyHigh})

@@ -349,8 +349,18 @@ func (h *HighState) addTarget(ctx context.Context, s *Sections, env string, tgt,
 		list = []any{one}
 	}
 	ok, err := h.matchesTarget(pyobj.Str(tgt), list)
-	if err != nil || !ok {
+	if err != nil {
 		return err
+	}
+	lacks, err := h.lacksGrain(ctx, "The target "+pyobj.Repr(tgt)+" of the top file", env, topGrains(matchKind(list), pyobj.Str(tgt)))
+	if err != nil {
+		return err
+	}
+	if lacks != "" {
+		h.lacks = append(h.lacks, lacks)
+	}
+	if !ok {
+		return nil
 	}
 	s.addSLS(env)
 	for _, x := range list {
@@ -386,12 +396,7 @@ func (h *HighState) addTarget(ctx context.Context, s *Sections, env string, tgt,
 // matchesTarget reports whether this minion matches a target of the top file (salt/matchers/confirm_top.py). A
 // target that cannot be evaluated does not match; the log has the reason.
 func (h *HighState) matchesTarget(tgt string, data []any) (bool, error) {
-	kind := "compound"
-	for _, x := range data {
-		if d, ok := x.(*pyobj.Dict); ok && d.Has("match") {
-			kind = pyobj.Str(d.Value("match"))
-		}
-	}
+	kind := matchKind(data)
 	groups, _ := h.opts["nodegroups"].(map[string]any)
 	subject := match.Subject{ID: textOf(h.opts["id"]), Grains: h.call.GrainData, Pillar: h.call.PillarData, Nodegroups: groups,
 		Data: func() map[string]any {

@@ -44,7 +44,12 @@ type Host struct {
 type Options struct {
 	// Kinds are the available kinds of beacons, see [Kinds].
 	Kinds []*Kind
-	// Beacons is the option beacons. It is copied.
+	// Own finds a kind that the host's owner has put there, which goes before one of Kinds; reason tells why the host cannot use one
+	// that is there. nil finds none.
+	Own func(h *Host, name string) (k *Kind, reason string)
+	// OwnNames lists their names; nil lists none.
+	OwnNames func(h *Host) []string
+	// Beacons is the option beacons; it is copied.
 	Beacons map[string]any
 	// Pillar returns the minion's pillar; nil means none.
 	Pillar func() map[string]any
@@ -312,9 +317,9 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	for _, name := range slices.Sorted(maps.Keys(beacons)) {
 		config := beacons[name]
 		settings := flat(config)
-		kind := e.findKind(h, moduleOf(name, settings))
+		kind, why := e.findKind(h, moduleOf(name, settings))
 		if kind == nil {
-			e.logOnce(name, "Unable to process beacon "+name)
+			e.logOnce(name, "Unable to process beacon "+name+why)
 			continue
 		}
 		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
@@ -396,14 +401,22 @@ func moduleOf(name string, settings map[string]any) string {
 	return name
 }
 
-// findKind returns the kind of a name if this host can have it.
-func (e *Engine) findKind(h *Host, name string) *Kind {
-	for _, k := range e.o.Kinds {
-		if k.Name == name && (k.Available == nil || k.Available(h)) {
-			return k
+// findKind returns the kind of a name if this host can have it, else why not.
+func (e *Engine) findKind(h *Host, name string) (k *Kind, why string) {
+	if e.o.Own != nil {
+		if k, why = e.o.Own(h, name); k != nil {
+			return k, ""
+		}
+		if why != "" {
+			why = ": " + why
 		}
 	}
-	return nil
+	for _, k := range e.o.Kinds {
+		if k.Name == name && (k.Available == nil || k.Available(h)) {
+			return k, ""
+		}
+	}
+	return nil, why
 }
 
 // remember notes a beacon that may hold something.

@@ -143,7 +143,7 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 	}
 	h := e.hostFor(ctx)
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
-	if k := e.findKind(h, kind); k != nil {
+	if k, _ := e.findKind(h, kind); k != nil {
 		valid, comment = k.Validate(h, nested.Copy(config))
 	}
 	return e.fire("minion_beacon_validation_complete", map[string]any{"complete": true, "vcomment": comment, "valid": valid})
@@ -155,7 +155,13 @@ func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	defer e.look.Unlock()
 	h := e.hostFor(ctx)
 	names := []any{}
+	if e.o.OwnNames != nil {
+		names = nested.Anys(e.o.OwnNames(h))
+	}
 	for _, k := range e.o.Kinds {
+		if slices.Contains(names, any(k.Name)) {
+			continue
+		}
 		if k.Available == nil || k.Available(h) {
 			names = append(names, k.Name)
 		}

@@ -68,6 +68,8 @@ type Source struct {
 	// Gather returns the grains; a payload.OrderedMap among them keeps its order. It gets those of the built-in sources, which it must not change, and has to end when ctx
 	// does; what comes later is dropped.
 	Gather func(ctx context.Context, grains map[string]any) (map[string]any, error)
+	// Timeout is the deadline of this source, 0 means that of the others.
+	Timeout time.Duration
 }
 
 // source is a built-in one.
@@ -75,6 +77,7 @@ type source struct {
 	name string
 	// slow sources get five times the usual deadline because they ask one thing after another.
 	slow   bool
+	limit  time.Duration // another deadline than that; 0 is none
 	gather func(ctx context.Context, h *host) (map[string]any, error)
 }
 
@@ -150,7 +153,7 @@ func customSources(custom []Source, grains map[string]any) []source {
 	list := make([]source, len(custom))
 	for i, c := range custom {
 		view := maps.Clone(grains)
-		list[i] = source{name: c.Name, gather: func(ctx context.Context, _ *host) (map[string]any, error) { return c.Gather(ctx, view) }}
+		list[i] = source{name: c.Name, slow: c.Timeout > 0, limit: c.Timeout, gather: func(ctx context.Context, _ *host) (map[string]any, error) { return c.Gather(ctx, view) }}
 	}
 	return list
 }
@@ -168,6 +171,9 @@ func (h *host) runAll(ctx context.Context, list []source) []map[string]any {
 		limit := h.timeout
 		if s.slow {
 			limit *= 5
+		}
+		if s.limit > 0 {
+			limit = s.limit
 		}
 		late = max(late, limit)
 		go func() {

@@ -7,7 +7,9 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
@@ -16,6 +18,7 @@ import (
 	"github.com/brine-salt/brine/minion/grains"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport"
 	"github.com/brine-salt/brine/protocol/transport/tcp"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
@@ -51,8 +54,37 @@ func gatherGrains(log *slog.Logger) func(context.Context, map[string]any) map[st
 	var again atomic.Bool
 	return func(ctx context.Context, opts map[string]any) map[string]any {
 		refresh := again.Swap(true) || pytext.Truth(opts["refresh_grains_cache"])
-		return grains.GatherOrdered(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh}).Map()
+		return grains.GatherOrdered(ctx, grains.Options{Opts: opts, Log: log, SaltVersion: version.Salt, Version: version.Brine(), Refresh: refresh,
+			Custom: ownGrains(opts, log)}).Map()
 	}
+}
+
+// ownGrainsTimeout is how long the grains of the host's owner may take; in Salt they have no limit.
+const ownGrainsTimeout = 2 * time.Minute
+
+// ownGrains are the grains that the host's owner has put there.
+func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
+	id, _ := opts["id"].(string)
+	var list []grains.Source
+	for _, s := range modules.SourcesOf(modules.KindGrains) {
+		e := &modules.Env{ID: id, Log: log, Runner: &runcmd.Runner{}, Opts: func() map[string]any { return opts }}
+		for _, m := range s.Modules(nil, e) {
+			d := m.Def("gather")
+			list = append(list, grains.Source{Name: m.Name, Timeout: ownGrainsTimeout,
+				Gather: func(ctx context.Context, found map[string]any) (map[string]any, error) {
+					e.Grains = func() map[string]any { return found }
+					job := &modules.Context{}
+					defer job.Close()
+					v, err := d.Run(ctx, modules.Default().NewCall(e, "grains."+m.Name, "", job))
+					if err != nil {
+						return nil, err
+					}
+					wire, _ := ordered.ToWire(v).(payload.OrderedMap)
+					return wire.Map(), nil
+				}})
+		}
+	}
+	return list
 }
 
 // fileClient makes the file client: of the master, or of file_roots where there is none to ask.

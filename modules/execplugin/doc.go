@@ -15,7 +15,11 @@ package execplugin
 
 import "github.com/brine-salt/brine/modules"
 
-func init() { modules.RegisterSource(source) }
-
-// source is what the blank import registers.
-var source = &Source{}
+func init() {
+	modules.RegisterSource(&Source{})
+	for _, name := range [...]string{modules.KindStates, modules.KindBeacons, modules.KindReturners} {
+		modules.RegisterSourceOf(name, &Source{kind: name})
+	}
+	modules.RegisterSourceOf(modules.KindGrains, &grainSource{Source{kind: modules.KindGrains}})
+	modules.RegisterSourceOf(modules.KindRenderers, &renderSource{Source{kind: modules.KindRenderers}})
+}

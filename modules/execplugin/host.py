@@ -1,13 +1,15 @@
-# The process in which Salt execution modules of the host run. It is part of the agent, which passes this text to the Python of
-# the host and then talks with it on standard input and output: one JSON object a line, as modules/execplugin and docs/modules.md
-# have it, with more than one call to a process. It needs nothing but the standard library; where Salt's own library is
-# installed, modules get that, else the small stand-ins at the end of this file.
+# The process in which the Python code of the host's owner runs: execution modules, states, grains, beacons, returners, renderers
+# and utils. It is part of the agent, which passes this text to the Python of the host and then talks with it on standard input and
+# output: one JSON object a line, as modules/execplugin and docs/modules.md have it, with more than one call to a process. It needs
+# nothing but the standard library; where Salt's own library is installed, modules get that, else the small stand-ins at the end of
+# this file.
 import base64
 import builtins
 import functools
 import importlib
 import importlib.util
 import inspect
+import io
 import json
 import logging
 import os
@@ -18,7 +20,8 @@ import traceback
 import types
 
 sys.dont_write_bytecode = True
-PREFIX = "salt.loaded.ext.module."
+PREFIX = "salt.loaded.ext."
+TAGS = {"modules": "module", "returners": "returner", "renderers": "render"}  # the loader's names, where they differ
 
 
 class Channel:
@@ -62,19 +65,23 @@ class Channel:
         return json.loads(line)
 
     def ask(self, method, **fields):
+        """Ask the agent. Until it answers it may want something of this process: a state calls a state calls a module."""
         if os.getpid() != self.pid:
             raise exceptions().CommandExecutionError("only the process that runs the module can call functions of the agent")
         with self.lock:
             self.number += 1
             self.send(type="request", id=self.number, method=method, **{k: plain(v) for k, v in fields.items()})
             answer = self.receive()
+            while answer["type"] != "answer":
+                self.host.handle(answer)
+                answer = self.receive()
         if "error" in answer:
             raise error_of(answer["error"])
         return rich(answer["value"])
 
 
-def plain(value):
-    """A value as JSON has it. Bytes that are no text and maps with other keys than texts are marked."""
+def plain(value, ordered=False):
+    """A value as JSON has it. Bytes that are no text and maps with other keys than texts are marked; ordered marks all maps."""
     if value is None or isinstance(value, (bool, int, str)):
         return value if type(value) in (type(None), bool, int, str) else (str(value) if isinstance(value, str) else int(value))
     if isinstance(value, float):
@@ -85,11 +92,11 @@ def plain(value):
         except UnicodeDecodeError:
             return {"__bytes__": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, dict) or hasattr(value, "items") and hasattr(value, "keys"):
-        if all(isinstance(k, str) for k in value):
+        if not ordered and all(isinstance(k, str) for k in value):
             return {str(k): plain(v) for k, v in value.items()}
-        return {"__pairs__": [[plain(k), plain(v)] for k, v in value.items()]}
+        return {"__pairs__": [[plain(k), plain(v, ordered)] for k, v in value.items()]}
     if isinstance(value, (list, tuple, set, frozenset)) or inspect.isgenerator(value) or hasattr(value, "__next__"):
-        return [plain(v) for v in value]
+        return [plain(v, ordered) for v in value]
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return str(value)
@@ -169,48 +176,52 @@ def start_log(level):
     root.setLevel(names.get(str(level).lower(), 30))
 
 
-class Salt(dict):
-    """__salt__: functions of Python modules in this process, all others through the agent."""
+class Functions(dict):
+    """Functions by name: those of Python files in this process, all others through the agent."""
 
-    def __init__(self, host):
+    def __init__(self, host, kind):
         super().__init__()
-        self.host = host
-        self.names = None
+        self.host, self.kind, self.names = host, kind, None
 
     def __missing__(self, name):
         if not isinstance(name, str):
             raise KeyError("The key must be a string.")
-        function = self.host.function(name)
+        function = self.host.function(self.kind, name)
         if function is None:
             if name not in self.remote():
                 raise KeyError(name)
-            function = functools.partial(self.call, name)
-            function.__name__ = name
+            function = self.elsewhere(name)
             self[name] = function
         return function
 
-    def call(self, name, *args, **kwargs):
-        return self.host.channel.ask("salt.call", fun=name, args=args, kwargs=kwargs)
+    def elsewhere(self, name):
+        """A function of the agent. It is positional only here: callers may have arguments of any name."""
+
+        def function(*args, **kwargs):
+            return self.host.channel.ask(METHODS[self.kind] + ".call", fun=name, args=args, kwargs=kwargs)
+
+        function.__name__ = name
+        return function
 
     def remote(self):
         if self.names is None:
-            self.names = set(self.host.channel.ask("salt.list"))
+            self.names = set(self.host.channel.ask(METHODS[self.kind] + ".list"))
         return self.names
 
     def __contains__(self, name):
-        return isinstance(name, str) and (self.host.function(name) is not None or name in self.remote())
+        return isinstance(name, str) and (self.host.function(self.kind, name) is not None or name in self.remote())
 
     def get(self, name, default=None):
         return self[name] if name in self else default
 
     def keys(self):
-        return sorted(self.remote())
+        return sorted(self.remote() | self.host.names(self.kind))
 
     def __iter__(self):
         return iter(self.keys())
 
     def __len__(self):
-        return len(self.remote())
+        return len(self.keys())
 
     def items(self):
         return [(k, self[k]) for k in self.keys()]
@@ -219,15 +230,27 @@ class Salt(dict):
         return [self[k] for k in self.keys()]
 
 
-class Utils(dict):
-    """__utils__: functions of salt.utils."""
+METHODS = {"modules": "salt", "states": "state"}
+
+
+class Utils(Functions):
+    """__utils__: functions of the host's own utils, then those of salt.utils."""
 
     def __missing__(self, name):
-        module, _, function = name.rpartition(".")
-        try:
-            return getattr(importlib.import_module("salt.utils." + module), function)
-        except (ImportError, AttributeError):
-            raise KeyError(name) from None
+        if not isinstance(name, str):
+            raise KeyError("The key must be a string.")
+        function = self.host.function(self.kind, name)
+        if function is None:
+            module, _, attr = name.rpartition(".")
+            try:
+                function = getattr(importlib.import_module("salt.utils." + module), attr)
+            except (ImportError, AttributeError, ValueError):
+                raise KeyError(name) from None
+            self[name] = function
+        return function
+
+    def remote(self):
+        return set()
 
     def __contains__(self, name):
         try:
@@ -240,8 +263,9 @@ class Utils(dict):
 class Module:
     """A module that was loaded. Called is the name of its functions, reason why it cannot be used."""
 
-    def __init__(self, host, name, path):
-        self.name, self.called, self.reason, self.functions, self.doc, self.outputters = name, name, None, {}, "", {}
+    def __init__(self, host, kind, name, path):
+        self.kind, self.name, self.called, self.reason, self.functions, self.doc, self.outputters = kind, name, name, None, {}, "", {}
+        self.tag, self.wants, self.scope = TAGS.get(kind, kind), (), {}
         try:
             self.load(host, path)
         except BaseException as exc:  # modules may do anything when they are imported, also exit
@@ -252,15 +276,23 @@ class Module:
 
     def load(self, host, path):
         package = os.path.isdir(path)
+        with open(os.path.join(path, "__init__.py") if package else path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        self.wants = [name for name in ("__running__", "__lowstate__") if name in text]
         spec = importlib.util.spec_from_file_location(
-            PREFIX + self.name, os.path.join(path, "__init__.py") if package else path,
+            PREFIX + self.tag + "." + self.name, os.path.join(path, "__init__.py") if package else path,
             submodule_search_locations=[path] if package else None,
         )
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        for name, value in host.dunders.items():
-            setattr(module, name, value)
+        self.scope = module.__dict__
+        beside = os.path.dirname(path)
+        sys.path.append(beside)  # modules import what lies beside them
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(beside)
+        self.scope.update(host.dunders(self.kind))
         if hasattr(module, "__init__") and inspect.isfunction(module.__init__):
             module.__init__(host.opts)
         if not self.virtual(module):
@@ -268,7 +300,7 @@ class Module:
         self.doc = module.__doc__ or ""
         aliases = getattr(module, "__func_alias__", {})
         self.outputters = getattr(module, "__outputter__", {})
-        for attr in getattr(module, "__load__", dir(module)):
+        for attr in getattr(module, "__load__", getattr(module, "__all__", dir(module))):
             function = getattr(module, attr, None)
             if not attr.startswith("_") and (inspect.isfunction(function) or isinstance(function, functools.partial)):
                 self.functions[aliases.get(attr, attr)] = function
@@ -295,7 +327,7 @@ class Module:
 
         full = {self.called + "." + name: f for name, f in self.functions.items()}
         before = dict(full)
-        Depends.enforce_dependencies(full, "module", self.name)
+        Depends.enforce_dependencies(full, self.tag, self.name)
         for name in before:
             if name not in full:
                 del self.functions[name.split(".", 1)[1]]
@@ -304,7 +336,7 @@ class Module:
 
     def describe(self):
         return {
-            "protocol": 1, "doc": self.doc, "available": self.reason is None, "reason": self.reason or "",
+            "protocol": 1, "doc": self.doc or "", "available": self.reason is None, "reason": self.reason or "",
             "functions": {name: self.declare(name, f) for name, f in self.functions.items()},
         }
 
@@ -351,61 +383,135 @@ def without_markup(text):
 class Host:
     def __init__(self, channel, init):
         self.channel = channel
-        self.files = init["files"]
-        self.modules = {}
+        channel.host = self
+        self.files = {kind: {} for kind in ("modules", "states", "grains", "beacons", "returners", "renderers", "utils")}
+        self.files.update(init["files"])
+        self.modules, self.loading = {}, set()
         self.permits = {}
         self.opts = rich(init["opts"])
         self.context = {}
-        self.dunders = {
+        self.globals = {}
+        self.common = {
             "__opts__": self.opts, "__grains__": rich(init["grains"]), "__pillar__": rich(init["pillar"]), "__context__": self.context,
-            "__salt__": Salt(self), "__utils__": Utils(), "__proxy__": {}, "__file_client__": None,
+            "__utils__": Utils(self, "utils"), "__proxy__": {}, "__file_client__": None,
         }
-        self.opts["grains"], self.opts["pillar"] = self.dunders["__grains__"], self.dunders["__pillar__"]
+        self.salt, self.states = Functions(self, "modules"), Functions(self, "states")
+        self.opts["grains"], self.opts["pillar"] = self.common["__grains__"], self.common["__pillar__"]
+        for path in init.get("imports", ()):
+            sys.path.insert(0, path)
+        self.renderers = {}
+        if init.get("renderers"):
+            scope = dict(self.common, __name__="renderers", __salt__=self.salt, __states__=self.states, ask=channel.ask)
+            exec(compile(init["renderers"], "renderers.py", "exec"), scope)
+            self.renderers = scope["RENDERERS"]
         start_log(self.opts.get("log_level_logfile") or self.opts.get("log_level") or "warning")
 
-    def module(self, name):
-        if name not in self.modules and name in self.files:
-            self.modules[name] = Module(self, name, self.files[name])
-        return self.modules.get(name)
+    def dunders(self, kind):
+        """The names that a file of some kind sees. As in Salt, grains have no functions to call."""
+        names = dict(self.common)
+        if kind != "grains":
+            names["__salt__"] = self.salt
+        if kind in ("states", "renderers"):
+            names["__states__"] = self.states
+        if kind == "states":
+            names.update(self.globals, __serializers__={})
+        return names
 
-    def function(self, name):
-        """A function of a Python module that is called by the name of its file."""
-        module = self.module(name.partition(".")[0])
-        if module is None or module.reason is not None or module.called != name.partition(".")[0] or not self.permitted(name):
+    def module(self, kind, name):
+        """The module of a file, None if there is none, or while it is loaded: its __virtual__ may ask for functions of others."""
+        key = kind, name
+        if key not in self.modules and name in self.files[kind] and key not in self.loading:
+            self.loading.add(key)
+            self.modules[key] = Module(self, kind, name, self.files[kind][name])
+            self.loading.remove(key)
+        return self.modules.get(key)
+
+    def called(self, kind, name):
+        """The module whose functions have that name before the dot: the file of the name, else one that calls itself so."""
+        module = self.module(kind, name)
+        if module is not None and module.reason is None and module.called == name:
+            return module
+        if kind == "modules" and any(f.startswith(name + ".") for f in self.salt.remote()):
+            return None  # only a file of its name replaces a module of the agent
+        for other in list(self.files[kind]):
+            module = self.module(kind, other)
+            if module is not None and module.reason is None and module.called == name:
+                return module
+        return None
+
+    def function(self, kind, name):
+        """A function of a Python file, None if there is none that may be called."""
+        prefix, _, attr = name.partition(".")
+        if not self.files[kind] or not attr:
             return None
-        return module.functions.get(name.partition(".")[2])
+        module = self.called(kind, prefix)
+        if module is None or attr not in module.functions or not self.permitted(kind, name):
+            return None
+        return module.functions[attr]
 
-    def permitted(self, name):
+    def names(self, kind):
+        modules = [m for m in (self.module(kind, name) for name in self.files[kind]) if m is not None]
+        return {m.called + "." + f for m in modules if m.reason is None for f in m.functions if self.permitted(kind, m.called + "." + f)}
+
+    def permitted(self, kind, name):
         """Whether the minion's policy lets a function be called: calls inside this process do not pass the registry."""
-        if name not in self.permits:
-            self.permits[name] = self.channel.ask("salt.permits", fun=name)
-        return self.permits[name]
+        if kind not in METHODS:
+            return True
+        if (kind, name) not in self.permits:
+            self.permits[kind, name] = self.channel.ask(METHODS[kind] + ".permits", fun=name)
+        return self.permits[kind, name]
 
     def call(self, message):
         self.context.pop("retcode", None)
-        module = self.module(message["module"])
+        module = self.module(message["kind"], message["module"])
         if module is None or module.reason is not None or message["fun"] not in module.functions:
             reason = module.reason if module is not None and module.reason else "it has gone"
             self.channel.finish(type="error", kind="execution", message="the module cannot be used any more: %s" % reason)
             return
         function = module.functions[message["fun"]]
         args, kwargs = self.bind(function, rich(message["args"]), rich(message["extra"]), rich(message["kwargs"]))
-        value = function(*args, **kwargs)
-        if inspect.isgenerator(value):
-            value = self.collect(value)
-        result = {"type": "return", "value": plain(value)}
+        before = self.enter(module, message.get("globals"))
+        try:
+            value = function(*args, **kwargs)
+            if inspect.isgenerator(value):
+                value = self.collect(value) if message["kind"] == "modules" else list(value)
+            result = {"type": "return", "value": plain(value)}
+        finally:
+            if before is not None:
+                self.leave(before)
         retcode = self.context.get("retcode")
         if isinstance(retcode, int):
             result["retcode"] = int(retcode)
         self.channel.finish(**result)
 
+    def enter(self, module, given):
+        """Give states the names that belong to the run: __low__, __env__ and more."""
+        if given is None:
+            return None
+        before = dict(self.globals), self.opts.get("test")
+        given = rich(given)
+        self.opts["test"] = given.pop("test")
+        for name in module.wants:
+            given[name] = self.channel.ask("state.global", name=name)
+        self.spread(given)
+        return before
+
+    def leave(self, before):
+        self.opts["test"] = before[1]
+        self.spread(before[0])
+
+    def spread(self, names):
+        self.globals.update(names)
+        for module in self.modules.values():
+            if module.kind == "states":
+                module.scope.update(names)
+
     def bind(self, function, named, extra, kwargs):
         """Place the arguments; where there are more than parameters, those before them too."""
-        if not extra:
-            return [], dict(named, **kwargs)
+        parameters = inspect.signature(function).parameters.values()
         args = []
-        for p in inspect.signature(function).parameters.values():
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+        for p in parameters:
+            if p.kind == p.POSITIONAL_ONLY or extra and p.kind == p.POSITIONAL_OR_KEYWORD:
                 args.append(named.pop(p.name) if p.name in named else p.default)
         return args + extra, dict(named, **kwargs)
 
@@ -421,21 +527,73 @@ class Host:
                 whole.append(item)
         return whole
 
+    def gather(self, message):
+        """Run every function of the grains, in order; later ones see what earlier ones found, and override it."""
+        found, deep = {}, self.opts.get("grains_deep_merge") is True
+        for name in sorted(self.files["grains"]):
+            module = self.module("grains", name)
+            if module.reason is not None:
+                logging.getLogger(__name__).log(30 if module.reason else 10, "The grains of %s are not used: %s", self.files["grains"][name], module.reason)
+                continue
+            for attr, function in module.functions.items():
+                try:
+                    parameters = inspect.signature(function).parameters
+                    kwargs = {"grains": dict(self.common["__grains__"], **found)} if "grains" in parameters else {}
+                    if "proxy" in parameters:
+                        kwargs["proxy"] = None
+                    value = function(**kwargs)
+                except Exception:
+                    logging.getLogger(__name__).critical(
+                        "Failed to load grains defined in grain file %s in function %s, error:\n", name + "." + attr, function, exc_info=True)
+                    continue
+                if isinstance(value, dict):
+                    merge_grains(found, value, deep)
+        self.channel.finish(type="return", value=plain(found, True))
+
+    def render(self, message):
+        """Send a text or data through a renderer."""
+        name, data, kwargs = message["name"], rich(message["data"]), rich(message["vars"])
+        function = self.renderers.get(name)
+        if function is None:
+            module = self.called("renderers", name)
+            if module is None or "render" not in module.functions:
+                raise exceptions().SaltRenderError("The renderer %s is not available" % name)
+            function = module.functions["render"]
+        if isinstance(data, str):
+            data = io.StringIO(data)
+        if message["argline"]:
+            kwargs["argline"] = message["argline"]
+        value = function(data, message["saltenv"], message["sls"], **kwargs)
+        if hasattr(value, "read"):
+            value.seek(0)
+            value = value.read()
+        self.channel.finish(type="return", value=plain(value, True))
+
+    def describe(self, message):
+        for name in message["modules"]:
+            module = self.module(message["kind"], name)
+            self.channel.send(type="description", module=name, called=module.called, description=module.describe())
+        self.channel.finish(type="return", value=None)
+
+    def handle(self, message):
+        try:
+            {"describe": self.describe, "grains": self.gather, "render": self.render, "call": self.call}[message["type"]](message)
+        except SystemExit as exc:
+            self.channel.finish(type="error", kind="execution", message="the module called sys.exit(%s)" % exc.code)
+        except Exception as exc:
+            self.channel.finish(type="error", **message_of(exc))
+
     def serve(self):
         while True:
-            message = self.channel.receive()
-            try:
-                if message["type"] == "describe":
-                    for name in message["modules"]:
-                        module = self.module(name)
-                        self.channel.send(type="description", module=name, called=module.called, description=module.describe())
-                    self.channel.finish(type="return", value=None)
-                else:
-                    self.call(message)
-            except SystemExit as exc:
-                self.channel.finish(type="error", kind="execution", message="the module called sys.exit(%s)" % exc.code)
-            except Exception as exc:
-                self.channel.finish(type="error", **message_of(exc))
+            self.handle(self.channel.receive())
+
+
+def merge_grains(found, more, deep):
+    for key, value in more.items():
+        if deep and isinstance(value, dict) and isinstance(found.get(key), dict):
+            merge_grains(found[key], value, True)
+        else:
+            found[key] = value
 
 
 # Stand-ins for Salt's library, for hosts that do not have it.
@@ -781,7 +939,7 @@ def decorators():
         @classmethod
         def enforce_dependencies(cls, functions, kind, module):
             for name, function, names, params, scope in cls.wanted:
-                if name != PREFIX + module or all(n is True or n is not False and scope.get(n) for n in names):
+                if name != PREFIX + kind + "." + module or all(n is True or n is not False and scope.get(n) for n in names):
                     continue
                 for full in [k for k, f in functions.items() if f is function]:
                     if params.get("fallback_function") is not None:

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -71,6 +72,15 @@ func toJSON(v any, pairs bool, depth int) (any, error) {
 			}
 		}
 		return list, nil
+	case *pyobj.Dict:
+		if pairs {
+			return orderedPairs(v, depth)
+		}
+		return toJSON(pyobj.Plain(v), false, depth)
+	case *pyobj.List:
+		return toJSON(v.Items, pairs, depth)
+	case pyobj.Tuple:
+		return toJSON([]any(v), pairs, depth)
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for k, x := range v {
@@ -99,6 +109,23 @@ func toJSON(v any, pairs bool, depth int) (any, error) {
 func toPairs(m map[any]any, depth int) (any, error) {
 	pairs := make([]any, 0, len(m))
 	for k, x := range m {
+		key, err := toJSON(k, true, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		value, err := toJSON(x, true, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, []any{key, value})
+	}
+	return map[string]any{pairsKey: pairs}, nil
+}
+
+// orderedPairs are the entries of a map in their order.
+func orderedPairs(d *pyobj.Dict, depth int) (any, error) {
+	pairs := make([]any, 0, d.Len())
+	for k, x := range d.All() {
 		key, err := toJSON(k, true, depth+1)
 		if err != nil {
 			return nil, err

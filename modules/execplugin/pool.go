@@ -24,8 +24,16 @@ const idleTime = 5 * time.Second
 // pool are the Python processes of a job that are free. As in Salt, calls of one job share __context__ and loaded modules, and
 // calls of different jobs share nothing. A process runs one call at a time; a call within a call, or beside it, gets another one.
 type pool struct {
+	keep bool // free processes stay until close
 	mu   sync.Mutex
 	free []*pyHost // guarded by mu
+}
+
+// close ends the processes that are free.
+func (p *pool) close() {
+	for h := p.take(); h != nil; h = p.take() {
+		h.close()
+	}
 }
 
 // pyHost is a Python process.
@@ -59,6 +67,16 @@ func (s *shiftLog) set(l *logger) {
 	s.cur = l
 }
 
+// swap makes l the log for a call within a call and gives the one before.
+func (s *shiftLog) swap(l *logger) *logger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.cur
+	l.keep(nested.Anys(before.secrets))
+	s.cur = l
+	return before
+}
+
 // poolMaking is held while a job's pool is made.
 var poolMaking sync.Mutex
 
@@ -68,8 +86,9 @@ func poolOf(x *modules.Context) *pool {
 	if v, ok := x.Get(poolKey); ok {
 		return v.(*pool)
 	}
-	p := &pool{}
+	p := &pool{keep: x.Kept()}
 	x.Set(poolKey, p)
+	x.AtClose(p.close)
 	return p
 }
 
@@ -80,7 +99,7 @@ func (p *pool) take() *pyHost {
 	for len(p.free) > 0 {
 		h := p.free[len(p.free)-1]
 		p.free = p.free[:len(p.free)-1]
-		if !h.idle.Stop() {
+		if h.idle != nil && !h.idle.Stop() {
 			continue // its time was over at this moment
 		}
 		select {
@@ -99,6 +118,9 @@ func (p *pool) put(h *pyHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, h)
+	if p.keep {
+		return
+	}
 	h.idle = time.AfterFunc(idleTime, func() {
 		p.mu.Lock()
 		p.free = slices.DeleteFunc(p.free, func(x *pyHost) bool { return x == h })
@@ -107,12 +129,12 @@ func (p *pool) put(h *pyHost) {
 	})
 }
 
-// call runs a function of a Python module.
-func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[string]string, module string, f *function) (any, error) {
-	if err := trusted(files[module]); err != nil {
-		return nil, modules.Errorf("cannot use %s: %v", files[module], err)
+// call runs a function of a Python file.
+func (s *Source) call(ctx context.Context, c *modules.Call, path, module string, f *function) (any, error) {
+	if err := trustedModule(path); err != nil {
+		return nil, modules.Errorf("cannot use %s: %v", path, err)
 	}
-	log := &logger{log: c.Logger(), attrs: []any{"fun", c.Fun, "jid", c.JID}, ended: make(chan struct{}, 1)}
+	log := callLog(c)
 	given := map[string]any{}
 	for _, q := range f.params {
 		v := c.Value(q.name)
@@ -123,9 +145,44 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 			given[q.name] = v
 		}
 	}
-	line, err := encode(map[string]any{"type": "call", "module": module, "fun": f.name, "args": given, "extra": c.Extra, "kwargs": c.Keywords}, true)
+	m := map[string]any{"type": "call", "kind": s.of(), "module": module, "fun": f.name, "args": given, "extra": c.Extra, "kwargs": c.Keywords}
+	if run := modules.StateRunOf(ctx); run != nil && s.of() == modules.KindStates {
+		globals := map[string]any{"test": run.Test()}
+		for _, name := range [...]string{"__low__", "__env__", "__instance_id__"} {
+			globals[name] = run.Global(name)
+		}
+		m["globals"] = globals
+	}
+	res, err := s.exchange(ctx, c, m, log)
 	if err != nil {
 		return nil, err
+	}
+	return res.value(c, 0, log)
+}
+
+// callLog is the log of one call.
+func callLog(c *modules.Call) *logger {
+	return &logger{log: c.Logger(), attrs: []any{"fun", c.Fun, "jid", c.JID}, ended: make(chan struct{}, 1)}
+}
+
+// hostKey is where a call that a Python process has asked for finds that process.
+type hostKey struct{}
+
+// waiting is a Python process that waits for the answer to a request. Meanwhile one call may use it.
+type waiting struct {
+	*pyHost
+	used sync.Mutex
+}
+
+// exchange sends a message to a Python process of the job and gives the last message that comes back.
+func (s *Source) exchange(ctx context.Context, c *modules.Call, m map[string]any, log *logger) (result, error) {
+	line, err := encode(m, true)
+	if err != nil {
+		return nil, err
+	}
+	if w, ok := ctx.Value(hostKey{}).(*waiting); ok && w.used.TryLock() {
+		defer w.used.Unlock()
+		return w.within(ctx, c, line, log)
 	}
 	free := poolOf(c.Context())
 	h := free.take()
@@ -133,7 +190,7 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 		h = &pyHost{log: &shiftLog{}}
 		h.log.set(log)
 		// The process outlives the call, but a call that is ended ends it.
-		if h.conn, err = startHost(context.WithoutCancel(ctx), c.Env, withLog(c, h.log), caller{c}, files, log); err != nil {
+		if h.conn, err = s.startHost(context.WithoutCancel(ctx), c.Env, withLog(c, h.log), caller{c}, log); err != nil {
 			return nil, err
 		}
 	} else {
@@ -153,16 +210,40 @@ func (p *pythonFiles) call(ctx context.Context, c *modules.Call, files map[strin
 		return nil, err
 	case res == nil:
 		log.end()
-		var absent *modules.MissingCommandError
-		if h.err != nil && errors.As(h.err, &absent) {
-			return nil, h.err
-		}
-		return nil, failed(h.res.ExitCode, log)
+		return nil, h.died(log)
 	}
 	if reusable {
 		free.put(h)
 	}
-	return res.value(c, 0, log)
+	return res, nil
+}
+
+// died is the error of a process that ended in the middle of a call.
+func (h *pyHost) died(log *logger) error {
+	var absent *modules.MissingCommandError
+	if h.err != nil && errors.As(h.err, &absent) {
+		return h.err
+	}
+	return failed(h.res.ExitCode, log)
+}
+
+// within makes a call in a process that waits for the answer to a request, so that both share what is loaded and __context__.
+func (w *waiting) within(ctx context.Context, c *modules.Call, line []byte, log *logger) (result, error) {
+	before := w.log.swap(log)
+	defer w.log.swap(before)
+	res, err := w.once(ctx, c, line, log)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("cannot finish %s: %w", c.Fun, context.Cause(ctx))
+	case err != nil:
+		return nil, err
+	case res == nil:
+		<-w.done
+		return nil, w.died(log)
+	case !w.printed(ctx, log):
+		w.stop()
+	}
+	return res, nil
 }
 
 // printed waits until all that a call printed is in its log. It is false when that cannot be known.
@@ -191,5 +272,5 @@ func (h *pyHost) once(ctx context.Context, c *modules.Call, line []byte, log *lo
 	if err := h.send(line); err != nil {
 		return nil, err
 	}
-	return h.converse(ctx, caller{c}, log)
+	return h.converse(context.WithValue(ctx, hostKey{}, &waiting{pyHost: h}), caller{c}, log)
 }

@@ -16,23 +16,25 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
 
-// Options of the minion's configuration that are about Python modules.
+// Options of the minion's configuration that are about Python.
 const (
-	// OptPythonDirs is stock Salt's option for directories with modules.
-	OptPythonDirs = "module_dirs"
 	// OptPython is the interpreter, python3 if it is not set. OptPythonPath are directories in which modules find libraries.
 	OptPython     = "brine_python"
 	OptPythonPath = "brine_python_path"
 )
 
-// hostText is the program that modules run in.
-//
-//go:embed host.py
-var hostText string
+// hostText is the program that Python files run in, renderersText the renderers that it gets with renderer_python.
+var (
+	//go:embed host.py
+	hostText string
+	//go:embed renderers.py
+	renderersText string
+)
 
 // startScript lets Python read the program from its standard input, where the messages follow.
 const startScript = `import os,sys
@@ -40,7 +42,7 @@ n,b=int(sys.argv[1]),b""
 while len(b)<n:b+=os.read(0,n-len(b))or sys.exit(1)
 exec(compile(b,"host.py","exec"))`
 
-// pythonFiles are the Python modules of the host.
+// pythonFiles are the Python files of one kind that have described themselves.
 type pythonFiles struct {
 	mu   sync.Mutex           // held while modules describe themselves
 	mods map[string]*pyModule // guarded by mu; by path
@@ -76,26 +78,10 @@ func pythonName(path string, dir bool) string {
 	return name
 }
 
-// files are the modules in the directories of the option module_dirs: paths by name. As in Salt, a directory counts with the
-// directories modules and _modules in it, and the first file of a name is used. Where a master's code is kept is no such place.
-func (p *pythonFiles) files(s *Source, e *modules.Env) map[string]string {
-	given := paths(e, e.Opt(OptPythonDirs))
-	if len(given) == 0 {
-		return nil
-	}
-	var dirs []string
-	for _, d := range given {
-		for _, below := range [...]string{"modules", "_modules"} {
-			dirs = slices.Insert(dirs, 0, filepath.Join(d, below))
-		}
-	}
-	dirs = append(dirs, given...)
+// files are the Python files of a kind: paths by name. The first file of a name is used.
+func (s *Source) files(e *modules.Env, k kind) map[string]string {
 	files := map[string]string{}
-	for _, d := range dirs {
-		if from := synced(e, d); from != "" {
-			s.warn(e, fmt.Sprintf("No modules are loaded from %s: %s is where code from masters is kept", d, from))
-			continue
-		}
+	for _, d := range s.dirs(e, k) {
 		for name, path := range s.list(e, d, python) {
 			if files[name] == "" {
 				files[name] = path
@@ -105,46 +91,42 @@ func (p *pythonFiles) files(s *Source, e *modules.Env) map[string]string {
 	return files
 }
 
-// synced tells whether a directory is one that a master can fill.
-func synced(e *modules.Env, dir string) string {
-	for _, opt := range [...]string{"extension_modules", "cachedir"} {
-		root, _ := e.Opt(opt).(string)
-		if root == "" {
-			continue
-		}
-		if rel, err := filepath.Rel(e.Path(root), dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return root
+// allFiles are the Python files of every kind, as the process is told of them.
+func (s *Source) allFiles(e *modules.Env) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, k := range owncode.Kinds() {
+		if files := s.files(e, k.Name); len(files) > 0 {
+			all[k.Name] = files
 		}
 	}
-	return ""
+	return all
 }
 
 // find are the modules under a name: the file of that name, else, if the program has no such module, those that call themselves so.
 func (p *pythonFiles) find(s *Source, r *modules.Registry, e *modules.Env, called string) []*modules.Module {
-	files := p.files(s, e)
+	files := s.files(e, s.of())
 	if len(files) == 0 {
 		return nil
 	}
 	if path := files[called]; path != "" {
-		return p.described(r, e, files, map[string]string{called: path})
+		return p.described(s, r, e, map[string]string{called: path})
 	}
-	native := r.Native()
-	if slices.ContainsFunc(native.All(), func(m *modules.Module) bool { return m.Called() == called }) {
+	if slices.ContainsFunc(r.Native().All(), func(m *modules.Module) bool { return m.Called() == called }) {
 		return nil
 	}
-	return slices.DeleteFunc(p.described(r, e, files, files), func(m *modules.Module) bool { return m.Called() != called })
+	return slices.DeleteFunc(p.described(s, r, e, files), func(m *modules.Module) bool { return m.Called() != called })
 }
 
 func (p *pythonFiles) modules(s *Source, r *modules.Registry, e *modules.Env) []*modules.Module {
-	files := p.files(s, e)
+	files := s.files(e, s.of())
 	native := r.Native().All()
-	return slices.DeleteFunc(p.described(r, e, files, files), func(m *modules.Module) bool {
+	return slices.DeleteFunc(p.described(s, r, e, files), func(m *modules.Module) bool {
 		return files[m.Called()] == "" && slices.ContainsFunc(native, func(n *modules.Module) bool { return n.Called() == m.Called() })
 	})
 }
 
 // described are some of the files as modules, sorted by file name. Those that have changed describe themselves anew.
-func (p *pythonFiles) described(r *modules.Registry, e *modules.Env, files, some map[string]string) []*modules.Module {
+func (p *pythonFiles) described(s *Source, r *modules.Registry, e *modules.Env, some map[string]string) []*modules.Module {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ids := map[string]identity{}
@@ -162,7 +144,7 @@ func (p *pythonFiles) described(r *modules.Registry, e *modules.Env, files, some
 	if p.mods == nil {
 		p.mods = map[string]*pyModule{}
 	}
-	for name, m := range p.ask(r, e, files, changed) {
+	for name, m := range p.ask(s, r, e, some, changed) {
 		p.mods[some[name]] = &pyModule{id: ids[name], mod: m, at: time.Now(), bad: len(m.Funcs) == 0 && m.Doc == ""}
 	}
 	var list []*modules.Module
@@ -187,22 +169,22 @@ func pythonID(path string) (identity, error) {
 }
 
 // ask has modules describe themselves. One that takes Python down with it is left out of the next attempt.
-func (p *pythonFiles) ask(r *modules.Registry, e *modules.Env, files map[string]string, names []string) map[string]*modules.Module {
+func (p *pythonFiles) ask(s *Source, r *modules.Registry, e *modules.Env, files map[string]string, names []string) map[string]*modules.Module {
 	found := map[string]*modules.Module{}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		err := trusted(files[name])
-		if err == nil && filepath.Ext(files[name]) != ".py" {
-			err = trusted(filepath.Join(files[name], "__init__.py"))
-		}
+		err := trustedModule(files[name])
 		if err != nil {
 			e.Logger().Warn(fmt.Sprintf("The module %s cannot be used: %v", name, err))
 			found[name] = unusable(name, files[name], err)
 		}
 		return err != nil
 	})
+	if s.kind != "" {
+		r = modules.Default() // r has functions of this kind; what a file asks for are execution functions
+	}
 	a := describing{e, r.Native()}
 	for len(names) > 0 {
-		err := p.askOnce(a, files, names, func(m *modules.Module) { found[m.Name] = m })
+		err := p.askOnce(s, a, files, names, func(m *modules.Module) { found[m.Name] = m })
 		names = slices.DeleteFunc(names, func(name string) bool { return found[name] != nil })
 		if len(names) > 0 {
 			if err == nil {
@@ -223,6 +205,15 @@ func (p *pythonFiles) ask(r *modules.Registry, e *modules.Env, files map[string]
 	return found
 }
 
+// trustedModule is trusted for a file or a package.
+func trustedModule(path string) error {
+	err := trusted(path)
+	if err == nil && filepath.Ext(path) != ".py" {
+		err = trusted(filepath.Join(path, "__init__.py"))
+	}
+	return err
+}
+
 // startError says that there is no Python to run.
 type startError struct{ err error }
 
@@ -231,16 +222,16 @@ func (e *startError) Error() string { return e.err.Error() }
 // Unwrap gives the reason.
 func (e *startError) Unwrap() error { return e.err }
 
-func (p *pythonFiles) askOnce(a describing, files map[string]string, names []string, add func(*modules.Module)) error {
+func (p *pythonFiles) askOnce(s *Source, a describing, files map[string]string, names []string, add func(*modules.Module)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout+time.Duration(len(names))*time.Second/4)
 	defer cancel()
 	log := &logger{log: a.Logger(), attrs: []any{"module", "python"}}
-	n, err := startHost(ctx, a.Env, a.Env.Cmd, a, files, log)
+	n, err := s.startHost(ctx, a.Env, a.Env.Cmd, a, log)
 	if err != nil {
 		return &startError{err}
 	}
 	defer n.close()
-	line, err := encode(map[string]any{"type": "describe", "modules": nested.Anys(names)}, true)
+	line, err := encode(map[string]any{"type": "describe", "kind": s.of(), "modules": nested.Anys(names)}, true)
 	if err != nil {
 		return err
 	}
@@ -258,7 +249,7 @@ func (p *pythonFiles) askOnce(a describing, files map[string]string, names []str
 		for i := range m.Funcs {
 			f := &funs[i]
 			m.Funcs[i].Run = func(ctx context.Context, c *modules.Call) (any, error) {
-				return p.call(ctx, c, files, name, f)
+				return s.call(ctx, c, files[name], name, f)
 			}
 		}
 		add(m)
@@ -310,16 +301,16 @@ func (d describing) exec(ctx context.Context, fun string, args []any, kwargs map
 	res := d.native.Run(ctx, d.Env, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 	return res.Return, res.Err
 }
-func (d describing) permits(fun string) bool { return d.Refused(modules.Execution, fun) == nil }
-func (d describing) functions() []string     { return d.native.Functions(d.Env) }
-func (d describing) grains() map[string]any  { return d.GrainData() }
-func (d describing) pillar() map[string]any  { return d.PillarData() }
-func (d describing) config() map[string]any  { return d.Config() }
-func (d describing) progress(any)            {}
+func (d describing) permits(k modules.Kind, fun string) bool { return d.Refused(k, fun) == nil }
+func (d describing) functions() []string                     { return d.native.Functions(d.Env) }
+func (d describing) grains() map[string]any                  { return d.GrainData() }
+func (d describing) pillar() map[string]any                  { return d.PillarData() }
+func (d describing) config() map[string]any                  { return d.Config() }
+func (d describing) progress(any)                            {}
 
 // startHost starts Python.
-func startHost(ctx context.Context, e *modules.Env, run func(context.Context, modules.Command) (modules.CommandResult, error),
-	a agent, files map[string]string, log *logger) (*conn, error) {
+func (s *Source) startHost(ctx context.Context, e *modules.Env, run func(context.Context, modules.Command) (modules.CommandResult, error),
+	a agent, log *logger) (*conn, error) {
 	name := "python3"
 	if v := e.Opt(OptPython); v != nil {
 		name = pytext.Str(v)
@@ -335,12 +326,24 @@ func startHost(ctx context.Context, e *modules.Env, run func(context.Context, mo
 		}
 		path = append(path, dir)
 	}
-	names := make(map[string]any, len(files))
-	for name, file := range files {
-		names[name] = file
+	files := map[string]any{}
+	for kind, list := range s.allFiles(e) {
+		names := make(map[string]any, len(list))
+		for name, file := range list {
+			if err := trustedModule(file); err != nil {
+				s.warn(e, fmt.Sprintf("%s is not used: %v", file, err))
+				continue
+			}
+			names[name] = file
+		}
+		files[kind] = names
 	}
-	init, err := encode(map[string]any{"type": "init", "id": e.ID, "files": names, "path": path, "opts": orEmpty(a.config()),
-		"grains": orEmpty(a.grains()), "pillar": orEmpty(a.pillar())}, true)
+	hello := map[string]any{"type": "init", "id": e.ID, "files": files, "path": path, "imports": nested.Anys(s.dirs(e, ownUtils)),
+		"opts": orEmpty(a.config()), "grains": orEmpty(a.grains()), "pillar": orEmpty(a.pillar())}
+	if localRenderers(e) {
+		hello["renderers"] = renderersText
+	}
+	init, err := encode(hello, true)
 	if err != nil {
 		return nil, err
 	}

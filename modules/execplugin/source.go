@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/modules"
@@ -20,9 +21,19 @@ const (
 	defaultDir = "modules.d"
 )
 
-// Source are the modules in the directories of the option brine_modules_dirs, and those of Python in module_dirs. The zero value
-// is ready.
+// kind is the name of a kind of code, as package owncode has them.
+type kind = string
+
+// ownModules is the kind of execution modules, ownUtils that of utils, which only the others see.
+const (
+	ownModules kind = "modules"
+	ownUtils   kind = "utils"
+)
+
+// Source is the code of one kind in the directories that the host's owner names. The zero value has execution modules: programs in
+// the directories of brine_modules_dirs, Python files in those of module_dirs. Other kinds have both in the same directories.
 type Source struct {
+	kind     kind // "" for execution modules
 	mu       sync.Mutex
 	listings map[place]*listing  // guarded by mu
 	loaded   map[string]*program // guarded by mu; by path
@@ -32,26 +43,33 @@ type Source struct {
 
 var _ modules.Source = (*Source)(nil)
 
-// kind is a kind of module.
-type kind bool
+func (s *Source) of() kind {
+	if s.kind == "" {
+		return ownModules
+	}
+	return s.kind
+}
+
+// form is what a file has to be.
+type form bool
 
 const (
-	programs kind = false
-	python   kind = true
+	programs form = false
+	python   form = true
 )
 
 // nameOf is the module that a file or directory stands for, "" if for none.
-func (k kind) nameOf(path string, dir bool) string {
+func (k form) nameOf(path string, dir bool) string {
 	if k == python {
 		return pythonName(path, dir)
 	}
 	return programName(path, dir)
 }
 
-// place is a directory that is looked at for one kind.
+// place is a directory that is looked at for one form.
 type place struct {
 	dir  string
-	kind kind
+	form form
 }
 
 // listing is what was seen in a directory.
@@ -66,7 +84,7 @@ const settle = 2 * time.Second
 
 // Find implements [modules.Source].
 func (s *Source) Find(r *modules.Registry, e *modules.Env, called string) []*modules.Module {
-	for _, dir := range directories(e) {
+	for _, dir := range s.programDirs(e) {
 		if path := s.list(e, dir, programs)[called]; path != "" && s.executable(e, path) {
 			return []*modules.Module{s.program(path, called).module(e)}
 		}
@@ -78,7 +96,7 @@ func (s *Source) Find(r *modules.Registry, e *modules.Env, called string) []*mod
 func (s *Source) Modules(r *modules.Registry, e *modules.Env) []*modules.Module {
 	var list []*modules.Module
 	seen := map[string]bool{}
-	for _, dir := range directories(e) {
+	for _, dir := range s.programDirs(e) {
 		for name, path := range s.list(e, dir, programs) {
 			if !seen[name] && s.executable(e, path) {
 				seen[name] = true
@@ -94,6 +112,25 @@ func (s *Source) Modules(r *modules.Registry, e *modules.Env) []*modules.Module 
 	}
 	sorting.Stable(list, func(a, b *modules.Module) int { return strings.Compare(a.Called(), b.Called()) })
 	return list
+}
+
+// programDirs are the directories with programs.
+func (s *Source) programDirs(e *modules.Env) []string {
+	if s.kind == "" {
+		return directories(e)
+	}
+	return s.dirs(e, s.kind)
+}
+
+// dirs are the directories of a kind. Where a master's code is kept is no such place.
+func (s *Source) dirs(e *modules.Env, k kind) []string {
+	return slices.DeleteFunc(owncode.Dirs(e, k), func(dir string) bool {
+		from := owncode.Synced(e, dir)
+		if from != "" && (k != ownUtils || filepath.Base(dir) != ownUtils) { // that is the default of utils_dirs
+			s.warn(e, fmt.Sprintf("No modules are loaded from %s: %s is where code from masters is kept", dir, from))
+		}
+		return from != ""
+	})
 }
 
 // Reset implements [modules.Source]: programs describe themselves anew.
@@ -163,7 +200,7 @@ func identifier(name string) bool {
 }
 
 // list are the modules of a directory: paths by name. It is read again when it has changed.
-func (s *Source) list(e *modules.Env, dir string, k kind) map[string]string {
+func (s *Source) list(e *modules.Env, dir string, k form) map[string]string {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return nil
@@ -191,7 +228,7 @@ func (s *Source) list(e *modules.Env, dir string, k kind) map[string]string {
 }
 
 // read lists a directory, which was found worth it.
-func (s *Source) read(e *modules.Env, dir string, k kind) map[string]string {
+func (s *Source) read(e *modules.Env, dir string, k form) map[string]string {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		s.warn(e, fmt.Sprintf("Cannot list %s: %v", dir, err))
@@ -221,10 +258,12 @@ func (s *Source) read(e *modules.Env, dir string, k kind) map[string]string {
 func (s *Source) executable(e *modules.Env, path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o111 == 0 {
-		s.warn(e, path+" is not used: it is not executable")
+		if s.kind == "" {
+			s.warn(e, path+" is not used: it is not executable")
+		}
 		return false
 	}
-	return true
+	return s.kind == "" || filepath.Ext(path) != ".py" // there a Python file is one for our process
 }
 
 // warn says something once.

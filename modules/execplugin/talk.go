@@ -244,7 +244,7 @@ func (r result) value(c *modules.Call, exit int, log *logger) (any, error) {
 // agent is what a program can ask for.
 type agent interface {
 	exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
-	permits(fun string) bool
+	permits(kind modules.Kind, fun string) bool
 	functions() []string
 	grains() map[string]any
 	pillar() map[string]any
@@ -258,12 +258,12 @@ type caller struct{ *modules.Call }
 func (c caller) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
 	return c.ExecKw(ctx, fun, args, kwargs)
 }
-func (c caller) permits(fun string) bool { return c.Refused(modules.Execution, fun) == nil }
-func (c caller) functions() []string     { return c.Registry().Functions(c.Env) }
-func (c caller) grains() map[string]any  { return c.GrainData() }
-func (c caller) pillar() map[string]any  { return c.PillarData() }
-func (c caller) config() map[string]any  { return c.Config() }
-func (c caller) progress(item any)       { c.Progress(item) }
+func (c caller) permits(k modules.Kind, fun string) bool { return c.Refused(k, fun) == nil }
+func (c caller) functions() []string                     { return c.Registry().Functions(c.Env) }
+func (c caller) grains() map[string]any                  { return c.GrainData() }
+func (c caller) pillar() map[string]any                  { return c.PillarData() }
+func (c caller) config() map[string]any                  { return c.Config() }
+func (c caller) progress(item any)                       { c.Progress(item) }
 
 // converse answers the program until it has a result, which is nil if it ended without one.
 func (n *conn) converse(ctx context.Context, a agent, log *logger) (result, error) {
@@ -331,9 +331,14 @@ func serve(ctx context.Context, a agent, m map[string]any) (any, error) {
 		args, _ := fromJSON(m["args"]).([]any)
 		kwargs, _ := fromJSON(m["kwargs"]).(map[string]any)
 		return a.exec(ctx, fun, args, kwargs)
-	case "salt.permits":
+	case "salt.permits", "state.permits":
 		fun, _ := m["fun"].(string)
-		return a.permits(fun), nil
+		if method == "state.permits" {
+			return a.permits(modules.State, fun), nil
+		}
+		return a.permits(modules.Execution, fun), nil
+	case "state.call", "state.global", "state.list", "render.source":
+		return serveRun(ctx, a, method, m)
 	case "salt.list":
 		list := []any{}
 		for _, f := range a.functions() {

@@ -215,7 +215,8 @@ CLI Example:
 
     salt '*' saltutil.signal_job JID 15
 `, Params: []modules.Param{{Name: "jid"}, {Name: "sig"}}, Run: signalJob},
-	{Name: "sync_all", Doc: `Bring code of all kinds from the master. There is no Python here to run it, so that nothing is brought and the lists are empty.
+	{Name: "sync_all", Doc: `Tell of code of all kinds that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + `clean_pillar_cache
     Have the master make the pillar even if it keeps one (pillar_cache).
@@ -229,7 +230,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncAll},
-	{Name: "sync_beacons", Doc: `Bring beacons from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_beacons", Doc: `Tell of beacons that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -238,7 +240,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncBeacons},
-	{Name: "sync_clouds", Doc: `Bring cloud modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_clouds", Doc: `Tell of cloud modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -246,8 +249,9 @@ CLI Example:
     salt '*' saltutil.sync_clouds
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_engines", Doc: `Bring engines from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("clouds")},
+	{Name: "sync_engines", Doc: `Tell of engines that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -255,8 +259,9 @@ CLI Example:
     salt '*' saltutil.sync_engines
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_executors", Doc: `Bring executors from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("engines")},
+	{Name: "sync_executors", Doc: `Tell of executors that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -264,8 +269,9 @@ CLI Example:
     salt '*' saltutil.sync_executors
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_grains", Doc: `Bring grains from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("executors")},
+	{Name: "sync_grains", Doc: `Tell of grains that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -275,7 +281,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncGrains},
-	{Name: "sync_log_handlers", Doc: `Bring log handlers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_log_handlers", Doc: `Tell of log handlers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -283,8 +290,9 @@ CLI Example:
     salt '*' saltutil.sync_log_handlers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_matchers", Doc: `Bring matchers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("log_handlers")},
+	{Name: "sync_matchers", Doc: `Tell of matchers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -292,8 +300,9 @@ CLI Example:
     salt '*' saltutil.sync_matchers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_modules", Doc: `Bring execution modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("matchers")},
+	{Name: "sync_modules", Doc: `Tell of execution modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -301,8 +310,9 @@ CLI Example:
     salt '*' saltutil.sync_modules
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("modules")},
+	{Name: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -310,8 +320,9 @@ CLI Example:
     salt '*' saltutil.sync_output
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_outputters", Python: "sync_output", Doc: `Bring outputters from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("outputters")},
+	{Name: "sync_outputters", Python: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -319,8 +330,9 @@ CLI Example:
     salt '*' saltutil.sync_outputters
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_pillar", Doc: `Bring external pillars from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("outputters")},
+	{Name: "sync_pillar", Doc: `Tell of external pillars that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -330,7 +342,8 @@ CLI Example:
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 		{Name: "clean_pillar_cache", Default: false, Type: modules.Bool},
 	}, Run: syncPillar},
-	{Name: "sync_proxymodules", Doc: `Bring proxy modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_proxymodules", Doc: `Tell of proxy modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -338,8 +351,9 @@ CLI Example:
     salt '*' saltutil.sync_proxymodules
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_renderers", Doc: `Bring renderers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("proxy")},
+	{Name: "sync_renderers", Doc: `Tell of renderers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -347,8 +361,9 @@ CLI Example:
     salt '*' saltutil.sync_renderers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_resources", Doc: `Bring kinds of resources from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("renderers")},
+	{Name: "sync_resources", Doc: `Tell of kinds of resources that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + `refresh
     Fire the event resource_refresh.
@@ -359,7 +374,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncResources},
-	{Name: "sync_returners", Doc: `Bring returners from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_returners", Doc: `Tell of returners that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -367,15 +383,17 @@ CLI Example:
     salt '*' saltutil.sync_returners
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_sdb", Doc: `Bring sdb modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("returners")},
+	{Name: "sync_sdb", Doc: `Tell of sdb modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + `
 CLI Example:
 
     salt '*' saltutil.sync_sdb
 `, Params: []modules.Param{saltenvParam, extmodWhitelistParam, extmodBlacklistParam}, Run: syncSdb},
-	{Name: "sync_serializers", Doc: `Bring serializers from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_serializers", Doc: `Tell of serializers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -383,8 +401,9 @@ CLI Example:
     salt '*' saltutil.sync_serializers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_states", Doc: `Bring state modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("serializers")},
+	{Name: "sync_states", Doc: `Tell of state modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -392,8 +411,9 @@ CLI Example:
     salt '*' saltutil.sync_states
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_thorium", Doc: `Bring thorium modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("states")},
+	{Name: "sync_thorium", Doc: `Tell of thorium modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -401,8 +421,9 @@ CLI Example:
     salt '*' saltutil.sync_thorium
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_tops", Doc: `Bring master tops from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("thorium")},
+	{Name: "sync_tops", Doc: `Tell of master tops that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + `
 CLI Example:
@@ -411,7 +432,8 @@ CLI Example:
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
 	}, Run: syncTops},
-	{Name: "sync_utils", Doc: `Bring utility modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	{Name: "sync_utils", Doc: `Tell of utility modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:
@@ -419,8 +441,9 @@ CLI Example:
     salt '*' saltutil.sync_utils
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode},
-	{Name: "sync_wrapper", Doc: `Bring wrapper modules from the master. There is no Python here to run them, so that nothing is brought and the list is empty.
+	}, Run: syncCode("utils")},
+	{Name: "sync_wrapper", Doc: `Tell of wrapper modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
+of the host installs files in directories of his own (module_dirs and its siblings).
 
 ` + saltenvDoc + refreshDoc + `
 CLI Example:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -141,29 +142,69 @@ func fire(c *modules.Call, tag string) (any, error) {
 // refresh is what follows after code of some kind would have been brought.
 type refresh func(ctx context.Context, c *modules.Call) (any, error)
 
-// synced is the answer of the functions that bring code: none. The refresh that the caller may rely on is done.
-func synced(ctx context.Context, c *modules.Call, after refresh) (any, error) {
+// synced is the answer of the functions that bring code: nothing is brought, and each file that the master distributes of the kind and
+// the host does not run is named. The refresh that the caller may rely on is done.
+func synced(ctx context.Context, c *modules.Call, after refresh, kind string) (any, error) {
+	list, err := notRun(ctx, c, []string{kind})
+	if err != nil {
+		return nil, err
+	}
 	if after != nil && c.Bool("refresh") {
 		if _, err := after(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	return []any{}, nil
+	return list[kind], nil
+}
+
+// notRun are, by kind, lines that name what the master distributes and the host does not run.
+func notRun(ctx context.Context, c *modules.Call, kinds []string) (map[string]any, error) {
+	lines := map[string]any{}
+	for _, kind := range kinds {
+		lines[kind] = []any{}
+	}
+	if c.Files == nil {
+		return lines, nil
+	}
+	envs := []string{"base"}
+	if v := c.Value("saltenv"); pytext.Truth(v) {
+		envs = strings.Split(pytext.Str(v), ",")
+	} else if v := c.Opt("saltenv"); pytext.Truth(v) {
+		envs = []string{pytext.Str(v)}
+	}
+	var all []owncode.File
+	for _, env := range envs {
+		files, err := owncode.List(ctx, c.Env, c.Files, strings.TrimSpace(env), kinds)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			list, _ := lines[f.Kind].([]any)
+			lines[f.Kind] = append(list, "not run: "+f.Path+" ("+f.Cure()+")")
+		}
+		all = append(all, files...)
+	}
+	if len(all) > 0 {
+		c.Logger().Warn(owncode.Notice(all))
+	}
+	return lines, nil
 }
 
 func syncBeacons(ctx context.Context, c *modules.Call) (any, error) {
-	return synced(ctx, c, refreshBeacons)
+	return synced(ctx, c, refreshBeacons, modules.KindBeacons)
 }
 func syncResources(ctx context.Context, c *modules.Call) (any, error) {
-	return synced(ctx, c, refreshResources)
+	return synced(ctx, c, refreshResources, "resources")
 }
-func syncSdb(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, nil) }
+func syncSdb(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, nil, "sdb") }
 func syncGrains(ctx context.Context, c *modules.Call) (any, error) {
-	return synced(ctx, c, pillarAfter)
+	return synced(ctx, c, pillarAfter, modules.KindGrains)
 }
 
-// syncCode is the function for all kinds of code after which modules are refreshed.
-func syncCode(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, grains) }
+// syncCode makes the function for a kind of code after which modules are refreshed.
+func syncCode(kind string) modules.Func {
+	return func(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, grains, kind) }
+}
 
 // pillarAfter gathers grains and gets the pillar anew after something was brought.
 func pillarAfter(ctx context.Context, c *modules.Call) (any, error) {
@@ -182,36 +223,41 @@ func syncPillar(ctx context.Context, c *modules.Call) (any, error) {
 	if err := masterless(c, "Pillar"); err != nil {
 		return nil, err
 	}
-	return synced(ctx, c, pillarAfter)
+	return synced(ctx, c, pillarAfter, "pillar")
 }
 
 func syncTops(ctx context.Context, c *modules.Call) (any, error) {
 	if err := masterless(c, "Master top"); err != nil {
 		return nil, err
 	}
-	return synced(ctx, c, nil)
+	return synced(ctx, c, nil, "tops")
 }
 
 func syncWrapper(ctx context.Context, c *modules.Call) (any, error) {
 	if err := masterless(c, "Wrapper"); err != nil {
 		return nil, err
 	}
-	return synced(ctx, c, grains)
+	return synced(ctx, c, grains, "wrapper")
 }
 
 func syncAll(ctx context.Context, c *modules.Call) (any, error) {
-	ret := map[string]any{}
-	for _, kind := range [...]string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output",
-		"utils", "log_handlers", "executors", "proxymodules", "engines", "thorium", "serializers", "matchers"} {
-		ret[kind] = []any{}
-	}
+	kinds := []string{"clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "outputters",
+		"utils", "log_handlers", "executors", "proxy", "engines", "thorium", "serializers", "matchers"}
 	if c.Opt("file_client") == "local" {
-		ret["tops"], ret["pillar"], ret["wrapper"] = []any{}, []any{}, []any{}
+		kinds = append(kinds, "tops", "pillar", "wrapper")
+	}
+	list, err := notRun(ctx, c, kinds)
+	if err != nil {
+		return nil, err
+	}
+	for kind, name := range map[string]string{"outputters": "output", "proxy": "proxymodules"} { // as the answer calls them
+		list[name] = list[kind]
+		delete(list, kind)
 	}
 	if c.Bool("refresh") {
 		if _, err := pillarAfter(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	return ret, nil
+	return list, nil
 }

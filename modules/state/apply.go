@@ -115,6 +115,9 @@ func callHighstate(ctx context.Context, c *modules.Call, h *states.HighState) (a
 	if err != nil {
 		return nil, err
 	}
+	if lacks := h.Lacks(); matches.Empty() && len(lacks) > 0 {
+		return nested.Anys(lacks), nil
+	}
 	if matches.Empty() {
 		return none("No Top file or master_tops data matches found. Please see master log for details."), nil
 	}

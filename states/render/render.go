@@ -119,14 +119,39 @@ func pipe(c *modules.Call, t *modules.Template) ([]step, error) {
 			c.Logger().Warn("The renderer is disallowed by configuration and will be skipped.", "renderer", name)
 			continue
 		}
-		run := named(name)
+		run, why := own(c, name)
+		if run == nil {
+			run = named(name)
+		}
 		if run == nil {
 			// Salt logs this and goes on with the text, which then is no data.
-			return nil, &modules.RenderError{Msg: "The renderer \"" + spec + "\" is not available", Text: "The renderer \"" + spec + "\" is not available"}
+			text := "The renderer \"" + spec + "\" is not available"
+			if why != "" {
+				text += ": " + why
+			}
+			return nil, &modules.RenderError{Msg: text, Text: text}
 		}
 		steps = append(steps, step{run, strings.TrimSpace(arg)})
 	}
 	return steps, nil
+}
+
+// own finds a renderer that the host's owner has put there. reason tells why one that is there cannot be used.
+func own(c *modules.Call, name string) (run renderer, reason string) {
+	m, reason := modules.FindIn(modules.KindRenderers, c.Env, name)
+	if m == nil {
+		return nil, reason
+	}
+	d := m.Def("render")
+	return func(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error) {
+		with := *t
+		with.Data, with.Pipe = in, arg
+		sub, err := c.Foreign(c.Env, nil, d, name+".render", []any{&with}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return d.Run(ctx, sub)
+	}, ""
 }
 
 // banned tells whether the configuration forbids a renderer.

@@ -1,0 +1,3 @@
+#!yaml|dots
+aDOTb:
+  test.nop: []

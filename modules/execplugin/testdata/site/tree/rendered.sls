@@ -1,0 +1,3 @@
+#!shout -x|yaml
+in WHERE:
+  test.nop: []
