@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/states/render"
@@ -20,12 +21,13 @@ type known struct {
 	returners         map[string]bool
 	renderers         map[string]bool
 	custom            map[string]bool // modules of the host's owner, by name
+	own               map[string]bool // other code of the owner, by directory of the tree and name
 }
 
 func knownFunctions(o Options) *known {
 	c := o.Config
 	k := &known{functions: declared(o.Registry.All()), returners: map[string]bool{},
-		renderers: map[string]bool{}, custom: map[string]bool{}}
+		renderers: map[string]bool{}, custom: map[string]bool{}, own: map[string]bool{}}
 	k.states = declared(o.States.Reachable(func(fun string) bool { return has(k.functions, fun) }))
 	for _, m := range returners.All() {
 		k.returners[m.Called()] = true
@@ -36,8 +38,10 @@ func knownFunctions(o Options) *known {
 	if c == nil {
 		return k
 	}
-	for _, option := range []string{"module_dirs", "brine_modules_dirs"} {
-		for _, dir := range c.Strings(option) {
+	e := &modules.Env{Opts: func() map[string]any { return c.Opts }}
+	k.ownStates(e)
+	for _, dirs := range [][]string{owncode.Dirs(e, "modules"), c.Strings("brine_modules_dirs")} {
+		for _, dir := range dirs {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
 				continue // doctor tells of directories
@@ -55,6 +59,37 @@ func knownFunctions(o Options) *known {
 		}
 	}
 	return k
+}
+
+// ownStates notes the states, returners and renderers of the host's owner, of which any function counts as present.
+func (k *known) ownStates(e *modules.Env) {
+	for _, kind := range []string{modules.KindStates, modules.KindReturners, modules.KindRenderers, modules.KindGrains} {
+		for _, dir := range owncode.Dirs(e, kind) {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				continue
+			}
+			for _, entry := range entries {
+				names := []string{strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name()))}
+				if b, err := readSmall(filepath.Join(dir, entry.Name())); err == nil && strings.HasSuffix(entry.Name(), ".py") {
+					if virtual := defines(b).virtual; virtual != "" {
+						names = append(names, virtual)
+					}
+				}
+				for _, name := range names {
+					switch kind {
+					case modules.KindStates:
+						k.states[name] = nil
+					case modules.KindReturners:
+						k.returners[name] = true
+					case modules.KindRenderers:
+						k.renderers[name] = true
+					}
+				}
+				k.own["_"+kind+"/"+names[0]] = true
+			}
+		}
+	}
 }
 
 func declared(list []*modules.Module) map[string]map[string]bool {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
@@ -177,16 +178,14 @@ func (t *tree) customFile(dir, file string) {
 	}
 	f := Finding{Level: Warning, Kind: "custom", Name: dir + "/" + filepath.Base(file), File: file,
 		Text: "code that a master distributes is not run: it defines " + called + "." + strings.Join(d.functions, ", "+called+".")}
-	switch dir {
-	case "_modules":
-		if t.known.custom[name] {
-			return
-		}
-		f.Cure = "put it into a directory of the host and name that in module_dirs"
-	case "_grains":
+	if dir == "_modules" && t.known.custom[name] || t.known.own[dir+"/"+name] {
+		return
+	}
+	f.Cure = owncode.File{Kind: strings.TrimPrefix(dir, "_")}.Cure()
+	if dir == "_grains" {
 		f.Level = Failure
 		f.Text = "grains that a master distributes are not gathered; states and targets that use them will miss them"
-		f.Cure = "set them in /etc/salt/grains or by grains.setval"
+		f.Cure += ", or set the grains in /etc/salt/grains"
 	}
 	if len(d.functions) == 0 && dir != "_grains" {
 		f.Text = "code that a master distributes is not run"
@@ -538,7 +537,7 @@ func (t *tree) wrong(r ref) (Finding, bool) {
 		f.Text = "the state " + r.name + " is missing" + didYouMean(near(t.known.states, r.name))
 		if file := t.custom["state "+r.name]; file != "" {
 			f.Text = "the state " + r.name + " is code that a master distributes (" + file + "), which is not run"
-			f.Cure = "write it as states of the program, or as an execution function in module_dirs"
+			f.Cure = "put that file into a directory of the host and name the directory in states_dirs"
 		}
 	case "function":
 		if has(t.known.functions, r.name) {

@@ -198,7 +198,7 @@ func TestOwnCode(t *testing.T) {
 	var want answers
 	read(t, "cases.json", &c)
 	read(t, "stock.json", &want)
-	s := newSite(t, nil)
+	s := newSite(t, map[string]any{"renderer_python": "local"})
 	m := s.minion(nil)
 	for i, f := range c.Functions {
 		res := s.call(m, minion.CallOptions{Fun: f.Fun, Args: f.Args, Kwargs: f.Kwargs})
@@ -247,4 +247,179 @@ func TestOwnCode(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls, %d runs of states, %d grains, %d returners", len(c.Functions), len(c.States), len(want.Grains), len(c.Returners))
+}
+
+// TestShippedCode: what a tree distributes and the host does not run is named, and what depends on it fails.
+func TestShippedCode(t *testing.T) {
+	s := newSite(t, map[string]any{"module_dirs": []any{}})
+	for name, text := range map[string]string{
+		"_grains/shopgrain.py": "def kind():\n    return {'shop_kind': 'grocery'}\n",
+		"_modules/shop.py":     "def stock():\n    return 5\n",
+		"_states/shopping.py":  "__virtualname__ = 'shop'\n\ndef stocked(name):\n    return {}\n",
+		"_engines/e.py":        "",
+		"top.sls":              "base:\n  'shop_kind:grocery':\n    - match: grain\n    - web\n  '*':\n    - web\n",
+		"web.sls":              "a:\n  test.nop: []\n",
+		"needs.sls":            "a:\n  shop.stocked: []\n",
+		"kind.sls":             "{% if grains.get('shop_kind') == 'grocery' %}\na:\n  test.nop: []\n{% endif %}\n",
+		"other.sls":            "{% if grains.get('other') %}\nb:\n  test.nop: []\n{% endif %}\na:\n  test.nop: []\n",
+	} {
+		s.write(filepath.Join("../site/tree", name), text)
+	}
+	var log strings.Builder
+	m := s.minion(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	apply := func(args ...any) string {
+		res := s.call(m, minion.CallOptions{Fun: "state.apply", Args: args})
+		b, err := json.Marshal([]any{res.Return, res.Retcode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, c := range []struct {
+		args []any
+		want []string
+	}{
+		{nil, []string{"The target 'shop_kind:grocery' of the top file needs the grain 'shop_kind'", "_grains/shopgrain.py defines it", ",1]"}},
+		{[]any{"needs"}, []string{"State 'shop.stocked' was not found in SLS 'needs'", "_states/shopping.py defines it", "states_dirs", ",2]"}},
+		{[]any{"kind"}, []string{"SLS 'base:kind' needs the grain 'shop_kind'", "grains_dirs", ",1]"}},
+		{[]any{"other"}, []string{`"result":true`, ",0]"}},
+	} {
+		got := apply(c.args...)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("state.apply %v: %q is not in %s", c.args, want, got)
+			}
+		}
+	}
+	notice := "The state tree distributes code that this minion does not run: _engines/e.py, _grains/shopgrain.py, _modules/shop.py, _states/shopping.py."
+	if !strings.Contains(log.String(), notice) {
+		t.Errorf("the log does not name them: %s", log.String())
+	}
+	all, _ := s.call(m, minion.CallOptions{Fun: "saltutil.sync_all"}).Return.(map[string]any)
+	for kind, want := range map[string]string{
+		"modules": "not run: _modules/shop.py (put it into a directory of this host that the option module_dirs names)",
+		"engines": "not run: _engines/e.py (brine does not run code of this kind)",
+	} {
+		if diff := cmp.Diff([]any{want}, all[kind]); diff != "" {
+			t.Errorf("sync_all, %s:\n%s", kind, diff)
+		}
+	}
+	if diff := cmp.Diff([]any{}, s.call(m, minion.CallOptions{Fun: "saltutil.sync_beacons"}).Return); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRecipe brings the code of a tree to a host by states, in one run, into the directory that the owner has named; without that
+// line nothing is loaded.
+func TestRecipe(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		dir := filepath.Join(t.TempDir(), "own")
+		opts := map[string]any{"module_dirs": []any{}}
+		if named {
+			opts["module_dirs"] = []any{dir}
+		}
+		s := newSite(t, opts)
+		for name, text := range map[string]string{
+			"_modules/till.py": "def total():\n    return 'total of ' + __opts__['id']\n",
+			"_states/till.py":  "def counted(name):\n    return {'name': name, 'result': True, 'changes': {}, 'comment': __salt__['till.total']()}\n",
+			"code.sls": `{% for kind in ('modules', 'states') %}
+own-{{ kind }}:
+  file.recurse:
+    - name: ` + dir + `/{{ kind }}
+    - source: salt://_{{ kind }}
+    - dir_mode: '0755'
+    - file_mode: '0644'
+{% endfor %}
+refreshed:
+  module.run:
+    - name: saltutil.refresh_modules
+    - onchanges:
+      - file: own-modules
+used:
+  module.run:
+    - name: till.total
+state-used:
+  till.counted: []
+`,
+		} {
+			s.write(filepath.Join("../site/tree", name), text)
+		}
+		m := s.minion(nil)
+		res := s.call(m, minion.CallOptions{Fun: "state.apply", Args: []any{"code"}})
+		b, err := json.Marshal(res.Return)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if works := strings.Contains(string(b), `"ret":"total of web1"`) && strings.Contains(string(b), `"comment":"total of web1"`); works != named {
+			t.Errorf("module_dirs set: %v, works: %v: %s", named, works, b)
+		}
+		if named && res.Retcode != 0 || !named && res.Retcode == 0 {
+			t.Errorf("module_dirs set: %v: return code %d", named, res.Retcode)
+		}
+	}
+}
+
+// TestRefusedDirectories: code that others can change does not run, nor what lies where masters put files.
+func TestRefusedDirectories(t *testing.T) {
+	s := newSite(t, map[string]any{"module_dirs": []any{}})
+	dir := filepath.Dir(s.root)
+	for name, mode := range map[string]os.FileMode{"open": 0o777, "var/cache/salt/minion/extmods/grains": 0o755, "closed": 0o755} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "def f():\n    return {'from_" + filepath.Base(name) + "': True}\n"
+		if err := os.WriteFile(filepath.Join(dir, name, "g.py"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.opts["grains_dirs"] = []any{filepath.Join(dir, "open"), filepath.Join(dir, "var/cache/salt/minion/extmods/grains"), filepath.Join(dir, "closed")}
+	s.opts["extension_modules"] = filepath.Join(dir, "var/cache/salt/minion/extmods")
+	var log strings.Builder
+	m := s.minion(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	items, _ := s.call(m, minion.CallOptions{Fun: "grains.items"}).Return.(map[string]any)
+	if items["from_open"] != nil || items["from_grains"] != nil || items["from_closed"] != true {
+		t.Errorf("%v %v %v", items["from_open"], items["from_grains"], items["from_closed"])
+	}
+	if !strings.Contains(log.String(), "is writable by everybody") {
+		t.Errorf("the log does not tell: %s", log.String())
+	}
+}
+
+// TestPythonRenderersAreRefused: without the owner's line, and for what a master sends, no code of a state file runs.
+func TestPythonRenderersAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts map[string]any
+		file string
+		want string
+	}{
+		"off":      {map[string]any{}, "", "renderer_python is not set to local"},
+		"remote":   {map[string]any{"renderer_python": "local", "file_client": "remote"}, "", "the files are a master's"},
+		"writable": {map[string]any{"renderer_python": "local"}, "pyone.sls", "is writable by everybody"},
+		"on":       {map[string]any{"renderer_python": "local"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, c.opts)
+			if c.file != "" {
+				if err := os.Chmod(filepath.Join(filepath.Dir(s.root), "site/tree", c.file), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := s.minion(nil)
+			path := filepath.Join(filepath.Dir(s.root), "site/tree/pyone.sls")
+			res := s.call(m, minion.CallOptions{Fun: "state.show_sls", Args: []any{"pyone"}})
+			if c.opts["file_client"] == "remote" {
+				res = s.call(m, minion.CallOptions{Fun: "slsutil.renderer", Args: []any{path}})
+			}
+			b, err := json.Marshal(res.Return)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" && !strings.Contains(string(b), "zebra") || !strings.Contains(string(b), c.want) {
+				t.Errorf("%s", b)
+			}
+		})
+	}
 }

@@ -181,14 +181,14 @@ class Functions(dict):
 
     def __init__(self, host, kind):
         super().__init__()
-        self.host, self.kind, self.names = host, kind, None
+        self.host, self.kind, self.names, self.known = host, kind, None, {}
 
     def __missing__(self, name):
         if not isinstance(name, str):
             raise KeyError("The key must be a string.")
         function = self.host.function(self.kind, name)
         if function is None:
-            if name not in self.remote():
+            if not self.has(name):
                 raise KeyError(name)
             function = self.elsewhere(name)
             self[name] = function
@@ -204,12 +204,19 @@ class Functions(dict):
         return function
 
     def remote(self):
+        """The names of all functions of the agent. It takes time, as modules look at the host for it."""
         if self.names is None:
             self.names = set(self.host.channel.ask(METHODS[self.kind] + ".list"))
         return self.names
 
+    def has(self, name, module=False):
+        """Whether the agent has a function, or a module of its own."""
+        if (name, module) not in self.known:
+            self.known[name, module] = self.host.channel.ask(METHODS[self.kind] + ".has", fun=name, module=module)
+        return self.known[name, module]
+
     def __contains__(self, name):
-        return isinstance(name, str) and (self.host.function(self.kind, name) is not None or name in self.remote())
+        return isinstance(name, str) and (self.host.function(self.kind, name) is not None or self.has(name))
 
     def get(self, name, default=None):
         return self[name] if name in self else default
@@ -396,6 +403,7 @@ class Host:
             "__utils__": Utils(self, "utils"), "__proxy__": {}, "__file_client__": None,
         }
         self.salt, self.states = Functions(self, "modules"), Functions(self, "states")
+        self.static = self.opts.get("grains") or {}
         self.opts["grains"], self.opts["pillar"] = self.common["__grains__"], self.common["__pillar__"]
         for path in init.get("imports", ()):
             sys.path.insert(0, path)
@@ -431,7 +439,7 @@ class Host:
         module = self.module(kind, name)
         if module is not None and module.reason is None and module.called == name:
             return module
-        if kind == "modules" and any(f.startswith(name + ".") for f in self.salt.remote()):
+        if kind in METHODS and (self.salt if kind == "modules" else self.states).has(name, True):
             return None  # only a file of its name replaces a module of the agent
         for other in list(self.files[kind]):
             module = self.module(kind, other)
@@ -530,6 +538,9 @@ class Host:
     def gather(self, message):
         """Run every function of the grains, in order; later ones see what earlier ones found, and override it."""
         found, deep = {}, self.opts.get("grains_deep_merge") is True
+        built_in = dict(self.common["__grains__"])
+        self.common["__grains__"].clear()  # as in Salt, where only those of the configuration are there so early
+        self.common["__grains__"].update(self.static)
         for name in sorted(self.files["grains"]):
             module = self.module("grains", name)
             if module.reason is not None:
@@ -538,7 +549,7 @@ class Host:
             for attr, function in module.functions.items():
                 try:
                     parameters = inspect.signature(function).parameters
-                    kwargs = {"grains": dict(self.common["__grains__"], **found)} if "grains" in parameters else {}
+                    kwargs = {"grains": dict(built_in, **found)} if "grains" in parameters else {}
                     if "proxy" in parameters:
                         kwargs["proxy"] = None
                     value = function(**kwargs)
@@ -637,6 +648,7 @@ def stand_ins():
     arguments()
     versions()
     decorators()
+    helpers()
 
 
 def errors():
@@ -948,7 +960,13 @@ def decorators():
                         del functions[full]
 
     def memoize(function):
-        return functools.lru_cache(maxsize=None)(function)
+        cached = functools.lru_cache(maxsize=None)(function)
+
+        @functools.wraps(function)
+        def remembered(*args, **kwargs):
+            return cached(*args, **kwargs)
+
+        return remembered
 
     def needs(find, text):
         def named(*names):
@@ -973,6 +991,76 @@ def decorators():
              with_deprecated=plain_decorator, allow_one_of=lambda *names: plain_decorator, require_one_of=lambda *names: plain_decorator)
     stand_in("salt.utils.decorators.path", which=needs(path.which, "The '%s' binary was not found in $PATH."),
              which_bin=needs(path.which_bin, "None of provided binaries %s were found in $PATH."))
+
+
+def helpers():
+    """What beacons and returners import."""
+
+    class DictDiffer:
+        def __init__(self, current_dict, past_dict):
+            self.current_dict, self.past_dict = current_dict, past_dict
+            self.set_current, self.set_past = set(current_dict), set(past_dict)
+            self.intersect = self.set_current & self.set_past
+
+        def added(self):
+            return self.set_current - self.intersect
+
+        def removed(self):
+            return self.set_past - self.intersect
+
+        def changed(self):
+            return {k for k in self.intersect if self.past_dict[k] != self.current_dict[k]}
+
+        def unchanged(self):
+            return self.intersect - self.changed()
+
+    def deep_diff(old, new, ignore=None):
+        out = {}
+        for key in set(old) | set(new):
+            if key in (ignore or ()) or old.get(key) == new.get(key):
+                continue
+            if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
+                inner = deep_diff(old[key], new[key], ignore)
+                for side, value in inner.items():
+                    out.setdefault(side, {})[key] = value
+                continue
+            for side, values in (("old", old), ("new", new)):
+                if key in values:
+                    out.setdefault(side, {})[key] = values[key]
+        return out
+
+    def list_to_dict(config):
+        out = {}
+        for item in config if isinstance(config, list) else [config]:
+            out.update(item)
+        return out
+
+    def remove_hidden_options(config, whitelist):
+        return [o for o in config if not isinstance(o, dict) or [k for k in o if not k.startswith("_") or k in whitelist]]
+
+    def get_returner_options(virtualname=None, ret=None, attrs=None, **kwargs):
+        """The settings of a returner: of the job, then of the configuration, then its own defaults."""
+        ret = ret or {}
+        config = kwargs.get("__salt__", {}).get("config.option") if kwargs.get("__salt__") else None
+        config = config or (lambda key, default="": kwargs.get("__opts__", {}).get(key, default))
+        alternative, defaults, out = ret.get("ret_config", ""), kwargs.get("defaults") or {}, {}
+        names = ([alternative + "." + virtualname] if alternative else []) + [virtualname]
+        for option, attr in (attrs or {}).items():
+            for name in names:
+                value = (config(name, {}) or {}).get(attr) if isinstance(config(name, {}), dict) else None
+                value = value or config(name + "." + attr, "")
+                if value:
+                    break
+            if value:
+                out[option] = value
+            elif option in defaults:
+                out[option] = defaults[option]
+        out.update(ret.get("ret_kwargs", {}))
+        return out
+
+    stand_in("salt.utils.dictdiffer", DictDiffer=DictDiffer, deep_diff=deep_diff)
+    stand_in("salt.utils.beacons", list_to_dict=list_to_dict, remove_hidden_options=remove_hidden_options)
+    stand_in("salt.returners", get_returner_options=get_returner_options)
 
 
 def main():

@@ -176,6 +176,9 @@ type waiting struct {
 
 // exchange sends a message to a Python process of the job and gives the last message that comes back.
 func (s *Source) exchange(ctx context.Context, c *modules.Call, m map[string]any, log *logger) (result, error) {
+	if s.kind == modules.KindReturners { // they are no functions that others can call; what they call are execution functions
+		c = modules.Default().NewCall(c.Env, c.Fun, c.JID, c.Context())
+	}
 	line, err := encode(m, true)
 	if err != nil {
 		return nil, err

@@ -294,19 +294,24 @@ func (n *conn) descriptions(ctx context.Context, a agent, log *logger, add func(
 // other sources may be about to describe themselves too.
 type describing struct {
 	*modules.Env
-	native *modules.Registry
+	registry *modules.Registry // of the program's own modules
 }
 
 func (d describing) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {
-	res := d.native.Run(ctx, d.Env, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
+	res := d.registry.Run(ctx, d.Env, modules.Request{Fun: fun, Args: args, Kwargs: kwargs})
 	return res.Return, res.Err
 }
 func (d describing) permits(k modules.Kind, fun string) bool { return d.Refused(k, fun) == nil }
-func (d describing) functions() []string                     { return d.native.Functions(d.Env) }
+func (d describing) functions() []string                     { return d.registry.Functions(d.Env) }
 func (d describing) grains() map[string]any                  { return d.GrainData() }
-func (d describing) pillar() map[string]any                  { return d.PillarData() }
-func (d describing) config() map[string]any                  { return d.Config() }
-func (d describing) progress(any)                            {}
+func (d describing) has(fun string) bool {
+	_, err := d.registry.Lookup(fun, d.Env)
+	return err == nil
+}
+func (d describing) native(module string) bool { return hasModule(d.registry, module) }
+func (d describing) pillar() map[string]any    { return d.PillarData() }
+func (d describing) config() map[string]any    { return d.Config() }
+func (d describing) progress(any)              {}
 
 // startHost starts Python.
 func (s *Source) startHost(ctx context.Context, e *modules.Env, run func(context.Context, modules.Command) (modules.CommandResult, error),
@@ -340,6 +345,9 @@ func (s *Source) startHost(ctx context.Context, e *modules.Env, run func(context
 	}
 	hello := map[string]any{"type": "init", "id": e.ID, "files": files, "path": path, "imports": nested.Anys(s.dirs(e, ownUtils)),
 		"opts": orEmpty(a.config()), "grains": orEmpty(a.grains()), "pillar": orEmpty(a.pillar())}
+	if c, ok := a.(caller); ok {
+		hello["grains"], hello["pillar"] = c.OrderedGrains(), c.OrderedPillar()
+	}
 	if localRenderers(e) {
 		hello["renderers"] = renderersText
 	}

@@ -57,7 +57,7 @@ func (s *renderSource) Find(r *modules.Registry, e *modules.Env, called string) 
 			wrapped := s.renderer(called, func(ctx context.Context, c *modules.Call, t *modules.Template) (any, error) {
 				return s.render(ctx, c, called, t)
 			})
-			wrapped.Name, wrapped.Available = m.Name, m.Available
+			wrapped.Name, wrapped.Virtual, wrapped.Available = m.Name, m.Virtual, m.Available
 			out = append(out, wrapped)
 			continue
 		}
@@ -231,6 +231,16 @@ func serveRun(ctx context.Context, a agent, method string, m map[string]any) (an
 	}
 	run := modules.StateRunOf(ctx)
 	switch method {
+	case "state.has":
+		fun := pytext.Str(m["fun"])
+		found := false
+		if c.Others != nil {
+			found = slices.ContainsFunc(c.Others(modules.KindStates), func(mod *modules.Module) bool {
+				name, inside := strings.CutPrefix(fun, mod.Called()+".")
+				return inside && mod.Def(name) != nil || m["module"] == true && mod.Called() == fun
+			})
+		}
+		return found, nil
 	case "state.list":
 		names := []any{}
 		if c.Others != nil {

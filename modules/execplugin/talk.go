@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -246,6 +247,8 @@ type agent interface {
 	exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error)
 	permits(kind modules.Kind, fun string) bool
 	functions() []string
+	has(fun string) bool
+	native(module string) bool
 	grains() map[string]any
 	pillar() map[string]any
 	config() map[string]any
@@ -261,9 +264,19 @@ func (c caller) exec(ctx context.Context, fun string, args []any, kwargs map[str
 func (c caller) permits(k modules.Kind, fun string) bool { return c.Refused(k, fun) == nil }
 func (c caller) functions() []string                     { return c.Registry().Functions(c.Env) }
 func (c caller) grains() map[string]any                  { return c.GrainData() }
-func (c caller) pillar() map[string]any                  { return c.PillarData() }
-func (c caller) config() map[string]any                  { return c.Config() }
-func (c caller) progress(item any)                       { c.Progress(item) }
+func (c caller) has(fun string) bool {
+	_, err := c.Registry().Lookup(fun, c.Env)
+	return err == nil
+}
+func (c caller) native(module string) bool { return hasModule(c.Registry(), module) }
+
+// hasModule tells whether the program itself has a module, whether or not this host can use it.
+func hasModule(r *modules.Registry, called string) bool {
+	return slices.ContainsFunc(r.All(), func(m *modules.Module) bool { return m.Called() == called })
+}
+func (c caller) pillar() map[string]any { return c.PillarData() }
+func (c caller) config() map[string]any { return c.Config() }
+func (c caller) progress(item any)      { c.Progress(item) }
 
 // converse answers the program until it has a result, which is nil if it ended without one.
 func (n *conn) converse(ctx context.Context, a agent, log *logger) (result, error) {
@@ -337,7 +350,13 @@ func serve(ctx context.Context, a agent, m map[string]any) (any, error) {
 			return a.permits(modules.State, fun), nil
 		}
 		return a.permits(modules.Execution, fun), nil
-	case "state.call", "state.global", "state.list", "render.source":
+	case "salt.has":
+		fun, _ := m["fun"].(string)
+		if m["module"] == true {
+			return a.native(fun), nil
+		}
+		return a.has(fun), nil
+	case "state.call", "state.has", "state.global", "state.list", "render.source":
 		return serveRun(ctx, a, method, m)
 	case "salt.list":
 		list := []any{}

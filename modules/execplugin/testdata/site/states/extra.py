@@ -1,10 +1,10 @@
 """Keyword arguments of every name."""
 
 
-def given(name, self=None, args=None, kwargs=None, fun_=None, **more):
+def given(name, args=None, kwargs=None, fun_=None, **more):
     known = {k: v for k, v in more.items() if not k.startswith("__")}
-    return {"name": name, "result": True, "changes": {}, "comment": "{} {} {} {} {} {}".format(
-        self, args, kwargs, sorted(known), __env__, __salt__["test.echo"](__opts__["id"]))}
+    return {"name": name, "result": True, "changes": {}, "comment": "{} {} {} {} {}".format(
+        args, kwargs and dict(kwargs), sorted(known), __env__, __salt__["test.echo"](__opts__["id"]))}
 
 
 def single(name):
