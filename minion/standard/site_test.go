@@ -330,11 +330,6 @@ own-{{ kind }}:
     - dir_mode: '0755'
     - file_mode: '0644'
 {% endfor %}
-refreshed:
-  module.run:
-    - name: saltutil.refresh_modules
-    - onchanges:
-      - file: own-modules
 used:
   module.run:
     - name: till.total
@@ -354,7 +349,7 @@ state-used:
 			t.Errorf("module_dirs set: %v, works: %v: %s", named, works, b)
 		}
 		if named && res.Retcode != 0 || !named && res.Retcode == 0 {
-			t.Errorf("module_dirs set: %v: return code %d", named, res.Retcode)
+			t.Errorf("module_dirs set: %v: return code %d: %s", named, res.Retcode, b)
 		}
 	}
 }
