@@ -439,8 +439,8 @@ class Host:
         module = self.module(kind, name)
         if module is not None and module.reason is None and module.called == name:
             return module
-        if kind in METHODS and (self.salt if kind == "modules" else self.states).has(name, True):
-            return None  # only a file of its name replaces a module of the agent
+        if kind == "modules" or kind == "states" and self.states.has(name, True):
+            return None  # the agent finds modules by such names; and only a file of its name replaces states of the agent
         for other in list(self.files[kind]):
             module = self.module(kind, other)
             if module is not None and module.reason is None and module.called == name:

@@ -179,10 +179,10 @@ func (p *pythonFiles) ask(s *Source, r *modules.Registry, e *modules.Env, files 
 		}
 		return err != nil
 	})
-	if s.kind != "" {
-		r = modules.Default() // r has functions of this kind; what a file asks for are execution functions
-	}
 	a := describing{e, r.Native()}
+	if s.kind != "" {
+		a.registry = modules.Default() // r has functions of this kind; what a file asks for are execution functions, the host's own too
+	}
 	for len(names) > 0 {
 		err := p.askOnce(s, a, files, names, func(m *modules.Module) { found[m.Name] = m })
 		names = slices.DeleteFunc(names, func(name string) bool { return found[name] != nil })
@@ -290,11 +290,11 @@ func (n *conn) descriptions(ctx context.Context, a agent, log *logger, add func(
 	}
 }
 
-// describing is the agent as modules see it while they describe themselves: with the program's own functions only, since those of
-// other sources may be about to describe themselves too.
+// describing is the agent as files see it while they describe themselves: execution modules with the program's own functions only,
+// since the others may be about to describe themselves too.
 type describing struct {
 	*modules.Env
-	registry *modules.Registry // of the program's own modules
+	registry *modules.Registry
 }
 
 func (d describing) exec(ctx context.Context, fun string, args []any, kwargs map[string]any) (any, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/prereq"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/modules"
 )
@@ -337,5 +338,106 @@ func TestNoPython(t *testing.T) {
 	h.env.Config()["brine_python"] = "python0"
 	if got := h.call("a.f").Return; got != "'a' __virtual__ returned False: cannot use "+h.dir+"/a.py: there is no Python interpreter: python0" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestReservedNames: arguments may have any name, also those that the bridge itself uses, on every way: from outside, between files,
+// to functions of the program, and to utils.
+func TestReservedNames(t *testing.T) {
+	h := pythonHost(t, map[string]string{
+		"taking.py": "def given(**kw):\n    return {k: v for k, v in kw.items() if not k.startswith('__pub')}\n\n\ndef named(name, self=0, args=0, kwargs=0, fun=0):\n" +
+			"    return [name, self, args, kwargs, fun]\n",
+		"asking.py":        "def to(fun, names):\n    return __salt__[fun](**names)\n\n\ndef util(names):\n    return __utils__['helping.given'](**names)\n",
+		"utils/helping.py": "def given(**kw):\n    return kw\n",
+	})
+	h.reg.Add(&modules.Module{Name: "kw", Funcs: []modules.Def{{Name: "all", Kwargs: "kwargs", Run: func(_ context.Context, c *modules.Call) (any, error) {
+		return c.Keywords, nil
+	}}}})
+	names := map[string]any{}
+	for _, name := range []string{"name", "self", "cls", "args", "kwargs", "fun", "method", "fields", "host", "kind", "module", "message", "type", "id", "value",
+		"__id__", "__env__", "test", "function", "key", "default", "exc", "globals", "extra", "protocol", "jid", "saltenv", "timeout", "async", "class"} {
+		names[name] = "v of " + name
+	}
+	for _, c := range []modules.Request{
+		{Fun: "taking.given", Kwargs: names}, {Fun: "asking.to", Args: []any{"taking.given", names}}, {Fun: "asking.to", Args: []any{"kw.all", names}},
+		{Fun: "asking.util", Args: []any{names}},
+	} {
+		res := h.reg.Run(t.Context(), h.env, c)
+		if diff := cmp.Diff(any(names), res.Return); diff != "" || res.Err != nil {
+			t.Errorf("%s %v: %v\n%s", c.Fun, c.Args, res.Err, diff)
+		}
+	}
+	want := any([]any{"n", "s", "a", "k", "f"})
+	given := map[string]any{"name": "n", "self": "s", "args": "a", "kwargs": "k", "fun": "f"}
+	for _, c := range []modules.Request{{Fun: "taking.named", Kwargs: given}, {Fun: "asking.to", Args: []any{"taking.named", given}}} {
+		res := h.reg.Run(t.Context(), h.env, c)
+		if diff := cmp.Diff(want, res.Return); diff != "" {
+			t.Errorf("%s: %v\n%s", c.Fun, res.Err, diff)
+		}
+	}
+}
+
+// TestOwnPrograms: executables in any language are states, grains, beacons, returners and renderers as Python files are.
+func TestOwnPrograms(t *testing.T) {
+	h := newHost(t)
+	describe := `#!/bin/sh
+case $1 in
+describe) echo '{"protocol": 1, "functions": {"%s": {"doc": "d", "params": [{"name": "%s"}], "args": "a", "kwargs": "k"}}}' ;;
+call) %s ;;
+esac
+`
+	dir := filepath.Join(filepath.Dir(h.dir), "kinds")
+	opts := h.env.Config()
+	opts["module_dirs"] = []any{dir}
+	for name, text := range map[string]string{
+		"states/motd":     fmt.Sprintf(describe, "present", "name", `echo '{"name": "motd", "result": true, "changes": {}, "comment": "it is there"}'`),
+		"grains/rack.sh":  "#!/bin/sh\necho 'rack: {row: 3, place: b}'\n",
+		"grains/other":    "#!/bin/sh\necho '{\"disks\": [1, 2]}'\n",
+		"grains/bad":      "#!/bin/sh\necho no >&2\nexit 3\n",
+		"beacons/door":    fmt.Sprintf(describe, "beacon", "config", `echo '[{"open": true}]'`),
+		"returners/drop":  fmt.Sprintf(describe, "returner", "ret", `cat >`+dir+`/returned; echo null`),
+		"renderers/lines": fmt.Sprintf(describe, "render", "template", `echo '{"a": {"test.nop": []}}'`),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	run := func(kind, called, fun string, args ...any) any {
+		t.Helper()
+		m, reason := modules.FindIn(kind, h.env, called)
+		if m == nil || m.Def(fun) == nil {
+			t.Fatalf("%s %s.%s: %s", kind, called, fun, reason)
+		}
+		c, err := h.reg.NewCall(h.env, called+"."+fun, "", nil).Foreign(h.env, nil, m.Def(fun), called+"."+fun, args, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.Def(fun).Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pyobj.Plain(v)
+	}
+	for _, c := range []struct {
+		kind, called, fun string
+		args              []any
+		want              any
+	}{
+		{modules.KindStates, "motd", "present", []any{"x"}, map[string]any{"name": "motd", "result": true, "changes": map[string]any{}, "comment": "it is there"}},
+		{modules.KindBeacons, "door", "beacon", []any{[]any{}}, []any{map[string]any{"open": true}}},
+		{modules.KindReturners, "drop", "returner", []any{map[string]any{"id": "m"}}, nil},
+		{modules.KindRenderers, "lines", "render", []any{&modules.Template{Text: "x"}}, map[string]any{"a": map[string]any{"test.nop": []any{}}}},
+		{modules.KindGrains, "custom", "gather", nil, map[string]any{"rack": map[string]any{"row": int64(3), "place": "b"}, "disks": []any{int64(1), int64(2)}}},
+	} {
+		if diff := cmp.Diff(c.want, run(c.kind, c.called, c.fun, c.args...)); diff != "" {
+			t.Errorf("%s:\n%s", c.kind, diff)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "returned")); err != nil {
+		t.Error(err)
 	}
 }
