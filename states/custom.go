@@ -101,7 +101,7 @@ func (s stateRun) CallState(ctx context.Context, fun string, kwargs map[string]a
 	if err != nil {
 		return nil, err
 	}
-	rec := s.c.run.record(res)
+	rec := s.c.run.resultRecord(res)
 	plainSubs(rec)
 	return rec, nil
 }

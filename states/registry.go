@@ -120,7 +120,7 @@ func (r *Registry) lookupFunction(fun string, e *modules.Env) (function, *module
 		return function{}, nil, &modules.NotAvailableError{Fun: fun, Virtual: reason}
 	}
 	s := custom(m)
-	return function{s, s.find(name)}, decl, nil
+	return function{s, s.findDef(name)}, decl, nil
 }
 
 // hasFunction reports whether a function exists, even if a policy forbids to call it. A forbidden mod_watch or

@@ -77,7 +77,7 @@ func (h *HighState) lacksGrain(ctx context.Context, what, env string, grains []s
 	if len(grains) == 0 {
 		return "", nil
 	}
-	if _, err := h.states(ctx, env); err != nil {
+	if _, err := h.listSLS(ctx, env); err != nil {
 		return "", err
 	}
 	for _, f := range h.shippedOf("grains") {
