@@ -7,7 +7,7 @@
 //	SwapKey    ─┘                      └─ messages, last ──┘
 //
 // Writes of many goroutines share a transaction, so a thousand returns at the same time cost a few syncs of the
-// disk and not a thousand. If one change fails, the batch is repeated with a savepoint before each, so that it
+// disk and not a thousand. If one change fails half-way, the batch is repeated with a savepoint before each, so that it
 // fails alone.
 package sqlstore
 

@@ -114,7 +114,7 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 	}
 }
 
-// contentOfTwoThatEndAtOnce: if two masters end the last two deliveries at the same moment, the content is removed.
+// contentOfTwoThatEndAtOnce: if the last deliveries of an order end at the same moment, its content is removed.
 func contentOfTwoThatEndAtOnce(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	c := contents(t, s)
 	for n := range 10 {

@@ -351,7 +351,7 @@ func batches(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// keysAreSwapped: of two masters that change one key, the second is refused.
+// keysAreSwapped: a change with a stale epoch is refused; the lists and counts of each state follow the changes.
 func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
@@ -399,7 +399,7 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// keysAmongMany: lists and counts of keys in each state.
+// keysAmongMany: of several masters that create a key record at the same moment, one succeeds.
 func keysAmongMany(t *testing.T, a, b store.Shared) {
 	var won atomic.Int32
 	var wg sync.WaitGroup
