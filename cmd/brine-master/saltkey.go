@@ -79,6 +79,11 @@ func (k *saltKey) run(ctx context.Context) error {
 	if err := k.check(); err != nil {
 		return err
 	}
+	if v.String("eauth") == "" {
+		if err := becomeMasterUser(k.Program); err != nil {
+			return err
+		}
+	}
 	cmd := "list_all"
 	for _, name := range keyCommands() {
 		if conf.Truth(v.Get(name)) {

@@ -66,6 +66,19 @@ func runMaster(ctx context.Context, c *saltcli.Console, args []string) int {
 	return failed(p, serveMaster(ctx, p, c.In))
 }
 
+// becomeMasterUser gives up root for the option user in a command that works on the master's own files, so that what it writes there
+// belongs to the master's user (salt/cli/key.py, salt/cli/run.py). A user other than root keeps its identity, where stock does nothing
+// and exits with 0.
+func becomeMasterUser(p *saltcli.Program) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := saltcli.BecomeUser(p.Conf.String("user")); err != nil {
+		return &saltcli.ExitError{Code: saltcli.ExitNoUser, Text: "[CRITICAL] " + err.Error() + "\n"}
+	}
+	return nil
+}
+
 // failed tells the log why the master ended, and gives the exit code.
 func failed(p *saltcli.Program, err error) int {
 	if err == nil {

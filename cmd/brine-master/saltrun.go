@@ -63,6 +63,9 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	if v.String("eauth") != "" && !v.Bool("doc") {
 		return s.asUser(ctx)
 	}
+	if err := becomeMasterUser(s.Program); err != nil {
+		return 0, err
+	}
 	host, err := s.host()
 	if err != nil {
 		return 0, err

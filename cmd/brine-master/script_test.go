@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -70,7 +72,13 @@ func TestScripts(t *testing.T) {
 			return expandConfigs(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCodeCmd, "await": awaitCmd, "mode": modeCmd, "http": httpCmd,
-			"terminal": terminalCmd},
+			"terminal": terminalCmd, "chown": chownCmd, "owned": ownedCmd},
+		Condition: func(cond string) (bool, error) {
+			if cond != "root" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Geteuid() == 0, nil
+		},
 	})
 }
 
@@ -182,6 +190,37 @@ func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // modeCmd compares a file's permissions: mode 600 FILE.
+// chownCmd gives a directory and all below it to a user: chown USER DIRECTORY.
+func chownCmd(ts *testscript.TestScript, neg bool, args []string) {
+	uid := uidOf(ts, args[0])
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, -1))
+	}))
+}
+
+// ownedCmd demands that a directory and all below it belong to a user: owned USER DIRECTORY.
+func ownedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	uid := uidOf(ts, args[0])
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && int(info.Sys().(*syscall.Stat_t).Uid) != uid {
+			err = fmt.Errorf("%s does not belong to %s", path, args[0])
+		}
+		return err
+	}))
+}
+
+func uidOf(ts *testscript.TestScript, name string) int {
+	u, err := user.Lookup(name)
+	ts.Check(err)
+	uid, err := strconv.Atoi(u.Uid)
+	ts.Check(err)
+	return uid
+}
+
 func modeCmd(ts *testscript.TestScript, neg bool, args []string) {
 	info, err := os.Stat(ts.MkAbs(args[1]))
 	ts.Check(err)
