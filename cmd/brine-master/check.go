@@ -1,3 +1,5 @@
+//go:build !custom || check
+
 package main
 
 import (
