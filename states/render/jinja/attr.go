@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// builtin tells whether methods of a value are those of a built-in type.
-func builtin(v any) bool {
+// isBuiltin reports whether the methods of a value are those of a built-in type, which callMethod knows.
+func isBuiltin(v any) bool {
 	switch v.(type) {
 	case string, pyobj.Markup, *pyobj.Dict, *pyobj.List, pyobj.Tuple, int64, float64, bool, *pyobj.Set, []byte, *big.Int:
 		return true
@@ -17,8 +17,9 @@ func builtin(v any) bool {
 	return false
 }
 
-// dunder tells whether every object of Python has an attribute of that name.
-func dunder(name string) bool {
+// isDunder reports whether every Python object has an attribute of that name. The sandbox answers these with an
+// unsafe undefined value and all other underscore names with a plain one.
+func isDunder(name string) bool {
 	switch name {
 	case "__class__", "__init__", "__doc__", "__dict__", "__str__", "__repr__", "__eq__", "__ne__", "__hash__", "__dir__",
 		"__format__", "__getattribute__", "__new__", "__reduce__", "__reduce_ex__", "__setattr__", "__sizeof__",
@@ -28,41 +29,50 @@ func dunder(name string) bool {
 	return false
 }
 
-func (r *Run) unsafe(v any, name string) *Undefined {
+// unsafeAttr returns the undefined value that jinja2.sandbox returns for a forbidden attribute. It raises
+// SecurityError when it is used.
+func (r *Run) unsafeAttr(v any, name string) *Undefined {
 	return &Undefined{kind: r.env.Undefined, obj: v, name: name, exc: "SecurityError",
 		hint: "access to attribute " + pyobj.Repr(name) + " of " + pyobj.Repr(shortType(v)) + " object is unsafe."}
 }
 
-// shortType is __name__ of the type.
+// shortType returns the type's __name__, without its module.
 func shortType(v any) string {
 	name := pyobj.TypeName(v)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// attribute is Python's getattr, within the sandbox.
-func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
+// lookupAttr is Python's getattr within the sandbox. ok is false if there is no such attribute; err is an exception
+// other than AttributeError.
+func (r *Run) lookupAttr(v any, name string) (x any, ok bool, err error) {
+	// An undefined value has no attributes: what follows depends on its class.
 	if u, is := v.(*Undefined); is {
+		// A look-up of a magic name must not raise: copy and pickle ask for them, and Jinja answers AttributeError.
 		if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
-			if dunder(name) || name == "__call__" || name == "__getitem__" || name == "__len__" || name == "__iter__" {
-				return r.unsafe(v, name), true, nil
+			if isDunder(name) || name == "__call__" || name == "__getitem__" || name == "__len__" || name == "__iter__" {
+				return r.unsafeAttr(v, name), true, nil
 			}
 			return nil, false, nil
 		}
+		// A chainable one stays undefined; the others raise here, which is why "a.b.c" fails at b.
 		if u.kind == Chainable {
 			return u, true, nil
 		}
 		return nil, false, u.fail()
 	}
 	if strings.HasPrefix(name, "_") {
+		// Magic names are answered with an unsafe value, others with "no such attribute".
 		// guard: CVE-2021-25283 TestCVE_2021_25283_Sandbox
-		if dunder(name) || specialDunder(v, name) {
-			return r.unsafe(v, name), true, nil
+		if isDunder(name) || specialDunder(v, name) {
+			return r.unsafeAttr(v, name), true, nil
 		}
 		return nil, false, nil
 	}
+	// The methods of built-in types come before everything else, as in Python.
 	if hasMethod(v, name) {
 		return &method{v, name}, true, nil
 	}
+	// Objects of this and other packages answer for themselves.
 	if a, is := v.(Attributes); is {
 		return a.GetAttr(r, name)
 	}
@@ -71,13 +81,15 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 		if x, ok := v.Text(name); ok && v.Bunch {
 			return x, true, nil
 		}
+		// A Bunch is Salt's dict with attributes; it raises KeyError in place of AttributeError.
 		if v.Bunch {
 			return nil, false, keyError(name)
 		}
 	case int64, bool, *big.Int:
 		switch name {
 		case "real", "numerator":
-			n, err := sign(false, v)
+			// Integers have the attributes of Python's numeric tower. n.real of a bool is an int.
+			n, err := signedNumber(false, v)
 			return n, true, err
 		case "imag":
 			return int64(0), true, nil
@@ -95,7 +107,7 @@ func (r *Run) attribute(v any, name string) (x any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// specialDunder are the names with underscores that only some types have.
+// specialDunder reports whether a type has an underscore name that not all objects have.
 func specialDunder(v any, name string) bool {
 	switch v.(type) {
 	case *pyobj.List, *pyobj.Dict:
@@ -108,39 +120,44 @@ func specialDunder(v any, name string) bool {
 	return false
 }
 
-// GetAttr is v.name in a template.
+// GetAttr returns v.name as a template sees it: the attribute, else the item of that name, else an undefined value.
+// Errors other than a failed look-up are passed on.
 func (r *Run) GetAttr(v any, name string) (any, error) {
+	// The common case, a key of a plain dict, takes no detour over the errors.
 	if d, ok := v.(*pyobj.Dict); ok && !d.Bunch && !strings.HasPrefix(name, "_") && !hasMethod(v, name) {
 		if x, ok := d.Text(name); ok {
 			return x, nil
 		}
 		return r.undefinedAttr(v, name), nil
 	}
-	x, ok, err := r.attribute(v, name)
+	x, ok, err := r.lookupAttr(v, name)
 	if err != nil || ok {
 		return x, err
 	}
-	x, err = r.subscript(v, name)
+	// No attribute: the dot falls back to the item, which is what makes pillar.name work.
+	x, err = r.lookupItem(v, name)
 	if err == nil {
 		return x, nil
 	}
-	if !as(err).lookup() {
+	// Only a failed look-up becomes undefined; a KeyError of a function, say, passes through.
+	if !asError(err).isLookup() {
 		return nil, err
 	}
 	return r.undefinedAttr(v, name), nil
 }
 
-// GetItem is v[key] in a template.
+// GetItem returns v[key] as a template sees it: the item, else the attribute of that name, else an undefined value.
 func (r *Run) GetItem(v, key any) (any, error) {
-	x, err := r.subscript(v, key)
+	x, err := r.lookupItem(v, key)
 	if err == nil {
 		return x, nil
 	}
-	if !as(err).lookup() {
+	if !asError(err).isLookup() {
 		return nil, err
 	}
+	// A text key falls back to the attribute, in the other order than the dot.
 	if name, ok := isText(key); ok {
-		x, ok, err := r.attribute(v, name)
+		x, ok, err := r.lookupAttr(v, name)
 		if err != nil || ok {
 			return x, err
 		}
@@ -148,10 +165,12 @@ func (r *Run) GetItem(v, key any) (any, error) {
 	return r.undefinedAttr(v, key), nil
 }
 
-// subscript is Python's v[key].
-func (r *Run) subscript(v, key any) (any, error) {
+// lookupItem is Python's v[key]. A missing key is a KeyError or IndexError, for GetAttr and GetItem to turn into
+// undefined.
+func (r *Run) lookupItem(v, key any) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
+		// Hash first: an unhashable key is a TypeError in Python, not a missing key.
 		if _, err := pyobj.Hash(key); err != nil {
 			return nil, err
 		}
@@ -159,43 +178,46 @@ func (r *Run) subscript(v, key any) (any, error) {
 			return value, nil
 		}
 		return nil, keyError(key)
+	// Sequences count from the end for negative indices.
 	case *pyobj.List:
-		i, err := position(key, len(x.Items), "list")
+		i, err := itemIndex(key, len(x.Items), "list")
 		if err != nil {
 			return nil, err
 		}
 		return x.Items[i], nil
 	case pyobj.Tuple:
-		i, err := position(key, len(x), "tuple")
+		i, err := itemIndex(key, len(x), "tuple")
 		if err != nil {
 			return nil, err
 		}
 		return x[i], nil
+	// An item of a text is a text of one character.
 	case string, pyobj.Markup:
 		s, _ := isText(x)
-		i, err := position(key, runes(s), "string")
+		i, err := itemIndex(key, runeCount(s), "string")
 		if err != nil {
 			return nil, err
 		}
 		_, markup := x.(pyobj.Markup)
 		return textLike(runeAt(s, i), markup), nil
 	case []byte:
-		i, err := position(key, len(x), "index")
+		i, err := itemIndex(key, len(x), "index")
 		if err != nil {
 			return nil, err
 		}
 		return int64(x[i]), nil
 	case *Range:
-		i, err := position(key, x.Len(), "range object")
+		i, err := itemIndex(key, x.Len(), "range object")
 		if err != nil {
 			return nil, err
 		}
-		return x.item(i), nil
+		return x.itemAt(i), nil
 	case *Undefined:
 		if x.kind == Chainable {
 			return x, nil
 		}
 		return nil, x.fail()
+	// Objects with items of their own.
 	case Items:
 		value, ok, err := x.GetItem(r, key)
 		if err == nil && !ok {
@@ -206,8 +228,10 @@ func (r *Run) subscript(v, key any) (any, error) {
 	return nil, typeError("'%s' object is not subscriptable", pyobj.TypeName(v))
 }
 
-func position(key any, n int, what string) (int, error) {
-	i64, ok := integer(key)
+// itemIndex converts key to an index within n members, counting from the end if it is negative. what names the type
+// in Python's error.
+func itemIndex(key any, n int, what string) (int, error) {
+	i64, ok := toInteger(key)
 	if !ok {
 		if u, is := key.(*Undefined); is && u.kind == Strict {
 			return 0, typeError("%s indices must be integers or slices, not StrictUndefined", what)
@@ -217,6 +241,7 @@ func position(key any, n int, what string) (int, error) {
 		}
 		return 0, typeError("%s indices must be integers or slices, not %s", what, pyobj.TypeName(key))
 	}
+	// Negative indices count from the end.
 	i := int(i64)
 	if i < 0 {
 		i += n
@@ -227,8 +252,10 @@ func position(key any, n int, what string) (int, error) {
 	return i, nil
 }
 
+// runeAt returns the character at index n as a text.
 func runeAt(s string, n int) string {
-	if len(s) == runes(s) {
+	// ASCII text, the common case, is indexed without a scan.
+	if len(s) == runeCount(s) {
 		return s[n : n+1]
 	}
 	for i := range s {
@@ -241,11 +268,12 @@ func runeAt(s string, n int) string {
 	return ""
 }
 
-// bounds is slice.indices of Python.
-func bounds(n int, start, stop, step any) (from, to, by int, err error) {
+// sliceBounds is Python's slice.indices. It returns the first index, the index to stop at, and the step.
+func sliceBounds(n int, start, stop, step any) (from, to, by int, err error) {
 	by = 1
+	// get returns one part of the slice as an index.
 	get := func(v any) (int, error) {
-		if _, ok := integer(v); !ok {
+		if _, ok := toInteger(v); !ok {
 			if _, big := v.(*big.Int); !big {
 				if u, is := v.(*Undefined); is && u.kind == Strict {
 					return 0, typeError("slice indices must be integers or None or have an __index__ method")
@@ -253,7 +281,7 @@ func bounds(n int, start, stop, step any) (from, to, by int, err error) {
 				return 0, typeError("slice indices must be integers or None or have an __index__ method")
 			}
 		}
-		return index(v)
+		return toIndex(v)
 	}
 	if step != nil {
 		if by, err = get(step); err != nil {
@@ -263,10 +291,13 @@ func bounds(n int, start, stop, step any) (from, to, by int, err error) {
 			return 0, 0, 0, valueError("slice step cannot be zero")
 		}
 	}
+	// A negative step goes from the last member down to before the first, so the range of legal indices moves by
+	// one.
 	low, high := 0, n
 	if by < 0 {
 		low, high = -1, n-1
 	}
+	// clamp brings a part into the legal range, as Python never fails for one outside.
 	clamp := func(v any, standard int) (int, error) {
 		if v == nil {
 			return standard, nil
@@ -289,10 +320,11 @@ func bounds(n int, start, stop, step any) (from, to, by int, err error) {
 	return
 }
 
-// slice is v[start:stop:step].
-func (r *Run) slice(v, start, stop, step any) (any, error) {
+// sliceOf returns v[start:stop:step]; nil stands for a part that was left out.
+func (r *Run) sliceOf(v, start, stop, step any) (any, error) {
+	// pick visits the indices of the slice; the types below only differ in what they append.
 	pick := func(n int, add func(i int)) error {
-		from, to, by, err := bounds(n, start, stop, step)
+		from, to, by, err := sliceBounds(n, start, stop, step)
 		if err != nil {
 			return err
 		}
@@ -322,7 +354,8 @@ func (r *Run) slice(v, start, stop, step any) (any, error) {
 		err := pick(len(x), func(i int) { out = append(out, x[i]) })
 		return out, err
 	case *Range:
-		from, to, by, err := bounds(x.Len(), start, stop, step)
+		// A slice of a range is a range: nothing is created.
+		from, to, by, err := sliceBounds(x.Len(), start, stop, step)
 		if err != nil {
 			return nil, err
 		}
@@ -333,6 +366,7 @@ func (r *Run) slice(v, start, stop, step any) (any, error) {
 		}
 		return nil, x.fail()
 	}
+	// Python takes the slice for a key, and it cannot be hashed.
 	if _, ok := v.(*pyobj.Dict); ok {
 		return nil, typeError("unhashable type: 'slice'")
 	}

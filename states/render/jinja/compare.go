@@ -8,8 +8,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// equals is Python's ==, which fails for strict undefined values.
-func equals(a, b any) (bool, error) {
+// valuesEqual is Python's ==. It fails for strict undefined values, which raise on any use.
+func valuesEqual(a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok && u.kind == Strict {
 		return false, u.fail()
 	}
@@ -19,19 +19,21 @@ func equals(a, b any) (bool, error) {
 	return pyobj.Equal(a, b), nil
 }
 
-// order is Python's comparison; op shows in errors.
-func order(op kind, a, b any) (bool, error) {
+// orderHolds reports whether a op b holds for <, <=, > and >=. A type error names the operator as Python does.
+func orderHolds(op kind, a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok {
 		return false, u.fail()
 	}
 	if u, ok := b.(*Undefined); ok {
 		return false, u.fail()
 	}
+	// The members at fault are left in a and b, so that the error names their types and not those of the lists.
 	c, ok, nan := cmpValues(&a, &b)
 	if !ok {
 		return false, typeError("'%s' not supported between instances of '%s' and '%s'", opText(op), pyobj.TypeName(a), pyobj.TypeName(b))
 	}
 	if nan {
+		// NaN is neither less than, nor equal to, nor greater than anything.
 		return false, nil
 	}
 	switch op {
@@ -45,7 +47,10 @@ func order(op kind, a, b any) (bool, error) {
 	return c >= 0, nil
 }
 
-// cmpValues orders numbers, texts, lists and tuples. If it cannot, it leaves the members in a and b that are at fault.
+// cmpValues orders numbers, texts, lists, tuples and bytes. ok is false for types that Python does not order; it
+// then leaves in first and second the two members at fault, which may be deep inside. nan is set if one of them is
+// NaN.
+// The order of the cases is that of their frequency.
 func cmpValues(first, second *any) (c int, ok, nan bool) {
 	a, b := *first, *second
 	if isNumber(a) && isNumber(b) {
@@ -72,6 +77,7 @@ func cmpValues(first, second *any) (c int, ok, nan bool) {
 	return 0, false, false
 }
 
+// cmpItems orders two sequences by their first members that differ, then by length.
 func cmpItems(x, y []any, first, second *any) (int, bool, bool) {
 	for i := range min(len(x), len(y)) {
 		if pyobj.Equal(x[i], y[i]) {
@@ -80,6 +86,7 @@ func cmpItems(x, y []any, first, second *any) (int, bool, bool) {
 		*first, *second = x[i], y[i]
 		return cmpValues(first, second)
 	}
+	// One is the beginning of the other: the shorter one is less.
 	switch {
 	case len(x) < len(y):
 		return -1, true, false
@@ -89,9 +96,11 @@ func cmpItems(x, y []any, first, second *any) (int, bool, bool) {
 	return 0, true, false
 }
 
+// cmpNumbers orders two numbers exactly: a float and an int are compared as big.Float, since a conversion of the
+// int to float64 would lose digits.
 func cmpNumbers(a, b any) (int, bool, bool) {
-	x, okA := integer(a)
-	y, okB := integer(b)
+	x, okA := toInteger(a)
+	y, okB := toInteger(b)
 	if okA && okB {
 		switch {
 		case x < y:
@@ -115,6 +124,7 @@ func cmpNumbers(a, b any) (int, bool, bool) {
 		}
 		return 0, true, false
 	}
+	// exact converts a number without loss.
 	exact := func(v any, f float64, isFloat bool) *big.Float {
 		if isFloat {
 			return big.NewFloat(f)
@@ -124,13 +134,14 @@ func cmpNumbers(a, b any) (int, bool, bool) {
 	return exact(a, fa, isA).Cmp(exact(b, fb, isB)), true, false
 }
 
-// contains is "v in box".
-func (r *Run) contains(box, v any) (bool, error) {
+// containsItem is Python's "v in box": substring, key, member, or an object's own __contains__.
+func (r *Run) containsItem(box, v any) (bool, error) {
 	switch x := box.(type) {
 	case string, pyobj.Markup:
 		s, _ := isText(box)
 		t, ok := isText(v)
 		if !ok {
+			// Jinja's strict class shows under its own name in this one error.
 			if u, ok := v.(*Undefined); ok && u.kind == Strict {
 				return false, typeError("'in <string>' requires string as left operand, not StrictUndefined")
 			}
@@ -159,9 +170,11 @@ func (r *Run) contains(box, v any) (bool, error) {
 	case Container:
 		return x.Contains(v), nil
 	}
+	// Any other iterable is searched by going through it, as Python does without __contains__.
 	next, err := Iterate(box)
 	if err != nil {
-		if as(err).Kind == "TypeError" {
+		if asError(err).Kind == "TypeError" {
+			// Python words this differently from a failed loop.
 			return false, typeError("argument of type '%s' is not iterable", pyobj.TypeName(box))
 		}
 		return false, err
@@ -171,15 +184,16 @@ func (r *Run) contains(box, v any) (bool, error) {
 		if err != nil || !ok {
 			return false, err
 		}
-		if same, err := equals(x, v); err != nil || same {
+		if same, err := valuesEqual(x, v); err != nil || same {
 			return same, err
 		}
 	}
 }
 
+// hasItem searches a sequence by ==, and fails if a comparison fails.
 func hasItem(items []any, v any) (bool, error) {
 	for _, x := range items {
-		if same, err := equals(x, v); err != nil || same {
+		if same, err := valuesEqual(x, v); err != nil || same {
 			return same, err
 		}
 	}

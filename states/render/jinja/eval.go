@@ -7,25 +7,27 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// frame is a scope at run time.
+// frame is a scope at run time: the values of its names. It is copied on entry, so that an inner frame may have its
+// own output or template without the outer one noticing.
 type frame struct {
 	r      *Run
 	parent *frame
-	slots  []any
-	ctx    *Context
-	out    *output
-	t      *Template
-	// main is the run of a template's main body that the frame belongs to, for extends.
+	// slots holds a value per name of the scope, missing for one that is not assigned.
+	slots []any
+	ctx   *Context
+	out   *output
+	t     *Template
+	// main is the run of the main body that the frame belongs to, nil in blocks; extends notes the parent in it.
 	main *mainRun
-	// block and level are the block that is running.
+	// block and level tell which version of which block is running, for super().
 	block string
 	level int
 }
 
-// mainRun is one run of a template's main body.
+// mainRun is one run of a template's main body. parent is set once extends has run.
 type mainRun struct{ parent *Template }
 
-// newFrame enters a scope.
+// newFrame returns a frame for a scope inside of f, with empty slots.
 func (f *frame) newFrame(s *scope) *frame {
 	n := &frame{}
 	*n = *f
@@ -34,6 +36,7 @@ func (f *frame) newFrame(s *scope) *frame {
 	return n
 }
 
+// newSlots returns n empty slots.
 func newSlots(n int) []any {
 	slots := make([]any, n)
 	for i := range slots {
@@ -42,6 +45,8 @@ func newSlots(n int) []any {
 	return slots
 }
 
+// eval looks in the frames that may hold the name, then in the context. Slots are checked for missing, since the
+// assignment may not have run.
 func (n *nameExpr) eval(f *frame) (any, error) {
 	for _, ref := range n.refs {
 		at := f
@@ -52,11 +57,13 @@ func (n *nameExpr) eval(f *frame) (any, error) {
 			return v, nil
 		}
 	}
-	return f.ctx.resolve(f.r, n.name)
+	// No frame holds it.
+	return f.ctx.resolveName(f.r, n.name)
 }
 
 func (n *constExpr) eval(*frame) (any, error) { return n.value, nil }
 
+// evalAll evaluates a list of expressions from left to right.
 func evalAll(f *frame, list []expr) ([]any, error) {
 	out := make([]any, len(list))
 	for i, x := range list {
@@ -71,14 +78,16 @@ func evalAll(f *frame, list []expr) ([]any, error) {
 
 func (n *tupleExpr) eval(f *frame) (any, error) {
 	items, err := evalAll(f, n.items)
-	return f.r.made(pyobj.Tuple(items), err)
+	return f.r.countMade(pyobj.Tuple(items), err)
 }
 
 func (n *listExpr) eval(f *frame) (any, error) {
 	items, err := evalAll(f, n.items)
-	return f.r.made(&pyobj.List{Items: items}, err)
+	return f.r.countMade(&pyobj.List{Items: items}, err)
 }
 
+// eval sets keys in the order of the text; a later one of the same value wins but keeps its first place, as in
+// Python.
 func (n *dictExpr) eval(f *frame) (any, error) {
 	d := &pyobj.Dict{}
 	for i := range n.keys {
@@ -94,9 +103,10 @@ func (n *dictExpr) eval(f *frame) (any, error) {
 			return nil, err
 		}
 	}
-	return f.r.made(d, nil)
+	return f.r.countMade(d, nil)
 }
 
+// evalTruth evaluates an expression as a condition.
 func evalTruth(f *frame, x expr) (bool, error) {
 	v, err := x.eval(f)
 	if err != nil {
@@ -115,13 +125,15 @@ func (n *condExpr) eval(f *frame) (any, error) {
 	case n.no != nil:
 		return n.no.eval(f)
 	}
+	// Without else the value is undefined with this hint, which a template may print or test.
 	where := ""
 	if f.t.Name != "" {
 		where = " in " + pyobj.Repr(f.t.Name)
 	}
+	// The hint is the whole message, so no name is needed.
 	u := f.r.Undefined("the inline if-expression on line " + pyobj.Str(int64(n.at())) + where +
 		" evaluated to false and no else section was defined.")
-	if u.kind == Strict { // here Jinja is lenient
+	if u.kind == Strict { // Jinja uses the lenient class here even in a strict environment
 		u.kind = Default
 	}
 	return u, nil
@@ -136,9 +148,10 @@ func (n *binExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.r.made(f.r.binary(n.op, a, b))
+	return f.r.countMade(f.r.binaryOp(n.op, a, b))
 }
 
+// eval returns one of the operands, not a bool, and leaves the second one unevaluated if the first decides.
 func (n *andExpr) eval(f *frame) (any, error) {
 	v, err := n.left.eval(f)
 	if err != nil {
@@ -171,7 +184,7 @@ func (n *signExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sign(n.neg, v)
+	return signedNumber(n.neg, v)
 }
 
 func (n *concatExpr) eval(f *frame) (any, error) {
@@ -179,7 +192,7 @@ func (n *concatExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.r.autoescape && constant(n.items) { // Jinja joins constants before it runs, as plain texts
+	if f.r.autoescape && allConstant(n.items) { // Jinja joins constants when it compiles, as plain text, so they are not escaped
 		text := ""
 		for _, v := range items {
 			s, err := Str(v)
@@ -190,16 +203,16 @@ func (n *concatExpr) eval(f *frame) (any, error) {
 		}
 		return text, nil
 	}
-	return f.r.concat(items)
+	return f.r.concatText(items)
 }
 
-// constant tells whether expressions have the same value in every run.
-func constant(list []expr) bool {
+// allConstant reports whether the expressions are constants or filters on constants, which Jinja's optimizer folds.
+func allConstant(list []expr) bool {
 	for _, x := range list {
 		switch x := x.(type) {
 		case *constExpr:
 		case *filterExpr:
-			if x.x == nil || !constant([]expr{x.x}) || !constant(x.args) || x.values != nil || x.dynArgs != nil || x.dynKwds != nil {
+			if x.x == nil || !allConstant([]expr{x.x}) || !allConstant(x.args) || x.values != nil || x.dynArgs != nil || x.dynKwds != nil {
 				return false
 			}
 		default:
@@ -209,10 +222,11 @@ func constant(list []expr) bool {
 	return true
 }
 
-// concat is the operator ~: with autoescape the parts are escaped if one of them is Markup.
-func (r *Run) concat(items []any) (any, error) {
+// concatText is the operator ~. With autoescape the parts are escaped if one of them is Markup.
+func (r *Run) concatText(items []any) (any, error) {
 	markup := false
 	if r.autoescape {
+		// One safe part is enough.
 		for _, v := range items {
 			_, is := v.(pyobj.Markup)
 			markup = markup || is
@@ -224,7 +238,7 @@ func (r *Run) concat(items []any) (any, error) {
 		var err error
 		if markup {
 			var m pyobj.Markup
-			m, err = escaped(v)
+			m, err = escapeValue(v)
 			s = string(m)
 		} else {
 			s, err = Str(v)
@@ -232,19 +246,22 @@ func (r *Run) concat(items []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Checked before the text is grown, so that a bomb fails without the memory.
 		if b.Len()+len(s) > MaxText {
 			return nil, TooLong()
 		}
 		b.WriteString(s)
 	}
-	return r.made(textLike(b.String(), markup), nil)
+	return r.countMade(textLike(b.String(), markup), nil)
 }
 
+// eval compares step by step and stops at the first that does not hold, as a < b < c does in Python.
 func (n *compareExpr) eval(f *frame) (any, error) {
 	a, err := n.first.eval(f)
 	if err != nil {
 		return nil, err
 	}
+	// Each operand but the first and last is compared twice and evaluated once.
 	for _, o := range n.ops {
 		b, err := o.x.eval(f)
 		if err != nil {
@@ -253,17 +270,17 @@ func (n *compareExpr) eval(f *frame) (any, error) {
 		var yes bool
 		switch o.op {
 		case tEq:
-			yes, err = equals(a, b)
+			yes, err = valuesEqual(a, b)
 		case tNe:
-			yes, err = equals(a, b)
+			yes, err = valuesEqual(a, b)
 			yes = !yes
 		case tIn:
-			yes, err = f.r.contains(b, a)
+			yes, err = f.r.containsItem(b, a)
 		case tNotIn:
-			yes, err = f.r.contains(b, a)
+			yes, err = f.r.containsItem(b, a)
 			yes = !yes
 		default:
-			yes, err = order(o.op, a, b)
+			yes, err = orderHolds(o.op, a, b)
 		}
 		if err != nil || !yes {
 			return false, err
@@ -287,7 +304,7 @@ func (n *itemExpr) eval(f *frame) (any, error) {
 		return nil, err
 	}
 	if s, ok := n.key.(*sliceExpr); ok {
-		return s.of(f, v)
+		return s.sliceValue(f, v)
 	}
 	key, err := n.key.eval(f)
 	if err != nil {
@@ -296,10 +313,11 @@ func (n *itemExpr) eval(f *frame) (any, error) {
 	return f.r.GetItem(v, key)
 }
 
-// eval of a slice in a tuple of keys: no built-in type takes such a key.
+// eval is reached for a slice inside a tuple of keys only. No built-in type accepts such a key.
 func (n *sliceExpr) eval(*frame) (any, error) { return nil, typeError("unhashable type: 'slice'") }
 
-func (n *sliceExpr) of(f *frame, v any) (any, error) {
+// sliceValue applies the slice to a value.
+func (n *sliceExpr) sliceValue(f *frame, v any) (any, error) {
 	var parts [3]any
 	for i, x := range []expr{n.start, n.stop, n.step} {
 		if x != nil {
@@ -309,13 +327,15 @@ func (n *sliceExpr) of(f *frame, v any) (any, error) {
 			}
 		}
 	}
-	return f.r.slice(v, parts[0], parts[1], parts[2])
+	return f.r.sliceOf(v, parts[0], parts[1], parts[2])
 }
 
-// eval computes the arguments of a call.
+// eval returns the arguments of a call in Python's order of evaluation: positional, *args, keywords, **kwargs.
 func (a *arguments) eval(f *frame) (Args, error) {
 	var out Args
+	// Constants were evaluated by the parser.
 	if a.fixed != nil {
+		// Clipped, so that an append copies it.
 		out.Pos = slices.Clip(a.fixed)
 	} else if len(a.args) > 0 {
 		items, err := evalAll(f, a.args)
@@ -329,9 +349,10 @@ func (a *arguments) eval(f *frame) (Args, error) {
 		if err != nil {
 			return out, err
 		}
+		// *args takes any iterable, of any length.
 		more, err := Collect(v)
 		if err != nil {
-			if e := as(err); e.Kind == "TypeError" {
+			if e := asError(err); e.Kind == "TypeError" {
 				return out, typeError("argument after * must be an iterable, not %s", pyobj.TypeName(v))
 			}
 			return out, err
@@ -345,6 +366,7 @@ func (a *arguments) eval(f *frame) (Args, error) {
 		}
 		out.Kw = append(out.Kw, KW{a.names[i], v})
 	}
+	// Keywords are bound before ** is evaluated.
 	if a.dynKwds == nil {
 		return out, nil
 	}
@@ -364,6 +386,7 @@ func (a *arguments) eval(f *frame) (Args, error) {
 		if !ok {
 			return out, typeError("keywords must be strings")
 		}
+		// Python refuses a keyword that was given twice, once by name and once in the mapping.
 		if _, twice := out.Get(name); twice {
 			return out, typeError("got multiple values for keyword argument '%s'", name)
 		}
@@ -372,53 +395,58 @@ func (a *arguments) eval(f *frame) (Args, error) {
 	return out, nil
 }
 
-func (n *callExpr) eval(f *frame) (any, error) { return n.with(f, nil) }
+func (n *callExpr) eval(f *frame) (any, error) { return n.callWith(f, nil) }
 
-// with calls the function, with a caller if there is one.
-func (n *callExpr) with(f *frame, caller *Macro) (any, error) {
+// callWith calls the function; caller, if there is one, becomes the keyword of that name.
+func (n *callExpr) callWith(f *frame, caller *Macro) (any, error) {
+	// obj.method(…): the object is evaluated once, before the arguments.
 	if a, ok := n.fn.(*attrExpr); ok {
 		obj, err := a.x.eval(f)
 		if err != nil {
 			return nil, err
 		}
-		if builtin(obj) && !strings.HasPrefix(a.name, "_") { // no need to make a method of it first
+		if isBuiltin(obj) && !strings.HasPrefix(a.name, "_") { // calls the method at once, without an object for the bound method
 			if hasMethod(obj, a.name) {
 				args, err := n.arguments.eval(f)
 				if err != nil {
 					return nil, err
 				}
-				v, _, err := f.r.method(obj, a.name, args)
-				return f.r.made(v, err)
+				v, _, err := f.r.callMethod(obj, a.name, args)
+				return f.r.countMade(v, err)
 			}
 		}
 		fn, err := f.r.GetAttr(obj, a.name)
 		if err != nil {
 			return nil, err
 		}
-		return n.call(f, fn, caller)
+		return n.callValue(f, fn, caller)
 	}
 	fn, err := n.fn.eval(f)
 	if err != nil {
 		return nil, err
 	}
-	return n.call(f, fn, caller)
+	return n.callValue(f, fn, caller)
 }
 
-func (n *callExpr) call(f *frame, fn any, caller *Macro) (any, error) {
+// callValue evaluates the arguments and calls fn. The frame is noted for functions that look at the caller's names.
+func (n *callExpr) callValue(f *frame, fn any, caller *Macro) (any, error) {
 	args, err := n.arguments.eval(f)
 	if err != nil {
 		return nil, err
 	}
+	// Jinja passes the body of a call block as this keyword.
 	if caller != nil {
 		args.Kw = append(args.Kw, KW{"caller", caller})
 	}
 	f.r.frame = f
-	return f.r.made(f.r.Call(fn, args))
+	return f.r.countMade(f.r.Call(fn, args))
 }
 
-// Call calls a value.
+// Call calls a value with arguments. It fails with TypeError for a value that is not callable, and with
+// SecurityError for an unsafe function.
 func (r *Run) Call(fn any, a Args) (any, error) {
 	switch c := fn.(type) {
+	// The order is that of frequency: most calls in Salt's templates are of salt['…'].
 	case *Func:
 		if c.unsafe {
 			return nil, raise("SecurityError", "%s is not safely callable", c.Repr())
@@ -437,11 +465,11 @@ func (n *filterExpr) eval(f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n.apply(f, v)
+	return n.applyFilter(f, v)
 }
 
-// apply runs the filter, and those before it in a block's chain, on a value.
-func (n *filterExpr) apply(f *frame, v any) (any, error) {
+// applyFilter runs one filter on a value.
+func (n *filterExpr) applyFilter(f *frame, v any) (any, error) {
 	if n.fn == nil {
 		return nil, raise("TemplateRuntimeError", "No filter named %s found.", pyobj.Repr(n.name))
 	}
@@ -450,19 +478,21 @@ func (n *filterExpr) apply(f *frame, v any) (any, error) {
 		return nil, err
 	}
 	f.r.frame = f
+	// The value counts as the first argument in Python's errors about the number of arguments.
 	args.Before = 1
-	return f.r.made(n.fn(f.r, v, args))
+	return f.r.countMade(n.fn(f.r, v, args))
 }
 
-// chain runs a chain of filters without a beginning on a value.
-func (n *filterExpr) chain(f *frame, v any) (any, error) {
+// applyChain runs the filters of a block tag on a value, the innermost first. The first one has no expression
+// before it.
+func (n *filterExpr) applyChain(f *frame, v any) (any, error) {
 	if first, ok := n.x.(*filterExpr); ok {
 		var err error
-		if v, err = first.chain(f, v); err != nil {
+		if v, err = first.applyChain(f, v); err != nil {
 			return nil, err
 		}
 	}
-	return n.apply(f, v)
+	return n.applyFilter(f, v)
 }
 
 func (n *testExpr) eval(f *frame) (any, error) {
@@ -479,7 +509,7 @@ func (n *testExpr) eval(f *frame) (any, error) {
 	}
 	f.r.frame = f
 	args.Before = 1
-	return f.r.made(n.fn(f.r, v, args))
+	return f.r.countMade(n.fn(f.r, v, args))
 }
 
 func (n *nsRefExpr) eval(f *frame) (any, error) {
@@ -490,7 +520,7 @@ func (n *nsRefExpr) eval(f *frame) (any, error) {
 	return f.r.GetAttr(v, n.attr)
 }
 
-// macroBody is what the body of a load tag gives.
+// macroBody is the value of the body of a load tag: the body runs like a macro without arguments.
 type macroBody struct {
 	pos
 	code *macroCode

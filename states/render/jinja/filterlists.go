@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
+// filterBatch is Jinja's batch: rows of linecount items, the last one filled up.
 func filterBatch(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_batch", []string{"linecount", "fill_with"}, nil)
 	if err != nil {
@@ -17,7 +18,8 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, isInt := integer(args[0])
+	// A count that is not an int never equals a length, so there is one row.
+	n, isInt := toInteger(args[0])
 	var out []any
 	row := []any{}
 	for _, x := range items {
@@ -29,6 +31,7 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	}
 	if len(row) > 0 {
 		for args[1] != nil && isInt && len(row) < int(n) {
+			// A huge linecount would fill the last row without end.
 			if row = append(row, args[1]); len(row) > maxItems {
 				return nil, TooLong()
 			}
@@ -38,11 +41,13 @@ func filterBatch(_ *Run, v any, a Args) (any, error) {
 	return NewIter("generator", out), nil
 }
 
+// filterDictsort is Jinja's dictsort. Names are compared without case unless asked for.
 func filterDictsort(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_dictsort", []string{"case_sensitive", "by", "reverse"}, false, "key", false)
 	if err != nil {
 		return nil, err
 	}
+	// Anything else than these two is refused, as Jinja does.
 	at := 0
 	switch args[1] {
 	case "key":
@@ -59,10 +64,11 @@ func filterDictsort(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := r.pairs(v)
+	pairs, err := r.itemPairs(v)
 	if err != nil {
 		return nil, err
 	}
+	// Python compares the keys or values alone; equal ones keep their order.
 	out, err := sortItems(pairs, func(p any) (any, error) {
 		k := p.(pyobj.Tuple)[at]
 		if !cased {
@@ -73,15 +79,16 @@ func filterDictsort(r *Run, v any, a Args) (any, error) {
 	return &pyobj.List{Items: out}, err
 }
 
-// pairs calls v.items().
-func (r *Run) pairs(v any) ([]any, error) {
+// itemPairs returns v.items() as a list, for filters that take any mapping.
+func (r *Run) itemPairs(v any) ([]any, error) {
 	switch d := v.(type) {
 	case *pyobj.Dict:
-		return (&view{d, "items"}).items(), nil
+		return (&view{d, "items"}).viewItems(), nil
 	case *Undefined:
 		return nil, d.fail()
 	}
-	x, ok, err := r.attribute(v, "items")
+	// Any object with a method items.
+	x, ok, err := r.lookupAttr(v, "items")
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +102,7 @@ func (r *Run) pairs(v any) ([]any, error) {
 	return Collect(v)
 }
 
+// filterFirst takes one item only, so it works on endless iterators.
 func filterFirst(r *Run, v any, _ Args) (any, error) {
 	next, err := Iterate(v)
 	if err != nil {
@@ -107,8 +115,10 @@ func filterFirst(r *Run, v any, _ Args) (any, error) {
 	return x, err
 }
 
-// reversed is Python's reversed(v).
-func (r *Run) reversed(v any) ([]any, error) {
+// reversedItems is Python's reversed(v) as a list. Sets and iterators cannot be reversed, though they can be
+// collected.
+func (r *Run) reversedItems(v any) ([]any, error) {
+	// These have no __reversed__ and no index.
 	switch x := v.(type) {
 	case *Undefined:
 		if x.kind == Strict {
@@ -119,7 +129,7 @@ func (r *Run) reversed(v any) ([]any, error) {
 	}
 	items, err := Collect(v)
 	if err != nil {
-		if as(err).Kind == "TypeError" {
+		if asError(err).Kind == "TypeError" {
 			return nil, typeError("'%s' object is not reversible", pyobj.TypeName(v))
 		}
 		return nil, err
@@ -131,7 +141,7 @@ func (r *Run) reversed(v any) ([]any, error) {
 }
 
 func filterLast(r *Run, v any, _ Args) (any, error) {
-	items, err := r.reversed(v)
+	items, err := r.reversedItems(v)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +151,11 @@ func filterLast(r *Run, v any, _ Args) (any, error) {
 	return items[0], nil
 }
 
-// getter is make_attrgetter: "a.b.0" reaches into values.
-func (r *Run) getter(attribute any, post func(any) any, byDefault any) func(v any) (any, error) {
+// attrGetter is Jinja's make_attrgetter: "a.b.0" reaches into values. post is applied to the result; byDefault
+// replaces an undefined part.
+func (r *Run) attrGetter(attribute any, post func(any) any, byDefault any) func(v any) (any, error) {
 	var parts []any
+	// A path is split once, not for each item.
 	if s, ok := isText(attribute); ok {
 		for p := range strings.SplitSeq(s, ".") {
 			parts = append(parts, digitPart(p))
@@ -169,6 +181,7 @@ func (r *Run) getter(attribute any, post func(any) any, byDefault any) func(v an
 	}
 }
 
+// digitPart returns an all-digit part of a path as an integer, since "0" means an index.
 func digitPart(p string) any {
 	if p != "" && strings.Trim(p, "0123456789") == "" {
 		if n, err := strconv.ParseInt(p, 10, 64); err == nil {
@@ -178,6 +191,7 @@ func digitPart(p string) any {
 	return p
 }
 
+// filterGroupby is Jinja's groupby: sorted first, so that each group occurs once.
 func filterGroupby(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_groupby", []string{"attribute", "default", "case_sensitive"}, nil, false)
@@ -192,7 +206,7 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 	if cased {
 		post = nil
 	}
-	by := r.getter(args[0], post, args[1])
+	by := r.attrGetter(args[0], post, args[1])
 	items, err := Collect(v)
 	if err != nil {
 		return nil, err
@@ -200,7 +214,8 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 	if items, err = sortItems(items, by, false); err != nil {
 		return nil, err
 	}
-	show := r.getter(args[0], nil, args[1])
+	// Groups are compared without case but named as the first member writes it.
+	show := r.attrGetter(args[0], nil, args[1])
 	out := &pyobj.List{}
 	last := missing
 	for _, x := range items {
@@ -209,7 +224,8 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 			return nil, err
 		}
 		if last != missing {
-			same, err := equals(last, k)
+			// Neighbours with equal keys form a group.
+			same, err := valuesEqual(last, k)
 			if err != nil {
 				return nil, err
 			}
@@ -233,9 +249,10 @@ func filterGroupby(r *Run, v any, a Args) (any, error) {
 	return out, nil
 }
 
-// group2 is the named tuple of groupby.
+// group2 is the named tuple that groupby yields: a tuple with the attributes grouper and list.
 type group2 struct{ t pyobj.Tuple }
 
+// These make it a tuple in every respect but its type name.
 func (*group2) TypeName() string                     { return "_GroupTuple" }
 func (g *group2) Repr() string                       { return pyobj.Repr(g.t) }
 func (g *group2) Plain() any                         { return pyobj.Plain(g.t) }
@@ -253,14 +270,16 @@ func (g *group2) GetAttr(_ *Run, name string) (any, bool, error) {
 }
 
 func (g *group2) GetItem(r *Run, key any) (any, bool, error) {
-	v, err := r.subscript(g.t, key)
+	v, err := r.lookupItem(g.t, key)
 	return v, err == nil, err
 }
 
+// filterItems is Jinja's items. It is a generator, so the error for a value that is not a mapping comes when it is
+// used.
 func filterItems(_ *Run, v any, _ Args) (any, error) {
 	switch x := v.(type) {
 	case *pyobj.Dict:
-		return NewIter("generator", (&view{x, "items"}).items()), nil
+		return NewIter("generator", (&view{x, "items"}).viewItems()), nil
 	case *Undefined:
 		return NewIter("generator", nil), nil
 	}
@@ -269,7 +288,9 @@ func filterItems(_ *Run, v any, _ Args) (any, error) {
 	}}, nil
 }
 
+// filterMap is Jinja's map, which is lazy: no filter runs before an item is asked for.
 func filterMap(r *Run, v any, a Args) (any, error) {
+	// Jinja answers an empty or undefined value with an empty generator.
 	yes, err := Truth(v)
 	if err != nil {
 		return lazyFailure(err), nil
@@ -277,7 +298,7 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 	if !yes {
 		return NewIter("generator", nil), nil
 	}
-	fn, err := mapper(r, a)
+	fn, err := mapFunction(r, a)
 	if err != nil {
 		return lazyFailure(err), nil
 	}
@@ -295,12 +316,14 @@ func filterMap(r *Run, v any, a Args) (any, error) {
 	}}, nil
 }
 
-// lazyFailure is a generator that raises when it is used.
+// lazyFailure returns a generator that raises on first use. Python's generators check nothing before that.
 func lazyFailure(err error) *Iter {
 	return &Iter{Kind: "generator", Next: func() (any, bool, error) { return nil, false, err }}
 }
 
-func mapper(r *Run, a Args) (func(any) (any, error), error) {
+// mapFunction returns what map does with each item: reach an attribute, or run a filter by name.
+func mapFunction(r *Run, a Args) (func(any) (any, error), error) {
+	// Without a filter's name the argument attribute says what to do.
 	if len(a.Pos) == 0 {
 		attribute, ok := a.Get("attribute")
 		if ok {
@@ -310,12 +333,12 @@ func mapper(r *Run, a Args) (func(any) (any, error), error) {
 					return nil, raise("FilterArgumentError", "Unexpected keyword argument %s", pyobj.Repr(kw.Name))
 				}
 			}
-			return r.getter(attribute, nil, byDefault), nil
+			return r.attrGetter(attribute, nil, byDefault), nil
 		}
 		return nil, raise("FilterArgumentError", "map requires a filter argument")
 	}
 	name, _ := isText(a.Pos[0])
-	f := r.env.filter(name)
+	f := r.env.findFilter(name)
 	if f == nil {
 		return nil, raise("TemplateRuntimeError", "No filter named %s.", pyobj.Repr(a.Pos[0]))
 	}
@@ -323,10 +346,11 @@ func mapper(r *Run, a Args) (func(any) (any, error), error) {
 	return func(v any) (any, error) { return f(r, v, rest) }, nil
 }
 
-// selector is select, reject, selectattr and rejectattr.
-func selector(want, byAttr bool) Filter {
+// selectFilter returns select, reject, selectattr or rejectattr.
+func selectFilter(want, byAttr bool) Filter {
 	return func(r *Run, v any, a Args) (any, error) {
 		yes, err := Truth(v)
+		// Errors are raised when the generator is used.
 		if err != nil {
 			return lazyFailure(err), nil
 		}
@@ -338,13 +362,15 @@ func selector(want, byAttr bool) Filter {
 			if len(a.Pos) == 0 {
 				return lazyFailure(raise("FilterArgumentError", "Missing parameter for attribute name")), nil
 			}
-			get = r.getter(a.Pos[0], nil, nil)
+			get = r.attrGetter(a.Pos[0], nil, nil)
 			a.Pos = a.Pos[1:]
 		}
+		// Without a test the truth of the value decides.
 		check := func(v any) (bool, error) { return Truth(v) }
 		if len(a.Pos) > 0 {
+			// The test is looked up once.
 			name, _ := isText(a.Pos[0])
-			t := r.env.test(name)
+			t := r.env.findTest(name)
 			if t == nil {
 				return lazyFailure(raise("TemplateRuntimeError", "No test named %s.", pyobj.Repr(a.Pos[0]))), nil
 			}
@@ -377,6 +403,7 @@ func selector(want, byAttr bool) Filter {
 	}
 }
 
+// minMax is Jinja's min and max. Both are called do_min in errors, as they share that function's signature there.
 func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_min", []string{"case_sensitive", "attribute"}, false, nil)
@@ -391,6 +418,7 @@ func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	if cased {
 		post = nil
 	}
+	// min and max of an undefined value are undefined as well.
 	items, err := Collect(v)
 	if err != nil {
 		return nil, err
@@ -398,10 +426,11 @@ func minMax(r *Run, v any, a Args, most bool) (any, error) {
 	if len(items) == 0 {
 		return r.Undefined("No aggregated item, sequence was empty."), nil
 	}
-	return Extreme(items, r.getter(args[1], post, nil), most)
+	return Extreme(items, r.attrGetter(args[1], post, nil), most)
 }
 
-// Extreme is Python's min and max.
+// Extreme is Python's min or max: the first of equal items wins. by is the key, nil for the item itself. It fails
+// where Python's comparison does.
 func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	var best, bestKey any
 	for i, x := range items {
@@ -420,7 +449,7 @@ func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 		if most {
 			op = tGt
 		}
-		better, err := order(op, k, bestKey)
+		better, err := orderHolds(op, k, bestKey)
 		if err != nil {
 			return nil, err
 		}
@@ -431,19 +460,23 @@ func Extreme(items []any, by func(any) (any, error), most bool) (any, error) {
 	return best, nil
 }
 
+// filterRandom is Jinja's random; it needs a length and an index, not only an iterable.
 func filterRandom(r *Run, v any, _ Args) (any, error) {
-	n, err := length(v)
+	n, err := lengthOf(v)
 	if err != nil {
 		return nil, err
 	}
 	if n == 0 {
 		return r.Undefined("No random item, sequence was empty."), nil
 	}
-	return r.subscript(v, int64(rand.IntN(n)))
+	return r.lookupItem(v, int64(rand.IntN(n)))
 }
 
+// filterReverse reverses a text into a text and anything else into an iterator, whose type shows when it is
+// printed.
 func filterReverse(r *Run, v any, _ Args) (any, error) {
 	if s, ok := isText(v); ok {
+		// Text is reversed by characters.
 		chars := []rune(s)
 		for i, j := 0, len(chars)-1; i < j; i, j = i+1, j-1 {
 			chars[i], chars[j] = chars[j], chars[i]
@@ -451,6 +484,7 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 		_, markup := v.(pyobj.Markup)
 		return textLike(string(chars), markup), nil
 	}
+	// The names of CPython's iterator types.
 	kind := "list_reverseiterator"
 	switch v.(type) {
 	case pyobj.Tuple:
@@ -460,13 +494,14 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 	case *Range:
 		kind = "range_iterator"
 	}
-	items, err := r.reversed(v)
+	items, err := r.reversedItems(v)
 	if err == nil {
 		return NewIter(kind, items), nil
 	}
 	if !isKind(err, "TypeError") {
 		return nil, err
 	}
+	// Not reversible, but iterable: Jinja reverses a copy.
 	if items, err = Collect(v); err != nil {
 		if isKind(err, "TypeError") {
 			return nil, raise("FilterArgumentError", "argument must be iterable")
@@ -479,6 +514,7 @@ func filterReverse(r *Run, v any, _ Args) (any, error) {
 	return &pyobj.List{Items: items}, nil
 }
 
+// filterSlice is Jinja's slice: as many columns as asked for, the longer ones first.
 func filterSlice(_ *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_slice", []string{"slices", "fill_with"}, nil)
@@ -489,16 +525,18 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
+	// Jinja raises this in the generator, hence lazily.
 	if n == 0 {
 		return lazyFailure(raise("ZeroDivisionError", "integer division or modulo by zero")), nil
 	}
 	if n > maxRange {
 		return nil, TooLong()
 	}
+	// The first extra columns get one item more.
 	var out []any
 	per, extra, offset := 0, 0, 0
 	if n > 0 {
@@ -519,6 +557,7 @@ func filterSlice(_ *Run, v any, a Args) (any, error) {
 	return NewIter("generator", out), nil
 }
 
+// filterSort is Jinja's sort. Several attributes, separated by commas, are compared one after the other.
 func filterSort(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_sort", []string{"reverse", "case_sensitive", "attribute"}, false, false, nil)
@@ -537,13 +576,14 @@ func filterSort(r *Run, v any, a Args) (any, error) {
 	if cased {
 		post = nil
 	}
+	// Each part of the attribute is a key of its own.
 	var by []func(any) (any, error)
 	if s, ok := isText(args[2]); ok {
 		for p := range strings.SplitSeq(s, ",") {
-			by = append(by, r.getter(p, post, nil))
+			by = append(by, r.attrGetter(p, post, nil))
 		}
 	} else {
-		by = append(by, r.getter(args[2], post, nil))
+		by = append(by, r.attrGetter(args[2], post, nil))
 	}
 	items, err := Collect(v)
 	if err != nil {
@@ -562,6 +602,7 @@ func filterSort(r *Run, v any, a Args) (any, error) {
 	return &pyobj.List{Items: out}, err
 }
 
+// filterUnique is Jinja's unique: the first of equal items stays. The items must be hashable.
 func filterUnique(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_unique", []string{"case_sensitive", "attribute"}, false, nil)
@@ -576,13 +617,14 @@ func filterUnique(r *Run, v any, a Args) (any, error) {
 	if cased {
 		post = nil
 	}
-	by := r.getter(args[1], post, nil)
+	by := r.attrGetter(args[1], post, nil)
 	items, err := Collect(v)
 	if err != nil {
 		return lazyFailure(err), nil
 	}
 	seen := &pyobj.Set{}
 	var out []any
+	// The keys may be of any hashable type, as in Python's set.
 	for _, x := range items {
 		k, err := by(x)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
+// filterAbs is Python's abs.
 func filterAbs(_ *Run, v any, _ Args) (any, error) {
 	switch x := v.(type) {
 	case float64:
@@ -24,9 +25,10 @@ func filterAbs(_ *Run, v any, _ Args) (any, error) {
 	return pyobj.Int(new(big.Int).Abs(n)), nil
 }
 
-// noMethod is the error of an operation that undefined values do not know.
+// noMethod is the error of an operation that even a lenient undefined value lacks.
 func (u *Undefined) noMethod(_, format string) error { return typeError(format, u.TypeName()) }
 
+// filterFilesize is Jinja's filesizeformat.
 func filterFilesize(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_filesizeformat", []string{"binary"}, false)
 	if err != nil {
@@ -40,6 +42,7 @@ func filterFilesize(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Names of units go by thousands or by 1,024.
 	base, letters := 1000.0, "kMGTPEZY"
 	if binary {
 		base, letters = 1024, "KMGTPEZY"
@@ -64,7 +67,7 @@ func filterFilesize(r *Run, v any, a Args) (any, error) {
 	return nil, nil
 }
 
-// parseFloat is float(v).
+// parseFloat is Python's float(v): numbers, and texts with underscores between digits, inf and nan in any case.
 func parseFloat(v any) (float64, error) {
 	if isNumber(v) {
 		return toFloat(v)
@@ -77,14 +80,17 @@ func parseFloat(v any) (float64, error) {
 		return 0, typeError("float() argument must be a string or a real number, not '%s'", shortType(v))
 	}
 	t := lower(pytext.Strip(s))
+	// Python's float() accepts these, in any case and with a sign.
 	switch strings.TrimLeft(t, "+-") {
 	case "inf", "infinity", "nan":
 		if f, err := strconv.ParseFloat(t, 64); err == nil {
 			return f, nil
 		}
 	}
+	// Only characters of a number: Go would accept hexadecimal floats as well.
 	if plain := strings.Trim(t, "0123456789.eE+-_"); plain == "" && !strings.Contains(t, "__") && !strings.HasPrefix(t, "_") && !strings.HasSuffix(t, "_") {
 		f, err := strconv.ParseFloat(strings.ReplaceAll(t, "_", ""), 64)
+		// A value out of range is infinity in Python, not an error.
 		if err == nil || math.IsInf(f, 0) {
 			return f, nil
 		}
@@ -92,7 +98,7 @@ func parseFloat(v any) (float64, error) {
 	return 0, valueError("could not convert string to float: %s", pyobj.Repr(s))
 }
 
-// parseInt is int(s, base) of text.
+// parseInt is Python's int(s, base) of a text. Base 0 takes the base from the prefix.
 func parseInt(s string, base int) (any, error) {
 	bad := func() error {
 		return valueError("invalid literal for int() with base %d: %s", base, pyobj.Repr(s))
@@ -105,6 +111,7 @@ func parseInt(s string, base int) (any, error) {
 	if negative || strings.HasPrefix(t, "+") {
 		t = t[1:]
 	}
+	// The prefix must agree with the base that was asked for.
 	use := base
 	for _, p := range []struct {
 		text string
@@ -117,6 +124,7 @@ func parseInt(s string, base int) (any, error) {
 	}
 	if use == 0 {
 		use = 10
+		// "010" is an error in base 0, since Python 2 read it as octal.
 		if len(t) > 1 && t[0] == '0' && strings.Trim(t, "0_") != "" {
 			return nil, bad()
 		}
@@ -124,11 +132,13 @@ func parseInt(s string, base int) (any, error) {
 	if t == "" || strings.HasPrefix(t, "_") || strings.HasSuffix(t, "_") || strings.Contains(t, "__") || strings.ContainsAny(t, "+-") {
 		return nil, bad()
 	}
+	// Checked before the conversion, which is quadratic.
 	if len(t) > maxDigits {
 		return nil, valueError("Exceeds the limit (4300 digits) for integer string conversion: value has %d digits; use sys.set_int_max_str_digits() to increase the limit", len(t))
 	}
 	n, ok := new(big.Int).SetString(strings.ReplaceAll(t, "_", ""), use)
 	if !ok {
+		// The base may not have one of the digits.
 		return nil, bad()
 	}
 	if negative {
@@ -137,7 +147,7 @@ func parseInt(s string, base int) (any, error) {
 	return pyobj.Int(n), nil
 }
 
-// Int is int(v).
+// Int is Python's int(v) of a number or a text. It fails with TypeError or ValueError as Python does.
 func Int(v any) (any, error) {
 	switch x := v.(type) {
 	case float64:
@@ -146,7 +156,7 @@ func Int(v any) (any, error) {
 		return nil, x.fail()
 	}
 	if isNumber(v) {
-		return sign(false, v)
+		return signedNumber(false, v)
 	}
 	if s, ok := isText(v); ok {
 		return parseInt(s, 10)
@@ -154,6 +164,7 @@ func Int(v any) (any, error) {
 	return nil, typeError("int() argument must be a string, a bytes-like object or a real number, not '%s'", shortType(v))
 }
 
+// isKind reports whether an error is a Python exception of one of the classes.
 func isKind(err error, kinds ...string) bool {
 	e, ok := err.(*Error)
 	if !ok {
@@ -167,6 +178,7 @@ func isKind(err error, kinds ...string) bool {
 	return false
 }
 
+// filterInt is Jinja's int: the number, else the float's whole part, else the default.
 func filterInt(_ *Run, v any, a Args) (any, error) {
 	var list [2]any
 	args, err := a.bind(list[:], "do_int", []string{"default", "base"}, int64(0), int64(10))
@@ -174,8 +186,9 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 		return nil, err
 	}
 	var n any
+	// Text is read in the base, everything else by int().
 	if s, ok := isText(v); ok {
-		base, err2 := index(args[1])
+		base, err2 := toIndex(args[1])
 		if err2 != nil {
 			err = err2
 		} else {
@@ -190,6 +203,7 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 	if !isKind(err, "TypeError", "ValueError") {
 		return nil, err
 	}
+	// "3.7"|int is 3, by way of float.
 	f, err := parseFloat(v)
 	if err == nil {
 		n, err = floatToInt(f)
@@ -203,6 +217,7 @@ func filterInt(_ *Run, v any, a Args) (any, error) {
 	return nil, err
 }
 
+// filterFloat is Jinja's float: the default where float() raises.
 func filterFloat(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_float", []string{"default"}, 0.0)
 	if err != nil {
@@ -215,8 +230,9 @@ func filterFloat(_ *Run, v any, a Args) (any, error) {
 	return f, err
 }
 
-// round is Python's round(v, n).
-func round(v any, n int) (any, error) {
+// roundNumber is Python's round(v, n): halves go to the even neighbour, for integers with a negative n as well. n
+// is clamped, since beyond 400 digits a float does not change.
+func roundNumber(v any, n int) (any, error) {
 	if n > 400 || n < -400 {
 		n = max(min(n, 400), -400)
 	}
@@ -229,7 +245,7 @@ func round(v any, n int) (any, error) {
 			return nil, typeError("type %s doesn't define __round__ method", shortType(v))
 		}
 		if n >= 0 {
-			return sign(false, v)
+			return signedNumber(false, v)
 		}
 		// to the nearest multiple of 10**-n, halves to even
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-n)), nil)
@@ -241,12 +257,14 @@ func round(v any, n int) (any, error) {
 		}
 		return pyobj.Int(q.Mul(q, unit)), nil
 	}
+	// Infinity and NaN stay what they are.
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return f, nil
 	}
 	if n >= 0 {
 		return pytext.Round(f, n), nil
 	}
+	// Digits before the point: scaled, rounded half to even, scaled back.
 	p := math.Pow(10, float64(-n))
 	return math.RoundToEven(f/p) * p, nil
 }
@@ -257,29 +275,30 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if args[0] == nil && args[1] == "common" { // which gives an integer
-		x, err := round(v, 0)
+	if args[0] == nil && args[1] == "common" { // round(v, None) returns an integer
+		x, err := roundNumber(v, 0)
 		if f, ok := x.(float64); ok {
 			return floatToInt(f)
 		}
 		return x, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
 	switch args[1] {
 	case "common":
-		return round(v, n)
+		return roundNumber(v, n)
 	case "ceil", "floor":
-		power, err := numbers(tPow, int64(10), args[0])
+		// ceil and floor scale by 10**precision as Jinja does, with its rounding errors.
+		power, err := numberOp(tPow, int64(10), args[0])
 		if err != nil {
 			return nil, err
 		}
 		if !isNumber(v) {
-			return nil, unsupported(tMul, v, power)
+			return nil, unsupportedOperands(tMul, v, power)
 		}
-		x, err := numbers(tMul, v, power)
+		x, err := numberOp(tMul, v, power)
 		if err != nil {
 			return nil, err
 		}
@@ -293,11 +312,12 @@ func filterRound(_ *Run, v any, a Args) (any, error) {
 				return nil, err
 			}
 		}
-		return numbers(tDiv, x, power)
+		return numberOp(tDiv, x, power)
 	}
 	return nil, raise("FilterArgumentError", "method must be common, ceil or floor")
 }
 
+// filterSum is Jinja's sum. start decides the type, so lists can be summed but texts cannot.
 func filterSum(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("sync_do_sum", []string{"attribute", "start"}, nil, int64(0))
@@ -308,7 +328,7 @@ func filterSum(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	get := r.getter(args[0], nil, nil)
+	get := r.attrGetter(args[0], nil, nil)
 	total := args[1]
 	if _, text := isText(total); text {
 		return nil, typeError("sum() can't sum strings [use ''.join(seq) instead]")
@@ -317,7 +337,7 @@ func filterSum(r *Run, v any, a Args) (any, error) {
 		if x, err = get(x); err != nil {
 			return nil, err
 		}
-		if total, err = r.binary(tAdd, total, x); err != nil {
+		if total, err = r.binaryOp(tAdd, total, x); err != nil {
 			return nil, err
 		}
 	}

@@ -8,12 +8,14 @@ import (
 	"github.com/brine-salt/brine/internal/textwrap"
 )
 
-// builtinFilter is one of Jinja's filters, nil if there is none of the name.
+// builtinFilter returns one of Jinja's filters, or nil. Filters without parameters refuse arguments under the name
+// of their Python function.
 func builtinFilter(name string) Filter {
 	f := filterOf(name)
 	if fn := bareFilter(name); fn != "" {
+		// The error must come before the filter looks at its value.
 		return func(r *Run, v any, a Args) (any, error) {
-			if err := a.refuse(fn); err != nil {
+			if err := a.refuseArgs(fn); err != nil {
 				return nil, err
 			}
 			return f(r, v, a)
@@ -22,18 +24,19 @@ func builtinFilter(name string) Filter {
 	return f
 }
 
-// refuse refuses arguments of a filter that has none.
-func (a *Args) refuse(fn string) error {
+// refuseArgs fails if a filter without parameters was given arguments. Functions written in C word that
+// differently.
+func (a *Args) refuseArgs(fn string) error {
 	switch fn {
 	case "abs", "len":
-		return a.one(fn)
+		return a.refuseOne(fn)
 	case "sync_do_first", "do_last", "do_random":
 		a.Before++ // the environment
 	}
 	return a.None(fn)
 }
 
-// bareFilter is the name in errors of a filter without arguments, empty for the others.
+// bareFilter returns the Python name of a filter without parameters, or "" if it has some.
 func bareFilter(name string) string {
 	switch name {
 	case "abs":
@@ -54,6 +57,7 @@ func bareFilter(name string) string {
 	return ""
 }
 
+// filterOf is the table of filters. A switch costs no start-up time and no memory, unlike a map.
 func filterOf(name string) Filter {
 	switch name {
 	case "abs":
@@ -63,7 +67,7 @@ func filterOf(name string) Filter {
 	case "batch":
 		return filterBatch
 	case "capitalize":
-		return softly(capitalize)
+		return textFilter(capitalize)
 	case "center":
 		return filterCenter
 	case "count", "length":
@@ -105,7 +109,7 @@ func filterOf(name string) Filter {
 			return &pyobj.List{Items: items}, err
 		}
 	case "lower":
-		return softly(lower)
+		return textFilter(lower)
 	case "map":
 		return filterMap
 	case "max":
@@ -117,9 +121,9 @@ func filterOf(name string) Filter {
 	case "random":
 		return filterRandom
 	case "reject":
-		return selector(false, false)
+		return selectFilter(false, false)
 	case "rejectattr":
-		return selector(false, true)
+		return selectFilter(false, true)
 	case "replace":
 		return filterReplace
 	case "reverse":
@@ -132,15 +136,15 @@ func filterOf(name string) Filter {
 			return pyobj.Markup(s), err
 		}
 	case "select":
-		return selector(true, false)
+		return selectFilter(true, false)
 	case "selectattr":
-		return selector(true, true)
+		return selectFilter(true, true)
 	case "slice":
 		return filterSlice
 	case "sort":
 		return filterSort
 	case "string":
-		return func(_ *Run, v any, _ Args) (any, error) { return soft(v) }
+		return func(_ *Run, v any, _ Args) (any, error) { return softText(v) }
 	case "striptags":
 		return func(_ *Run, v any, _ Args) (any, error) {
 			s, err := Str(v)
@@ -149,7 +153,7 @@ func filterOf(name string) Filter {
 	case "sum":
 		return filterSum
 	case "title":
-		return softly(filterTitle)
+		return textFilter(filterTitle)
 	case "tojson":
 		return filterToJSON
 	case "trim":
@@ -159,7 +163,7 @@ func filterOf(name string) Filter {
 	case "unique":
 		return filterUnique
 	case "upper":
-		return softly(upper)
+		return textFilter(upper)
 	case "urlencode":
 		return filterURLEncode
 	case "urlize":
@@ -174,16 +178,16 @@ func filterOf(name string) Filter {
 	return nil
 }
 
-// soft is soft_str: text stays what it is.
-func soft(v any) (any, error) {
+// softText is markupsafe's soft_str: Markup stays Markup, everything else becomes a str.
+func softText(v any) (any, error) {
 	if _, ok := v.(pyobj.Markup); ok {
 		return v, nil
 	}
 	return anyStr(v)
 }
 
-// softly makes a filter of a function of text.
-func softly(fn func(string) string) Filter {
+// textFilter makes a filter of a function of text. Markup stays Markup.
+func textFilter(fn func(string) string) Filter {
 	return func(_ *Run, v any, _ Args) (any, error) {
 		_, markup := v.(pyobj.Markup)
 		s, err := Str(v)
@@ -191,11 +195,13 @@ func softly(fn func(string) string) Filter {
 	}
 }
 
+// escapedAny returns escapeValue's Markup as any, as filters return it.
 func escapedAny(v any) (any, error) {
-	m, err := escaped(v)
+	m, err := escapeValue(v)
 	return m, err
 }
 
+// filterAttr is Jinja's attr: an attribute only, never an item, unlike the dot.
 func filterAttr(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_attr", []string{"obj", "name"}[1:])
@@ -206,7 +212,7 @@ func filterAttr(r *Run, v any, a Args) (any, error) {
 	if !ok {
 		return nil, typeError("attribute name must be string, not '%s'", pyobj.TypeName(args[0]))
 	}
-	x, ok, err := r.attribute(v, name)
+	x, ok, err := r.lookupAttr(v, name)
 	if err != nil {
 		return nil, err
 	}
@@ -221,22 +227,25 @@ func filterCenter(_ *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
+	// Checked here, since padding allocates the whole width.
 	if n > MaxText {
 		return nil, TooLong()
 	}
-	return softly(func(s string) string { return pad(s, n, " ", "center") })(nil, v, Args{})
+	return textFilter(func(s string) string { return padText(s, n, " ", "center") })(nil, v, Args{})
 }
 
 func filterLength(_ *Run, v any, _ Args) (any, error) {
-	n, err := length(v)
+	n, err := lengthOf(v)
 	return int64(n), err
 }
 
+// filterDefault is Jinja's default. With boolean set it also replaces values that are false.
 func filterDefault(_ *Run, v any, a Args) (any, error) {
+	// A defined value without the second argument returns before Bind, as most uses do.
 	if _, undef := v.(*Undefined); !undef && len(a.Pos) < 2 && len(a.Kw) == 0 {
 		return v, nil
 	}
@@ -259,7 +268,7 @@ func filterDefault(_ *Run, v any, a Args) (any, error) {
 	return args[0], nil
 }
 
-// ignoreCase makes text lower case for comparisons.
+// ignoreCase lowers text for comparisons and leaves other values alone.
 func ignoreCase(v any) any {
 	if s, ok := isText(v); ok {
 		return lower(s)
@@ -267,25 +276,28 @@ func ignoreCase(v any) any {
 	return v
 }
 
+// filterFormat is Jinja's format, which is the % operator with arguments.
 func filterFormat(r *Run, v any, a Args) (any, error) {
 	if len(a.Pos) > 0 && len(a.Kw) > 0 {
 		return nil, raise("FilterArgumentError", "can't handle positional and keyword arguments at the same time")
 	}
-	t, err := soft(v)
+	t, err := softText(v)
 	if err != nil {
 		return nil, err
 	}
 	s, _ := isText(t)
 	if len(a.Kw) == 0 {
-		return r.percent(t, s, pyobj.Tuple(a.Pos))
+		// The arguments are a tuple for the operator, or a dict if they are keywords.
+		return r.percentFormat(t, s, pyobj.Tuple(a.Pos))
 	}
 	d := &pyobj.Dict{}
 	for _, kw := range a.Kw {
 		_ = d.Set(kw.Name, kw.Value)
 	}
-	return r.percent(t, s, d)
+	return r.percentFormat(t, s, d)
 }
 
+// filterIndent is Jinja's indent. Empty lines stay empty unless blank is set.
 func filterIndent(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_indent", []string{"width", "first", "blank"}, int64(4), false, false)
 	if err != nil {
@@ -293,13 +305,14 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	}
 	by, ok := isText(args[0])
 	if !ok {
-		n, isInt := integer(args[0])
+		n, isInt := toInteger(args[0])
 		if !isInt {
 			return nil, typeError("can't multiply sequence by non-int of type '%s'", pyobj.TypeName(args[0]))
 		}
 		if n > maxWidth {
 			return nil, TooLong()
 		}
+		// A negative width is none, as " " * -1 is in Python.
 		by = strings.Repeat(" ", int(max(n, 0)))
 	}
 	first, err := Truth(args[1])
@@ -311,6 +324,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 		return nil, err
 	}
 	s, isStr := isText(v)
+	// Python appends a line break first, so the error depends on what + does with the type.
 	if !isStr {
 		switch u := v.(type) {
 		case *pyobj.List: // which takes the line break in
@@ -318,13 +332,14 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 		case *Undefined:
 			return nil, u.fail()
 		case pyobj.Tuple, []byte:
-			_, err := r.add(v, "\n")
+			_, err := r.addValues(v, "\n")
 			return nil, err
 		}
 		return nil, typeError("unsupported operand type(s) for +=: '%s' and 'str'", pyobj.TypeName(v))
 	}
 	_, markup := v.(pyobj.Markup)
 	lines := pytext.SplitLines(s+"\n", false)
+	// The size is known before the text is built.
 	if total := len(lines) * len(by); total > MaxText {
 		return nil, TooLong()
 	}
@@ -333,6 +348,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		// The first line is indented only if asked for.
 		if i == 0 && first || i > 0 && (blank || line != "") {
 			b.WriteString(by)
 		}
@@ -341,6 +357,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 	return textLike(b.String(), markup), nil
 }
 
+// filterJoin is Jinja's join.
 func filterJoin(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	var list [2]any
@@ -349,13 +366,14 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 		return nil, err
 	}
 	var items []any
+	// A list is read in place; Collect would copy it.
 	if l, ok := v.(*pyobj.List); ok && args[1] == nil {
 		items = l.Items
 	} else if items, err = Collect(v); err != nil {
 		return nil, err
 	}
 	if args[1] != nil {
-		by := r.getter(args[1], nil, nil)
+		by := r.attrGetter(args[1], nil, nil)
 		for i := range items {
 			if items[i], err = by(items[i]); err != nil {
 				return nil, err
@@ -363,6 +381,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 		}
 	}
 	markup := false
+	// One safe part makes the result Markup and escapes the others.
 	if r.autoescape {
 		_, markup = args[0].(pyobj.Markup)
 		for _, x := range items {
@@ -373,7 +392,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 	part := Str
 	if markup {
 		part = func(v any) (string, error) {
-			m, err := escaped(v)
+			m, err := escapeValue(v)
 			return string(m), err
 		}
 	}
@@ -382,6 +401,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 		return nil, err
 	}
 	var b strings.Builder
+	// The limit is checked for each item, since the number of items is unknown.
 	for i, x := range items {
 		s, err := part(x)
 		if err != nil {
@@ -398,6 +418,7 @@ func filterJoin(r *Run, v any, a Args) (any, error) {
 	return textLike(b.String(), markup), nil
 }
 
+// filterReplace is Jinja's replace. With autoescape it decides by the safety of its arguments what is escaped.
 func filterReplace(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	var list [3]any
@@ -407,10 +428,11 @@ func filterReplace(r *Run, v any, a Args) (any, error) {
 	}
 	n := -1
 	if args[2] != nil {
-		if n, err = index(args[2]); err != nil {
+		if n, err = toIndex(args[2]); err != nil {
 			return nil, err
 		}
 	}
+	// Without autoescape everything is text.
 	if !r.autoescape {
 		s, err := Str(v)
 		if err != nil {
@@ -424,7 +446,7 @@ func filterReplace(r *Run, v any, a Args) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return replace(s, old, repl, n)
+		return replaceText(s, old, repl, n)
 	}
 	_, sSafe := v.(pyobj.Markup)
 	_, oldSafe := args[0].(pyobj.Markup)
@@ -433,49 +455,51 @@ func filterReplace(r *Run, v any, a Args) (any, error) {
 	if oldSafe || newSafe && !sSafe {
 		t, err = escapedAny(v)
 	} else {
-		t, err = soft(v)
+		t, err = softText(v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	old, err := soft(args[0])
+	old, err := softText(args[0])
 	if err != nil {
 		return nil, err
 	}
-	repl, err := soft(args[1])
+	repl, err := softText(args[1])
 	if err != nil {
 		return nil, err
 	}
-	x, _, err := r.method(t, "replace", Args{Pos: []any{old, repl, int64(n)}})
+	x, _, err := r.callMethod(t, "replace", Args{Pos: []any{old, repl, int64(n)}})
 	return x, err
 }
 
+// filterTrim is Jinja's trim, str.strip on any value.
 func filterTrim(r *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_trim", []string{"chars"}, nil)
 	if err != nil {
 		return nil, err
 	}
-	t, err := soft(v)
+	t, err := softText(v)
 	if err != nil {
 		return nil, err
 	}
-	x, _, err := r.method(t, "strip", Args{Pos: args})
+	x, _, err := r.callMethod(t, "strip", Args{Pos: args})
 	return x, err
 }
 
+// filterTruncate is Jinja's truncate: texts that are longer by at most leeway stay whole.
 func filterTruncate(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_truncate", []string{"length", "killwords", "end", "leeway"}, int64(255), false, "...", nil)
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
 	leeway := 5
 	if args[3] != nil {
-		leeway, err = index(args[3])
+		leeway, err = toIndex(args[3])
 	}
 	if err != nil {
 		return nil, err
@@ -488,13 +512,14 @@ func filterTruncate(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n < runes(end) {
-		return nil, raise("AssertionError", "expected length >= %d, got %d", runes(end), n)
+	if n < runeCount(end) {
+		return nil, raise("AssertionError", "expected length >= %d, got %d", runeCount(end), n)
 	}
 	if leeway < 0 {
 		return nil, raise("AssertionError", "expected leeway >= 0, got %d", leeway)
 	}
-	size, err := length(v)
+	// Texts within the leeway are not cut.
+	size, err := lengthOf(v)
 	if err != nil || size <= n+leeway {
 		return v, err
 	}
@@ -503,7 +528,8 @@ func filterTruncate(r *Run, v any, a Args) (any, error) {
 		return nil, attributeError(v, "rsplit")
 	}
 	_, markup := v.(pyobj.Markup)
-	s = firstRunes(s, n-runes(end))
+	s = firstRunes(s, n-runeCount(end))
+	// Cut at the last blank, unless words may be cut.
 	if !kill {
 		if i := strings.LastIndexByte(s, ' '); i >= 0 {
 			s = s[:i]
@@ -515,11 +541,12 @@ func filterTruncate(r *Run, v any, a Args) (any, error) {
 	return textLike(s+end, markup), nil
 }
 
+// filterWordcount counts runs of word characters, Python's \w+.
 func filterWordcount(_ *Run, v any, _ Args) (any, error) {
 	s, err := Str(v)
 	n, inside := 0, false
 	for _, c := range s {
-		word := c == '_' || is(string(c), "isalnum")
+		word := c == '_' || textIs(string(c), "isalnum")
 		if word && !inside {
 			n++
 		}
@@ -528,13 +555,14 @@ func filterWordcount(_ *Run, v any, _ Args) (any, error) {
 	return int64(n), err
 }
 
+// filterWordwrap is Jinja's wordwrap. Each line of the text is wrapped by itself, since textwrap would join them.
 func filterWordwrap(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_wordwrap", []string{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, int64(79), true, nil, true)
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -560,6 +588,7 @@ func filterWordwrap(r *Run, v any, a Args) (any, error) {
 		return nil, valueError("invalid width %d (must be > 0)", n)
 	}
 	var parts []string
+	// A blank line stays one.
 	for _, line := range pytext.SplitLines(s, false) {
 		parts = append(parts, strings.Join(textwrap.WrapOptions(line, n, textwrap.Options{KeepLong: !long, KeepHyphens: !hyphens, KeepBlanks: true}), sep))
 	}

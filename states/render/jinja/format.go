@@ -11,10 +11,10 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// maxWidth bounds widths and precisions in formats.
+// maxWidth bounds widths and precisions in formats, so that "%99999999999d" fails before it allocates.
 const maxWidth = 1 << 20
 
-// intDigits are the digits of an integer without its sign.
+// intDigits returns the digits of an integer without its sign, in the base of the verb, and whether it is negative.
 func intDigits(n *big.Int, verb byte) (string, bool) {
 	base := 10
 	switch verb {
@@ -32,21 +32,24 @@ func intDigits(n *big.Int, verb byte) (string, bool) {
 	return s, n.Sign() < 0
 }
 
-// floatDigits are the digits of a float without its sign.
+// floatDigits returns the digits of a float without its sign, and whether it is negative. alt keeps the decimal
+// point, as # does.
 func floatDigits(x float64, verb byte, precision int, alt bool) (string, bool) {
 	negative := math.Signbit(x) && !math.IsNaN(x)
 	x = math.Abs(x)
 	small := verb | 0x20
 	var s string
+	// The names of special values have no digits to format.
 	switch {
 	case math.IsNaN(x):
 		s = "nan"
 	case math.IsInf(x, 0):
 		s = "inf"
 	case small == 'g':
-		s = general(x, precision, alt)
+		s = formatGeneral(x, precision, alt)
 	default:
 		s = strconv.FormatFloat(x, small, precision, 64)
+		// Go has no # flag here, so the point is put in by hand.
 		if alt && precision == 0 {
 			if i := strings.IndexByte(s, 'e'); i >= 0 {
 				s = s[:i] + "." + s[i:]
@@ -61,10 +64,11 @@ func floatDigits(x float64, verb byte, precision int, alt bool) (string, bool) {
 	return s, negative
 }
 
-// general is C's %g.
-func general(x float64, precision int, alt bool) string {
+// formatGeneral is C's %g: the shorter of fixed and scientific notation, without trailing zeros unless alt is set.
+func formatGeneral(x float64, precision int, alt bool) string {
 	precision = max(precision, 1)
 	e := strconv.FormatFloat(x, 'e', precision-1, 64)
+	// The exponent after rounding decides between the notations.
 	exp, _ := strconv.Atoi(e[strings.IndexByte(e, 'e')+1:])
 	s := e
 	if exp >= -4 && exp < precision {
@@ -83,6 +87,7 @@ func general(x float64, precision int, alt bool) string {
 	return mantissa
 }
 
+// floatToInt is Python's int(x): towards zero, exact for any size.
 func floatToInt(x float64) (any, error) {
 	if math.IsNaN(x) {
 		return nil, valueError("cannot convert float NaN to integer")
@@ -94,18 +99,23 @@ func floatToInt(x float64) (any, error) {
 	return pyobj.Int(n), nil
 }
 
-// spec is a format specification.
+// spec is a format specification, of str.format and of the % operator alike.
 type spec struct {
-	fill      string
-	align     byte // < > ^ = or 0
-	sign      byte
+	// one character, "" for a blank
+	fill  string
+	align byte // < > ^ = or 0
+	sign  byte
+	// alt is #; zero fills with zeros behind the sign, for % only
 	alt, zero bool
 	width     int
-	group     byte
+	// ',' or '_', which group thousands
+	group byte
+	// -1 if not given
 	precision int
 	verb      byte
 }
 
+// signOf returns the sign that a number shows.
 func (f *spec) signOf(negative bool) string {
 	switch {
 	case negative:
@@ -116,9 +126,9 @@ func (f *spec) signOf(negative bool) string {
 	return ""
 }
 
-// fillOut brings a text to the width.
+// fillOut pads a text to the width. prefix (sign, 0x) counts for the width and stays at the left of zeros.
 func (f *spec) fillOut(s, prefix string) string {
-	lack := f.width - runes(s) - len(prefix)
+	lack := f.width - runeCount(s) - len(prefix)
 	if lack <= 0 {
 		return prefix + s
 	}
@@ -126,6 +136,7 @@ func (f *spec) fillOut(s, prefix string) string {
 	if fill == "" {
 		fill = " "
 	}
+	// The zero flag acts like an alignment, but only if no other was given.
 	align := f.align
 	if f.zero && align != '<' {
 		fill, align = "0", '='
@@ -141,9 +152,11 @@ func (f *spec) fillOut(s, prefix string) string {
 	return strings.Repeat(fill, lack) + prefix + s
 }
 
-// parseSpec reads what stands after the colon of a replacement field.
+// parseSpec reads what stands after the colon of a replacement field. ok is false if it is malformed or a number
+// exceeds maxWidth.
 func parseSpec(s string) (f spec, ok bool) {
 	f.precision = -1
+	// A fill character is recognized by the alignment behind it.
 	isAlign := func(c byte) bool { return c == '<' || c == '>' || c == '^' || c == '=' }
 	_, n := utf8.DecodeRuneInString(s)
 	if n > 0 && n < len(s) && isAlign(s[n]) {
@@ -158,6 +171,7 @@ func parseSpec(s string) (f spec, ok bool) {
 	if strings.HasPrefix(s, "#") {
 		f.alt, s = true, s[1:]
 	}
+	// A zero before the width fills behind the sign.
 	if strings.HasPrefix(s, "0") {
 		if f.align == 0 {
 			f.align = '='
@@ -167,6 +181,7 @@ func parseSpec(s string) (f spec, ok bool) {
 		}
 		s = s[1:]
 	}
+	// number reads digits up to maxWidth.
 	number := func() (int, bool) {
 		n, i := 0, 0
 		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
@@ -183,6 +198,7 @@ func parseSpec(s string) (f spec, ok bool) {
 	if s != "" && (s[0] == ',' || s[0] == '_') {
 		f.group, s = s[0], s[1:]
 	}
+	// A point without digits is malformed.
 	if strings.HasPrefix(s, ".") {
 		s = s[1:]
 		if s == "" || s[0] < '0' || s[0] > '9' {
@@ -198,7 +214,8 @@ func parseSpec(s string) (f spec, ok bool) {
 	return f, s == ""
 }
 
-func group(digits string, sep byte, every int) string {
+// groupDigits puts sep between groups of digits, counted from the point to the left.
+func groupDigits(digits string, sep byte, every int) string {
 	if sep == 0 {
 		return digits
 	}
@@ -216,7 +233,7 @@ func group(digits string, sep byte, every int) string {
 	return b.String() + tail
 }
 
-// formatValue is Python's format(v, spec).
+// formatValue is Python's format(v, spec) for texts and numbers. Other types accept an empty spec only.
 func formatValue(v any, text string) (string, error) {
 	if text == "" {
 		return Str(v)
@@ -228,6 +245,7 @@ func formatValue(v any, text string) (string, error) {
 		return "", typeError("unsupported format string passed to %s.__format__", u.TypeName())
 	}
 	f, ok := parseSpec(text)
+	// bad and unknown are Python's errors for a malformed spec and for a verb that the type lacks.
 	bad := func() (string, error) {
 		return "", valueError("Invalid format specifier '%s' for object of type '%s'", text, shortType(v))
 	}
@@ -272,6 +290,7 @@ func formatValue(v any, text string) (string, error) {
 	return "", typeError("unsupported format string passed to %s.__format__", shortType(v))
 }
 
+// formatNumber formats a number. unknown returns the error for a verb that its type does not have.
 func formatNumber(v any, f spec, unknown func() (string, error)) (string, error) {
 	if f.align == 0 {
 		f.align = '>'
@@ -292,7 +311,7 @@ func formatNumber(v any, f spec, unknown func() (string, error)) (string, error)
 			return "", valueError("Precision not allowed in integer format specifier")
 		}
 		if f.verb == 'c' {
-			n, ok := integer(v)
+			n, ok := toInteger(v)
 			if !ok || n < 0 || n > 0x10ffff {
 				return "", raise("OverflowError", "%c arg not in range(0x110000)")
 			}
@@ -304,22 +323,25 @@ func formatNumber(v any, f spec, unknown func() (string, error)) (string, error)
 		}
 		digits, negative = intDigits(toBig(v), verb)
 		if verb != 'd' {
+			// Python groups the digits of other bases by four.
 			every = 4
 			if f.alt {
 				prefix = "0" + string(verb)
 			}
 		}
-		return f.number(digits, f.signOf(negative)+prefix, every), nil
+		return f.padNumber(digits, f.signOf(negative)+prefix, every), nil
 	case 'e', 'E', 'f', 'F', 'g', 'G', '%':
 	default:
 		return unknown()
 	}
+	// An integer with a float verb is converted, which fails if it is too large.
 	if !isFloat {
 		var err error
 		if x, err = toFloat(v); err != nil {
 			return "", err
 		}
 	}
+	// The default precision is 6, except without a verb.
 	switch {
 	case f.verb == '%':
 		if f.precision < 0 {
@@ -342,16 +364,18 @@ func formatNumber(v any, f spec, unknown func() (string, error)) (string, error)
 		}
 		digits, negative = floatDigits(x, f.verb, f.precision, f.alt)
 	}
-	return f.number(digits, f.signOf(negative), 3), nil
+	return f.padNumber(digits, f.signOf(negative), 3), nil
 }
 
-// number groups the digits and brings them to the width; zeros that fill are grouped too.
-func (f *spec) number(digits, prefix string, every int) string {
-	grouped := group(digits, f.group, every)
+// padNumber groups the digits and pads them to the width. Zeros that fill are grouped too, which is why they are
+// added one by one.
+func (f *spec) padNumber(digits, prefix string, every int) string {
+	grouped := groupDigits(digits, f.group, every)
+	// Zeros are added until the grouped number fills the width.
 	if f.group != 0 && f.align == '=' && f.fill == "0" {
 		for len(prefix)+len(grouped) < f.width {
 			digits = "0" + digits
-			next := group(digits, f.group, every)
+			next := groupDigits(digits, f.group, every)
 			if len(prefix)+len(next) > f.width && next[1] == f.group {
 				break
 			}
@@ -361,25 +385,30 @@ func (f *spec) number(digits, prefix string, every int) string {
 	return f.fillOut(grouped, prefix)
 }
 
-// format is str.format, with the sandbox's look-ups.
-func (r *Run) format(s string, markup bool, args []any, kw func(string) (any, bool)) (string, error) {
+// formatText is str.format. Attributes and items are looked up through the sandbox, since a format string reaches
+// them as well (CVE-2016-10745 of Jinja).
+func (r *Run) formatText(s string, markup bool, args []any, kw func(string) (any, bool)) (string, error) {
 	f := &formatter{r: r, args: args, kw: kw, markup: markup, auto: -1}
-	return f.expand(s, 2)
+	return f.expandFields(s, 2)
 }
 
+// formatter is one call of str.format.
 type formatter struct {
 	r      *Run
 	args   []any
 	kw     func(string) (any, bool)
 	markup bool
-	auto   int // the last number given to {}, -1 before, -2 when numbers are written
+	auto   int // the last number given to {}; -1 before the first, -2 once numbers are written out
 }
 
-func (f *formatter) expand(s string, depth int) (string, error) {
+// expandFields replaces the fields of s. depth is how deep fields may stand in the specs of fields, two levels in
+// Python.
+func (f *formatter) expandFields(s string, depth int) (string, error) {
 	if depth < 0 {
 		return "", valueError("Max string recursion exceeded")
 	}
 	var b strings.Builder
+	// Doubled braces stand for themselves.
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '}':
@@ -398,6 +427,7 @@ func (f *formatter) expand(s string, depth int) (string, error) {
 			if i+1 == len(s) {
 				return "", valueError("Single '{' encountered in format string")
 			}
+			// A brace inside of [ ] belongs to the key.
 			end, level, bracket := i+1, 1, false
 			for ; end < len(s); end++ {
 				switch s[end] {
@@ -421,11 +451,12 @@ func (f *formatter) expand(s string, depth int) (string, error) {
 			if level > 0 {
 				return "", valueError("expected '}' before end of string")
 			}
-			text, err := f.field(s[i+1:end], depth)
+			text, err := f.formatField(s[i+1:end], depth)
 			if err != nil {
 				return "", err
 			}
 			b.WriteString(text)
+			// The field ends at its own brace.
 			i = end
 		default:
 			b.WriteByte(c)
@@ -437,8 +468,8 @@ func (f *formatter) expand(s string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// field formats what stands between braces.
-func (f *formatter) field(s string, depth int) (string, error) {
+// formatField formats what stands between braces: name!conversion:spec.
+func (f *formatter) formatField(s string, depth int) (string, error) {
 	name, conversion, format := s, "", ""
 	bracket := false
 	for i := range len(s) {
@@ -469,12 +500,13 @@ func (f *formatter) field(s string, depth int) (string, error) {
 		}
 		break
 	}
-	v, err := f.value(name)
+	v, err := f.fieldValue(name)
 	if err != nil {
 		return "", err
 	}
 	switch conversion {
 	case "":
+	// The conversions of str.format.
 	case "s":
 		if v, err = anyStr(v); err != nil {
 			return "", err
@@ -482,12 +514,13 @@ func (f *formatter) field(s string, depth int) (string, error) {
 	case "r":
 		v = pyobj.Repr(v)
 	case "a":
-		v = ascii(pyobj.Repr(v))
+		v = asciiText(pyobj.Repr(v))
 	default:
 		return "", valueError("Unknown conversion specifier %s", conversion)
 	}
+	// A spec may hold fields itself: "{:{width}}".
 	if strings.ContainsAny(format, "{}") {
-		if format, err = f.expand(format, depth-1); err != nil {
+		if format, err = f.expandFields(format, depth-1); err != nil {
 			return "", err
 		}
 	}
@@ -501,19 +534,21 @@ func (f *formatter) field(s string, depth int) (string, error) {
 	return text, err
 }
 
+// anyStr returns Str's text as any.
 func anyStr(v any) (any, error) {
 	s, err := Str(v)
 	return s, err
 }
 
-// value looks a field name up: first the argument, then attributes and items.
-func (f *formatter) value(name string) (any, error) {
+// fieldValue returns the value of a field name: the argument, then attributes and items of it.
+func (f *formatter) fieldValue(name string) (any, error) {
 	end := strings.IndexAny(name, ".[")
 	if end < 0 {
 		end = len(name)
 	}
 	first, rest := name[:end], name[end:]
 	var v any
+	// A number, or nothing: an argument by position.
 	if n, err := strconv.Atoi(first); name == "" || err == nil && first[0] != '+' && first[0] != '-' {
 		if name == "" {
 			if f.auto == -2 {
@@ -538,6 +573,7 @@ func (f *formatter) value(name string) (any, error) {
 		}
 		v = x
 	}
+	// .name and [key] may follow in any number.
 	for rest != "" {
 		var err error
 		if rest[0] == '.' {
@@ -557,6 +593,7 @@ func (f *formatter) value(name string) (any, error) {
 			if end < 0 {
 				return nil, valueError("Missing ']' in format string")
 			}
+			// All digits are an index, everything else a key.
 			key := any(rest[1:end])
 			if n, err := strconv.ParseInt(rest[1:end], 10, 64); err == nil {
 				key = n

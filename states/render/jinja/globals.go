@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// builtinGlobal are Jinja's own globals, nil if there is none of the name.
+// builtinGlobal returns one of Jinja's own globals, or nil. They are created on use: most templates need none.
 func builtinGlobal(name string) any {
 	switch name {
 	case "range":
@@ -35,19 +35,21 @@ func builtinGlobal(name string) any {
 			return &joiner{sep: args[0]}, nil
 		}}
 	case "lipsum":
-		return &Func{Name: "generate_lorem_ipsum", Fn: lipsum}
+		return &Func{Name: "generate_lorem_ipsum", Fn: loremIpsum}
 	}
 	return nil
 }
 
-// maxRange is the sandbox's limit.
+// maxRange is MAX_RANGE of jinja2.sandbox.
 const maxRange = 100_000
 
+// rangeFunc is the sandbox's range, which refuses ranges over the limit when they are created.
 func rangeFunc(_ *Run, a Args) (any, error) {
 	if len(a.Kw) > 0 {
 		return nil, typeError("range() takes no keyword arguments")
 	}
 	g := &Range{step: 1}
+	// Python's range takes one to three arguments, and the first one moves.
 	to := []*int64{&g.start, &g.stop, &g.step}
 	switch len(a.Pos) {
 	case 0:
@@ -59,7 +61,7 @@ func rangeFunc(_ *Run, a Args) (any, error) {
 		return nil, typeError("range expected at most 3 arguments, got %d", len(a.Pos))
 	}
 	for i, v := range a.Pos {
-		n, err := index(v)
+		n, err := toIndex(v)
 		if err != nil {
 			return nil, err
 		}
@@ -68,16 +70,17 @@ func rangeFunc(_ *Run, a Args) (any, error) {
 	if g.step == 0 {
 		return nil, valueError("range() arg 3 must not be zero")
 	}
+	// A negative length is one that overflowed.
 	if n := g.Len(); n > maxRange || n < 0 {
 		return nil, raise("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 	}
 	return g, nil
 }
 
-// dictClass is the class dict.
+// dictClass is the class dict as a value, or OrderedDict if ordered is set.
 type dictClass struct{ ordered bool }
 
-// DictClass is the class OrderedDict as a global.
+// DictClass returns the class OrderedDict, for environments that offer it as a global.
 func DictClass() any { return &dictClass{ordered: true} }
 
 func (*dictClass) TypeName() string { return "type" }
@@ -89,11 +92,13 @@ func (c *dictClass) Repr() string {
 	return "<class 'dict'>"
 }
 
+// Call creates a dict.
 func (c *dictClass) Call(_ *Run, a Args) (any, error) {
 	d, err := makeDict(a, c.ordered)
 	return d, err
 }
 
+// GetAttr offers fromkeys, the one class method that templates use.
 func (c *dictClass) GetAttr(r *Run, name string) (any, bool, error) {
 	if name != "fromkeys" {
 		return nil, false, nil
@@ -117,17 +122,17 @@ func (c *dictClass) GetAttr(r *Run, name string) (any, bool, error) {
 	}}, true, nil
 }
 
-// makeDict is dict(…).
+// makeDict is Python's dict(…).
 func makeDict(a Args, ordered bool) (*pyobj.Dict, error) {
 	d := &pyobj.Dict{Ordered: ordered}
 	if len(a.Pos) > 1 {
 		return nil, typeError("dict expected at most 1 argument, got %d", len(a.Pos))
 	}
-	return d, update(d, a)
+	return d, updateDict(d, a)
 }
 
-// update is dict.update.
-func update(d *pyobj.Dict, a Args) error {
+// updateDict is dict.update: a mapping or a sequence of pairs, then keywords.
+func updateDict(d *pyobj.Dict, a Args) error {
 	if len(a.Pos) > 0 {
 		switch from := a.Pos[0].(type) {
 		case *pyobj.Dict:
@@ -142,6 +147,7 @@ func update(d *pyobj.Dict, a Args) error {
 				return err
 			}
 			for i, it := range items {
+				// Each element is itself an iterable of two.
 				pair, err := Collect(it)
 				if err != nil {
 					return typeError("cannot convert dictionary update sequence element #%d to a sequence", i)
@@ -161,21 +167,21 @@ func update(d *pyobj.Dict, a Args) error {
 	return nil
 }
 
-// lipsum makes paragraphs of filler text.
-func lipsum(r *Run, a Args) (any, error) {
+// loremIpsum is Jinja's lipsum: paragraphs of filler text, as HTML unless asked otherwise.
+func loremIpsum(r *Run, a Args) (any, error) {
 	args, err := a.Bind("generate_lorem_ipsum", []string{"n", "html", "min", "max"}, int64(5), true, int64(20), int64(100))
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[0])
+	n, err := toIndex(args[0])
 	if err != nil {
 		return nil, err
 	}
-	low, err := index(args[2])
+	low, err := toIndex(args[2])
 	if err != nil {
 		return nil, err
 	}
-	high, err := index(args[3])
+	high, err := toIndex(args[3])
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +190,7 @@ func lipsum(r *Run, a Args) (any, error) {
 		return nil, err
 	}
 	words := strings.Fields(loremWords)
+	// The upper bounds are ours: Jinja would write gigabytes.
 	if high <= low || low < 0 || high > 10000 || n > 1000 {
 		return nil, valueError("empty range for randrange() (%d, %d, %d)", low, high, high-low)
 	}
@@ -191,6 +198,7 @@ func lipsum(r *Run, a Args) (any, error) {
 	for range n {
 		var b strings.Builder
 		capital := true
+		// The lengths of sentences and clauses are random, as in Jinja.
 		count := low + rand.IntN(high-low)
 		comma, stop := 0, 0
 		for i := range count {
@@ -225,6 +233,7 @@ func lipsum(r *Run, a Args) (any, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
+// loremWords is shorter than Jinja's list, since the words are chosen at random anyway.
 const loremWords = "a ac accumsan ad adipiscing aenean aliquam amet ante aptent arcu at auctor augue bibendum blandit " +
 	"class commodo condimentum congue consectetuer consequat conubia convallis cras cubilia cum curabitur curae cursus " +
 	"dapibus diam dictum dictumst dignissim dis dolor donec dui duis egestas eget eleifend elementum elit enim erat eros"

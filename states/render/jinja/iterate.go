@@ -8,22 +8,25 @@ import (
 
 // Iter is a lazy iterator: a generator, a map object, and so on. It can be gone through once.
 type Iter struct {
-	// Kind is the name of Python's type.
+	// Kind is the name of Python's type, which shows when the iterator is printed.
 	Kind string
+	// Next returns the next item; ok is false after the last one.
 	Next func() (any, bool, error)
 
-	bytes int // what it holds, see made
+	bytes int // what it holds, for countMade
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (it *Iter) TypeName() string { return it.Kind }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (it *Iter) Repr() string { return "<" + it.Kind + " object>" }
 
-// Iterate implements Iterable.
+// Iterate implements [Iterable].
 func (it *Iter) Iterate() func() (any, bool, error) { return it.Next }
 
+// overItems iterates over a slice that is asked for again each time: a list may grow or shrink meanwhile, and
+// Python then goes by its length at that moment.
 func overItems(items func() []any) func() (any, bool, error) {
 	i := 0
 	return func() (any, bool, error) {
@@ -36,7 +39,8 @@ func overItems(items func() []any) func() (any, bool, error) {
 	}
 }
 
-// NewIter makes an iterator over a list.
+// NewIter returns an iterator over a list. Its size counts for [MaxMade] when the iterator is returned to the
+// template.
 func NewIter(kind string, items []any) *Iter {
 	bytes := slotBytes * len(items)
 	for _, x := range items {
@@ -47,7 +51,8 @@ func NewIter(kind string, items []any) *Iter {
 	return &Iter{kind, overItems(func() []any { return items }), bytes}
 }
 
-// Iterate is Python's iter(v).
+// Iterate is Python's iter(v): it returns a function that yields one item per call. It fails with TypeError for a
+// value that is not iterable.
 func Iterate(v any) (func() (any, bool, error), error) {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -65,6 +70,7 @@ func Iterate(v any) (func() (any, bool, error), error) {
 		return overText(string(v)), nil
 	case []byte:
 		i := 0
+		// Bytes are iterated over as integers.
 		return func() (any, bool, error) {
 			if i >= len(v) {
 				return nil, false, nil
@@ -76,6 +82,7 @@ func Iterate(v any) (func() (any, bool, error), error) {
 		if v.kind == Strict {
 			return nil, v.fail()
 		}
+		// A lenient undefined value is an empty sequence.
 		return overItems(func() []any { return nil }), nil
 	case Iterable:
 		return v.Iterate(), nil
@@ -83,10 +90,12 @@ func Iterate(v any) (func() (any, bool, error), error) {
 	return nil, typeError("'%s' object is not iterable", pyobj.TypeName(v))
 }
 
-// overDict goes through keys (or values, or items) and fails when the dict changes its size.
+// overDict iterates over keys (or values, or items) and fails if the dict changes its size meanwhile, as Python
+// does.
 func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
 	i, n := 0, d.Len()
 	return func() (any, bool, error) {
+		// After the error the iterator stays broken.
 		if d.Len() != n {
 			n = -1
 			return nil, false, raise("RuntimeError", "dictionary changed size during iteration")
@@ -99,6 +108,7 @@ func overDict(d *pyobj.Dict, items []any) func() (any, bool, error) {
 	}
 }
 
+// overText yields the characters of a text as texts.
 func overText(s string) func() (any, bool, error) {
 	return func() (any, bool, error) {
 		for i := range s {
@@ -117,6 +127,7 @@ func overText(s string) func() (any, bool, error) {
 	}
 }
 
+// textLike returns s as Markup or as str.
 func textLike(s string, markup bool) any {
 	if markup {
 		return pyobj.Markup(s)
@@ -124,10 +135,10 @@ func textLike(s string, markup bool) any {
 	return s
 }
 
-// maxItems bounds lists that are made at once.
+// maxItems bounds a list: endless iterators fail here and not when memory runs out.
 const maxItems = 10_000_000
 
-// Collect is Python's list(v) as a slice of its own.
+// Collect is Python's list(v), as a slice that the caller may change.
 func Collect(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *pyobj.List:
@@ -150,13 +161,14 @@ func Collect(v any) ([]any, error) {
 		if !ok {
 			return out, nil
 		}
+		// An iterator may be endless.
 		if out = append(out, x); len(out) > maxItems {
 			return nil, raise("MemoryError", "more than %d items", maxItems)
 		}
 	}
 }
 
-// view is a dict's keys(), values() or items().
+// view is a dict's keys(), values() or items(). It sees later changes of the dict.
 type view struct {
 	d    *pyobj.Dict
 	kind string
@@ -164,7 +176,8 @@ type view struct {
 
 func (v *view) TypeName() string { return "dict_" + v.kind }
 
-func (v *view) items() []any {
+// viewItems returns the members at this moment.
+func (v *view) viewItems() []any {
 	switch v.kind {
 	case "keys":
 		return v.d.Keys()
@@ -183,12 +196,13 @@ func (v *view) Repr() string {
 	if v.d.Ordered {
 		name = "odict_"
 	}
-	return name + v.kind + "(" + pyobj.Repr(&pyobj.List{Items: v.items()}) + ")"
+	return name + v.kind + "(" + pyobj.Repr(&pyobj.List{Items: v.viewItems()}) + ")"
 }
 
 func (v *view) Len() int                           { return v.d.Len() }
-func (v *view) Iterate() func() (any, bool, error) { return overDict(v.d, v.items()) }
+func (v *view) Iterate() func() (any, bool, error) { return overDict(v.d, v.viewItems()) }
 
+// Contains looks keys and items up and searches values.
 func (v *view) Contains(x any) bool {
 	switch v.kind {
 	case "keys":
@@ -198,10 +212,11 @@ func (v *view) Contains(x any) bool {
 		if !ok || len(t) != 2 {
 			return false
 		}
+		// A pair is in items if its key has its value.
 		y, ok := v.d.Get(t[0])
 		return ok && pyobj.Equal(y, t[1])
 	}
-	for _, y := range v.items() {
+	for _, y := range v.viewItems() {
 		if pyobj.Equal(x, y) {
 			return true
 		}
@@ -209,7 +224,7 @@ func (v *view) Contains(x any) bool {
 	return false
 }
 
-// Equal compares keys and items as sets; values are equal to nothing.
+// Equal compares keys and items as sets. A view of values equals only itself.
 func (v *view) Equal(other any) bool {
 	o, ok := other.(*view)
 	if !ok || v.kind != o.kind || v.kind == "values" {
@@ -218,7 +233,7 @@ func (v *view) Equal(other any) bool {
 	if v.Len() != o.Len() {
 		return false
 	}
-	for _, x := range v.items() {
+	for _, x := range v.viewItems() {
 		if !o.Contains(x) {
 			return false
 		}
@@ -226,13 +241,13 @@ func (v *view) Equal(other any) bool {
 	return true
 }
 
-// Range is Python's range.
+// Range is Python's range: three numbers, whatever its length.
 type Range struct{ start, stop, step int64 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Range) TypeName() string { return "range" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (g *Range) Repr() string {
 	if g.step == 1 {
 		return fmt.Sprintf("range(%d, %d)", g.start, g.stop)
@@ -240,8 +255,9 @@ func (g *Range) Repr() string {
 	return fmt.Sprintf("range(%d, %d, %d)", g.start, g.stop, g.step)
 }
 
-// Len is the number of members.
+// Len returns the number of members. The difference is taken without a sign, since it may exceed int64.
 func (g *Range) Len() int {
+	// Rounded up: the last step may be shorter.
 	if g.step > 0 && g.start < g.stop {
 		return int((uint64(g.stop) - uint64(g.start) + uint64(g.step) - 1) / uint64(g.step))
 	}
@@ -251,9 +267,10 @@ func (g *Range) Len() int {
 	return 0
 }
 
-func (g *Range) item(i int) any { return g.start + int64(i)*g.step }
+// itemAt returns the member at an index within Len.
+func (g *Range) itemAt(i int) any { return g.start + int64(i)*g.step }
 
-// Iterate implements Iterable.
+// Iterate implements [Iterable].
 func (g *Range) Iterate() func() (any, bool, error) {
 	i, n := 0, g.Len()
 	return func() (any, bool, error) {
@@ -261,11 +278,11 @@ func (g *Range) Iterate() func() (any, bool, error) {
 			return nil, false, nil
 		}
 		i++
-		return g.item(i - 1), true, nil
+		return g.itemAt(i - 1), true, nil
 	}
 }
 
-// Contains implements Container.
+// Contains implements [Container] by arithmetic. Hash turns 2.0 into 2, which is a member as well.
 func (g *Range) Contains(v any) bool {
 	id, err := pyobj.Hash(v)
 	n, ok := id.(int64)
@@ -278,19 +295,19 @@ func (g *Range) Contains(v any) bool {
 	return (n-g.start)%g.step == 0
 }
 
-// Equal compares ranges as sequences.
+// Equal compares ranges as the sequences that they stand for.
 func (g *Range) Equal(other any) bool {
 	o, ok := other.(*Range)
 	return ok && g.Len() == o.Len() && (g.Len() == 0 || g.start == o.start && (g.Len() == 1 || g.step == o.step))
 }
 
-// length is Python's len(v).
-func length(v any) (int, error) {
+// lengthOf is Python's len(v).
+func lengthOf(v any) (int, error) {
 	switch v := v.(type) {
 	case string:
-		return runes(v), nil
+		return runeCount(v), nil
 	case pyobj.Markup:
-		return runes(string(v)), nil
+		return runeCount(string(v)), nil
 	case []byte:
 		return len(v), nil
 	case *pyobj.List:
@@ -307,14 +324,15 @@ func length(v any) (int, error) {
 		}
 		return 0, nil
 	case *Loop:
-		return v.length()
+		return v.totalLength()
 	case Lener:
 		return v.Len(), nil
 	}
 	return 0, typeError("object of type '%s' has no len()", pyobj.TypeName(v))
 }
 
-func runes(s string) int {
+// runeCount counts characters as Python does, a broken byte being one.
+func runeCount(s string) int {
 	n := 0
 	for range s {
 		n++

@@ -1,16 +1,3 @@
-// Package jinja is Jinja2 3.1 with Python's values: templates are parsed into a tree whose names have fixed places, and the
-// tree is walked. Lists and dicts are those of package pyobj, ordered and shared as in Python; None, tuples, integers of any
-// size, undefined values, Markup and the methods of str, list and dict behave as templates written for Python expect.
-//
-//	env := jinja.NewEnv()
-//	t, err := env.Compile("hello", "", "Hello {{ name }}!")
-//	out, err := t.Render(ctx, map[string]any{"name": "world"})
-//
-// The sandbox is that of jinja2.sandbox: attributes that begin with an underscore are out of reach. A render is bounded: 64 MiB
-// of output and of any text, [MaxSteps] rounds of loops, [MaxDepth] calls within calls, ranges of 100,000.
-//
-// It knows nothing of Salt; package states/render adds its filters, tags and loader. Not there: trans (i18n), async, bytecode
-// caches, template code in Python.
 package jinja
 
 import (
@@ -23,68 +10,73 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Limits of one render.
+// Limits of one render; package comment, section Limits, has the others.
 const (
-	// MaxDepth is how deep macros, includes and imports may call each other.
+	// MaxDepth is how deep macros, blocks, includes and imports may call each other. Python's own limit is 1,000
+	// frames, of which Jinja needs several per call.
 	MaxDepth = 200
-	// MaxSteps is how many rounds all loops may make.
+	// MaxSteps is how many rounds all loops of a render may make together.
 	MaxSteps = 50_000_000
 )
 
-// Filter is a filter: it gets the value and the arguments.
+// Filter is a filter: it receives the value and the arguments in parentheses, and returns the new value.
 type Filter func(r *Run, v any, a Args) (any, error)
 
-// Test is a test.
+// Test is a test, as in "x is odd". It returns whether the value passes.
 type Test func(r *Run, v any, a Args) (bool, error)
 
-// Source is the text of a template.
+// Source is the text of a template, as a loader returns it.
 type Source struct {
 	Text string
 	// File is the path that errors show.
 	File string
 }
 
-// Env is a set of options and templates, Jinja's environment. Fill it before the first use; then it is safe for concurrent use.
+// Env is a set of options and templates, Jinja's environment. Fill it before the first use; then it is safe for
+// concurrent use.
 type Env struct {
 	Syntax     Syntax
 	Undefined  undefinedKind
 	Autoescape bool
-	// AutoescapeFor decides by the name of a template, if set.
+	// AutoescapeFor decides by the name of a template, if set, and Autoescape does not count.
 	AutoescapeFor func(name string) bool
-	// Filters, Tests and Globals are looked up before the built-in ones.
+	// Filters, Tests and Globals are looked up before the built-in ones. The functions return nil for an unknown
+	// name.
 	Filters func(name string) Filter
 	Tests   func(name string) Test
 	Globals map[string]any
-	// Data is for filters and tests, which find it by [Run.Env]. They must keep nothing of one environment to themselves, as a
-	// [Cache] may give what was compiled with them to another one.
+	// Data is for filters and tests, which find it by [Run.Env]. They must not keep anything of one environment, as
+	// a [Cache] may pass what was compiled with them to another one.
 	Data any
-	// Finalize changes what {{ }} prints.
+	// Finalize changes what {{ }} prints, if set.
 	Finalize func(v any) (any, error)
-	// Load finds a template for extends, include and import. ok false means that there is none. It may change r's globals.
+	// Load finds a template for extends, include and import. ok is false if there is no such template. It may
+	// change r's globals.
 	Load func(r *Run, name string) (s Source, ok bool, err error)
-	// Serializers adds Salt's tags load_yaml, import_yaml and so on; the filters of these names must be there.
+	// Serializers adds Salt's tags load_yaml, import_yaml and so on. The filters of these names must exist.
 	Serializers bool
 	cache       *Cache
 }
 
-// NewEnv is an environment with Jinja's defaults.
+// NewEnv returns an environment with Jinja's defaults.
 func NewEnv() *Env { return &Env{Syntax: DefaultSyntax()} }
 
-// UseCache makes compiled templates be looked up in and added to a cache, which may be shared by environments that differ in
-// nothing that the compiler sees (syntax, names of filters and tests, tags).
+// UseCache makes the environment look compiled templates up in c and add them to it. Environments may share a cache
+// if the compiler sees no difference between them: same syntax, names of filters and tests, and tags.
 func (e *Env) UseCache(c *Cache) { e.cache = c }
 
-// Cache keeps compiled templates by their text.
+// Cache keeps compiled templates by their text. It is safe for concurrent use; a nil one keeps nothing.
 type Cache struct {
 	mu    sync.Mutex
 	items map[string]*code // guarded by mu
 	bytes int              // guarded by mu
 }
 
-// maxCache bounds the texts of which a cache keeps the templates.
+// maxCache bounds the texts of the templates in a cache, in bytes.
 const maxCache = 512 << 10
 
-func (c *Cache) get(text string) *code {
+// getCode returns the compiled template of a text, or nil.
+func (c *Cache) getCode(text string) *code {
 	if c == nil {
 		return nil
 	}
@@ -93,29 +85,35 @@ func (c *Cache) get(text string) *code {
 	return c.items[text]
 }
 
-func (c *Cache) put(text string, k *code) {
+// putCode adds a compiled template. A full cache is emptied, which is cheaper than keeping track of use, and a text
+// that would fill a quarter of it is not kept.
+func (c *Cache) putCode(text string, k *code) {
 	if c == nil || len(text) > maxCache/4 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Concurrent renders may have added the same text; that is counted twice and does no harm.
 	if c.bytes += len(text); c.bytes > maxCache || c.items == nil {
 		c.items, c.bytes = map[string]*code{}, len(text)
 	}
 	c.items[text] = k
 }
 
-// code is a compiled template.
+// code is a compiled template. It is never changed after it was parsed, so renders share it.
 type code struct {
-	body    []stmt
-	scope   *scope
-	blocks  map[string]*blockStmt
-	order   []string
+	body  []stmt
+	scope *scope
+	// the template's own blocks; inherited ones are added per render
+	blocks map[string]*blockStmt
+	order  []string
+	// whether extends occurs anywhere
 	extends bool
-	self    bool
+	// whether the name self is used, which costs a map otherwise
+	self bool
 }
 
-// Template is a compiled template under a name.
+// Template is a compiled template under a name. It is safe for concurrent use.
 type Template struct {
 	Name, File string
 	text       string
@@ -123,29 +121,35 @@ type Template struct {
 	code       *code
 }
 
-// Compile compiles a text. name and file show in errors; both may be "".
+// Compile compiles a text. name and file appear in errors; both may be "". The error is an [*Error] of class
+// TemplateSyntaxError or TemplateAssertionError, with its line.
 func (e *Env) Compile(name, file, text string) (*Template, error) {
 	t := &Template{Name: name, File: file, text: text, env: e}
-	if t.code = e.cache.get(text); t.code != nil {
+	// The cache holds code under its text alone; name and file belong to the template.
+	if t.code = e.cache.getCode(text); t.code != nil {
 		return t, nil
 	}
-	c, err := e.compile(normalize(text, e.Syntax.KeepTrailingNewline))
+	c, err := e.compileText(normalize(text, e.Syntax.KeepTrailingNewline))
 	if err != nil {
-		return nil, t.place(err, err.Line)
+		return nil, t.placeError(err, err.Line)
 	}
 	t.code = c
-	e.cache.put(text, c)
+	e.cache.putCode(text, c)
 	return t, nil
 }
 
-func (e *Env) compile(src string) (c *code, err *Error) { return e.parse(src, nil) }
+// compileText parses a text for rendering.
+func (e *Env) compileText(src string) (c *code, err *Error) { return e.parseText(src, nil) }
 
-// parse compiles a text. With uses it collects what the text names, and filters and tests that do not exist are no error.
-func (e *Env) parse(src string, uses *[]Use) (c *code, err *Error) {
+// parseText turns a text into code. If uses is not nil it collects what the text names there, and unknown filters
+// and tests are no error.
+func (e *Env) parseText(src string, uses *[]Use) (c *code, err *Error) {
 	if !e.Syntax.valid() {
 		return nil, raise("AssertionError", "block, variable and comment start strings must be different")
 	}
 	p := &parser{env: e, toks: lex(&e.Syntax, src), uses: uses}
+	// The parser panics with bail at the first error, which spares an error check per token. Any other panic is a
+	// bug and passes on.
 	defer func() {
 		if x := recover(); x != nil {
 			b, ok := x.(bail)
@@ -157,23 +161,27 @@ func (e *Env) parse(src string, uses *[]Use) (c *code, err *Error) {
 	}()
 	root := &scope{isolated: true}
 	p.scope = root
-	p.check(0)
-	body := p.subparse(nil)
+	p.checkToken(0)
+	body := p.parseUntil(nil)
+	// Jinja finds unknown filters when it generates code, thus after every syntax error.
 	if len(p.missing) > 0 && uses == nil {
 		return nil, p.missing[0]
 	}
+	// Only now all scopes have all their names.
 	for _, l := range p.loads {
 		l.n.refs = l.s.refs(l.n.name)
 	}
 	return &code{body: body, scope: root, blocks: p.blocks, order: p.blockOrder, extends: p.extends, self: p.usesSelf}, nil
 }
 
-// place notes where in a template an error was raised, unless it has a place already.
-func (t *Template) place(err error, line int) error {
-	e := as(err)
+// placeError notes where in a template an error was raised, unless it has a place already: the innermost one
+// counts.
+func (t *Template) placeError(err error, line int) error {
+	e := asError(err)
 	if e.placed {
 		return e
 	}
+	// A syntax error knows its own line; the line of the tag that loaded the template is not its place.
 	if e.Line == 0 || e.Kind != "TemplateSyntaxError" && e.Kind != "TemplateAssertionError" {
 		e.Line = line
 	}
@@ -181,7 +189,8 @@ func (t *Template) place(err error, line int) error {
 	return e
 }
 
-func (e *Env) filter(name string) Filter {
+// findFilter returns the environment's filter, else Jinja's, else nil.
+func (e *Env) findFilter(name string) Filter {
 	if e.Filters != nil {
 		if f := e.Filters(name); f != nil {
 			return f
@@ -190,7 +199,8 @@ func (e *Env) filter(name string) Filter {
 	return builtinFilter(name)
 }
 
-func (e *Env) test(name string) Test {
+// findTest returns the environment's test, else Jinja's, else nil.
+func (e *Env) findTest(name string) Test {
 	if e.Tests != nil {
 		if t := e.Tests(name); t != nil {
 			return t
@@ -199,47 +209,54 @@ func (e *Env) test(name string) Test {
 	return builtinTest(name)
 }
 
-// Run is one render: the templates it has loaded and what it has used of its limits.
+// Run is one render: the templates it has loaded and what it has used of its limits. It is not safe for concurrent
+// use.
 type Run struct {
 	env *Env
 	ctx context.Context
-	// Globals are what templates that are imported without context see.
-	globals    map[string]any
-	templates  map[string]*Template
+	// globals are the names that templates imported without context see.
+	globals map[string]any
+	// loaded templates by name: a template is loaded once per render, even if the file changes
+	templates map[string]*Template
+	// modules of templates imported without context, which run once
 	modules    map[*Template]*Module
 	autoescape bool
-	depth      int
-	steps      int
-	written    int
-	bytes      int // what it has made, see made
-	frame      *frame
+	// how many calls are running, for MaxDepth
+	depth int
+	steps int
+	// bytes of output, for MaxText
+	written int
+	bytes   int // bytes of all values created, for MaxMade
+	// the frame that called the running function
+	frame *frame
 }
 
-// Context ends the render when it ends.
+// Context returns the context of the render. A filter that waits for something must obey it.
 func (r *Run) Context() context.Context { return r.ctx }
 
-// Env is the environment.
+// Env returns the environment.
 func (r *Run) Env() *Env { return r.env }
 
-// SetGlobal changes a global for templates that are loaded from now on.
+// SetGlobal changes a global for templates that are loaded from now on. The running template keeps its own.
 func (r *Run) SetGlobal(name string, v any) { r.globals[name] = v }
 
-// Global is a global as it is now.
+// Global returns a global as it is now.
 func (r *Run) Global(name string) (any, bool) {
 	v, ok := r.globals[name]
 	return v, ok
 }
 
-// Names are all names that the running template sees, the environment's among them.
+// Names returns all names that the running template sees, the environment's among them.
 func (r *Run) Names() map[string]any {
 	out := map[string]any{}
 	if r.frame != nil {
-		maps.Copy(out, r.frame.ctx.all())
+		maps.Copy(out, r.frame.ctx.allNames())
 	}
 	return out
 }
 
-// Lazy is a variable that is computed when a template first uses it.
+// Lazy is a variable that is computed when a template first uses it: grains and pillar are large, and most
+// templates use few of them.
 type Lazy struct {
 	mu   sync.Mutex
 	load func() (any, error)
@@ -247,10 +264,10 @@ type Lazy struct {
 	done bool
 }
 
-// NewLazy makes a lazy variable.
+// NewLazy returns a lazy variable.
 func NewLazy(load func() (any, error)) *Lazy { return &Lazy{load: load} }
 
-// Value computes it.
+// Value returns the variable, computing it on the first call. An error is not kept; the next call tries again.
 func (l *Lazy) Value() (any, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,13 +281,15 @@ func (l *Lazy) Value() (any, error) {
 	return l.v, nil
 }
 
-// Context are the names that a template sees: its own and those it was given.
+// Context holds the names that a template sees: its own top-level ones in vars, and those it was given in parent.
 type Context struct {
-	vars     map[string]any
+	vars map[string]any
+	// those of vars that an importing template may use
 	exported map[string]bool
 	parent   map[string]any
-	blocks   map[string][]blockImpl
-	name     string
+	// per block, its versions from the most derived to the base
+	blocks map[string][]blockImpl
+	name   string
 }
 
 // blockImpl is one template's version of a block.
@@ -279,7 +298,8 @@ type blockImpl struct {
 	b *blockStmt
 }
 
-func (c *Context) lookup(name string) (any, bool) {
+// lookupName returns a name of the context, the template's own first.
+func (c *Context) lookupName(name string) (any, bool) {
 	if v, ok := c.vars[name]; ok {
 		return v, true
 	}
@@ -287,21 +307,25 @@ func (c *Context) lookup(name string) (any, bool) {
 	return v, ok
 }
 
-func (c *Context) resolve(r *Run, name string) (any, error) {
-	v, ok := c.lookup(name)
+// resolveName returns the value of a name, or an undefined value. Jinja's own globals come last, so any variable
+// hides them.
+func (c *Context) resolveName(r *Run, name string) (any, error) {
+	v, ok := c.lookupName(name)
 	if !ok {
 		if v = builtinGlobal(name); v == nil {
 			return r.undefinedName(name), nil
 		}
 	}
+	// Lazy values are computed at most once per variable.
 	if l, ok := v.(*Lazy); ok {
 		return l.Value()
 	}
 	return v, nil
 }
 
-// all are the names of the context in one map.
-func (c *Context) all() map[string]any {
+// allNames returns the names of the context in one map, which the caller must not change: it may be the context's
+// own.
+func (c *Context) allNames() map[string]any {
 	if len(c.vars) == 0 {
 		return c.parent
 	}
@@ -313,7 +337,9 @@ func (c *Context) all() map[string]any {
 	return out
 }
 
+// newContext returns the context for a run of a template's main body.
 func newContext(t *Template, parent map[string]any) *Context {
+	// The template's own blocks come first; extends appends those of its parent.
 	c := &Context{parent: parent, name: t.Name}
 	if len(t.code.blocks) > 0 {
 		c.blocks = map[string][]blockImpl{}
@@ -324,11 +350,14 @@ func newContext(t *Template, parent map[string]any) *Context {
 	return c
 }
 
-func (c *Context) export(name string, v any, public bool) {
+// exportName sets a top-level name. public is false for imports, which a module does not pass on, like names with
+// an underscore.
+func (c *Context) exportName(name string, v any, public bool) {
 	if c.vars == nil {
 		c.vars = map[string]any{}
 	}
 	c.vars[name] = v
+	// Names with an underscore are private to the template.
 	if strings.HasPrefix(name, "_") {
 		return
 	}
@@ -342,12 +371,13 @@ func (c *Context) export(name string, v any, public bool) {
 	c.exported[name] = true
 }
 
-// derived is the context of a scoped block: with the names of the scopes around it.
-func (c *Context) derived(f *frame, s *scope) *Context {
-	return &Context{parent: withLocals(c.all(), f, s), blocks: c.blocks, name: c.name}
+// withScope returns the context of a scoped block, with the names of the scopes around it.
+func (c *Context) withScope(f *frame, s *scope) *Context {
+	return &Context{parent: withLocals(c.allNames(), f, s), blocks: c.blocks, name: c.name}
 }
 
-// withLocals adds what the scopes around a place hold.
+// withLocals returns names and, over them, what the scopes around a place hold, the innermost last. names itself is
+// not changed.
 func withLocals(names map[string]any, f *frame, s *scope) map[string]any {
 	type local struct {
 		s *scope
@@ -355,6 +385,7 @@ func withLocals(names map[string]any, f *frame, s *scope) map[string]any {
 	}
 	var chain []local
 	for ; s != nil && f != nil; s, f = s.parent, f.parent {
+		// Frames and scopes run in parallel: a frame's parent is the frame of its scope's parent.
 		chain = append(chain, local{s, f})
 		if s.isolated {
 			break
@@ -376,12 +407,13 @@ func withLocals(names map[string]any, f *frame, s *scope) map[string]any {
 	return names
 }
 
-// output is where a template writes.
+// output is where a template writes. Frames that capture a body have one of their own.
 type output struct {
 	b strings.Builder
 }
 
-func (f *frame) write(s string) error {
+// writeText appends output. What was captured counts each time it is written, so the limit is one on work, too.
+func (f *frame) writeText(s string) error {
 	if f.r.written += len(s); f.r.written > MaxText {
 		return raise("MemoryError", "more than %d bytes of output", MaxText)
 	}
@@ -389,6 +421,7 @@ func (f *frame) write(s string) error {
 	return nil
 }
 
+// writeBytes is writeText for bytes, without a conversion.
 func (f *frame) writeBytes(s []byte) error {
 	if f.r.written += len(s); f.r.written > MaxText {
 		return raise("MemoryError", "more than %d bytes of output", MaxText)
@@ -397,8 +430,9 @@ func (f *frame) writeBytes(s []byte) error {
 	return nil
 }
 
-// step counts a round of a loop.
-func (r *Run) step() error {
+// countStep counts a round of a loop. The context and the limit are checked every 1,024 rounds only, since neither
+// needs to be exact.
+func (r *Run) countStep() error {
 	if r.steps++; r.steps%1024 == 0 {
 		if err := r.ctx.Err(); err != nil {
 			return &Error{Kind: "TimeoutError", Msg: err.Error(), Err: err}
@@ -410,49 +444,56 @@ func (r *Run) step() error {
 	return nil
 }
 
-func (r *Run) enter() error {
+// enterCall counts a call. The caller must decrease depth when the call ends.
+func (r *Run) enterCall() error {
 	if r.depth++; r.depth > MaxDepth {
 		return raise("RecursionError", "maximum recursion depth exceeded")
 	}
 	return nil
 }
 
-// Render renders the template with variables, which imported templates do not see. Values are those of package pyobj;
-// *[Lazy] ones are computed when they are used.
+// Render renders the template with variables, which templates imported without context do not see. Values are those
+// of package pyobj; [*Lazy] ones are computed when they are used. The error is an [*Error] with the innermost
+// template and line.
 func (t *Template) Render(ctx context.Context, vars map[string]any) (string, error) {
+	// The globals are copied, since loaders change them during a render.
 	r := &Run{env: t.env, ctx: ctx, globals: maps.Clone(t.env.Globals)}
 	if r.globals == nil {
 		r.globals = map[string]any{}
 	}
 	parent := maps.Clone(r.globals)
 	maps.Copy(parent, vars)
-	r.autoescape = t.env.escapes(t.Name)
-	return t.run(r, newContext(t, parent))
+	r.autoescape = t.env.escapesFor(t.Name)
+	return t.runMain(r, newContext(t, parent))
 }
 
-func (e *Env) escapes(name string) bool {
+// escapesFor reports whether a template of this name begins with autoescape on.
+func (e *Env) escapesFor(name string) bool {
 	if e.AutoescapeFor != nil {
 		return e.AutoescapeFor(name)
 	}
 	return e.Autoescape
 }
 
-// run runs the main body and gives what it wrote.
-func (t *Template) run(r *Run, c *Context) (string, error) {
+// runMain runs the main body and returns what it wrote.
+func (t *Template) runMain(r *Run, c *Context) (string, error) {
 	out := &output{}
-	if err := t.into(r, c, out); err != nil {
+	if err := t.runInto(r, c, out); err != nil {
 		return "", err
 	}
 	return out.b.String(), nil
 }
 
-func (t *Template) into(r *Run, c *Context, out *output) error {
-	if err := r.enter(); err != nil {
+// runInto runs the main body, and then that of the parent if it has extended one.
+func (t *Template) runInto(r *Run, c *Context, out *output) error {
+	if err := r.enterCall(); err != nil {
 		return err
 	}
 	defer func() { r.depth-- }()
+	// The main body runs in a frame of the template's own scope.
 	f := &frame{r: r, slots: newSlots(len(t.code.scope.names)), ctx: c, out: out, t: t, main: &mainRun{}}
-	if _, ok := c.lookup("self"); t.code.self && !ok {
+	// self is in the context only if the text uses it, since it costs a copy of the map.
+	if _, ok := c.lookupName("self"); t.code.self && !ok {
 		if c.parent = maps.Clone(c.parent); c.parent == nil {
 			c.parent = map[string]any{}
 		}
@@ -461,20 +502,22 @@ func (t *Template) into(r *Run, c *Context, out *output) error {
 	if _, err := execAll(f, t.code.body); err != nil {
 		return err
 	}
+	// The parent's body writes what the child has not.
 	if p := f.main.parent; p != nil {
-		return p.into(r, c, out)
+		return p.runInto(r, c, out)
 	}
 	return nil
 }
 
-// template loads a template by name.
-func (r *Run) template(name string) (*Template, error) {
+// loadTemplate returns the template of a name. It is loaded and compiled on first use in the render.
+func (r *Run) loadTemplate(name string) (*Template, error) {
 	if t := r.templates[name]; t != nil {
 		return t, nil
 	}
 	if r.env.Load == nil {
 		return nil, typeError("no loader for this environment specified")
 	}
+	// The loader may look at the globals for relative names.
 	s, ok, err := r.env.Load(r, name)
 	if err != nil {
 		return nil, err
@@ -493,8 +536,9 @@ func (r *Run) template(name string) (*Template, error) {
 	return t, nil
 }
 
-// pick loads a template by its name, or the first of several.
-func (r *Run) pick(v any) (*Template, error) {
+// pickTemplate returns the template for a tag's expression: a name, a list of names of which the first that exists
+// counts, or a compiled template.
+func (r *Run) pickTemplate(v any) (*Template, error) {
 	switch v := v.(type) {
 	case *Undefined:
 		return nil, v.fail()
@@ -502,7 +546,7 @@ func (r *Run) pick(v any) (*Template, error) {
 		return v.t, nil
 	}
 	if name, ok := isText(v); ok {
-		return r.template(name)
+		return r.loadTemplate(name)
 	}
 	names, err := Collect(v)
 	if err != nil {
@@ -511,8 +555,9 @@ func (r *Run) pick(v any) (*Template, error) {
 	if len(names) == 0 {
 		return nil, &Error{Kind: "TemplatesNotFound", Msg: "Tried to select from an empty list of templates."}
 	}
+	// The first template that exists counts. A missing name in the list is passed over, too.
 	for _, n := range names {
-		t, err := r.pick(n)
+		t, err := r.pickTemplate(n)
 		if e, ok := err.(*Error); ok && (e.Kind == "TemplateNotFound" || e.Kind == "UndefinedError") {
 			continue
 		}
@@ -528,7 +573,7 @@ func (r *Run) pick(v any) (*Template, error) {
 // templateValue is a compiled template as a variable.
 type templateValue struct{ t *Template }
 
-// Value is the template as a value that templates can include, import or extend.
+// Value returns the template as a value that templates can include, import or extend.
 func (t *Template) Value() any { return &templateValue{t} }
 
 func (*templateValue) TypeName() string { return "Template" }

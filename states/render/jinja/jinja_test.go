@@ -168,7 +168,7 @@ func FuzzRender(f *testing.F) {
 		env.Load = func(_ *Run, name string) (Source, bool, error) { return Source{Text: "{{ x }}"}, name == "i", nil }
 		tmpl, err := env.Compile("", "", text)
 		if err != nil {
-			if e := as(err); e.Line < 0 {
+			if e := asError(err); e.Line < 0 {
 				t.Errorf("line %d", e.Line)
 			}
 			return

@@ -9,7 +9,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// kind is the type of a token.
+// kind is the type of a token. Operators of expressions keep it as their operation.
 type kind uint8
 
 const (
@@ -52,7 +52,7 @@ const (
 	tTilde
 )
 
-// String is what error messages call a token of the kind.
+// String returns what error messages call a token of the kind.
 func (k kind) String() string {
 	switch k {
 	case tEOF:
@@ -84,7 +84,7 @@ func (k kind) String() string {
 	return "?"
 }
 
-// operators, the longer ones first.
+// operators are sorted so that a longer one is tried before its prefix.
 var operators = [...]struct {
 	text string
 	kind kind
@@ -95,14 +95,15 @@ var operators = [...]struct {
 	{":", tColon}, {"|", tPipe}, {",", tComma}, {";", tSemicolon},
 }
 
+// token is a piece of a template.
 type token struct {
 	kind  kind
 	line  int
 	text  string // of names, strings and data
-	value any    // of numbers
+	value any    // of numbers; an *Error if the source is wrong here
 }
 
-// describe is the token in error messages.
+// describe returns the token as error messages show it.
 func (t token) describe() string {
 	if t.kind == tName {
 		return t.text
@@ -110,7 +111,8 @@ func (t token) describe() string {
 	return t.kind.String()
 }
 
-// lexer cuts a template into tokens, by the rules of jinja2/lexer.py.
+// lexer cuts a template into tokens, by the rules of jinja2/lexer.py. Where Jinja compiles regular expressions from
+// the delimiters, it compares strings.
 type lexer struct {
 	s    *Syntax
 	src  string
@@ -118,36 +120,39 @@ type lexer struct {
 	line int
 	toks []token
 	err  *Error
-	// starting tells that the last match ended with a line break.
+	// starting is set if the last match ended with a line break. lstrip_blocks needs it to know whether a tag
+	// begins its line.
 	starting bool
-	// tags, if set, gets what root and raw find; see [Tags].
+	// tags, if set, receives what readText and readRaw find; see [Syntax.Tags].
 	tags *[]Tag
 }
 
-func (l *lexer) fail(line int, format string, args ...any) *Error {
+// syntaxError returns a TemplateSyntaxError at a line.
+func (l *lexer) syntaxError(line int, format string, args ...any) *Error {
 	e := raise("TemplateSyntaxError", format, args...)
 	e.Line = line
 	return e
 }
 
-// lex gives the tokens of a template. The source has "\n" as its only line ends.
-// Where the source is wrong there is a token with the *Error as its value.
+// lex returns the tokens of a template. The source has "\n" as its only line ends. Where the source is wrong there
+// is a token with the *Error as its value, and the tokens end.
 func lex(s *Syntax, src string) []token {
 	l := &lexer{s: s, src: src, line: 1, starting: true, toks: make([]token, 0, len(src)/8+8)}
+	// The loop ends at the first error; what was read before it is kept.
 	for l.pos < len(l.src) && l.err == nil {
-		l.root()
+		l.readText()
 	}
 	if l.err != nil {
 		l.toks = append(l.toks, token{kind: tEOF, line: l.err.Line, value: l.err})
 	}
 	end := token{kind: tEOF, line: 1}
 	if n := len(l.toks); n > 0 {
-		end.line = l.toks[n-1].line // Jinja2's end is where the last token begins
+		end.line = l.toks[n-1].line // Jinja2 reports the end where the last token begins
 	}
 	return append(l.toks, end)
 }
 
-// normalize makes "\n" of all line ends and drops one at the end.
+// normalize turns all line ends into "\n" and drops one at the end, unless it is to be kept.
 func normalize(src string, keepTrailing bool) string {
 	if strings.Contains(src, "\r") {
 		src = strings.ReplaceAll(strings.ReplaceAll(src, "\r\n", "\n"), "\r", "\n")
@@ -158,11 +163,12 @@ func normalize(src string, keepTrailing bool) string {
 	return src
 }
 
-func (l *lexer) emit(k kind, text string) {
+// emitToken adds a token at the current line.
+func (l *lexer) emitToken(k kind, text string) {
 	l.toks = append(l.toks, token{kind: k, line: l.line, text: text})
 }
 
-// what begins at a place in the text
+// What may begin at a place in the text.
 const (
 	beginNothing = iota
 	beginComment
@@ -173,17 +179,18 @@ const (
 	beginRaw
 )
 
-// opening finds what begins at position i, and how long its mark is with a sign.
-func (l *lexer) opening(i int) (what, length int, sign byte) {
+// findOpening returns what begins at position i, how long its mark is with a sign, and that sign: '-', '+' or 0.
+func (l *lexer) findOpening(i int) (what, length int, sign byte) {
 	rest := l.src[i:]
 	s := l.s
+	// raw is matched before everything else, as it is a mark of its own in Jinja's root rule.
 	if strings.HasPrefix(rest, s.BlockStart) {
 		if n, sign := l.rawBegin(rest); n > 0 {
 			return beginRaw, n, sign
 		}
 	}
 	best, bestLen := beginNothing, 0
-	// The longest mark wins; among equals the order is that of Python's sort, by name, from the end.
+	// The longest mark wins. Among equal ones the order is that of Python's sort, by name, from the end.
 	try := func(what int, mark string) {
 		if mark != "" && len(mark) > bestLen && strings.HasPrefix(rest, mark) {
 			best, bestLen = what, len(mark)
@@ -192,12 +199,14 @@ func (l *lexer) opening(i int) (what, length int, sign byte) {
 	try(beginVariable, s.VariableStart)
 	try(beginComment, s.CommentStart)
 	try(beginBlock, s.BlockStart)
+	// A line statement begins at the start of a line, after blanks.
 	if p := s.LineStatementPrefix; p != "" && (i == 0 || l.src[i-1] == '\n') {
 		blank := len(rest) - len(strings.TrimLeft(rest, " \t\v"))
 		if len(p) > bestLen && strings.HasPrefix(rest[blank:], p) {
 			best, bestLen = beginLineStatement, blank+len(p)
 		}
 	}
+	// A line comment may also follow text, up to the blanks before it.
 	if p := s.LineCommentPrefix; p != "" {
 		blank := len(rest) - len(strings.TrimLeft(rest, " \t\v\f\r"))
 		r, _ := utf8.DecodeLastRuneInString(l.src[:i])
@@ -215,24 +224,25 @@ func (l *lexer) opening(i int) (what, length int, sign byte) {
 	return best, bestLen, 0
 }
 
-func spaces(s string) int { return len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace)) }
+// leadingSpace returns how many bytes of white space a text begins with.
+func leadingSpace(s string) int { return len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace)) }
 
-// rawBegin matches {% raw %}.
+// rawBegin matches {% raw %} and returns its length, 0 if there is another tag.
 func (l *lexer) rawBegin(rest string) (length int, sign byte) {
 	n := len(l.s.BlockStart)
 	if len(rest) > n && (rest[n] == '-' || rest[n] == '+') {
 		sign = rest[n]
 		n++
 	}
-	n += spaces(rest[n:])
+	n += leadingSpace(rest[n:])
 	if !strings.HasPrefix(rest[n:], "raw") {
 		return 0, 0
 	}
 	n += 3
-	n += spaces(rest[n:])
+	n += leadingSpace(rest[n:])
 	if strings.HasPrefix(rest[n:], "-"+l.s.BlockEnd) {
 		n += 1 + len(l.s.BlockEnd)
-		return n + spaces(rest[n:]), sign
+		return n + leadingSpace(rest[n:]), sign
 	}
 	if strings.HasPrefix(rest[n:], l.s.BlockEnd) {
 		return n + len(l.s.BlockEnd), sign
@@ -240,27 +250,29 @@ func (l *lexer) rawBegin(rest string) (length int, sign byte) {
 	return 0, 0
 }
 
-// root reads text up to the next mark, and what the mark begins.
-func (l *lexer) root() {
+// readText reads text up to the next mark, and then what the mark begins.
+func (l *lexer) readText() {
 	from := l.pos
 	what, length, at := beginNothing, 0, len(l.src)
 	var sign byte
+	// mayOpen rejects most characters without a comparison of strings.
 	for i := from; i < len(l.src); i++ {
-		if !l.maybe(i) {
+		if !l.mayOpen(i) {
 			continue
 		}
-		if what, length, sign = l.opening(i); what != beginNothing {
+		if what, length, sign = l.findOpening(i); what != beginNothing {
 			at = i
 			break
 		}
 	}
 	text := l.src[from:at]
 	if what == beginNothing {
-		l.data(text)
+		l.emitData(text)
 		l.pos = len(l.src)
 		return
 	}
-	l.strip(text, sign, what != beginVariable)
+	// A variable's mark takes no blanks away by lstrip_blocks.
+	l.emitStripped(text, sign, what != beginVariable)
 	mark := l.src[at : at+length]
 	l.starting = strings.HasSuffix(mark, "\n")
 	l.pos = at + length
@@ -268,24 +280,25 @@ func (l *lexer) root() {
 		first := len(l.toks)
 		defer func() { l.noteTag(what, at, first, length) }()
 	}
+	// Each kind of mark reads to its own end.
 	switch what {
 	case beginVariable:
-		l.emit(tVariableBegin, "")
+		l.emitToken(tVariableBegin, "")
 		l.line += strings.Count(mark, "\n")
-		l.inside(tVariableEnd, l.s.VariableEnd, false)
+		l.readTag(tVariableEnd, l.s.VariableEnd, false)
 	case beginBlock:
-		l.emit(tBlockBegin, "")
+		l.emitToken(tBlockBegin, "")
 		l.line += strings.Count(mark, "\n")
-		l.inside(tBlockEnd, l.s.BlockEnd, l.s.TrimBlocks)
+		l.readTag(tBlockEnd, l.s.BlockEnd, l.s.TrimBlocks)
 	case beginLineStatement:
-		l.emit(tBlockBegin, "")
-		l.inside(tBlockEnd, "", false)
+		l.emitToken(tBlockBegin, "")
+		l.readTag(tBlockEnd, "", false)
 	case beginRaw:
 		l.line += strings.Count(mark, "\n")
-		l.raw()
+		l.readRaw()
 	case beginComment:
 		l.line += strings.Count(mark, "\n")
-		l.comment()
+		l.skipComment()
 	case beginLineComment:
 		end := strings.IndexByte(l.src[l.pos:], '\n')
 		if end < 0 {
@@ -296,8 +309,8 @@ func (l *lexer) root() {
 	}
 }
 
-// maybe tells whether a mark may begin at i, cheaply.
-func (l *lexer) maybe(i int) bool {
+// mayOpen reports whether a mark may begin at i. It is called for every character.
+func (l *lexer) mayOpen(i int) bool {
 	c := l.src[i]
 	s := l.s
 	if c == s.BlockStart[0] || c == s.VariableStart[0] || c == s.CommentStart[0] {
@@ -306,52 +319,59 @@ func (l *lexer) maybe(i int) bool {
 	return s.LineStatementPrefix != "" || s.LineCommentPrefix != ""
 }
 
-// strip emits the text before a mark, without the blanks that the mark's sign or the option lstrip_blocks takes away.
-func (l *lexer) strip(text string, sign byte, block bool) {
+// emitStripped emits the text before a mark, without the blanks that the mark's sign or the option lstrip_blocks
+// takes away.
+func (l *lexer) emitStripped(text string, sign byte, block bool) {
 	switch {
 	case sign == '-':
 		kept := strings.TrimRightFunc(text, pySpace)
-		l.data(kept)
+		// The stripped line breaks still count for the lines of errors.
+		l.emitData(kept)
 		l.line += strings.Count(text[len(kept):], "\n")
 	case sign != '+' && l.s.LstripBlocks && block:
 		start := strings.LastIndexByte(text, '\n') + 1
+		// Only blanks stand between the line's start and the tag.
 		if (start > 0 || l.starting) && start < len(text) && strings.TrimFunc(text[start:], unicode.IsSpace) == "" {
 			text = text[:start]
 		}
-		l.data(text)
+		l.emitData(text)
 	default:
-		l.data(text)
+		l.emitData(text)
 	}
 }
 
+// pySpace is str.isspace: Unicode's white space and the four separators of ASCII, which Go does not count.
 func pySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// newlines puts the environment's line ends in.
-func (l *lexer) newlines(text string) string {
+// withNewlines replaces line ends by those of the environment.
+func (l *lexer) withNewlines(text string) string {
 	if l.s.Newline == "" || l.s.Newline == "\n" {
 		return text
 	}
 	return strings.ReplaceAll(text, "\n", l.s.Newline)
 }
 
-func (l *lexer) data(text string) {
+// emitData emits template data, if there is any.
+func (l *lexer) emitData(text string) {
 	if text != "" {
-		l.emit(tData, l.newlines(text))
+		l.emitToken(tData, l.withNewlines(text))
 		l.line += strings.Count(text, "\n")
 	}
 }
 
-// ending matches the end of a block or comment at the place, with its sign; 0 if it is not there.
-func (l *lexer) ending(i int, mark string, trim bool) int {
+// matchEnd returns the length of a tag's end at position i, with its sign and what that takes away; 0 if there is
+// no end.
+func (l *lexer) matchEnd(i int, mark string, trim bool) int {
 	rest := l.src[i:]
 	switch {
 	case strings.HasPrefix(rest, "+"+mark):
 		return 1 + len(mark)
 	case strings.HasPrefix(rest, "-"+mark):
 		n := 1 + len(mark)
-		return n + spaces(rest[n:])
+		return n + leadingSpace(rest[n:])
 	case strings.HasPrefix(rest, mark):
 		n := len(mark)
+		// trim_blocks takes one line break behind a tag.
 		if trim && strings.HasPrefix(rest[n:], "\n") {
 			n++
 		}
@@ -360,25 +380,27 @@ func (l *lexer) ending(i int, mark string, trim bool) int {
 	return 0
 }
 
-func (l *lexer) skip(n int) {
+// skipBytes moves on by n bytes and keeps line and starting right.
+func (l *lexer) skipBytes(n int) {
 	part := l.src[l.pos : l.pos+n]
 	l.line += strings.Count(part, "\n")
 	l.starting = strings.HasSuffix(part, "\n")
 	l.pos += n
 }
 
-func (l *lexer) comment() {
+// skipComment reads up to the end of a comment.
+func (l *lexer) skipComment() {
 	for i := l.pos; i < len(l.src); i++ {
-		if n := l.ending(i, l.s.CommentEnd, l.s.TrimBlocks); n > 0 {
-			l.skip(i + n - l.pos)
+		if n := l.matchEnd(i, l.s.CommentEnd, l.s.TrimBlocks); n > 0 {
+			l.skipBytes(i + n - l.pos)
 			return
 		}
 	}
-	l.err = l.fail(l.line, "Missing end of comment tag")
+	l.err = l.syntaxError(l.line, "Missing end of comment tag")
 }
 
-// raw reads up to {% endraw %}.
-func (l *lexer) raw() {
+// readRaw reads up to {% endraw %}, whose signs strip like those of any tag.
+func (l *lexer) readRaw() {
 	for i := l.pos; i < len(l.src); i++ {
 		if !strings.HasPrefix(l.src[i:], l.s.BlockStart) {
 			continue
@@ -389,83 +411,90 @@ func (l *lexer) raw() {
 			sign = l.src[j]
 			j++
 		}
-		j += spaces(l.src[j:])
+		j += leadingSpace(l.src[j:])
 		if !strings.HasPrefix(l.src[j:], "endraw") {
 			continue
 		}
 		j += len("endraw")
-		j += spaces(l.src[j:])
-		n := l.ending(j, l.s.BlockEnd, l.s.TrimBlocks)
+		j += leadingSpace(l.src[j:])
+		n := l.matchEnd(j, l.s.BlockEnd, l.s.TrimBlocks)
 		if n == 0 {
 			continue
 		}
-		l.strip(l.src[l.pos:i], sign, true)
+		l.emitStripped(l.src[l.pos:i], sign, true)
 		l.pos = i
 		if l.tags != nil {
 			*l.tags = append(*l.tags, Tag{Kind: TagRaw, Name: "endraw", Start: i, End: j + n})
 		}
-		l.skip(j + n - i)
+		l.skipBytes(j + n - i)
 		return
 	}
-	l.err = l.fail(l.line, "Missing end of raw directive")
+	l.err = l.syntaxError(l.line, "Missing end of raw directive")
 }
 
-// inside reads the tokens of a tag up to its end; mark "" is the end of a line.
-func (l *lexer) inside(end kind, mark string, trim bool) {
+// readTag reads the tokens of a tag up to its end. An empty mark stands for the end of the line, in line
+// statements.
+func (l *lexer) readTag(end kind, mark string, trim bool) {
+	// The end of a tag does not count inside of brackets: {{ {'a': {}} }}.
 	var open []byte
 	for {
 		if len(open) == 0 {
 			if mark == "" {
-				// The end takes blank lines after it along.
-				n := spaces(l.src[l.pos:])
+				// The end takes the blank lines after it along.
+				n := leadingSpace(l.src[l.pos:])
 				if l.pos+n < len(l.src) {
 					n = strings.LastIndexByte(l.src[l.pos:l.pos+n], '\n') + 1
 				}
 				if n > 0 || l.pos == len(l.src) {
-					l.emit(end, "")
-					l.skip(n)
+					l.emitToken(end, "")
+					l.skipBytes(n)
 					l.starting = true
 					return
 				}
-			} else if n := l.closing(end, mark, trim); n > 0 {
-				l.emit(end, "")
-				l.skip(n)
+			} else if n := l.matchClosing(end, mark, trim); n > 0 {
+				l.emitToken(end, "")
+				l.skipBytes(n)
 				return
 			}
 		}
+		// At the end of the text without an end of the tag.
 		if l.pos >= len(l.src) {
-			return // the parser finds the end of the template
+			return // the parser reports the end of the template
 		}
-		if n := spaces(l.src[l.pos:]); n > 0 {
-			l.skip(n)
+		if n := leadingSpace(l.src[l.pos:]); n > 0 {
+			l.skipBytes(n)
 			continue
 		}
-		if l.number() || l.name() || l.str() {
+		// The order is that of Jinja's rules: a float before an integer before a name.
+		if l.readNumber() || l.readName() || l.readString() {
 			if l.err != nil {
 				return
 			}
 			continue
 		}
-		if open = l.operator(open); l.err != nil {
+		if open = l.readOperator(open); l.err != nil {
 			return
 		}
 	}
 }
 
-func (l *lexer) closing(end kind, mark string, trim bool) int {
+// matchClosing is matchEnd for the tag that is open.
+func (l *lexer) matchClosing(end kind, mark string, trim bool) int {
 	if end == tVariableEnd && strings.HasPrefix(l.src[l.pos:], "+"+mark) {
-		return 0 // a variable's end knows no plus
+		return 0 // {{ x +}} has no meaning in Jinja, the plus is an operator
 	}
-	return l.ending(l.pos, mark, trim)
+	return l.matchEnd(l.pos, mark, trim)
 }
 
-func (l *lexer) operator(open []byte) []byte {
+// readOperator reads an operator and returns the stack of brackets that are open.
+func (l *lexer) readOperator(open []byte) []byte {
 	rest := l.src[l.pos:]
 	for i := range operators {
 		op := &operators[i]
 		if !strings.HasPrefix(rest, op.text) {
 			continue
 		}
+		// Brackets must match; Jinja checks that in the lexer.
 		switch op.kind {
 		case tLBrace:
 			open = append(open, '}')
@@ -475,28 +504,31 @@ func (l *lexer) operator(open []byte) []byte {
 			open = append(open, ']')
 		case tRBrace, tRParen, tRBracket:
 			if len(open) == 0 {
-				l.err = l.fail(l.line, "unexpected '%s'", op.text)
+				l.err = l.syntaxError(l.line, "unexpected '%s'", op.text)
 				return open
 			}
 			want := open[len(open)-1]
 			open = open[:len(open)-1]
 			if want != op.text[0] {
-				l.err = l.fail(l.line, "unexpected '%s', expected '%c'", op.text, want)
+				l.err = l.syntaxError(l.line, "unexpected '%s', expected '%c'", op.text, want)
 				return open
 			}
 		}
-		l.emit(op.kind, op.text)
-		l.skip(len(op.text))
+		l.emitToken(op.kind, op.text)
+		l.skipBytes(len(op.text))
 		return open
 	}
 	r, _ := utf8.DecodeRuneInString(rest)
-	l.err = l.fail(l.line, "unexpected char %s at %d", pyobj.Repr(string(r)), utf8.RuneCountInString(l.src[:l.pos]))
+	// Jinja counts characters of the whole source here, not columns.
+	l.err = l.syntaxError(l.line, "unexpected char %s at %d", pyobj.Repr(string(r)), utf8.RuneCountInString(l.src[:l.pos]))
 	return open
 }
 
-func (l *lexer) name() bool {
+// readName reads a name, by Python's rules for identifiers. It returns false if there is no name here.
+func (l *lexer) readName() bool {
 	rest := l.src[l.pos:]
 	n := 0
+	// Python's identifiers: letters first, then also digits and marks.
 	for i, r := range rest {
 		if r != '_' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N, unicode.Mn, unicode.Mc, unicode.Pc) && r != 0xb7 && r != 0x387 {
 			break
@@ -508,39 +540,44 @@ func (l *lexer) name() bool {
 	}
 	first, _ := utf8.DecodeRuneInString(rest)
 	if first != '_' && !unicode.IsLetter(first) && !unicode.Is(unicode.Nl, first) {
-		l.err = l.fail(l.line, "Invalid character in identifier")
+		l.err = l.syntaxError(l.line, "Invalid character in identifier")
 		return true
 	}
-	l.emit(tName, rest[:n])
-	l.skip(n)
+	l.emitToken(tName, rest[:n])
+	l.skipBytes(n)
 	return true
 }
 
-func (l *lexer) str() bool {
+// readString reads a quoted string. It returns false for an unterminated one, whose quote is then an unexpected
+// character, as in Jinja.
+func (l *lexer) readString() bool {
 	q := l.src[l.pos]
 	if q != '"' && q != '\'' {
 		return false
 	}
+	// A backslash keeps the next character from ending the string.
 	for i := l.pos + 1; i < len(l.src); i++ {
 		switch l.src[i] {
 		case '\\':
 			i++
 		case q:
-			text, msg := unescape(l.newlines(l.src[l.pos+1 : i]))
+			// Line ends inside a string become those of the environment before escapes are read.
+			text, msg := unescapeString(l.withNewlines(l.src[l.pos+1 : i]))
 			if msg != "" {
-				l.err = l.fail(l.line, "%s", msg)
+				l.err = l.syntaxError(l.line, "%s", msg)
 				return true
 			}
-			l.emit(tString, text)
-			l.skip(i + 1 - l.pos)
+			l.emitToken(tString, text)
+			l.skipBytes(i + 1 - l.pos)
 			return true
 		}
 	}
 	return false
 }
 
-// Syntax are the delimiters and options of the lexer (jinja_env of the minion's configuration).
+// Syntax holds the delimiters and options of the lexer (jinja_env of the minion's configuration).
 type Syntax struct {
+	// the marks
 	BlockStart, BlockEnd, VariableStart, VariableEnd, CommentStart, CommentEnd string
 	LineStatementPrefix, LineCommentPrefix                                     string
 	TrimBlocks, LstripBlocks, KeepTrailingNewline                              bool
@@ -548,12 +585,12 @@ type Syntax struct {
 	Newline string
 }
 
-// DefaultSyntax is Jinja's own.
+// DefaultSyntax returns Jinja's own delimiters.
 func DefaultSyntax() Syntax {
 	return Syntax{BlockStart: "{%", BlockEnd: "%}", VariableStart: "{{", VariableEnd: "}}", CommentStart: "{#", CommentEnd: "#}", Newline: "\n"}
 }
 
-// valid tells whether the delimiters can be told apart.
+// valid reports whether the delimiters can be told apart. An empty prefix would begin everywhere.
 func (s *Syntax) valid() bool {
 	marks := []string{s.BlockStart, s.VariableStart, s.CommentStart}
 	return !slices.Contains(marks, "") && s.BlockEnd != "" && s.VariableEnd != "" && s.CommentEnd != "" &&

@@ -10,7 +10,8 @@ import (
 	"github.com/brine-salt/brine/internal/pyre"
 )
 
-// filterTitle makes every word begin with a capital; words end at blanks, hyphens and brackets.
+// filterTitle is Jinja's title: every word begins with a capital. Words end at blanks, hyphens and brackets only,
+// unlike str.title.
 func filterTitle(s string) string {
 	var b strings.Builder
 	word := ""
@@ -33,7 +34,8 @@ func filterTitle(s string) string {
 	return b.String()
 }
 
-// stripTags is Markup.striptags: without tags and comments, runs of blanks are one.
+// stripTags is Markup.striptags: comments and tags are removed, and runs of white space become one blank.
+// Comments first, as they may hold tags.
 func stripTags(s string) string {
 	for {
 		i := strings.Index(s, "<!--")
@@ -60,9 +62,10 @@ func stripTags(s string) string {
 	return unescapeHTML(strings.Join(strings.FieldsFunc(s, pySpace), " "))
 }
 
+// unescapeHTML replaces entities by their characters, as html.unescape does.
 func unescapeHTML(s string) string { return html.UnescapeString(s) }
 
-// quoteURL is url_quote: for_qs is the form for query strings.
+// quoteURL is Jinja's url_quote. In a query a blank is "+" and a slash is quoted.
 func quoteURL(v any, query bool) (string, error) {
 	s := ""
 	if b, ok := v.([]byte); ok {
@@ -92,6 +95,7 @@ func quoteURL(v any, query bool) (string, error) {
 	return b.String(), nil
 }
 
+// filterURLEncode is Jinja's urlencode: a text is quoted as a path, a mapping or pairs as a query.
 func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 	if u, ok := v.(*Undefined); ok && u.kind == Strict {
 		return nil, u.fail()
@@ -99,12 +103,13 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 	_, text := isText(v)
 	var pairs []any
 	var err error
+	// A text is quoted as it is.
 	switch {
 	case text:
 		return quoteURL(v, false)
 	default:
 		if d, ok := v.(*pyobj.Dict); ok {
-			pairs = (&view{d, "items"}).items()
+			pairs = (&view{d, "items"}).viewItems()
 		} else if pairs, err = Collect(v); err != nil {
 			if isKind(err, "TypeError") {
 				return quoteURL(v, false)
@@ -112,6 +117,7 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 			return nil, err
 		}
 	}
+	// Pairs are joined as a query.
 	var parts []string
 	for _, p := range pairs {
 		kv, err := Collect(p)
@@ -134,6 +140,7 @@ func filterURLEncode(r *Run, v any, _ Args) (any, error) {
 	return strings.Join(parts, "&"), nil
 }
 
+// filterXMLAttr is Jinja's xmlattr. Undefined and None values are left out.
 func filterXMLAttr(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_xmlattr", []string{"autospace"}, true)
@@ -144,7 +151,7 @@ func filterXMLAttr(r *Run, v any, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := r.pairs(v)
+	pairs, err := r.itemPairs(v)
 	if err != nil {
 		return nil, err
 	}
@@ -158,10 +165,11 @@ func filterXMLAttr(r *Run, v any, a Args) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A key with such a character could add attributes of its own (CVE-2024-22195 and CVE-2024-34064 of Jinja).
 		if strings.ContainsAny(name, " \t\n\r\f\v/>=") {
 			return nil, valueError("Invalid character in attribute name: %s", pyobj.Repr(k))
 		}
-		m, err := escaped(x)
+		m, err := escapeValue(x)
 		if err != nil {
 			return nil, err
 		}
@@ -174,13 +182,14 @@ func filterXMLAttr(r *Run, v any, a Args) (any, error) {
 	return textLike(out, r.autoescape), nil
 }
 
-// The patterns of urlize.
+// The patterns of urlize, from jinja2/utils.py.
 const (
 	httpPattern = `^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)|` +
 		`(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}])))(?::[\d]{1,5})?(?:[/?#]\S*)?$`
 	emailPattern = `^\S+@\w[\w.-]*\.\w+$`
 )
 
+// filterURLize is Jinja's urlize: words that look like addresses become links.
 func filterURLize(r *Run, v any, a Args) (any, error) {
 	a.Before++ // the environment
 	args, err := a.Bind("do_urlize", []string{"trim_url_limit", "nofollow", "target", "rel", "extra_schemes"}, nil, false, nil, nil, nil)
@@ -189,10 +198,11 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 	}
 	limit := -1
 	if args[0] != nil {
-		if limit, err = index(args[0]); err != nil {
+		if limit, err = toIndex(args[0]); err != nil {
 			return nil, err
 		}
 	}
+	// rel is a set, since Jinja sorts what remains of it.
 	rel := map[string]bool{"noopener": true}
 	if args[3] != nil {
 		s, _ := isText(args[3])
@@ -222,6 +232,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		for _, x := range list {
 			s, _ := isText(x)
 			name := strings.TrimSuffix(strings.TrimRight(s, "/"), ":")
+			// Each scheme must match _uri_scheme_re: two characters or more, then a colon and at most two slashes.
 			if len(name) < 2 || strings.TrimFunc(name, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_.+-", c) }) != "" ||
 				!strings.HasPrefix(s, name+":") || len(s)-len(name) > 3 {
 				return nil, raise("FilterArgumentError", "%s is not a valid URI scheme prefix.", pyobj.Repr(x))
@@ -229,7 +240,8 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 			schemes = append(schemes, s)
 		}
 	}
-	m, err := escaped(v)
+	// The text is escaped first; links are put into the escaped text.
+	m, err := escapeValue(v)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +254,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		return nil, err
 	}
 	trim := func(s string) string {
-		if limit >= 0 && runes(s) > limit {
+		if limit >= 0 && runeCount(s) > limit {
 			return firstRunes(s, limit) + "..."
 		}
 		return s
@@ -253,6 +265,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 	}
 	words := wordsAndBlanks(string(m))
 	for i, word := range words {
+		// Brackets and punctuation around a word are no part of the address.
 		head, middle, tail := "", word, ""
 		if n := openingRun(middle); n > 0 {
 			head, middle = middle[:n], middle[n:]
@@ -260,6 +273,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		if n := closingRun(middle); n > 0 {
 			tail, middle = middle[len(middle)-n:], middle[:len(middle)-n]
 		}
+		// A closing bracket returns to the address if its opening one is in it: Wikipedia has such names.
 		for _, pair := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
 			count := strings.Count(middle, pair[0])
 			if count <= strings.Count(middle, pair[1]) {
@@ -274,6 +288,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 		link := func(href, extra, text string) string {
 			return `<a href="` + href + `"` + extra + `>` + text + `</a>`
 		}
+		// Web addresses, then mailto:, then plain addresses, then the extra schemes.
 		switch {
 		case matches(http, middle):
 			if strings.HasPrefix(middle, "https://") || strings.HasPrefix(middle, "http://") {
@@ -297,6 +312,7 @@ func filterURLize(r *Run, v any, a Args) (any, error) {
 	return textLike(strings.Join(words, ""), r.autoescape), nil
 }
 
+// sortedKeys returns the keys of a set in Python's order, which is by code points.
 func sortedKeys(m map[string]bool) []string {
 	items := make([]any, 0, len(m))
 	for k := range m {
@@ -310,6 +326,8 @@ func sortedKeys(m map[string]bool) []string {
 	return out
 }
 
+// wordsAndBlanks cuts a text into alternate runs of words and white space, so that it can be joined again
+// unchanged.
 func wordsAndBlanks(s string) []string {
 	var parts []string
 	start, blank := 0, false
@@ -324,7 +342,7 @@ func wordsAndBlanks(s string) []string {
 	return append(parts, s[start:])
 }
 
-// openingRun is the length of the brackets that a word begins with.
+// openingRun returns the length of the brackets that a word begins with.
 func openingRun(s string) int {
 	n := 0
 	for {
@@ -339,7 +357,7 @@ func openingRun(s string) int {
 	}
 }
 
-// closingRun is the length of the brackets and punctuation that a word ends with.
+// closingRun returns the length of the brackets and punctuation that a word ends with.
 func closingRun(s string) int {
 	n := len(s)
 	for n > 0 {

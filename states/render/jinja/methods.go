@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// hasMethod tells whether a value of a built-in type has a method.
+// hasMethod reports whether a value of a built-in type has a method. It must agree with callMethod.
 func hasMethod(v any, name string) bool {
 	switch v := v.(type) {
 	case string, pyobj.Markup:
@@ -49,8 +49,8 @@ func hasMethod(v any, name string) bool {
 	return false
 }
 
-// method calls a method of a built-in type; known is false if there is none.
-func (r *Run) method(obj any, name string, a Args) (v any, known bool, err error) {
+// callMethod calls a method of a built-in type; known is false if the type has no such method.
+func (r *Run) callMethod(obj any, name string, a Args) (v any, known bool, err error) {
 	if !hasMethod(obj, name) {
 		return nil, false, nil
 	}
@@ -64,7 +64,7 @@ func (r *Run) method(obj any, name string, a Args) (v any, known bool, err error
 	case *pyobj.List:
 		v, err = r.listMethod(x, name, a)
 	case pyobj.Tuple:
-		v, err = search(x, name, a, "tuple")
+		v, err = searchItems(x, name, a, "tuple")
 	case *pyobj.Set:
 		v, err = setMethod(x, name, a)
 	case float64:
@@ -78,6 +78,7 @@ func (r *Run) method(obj any, name string, a Args) (v any, known bool, err error
 			}
 			return pyobj.Tuple{pyobj.Int(q.Num()), pyobj.Int(q.Denom())}, true, nil
 		}
+		// conjugate returns the number itself.
 		return x, true, nil
 	case []byte:
 		if name == "hex" {
@@ -87,6 +88,7 @@ func (r *Run) method(obj any, name string, a Args) (v any, known bool, err error
 			}
 			return b.String(), true, nil
 		}
+		// decode takes the bytes as UTF-8, whatever encoding is named.
 		return string(x), true, nil
 	default:
 		switch name {
@@ -101,13 +103,14 @@ func (r *Run) method(obj any, name string, a Args) (v any, known bool, err error
 			}
 			return int64(n), true, nil
 		}
-		v, err = sign(false, x)
+		v, err = signedNumber(false, x)
 	}
 	return v, true, err
 }
 
-// exactly checks the number of positional arguments of a method without keywords.
-func exactly(a Args, name string, low, high int) error {
+// checkArity checks the number of positional arguments of a method without keywords. The texts are those of
+// CPython's Argument Clinic, which differ by number.
+func checkArity(a Args, name string, low, high int) error {
 	if len(a.Kw) > 0 {
 		return typeError("%s() takes no keyword arguments", name)
 	}
@@ -120,6 +123,7 @@ func exactly(a Args, name string, low, high int) error {
 		return "s"
 	}
 	switch {
+	// CPython has a wording of its own for functions without, and with one, argument.
 	case low == high && n != low && low == 0:
 		return typeError("%s() takes no arguments (%d given)", name, n)
 	case low == high && n != low && low == 1:
@@ -134,14 +138,17 @@ func exactly(a Args, name string, low, high int) error {
 	return nil
 }
 
+// dictMethod calls a method of a dict. An OrderedDict has the same methods with other names in errors, and keywords
+// for two of them.
 func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 	arity := func(low, high int) error {
 		kind := "dict."
 		if d.Ordered {
 			kind = "OrderedDict."
 		}
-		return exactly(a, kind+name, low, high)
+		return checkArity(a, kind+name, low, high)
 	}
+	// key returns the first argument if it can be a key.
 	key := func() (any, error) {
 		if u, ok := a.Pos[0].(*Undefined); ok && u.kind == Strict {
 			return nil, u.fail()
@@ -185,7 +192,7 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 		if len(a.Pos) > 1 {
 			return nil, typeError("update expected at most 1 argument, got %d", len(a.Pos))
 		}
-		return nil, update(d, a)
+		return nil, updateDict(d, a)
 	case "pop":
 		if err := arity(1, 2); err != nil {
 			return nil, err
@@ -238,7 +245,7 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 		}
 		return r.Call(v, a)
 	}
-	// move_to_end
+	// move_to_end, of OrderedDict only. To the front means to build the dict again, since pyobj appends.
 	args, err := a.Bind("move_to_end", []string{"key", "last"}, true)
 	if err != nil {
 		return nil, err
@@ -258,15 +265,15 @@ func (r *Run) dictMethod(d *pyobj.Dict, name string, a Args) (any, error) {
 	return nil, nil
 }
 
-// search is index and count of lists and tuples.
-func search(items []any, name string, a Args, kind string) (any, error) {
+// searchItems is index and count of lists and tuples.
+func searchItems(items []any, name string, a Args, kind string) (any, error) {
 	if name == "count" {
-		if err := exactly(a, kind+".count", 1, 1); err != nil {
+		if err := checkArity(a, kind+".count", 1, 1); err != nil {
 			return nil, err
 		}
 		n := int64(0)
 		for _, x := range items {
-			same, err := equals(x, a.Pos[0])
+			same, err := valuesEqual(x, a.Pos[0])
 			if err != nil {
 				return nil, err
 			}
@@ -276,12 +283,13 @@ func search(items []any, name string, a Args, kind string) (any, error) {
 		}
 		return n, nil
 	}
-	if err := exactly(a, kind+".index", 1, 3); err != nil {
+	if err := checkArity(a, kind+".index", 1, 3); err != nil {
 		return nil, err
 	}
+	// Start and stop may be negative, and stop may lie beyond the end.
 	from, to := 0, len(items)
 	for i, p := range a.Pos[1:] {
-		n, err := index(p)
+		n, err := toIndex(p)
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +303,7 @@ func search(items []any, name string, a Args, kind string) (any, error) {
 		}
 	}
 	for i := from; i < to; i++ {
-		same, err := equals(items[i], a.Pos[0])
+		same, err := valuesEqual(items[i], a.Pos[0])
 		if err != nil {
 			return nil, err
 		}
@@ -303,19 +311,22 @@ func search(items []any, name string, a Args, kind string) (any, error) {
 			return int64(i), nil
 		}
 	}
+	// CPython's tuple does not show the value.
 	if kind == "tuple" {
 		return nil, valueError("tuple.index(x): x not in tuple")
 	}
 	return nil, valueError("%s is not in list", pyobj.Repr(a.Pos[0]))
 }
 
+// listMethod calls a method of a list. The list is changed in place, for all who share it.
 func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
-	arity := func(low, high int) error { return exactly(a, "list."+name, low, high) }
+	arity := func(low, high int) error { return checkArity(a, "list."+name, low, high) }
 	switch name {
 	case "append":
 		if err := arity(1, 1); err != nil {
 			return nil, err
 		}
+		// The list is not counted by countMade when it grows, so it has a limit here.
 		if len(l.Items) >= maxItems {
 			return nil, raise("MemoryError", "more than %d items", maxItems)
 		}
@@ -338,7 +349,7 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 		if err := arity(2, 2); err != nil {
 			return nil, err
 		}
-		i, err := index(a.Pos[0])
+		i, err := toIndex(a.Pos[0])
 		if err != nil {
 			return nil, err
 		}
@@ -352,7 +363,7 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 			return nil, err
 		}
 		for i, x := range l.Items {
-			same, err := equals(x, a.Pos[0])
+			same, err := valuesEqual(x, a.Pos[0])
 			if err != nil {
 				return nil, err
 			}
@@ -369,7 +380,7 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 		i := -1
 		if len(a.Pos) == 1 {
 			var err error
-			if i, err = index(a.Pos[0]); err != nil {
+			if i, err = toIndex(a.Pos[0]); err != nil {
 				return nil, err
 			}
 		}
@@ -386,8 +397,9 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 		l.Items = slices.Delete(l.Items, i, i+1)
 		return v, nil
 	case "index", "count":
-		return search(l.Items, name, a, "list")
+		return searchItems(l.Items, name, a, "list")
 	case "sort":
+		// list.sort takes keywords only.
 		if len(a.Pos) > 0 {
 			return nil, typeError("sort() takes no positional arguments")
 		}
@@ -409,6 +421,7 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 		if key != nil {
 			by = func(v any) (any, error) { return r.Call(key, Args{Pos: []any{v}}) }
 		}
+		// The list is replaced only if all comparisons succeed; CPython may leave it half sorted.
 		sorted, err := sortItems(l.Items, by, reverse)
 		if err == nil {
 			l.Items = sorted
@@ -424,11 +437,12 @@ func (r *Run) listMethod(l *pyobj.List, name string, a Args) (any, error) {
 	return nil, arity(0, 0)
 }
 
-// sortItems is sorted(items, key=by, reverse=reverse): stable, by < alone.
+// sortItems is sorted(items, key=by, reverse=reverse): stable, and by < alone.
 func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, error) {
 	type pair struct{ key, v any }
 	list := make([]pair, len(items))
 	for i, v := range items {
+		// The key is computed once per item, as in Python.
 		list[i] = pair{v, v}
 		if by != nil {
 			k, err := by(v)
@@ -438,16 +452,18 @@ func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, e
 			list[i].key = k
 		}
 	}
+	// Reversed before and after: equal items keep their order in a reversed sort, too.
 	if reverse {
 		slices.Reverse(list)
 	}
+	// The first failed comparison ends the sort; the rest of it compares nothing any more.
 	var failed error
 	sort.SliceStable(list, func(i, j int) bool {
 		if failed != nil {
 			return false
 		}
-		// Python compares the later one with the earlier one.
-		less, err := order(tLt, list[i].key, list[j].key)
+		// Python compares the later item with the earlier one, which shows in the error.
+		less, err := orderHolds(tLt, list[i].key, list[j].key)
 		if err != nil {
 			failed = err
 		}
@@ -466,6 +482,7 @@ func sortItems(items []any, by func(v any) (any, error), reverse bool) ([]any, e
 	return out, nil
 }
 
+// setOf is Python's set(v).
 func setOf(v any) (*pyobj.Set, error) {
 	items, err := Collect(v)
 	if err != nil {
@@ -480,7 +497,9 @@ func setOf(v any) (*pyobj.Set, error) {
 	return s, nil
 }
 
+// setMethod calls a method of a set.
 func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
+	// Methods without arguments.
 	if len(a.Pos) == 0 {
 		switch name {
 		case "pop":
@@ -498,8 +517,9 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 		case "copy":
 			return setOf(s)
 		}
-		return nil, exactly(a, "set."+name, 1, 1)
+		return nil, checkArity(a, "set."+name, 1, 1)
 	}
+	// Methods that take any value, then those that take an iterable.
 	v := a.Pos[0]
 	switch name {
 	case "add":
@@ -513,6 +533,7 @@ func setMethod(s *pyobj.Set, name string, a Args) (any, error) {
 		}
 		return nil, nil
 	}
+	// The other operand may be any iterable.
 	o, err := setOf(v)
 	if err != nil {
 		return nil, err

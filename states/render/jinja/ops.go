@@ -9,26 +9,30 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// MaxText is how many bytes one text may have.
+// MaxText is how many bytes one text may have, and the output of a render.
 const MaxText = 64 << 20
 
-// maxBits is how many bits an integer may have.
+// maxBits is how many bits an integer may have. The size of a product or a power is estimated, from above, before
+// it is computed.
 const maxBits = 1 << 20
 
-// MaxMade is how many bytes all texts and collections may have together that a run makes, whether or not they are still there.
+// MaxMade is how many bytes the texts and collections that a render creates may have together, whether or not they
+// are still in use: what the garbage collector has freed cannot be known.
 const MaxMade = 256 << 20
 
-// What a member of a list or tuple takes with a small value, and one of a dict or set.
+// slotBytes is what a member of a list or tuple takes with a small value, entryBytes one of a dict or set.
 const (
 	slotBytes  = 24
 	entryBytes = 64
 )
 
-// made counts what an operation has made. A value that was there before counts as well, since nobody can tell.
-func (r *Run) made(v any, err error) (any, error) {
+// countMade counts the value that an operation returns. A value that existed before counts as well, since the two
+// cannot be told apart. It passes err on, so that calls can be wrapped in it.
+func (r *Run) countMade(v any, err error) (any, error) {
 	if err != nil {
 		return v, err
 	}
+	// Only texts and collections take memory in proportion to their size.
 	switch v := v.(type) {
 	case string:
 		r.bytes += len(v)
@@ -54,6 +58,7 @@ func (r *Run) made(v any, err error) (any, error) {
 	return v, nil
 }
 
+// opText returns the text of an operator.
 func opText(op kind) string {
 	for i := range operators {
 		if operators[i].kind == op {
@@ -63,7 +68,8 @@ func opText(op kind) string {
 	return "?"
 }
 
-func unsupported(op kind, a, b any) error {
+// unsupportedOperands is Python's error for an operator that the types do not have.
+func unsupportedOperands(op kind, a, b any) error {
 	text := opText(op)
 	if op == tPow {
 		text = "** or pow()"
@@ -71,8 +77,9 @@ func unsupported(op kind, a, b any) error {
 	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", text, pyobj.TypeName(a), pyobj.TypeName(b))
 }
 
-// binary computes a op b.
-func (r *Run) binary(op kind, a, b any) (any, error) {
+// binaryOp computes a op b.
+func (r *Run) binaryOp(op kind, a, b any) (any, error) {
+	// Small integers, the common case, take no detour over big.Int.
 	x, okA := a.(int64)
 	y, okB := b.(int64)
 	if okA && okB {
@@ -83,25 +90,27 @@ func (r *Run) binary(op kind, a, b any) (any, error) {
 	if u, ok := a.(*Undefined); ok {
 		return nil, u.fail()
 	}
-	if u, ok := b.(*Undefined); ok && op != tMod { // "%" of a text formats it
+	if u, ok := b.(*Undefined); ok && op != tMod { // "%" of a text formats the value, defined or not
 		return nil, u.fail()
 	}
 	if isNumber(a) && isNumber(b) {
-		return numbers(op, a, b)
+		return numberOp(op, a, b)
 	}
+	// Operators of types that are not numbers.
 	switch op {
 	case tAdd:
-		return r.add(a, b)
+		return r.addValues(a, b)
 	case tMul:
-		return multiply(a, b)
+		return multiplyValues(a, b)
 	case tMod:
 		if s, ok := isText(a); ok {
-			return r.percent(a, s, b)
+			return r.percentFormat(a, s, b)
 		}
 		if u, ok := b.(*Undefined); ok {
 			return nil, u.fail()
 		}
 	case tSub:
+		// Sets have a difference, the only operator that templates use on them.
 		if s, ok := a.(*pyobj.Set); ok {
 			if t, ok := b.(*pyobj.Set); ok {
 				out := &pyobj.Set{}
@@ -114,13 +123,14 @@ func (r *Run) binary(op kind, a, b any) (any, error) {
 			}
 		}
 	}
-	return nil, unsupported(op, a, b)
+	return nil, unsupportedOperands(op, a, b)
 }
 
-// smallInts is arithmetic within 64 bits; not ok when it leaves them or needs more care.
+// smallInts computes a op b within 64 bits. ok is false when the result leaves them or the case needs more care.
 func smallInts(op kind, x, y int64) (any, bool) {
 	switch op {
 	case tAdd:
+		// The sum grew exactly if y is positive: otherwise it overflowed.
 		if s := x + y; (s > x) == (y > 0) {
 			return s, true
 		}
@@ -132,6 +142,8 @@ func smallInts(op kind, x, y int64) (any, bool) {
 		if x > -1<<31 && x < 1<<31 && y > -1<<31 && y < 1<<31 {
 			return x * y, true
 		}
+	// Divisors 0 and -1 are left out: one is an error, the other overflows for the smallest integer. Python rounds
+	// down, Go towards zero.
 	case tFloorDiv:
 		if y > 0 || y < -1 {
 			q := x / y
@@ -152,6 +164,7 @@ func smallInts(op kind, x, y int64) (any, bool) {
 	return nil, false
 }
 
+// toBig returns an integer of any kind as a big.Int, which the caller must not change.
 func toBig(v any) *big.Int {
 	switch v := v.(type) {
 	case *big.Int:
@@ -162,11 +175,11 @@ func toBig(v any) *big.Int {
 		}
 		return new(big.Int)
 	}
-	n, _ := integer(v)
+	n, _ := toInteger(v)
 	return big.NewInt(n)
 }
 
-// toFloat is float(v) of a number.
+// toFloat is float(v) of a number. An integer beyond the range fails, as in Python.
 func toFloat(v any) (float64, error) {
 	switch v := v.(type) {
 	case float64:
@@ -178,23 +191,26 @@ func toFloat(v any) (float64, error) {
 		}
 		return f, nil
 	}
-	n, _ := integer(v)
+	n, _ := toInteger(v)
 	return float64(n), nil
 }
 
-func numbers(op kind, a, b any) (any, error) {
+// numberOp computes a op b for numbers of any size.
+func numberOp(op kind, a, b any) (any, error) {
 	_, fa := a.(float64)
 	_, fb := b.(float64)
 	if fa || fb || op == tDiv {
-		return floats(op, a, b)
+		return floatOp(op, a, b)
 	}
 	x, y, z := toBig(a), toBig(b), new(big.Int)
 	switch op {
+	// Each operation is exact.
 	case tAdd:
 		z.Add(x, y)
 	case tSub:
 		z.Sub(x, y)
 	case tMul:
+		// The size of the result is known beforehand; so is that of a power below.
 		if x.BitLen()+y.BitLen() > maxBits {
 			return nil, raise("MemoryError", "integer of more than %d bits", maxBits)
 		}
@@ -217,11 +233,13 @@ func numbers(op kind, a, b any) (any, error) {
 		}
 	case tPow:
 		if y.Sign() < 0 {
-			return floats(op, a, b)
+			return floatOp(op, a, b)
 		}
+		// 1 and 0 may have any exponent; only its parity matters for -1.
 		if x.BitLen() > 1 && (!y.IsInt64() || int64(x.BitLen())*y.Int64() > maxBits) {
 			return nil, raise("MemoryError", "integer of more than %d bits", maxBits)
 		}
+		// Only the parity of the exponent matters for 1, 0 and -1.
 		if x.BitLen() <= 1 && !y.IsInt64() {
 			y = new(big.Int).And(y, big.NewInt(1))
 			if y.Sign() == 0 {
@@ -230,12 +248,13 @@ func numbers(op kind, a, b any) (any, error) {
 		}
 		z.Exp(x, y, nil)
 	default:
-		return nil, unsupported(op, a, b)
+		return nil, unsupportedOperands(op, a, b)
 	}
 	return pyobj.Int(z), nil
 }
 
-func floats(op kind, a, b any) (any, error) {
+// floatOp computes a op b in float64, with CPython's rules for signs, zeros and errors.
+func floatOp(op kind, a, b any) (any, error) {
 	if op == tDiv {
 		_, fa := a.(float64)
 		_, fb := b.(float64)
@@ -245,6 +264,7 @@ func floats(op kind, a, b any) (any, error) {
 				return nil, raise("ZeroDivisionError", "division by zero")
 			}
 			x := toBig(a)
+			// The sign of a zero is kept.
 			if x.Sign() == 0 && y.Sign() < 0 {
 				return math.Copysign(0, -1), nil
 			}
@@ -282,6 +302,7 @@ func floats(op kind, a, b any) (any, error) {
 			}
 			return nil, raise("ZeroDivisionError", "float floor division by zero")
 		}
+		// CPython's float_divmod: the remainder has the sign of the divisor, and the quotient is rounded from it.
 		m := math.Mod(x, y)
 		if m != 0 && (m < 0) != (y < 0) {
 			m += y
@@ -306,6 +327,7 @@ func floats(op kind, a, b any) (any, error) {
 			return nil, raise("ZeroDivisionError", "0.0 cannot be raised to a negative power")
 		}
 		v := math.Pow(x, y)
+		// Python would return a complex number.
 		if math.IsNaN(v) && !math.IsNaN(x) && !math.IsNaN(y) {
 			return nil, valueError("a negative number to a fractional power is complex")
 		}
@@ -314,11 +336,12 @@ func floats(op kind, a, b any) (any, error) {
 		}
 		return v, nil
 	}
-	return nil, unsupported(op, a, b)
+	return nil, unsupportedOperands(op, a, b)
 }
 
-// add is + of what is no number.
-func (r *Run) add(a, b any) (any, error) {
+// addValues is + for values that are not numbers.
+func (r *Run) addValues(a, b any) (any, error) {
+	// The left operand decides, as Python asks it first.
 	switch x := a.(type) {
 	case string:
 		switch y := b.(type) {
@@ -327,6 +350,7 @@ func (r *Run) add(a, b any) (any, error) {
 				return nil, TooLong()
 			}
 			return x + y, nil
+		// A str that is added to Markup is escaped, on either side.
 		case pyobj.Markup:
 			return pyobj.Markup(Escape(x)) + y, nil
 		}
@@ -338,7 +362,7 @@ func (r *Run) add(a, b any) (any, error) {
 		if y, ok := b.(pyobj.Markup); ok {
 			return x + y, nil
 		}
-		return nil, unsupported(tAdd, a, b)
+		return nil, unsupportedOperands(tAdd, a, b)
 	case *pyobj.List:
 		if y, ok := b.(*pyobj.List); ok {
 			return &pyobj.List{Items: append(append(make([]any, 0, len(x.Items)+len(y.Items)), x.Items...), y.Items...)}, nil
@@ -355,15 +379,17 @@ func (r *Run) add(a, b any) (any, error) {
 		}
 		return nil, typeError("can't concat %s to bytes", pyobj.TypeName(b))
 	}
-	return nil, unsupported(tAdd, a, b)
+	return nil, unsupportedOperands(tAdd, a, b)
 }
 
 // TooLong returns the error for a text of more than [MaxText] bytes.
 func TooLong() error { return raise("MemoryError", "text of more than %d bytes", MaxText) }
 
-func multiply(left, right any) (any, error) {
+// multiplyValues repeats a sequence. The number may stand on either side.
+func multiplyValues(left, right any) (any, error) {
+	// The sequence may be either operand.
 	a, b := left, right
-	if _, ok := integer(a); ok {
+	if _, ok := toInteger(a); ok {
 		a, b = b, a
 	}
 	switch a.(type) {
@@ -373,9 +399,9 @@ func multiply(left, right any) (any, error) {
 		case string, pyobj.Markup, *pyobj.List, pyobj.Tuple, []byte:
 			return nil, typeError("can't multiply sequence by non-int of type '%s'", pyobj.TypeName(left))
 		}
-		return nil, unsupported(tMul, left, right)
+		return nil, unsupportedOperands(tMul, left, right)
 	}
-	n64, ok := integer(b)
+	n64, ok := toInteger(b)
 	if !ok {
 		return nil, typeError("can't multiply sequence by non-int of type '%s'", pyobj.TypeName(b))
 	}
@@ -389,10 +415,10 @@ func multiply(left, right any) (any, error) {
 		_, markup := x.(pyobj.Markup)
 		return textLike(strings.Repeat(s, n), markup), nil
 	case *pyobj.List:
-		items, err := repeat(x.Items, n)
+		items, err := repeatItems(x.Items, n)
 		return &pyobj.List{Items: items}, err
 	case pyobj.Tuple:
-		items, err := repeat(x, n)
+		items, err := repeatItems(x, n)
 		return pyobj.Tuple(items), err
 	}
 	s := a.([]byte)
@@ -402,7 +428,8 @@ func multiply(left, right any) (any, error) {
 	return bytes.Repeat(s, n), nil
 }
 
-func repeat(items []any, n int) ([]any, error) {
+// repeatItems repeats a list n times, within maxItems.
+func repeatItems(items []any, n int) ([]any, error) {
 	if len(items) > 0 && n > maxItems/len(items) {
 		return nil, raise("MemoryError", "more than %d items", maxItems)
 	}
@@ -413,8 +440,8 @@ func repeat(items []any, n int) ([]any, error) {
 	return out, nil
 }
 
-// sign is -v or +v.
-func sign(neg bool, v any) (any, error) {
+// signedNumber is -v, or +v if neg is false. +True is 1, as in Python.
+func signedNumber(neg bool, v any) (any, error) {
 	switch x := v.(type) {
 	case int64:
 		if !neg {
@@ -425,7 +452,7 @@ func sign(neg bool, v any) (any, error) {
 		}
 		return pyobj.Int(new(big.Int).Neg(big.NewInt(x))), nil
 	case bool:
-		n, _ := integer(x)
+		n, _ := toInteger(x)
 		if neg {
 			n = -n
 		}
@@ -458,8 +485,8 @@ func Escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;").Replace(s)
 }
 
-// escaped is markupsafe.escape of a value.
-func escaped(v any) (pyobj.Markup, error) {
+// escapeValue is markupsafe.escape of a value: Markup and modules are safe already.
+func escapeValue(v any) (pyobj.Markup, error) {
 	switch v := v.(type) {
 	case pyobj.Markup:
 		return v, nil

@@ -4,48 +4,58 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// maxNesting bounds how deep tags and expressions may nest.
+// maxNesting bounds how deep tags and expressions may nest. The parser recurses, and a Go stack overflow cannot be
+// recovered from.
 const maxNesting = 300
 
-// parser makes the tree of a template from its tokens, by the rules of jinja2/parser.py.
+// parser builds the tree of a template from its tokens, by the rules of jinja2/parser.py, and what
+// jinja2/idtracking.py and compiler.py check.
 type parser struct {
 	env  *Env
 	toks []token
-	i    int
+	// the index of the current token
+	i int
 
 	scope *scope
 	depth int
-	// loads are the uses of names, whose places are found when all assignments are known.
+	// loads are the uses of names. Their slots are found when all assignments are known.
 	loads []load
-	tags  []string
-	ends  [][]string
+	// the tags that are open and the end tags that would close them, for Jinja's hints in errors
+	tags []string
+	ends [][]string
 	// blocks are the blocks of the template by name.
 	blocks     map[string]*blockStmt
 	blockOrder []string
-	extends    bool
-	// inMacro and inBlock tell where output goes.
+	// whether extends was seen
+	extends bool
+	// inMacro and inBlock count the captured bodies and the blocks around the current tag. Output outside of both
+	// is dropped after extends.
 	inMacro, inBlock int
-	loops            int
-	temp             int
-	// missing are the errors of filters and tests that do not exist. Jinja finds them after everything else, and those in
-	// conditions only when they are used.
+	// loops around the current tag, for break and continue; temp numbers the names of load tags
+	loops int
+	temp  int
+	// missing are the errors of filters and tests that do not exist. Jinja finds them after everything else, and
+	// those in conditions only when they are used.
 	missing  []*Error
 	usesSelf bool
 	uses     *[]Use // what the template names, if that was asked for
 }
 
+// load is a use of a name in a scope.
 type load struct {
 	n *nameExpr
 	s *scope
 }
 
-// bail carries a syntax error out of the parser.
+// bail carries a syntax error out of the parser, as a panic.
 type bail struct{ err *Error }
 
+// fail ends the parse with a TemplateSyntaxError; line 0 is the current one.
 func (p *parser) fail(line int, format string, args ...any) {
 	p.failKind("TemplateSyntaxError", line, format, args...)
 }
 
+// failKind ends the parse with an exception of a class.
 func (p *parser) failKind(kind string, line int, format string, args ...any) {
 	e := raise(kind, format, args...)
 	if e.Line = line; line == 0 {
@@ -54,37 +64,42 @@ func (p *parser) failKind(kind string, line int, format string, args ...any) {
 	panic(bail{e})
 }
 
+// cur returns the current token.
 func (p *parser) cur() token { return p.toks[p.i] }
 
+// peek returns the token after the current one.
 func (p *parser) peek() token {
 	if p.i+1 < len(p.toks) {
-		p.check(p.i + 1)
+		p.checkToken(p.i + 1)
 		return p.toks[p.i+1]
 	}
 	return p.toks[p.i]
 }
 
+// next returns the current token and moves on. The last token stays current.
 func (p *parser) next() token {
 	t := p.toks[p.i]
 	if p.i+1 < len(p.toks) {
 		p.i++
-		p.check(p.i)
+		p.checkToken(p.i)
 	}
 	return t
 }
 
-// check fails where the lexer did. What is wrong before that place counts first.
-func (p *parser) check(i int) {
+// checkToken fails where the lexer did. What is wrong before that place was reported first.
+func (p *parser) checkToken(i int) {
 	if err, ok := p.toks[i].value.(*Error); ok {
 		panic(bail{err})
 	}
 }
 
+// isName reports whether the current token is this word.
 func (p *parser) isName(name string) bool {
 	t := p.cur()
 	return t.kind == tName && t.text == name
 }
 
+// skipName moves past a word if it is the current token, and reports whether it was.
 func (p *parser) skipName(name string) bool {
 	if p.isName(name) {
 		p.next()
@@ -93,6 +108,7 @@ func (p *parser) skipName(name string) bool {
 	return false
 }
 
+// skipKind moves past a token of a kind if it is the current one, and reports whether it was.
 func (p *parser) skipKind(k kind) bool {
 	if p.cur().kind == k {
 		p.next()
@@ -101,7 +117,7 @@ func (p *parser) skipKind(k kind) bool {
 	return false
 }
 
-// expect takes a token of a kind; text names the word that a name must be.
+// expect takes a token of a kind, or fails; text is the word that a name must be.
 func (p *parser) expect(k kind, text ...string) token {
 	t := p.cur()
 	if t.kind == k && (len(text) == 0 || t.text == text[0]) {
@@ -118,21 +134,25 @@ func (p *parser) expect(k kind, text ...string) token {
 	return t
 }
 
-func (p *parser) enter() {
+// enterNesting counts a level of nesting. The caller must decrease depth.
+func (p *parser) enterNesting() {
 	if p.depth++; p.depth > maxNesting {
 		p.failKind("RecursionError", 0, "maximum recursion depth exceeded")
 	}
 }
 
-func (p *parser) push(s *scope) *scope {
+// pushScope enters a scope.
+func (p *parser) pushScope(s *scope) *scope {
 	s.parent = p.scope
 	p.scope = s
 	return s
 }
 
-func (p *parser) pop() { p.scope = p.scope.parent }
+// popScope returns to the scope outside.
+func (p *parser) popScope() { p.scope = p.scope.parent }
 
-// failTag is the error of a tag that does not belong where it is; "" is the end of the template.
+// failTag is the error of a tag that does not belong where it is; "" is the end of the template. more are end tags
+// that were not pushed yet.
 func (p *parser) failTag(name string, line int, more []string) {
 	ends := p.ends
 	if more != nil {
@@ -145,6 +165,7 @@ func (p *parser) failTag(name string, line int, more []string) {
 	if len(ends) > 0 {
 		looking := quoteAll(ends[len(ends)-1], " or ")
 		expected := false
+		// The tag is known but stands at the wrong place: a nesting mistake.
 		for _, list := range ends {
 			for _, e := range list {
 				expected = expected || e == name
@@ -162,11 +183,11 @@ func (p *parser) failTag(name string, line int, more []string) {
 	p.fail(line, "%s", msg)
 }
 
-// statements reads the body of a tag up to one of the end tags, which stays unless drop is set.
-func (p *parser) statements(drop bool, ends ...string) []stmt {
+// parseBody reads the body of a tag up to one of the end tags, which stays the current token unless drop is set.
+func (p *parser) parseBody(drop bool, ends ...string) []stmt {
 	p.skipKind(tColon)
 	p.expect(tBlockEnd)
-	body := p.subparse(ends)
+	body := p.parseUntil(ends)
 	if p.cur().kind == tEOF {
 		p.failTag("", p.cur().line, ends)
 	}
@@ -176,17 +197,20 @@ func (p *parser) statements(drop bool, ends ...string) []stmt {
 	return body
 }
 
-func (p *parser) subparse(ends []string) []stmt {
-	p.enter()
+// parseUntil reads statements up to one of the end tags, or with nil up to the end of the template.
+func (p *parser) parseUntil(ends []string) []stmt {
+	p.enterNesting()
 	if ends != nil {
 		p.ends = append(p.ends, ends)
 		defer func() { p.ends = p.ends[:len(p.ends)-1] }()
 	}
 	defer func() { p.depth-- }()
 	var body []stmt
+	// Output is checked for extends only where Jinja generates the check.
 	check := p.inMacro == 0 && p.inBlock == 0
 	for {
 		t := p.cur()
+		// Each token of the root rule begins a statement.
 		switch t.kind {
 		case tEOF:
 			return body
@@ -194,6 +218,7 @@ func (p *parser) subparse(ends []string) []stmt {
 			p.next()
 			body = append(body, &outputStmt{line: t.line, text: t.text, check: check})
 		case tVariableBegin:
+			// The line is that of the expression, which may be below the braces.
 			p.next()
 			x := p.tuple(tupleOptions{cond: true})
 			body = append(body, &outputStmt{line: x.at(), x: x, check: check})
@@ -207,7 +232,7 @@ func (p *parser) subparse(ends []string) []stmt {
 					}
 				}
 			}
-			body = append(body, p.statement()...)
+			body = append(body, p.parseTag()...)
 			p.expect(tBlockEnd)
 		default:
 			p.fail(t.line, "internal parsing error")
@@ -215,15 +240,17 @@ func (p *parser) subparse(ends []string) []stmt {
 	}
 }
 
-func one(s stmt) []stmt { return []stmt{s} }
+// oneStmt wraps a statement, as most tags have one.
+func oneStmt(s stmt) []stmt { return []stmt{s} }
 
-func (p *parser) statement() []stmt {
+// parseTag reads a tag from its name on.
+func (p *parser) parseTag() []stmt {
 	t := p.cur()
 	if t.kind != tName {
 		p.fail(t.line, "tag name expected")
 	}
 	p.tags = append(p.tags, t.text)
-	list, known := p.tag(t)
+	list, known := p.parseKnown(t)
 	p.tags = p.tags[:len(p.tags)-1]
 	if !known {
 		p.failTag(t.text, t.line, nil)
@@ -231,60 +258,65 @@ func (p *parser) statement() []stmt {
 	return list
 }
 
-func (p *parser) tag(t token) (list []stmt, known bool) {
+// parseKnown reads a tag that Jinja or Salt has; known is false for any other name.
+func (p *parser) parseKnown(t token) (list []stmt, known bool) {
+	// Jinja's own tags.
 	switch t.text {
 	case "for":
 		return p.forTag(), true
 	case "if":
-		return one(p.ifTag()), true
+		return oneStmt(p.ifTag()), true
 	case "block":
-		return one(p.blockTag()), true
+		return oneStmt(p.blockTag()), true
 	case "extends":
 		p.next()
 		p.extends = true
-		if !p.toplevel() {
+		// The error is kept for later: it comes from Jinja's code generator.
+		if !p.isToplevel() {
 			e := raise("TemplateAssertionError", "cannot use extend from a non top-level scope")
 			e.Line = t.line
 			p.missing = append(p.missing, e)
 		}
-		return one(&extendsStmt{line: t.line, template: p.expression(), toplevel: true}), true
+		return oneStmt(&extendsStmt{line: t.line, template: p.expression(), toplevel: true}), true
 	case "print":
 		return p.printTag(), true
 	case "macro":
-		return one(p.macroTag()), true
+		return oneStmt(p.macroTag()), true
 	case "include":
-		return one(p.includeTag()), true
+		return oneStmt(p.includeTag()), true
 	case "from":
-		return one(p.fromTag()), true
+		return oneStmt(p.fromTag()), true
 	case "import":
-		return one(p.importTag()), true
+		return oneStmt(p.importTag()), true
 	case "set":
-		return one(p.setTag()), true
+		return oneStmt(p.setTag()), true
 	case "with":
-		return one(p.withTag()), true
+		return oneStmt(p.withTag()), true
 	case "autoescape":
 		p.next()
-		s := &autoescapeStmt{value: p.expression(), scope: p.push(&scope{})}
-		s.body = p.statements(true, "endautoescape")
-		p.pop()
-		return one(s), true
+		s := &autoescapeStmt{value: p.expression(), scope: p.pushScope(&scope{})}
+		s.body = p.parseBody(true, "endautoescape")
+		p.popScope()
+		return oneStmt(s), true
 	case "call":
-		return one(p.callTag()), true
+		return oneStmt(p.callTag()), true
 	case "filter":
-		return one(p.filterTag()), true
+		return oneStmt(p.filterTag()), true
 	case "do":
 		p.next()
-		return one(&doStmt{t.line, p.tuple(tupleOptions{cond: true})}), true
+		// do, break and continue are Jinja's extensions, which Salt loads.
+		return oneStmt(&doStmt{t.line, p.tuple(tupleOptions{cond: true})}), true
 	case "break", "continue":
 		p.next()
 		if p.loops == 0 {
 			p.fail(t.line, "'%s' outside loop", t.text)
 		}
 		if t.text == "break" {
-			return one(jumpStmt{sigBreak}), true
+			return oneStmt(jumpStmt{sigBreak}), true
 		}
-		return one(jumpStmt{sigContinue}), true
+		return oneStmt(jumpStmt{sigContinue}), true
 	}
+	// The tags of salt/utils/jinja.py.
 	if p.env.Serializers {
 		switch t.text {
 		case "load_yaml", "load_json", "load_text":
@@ -298,12 +330,13 @@ func (p *parser) tag(t token) (list []stmt, known bool) {
 	return nil, false
 }
 
-// load makes the use of a name.
-func (p *parser) load(name string, line int) *nameExpr {
+// loadName adds the use of a name. Names that loops and macros provide get a slot in the scope that provides them.
+func (p *parser) loadName(name string, line int) *nameExpr {
 	n := &nameExpr{pos: pos(line), name: name}
+	// Names with a meaning in loops, macros and templates.
 	switch name {
 	case "loop", "caller", "varargs", "kwargs":
-		p.scope.special(name)
+		p.scope.useSpecial(name)
 	case "self":
 		p.usesSelf = true
 	}
@@ -311,17 +344,18 @@ func (p *parser) load(name string, line int) *nameExpr {
 	return n
 }
 
-// toplevel tells whether assignments are those of the template itself.
-func (p *parser) toplevel() bool { return p.scope.isolated && p.inBlock == 0 && p.inMacro == 0 }
+// isToplevel reports whether assignments are those of the template itself, which importing templates see.
+func (p *parser) isToplevel() bool { return p.scope.isolated && p.inBlock == 0 && p.inMacro == 0 }
 
+// nameTarget returns the target for a name: a slot in the current scope.
 func (p *parser) nameTarget(name string, line int) *nameTarget {
 	if name == "loop" && p.loops > 0 && p.scope.loop {
 		p.fail(line, "Can't assign to special loop variable in for-loop")
 	}
-	return &nameTarget{name: name, slot: p.scope.slot(name), export: p.toplevel()}
+	return &nameTarget{name: name, slot: p.scope.slot(name), export: p.isToplevel()}
 }
 
-// assignName reads a single name and gives its token.
+// assignName reads a single name and returns its token. Constants cannot be assigned to.
 func (p *parser) assignName() token {
 	t := p.expect(tName)
 	switch t.text {
@@ -333,9 +367,10 @@ func (p *parser) assignName() token {
 
 // assignTarget turns an expression into what it assigns to.
 func (p *parser) assignTarget(x expr) target {
+	// The names in a target were parsed as uses.
 	switch x := x.(type) {
 	case *nameExpr:
-		for i := range p.loads { // it is no use of the name
+		for i := range p.loads { // parsed as a use, but it is not one
 			if p.loads[i].n == x {
 				p.loads = append(p.loads[:i], p.loads[i+1:]...)
 				break
@@ -355,7 +390,7 @@ func (p *parser) assignTarget(x expr) target {
 	return nil
 }
 
-// canAssign checks a target as Jinja does, by the name of the outermost node that is none.
+// canAssign checks a target as Jinja does. The error names the outermost node, whichever part is wrong.
 func (p *parser) canAssign(x expr) {
 	ok := true
 	var check func(x expr)
@@ -375,6 +410,7 @@ func (p *parser) canAssign(x expr) {
 	}
 }
 
+// nodeName returns Jinja's name for the class of a node.
 func nodeName(x expr) string {
 	switch x.(type) {
 	case *constExpr:
@@ -397,7 +433,8 @@ func nodeName(x expr) string {
 	return "expr"
 }
 
-// targetExpr reads what an assignment stores into.
+// targetExpr reads what an assignment stores into, as an expression. The scope that it belongs to is not known yet
+// in for tags.
 func (p *parser) targetExpr(end string, namespace bool) expr {
 	x := p.tuple(tupleOptions{simple: true, end: end, namespace: namespace})
 	p.canAssign(x)

@@ -4,19 +4,24 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
+// expression reads an expression with all operators. The functions below are one level of precedence each, the
+// loosest first, under the names of jinja2/parser.py.
 func (p *parser) expression() expr { return p.cond() }
 
+// cond reads x if test else y.
 func (p *parser) cond() expr {
-	p.enter()
+	p.enterNesting()
 	defer func() { p.depth-- }()
 	line := p.cur().line
 	missing := len(p.missing)
 	x := p.or()
+	// Conditions nest to the right in their else part.
 	for p.skipName("if") {
 		c := &condExpr{pos: pos(line), yes: x, test: p.or()}
 		if p.skipName("else") {
 			c.no = p.cond()
 		}
+		// Errors of filters inside do not count: Jinja compiles conditions leniently.
 		p.missing = p.missing[:missing]
 		x = c
 		line = p.cur().line
@@ -24,6 +29,7 @@ func (p *parser) cond() expr {
 	return x
 }
 
+// or reads operands joined by or. As in Jinja, the line of a node is that of the token behind the previous operand.
 func (p *parser) or() expr {
 	line := p.cur().line
 	x := p.and()
@@ -34,6 +40,7 @@ func (p *parser) or() expr {
 	return x
 }
 
+// and reads operands joined by and.
 func (p *parser) and() expr {
 	line := p.cur().line
 	x := p.not()
@@ -44,9 +51,10 @@ func (p *parser) and() expr {
 	return x
 }
 
+// not reads a negation.
 func (p *parser) not() expr {
 	if p.isName("not") {
-		p.enter()
+		p.enterNesting()
 		defer func() { p.depth-- }()
 		line := p.next().line
 		return &notExpr{pos(line), p.not()}
@@ -54,22 +62,24 @@ func (p *parser) not() expr {
 	return p.compare()
 }
 
+// compare reads a chain of comparisons.
 func (p *parser) compare() expr {
 	line := p.cur().line
-	x := p.math1()
+	// Comparisons are collected into one chain.
+	x := p.parseSum()
 	var ops []operand
 	for {
 		t := p.cur()
 		switch {
 		case t.kind == tEq || t.kind == tNe || t.kind == tGt || t.kind == tGtEq || t.kind == tLt || t.kind == tLtEq:
 			p.next()
-			ops = append(ops, operand{t.kind, p.math1()})
+			ops = append(ops, operand{t.kind, p.parseSum()})
 		case p.skipName("in"):
-			ops = append(ops, operand{tIn, p.math1()})
+			ops = append(ops, operand{tIn, p.parseSum()})
 		case p.isName("not") && p.peek().kind == tName && p.peek().text == "in":
 			p.next()
 			p.next()
-			ops = append(ops, operand{tNotIn, p.math1()})
+			ops = append(ops, operand{tNotIn, p.parseSum()})
 		default:
 			if ops == nil {
 				return x
@@ -80,7 +90,8 @@ func (p *parser) compare() expr {
 	}
 }
 
-func (p *parser) math1() expr {
+// parseSum reads + and - (parse_math1).
+func (p *parser) parseSum() expr {
 	line := p.cur().line
 	x := p.concat()
 	for {
@@ -95,11 +106,12 @@ func (p *parser) math1() expr {
 	}
 }
 
+// concat reads a ~ b ~ c.
 func (p *parser) concat() expr {
 	line := p.cur().line
-	items := []expr{p.math2()}
+	items := []expr{p.parseProduct()}
 	for p.skipKind(tTilde) {
-		items = append(items, p.math2())
+		items = append(items, p.parseProduct())
 	}
 	if len(items) == 1 {
 		return items[0]
@@ -107,7 +119,8 @@ func (p *parser) concat() expr {
 	return &concatExpr{pos(line), items}
 }
 
-func (p *parser) math2() expr {
+// parseProduct reads *, /, // and % (parse_math2).
+func (p *parser) parseProduct() expr {
 	line := p.cur().line
 	x := p.power()
 	for {
@@ -122,6 +135,7 @@ func (p *parser) math2() expr {
 	}
 }
 
+// power reads **, which is left-associative in Jinja, unlike in Python.
 func (p *parser) power() expr {
 	line := p.cur().line
 	x := p.unary(true)
@@ -132,8 +146,9 @@ func (p *parser) power() expr {
 	return x
 }
 
+// unary reads signs and what they apply to. Filters bind weaker than a sign: -1|abs is (-1)|abs.
 func (p *parser) unary(filters bool) expr {
-	p.enter()
+	p.enterNesting()
 	defer func() { p.depth-- }()
 	t := p.cur()
 	var x expr
@@ -151,9 +166,11 @@ func (p *parser) unary(filters bool) expr {
 	return x
 }
 
+// primary reads a name, a constant, or brackets. With namespace a dotted name is a target.
 func (p *parser) primary(namespace bool) expr {
 	t := p.cur()
 	switch t.kind {
+	// A name, or one of the three constants.
 	case tName:
 		p.next()
 		switch t.text {
@@ -167,11 +184,12 @@ func (p *parser) primary(namespace bool) expr {
 		if namespace && p.cur().kind == tDot {
 			p.next()
 			attr := p.expect(tName)
-			return &nsRefExpr{pos(t.line), p.load(t.text, t.line), attr.text}
+			return &nsRefExpr{pos(t.line), p.loadName(t.text, t.line), attr.text}
 		}
-		return p.load(t.text, t.line)
+		return p.loadName(t.text, t.line)
 	case tString:
 		p.next()
+		// Adjacent strings are one, as in Python.
 		text := t.text
 		for p.cur().kind == tString {
 			text += p.next().text
@@ -194,17 +212,18 @@ func (p *parser) primary(namespace bool) expr {
 	return nil
 }
 
-// tupleOptions say how far a tuple without parentheses goes.
+// tupleOptions say how far a tuple without parentheses goes, and which expressions it may have.
 type tupleOptions struct {
-	simple    bool   // only names, for targets
+	simple    bool   // only primary expressions, for targets
 	cond      bool   // with inline if
-	end       string // a word that ends it
-	parens    bool   // it is in parentheses and may be empty
+	end       string // a word that ends it, as "in" does
+	parens    bool   // it stands in parentheses and may be empty
 	namespace bool
 }
 
+// tuple reads expressions separated by commas. A single one without a comma is itself.
 func (p *parser) tuple(o tupleOptions) expr {
-	p.enter()
+	p.enterNesting()
 	defer func() { p.depth-- }()
 	line := p.cur().line
 	var items []expr
@@ -213,6 +232,7 @@ func (p *parser) tuple(o tupleOptions) expr {
 		if items != nil {
 			p.expect(tComma)
 		}
+		// A comma may end the tuple.
 		if k := p.cur().kind; k == tVariableEnd || k == tBlockEnd || k == tRParen || o.end != "" && p.isName(o.end) {
 			break
 		}
@@ -241,6 +261,7 @@ func (p *parser) tuple(o tupleOptions) expr {
 	return &tupleExpr{pos(line), items}
 }
 
+// list reads a list; a comma may follow the last item.
 func (p *parser) list() expr {
 	x := &listExpr{pos: pos(p.expect(tLBracket).line)}
 	for p.cur().kind != tRBracket {
@@ -256,6 +277,7 @@ func (p *parser) list() expr {
 	return x
 }
 
+// dict reads a dict.
 func (p *parser) dict() expr {
 	x := &dictExpr{pos: pos(p.expect(tLBrace).line)}
 	for p.cur().kind != tRBrace {
@@ -274,6 +296,7 @@ func (p *parser) dict() expr {
 	return x
 }
 
+// postfix reads attributes, items and calls behind an expression.
 func (p *parser) postfix(x expr) expr {
 	for {
 		switch p.cur().kind {
@@ -287,13 +310,14 @@ func (p *parser) postfix(x expr) expr {
 	}
 }
 
+// filterExpr reads filters and tests behind an expression, and calls of their results.
 func (p *parser) filterExpr(x expr) expr {
 	for {
 		switch t := p.cur(); {
 		case t.kind == tPipe:
-			x = p.filters(x, false)
+			x = p.parseFilters(x, false)
 		case t.kind == tName && t.text == "is":
-			x = p.test(x)
+			x = p.parseTest(x)
 		case t.kind == tLParen:
 			x = p.call(x)
 		default:
@@ -302,6 +326,7 @@ func (p *parser) filterExpr(x expr) expr {
 	}
 }
 
+// subscript reads .name, .1 or [key].
 func (p *parser) subscript(x expr) expr {
 	t := p.next()
 	if t.kind == tDot {
@@ -315,6 +340,7 @@ func (p *parser) subscript(x expr) expr {
 		}
 		p.fail(a.line, "expected name or number")
 	}
+	// Brackets may hold several keys, as for numpy arrays.
 	var items []expr
 	for p.cur().kind != tRBracket {
 		if items != nil {
@@ -327,9 +353,11 @@ func (p *parser) subscript(x expr) expr {
 		p.noteItem(x, items[0], t.line)
 		return &itemExpr{pos(t.line), x, items[0]}
 	}
+	// Several keys are a tuple: x[1, 2].
 	return &itemExpr{pos(t.line), x, &tupleExpr{pos(t.line), items}}
 }
 
+// subscribed reads a key or a slice.
 func (p *parser) subscribed() expr {
 	line := p.cur().line
 	s := &sliceExpr{pos: pos(line)}
@@ -354,7 +382,9 @@ func (p *parser) subscribed() expr {
 	return s
 }
 
+// callArgs reads the arguments of a call in parentheses, in Python's order.
 func (p *parser) callArgs() arguments {
+	// ensure fails if an argument stands behind one that must be the last.
 	t := p.expect(tLParen)
 	var a arguments
 	ensure := func(ok bool) {
@@ -369,6 +399,7 @@ func (p *parser) callArgs() arguments {
 				break
 			}
 		}
+		// The form of each argument decides what may follow it.
 		switch c := p.cur(); {
 		case c.kind == tMul:
 			ensure(a.dynArgs == nil && a.dynKwds == nil)
@@ -394,7 +425,7 @@ func (p *parser) callArgs() arguments {
 	return a
 }
 
-// fix computes arguments that are the same in every call.
+// fix computes the positional arguments if all of them are constants.
 func (a *arguments) fix() {
 	fixed := make([]any, len(a.args))
 	for i, x := range a.args {
@@ -407,47 +438,50 @@ func (a *arguments) fix() {
 	a.fixed = fixed
 }
 
+// call reads the arguments of a call of x.
 func (p *parser) call(x expr) expr {
 	line := p.cur().line
 	return &callExpr{pos(line), x, p.callArgs()}
 }
 
-// filters reads filters after a value, or after the word filter (inline).
-func (p *parser) filters(x expr, inline bool) expr {
+// parseFilters reads filters after a value, or after the word filter, which has no pipe (inline).
+func (p *parser) parseFilters(x expr, inline bool) expr {
 	for p.cur().kind == tPipe || inline {
 		if !inline {
 			p.next()
 		}
 		t := p.expect(tName)
-		name := p.dotted(t.text)
+		name := p.dottedName(t.text)
 		f := &filterExpr{pos: pos(t.line), x: x, name: name}
 		if p.cur().kind == tLParen {
 			f.arguments = p.callArgs()
 		}
-		f.fn = p.filter(name, t.line)
+		f.fn = p.lookupFilter(name, t.line)
 		x, inline = f, false
 	}
 	return x
 }
 
-func (p *parser) dotted(name string) string {
+// dottedName reads the rest of a name with dots, which filters and tests may have.
+func (p *parser) dottedName(name string) string {
 	for p.skipKind(tDot) {
 		name += "." + p.expect(tName).text
 	}
 	return name
 }
 
-// filter finds a filter. Inside of conditions one that does not exist is an error only when it is used.
-func (p *parser) filter(name string, line int) Filter {
-	fn := p.env.filter(name)
-	p.note(Use{Kind: UseFilter, Name: name, Line: line, Known: fn != nil, Guarded: p.scope.soft > 0})
+// lookupFilter finds a filter. Inside of conditions an unknown one is an error only when it is used.
+func (p *parser) lookupFilter(name string, line int) Filter {
+	fn := p.env.findFilter(name)
+	p.noteUse(Use{Kind: UseFilter, Name: name, Line: line, Known: fn != nil, Guarded: p.scope.soft > 0})
 	if fn == nil {
-		p.lacks(line, "No filter named %s.", name)
+		p.noteMissing(line, "No filter named %s.", name)
 	}
 	return fn
 }
 
-func (p *parser) lacks(line int, format, name string) {
+// noteMissing keeps the error for an unknown filter or test, unless the code is inside of a condition.
+func (p *parser) noteMissing(line int, format, name string) {
 	if p.scope.soft == 0 {
 		e := raise("TemplateAssertionError", format, pyobj.Repr(name))
 		e.Line = line
@@ -455,14 +489,16 @@ func (p *parser) lacks(line int, format, name string) {
 	}
 }
 
-func (p *parser) test(x expr) expr {
+// parseTest reads a test after "is". One argument may follow without parentheses.
+func (p *parser) parseTest(x expr) expr {
 	line := p.next().line
 	negated := p.skipName("not")
 	t := &testExpr{pos: pos(line), x: x}
-	t.name = p.dotted(p.expect(tName).text)
+	t.name = p.dottedName(p.expect(tName).text)
 	switch c := p.cur(); c.kind {
 	case tLParen:
 		t.arguments = p.callArgs()
+	// An argument may follow without parentheses, if it is a simple expression.
 	case tName, tString, tInteger, tFloat, tLBracket, tLBrace:
 		if c.kind == tName && (c.text == "else" || c.text == "or" || c.text == "and") {
 			break
@@ -472,10 +508,10 @@ func (p *parser) test(x expr) expr {
 		}
 		t.args = []expr{p.postfix(p.primary(false))}
 	}
-	t.fn = p.env.test(t.name)
-	p.note(Use{Kind: UseTest, Name: t.name, Line: line, Known: t.fn != nil, Guarded: p.scope.soft > 0})
+	t.fn = p.env.findTest(t.name)
+	p.noteUse(Use{Kind: UseTest, Name: t.name, Line: line, Known: t.fn != nil, Guarded: p.scope.soft > 0})
 	if t.fn == nil {
-		p.lacks(line, "No test named %s.", t.name)
+		p.noteMissing(line, "No test named %s.", t.name)
 	}
 	if negated {
 		return &notExpr{pos(line), t}

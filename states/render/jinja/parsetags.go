@@ -6,6 +6,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
+// setTag reads set with a value, or the block up to endset.
 func (p *parser) setTag() stmt {
 	line := p.next().line
 	x := p.targetExpr("", true)
@@ -15,23 +16,26 @@ func (p *parser) setTag() stmt {
 	}
 	s := &assignBlockStmt{line: line}
 	soft := p.scope.soft
-	p.scope.soft = 0 // the block's own scope is in no condition
-	if f := p.filters(nil, false); f != nil {
+	p.scope.soft = 0 // Jinja compiles the block's filter in a scope of its own, which is in no condition
+	if f := p.parseFilters(nil, false); f != nil {
 		s.filter = f.(*filterExpr)
 	}
 	p.scope.soft = soft
 	s.target = p.assignTarget(x)
-	s.scope = p.push(&scope{})
+	s.scope = p.pushScope(&scope{})
+	// Like a macro, the body writes into a text and not into the template.
 	p.inMacro++
-	s.body = p.statements(true, "endset")
+	s.body = p.parseBody(true, "endset")
 	p.inMacro--
-	p.pop()
+	p.popScope()
 	return s
 }
 
+// forTag reads a loop. The target's slots are in the loop's scope, so it is resolved after the iterable.
 func (p *parser) forTag() []stmt {
 	line := p.expect(tName, "for").line
 	loads := len(p.loads)
+	// A target named loop is refused; other uses that the target seemed to make are dropped.
 	x := p.targetExpr("in", false)
 	for _, l := range p.loads[loads:] {
 		if l.n.name == "loop" {
@@ -40,9 +44,10 @@ func (p *parser) forTag() []stmt {
 	}
 	p.loads = p.loads[:loads]
 	p.expect(tName, "in")
+	// The iterable belongs to the scope outside of the loop.
 	s := &forStmt{line: line, simple: -1}
 	s.iter = p.tuple(tupleOptions{end: "recursive"})
-	s.scope = p.push(&scope{loop: true})
+	s.scope = p.pushScope(&scope{loop: true})
 	s.target = p.assignTarget(x)
 	if n, ok := s.target.(*nameTarget); ok {
 		n.export = false
@@ -51,31 +56,33 @@ func (p *parser) forTag() []stmt {
 	if p.skipName("if") {
 		// The test sees the target, but not the loop.
 		p.scope = s.scope.parent
-		s.testScope = p.push(&scope{})
+		s.testScope = p.pushScope(&scope{})
 		s.testTarget = p.assignTarget(x)
 		s.test = p.expression()
 		p.scope = s.scope
 	}
 	s.recursive = p.skipName("recursive")
 	if s.recursive {
-		s.scope.special("loop")
+		s.scope.useSpecial("loop")
 	}
+	// break and continue are allowed in the body only, not in the else part.
 	p.loops++
-	s.body = p.statements(false, "endfor", "else")
+	s.body = p.parseBody(false, "endfor", "else")
 	p.loops--
-	p.pop()
+	p.popScope()
 	if p.next().text == "else" {
-		s.elseScope = p.push(&scope{})
-		s.other = p.statements(true, "endfor")
-		p.pop()
+		s.elseScope = p.pushScope(&scope{})
+		s.other = p.parseBody(true, "endfor")
+		p.popScope()
 	}
 	s.loopSlot = -1
 	if s.scope.usesLoop {
 		s.loopSlot = s.scope.slot("loop")
 	}
-	return one(s)
+	return oneStmt(s)
 }
 
+// ifTag reads if, elif, else. Inside, unknown filters are no error until they are used.
 func (p *parser) ifTag() stmt {
 	s := &ifStmt{line: p.expect(tName, "if").line}
 	p.scope.soft++
@@ -84,18 +91,19 @@ func (p *parser) ifTag() stmt {
 	for {
 		s.lines = append(s.lines, line)
 		s.tests = append(s.tests, p.tuple(tupleOptions{}))
-		s.body = append(s.body, p.statements(false, "elif", "else", "endif"))
+		s.body = append(s.body, p.parseBody(false, "elif", "else", "endif"))
 		switch t := p.next(); t.text {
 		case "elif":
 			line = p.cur().line
 			continue
 		case "else":
-			s.other = p.statements(true, "endif")
+			s.other = p.parseBody(true, "endif")
 		}
 		return s
 	}
 }
 
+// withTag reads with. The values are parsed in the scope outside, the targets belong to the scope inside.
 func (p *parser) withTag() stmt {
 	p.next()
 	s := &withStmt{}
@@ -110,23 +118,25 @@ func (p *parser) withTag() stmt {
 		p.expect(tAssign)
 		s.values = append(s.values, p.expression())
 	}
-	s.scope = p.push(&scope{})
+	s.scope = p.pushScope(&scope{})
 	for _, x := range targets {
 		s.targets = append(s.targets, p.assignTarget(x))
 	}
-	s.body = p.statements(true, "endwith")
+	s.body = p.parseBody(true, "endwith")
 	p.scope = outer
 	return s
 }
 
+// blockTag reads a block. Macros and loops around it do not reach inside.
 func (p *parser) blockTag() stmt {
-	s := &blockStmt{line: p.next().line, toplevel: p.toplevel()}
+	s := &blockStmt{line: p.next().line, toplevel: p.isToplevel()}
 	s.name = p.expect(tName).text
 	s.scoped = p.skipName("scoped")
 	s.required = p.skipName("required")
 	if p.cur().kind == tSub {
 		p.fail(0, "Block names in Jinja have to be valid Python identifiers and may not contain hyphens, use an underscore instead.")
 	}
+	// Two blocks of a name in one template are an error.
 	if _, twice := p.blocks[s.name]; twice {
 		p.failKind("TemplateAssertionError", s.line, "block %s defined twice", pyobj.Repr(s.name))
 	}
@@ -135,6 +145,7 @@ func (p *parser) blockTag() stmt {
 	}
 	p.blocks[s.name] = s
 	p.blockOrder = append(p.blockOrder, s.name)
+	// A scoped block sees the loop variable of every loop around it.
 	if s.scoped {
 		for sc := p.scope; sc != nil && !sc.isolated; sc = sc.parent {
 			if sc.loop {
@@ -147,11 +158,12 @@ func (p *parser) blockTag() stmt {
 	p.inMacro, p.loops = 0, 0
 	p.inBlock++
 	outer := p.scope
-	s.scope = p.push(&scope{isolated: true})
-	s.body = p.statements(true, "endblock")
+	s.scope = p.pushScope(&scope{isolated: true})
+	s.body = p.parseBody(true, "endblock")
 	p.scope = outer
 	p.inBlock--
 	p.inMacro, p.loops = outerMacro, outerLoops
+	// Anything but white space would be shown if the block is not overridden.
 	if s.required {
 		for _, b := range s.body {
 			if o, ok := b.(*outputStmt); !ok || o.x != nil || strings.TrimSpace(o.text) != "" {
@@ -159,12 +171,13 @@ func (p *parser) blockTag() stmt {
 			}
 		}
 	}
+	// endblock may repeat the name.
 	p.skipName(s.name)
 	return s
 }
 
-// context reads "with context" or "without context".
-func (p *parser) context(standard bool) bool {
+// contextFlag reads "with context" or "without context", else returns the tag's standard.
+func (p *parser) contextFlag(standard bool) bool {
 	if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
 		with := p.next().text == "with"
 		p.next()
@@ -173,6 +186,7 @@ func (p *parser) context(standard bool) bool {
 	return standard
 }
 
+// includeTag reads include, which has the context unless told otherwise.
 func (p *parser) includeTag() stmt {
 	s := &includeStmt{line: p.next().line, scope: p.scope, check: p.inMacro == 0 && p.inBlock == 0}
 	s.template = p.expression()
@@ -181,27 +195,29 @@ func (p *parser) includeTag() stmt {
 		p.next()
 		p.next()
 	}
-	s.context = p.context(true)
+	s.context = p.contextFlag(true)
 	return s
 }
 
+// importTag reads import.
 func (p *parser) importTag() *importStmt {
-	s := &importStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s := &importStmt{line: p.next().line, scope: p.scope, toplevel: p.isToplevel()}
 	s.template = p.expression()
 	p.expect(tName, "as")
 	t := p.assignName()
 	s.name, s.target = t.text, p.nameTarget(t.text, t.line)
-	s.context = p.context(false)
+	s.context = p.contextFlag(false)
 	return s
 }
 
+// fromTag reads from … import, with the names and the word context in any sensible order.
 func (p *parser) fromTag() stmt {
-	s := &fromStmt{line: p.next().line, scope: p.scope, toplevel: p.toplevel()}
+	s := &fromStmt{line: p.next().line, scope: p.scope, toplevel: p.isToplevel()}
 	s.template = p.expression()
 	p.expect(tName, "import")
 	context := func() bool {
 		if (p.isName("with") || p.isName("without")) && p.peek().kind == tName && p.peek().text == "context" {
-			s.context = p.context(false)
+			s.context = p.contextFlag(false)
 			return true
 		}
 		return false
@@ -234,8 +250,8 @@ func (p *parser) fromTag() stmt {
 	return s
 }
 
-// signature reads the arguments of a macro; the macro's scope is the current one.
-func (p *parser) signature(m *macroCode) {
+// macroSignature reads the parameters of a macro; the macro's scope is the current one.
+func (p *parser) macroSignature(m *macroCode) {
 	p.expect(tLParen)
 	for p.cur().kind != tRParen {
 		if len(m.args) > 0 {
@@ -250,6 +266,7 @@ func (p *parser) signature(m *macroCode) {
 		m.args = append(m.args, t.text)
 		m.slots = append(m.slots, p.scope.slot(t.text))
 		if t.text == "caller" {
+			// The name is defined, hence not the special variable.
 			m.explicit = true
 		}
 		if p.skipKind(tAssign) {
@@ -261,14 +278,15 @@ func (p *parser) signature(m *macroCode) {
 	p.expect(tRParen)
 }
 
-// body reads a macro's body and leaves its scope.
-func (p *parser) body(m *macroCode, end string) {
+// macroRest reads a macro's body and leaves its scope.
+func (p *parser) macroRest(m *macroCode, end string) {
 	loops := p.loops
 	p.loops = 0
 	p.inMacro++
-	m.body = p.statements(true, end)
+	m.body = p.parseBody(true, end)
 	p.inMacro--
 	p.loops = loops
+	// -1 means that the body does not use the variable.
 	m.callerSlot, m.varargsSlot, m.kwargsSlot = -1, -1, -1
 	s := m.scope
 	if s.usesCaller {
@@ -280,7 +298,8 @@ func (p *parser) body(m *macroCode, end string) {
 	if s.usesKwargs {
 		m.kwargsSlot = s.slot("kwargs")
 	}
-	p.pop()
+	p.popScope()
+	// The macro may be called after the round in which it was defined, so no loop around it may reuse its frame.
 	for sc := p.scope; sc != nil; sc = sc.parent {
 		sc.captured = true
 	}
@@ -294,21 +313,24 @@ func (p *parser) body(m *macroCode, end string) {
 	}
 }
 
+// macroTag reads a macro. Its name belongs to the scope outside.
 func (p *parser) macroTag() stmt {
 	s := &macroStmt{line: p.next().line}
 	t := p.assignName()
 	s.to = p.nameTarget(t.text, t.line)
-	s.code = &macroCode{name: t.text, scope: p.push(&scope{macro: true})}
-	p.signature(s.code)
-	p.body(s.code, "endmacro")
+	s.code = &macroCode{name: t.text, scope: p.pushScope(&scope{macro: true})}
+	p.macroSignature(s.code)
+	p.macroRest(s.code, "endmacro")
 	return s
 }
 
+// callTag reads a call block. The call itself is evaluated in the scope outside, its parameters are those of the
+// body.
 func (p *parser) callTag() stmt {
 	s := &callStmt{line: p.next().line, code: &macroCode{}}
-	s.code.scope = p.push(&scope{macro: true})
+	s.code.scope = p.pushScope(&scope{macro: true})
 	if p.cur().kind == tLParen {
-		p.signature(s.code)
+		p.macroSignature(s.code)
 	}
 	inner := p.scope
 	p.scope = inner.parent
@@ -319,24 +341,26 @@ func (p *parser) callTag() stmt {
 	}
 	s.call = call
 	p.scope = inner
-	p.body(s.code, "endcall")
+	p.macroRest(s.code, "endcall")
 	return s
 }
 
+// filterTag reads a filter block.
 func (p *parser) filterTag() stmt {
 	s := &filterStmt{line: p.next().line, check: p.inMacro == 0 && p.inBlock == 0}
 	soft := p.scope.soft
 	p.scope.soft = 0 // the block's own scope is in no condition
-	s.filter = p.filters(nil, true).(*filterExpr)
+	s.filter = p.parseFilters(nil, true).(*filterExpr)
 	p.scope.soft = soft
-	s.scope = p.push(&scope{})
+	s.scope = p.pushScope(&scope{})
 	p.inMacro++
-	s.body = p.statements(true, "endfilter")
+	s.body = p.parseBody(true, "endfilter")
 	p.inMacro--
-	p.pop()
+	p.popScope()
 	return s
 }
 
+// printTag reads print, Jinja 1's form of {{ }}.
 func (p *parser) printTag() []stmt {
 	line := p.next().line
 	var list []stmt
@@ -349,35 +373,38 @@ func (p *parser) printTag() []stmt {
 	return list
 }
 
-// loadTag is {% load_yaml as x %}: what a macro with this body gives, through the filter of that name.
+// loadTag reads {% load_yaml as x %}. As in Salt the body is a macro, whose text goes through the filter of that
+// name.
 func (p *parser) loadTag(t token) []stmt {
 	p.next()
-	f := &filterExpr{pos: pos(t.line), name: t.text, fn: p.filter(t.text, t.line)}
+	f := &filterExpr{pos: pos(t.line), name: t.text, fn: p.lookupFilter(t.text, t.line)}
 	p.expect(tName, "as")
 	x := p.targetExpr("", false)
-	m := &macroCode{name: p.temporary(), scope: p.push(&scope{macro: true})}
-	p.body(m, "endload")
+	m := &macroCode{name: p.temporaryName(), scope: p.pushScope(&scope{macro: true})}
+	p.macroRest(m, "endload")
 	f.x = &macroBody{pos(t.line), m}
-	return one(&assignStmt{line: t.line, target: p.assignTarget(x), value: f})
+	return oneStmt(&assignStmt{line: t.line, target: p.assignTarget(x), value: f})
 }
 
-func (p *parser) temporary() string {
+// temporaryName returns a name as Jinja's free_identifier does, for the macro of a load tag.
+func (p *parser) temporaryName() string {
 	p.temp++
 	return "_fi" + string(rune('0'+p.temp%10))
 }
 
-// importDataTag is {% import_yaml "x" as y %}.
+// importDataTag reads {% import_yaml "x" as y %}: an import, then the filter on its text.
 func (p *parser) importDataTag(t token) []stmt {
 	imp := p.importTag()
 	name := "load_" + strings.TrimPrefix(t.text, "import_")
-	f := &filterExpr{pos: pos(imp.line), name: name, fn: p.filter(name, imp.line), x: p.load(imp.name, imp.line)}
+	f := &filterExpr{pos: pos(imp.line), name: name, fn: p.lookupFilter(name, imp.line), x: p.loadName(imp.name, imp.line)}
 	return []stmt{imp, &assignStmt{line: imp.line, target: p.nameTarget(imp.name, imp.line), value: f}}
 }
 
+// profileTag reads profile, which only evaluates its label and runs its body: nothing is measured.
 func (p *parser) profileTag() []stmt {
 	line := p.next().line
 	p.expect(tName, "as")
 	label := p.expression()
-	body := p.statements(true, "endprofile")
-	return append(one(&doStmt{line, label}), body...)
+	body := p.parseBody(true, "endprofile")
+	return append(oneStmt(&doStmt{line, label}), body...)
 }

@@ -9,17 +9,18 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// percent is the operator % of a text.
-func (r *Run) percent(a any, s string, b any) (any, error) {
+// percentFormat is the operator % of a text, CPython's unicode_format.
+func (r *Run) percentFormat(a any, s string, b any) (any, error) {
 	_, markup := a.(pyobj.Markup)
 	p := &percenter{r: r, s: s, markup: markup}
+	// A tuple gives its members, a dict its values by name, anything else itself.
 	switch x := b.(type) {
 	case pyobj.Tuple:
 		p.args = x
 	case *pyobj.Dict:
 		p.dict, p.args, p.mapping = x, []any{b}, true
 	case *pyobj.List, *Range, *view:
-		p.args, p.mapping = []any{b}, true // these have __getitem__, which makes Python forgive them being left over
+		p.args, p.mapping = []any{b}, true // these have __getitem__, so Python does not complain that they are left over
 		if _, ok := b.(*view); ok {
 			p.mapping = false
 		}
@@ -33,18 +34,22 @@ func (r *Run) percent(a any, s string, b any) (any, error) {
 	return textLike(out, markup), nil
 }
 
+// percenter is one use of the operator %.
 type percenter struct {
-	r       *Run
-	s       string
-	markup  bool
-	args    []any
-	dict    *pyobj.Dict
+	r      *Run
+	s      string
+	markup bool
+	// the arguments one by one; a value that is not a tuple is the only one
+	args []any
+	dict *pyobj.Dict
+	// set if values that are left over are no error
 	mapping bool
 	used    int
 	b       strings.Builder
 }
 
-func (p *percenter) next() (any, error) {
+// nextArg returns the next argument.
+func (p *percenter) nextArg() (any, error) {
 	if p.used >= len(p.args) {
 		return nil, typeError("not enough arguments for format string")
 	}
@@ -52,7 +57,9 @@ func (p *percenter) next() (any, error) {
 	return p.args[p.used-1], nil
 }
 
+// run formats the text.
 func (p *percenter) run() (string, error) {
+	// named is set once a conversion has taken its value by name.
 	named := false
 	for i := 0; i < len(p.s); {
 		j := strings.IndexByte(p.s[i:], '%')
@@ -62,7 +69,7 @@ func (p *percenter) run() (string, error) {
 		}
 		p.b.WriteString(p.s[i : i+j])
 		i += j + 1
-		n, byName, err := p.one(i)
+		n, byName, err := p.formatOne(i)
 		if err != nil {
 			return "", err
 		}
@@ -72,22 +79,26 @@ func (p *percenter) run() (string, error) {
 			return "", TooLong()
 		}
 	}
+	// Python complains about arguments that are left over, unless they are a mapping.
 	if p.used < len(p.args) && !p.mapping && !named {
 		return "", typeError("not all arguments converted during string formatting")
 	}
 	return p.b.String(), nil
 }
 
-// one formats the conversion that begins at i, after the percent sign, and gives the index after it.
-func (p *percenter) one(i int) (int, bool, error) {
+// formatOne formats the conversion that begins at i, after the percent sign. It returns the index after it and
+// whether it had a name.
+func (p *percenter) formatOne(i int) (int, bool, error) {
 	s := p.s
 	incomplete := func() (int, bool, error) { return 0, false, valueError("incomplete format") }
 	named, start := false, i
 	var v any
+	// A name in parentheses.
 	if i < len(s) && s[i] == '(' {
 		if p.dict == nil && !p.mapping {
 			return 0, false, typeError("format requires a mapping")
 		}
+		// Parentheses nest in names.
 		depth, j := 1, i+1
 		for ; j < len(s) && depth > 0; j++ {
 			switch s[j] {
@@ -101,7 +112,7 @@ func (p *percenter) one(i int) (int, bool, error) {
 			return 0, false, valueError("incomplete format key")
 		}
 		if p.dict == nil {
-			_, err := p.r.subscript(p.args[0], s[i+1:j-1]) // a list, say: its own error
+			_, err := p.r.lookupItem(p.args[0], s[i+1:j-1]) // a list, say: its own error
 			return 0, false, err
 		}
 		x, ok := p.dict.Get(s[i+1 : j-1])
@@ -110,6 +121,7 @@ func (p *percenter) one(i int) (int, bool, error) {
 		}
 		v, named, i = x, true, j
 	}
+	// Flags may repeat and come in any order.
 	var f spec
 	f.align = '>'
 	for ; i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0; i++ {
@@ -128,14 +140,15 @@ func (p *percenter) one(i int) (int, bool, error) {
 			f.zero = true
 		}
 	}
+	// number reads a width or precision, or takes it from the arguments for "*".
 	number := func() (int, error) {
 		if i < len(s) && s[i] == '*' {
 			i++
-			w, err := p.next()
+			w, err := p.nextArg()
 			if err != nil {
 				return 0, err
 			}
-			n, ok := integer(w)
+			n, ok := toInteger(w)
 			if !ok {
 				return 0, typeError("* wants int")
 			}
@@ -152,6 +165,7 @@ func (p *percenter) one(i int) (int, bool, error) {
 		}
 		return n, nil
 	}
+	// Width, precision, and a length that has no meaning in Python.
 	var err error
 	if f.width, err = number(); err != nil {
 		return 0, false, err
@@ -167,6 +181,7 @@ func (p *percenter) one(i int) (int, bool, error) {
 		}
 		f.precision = max(f.precision, 0)
 	}
+	// C's length modifiers are ignored, as in Python.
 	for i < len(s) && (s[i] == 'l' || s[i] == 'h' || s[i] == 'L') {
 		i++
 	}
@@ -179,11 +194,11 @@ func (p *percenter) one(i int) (int, bool, error) {
 		return i + 1, named, nil
 	}
 	if !named {
-		if v, err = p.next(); err != nil {
+		if v, err = p.nextArg(); err != nil {
 			return 0, false, err
 		}
 	}
-	text, err := p.convert(c, v, f, i)
+	text, err := p.convertValue(c, v, f, i)
 	if err != nil {
 		return 0, false, err
 	}
@@ -191,10 +206,12 @@ func (p *percenter) one(i int) (int, bool, error) {
 	return i + size, named, nil
 }
 
-func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
+// convertValue formats a value for the conversion c.
+func (p *percenter) convertValue(c rune, v any, f spec, at int) (string, error) {
 	if u, ok := v.(*Undefined); ok && u.kind == Strict && c != 'r' && c != 'a' {
 		return "", u.fail()
 	}
+	// Conversions of any value.
 	switch c {
 	case 's', 'r', 'a':
 		text := ""
@@ -202,13 +219,13 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 		case c != 's':
 			text = pyobj.Repr(v)
 			if c == 'a' {
-				text = ascii(text)
+				text = asciiText(text)
 			}
 			if p.markup {
 				text = Escape(text)
 			}
 		case p.markup:
-			m, err := escaped(v)
+			m, err := escapeValue(v)
 			if err != nil {
 				return "", err
 			}
@@ -224,10 +241,10 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 		}
 		return f.fillOut(text, ""), nil
 	case 'c':
-		if t, ok := isText(v); ok && runes(t) == 1 {
+		if t, ok := isText(v); ok && runeCount(t) == 1 {
 			return f.fillOut(t, ""), nil
 		}
-		n, ok := integer(v)
+		n, ok := toInteger(v)
 		if !ok {
 			return "", typeError("%c requires int or char")
 		}
@@ -235,6 +252,7 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 			return "", raise("OverflowError", "%c arg not in range(0x110000)")
 		}
 		return f.fillOut(string(rune(n)), ""), nil
+	// Integers, and floats by their whole part for the decimal ones.
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if x, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
 			n, err := floatToInt(x)
@@ -261,6 +279,7 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 			prefix += "0" + string(c)
 		}
 		return f.fillOut(digits, prefix), nil
+	// Floats.
 	case 'e', 'E', 'f', 'F', 'g', 'G':
 		if !isNumber(v) {
 			return "", typeError("must be real number, not %s", pyobj.TypeName(v))
@@ -279,12 +298,14 @@ func (p *percenter) convert(c rune, v any, f spec, at int) (string, error) {
 		return f.fillOut(digits, f.signOf(negative)), nil
 	}
 	shown := c
+	// Python shows characters that are not printable as "?".
 	if c < 0x1f || c > 0x7e {
 		shown = '?'
 	}
-	return "", valueError("unsupported format character '%c' (%#x) at index %d", shown, c, runes(p.s[:at]))
+	return "", valueError("unsupported format character '%c' (%#x) at index %d", shown, c, runeCount(p.s[:at]))
 }
 
+// firstRunes returns the first n characters.
 func firstRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -295,7 +316,8 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-func ascii(s string) string {
+// asciiText escapes what is not ASCII, as Python's ascii() does.
+func asciiText(s string) string {
 	var b strings.Builder
 	for _, c := range s {
 		switch {
@@ -312,6 +334,7 @@ func ascii(s string) string {
 	return b.String()
 }
 
+// hexPad returns n hex digits or more.
 func hexPad(c rune, n int) string {
 	s := strconv.FormatInt(int64(c), 16)
 	return strings.Repeat("0", max(n-len(s), 0)) + s

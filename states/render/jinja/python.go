@@ -4,16 +4,16 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Add is a + b.
-func Add(a, b any) (any, error) { return (&Run{}).binary(tAdd, a, b) }
+// Add is Python's a + b, for filters outside of this package.
+func Add(a, b any) (any, error) { return (&Run{}).binaryOp(tAdd, a, b) }
 
-// Divide is a / b.
-func Divide(a, b any) (any, error) { return (&Run{}).binary(tDiv, a, b) }
+// Divide is Python's a / b.
+func Divide(a, b any) (any, error) { return (&Run{}).binaryOp(tDiv, a, b) }
 
-// Float is float(v).
+// Float is Python's float(v).
 func Float(v any) (float64, error) { return parseFloat(v) }
 
-// ParseInt is int(s, base) of a text.
+// ParseInt is Python's int(s, base) of a text.
 func ParseInt(s string, base int) (any, error) { return parseInt(s, base) }
 
 // Capitalize is str.capitalize.
@@ -25,12 +25,12 @@ func SortItems(items []any, by func(v any) (any, error)) ([]any, error) {
 }
 
 // Update is d.update(from).
-func Update(d *pyobj.Dict, from any) error { return update(d, Args{Pos: []any{from}}) }
+func Update(d *pyobj.Dict, from any) error { return updateDict(d, Args{Pos: []any{from}}) }
 
 // Length is len(v).
-func Length(v any) (int, error) { return length(v) }
+func Length(v any) (int, error) { return lengthOf(v) }
 
-// LacksAttribute is the error of v.name, if there is no such attribute.
+// LacksAttribute returns the error that v.name raises if there is no such attribute.
 func LacksAttribute(v any, name string) error {
 	if u, ok := v.(*Undefined); ok {
 		return u.fail()
@@ -38,8 +38,8 @@ func LacksAttribute(v any, name string) error {
 	return attributeError(v, name)
 }
 
-// Subscript is v[key] in Python.
-func (r *Run) Subscript(v, key any) (any, error) { return r.subscript(v, key) }
+// Subscript is Python's v[key], which raises where [Run.GetItem] returns undefined.
+func (r *Run) Subscript(v, key any) (any, error) { return r.lookupItem(v, key) }
 
-// Contains is "v in box".
-func (r *Run) Contains(box, v any) (bool, error) { return r.contains(box, v) }
+// Contains is Python's "v in box".
+func (r *Run) Contains(box, v any) (bool, error) { return r.containsItem(box, v) }

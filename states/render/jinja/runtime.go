@@ -4,17 +4,17 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// Macro is a macro, or the caller of a call block.
+// Macro is a macro, or the caller of a call block: code and the frame of its definition, a closure.
 type Macro struct {
 	code  *macroCode
 	frame *frame // the one around the definition
 	name  string
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Macro) TypeName() string { return "Macro" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (m *Macro) Repr() string {
 	if m.code.name == "" {
 		return "<Macro 'caller'>"
@@ -22,7 +22,7 @@ func (m *Macro) Repr() string {
 	return "<Macro " + pyobj.Repr(m.name) + ">"
 }
 
-// GetAttr implements Attributes.
+// GetAttr implements [Attributes] with Jinja's introspection.
 func (m *Macro) GetAttr(_ *Run, name string) (any, bool, error) {
 	switch name {
 	case "name":
@@ -46,12 +46,14 @@ func (m *Macro) GetAttr(_ *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// Call implements Callable.
+// Call implements [Callable]. Arguments are bound as in jinja2.runtime.Macro.__call__, whose errors differ from
+// those of Python functions.
 func (m *Macro) Call(r *Run, a Args) (any, error) {
 	c := m.code
 	f := m.frame.newFrame(c.scope)
 	f.out = &output{}
 	kwargs := a.Kw
+	// take removes a keyword and returns its value. The list is copied, since the caller may use it again.
 	take := func(name string) (any, bool) {
 		for i := range kwargs {
 			if kwargs[i].Name == name {
@@ -62,6 +64,7 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 		}
 		return nil, false
 	}
+	// Positional arguments fill the parameters from the left.
 	given := min(len(a.Pos), len(c.args))
 	found := given == len(c.args) && c.explicit
 	values := make([]any, len(c.args))
@@ -79,6 +82,7 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 		}
 		values[i] = v
 	}
+	// caller is a variable of the body unless a parameter has that name.
 	if c.callerSlot >= 0 && !found {
 		v, ok := take("caller")
 		if !ok || v == nil {
@@ -88,6 +92,7 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 		}
 		f.slots[c.callerSlot] = v
 	}
+	// kwargs and varargs take what is left, if the body uses them.
 	if c.kwargsSlot >= 0 {
 		d := &pyobj.Dict{}
 		for _, kw := range kwargs {
@@ -97,26 +102,27 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 	} else if len(kwargs) > 0 {
 		for _, kw := range kwargs {
 			if kw.Name == "caller" {
-				return nil, typeError("macro %s was invoked with two values for the special caller argument. This is most likely a bug.", m.title())
+				return nil, typeError("macro %s was invoked with two values for the special caller argument. This is most likely a bug.", m.quotedName())
 			}
 		}
-		return nil, typeError("macro %s takes no keyword argument %s", m.title(), pyobj.Repr(kwargs[0].Name))
+		return nil, typeError("macro %s takes no keyword argument %s", m.quotedName(), pyobj.Repr(kwargs[0].Name))
 	}
 	if c.varargsSlot >= 0 {
 		f.slots[c.varargsSlot] = pyobj.Tuple(append([]any{}, a.Pos[given:]...))
 	} else if len(a.Pos) > len(c.args) {
-		return nil, typeError("macro %s takes not more than %d argument(s)", m.title(), len(c.args))
+		return nil, typeError("macro %s takes not more than %d argument(s)", m.quotedName(), len(c.args))
 	}
-	if err := r.enter(); err != nil {
+	if err := r.enterCall(); err != nil {
 		return nil, err
 	}
 	defer func() { r.depth-- }()
+	// Defaults are evaluated now, in the macro's own frame: they may use earlier parameters.
 	for i, v := range values {
 		if v == missing {
 			if d := i - (len(c.args) - len(c.defaults)); d >= 0 {
 				var err error
 				if v, err = c.defaults[d].eval(f); err != nil {
-					return nil, m.frame.t.place(err, c.defaults[d].at())
+					return nil, m.frame.t.placeError(err, c.defaults[d].at())
 				}
 			} else {
 				u := r.undefinedName(c.args[i])
@@ -132,38 +138,45 @@ func (m *Macro) Call(r *Run, a Args) (any, error) {
 	return textLike(f.out.b.String(), r.autoescape), nil
 }
 
-func (m *Macro) title() string {
+// quotedName returns the name as errors show it.
+func (m *Macro) quotedName() string {
 	if m.code.name == "" {
 		return "None"
 	}
 	return pyobj.Repr(m.name)
 }
 
-// Loop is the variable loop.
+// Loop is the variable loop. It stands between the iterator and the loop, so that it can look ahead.
 type Loop struct {
-	r       *Run
-	over    any
-	next    func() (any, bool, error)
+	r *Run
+	// what the loop goes through, for its length
+	over any
+	// the iterator below; after holds an item that was read ahead
+	next func() (any, bool, error)
+	// runs the loop again, nil if it is not recursive
 	recurse func(v any, depth int) (any, error)
 	index0  int
 	depth0  int
-	known   bool
-	total   int
+	// whether total is computed
+	known bool
+	total int
 
+	// missing if there is no such item
 	after, current, before any
 	changedTo              pyobj.Tuple
 	everChanged            bool
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Loop) TypeName() string { return "LoopContext" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (l *Loop) Repr() string {
-	n, _ := l.length()
+	n, _ := l.totalLength()
 	return "<LoopContext " + pyobj.Str(int64(l.index0+1)) + "/" + pyobj.Str(int64(n)) + ">"
 }
 
+// advance moves to the next item.
 func (l *Loop) advance() (any, bool, error) {
 	v := l.after
 	if v != missing {
@@ -180,6 +193,7 @@ func (l *Loop) advance() (any, bool, error) {
 	return v, true, nil
 }
 
+// peek returns the item after the current one, or missing.
 func (l *Loop) peek() (any, error) {
 	if l.after == missing {
 		v, ok, err := l.next()
@@ -193,11 +207,14 @@ func (l *Loop) peek() (any, error) {
 	return l.after, nil
 }
 
-func (l *Loop) length() (int, error) {
+// totalLength returns the number of items. An iterator must be read to its end for that; the items are kept for the
+// loop.
+func (l *Loop) totalLength() (int, error) {
 	if l.known {
 		return l.total, nil
 	}
-	n, err := length(l.over)
+	n, err := lengthOf(l.over)
+	// An iterator has no length, so the rest of it is read and kept.
 	if _, undef := l.over.(*Iter); err != nil || undef {
 		rest, err := Collect(&Iter{Kind: "", Next: l.next})
 		if err != nil {
@@ -213,7 +230,7 @@ func (l *Loop) length() (int, error) {
 	return n, nil
 }
 
-// GetAttr implements Attributes.
+// GetAttr implements [Attributes]. Only last, nextitem and the lengths read ahead.
 func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
 	switch name {
 	case "index":
@@ -226,13 +243,13 @@ func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
 		v, err := l.peek()
 		return v == missing, true, err
 	case "length":
-		n, err := l.length()
+		n, err := l.totalLength()
 		return int64(n), true, err
 	case "revindex":
-		n, err := l.length()
+		n, err := l.totalLength()
 		return int64(n - l.index0), true, err
 	case "revindex0":
-		n, err := l.length()
+		n, err := l.totalLength()
 		return int64(n - l.index0 - 1), true, err
 	case "depth":
 		return int64(l.depth0 + 1), true, nil
@@ -269,7 +286,7 @@ func (l *Loop) GetAttr(r *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// Call implements Callable: a recursive loop called for what is below.
+// Call implements [Callable]: it runs a recursive loop for what is below.
 func (l *Loop) Call(_ *Run, a Args) (any, error) {
 	args, err := a.Bind("LoopContext.__call__", []string{"iterable"})
 	if err != nil {
@@ -281,7 +298,7 @@ func (l *Loop) Call(_ *Run, a Args) (any, error) {
 	return l.recurse(args[0], l.depth0+1)
 }
 
-// Iterate implements Iterable.
+// Iterate implements [Iterable]: Jinja's loop can be iterated over itself.
 func (l *Loop) Iterate() func() (any, bool, error) {
 	return func() (any, bool, error) {
 		v, ok, err := l.advance()
@@ -289,34 +306,35 @@ func (l *Loop) Iterate() func() (any, bool, error) {
 	}
 }
 
-// Namespace is the function namespace()'s object.
+// Namespace is the object of namespace(), the only one whose attributes templates may assign.
 type Namespace struct{ d *pyobj.Dict }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Namespace) TypeName() string { return "Namespace" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (n *Namespace) Repr() string { return "<Namespace " + pyobj.Repr(n.d) + ">" }
 
-// GetAttr implements Attributes.
+// GetAttr implements [Attributes].
 func (n *Namespace) GetAttr(_ *Run, name string) (any, bool, error) {
 	v, ok := n.d.Get(name)
 	return v, ok, nil
 }
 
-// Module is an imported template.
+// Module is an imported template: its exported names, and what it wrote.
 type Module struct {
 	name string
 	ctx  *Context
 	body string
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Module) TypeName() string { return "TemplateModule" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (m *Module) Repr() string { return "<TemplateModule " + pyobj.Repr(m.name) + ">" }
 
+// moduleName returns the name, or None for a template without one.
 func (m *Module) moduleName() any {
 	if m.name == "" {
 		return nil
@@ -324,9 +342,10 @@ func (m *Module) moduleName() any {
 	return m.name
 }
 
-// Str implements pyobj's str.
+// Str implements pyobj's str: a module prints what it wrote.
 func (m *Module) Str() string { return m.body }
 
+// get returns an exported name.
 func (m *Module) get(name string) (any, bool) {
 	if !m.ctx.exported[name] {
 		return nil, false
@@ -335,16 +354,16 @@ func (m *Module) get(name string) (any, bool) {
 	return v, ok
 }
 
-// GetAttr implements Attributes.
+// GetAttr implements [Attributes].
 func (m *Module) GetAttr(_ *Run, name string) (any, bool, error) {
 	v, ok := m.get(name)
 	return v, ok, nil
 }
 
-// Text is what the module wrote.
+// Text returns what the module wrote, for the import_* tags.
 func (m *Module) Text() string { return m.body }
 
-// templateRef is the variable self.
+// templateRef is the variable self, whose items are the blocks.
 type templateRef struct {
 	c *Context
 	f *frame
@@ -364,7 +383,7 @@ func (t *templateRef) GetItem(r *Run, key any) (any, bool, error) {
 	return &blockRef{t.c, name, list, 0}, true, nil
 }
 
-// blockRef is a block as a function: self.name or super.
+// blockRef is a version of a block as a function: self.name() or super().
 type blockRef struct {
 	c     *Context
 	name  string
@@ -372,6 +391,7 @@ type blockRef struct {
 	level int
 }
 
+// blockAfter returns the version of a block at a level, or an undefined value that says that there is none.
 func blockAfter(r *Run, c *Context, name string, list []blockImpl, level int) any {
 	if level >= len(list) {
 		u := r.undefinedName("super")
@@ -386,7 +406,7 @@ func (*blockRef) Repr() string     { return "<BlockReference>" }
 
 func (b *blockRef) Call(r *Run, _ Args) (any, error) {
 	out := &output{}
-	if err := r.block(b.c, b.name, b.list, b.level, out); err != nil {
+	if err := r.runBlock(b.c, b.name, b.list, b.level, out); err != nil {
 		return nil, err
 	}
 	return textLike(out.b.String(), r.autoescape), nil
@@ -399,7 +419,7 @@ func (b *blockRef) GetAttr(r *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// cycler is the function cycler()'s object.
+// cycler is the object of cycler(), which goes round a list.
 type cycler struct {
 	items []any
 	pos   int
@@ -431,7 +451,7 @@ func (c *cycler) GetAttr(_ *Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// joiner is the function joiner()'s object.
+// joiner is the object of joiner(): "" on the first call, the separator afterwards.
 type joiner struct {
 	sep  any
 	used bool

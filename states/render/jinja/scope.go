@@ -1,22 +1,25 @@
 package jinja
 
-// scope is a region of a template whose assignments are its own. At run time it is a [frame] with a slot per name.
+// scope is a region of a template whose assignments are its own, known when it is parsed. At run time it is a
+// [frame] with a slot per name.
 type scope struct {
 	parent *scope
 	names  []string
 	// isolated scopes (templates, blocks) do not see the names of those around them.
 	isolated bool
-	// loop is a body of a for loop, macro that of a macro or call block.
+	// loop marks the body of a for loop, macro that of a macro or call block.
 	loop, macro bool
-	// What the code inside uses of the names that loops and macros provide.
+	// usesLoop and so on report which of the names that loops and macros provide the code inside uses.
 	usesLoop, usesCaller, usesVarargs, usesKwargs bool
-	// captured tells that a macro or call block inside refers to the scope's frames.
+	// captured is set if a macro or call block inside refers to the scope's frames, which then cannot be reused.
 	captured bool
-	// soft is the number of conditions around the code that is being parsed; see parser.callable.
+	// soft is the number of conditions around the code that is being parsed; see [parser.lookupFilter].
 	soft int
 }
 
-func (s *scope) find(name string) int {
+// slotOf returns the slot of a name, -1 if the scope does not assign it. Scopes have few names, for which a slice
+// is faster than a map.
+func (s *scope) slotOf(name string) int {
 	for i, n := range s.names {
 		if n == name {
 			return i
@@ -25,23 +28,23 @@ func (s *scope) find(name string) int {
 	return -1
 }
 
-// slot is the place of a name in the scope's frames.
+// slot returns the slot of a name in the scope's frames, adding the name if it is new.
 func (s *scope) slot(name string) int {
-	if i := s.find(name); i >= 0 {
+	if i := s.slotOf(name); i >= 0 {
 		return i
 	}
 	s.names = append(s.names, name)
 	return len(s.names) - 1
 }
 
-// ref is a place of a name: so many frames up, that slot.
+// ref is a place of a name: the number of frames to go up, and the slot there.
 type ref struct{ up, slot int }
 
-// refs are the places where a name may be, the innermost first.
+// refs returns the places where a name may be, the innermost first. Which one holds it is known at run time only.
 func (s *scope) refs(name string) []ref {
 	var list []ref
 	for up := 0; s != nil; up++ {
-		if i := s.find(name); i >= 0 {
+		if i := s.slotOf(name); i >= 0 {
 			list = append(list, ref{up, i})
 		}
 		if s.isolated {
@@ -52,8 +55,8 @@ func (s *scope) refs(name string) []ref {
 	return list
 }
 
-// special notes the use of a name that loops and macros provide.
-func (s *scope) special(name string) {
+// useSpecial notes the use of a name that loops and macros provide, in every scope around that may provide it.
+func (s *scope) useSpecial(name string) {
 	for ; s != nil && !s.isolated; s = s.parent {
 		switch {
 		case name == "loop" && s.loop:

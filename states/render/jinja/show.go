@@ -10,7 +10,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// JSON is Python's json.dumps.
+// JSON is Python's json.dumps within [MaxText]. It fails with TypeError for values that JSON lacks.
 func JSON(v any, o pyjson.Options) (string, error) {
 	o.MaxText = MaxText
 	o.Default = func(v any) (any, error) {
@@ -27,7 +27,7 @@ func JSON(v any, o pyjson.Options) (string, error) {
 	return s, err
 }
 
-// filterToJSON is Jinja's tojson, which is safe inside of HTML.
+// filterToJSON is Jinja's tojson, whose text is safe inside of HTML.
 func filterToJSON(_ *Run, v any, a Args) (any, error) {
 	args, err := a.Bind("do_tojson", []string{"indent"}, nil)
 	if err != nil {
@@ -41,7 +41,8 @@ func filterToJSON(_ *Run, v any, a Args) (any, error) {
 	return pyobj.Markup(HTMLSafe(s)), err
 }
 
-// SetIndent takes json.dumps' argument indent.
+// SetIndent sets o's indent from json.dumps' argument of that name: None, a text, or a number of blanks up to
+// 1,000.
 func SetIndent(o *pyjson.Options, v any) error {
 	o.Indent = -1
 	if v == nil {
@@ -51,23 +52,24 @@ func SetIndent(o *pyjson.Options, v any) error {
 		o.IndentText, o.Indent = s, 0
 		return nil
 	}
-	n, err := index(v)
+	n, err := toIndex(v)
 	o.Indent = min(max(n, 0), 1000)
 	return err
 }
 
-// HTMLSafe escapes JSON as Jinja does.
+// HTMLSafe escapes JSON as Jinja does, so that it can stand inside of a script element.
 func HTMLSafe(s string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "'", `\u0027`).Replace(s)
 }
 
-// Pretty is Python's pprint.pformat.
+// Pretty is Python's pprint.pformat, with its width of 80.
 func Pretty(v any) string {
 	p := &printer{}
 	p.format(v, 0, 0, 0)
 	return p.b.String()
 }
 
+// printer is one call of pprint.
 type printer struct {
 	b     strings.Builder
 	depth int
@@ -75,11 +77,12 @@ type printer struct {
 
 const prettyWidth = 80
 
-// sortedRepr is pprint's repr: dicts are sorted at every depth.
+// sortedRepr is pprint's repr, in which dicts are sorted at every depth.
 func sortedRepr(v any) string {
 	return pyobj.Repr(sortedCopy(v, 0))
 }
 
+// sortedCopy copies a value with its dicts sorted. Below 200 levels it stops, as a value may contain itself.
 func sortedCopy(v any, depth int) any {
 	if depth > 200 {
 		return v
@@ -110,8 +113,10 @@ func sortedCopy(v any, depth int) any {
 	return v
 }
 
-// safeSort sorts keys; those that Python cannot compare are sorted by the names of their types.
+// safeSort sorts keys in place. Those that Python cannot compare are sorted by the names of their types (pprint's
+// _safe_key).
 func safeSort(keys []any) []any {
+	// pprint compares the text of the types for what cannot be compared.
 	sort.SliceStable(keys, func(i, j int) bool {
 		a, b := keys[i], keys[j]
 		c, ok, _ := cmpValues(&a, &b)
@@ -123,9 +128,11 @@ func safeSort(keys []any) []any {
 	return keys
 }
 
+// format writes a value. indent is the column where it begins, allowance what must still fit behind its last line.
 func (p *printer) format(v any, indent, allowance, level int) {
+	// What fits on the line is shown as repr shows it.
 	rep := sortedRepr(v)
-	if runes(rep) <= prettyWidth-indent-allowance || p.depth > 200 {
+	if runeCount(rep) <= prettyWidth-indent-allowance || p.depth > 200 {
 		p.b.WriteString(rep)
 		return
 	}
@@ -169,8 +176,10 @@ func (p *printer) format(v any, indent, allowance, level int) {
 	}
 }
 
+// line begins the next item on a new line.
 func (p *printer) line(indent int) { p.b.WriteString(",\n" + strings.Repeat(" ", indent)) }
 
+// items writes the members of a sequence, one a line.
 func (p *printer) items(items []any, indent, allowance, level int) {
 	indent++
 	for i, x := range items {
@@ -185,6 +194,7 @@ func (p *printer) items(items []any, indent, allowance, level int) {
 	}
 }
 
+// dict writes the entries of a dict, sorted by their keys.
 func (p *printer) dict(d *pyobj.Dict, indent, allowance, level int) {
 	indent++
 	keys := safeSort(d.Keys())
@@ -198,11 +208,11 @@ func (p *printer) dict(d *pyobj.Dict, indent, allowance, level int) {
 		}
 		rep := sortedRepr(k)
 		p.b.WriteString(rep + ": ")
-		p.format(d.Value(k), indent+runes(rep)+2, after, level)
+		p.format(d.Value(k), indent+runeCount(rep)+2, after, level)
 	}
 }
 
-// ordered is an OrderedDict that does not fit on a line.
+// ordered writes an OrderedDict that does not fit on a line, as a list of pairs.
 func (p *printer) ordered(d *pyobj.Dict, indent, allowance, level int) {
 	const name = "OrderedDict"
 	if d.Len() == 0 {
@@ -210,7 +220,7 @@ func (p *printer) ordered(d *pyobj.Dict, indent, allowance, level int) {
 		return
 	}
 	p.b.WriteString(name + "([")
-	pairs := (&view{d, "items"}).items()
+	pairs := (&view{d, "items"}).viewItems()
 	indent += len(name) + 1
 	allowance += 2
 	inner := indent + 1

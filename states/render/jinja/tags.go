@@ -16,24 +16,25 @@ const (
 	TagRaw      TagKind = "raw"      // {% raw %} or {% endraw %}; between them there are no tags
 )
 
-// Tag is a tag in the text of a template.
+// Tag is a tag in the text of a template, for tools that look at templates without running them.
 type Tag struct {
 	Kind TagKind
 	// Name is the first name in the tag: "if" of {% if x %}, "endraw".
 	Name string
-	// Assigns reports whether a set tag has a value: {% set x %} begins a block that ends with endset.
+	// Assigns reports whether a set tag has a value: {% set x %} without one begins a block that ends with endset.
 	Assigns bool
-	// Start and End are where the tag begins and ends in the text, with its marks and without the blanks that they take away.
+	// Start and End are where the tag begins and ends in the text: with its marks, without the blanks that they
+	// take away.
 	Start, End int
 }
 
-// Tags returns the tags of a template in the order of the text. The error is that of the lexer; the last tag then reaches to the end of the
-// text.
+// Tags returns the tags of a template in the order of the text. The error is that of the lexer; the last tag then
+// reaches to the end of the text.
 func (s Syntax) Tags(text string) ([]Tag, error) {
 	var tags []Tag
 	l := &lexer{s: &s, src: text, line: 1, starting: true, tags: &tags}
 	for l.pos < len(l.src) && l.err == nil {
-		l.root()
+		l.readText()
 	}
 	if l.err == nil {
 		return tags, nil
@@ -44,7 +45,8 @@ func (s Syntax) Tags(text string) ([]Tag, error) {
 	return tags, l.err
 }
 
-// noteTag adds the tag that begins at a position, by its tokens from the first one on. A raw tag's end was noted before it.
+// noteTag adds the tag that begins at a position, by its tokens from the first one on. The end of a raw block was
+// noted before its beginning.
 func (l *lexer) noteTag(what, at, first, length int) {
 	t := Tag{Start: at}
 	toks := l.toks[min(first, len(l.toks)):]
@@ -67,6 +69,7 @@ func (l *lexer) noteTag(what, at, first, length int) {
 		t.Kind = TagComment
 	}
 	t.End = at + len(strings.TrimRight(l.src[at:l.pos], " \t\r\n\v\f"))
+	// The first name is the tag's; an equals sign before a pipe makes a set tag an assignment.
 	for i, k := range toks {
 		if k.kind == tName && t.Name == "" {
 			t.Name = k.text

@@ -6,11 +6,13 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-func simple(fn func(v any) bool) Test {
+// plainTest makes a test of a function that cannot fail.
+func plainTest(fn func(v any) bool) Test {
 	return func(_ *Run, v any, _ Args) (bool, error) { return fn(v), nil }
 }
 
-func comparison(op kind) Test {
+// comparisonTest returns a test such as "x is gt 3", which is a function of Python's module operator.
+func comparisonTest(op kind) Test {
 	return func(_ *Run, v any, a Args) (bool, error) {
 		if len(a.Kw) > 0 {
 			return false, typeError("_operator.%s() takes no keyword arguments", operatorName(op))
@@ -20,17 +22,17 @@ func comparison(op kind) Test {
 		}
 		switch op {
 		case tEq:
-			return equals(v, a.Pos[0])
+			return valuesEqual(v, a.Pos[0])
 		case tNe:
-			same, err := equals(v, a.Pos[0])
+			same, err := valuesEqual(v, a.Pos[0])
 			return !same, err
 		}
-		return order(op, v, a.Pos[0])
+		return orderHolds(op, v, a.Pos[0])
 	}
 }
 
-// hashes fails for what cannot be looked for in a dict.
-func hashes(v any) error {
+// checkHashable fails for values that cannot be looked up in a dict.
+func checkHashable(v any) error {
 	if u, ok := v.(*Undefined); ok && u.kind == Strict {
 		return u.fail()
 	}
@@ -38,7 +40,7 @@ func hashes(v any) error {
 	return err
 }
 
-// operatorName is the name of a comparison's function.
+// operatorName returns the name of a comparison's function in Python's module operator.
 func operatorName(op kind) string {
 	switch op {
 	case tEq:
@@ -55,7 +57,7 @@ func operatorName(op kind) string {
 	return "ge"
 }
 
-// builtinTest is one of Jinja's tests, nil if there is none of the name.
+// builtinTest returns one of Jinja's tests, or nil. Tests without parameters refuse arguments.
 func builtinTest(name string) Test {
 	t := testOf(name)
 	switch name {
@@ -72,7 +74,7 @@ func builtinTest(name string) Test {
 		}
 	case "callable":
 		return func(r *Run, v any, a Args) (bool, error) {
-			if err := a.one(name); err != nil {
+			if err := a.refuseOne(name); err != nil {
 				return false, err
 			}
 			return t(r, v, a)
@@ -81,11 +83,13 @@ func builtinTest(name string) Test {
 	return t
 }
 
+// testOf is the table of tests.
 func testOf(name string) Test {
 	switch name {
 	case "odd", "even":
+		// odd and even are remainders, for any type that has one.
 		return func(r *Run, v any, _ Args) (bool, error) {
-			x, err := r.binary(tMod, v, int64(2))
+			x, err := r.binaryOp(tMod, v, int64(2))
 			if err != nil {
 				return false, err
 			}
@@ -93,7 +97,7 @@ func testOf(name string) Test {
 			if name == "odd" {
 				want = 1
 			}
-			return equals(x, want)
+			return valuesEqual(x, want)
 		}
 	case "divisibleby":
 		return func(r *Run, v any, a Args) (bool, error) {
@@ -101,42 +105,42 @@ func testOf(name string) Test {
 			if err != nil {
 				return false, err
 			}
-			x, err := r.binary(tMod, v, args[0])
+			x, err := r.binaryOp(tMod, v, args[0])
 			if err != nil {
 				return false, err
 			}
-			return equals(x, int64(0))
+			return valuesEqual(x, int64(0))
 		}
 	case "defined":
-		return simple(func(v any) bool { return !isUndefined(v) })
+		return plainTest(func(v any) bool { return !isUndefined(v) })
 	case "undefined":
-		return simple(isUndefined)
+		return plainTest(isUndefined)
 	case "filter":
 		return func(r *Run, v any, _ Args) (bool, error) {
-			if err := hashes(v); err != nil {
+			if err := checkHashable(v); err != nil {
 				return false, err
 			}
 			s, ok := isText(v)
-			return ok && r.env.filter(s) != nil, nil
+			return ok && r.env.findFilter(s) != nil, nil
 		}
 	case "test":
 		return func(r *Run, v any, _ Args) (bool, error) {
-			if err := hashes(v); err != nil {
+			if err := checkHashable(v); err != nil {
 				return false, err
 			}
 			s, ok := isText(v)
-			return ok && r.env.test(s) != nil, nil
+			return ok && r.env.findTest(s) != nil, nil
 		}
 	case "none":
-		return simple(func(v any) bool { return v == nil })
+		return plainTest(func(v any) bool { return v == nil })
 	case "boolean":
-		return simple(func(v any) bool { _, ok := v.(bool); return ok })
+		return plainTest(func(v any) bool { _, ok := v.(bool); return ok })
 	case "false":
-		return simple(func(v any) bool { return v == false })
+		return plainTest(func(v any) bool { return v == false })
 	case "true":
-		return simple(func(v any) bool { return v == true })
+		return plainTest(func(v any) bool { return v == true })
 	case "integer":
-		return simple(func(v any) bool {
+		return plainTest(func(v any) bool {
 			switch v.(type) {
 			case int64, *big.Int:
 				return true
@@ -144,18 +148,18 @@ func testOf(name string) Test {
 			return false
 		})
 	case "float":
-		return simple(func(v any) bool { _, ok := v.(float64); return ok })
+		return plainTest(func(v any) bool { _, ok := v.(float64); return ok })
 	case "lower", "upper":
 		return func(_ *Run, v any, _ Args) (bool, error) {
 			s, err := Str(v)
-			return is(s, "is"+name), err
+			return textIs(s, "is"+name), err
 		}
 	case "string":
-		return simple(func(v any) bool { _, ok := isText(v); return ok })
+		return plainTest(func(v any) bool { _, ok := isText(v); return ok })
 	case "mapping":
-		return simple(isMapping)
+		return plainTest(isMapping)
 	case "number":
-		return simple(isNumber)
+		return plainTest(isNumber)
 	case "sequence":
 		return func(_ *Run, v any, _ Args) (bool, error) {
 			switch x := v.(type) {
@@ -178,7 +182,7 @@ func testOf(name string) Test {
 			return err == nil, err
 		}
 	case "callable":
-		return simple(func(v any) bool {
+		return plainTest(func(v any) bool {
 			_, ok := v.(Callable)
 			_, undef := v.(*Undefined)
 			return ok || undef
@@ -189,39 +193,41 @@ func testOf(name string) Test {
 			if err != nil {
 				return false, err
 			}
-			return identical(v, args[0]), nil
+			return isIdentical(v, args[0]), nil
 		}
 	case "escaped":
-		return simple(func(v any) bool { _, ok := v.(pyobj.Markup); return ok })
+		return plainTest(func(v any) bool { _, ok := v.(pyobj.Markup); return ok })
 	case "in":
 		return func(r *Run, v any, a Args) (bool, error) {
 			args, err := a.Bind("test_in", []string{"seq"})
 			if err != nil {
 				return false, err
 			}
-			return r.contains(args[0], v)
+			return r.containsItem(args[0], v)
 		}
 	case "==", "eq", "equalto":
-		return comparison(tEq)
+		return comparisonTest(tEq)
 	case "!=", "ne":
-		return comparison(tNe)
+		return comparisonTest(tNe)
 	case ">", "gt", "greaterthan":
-		return comparison(tGt)
+		return comparisonTest(tGt)
 	case ">=", "ge":
-		return comparison(tGtEq)
+		return comparisonTest(tGtEq)
 	case "<", "lt", "lessthan":
-		return comparison(tLt)
+		return comparisonTest(tLt)
 	case "<=", "le":
-		return comparison(tLtEq)
+		return comparisonTest(tLtEq)
 	}
 	return nil
 }
 
+// isUndefined reports whether a value is undefined, of whatever class.
 func isUndefined(v any) bool {
 	_, ok := v.(*Undefined)
 	return ok
 }
 
+// isMapping reports whether a value is a mapping: a dict, or an object that says so, as Salt's functions dict does.
 func isMapping(v any) bool {
 	if _, ok := v.(*pyobj.Dict); ok {
 		return true
@@ -230,9 +236,11 @@ func isMapping(v any) bool {
 	return ok && m.IsMapping()
 }
 
-// identical is Python's "is". Small values are the same object if they are equal, as in CPython for most.
-func identical(a, b any) bool {
+// isIdentical is Python's "is". Equal small values count as the same object, which is true in CPython for most of
+// them.
+func isIdentical(a, b any) bool {
 	switch x := a.(type) {
+	// Tuples and bytes cannot be compared by ==, so their storage decides.
 	case pyobj.Tuple:
 		y, ok := b.(pyobj.Tuple)
 		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])

@@ -8,6 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
+// hasTextMethod reports whether str has a method.
 func hasTextMethod(name string) bool {
 	switch name {
 	case "capitalize", "casefold", "center", "count", "encode", "endswith", "expandtabs", "find", "format", "format_map",
@@ -20,10 +21,12 @@ func hasTextMethod(name string) bool {
 	return false
 }
 
-// textMethod is a method of str. The results of a Markup are Markup, and texts that are put into one are escaped.
+// textMethod calls a method of str. The results of a Markup are Markup, and texts that are put into one are
+// escaped.
 func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error) {
 	text := func(s string) any { return textLike(s, markup) }
-	arity := func(low, high int) error { return exactly(a, "str."+name, low, high) }
+	arity := func(low, high int) error { return checkArity(a, "str."+name, low, high) }
+	// str returns an argument that must be a text.
 	str := func(i int) (string, error) {
 		v := a.Pos[i]
 		if t, ok := isText(v); ok {
@@ -37,6 +40,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return "", typeError("%s() argument %d must be str, not %s", name, i+1, pyobj.TypeName(v))
 	}
+	// list returns texts as a list.
 	list := func(parts []string) any {
 		l := &pyobj.List{Items: make([]any, len(parts))}
 		for i, p := range parts {
@@ -44,6 +48,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return l
 	}
+	// Changes of case.
 	switch name {
 	case "lower":
 		return text(lower(s)), arity(0, 0)
@@ -54,9 +59,10 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 	case "capitalize":
 		return text(capitalize(s)), arity(0, 0)
 	case "title":
-		return text(title(s)), arity(0, 0)
+		return text(titleText(s)), arity(0, 0)
 	case "swapcase":
 		return text(swapcase(s)), arity(0, 0)
+	// What is cut off: white space, or any of the characters given.
 	case "strip", "lstrip", "rstrip":
 		if err := arity(0, 1); err != nil {
 			return nil, err
@@ -77,7 +83,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return text(s), nil
 	case "split", "rsplit":
-		parts, err := split(s, name, a)
+		parts, err := splitText(s, name, a)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +93,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err != nil {
 			return nil, err
 		}
-		n, err := index(args[0])
+		n, err := toIndex(args[0])
 		return list(pytext.SplitLines(s, n != 0)), err
 	case "partition", "rpartition":
 		if err := arity(1, 1); err != nil {
@@ -113,7 +119,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return pyobj.Tuple{text(s[:i]), text(sep), text(s[i+len(sep):])}, nil
 	case "replace":
-		if err := exactly(a, "str.replace", 2, 3); err != nil {
+		if err := checkArity(a, "str.replace", 2, 3); err != nil {
 			return nil, err
 		}
 		old, err := str(0)
@@ -126,23 +132,23 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		n := -1
 		if len(a.Pos) == 3 {
-			if n, err = index(a.Pos[2]); err != nil {
+			if n, err = toIndex(a.Pos[2]); err != nil {
 				return nil, err
 			}
 		}
-		v, err := replace(s, old, repl, n)
+		v, err := replaceText(s, old, repl, n)
 		return text(v), err
 	case "startswith", "endswith":
-		return affix(s, name, a)
+		return testAffix(s, name, a)
 	case "find", "rfind", "index", "rindex", "count":
-		return find(s, name, a)
+		return findText(s, name, a)
 	case "join":
-		if err := exactly(a, "str.join", 1, 1); err != nil {
+		if err := checkArity(a, "str.join", 1, 1); err != nil {
 			return nil, err
 		}
 		items, err := Collect(a.Pos[0])
 		if err != nil {
-			if e := as(err); e.Kind == "TypeError" {
+			if e := asError(err); e.Kind == "TypeError" {
 				return nil, typeError("can only join an iterable")
 			}
 			return nil, err
@@ -151,10 +157,11 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		for i, it := range items {
 			t, ok := isText(it)
 			if markup {
-				m, err := escaped(it)
+				m, err := escapeValue(it)
 				if err != nil {
 					return nil, err
 				}
+				// Markup escapes what is joined into it.
 				t, ok = string(m), true
 			}
 			if !ok {
@@ -173,32 +180,34 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err := arity(1, 2); err != nil {
 			return nil, err
 		}
-		n, err := index(a.Pos[0])
+		n, err := toIndex(a.Pos[0])
 		if err != nil {
 			return nil, err
 		}
 		fill := " "
 		if len(a.Pos) == 2 {
-			if fill, err = str(1); err != nil || runes(fill) != 1 {
+			if fill, err = str(1); err != nil || runeCount(fill) != 1 {
 				return nil, typeError("The fill character must be exactly one character long")
 			}
 		}
+		// The fill character may take four bytes.
 		if n > MaxText/utf8.UTFMax {
 			return nil, TooLong()
 		}
-		return text(pad(s, n, fill, name)), nil
+		return text(padText(s, n, fill, name)), nil
 	case "zfill":
 		if err := arity(1, 1); err != nil {
 			return nil, err
 		}
-		n, err := index(a.Pos[0])
+		n, err := toIndex(a.Pos[0])
 		if err != nil {
 			return nil, err
 		}
 		if n > MaxText {
 			return nil, TooLong()
 		}
-		lack := max(n-runes(s), 0)
+		lack := max(n-runeCount(s), 0)
+		// A sign stays in front of the zeros.
 		if s != "" && (s[0] == '+' || s[0] == '-') {
 			return text(s[:1] + strings.Repeat("0", lack) + s[1:]), nil
 		}
@@ -208,7 +217,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err != nil {
 			return nil, err
 		}
-		n, err := index(args[0])
+		n, err := toIndex(args[0])
 		if err == nil && n > 1000 {
 			err = TooLong()
 		}
@@ -226,7 +235,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return text(strings.TrimSuffix(s, t)), nil
 	case "format":
-		v, err := r.format(s, markup, a.Pos, func(name string) (any, bool) { return a.Get(name) })
+		v, err := r.formatText(s, markup, a.Pos, func(name string) (any, bool) { return a.Get(name) })
 		return text(v), err
 	case "format_map":
 		if len(a.Kw) > 0 {
@@ -235,8 +244,8 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if len(a.Pos) != 1 {
 			return nil, typeError("format_map() takes exactly one argument (%d given)", len(a.Pos))
 		}
-		v, err := r.format(s, markup, nil, func(name string) (any, bool) {
-			v, err := r.subscript(a.Pos[0], name)
+		v, err := r.formatText(s, markup, nil, func(name string) (any, bool) {
+			v, err := r.lookupItem(a.Pos[0], name)
 			return v, err == nil
 		})
 		return text(v), err
@@ -245,10 +254,12 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		if err != nil {
 			return nil, err
 		}
+		// The codecs that templates use; any other one is unknown.
 		switch enc, _ := isText(args[0]); strings.ToLower(strings.ReplaceAll(enc, "_", "-")) {
 		case "utf-8", "utf8":
 			return []byte(s), nil
 		case "ascii", "latin-1", "latin1", "iso-8859-1":
+			// One byte per character; the errors argument decides about the others.
 			top := rune(0x7f)
 			if enc[0] != 'a' {
 				top = 0xff
@@ -276,10 +287,11 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		var b strings.Builder
 		for _, c := range s {
-			v, err := r.subscript(a.Pos[0], int64(c))
+			// A character without an entry stays; None deletes it.
+			v, err := r.lookupItem(a.Pos[0], int64(c))
 			switch t, isStr := isText(v); {
 			case err != nil:
-				if !as(err).lookup() {
+				if !asError(err).isLookup() {
 					return nil, err
 				}
 				b.WriteRune(c)
@@ -287,7 +299,7 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 			case isStr:
 				b.WriteString(t)
 			default:
-				n, err := index(v)
+				n, err := toIndex(v)
 				if err != nil {
 					return nil, err
 				}
@@ -303,5 +315,5 @@ func (r *Run) textMethod(s string, markup bool, name string, a Args) (any, error
 		}
 		return unescapeHTML(s), nil
 	}
-	return is(s, name), arity(0, 0)
+	return textIs(s, name), arity(0, 0)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
-// lower is str.lower.
+// lower is str.lower. Go lowers İ to i alone, Python keeps its dot as a combining character.
 func lower(s string) string {
 	if strings.Contains(s, "İ") {
 		return strings.ReplaceAll(strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")), "İ", "i\u0307")
@@ -16,7 +16,8 @@ func lower(s string) string {
 	return strings.ToLower(s)
 }
 
-// ligature is a letter that has no single capital, in small letters; empty for all others.
+// ligature returns a letter that has no single capital as small letters, "" for all others. Go maps rune to rune,
+// Python to several characters.
 func ligature(c rune) string {
 	switch c {
 	case 'ß':
@@ -39,7 +40,7 @@ func ligature(c rune) string {
 	return ""
 }
 
-// mapText changes every letter; each may become several.
+// mapText changes every character of a text; each may become several.
 func mapText(s string, change func(c rune) string) string {
 	var b strings.Builder
 	for _, c := range s {
@@ -48,6 +49,7 @@ func mapText(s string, change func(c rune) string) string {
 	return b.String()
 }
 
+// upperRune returns the capital of a letter.
 func upperRune(c rune) string {
 	if l := ligature(c); l != "" {
 		return strings.ToUpper(l)
@@ -55,6 +57,7 @@ func upperRune(c rune) string {
 	return string(unicode.ToUpper(c))
 }
 
+// titleRune returns the title case of a letter, which differs from the capital for ligatures and digraphs.
 func titleRune(c rune) string {
 	if l := ligature(c); l != "" {
 		return capitalize(l)
@@ -62,7 +65,7 @@ func titleRune(c rune) string {
 	return string(unicode.ToTitle(c))
 }
 
-// upper is str.upper, in which ß becomes two letters.
+// upper is str.upper, in which ß becomes two letters. ASCII takes the fast way.
 func upper(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -92,6 +95,7 @@ func swapcase(s string) string {
 	})
 }
 
+// capitalize is str.capitalize.
 func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
@@ -100,7 +104,8 @@ func capitalize(s string) string {
 	return titleRune(r) + lower(s[n:])
 }
 
-func title(s string) string {
+// titleText is str.title: a letter after one that is not cased begins a word, even after an apostrophe.
+func titleText(s string) string {
 	cased := false
 	return mapText(s, func(c rune) string {
 		was := cased
@@ -112,12 +117,13 @@ func title(s string) string {
 	})
 }
 
-func split(s, name string, a Args) ([]string, error) {
+// splitText is str.split and rsplit.
+func splitText(s, name string, a Args) ([]string, error) {
 	args, err := a.Bind(name, []string{"sep", "maxsplit"}, nil, int64(-1))
 	if err != nil {
 		return nil, err
 	}
-	n, err := index(args[1])
+	n, err := toIndex(args[1])
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +155,11 @@ func split(s, name string, a Args) ([]string, error) {
 	return append([]string{s}, parts...), nil
 }
 
-// splitBlank splits at runs of blanks, at most n times, from the right if so.
+// splitBlank splits at runs of white space, at most n times; right makes it begin at the end. A negative n means no
+// limit.
 func splitBlank(s string, n int, right bool) []string {
 	if n < 0 {
+		// White space at the ends never makes an empty part.
 		return strings.FieldsFunc(s, pySpace)
 	}
 	var parts []string
@@ -186,7 +194,8 @@ func splitBlank(s string, n int, right bool) []string {
 	return parts
 }
 
-func replace(s, old, repl string, n int) (string, error) {
+// replaceText is str.replace within MaxText: the size is computed before the text is built.
+func replaceText(s, old, repl string, n int) (string, error) {
 	count := strings.Count(s, old)
 	if n >= 0 {
 		count = min(count, n)
@@ -197,15 +206,16 @@ func replace(s, old, repl string, n int) (string, error) {
 	return strings.Replace(s, old, repl, n), nil
 }
 
-// window is the part of a text that optional start and end arguments leave.
-func window(s string, rest []any) (part string, offset int, ok bool, err error) {
-	n := runes(s)
+// textWindow returns the part of a text between the optional arguments start and end, and where it begins. ok is
+// false if start is behind end.
+func textWindow(s string, rest []any) (part string, offset int, ok bool, err error) {
+	n := runeCount(s)
 	from, to := 0, n
 	for i, v := range rest {
 		if v == nil {
 			continue
 		}
-		k, err := index(v)
+		k, err := toIndex(v)
 		if err != nil {
 			return "", 0, false, typeError("slice indices must be integers or None or have an __index__ method")
 		}
@@ -225,11 +235,12 @@ func window(s string, rest []any) (part string, offset int, ok bool, err error) 
 	return string(chars[from:to]), from, true, nil
 }
 
-func affix(s, name string, a Args) (any, error) {
-	if err := exactly(a, "str."+name, 1, 3); err != nil {
+// testAffix is str.startswith and endswith, of one text or any of a tuple.
+func testAffix(s, name string, a Args) (any, error) {
+	if err := checkArity(a, "str."+name, 1, 3); err != nil {
 		return nil, err
 	}
-	part, _, ok, err := window(s, a.Pos[1:])
+	part, _, ok, err := textWindow(s, a.Pos[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -257,15 +268,16 @@ func affix(s, name string, a Args) (any, error) {
 	return test(a.Pos[0])
 }
 
-func find(s, name string, a Args) (any, error) {
-	if err := exactly(a, "str."+name, 1, 3); err != nil {
+// findText is str.find, rfind, index, rindex and count. Positions are in characters.
+func findText(s, name string, a Args) (any, error) {
+	if err := checkArity(a, "str."+name, 1, 3); err != nil {
 		return nil, err
 	}
 	t, ok := isText(a.Pos[0])
 	if !ok {
 		return nil, typeError("must be str, not %s", pyobj.TypeName(a.Pos[0]))
 	}
-	part, offset, ok, err := window(s, a.Pos[1:])
+	part, offset, ok, err := textWindow(s, a.Pos[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +296,7 @@ func find(s, name string, a Args) (any, error) {
 		}
 	}
 	if i >= 0 {
-		return int64(offset + runes(part[:i])), nil
+		return int64(offset + runeCount(part[:i])), nil
 	}
 	if strings.HasSuffix(name, "index") {
 		return nil, valueError("substring not found")
@@ -292,9 +304,9 @@ func find(s, name string, a Args) (any, error) {
 	return int64(-1), nil
 }
 
-// pad is str.center, ljust and rjust.
-func pad(s string, n int, fill, how string) string {
-	lack := n - runes(s)
+// padText is str.center, ljust and rjust.
+func padText(s string, n int, fill, how string) string {
+	lack := n - runeCount(s)
 	if lack <= 0 {
 		return s
 	}
@@ -303,11 +315,13 @@ func pad(s string, n int, fill, how string) string {
 	case "rjust":
 		left = lack
 	case "center":
+		// CPython puts the odd blank at the left only if the width is odd, too.
 		left = lack/2 + (lack & n & 1)
 	}
 	return strings.Repeat(fill, left) + s + strings.Repeat(fill, lack-left)
 }
 
+// expandTabs is str.expandtabs. A column is counted from the last line break.
 func expandTabs(s string, size int) string {
 	var b strings.Builder
 	column := 0
@@ -329,8 +343,9 @@ func expandTabs(s string, size int) string {
 	return b.String()
 }
 
+// maketrans is str.maketrans: a dict from code points to what replaces them, nil to delete.
 func maketrans(a Args) (any, error) {
-	if err := exactly(a, "maketrans", 1, 3); err != nil {
+	if err := checkArity(a, "maketrans", 1, 3); err != nil {
 		return nil, err
 	}
 	d := &pyobj.Dict{}
@@ -341,7 +356,7 @@ func maketrans(a Args) (any, error) {
 		}
 		for k, v := range from.All() {
 			if t, ok := isText(k); ok {
-				if runes(t) != 1 {
+				if runeCount(t) != 1 {
 					return nil, valueError("string keys in translate table must be of length 1")
 				}
 				c, _ := utf8.DecodeRuneInString(t)
@@ -369,8 +384,8 @@ func maketrans(a Args) (any, error) {
 	return d, nil
 }
 
-// is is one of the methods isalpha, isdigit and so on.
-func is(s, name string) bool {
+// textIs is one of the methods isalpha, isdigit and so on.
+func textIs(s, name string) bool {
 	if name == "isascii" {
 		for i := range len(s) {
 			if s[i] >= 0x80 {
@@ -387,11 +402,13 @@ func is(s, name string) bool {
 		}
 		return true
 	}
+	// All the others are false for an empty text.
 	if s == "" {
 		return false
 	}
 	switch name {
 	case "islower", "isupper":
+		// A text without any cased letter is neither.
 		cased := false
 		for _, c := range s {
 			if unicode.IsLower(c) {
@@ -408,6 +425,7 @@ func is(s, name string) bool {
 		}
 		return cased
 	case "istitle":
+		// Capitals follow uncased characters only, small letters cased ones only.
 		cased, any := false, false
 		for _, c := range s {
 			switch {

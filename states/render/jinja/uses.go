@@ -1,6 +1,6 @@
 package jinja
 
-// UseKind is what a template names.
+// UseKind is the kind of thing that a template names.
 type UseKind string
 
 // The kinds of uses.
@@ -16,32 +16,35 @@ type Use struct {
 	Kind UseKind
 	Name string
 	Line int
-	// Known reports whether the environment has the filter or test. It is false for functions, which an environment does not know.
+	// Known reports whether the environment has the filter or test. It is false for functions, which an environment
+	// does not know.
 	Known bool
-	// Guarded marks a filter or test in an if tag or between one and its end. If it is unknown the template fails only when it
-	// reaches the place.
+	// Guarded is set for a filter or test in an if tag or between one and its end. If it is unknown, the template
+	// fails only when it reaches the place.
 	Guarded bool
 }
 
-// Uses returns what a template names in any of its branches, in the order of the text. Nothing is run and no other template is
-// loaded. The error is that of the syntax; unknown filters and tests are no error.
+// Uses returns what a template names in any of its branches, in the order of the text. Nothing is run and no other
+// template is loaded. The error is that of the syntax; unknown filters and tests are no error.
 func (e *Env) Uses(text string) ([]Use, error) {
 	var uses []Use
-	_, err := e.parse(normalize(text, e.Syntax.KeepTrailingNewline), &uses)
+	_, err := e.parseText(normalize(text, e.Syntax.KeepTrailingNewline), &uses)
 	if err != nil {
 		return uses, err
 	}
 	return uses, nil
 }
 
-func (p *parser) note(u Use) {
+// noteUse adds a use, if uses are collected.
+func (p *parser) noteUse(u Use) {
 	if p.uses != nil {
 		*p.uses = append(*p.uses, u)
 	}
 }
 
-// salted returns the part of a function's name that an expression below salt has: "" for salt itself.
-func salted(x expr) (name string, ok bool) {
+// saltName returns the part of a function's name that an expression below salt has: "" for salt itself. ok is false
+// for any other expression.
+func saltName(x expr) (name string, ok bool) {
 	switch x := x.(type) {
 	case *nameExpr:
 		return "", x.name == "salt"
@@ -60,13 +63,14 @@ func salted(x expr) (name string, ok bool) {
 	return "", false
 }
 
-// noteAttr notes salt.x.y and salt['x'].y. The y of salt['x.y'].y belongs to a result, and that of salt.get to salt itself.
+// noteAttr notes salt.x.y and salt['x'].y. The y of salt['x.y'].y belongs to a result, and that of salt.get to salt
+// itself.
 func (p *parser) noteAttr(x expr, name string, line int) {
 	if p.uses == nil {
 		return
 	}
-	if module, ok := salted(x); ok && module != "" && !hasDot(module) {
-		p.note(Use{Kind: UseFunction, Name: module + "." + name, Line: line})
+	if module, ok := saltName(x); ok && module != "" && !hasDot(module) {
+		p.noteUse(Use{Kind: UseFunction, Name: module + "." + name, Line: line})
 	}
 }
 
@@ -83,16 +87,17 @@ func (p *parser) noteItem(x, key expr, line int) {
 	if !ok {
 		return
 	}
-	module, ok := salted(x)
+	module, ok := saltName(x)
 	switch {
 	case !ok:
 	case module == "" && hasDot(name):
-		p.note(Use{Kind: UseFunction, Name: name, Line: line})
+		p.noteUse(Use{Kind: UseFunction, Name: name, Line: line})
 	case module != "" && !hasDot(module) && !hasDot(name):
-		p.note(Use{Kind: UseFunction, Name: module + "." + name, Line: line})
+		p.noteUse(Use{Kind: UseFunction, Name: module + "." + name, Line: line})
 	}
 }
 
+// hasDot reports whether a name has a dot.
 func hasDot(s string) bool {
 	for i := range len(s) {
 		if s[i] == '.' {

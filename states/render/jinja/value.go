@@ -9,27 +9,28 @@ import (
 	"github.com/brine-salt/brine/internal/pyobj"
 )
 
+// missingType is the type of missing. It is its own, so that no value of a template is ever equal to it.
 type missingType struct{}
 
-// missing is what an empty slot holds.
+// missing is what an empty slot holds; it never reaches a template.
 var missing any = missingType{}
 
-// Args are the arguments of a call.
+// Args are the evaluated arguments of a call. A function must not change Pos: it may be shared by all calls.
 type Args struct {
 	Pos []any
 	Kw  []KW
-	// Before counts what a filter or test gets before its arguments, which errors count as well: its value, and the
-	// environment that some get.
+	// Before is how many arguments Python counts before those in the template: a filter's value, and the
+	// environment that some receive. Errors about the number of arguments include them.
 	Before int
 }
 
-// KW is a keyword argument.
+// KW is a keyword argument. A slice keeps their order, which **kwargs show.
 type KW struct {
 	Name  string
 	Value any
 }
 
-// None refuses arguments: fn is the name of the function in errors.
+// None fails if there are arguments; fn is the name of the function in errors.
 func (a *Args) None(fn string) error {
 	if len(a.Pos)+len(a.Kw) == 0 {
 		return nil
@@ -38,8 +39,8 @@ func (a *Args) None(fn string) error {
 	return err
 }
 
-// one refuses arguments as the functions of Python do that are written in C.
-func (a *Args) one(fn string) error {
+// refuseOne fails if there are arguments, with the words of Python's functions that are written in C.
+func (a *Args) refuseOne(fn string) error {
 	if len(a.Kw) > 0 {
 		return typeError("%s() takes no keyword arguments", fn)
 	}
@@ -49,7 +50,7 @@ func (a *Args) one(fn string) error {
 	return nil
 }
 
-// Get is a keyword argument.
+// Get returns a keyword argument.
 func (a *Args) Get(name string) (any, bool) {
 	for i := range a.Kw {
 		if a.Kw[i].Name == name {
@@ -59,8 +60,8 @@ func (a *Args) Get(name string) (any, bool) {
 	return nil, false
 }
 
-// Bind fits the arguments to parameters by Python's rules: the first required ones must be given, the others have the
-// defaults. fn is the function's name in errors. The result may be the arguments' own list and is not to be changed.
+// Bind fits the arguments to parameters by Python's rules: the first ones are required, the last ones have the
+// defaults. fn is the function's name in errors. The result may be the arguments' own list and must not be changed.
 func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) {
 	if len(a.Pos) == len(params) && len(a.Kw) == 0 {
 		return a.Pos, nil
@@ -68,10 +69,12 @@ func (a *Args) Bind(fn string, params []string, defaults ...any) ([]any, error) 
 	return a.bind(make([]any, len(params)), fn, params, defaults...)
 }
 
-// bind is Bind into a list as long as params: one on the stack of a filter that is used in every round of a loop.
+// bind is Bind into out, which is as long as params. A filter in a loop passes an array on its stack.
 func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]any, error) {
 	required := len(params) - len(defaults)
+	// Python's wording: "takes from 1 to 3 positional arguments but 4 were given".
 	if len(a.Pos) > len(params) {
+		// Python counts the value of a filter as an argument.
 		least, most, given := required+a.Before, len(params)+a.Before, len(a.Pos)+a.Before
 		takes, plural, were := fmt.Sprint(most), "s", "were"
 		if least != most {
@@ -88,6 +91,7 @@ func (a *Args) bind(out []any, fn string, params []string, defaults ...any) ([]a
 		out[i] = missing
 	}
 	copy(out, a.Pos)
+	// Keywords fill what the positional arguments have left.
 next:
 	for _, kw := range a.Kw {
 		for i, p := range params {
@@ -101,6 +105,7 @@ next:
 		}
 		return nil, typeError("%s() got an unexpected keyword argument '%s'", fn, kw.Name)
 	}
+	// All missing parameters are listed in one error.
 	var lacking []string
 	for i := range out {
 		if out[i] == missing {
@@ -128,47 +133,49 @@ type Callable interface {
 	Call(r *Run, a Args) (any, error)
 }
 
-// Attributes is an object with attributes of its own. Names with a leading underscore never get there.
+// Attributes is an object with attributes of its own. Names with a leading underscore never reach it.
 type Attributes interface {
 	GetAttr(r *Run, name string) (v any, ok bool, err error)
 }
 
-// Items is an object with obj[key]. ok false is a KeyError.
+// Items is an object with obj[key]. If ok is false it is a KeyError.
 type Items interface {
 	GetItem(r *Run, key any) (v any, ok bool, err error)
 }
 
-// Container answers "x in obj".
+// Container is an object that answers "x in obj" itself, instead of being searched.
 type Container interface {
 	Contains(v any) bool
 }
 
-// Lener has a length.
+// Lener is an object with a length, which also decides whether it is true.
 type Lener interface{ Len() int }
 
-// Iterable can be iterated over.
+// Iterable is an object that loops and filters can go through. Each call of Iterate begins again, unless the object
+// is an iterator.
 type Iterable interface {
 	Iterate() func() (any, bool, error)
 }
 
-// Func is a function as a value.
+// Func is a Go function as a value.
 type Func struct {
 	Name string
 	Fn   func(r *Run, a Args) (any, error)
-	// unsafe functions may not be called.
+	// unsafe functions may not be called from templates.
 	unsafe bool
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*Func) TypeName() string { return "function" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (f *Func) Repr() string { return "<function " + f.Name + ">" }
 
-// Call implements Callable.
+// Call implements [Callable].
 func (f *Func) Call(r *Run, a Args) (any, error) { return f.Fn(r, a) }
 
-// method is a method of a built-in type, bound to its object.
+// method is a method of a built-in type, bound to its object. It exists only if a template does not call it at
+// once.
 type method struct {
 	obj  any
 	name string
@@ -181,46 +188,56 @@ func (m *method) Repr() string {
 }
 
 func (m *method) Call(r *Run, a Args) (any, error) {
-	v, known, err := r.method(m.obj, m.name, a)
+	v, known, err := r.callMethod(m.obj, m.name, a)
 	if !known && err == nil {
 		return nil, attributeError(m.obj, m.name)
 	}
 	return v, err
 }
 
-// undefinedKind is a class of undefined values.
+// undefinedKind is a class of undefined values. Salt renders with Strict, and with Default if the option
+// allow_undefined is set.
 type undefinedKind uint8
 
 // The classes of undefined values.
 const (
+	// empty when printed, false, an empty sequence; fails for attributes and calls
 	Default undefinedKind = iota
+	// fails on every use but "is defined"
 	Strict
+	// like Default, but attributes and items of it are undefined again
 	Chainable
+	// prints what is missing
 	Debug
 )
 
-// Undefined is what a name or attribute that does not exist gives.
+// Undefined is the value of a name, attribute or item that does not exist.
 type Undefined struct {
-	kind      undefinedKind
-	hint      string
+	kind undefinedKind
+	// the message, if it is not made from obj and name
+	hint string
+	// obj is missing for a name, else the object without the attribute
 	obj, name any
-	exc       string
+	// the exception's class if it is not UndefinedError
+	exc string
 }
 
-// Undefined makes an undefined value with a message of its own.
+// Undefined returns an undefined value with a message of its own.
 func (r *Run) Undefined(hint string) *Undefined {
 	return &Undefined{kind: r.env.Undefined, hint: hint, obj: missing}
 }
 
+// undefinedName returns the value of an unknown name.
 func (r *Run) undefinedName(name string) *Undefined {
 	return &Undefined{kind: r.env.Undefined, obj: missing, name: name}
 }
 
+// undefinedAttr returns the value of an unknown attribute or item.
 func (r *Run) undefinedAttr(obj, name any) *Undefined {
 	return &Undefined{kind: r.env.Undefined, obj: obj, name: name}
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (u *Undefined) TypeName() string {
 	switch u.kind {
 	case Strict:
@@ -233,16 +250,16 @@ func (u *Undefined) TypeName() string {
 	return "Undefined"
 }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (u *Undefined) Repr() string { return "Undefined" }
 
-// Equal implements pyobj's comparison.
+// Equal implements pyobj's comparison: undefined values of one class are equal.
 func (u *Undefined) Equal(other any) bool {
 	o, ok := other.(*Undefined)
 	return ok && o.kind == u.kind
 }
 
-// Hash implements pyobj's: a strict one is no key.
+// Hash implements pyobj's hash. A strict undefined value cannot be a key.
 func (u *Undefined) Hash() (any, error) {
 	if u.kind == Strict {
 		return nil, u.fail()
@@ -250,9 +267,10 @@ func (u *Undefined) Hash() (any, error) {
 	return u.kind, nil
 }
 
-// Plain implements pyobj's conversion.
+// Plain implements pyobj's conversion to data: there is no undefined in YAML or JSON.
 func (u *Undefined) Plain() any { return nil }
 
+// objectType returns a type as Jinja's messages name it (jinja2.utils.object_type_repr).
 func objectType(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -277,7 +295,7 @@ func objectType(v any) string {
 	return pyobj.TypeName(v) + " object"
 }
 
-// Message says what is undefined.
+// Message returns the text of the UndefinedError that a use of the value raises.
 func (u *Undefined) Message() string {
 	if u.hint != "" {
 		return u.hint
@@ -291,6 +309,7 @@ func (u *Undefined) Message() string {
 	return pyobj.Repr(objectType(u.obj)) + " has no attribute " + pyobj.Repr(u.name)
 }
 
+// fail returns the exception of a use.
 func (u *Undefined) fail() error {
 	if u.exc != "" {
 		return raise(u.exc, "%s", u.Message())
@@ -298,8 +317,8 @@ func (u *Undefined) fail() error {
 	return raise("UndefinedError", "%s", u.Message())
 }
 
-// text is str() of an undefined value.
-func (u *Undefined) text() (string, error) {
+// undefinedText is str() of an undefined value.
+func (u *Undefined) undefinedText() (string, error) {
 	switch u.kind {
 	case Strict:
 		return "", u.fail()
@@ -318,7 +337,7 @@ func (u *Undefined) text() (string, error) {
 	return "", nil
 }
 
-// Str is Python's str(v), which fails for a strict undefined.
+// Str is Python's str(v). It fails for a strict undefined value, and for texts over [MaxText].
 func Str(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -326,7 +345,7 @@ func Str(v any) (string, error) {
 	case pyobj.Markup:
 		return string(v), nil
 	case *Undefined:
-		return v.text()
+		return v.undefinedText()
 	case *Module:
 		return v.body, nil
 	}
@@ -337,7 +356,7 @@ func Str(v any) (string, error) {
 	return s, nil
 }
 
-// Truth is Python's bool(v).
+// Truth is Python's bool(v). It fails for a strict undefined value.
 func Truth(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:
@@ -355,7 +374,7 @@ func Truth(v any) (bool, error) {
 	return pyobj.Truth(v), nil
 }
 
-// isText gives the text of a str, Markup or not.
+// isText returns the text of a str, Markup or not. ok is false for any other value.
 func isText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -366,8 +385,8 @@ func isText(v any) (string, bool) {
 	return "", false
 }
 
-// integer gives an int (or bool).
-func integer(v any) (int64, bool) {
+// toInteger returns an int that fits 64 bits, or a bool as 0 or 1.
+func toInteger(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
@@ -382,9 +401,10 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
-// index gives an int as an index or count, where Python calls __index__.
-func index(v any) (int, error) {
-	n, ok := integer(v)
+// toIndex returns an int as an index or count, where Python calls __index__. A large one becomes half the largest
+// int, which is out of any range and can still be added to.
+func toIndex(v any) (int, error) {
+	n, ok := toInteger(v)
 	if !ok {
 		if b, big := v.(*big.Int); big {
 			if b.Sign() < 0 {
@@ -400,6 +420,7 @@ func index(v any) (int, error) {
 	return int(n), nil
 }
 
+// isNumber reports whether a value is an int, a bool or a float.
 func isNumber(v any) bool {
 	switch v.(type) {
 	case int64, bool, float64, *big.Int, int:
