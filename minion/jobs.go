@@ -484,7 +484,7 @@ func (m *Minion) logResult(j *job, fun string, res modules.Result) {
 func (m *Minion) env(ctx context.Context, l *link, j *job) *modules.Env {
 	s := m.settings()
 	e := &modules.Env{ID: s.id, Clock: m.o.Clock, Log: m.log, Runner: m.o.Runner, Templates: m.o.Templates, Others: m.o.Others,
-		MasterHost: m.o.MasterHost, Policy: s.policy,
+		MasterHost: m.o.MasterHost, Policy: s.policy, Functions: m.o.Registry,
 		Opts:      func() map[string]any { return m.settings().options },
 		Grains:    func() map[string]any { return m.grains.get(ctx) },
 		OptsOrder: func() *pyobj.Dict { return m.settings().order }, GrainsOrder: m.grains.inOrder,

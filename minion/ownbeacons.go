@@ -74,7 +74,7 @@ func (o *ownBeacons) find(h *beacon.Host, name string) (k *beacon.Kind, reason s
 func (o *ownBeacons) names(h *beacon.Host) []string {
 	var list []string
 	for _, s := range modules.SourcesOf(modules.KindBeacons) {
-		for _, m := range s.Modules(modules.Default(), h.Env) {
+		for _, m := range s.Modules(h.Functions, h.Env) {
 			if k, _ := o.find(h, m.Called()); k != nil {
 				list = append(list, m.Called())
 			}
@@ -93,7 +93,7 @@ func (o *ownBeacons) call(ctx context.Context, h *beacon.Host, m *modules.Module
 	job := o.job
 	o.mu.Unlock()
 	full := m.Called() + "." + fun
-	c, err := modules.Default().NewCall(h.Env, full, "", job).Foreign(h.Env, nil, m.Def(fun), full, []any{nested.Copy(config)}, nil)
+	c, err := h.Functions.NewCall(h.Env, full, "", job).Foreign(h.Env, nil, m.Def(fun), full, []any{nested.Copy(config)}, nil)
 	if err != nil {
 		return nil, err
 	}

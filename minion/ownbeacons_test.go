@@ -61,7 +61,7 @@ func TestOwnBeacons(t *testing.T) {
 		}
 	}
 	opts := map[string]any{"id": "web1", "module_dirs": []any{code}}
-	env := &modules.Env{ID: "web1", Runner: &runcmd.Runner{}, Opts: func() map[string]any { return opts },
+	env := &modules.Env{ID: "web1", Runner: &runcmd.Runner{}, Functions: modules.Default(), Opts: func() map[string]any { return opts },
 		Grains: func() map[string]any { return map[string]any{"id": "web1", "kernel": "Linux"} },
 		Pillar: func() map[string]any {
 			return map[string]any{"shop": map[string]any{"root": root, "place": "Market Square"}}

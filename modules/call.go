@@ -268,6 +268,9 @@ type Env struct {
 	// Others lists what the program has besides execution modules, described in the same way: "states", "renderers",
 	// "returners", "runners". Nil, like an empty list, means none.
 	Others func(kind string) []*Module
+	// Functions are the execution functions of the program, for code that is none itself (states, beacons, returners in other
+	// languages); nil means that such code can call none.
+	Functions *Registry
 	// MasterHost is the master on this host; nil is a program that cannot reach one.
 	MasterHost MasterHost
 	// OnState is told of each state before it runs; nil where nobody looks. States that run in parallel call it at the same time.

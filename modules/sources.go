@@ -40,8 +40,12 @@ func SourcesOf(kind string) []Source {
 // FindIn returns the first module of a kind that the sources have under a name, nil if they have none that suits the host; reason
 // then tells why the host cannot use the one that there is.
 func FindIn(kind string, e *Env, called string) (m *Module, reason string) {
+	r := e.Functions
+	if r == nil {
+		r = &Registry{}
+	}
 	for _, s := range SourcesOf(kind) {
-		for _, m := range s.Find(Default(), e, called) {
+		for _, m := range s.Find(r, e, called) {
 			found, ok, why := m.suits(e)
 			if ok && m.Called() == called {
 				return found, ""

@@ -50,6 +50,7 @@ batch_safe_limit
 batch_wait
 beacons
 beacons_before_connect
+beacons_dirs
 beacons_leader
 ca_bundle
 ca_bundle_url
@@ -556,6 +557,7 @@ removekeys
 render_dirs
 renderer
 renderer_blacklist
+renderer_python
 renderer_whitelist
 req_server_niceness
 request_burst

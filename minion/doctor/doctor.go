@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -474,7 +475,9 @@ func python(o Options) Line {
 	if o.Python != nil {
 		found = o.Python()
 	}
-	dirs := o.Config.Strings("module_dirs")
+	c := o.Config
+	dirs := slices.Concat(c.Strings("module_dirs"), c.Strings("states_dirs"), c.Strings("grains_dirs"), c.Strings("beacons_dirs"),
+		c.Strings("returner_dirs"), c.Strings("render_dirs"))
 	switch {
 	case found != "":
 		return Line{OK, "python", found, ""}

@@ -75,7 +75,7 @@ func ownGrains(opts map[string]any, log *slog.Logger) []grains.Source {
 					e.Grains = func() map[string]any { return found }
 					job := &modules.Context{}
 					defer job.Close()
-					v, err := d.Run(ctx, modules.Default().NewCall(e, "grains."+m.Name, "", job))
+					v, err := d.Run(ctx, (&modules.Registry{}).NewCall(e, "grains."+m.Name, "", job))
 					if err != nil {
 						return nil, err
 					}

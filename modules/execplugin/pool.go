@@ -176,8 +176,8 @@ type waiting struct {
 
 // exchange sends a message to a Python process of the job and gives the last message that comes back.
 func (s *Source) exchange(ctx context.Context, c *modules.Call, m map[string]any, log *logger) (result, error) {
-	if s.kind == modules.KindReturners { // they are no functions that others can call; what they call are execution functions
-		c = modules.Default().NewCall(c.Env, c.Fun, c.JID, c.Context())
+	if s.kind == modules.KindReturners && c.Functions != nil { // what they call are execution functions, not each other
+		c = c.Functions.NewCall(c.Env, c.Fun, c.JID, c.Context())
 	}
 	line, err := encode(m, true)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // Options of the minion's configuration that are about Python.
@@ -180,8 +180,11 @@ func (p *pythonFiles) ask(s *Source, r *modules.Registry, e *modules.Env, files 
 		return err != nil
 	})
 	a := describing{e, r.Native()}
-	if s.kind != "" {
-		a.registry = modules.Default() // r has functions of this kind; what a file asks for are execution functions, the host's own too
+	switch { // r has functions of this kind; what a file asks for are execution functions, the host's own too
+	case s.kind != "" && e.Functions != nil:
+		a.registry = e.Functions
+	case s.kind != "":
+		a.registry = &modules.Registry{}
 	}
 	for len(names) > 0 {
 		err := p.askOnce(s, a, files, names, func(m *modules.Module) { found[m.Name] = m })

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // OptRenderers switches on, with the value "local", the renderers that run the Python code of a state tree on this host.
@@ -147,7 +147,7 @@ func inOrder(v any) any {
 
 // localRenderers tells whether the host's owner has switched the renderers on that run code.
 func localRenderers(e *modules.Env) bool {
-	return e.Opt(OptRenderers) == "local" && e.Opt("file_client") == "local"
+	return e.Opt("renderer_python") == "local" && e.Opt("file_client") == "local"
 }
 
 // localSource tells why the code of a state file must not run. The file, or the one that the cached copy is of, must lie in a root of
@@ -158,7 +158,7 @@ func localSource(e *modules.Env, path string, text []byte, saltenv string, pilla
 		return &modules.RenderError{Msg: text, Text: text}
 	}
 	switch {
-	case e.Opt(OptRenderers) != "local":
+	case e.Opt("renderer_python") != "local":
 		return refuse("%s is not set to local in the configuration of this host", OptRenderers)
 	case e.Opt("file_client") != "local":
 		return refuse("the files are a master's, and %s: local is for trees of this host (file_client: local)", OptRenderers)
