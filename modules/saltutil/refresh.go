@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/brine-salt/brine/modules/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // Events with which the minion says that it has read something anew.
