@@ -12,16 +12,20 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// parseAddress is ipaddress.ip_address, else ip_interface; text is how Python shows it.
+// parseAddress is ipaddress.ip_address, else ip_interface. text is how Python shows the address; ok is false if v
+// is neither.
 func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
+	// Python takes an integer for an IPv4 address.
 	if n, isInt := v.(int64); isInt && n >= 0 && n <= 1<<32-1 {
 		addr = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		return addr, addr.String(), true
 	}
+	// Text that is neither an address nor one with a prefix is no error here: the filters return None for it.
 	s, err := textArg(v)
 	if err != nil {
 		return addr, "", false
 	}
+	// An address without a prefix is what most callers have.
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr, showAddress(addr), true
 	}
@@ -31,6 +35,7 @@ func parseAddress(v any) (addr netip.Addr, text string, ok bool) {
 	return addr, "", false
 }
 
+// showAddress returns an address as Python shows it.
 func showAddress(a netip.Addr) string {
 	if a.Is4In6() { // Python shows the last part in hexadecimal
 		b := a.As16()
@@ -39,7 +44,7 @@ func showAddress(a netip.Addr) string {
 	return a.String()
 }
 
-// parsePrefix reads an address with a prefix length or a mask.
+// parsePrefix reads an address with a prefix length or a mask. An address alone is a network of itself.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return p, nil
@@ -57,8 +62,9 @@ func parsePrefix(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, errors.New("bad mask")
 	}
 	b := m.As4()
+	// Size is 0, 0 for a mask whose ones are not together.
 	ones, bits := net.IPMask(b[:]).Size()
-	if bits == 0 { // it may be a host mask
+	if bits == 0 { // it may be a host mask, as in 10.0.0.0/0.0.0.255
 		for i := range b {
 			b[i] = ^b[i]
 		}
@@ -69,63 +75,70 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, ones), nil
 }
 
-// within tells whether an address is in one of some networks.
-func within(a netip.Addr, networks ...string) bool {
+// inNetworks reports whether an address is in one of some networks.
+func inNetworks(a netip.Addr, networks ...string) bool {
 	return slices.ContainsFunc(networks, func(n string) bool {
 		p, err := netip.ParsePrefix(n)
 		return err == nil && p.Contains(a)
 	})
 }
 
-func private(a netip.Addr) bool {
+// isPrivate is ipaddress's is_private. The lists are those of Python 3.10, which Salt's onedir packages have; newer
+// ones differ.
+func isPrivate(a netip.Addr) bool {
 	if a.Is4() {
-		return within(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
+		return inNetworks(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",
 			"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32")
 	}
+	// An IPv4 address in an IPv6 one counts as the IPv4 address.
 	if a.Is4In6() {
-		return private(a.Unmap())
+		return isPrivate(a.Unmap())
 	}
-	return within(a, "::1/128", "::/128", "100::/64", "2001::/23", "2001:2::/48", "2001:db8::/32", "2001:10::/28", "fc00::/7", "fe80::/10")
+	return inNetworks(a, "::1/128", "::/128", "100::/64", "2001::/23", "2001:2::/48", "2001:db8::/32", "2001:10::/28", "fc00::/7", "fe80::/10")
 }
 
-func reserved(a netip.Addr) bool {
+// isReserved is ipaddress's is_reserved.
+func isReserved(a netip.Addr) bool {
 	if a.Is4() {
-		return within(a, "240.0.0.0/4")
+		return inNetworks(a, "240.0.0.0/4")
 	}
 	b := a.As16()[0]
 	// everything but 2000::/3, fc00::/7, fe80::/9 and ff00::/8
 	return b < 0x20 || b >= 0x40 && b < 0xfc || b == 0xfe && a.As16()[1] < 0x80
 }
 
-// addressOption tells whether an address is what an option of the filters asks for.
+// addressOption reports whether an address has the property that an option of the filters asks for. An unknown
+// option is ignored, as in Salt.
 func addressOption(option string, a netip.Addr) bool {
 	switch option {
 	case "global", "public":
-		return !private(a)
+		return !isPrivate(a)
 	case "private":
-		return private(a)
+		return isPrivate(a)
 	case "link-local", "linklocal", "ll", "link_local":
-		return within(a, "169.254.0.0/16", "fe80::/10")
+		return inNetworks(a, "169.254.0.0/16", "fe80::/10")
 	case "loopback", "lo":
 		return a.IsLoopback() && !a.Is4In6()
 	case "multicast":
 		return a.IsMulticast() && !a.Is4In6()
 	case "reserved":
-		return reserved(a)
+		return isReserved(a)
 	case "site-local", "sl", "site_local":
-		return within(a, "fec0::/10")
+		return inNetworks(a, "fec0::/10")
 	case "unspecified":
 		return a.IsUnspecified()
 	}
 	return true
 }
 
-// address is _is_ipv: the address as text if it is of the version and fits the options, else nil.
-func address(v any, version int, options string) any {
+// matchAddress is salt.utils.network's _is_ipv: the address as text if it is of the version and fits all options,
+// else nil.
+func matchAddress(v any, version int, options string) any {
 	a, text, ok := parseAddress(v)
 	if !ok || a.Is4() != (version == 4) {
 		return nil
 	}
+	// All options must fit, and blanks around the commas do not count.
 	if options != "" {
 		for o := range strings.SplitSeq(options, ",") {
 			if !addressOption(strings.TrimSpace(o), a) {
@@ -136,10 +149,12 @@ func address(v any, version int, options string) any {
 	return text
 }
 
-// addresses is ipv4, ipv6 and, with version 0, ipaddr.
-func addresses(v any, version int, options string) any {
+// matchAddresses is ipv4, ipv6 and, with version 0, ipaddr. A text gives a text or nil, a list a list of those that
+// fit.
+func matchAddresses(v any, version int, options string) any {
+	// ipaddr joins both versions, if v is a list.
 	if version == 0 {
-		x, y := addresses(v, 4, options), addresses(v, 6, options)
+		x, y := matchAddresses(v, 4, options), matchAddresses(v, 6, options)
 		a, okA := x.(*pyobj.List)
 		b, okB := y.(*pyobj.List)
 		if okA && okB {
@@ -150,9 +165,10 @@ func addresses(v any, version int, options string) any {
 		}
 		return y
 	}
+	// Other types are None, as Python's isinstance checks leave them out.
 	switch v.(type) {
 	case string, pyobj.Markup, []byte:
-		return address(v, version, options)
+		return matchAddress(v, version, options)
 	case *pyobj.List, pyobj.Tuple, *jinja.Iter:
 		items, err := jinja.Collect(v)
 		if err != nil {
@@ -160,7 +176,7 @@ func addresses(v any, version int, options string) any {
 		}
 		out := &pyobj.List{Items: []any{}}
 		for _, x := range items {
-			if text := address(x, version, options); text != nil {
+			if text := matchAddress(x, version, options); text != nil {
 				out.Items = append(out.Items, text)
 			}
 		}
@@ -169,6 +185,7 @@ func addresses(v any, version int, options string) any {
 	return nil
 }
 
+// optionArg returns the options as text; None means no options.
 func optionArg(v any) string {
 	if v == nil {
 		return ""
@@ -176,7 +193,9 @@ func optionArg(v any) string {
 	return pyobj.Str(v)
 }
 
+// addressFilter returns a filter on addresses, or nil.
 func addressFilter(name string) jinja.Filter {
+	// The version is the last digit of the name.
 	version := 0
 	switch name {
 	case "is_ipv4", "ipv4":
@@ -193,9 +212,9 @@ func addressFilter(name string) jinja.Filter {
 			}
 			o := optionArg(args[0])
 			if version != 0 {
-				return address(v, version, o) != nil, nil
+				return matchAddress(v, version, o) != nil, nil
 			}
-			return address(v, 4, o) != nil || address(v, 6, o) != nil, nil
+			return matchAddress(v, 4, o) != nil || matchAddress(v, 6, o) != nil, nil
 		}
 	case "ipv4", "ipv6", "ipaddr":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
@@ -203,13 +222,14 @@ func addressFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			return addresses(v, version, optionArg(args[0])), nil
+			return matchAddresses(v, version, optionArg(args[0])), nil
 		}
 	case "ip_host", "network_hosts", "network_size":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) { return networkFilter(name, v, a) }
 	case "filter_by_networks":
 		return byNetworks
 	case "ipwrap":
+		// Only IPv6 addresses are put into brackets, which is what URLs need.
 		return plainFilter(name, func(v any) (any, error) {
 			wrap := func(x any) any {
 				if a, _, ok := parseAddress(x); ok && !a.Is4() {
@@ -231,15 +251,16 @@ func addressFilter(name string) jinja.Filter {
 	return nil
 }
 
-// networkFilter is ip_host, network_hosts and network_size.
+// networkFilter is ip_host, network_hosts and network_size. A text gives one value, a list a list.
 func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind(name, []string{"options", "version"}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	version, _ := args[1].(int64)
-	found := addresses(v, int(version), optionArg(args[0]))
+	found := matchAddresses(v, int(version), optionArg(args[0]))
 	var texts []any
+	// Nothing fits: None, as Salt's _filter_ipaddr returns.
 	switch x := found.(type) {
 	case nil:
 		return nil, nil
@@ -254,12 +275,13 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	for _, t := range texts {
 		p, err := parsePrefix(pyobj.Str(t))
 		if err != nil {
-			return nil, raised("ValueError", pyobj.Repr(t)+" does not appear to be an IPv4 or IPv6 network")
+			return nil, raiseAs("ValueError", pyobj.Repr(t)+" does not appear to be an IPv4 or IPv6 network")
 		}
 		switch name {
 		case "ip_host":
 			out.Items = append(out.Items, showAddress(p.Addr())+"/"+strconv.Itoa(p.Bits()))
 		case "network_size":
+			// The size of an IPv6 network exceeds 64 bits, hence Python's addition.
 			size := any(int64(1))
 			for range p.Addr().BitLen() - p.Bits() {
 				if size, err = jinja.Add(size, size); err != nil {
@@ -275,6 +297,7 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 			out.Items = append(out.Items, hosts)
 		}
 	}
+	// A single address gets a single answer.
 	switch v.(type) {
 	case *pyobj.List, pyobj.Tuple, *jinja.Iter:
 		return out, nil
@@ -282,21 +305,22 @@ func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	return out.Items[0], nil
 }
 
-// maxHosts bounds the filter network_hosts.
+// maxHosts bounds the filter network_hosts, as an IPv6 network has any number of them.
 const maxHosts = 1 << 20
 
-// hostsOf are the addresses of a network without its own and that of broadcasts.
+// hostsOf returns the addresses of a network without its own and, for IPv4, the broadcast address.
 func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	p = p.Masked()
 	free := p.Addr().BitLen() - p.Bits()
 	if free > 20 {
-		return nil, raised("MemoryError", "a network of more than "+strconv.Itoa(maxHosts)+" addresses")
+		return nil, raiseAs("MemoryError", "a network of more than "+strconv.Itoa(maxHosts)+" addresses")
 	}
 	out := &pyobj.List{Items: []any{}}
 	total := 1 << free
 	at := p.Addr()
 	for i := range total {
 		network, broadcast := i == 0, i == total-1 && p.Addr().Is4()
+		// Networks of one or two addresses have nothing but hosts.
 		if total <= 2 || !network && !broadcast {
 			out.Items = append(out.Items, showAddress(at))
 		}
@@ -305,8 +329,11 @@ func hostsOf(p netip.Prefix) (*pyobj.List, error) {
 	return out, nil
 }
 
+// byNetworks is filter_by_networks: the addresses that are in one of the networks. A dict is filtered by its
+// values.
 func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("filter_by_networks", []string{"networks"})
+	// Without networks the value is returned unchanged.
 	if err != nil || args[0] == nil {
 		return v, err
 	}
@@ -314,14 +341,15 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Strict, as in Python: host bits are an error.
 	var networks []netip.Prefix
 	for _, x := range list {
 		p, err := parsePrefix(pyobj.Str(x))
 		if err != nil {
-			return nil, raised("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 network")
+			return nil, raiseAs("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 network")
 		}
 		if p != p.Masked() {
-			return nil, raised("ValueError", pyobj.Str(x)+" has host bits set")
+			return nil, raiseAs("ValueError", pyobj.Str(x)+" has host bits set")
 		}
 		networks = append(networks, p)
 	}
@@ -331,13 +359,14 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			return nil, err
 		}
 		out := &pyobj.List{Items: []any{}}
+		// An empty list of networks matches nothing.
 		if len(networks) == 0 {
 			return out, nil
 		}
 		for _, x := range ips {
 			addr, err := netip.ParseAddr(pyobj.Str(x))
 			if err != nil {
-				return nil, raised("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 address")
+				return nil, raiseAs("ValueError", pyobj.Repr(x)+" does not appear to be an IPv4 or IPv6 address")
 			}
 			for _, n := range networks {
 				if n.Contains(addr) {
@@ -347,6 +376,7 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		}
 		return out, nil
 	}
+	// Only these types, as Salt checks them one by one.
 	switch x := v.(type) {
 	case *pyobj.Dict:
 		out := &pyobj.Dict{}
@@ -361,5 +391,5 @@ func byNetworks(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	case *pyobj.List, pyobj.Tuple, string:
 		return filter(v)
 	}
-	return nil, raised("ValueError", "Do not know how to filter a <class '"+pyobj.TypeName(v)+"'>")
+	return nil, raiseAs("ValueError", "Do not know how to filter a <class '"+pyobj.TypeName(v)+"'>")
 }

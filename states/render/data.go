@@ -12,24 +12,27 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// textOf is the input of a renderer of text.
+// textOf returns the input of a renderer that takes text, or an error that names the renderer.
 func textOf(in any, name string) (string, error) {
 	switch in := in.(type) {
 	case string:
+		// Markup comes from a template with autoescape.
 		return in, nil
 	case pyobj.Markup:
 		return string(in), nil
 	}
-	return "", modules.Errorf("cannot render with %s: what the renderer before it made is no text", name)
+	return "", modules.Errorf("cannot render with %s: the renderer before it did not return text", name)
 }
 
-// marker points at the line in an excerpt.
+// marker points at the line in an excerpt; stock's own.
 const marker = "    <======================"
 
-// Excerpt shows a line of a text with five lines before and after it (salt.utils.stringutils.get_context). more says that the text goes on,
-// with what is not shown.
+// Excerpt returns a line of a text with five lines before and after it (salt.utils.stringutils.get_context). more
+// means that the text goes on after what was passed, which shows as "[...]". A line outside of the text returns the
+// whole text.
 func Excerpt(text string, line int, more bool) string {
 	const around = 5
+	// Python's splitlines, which also ends lines at form feeds and other separators.
 	lines := pytext.SplitLines(text, false)
 	if line > len(lines) || line < 1 {
 		return text
@@ -48,44 +51,47 @@ func Excerpt(text string, line int, more bool) string {
 		b.WriteByte('\n')
 	}
 	if past := line + around - len(lines); past == 1 && more && strings.HasSuffix(text, "\n") {
-		b.WriteString("\n[...]\n") // what goes on begins with the end of a line
+		b.WriteString("\n[...]\n") // the part that is not shown begins with the end of a line
 	} else if end < len(lines) || past == 0 && more {
 		b.WriteString("[...]\n")
 	}
 	return b.String() + "---"
 }
 
-// renderYAML reads YAML into OrderedDicts (salt/renderers/yaml.py).
+// renderYAML reads YAML into OrderedDicts (salt/renderers/yaml.py). An empty document is an empty dict.
 func renderYAML(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
 	text, err := textOf(in, "yaml")
 	if err != nil {
 		return nil, err
 	}
+	// The name of the stream shows in errors.
 	v, err := yaml.ParseObject([]byte(text), "<unicode string>", true)
 	var e *yaml.Error
 	switch {
 	case errors.As(err, &e) && e.Class == "ScannerError":
 		msg := e.Problem
+		// Stock rewords this one, as tabs are the most frequent mistake.
 		if msg == `found character '\t' that cannot start any token` {
 			msg = "Illegal tab character"
 		}
-		// PyYAML's C scanner keeps no text for an excerpt.
+		// PyYAML's C scanner keeps no text to show an excerpt of.
 		return nil, &modules.RenderError{Msg: msg, Line: e.Line, Text: msg, Err: err}
 	case e != nil && (e.Class == "ComposerError" || e.Class == "ReaderError"):
-		// Salt's renderer catches neither, nor those of Python below.
+		// Salt's renderer catches neither of these, nor the Python errors below.
 		return nil, &modules.PythonError{Type: "yaml." + strings.ToLower(strings.TrimSuffix(e.Class, "Error")) + "." + e.Class, Msg: e.Error()}
 	case e != nil && (e.Class == "ValueError" || e.Class == "KeyError"):
 		return nil, &modules.PythonError{Type: e.Class, Msg: e.Problem}
 	case err != nil:
 		return nil, &modules.RenderError{Msg: err.Error(), Text: err.Error(), Err: err}
 	}
+	// Every false value is an empty dict: a file with nothing but comments, for example.
 	if !pyobj.Truth(v) {
 		return &pyobj.Dict{}, nil
 	}
 	return v, nil
 }
 
-// renderJSON reads JSON.
+// renderJSON reads JSON (salt/renderers/json.py). A shebang line is skipped, since JSON has no comments.
 func renderJSON(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
 	text, err := textOf(in, "json")
 	if err != nil {

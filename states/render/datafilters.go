@@ -14,14 +14,16 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// dataFilter are the filters of salt.utils.data and dictupdate.
+// dataFilter returns one of the filters of salt.utils.data and dictupdate, or nil.
 func dataFilter(name string) jinja.Filter {
+	// The names are those that Salt's decorators register, the functions those that it decorates.
 	switch name {
 	case "compare_dicts":
 		return compareDicts
 	case "compare_lists":
 		return compareLists
 	case "json_encode_dict", "json_decode_dict", "json_encode_list", "json_decode_list":
+		// The decoders are called encode in Salt as well, and do the same on Python 3.
 		kind := name[len(name)-4:]
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			_, err := a.Bind("encode_"+kind, []string{"encoding", "errors", "keep", "preserve_dict_class", "preserve_tuples"}, nil, "strict", false, false, false)
@@ -32,13 +34,14 @@ func dataFilter(name string) jinja.Filter {
 				if _, ok := v.(*pyobj.Dict); !ok {
 					return nil, jinja.LacksAttribute(v, "items")
 				}
-				return encode(v, 0), nil
+				return encodeText(v, 0), nil
 			}
 			items, err := jinja.Collect(v)
-			return encode(&pyobj.List{Items: items}, 0), err
+			return encodeText(&pyobj.List{Items: items}, 0), err
 		}
 	case "exactly_n_true", "exactly_one_true":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			// exactly_one is exactly_n with 1.
 			args := []any{int64(1)}
 			var err error
 			if name == "exactly_one_true" {
@@ -53,6 +56,7 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
+			// Counted by truth, not by equality with True.
 			n := int64(0)
 			for _, x := range items {
 				yes, err := jinja.Truth(x)
@@ -71,6 +75,7 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
+			// The path is a text with delimiters, an index, or a list.
 			var path []string
 			switch k := args[0].(type) {
 			case string:
@@ -86,6 +91,8 @@ func dataFilter(name string) jinja.Filter {
 					path = append(path, pyobj.Str(x))
 				}
 			}
+			// A path that leads nowhere is the default, also if it leads through something that is not a dict or
+			// list.
 			if x, ok := nested.FollowObject(v, path); ok {
 				return x, nil
 			}
@@ -121,10 +128,11 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
+			// Sorted by the lower-case text, not by locale.
 			out, err := jinja.SortItems(items, func(x any) (any, error) {
 				s, err := textArg(x)
 				if err != nil {
-					return nil, raised("AttributeError", "'"+pyobj.TypeName(x)+"' object has no attribute 'lower'")
+					return nil, raiseAs("AttributeError", "'"+pyobj.TypeName(x)+"' object has no attribute 'lower'")
 				}
 				return strings.ToLower(s), nil
 			})
@@ -134,6 +142,7 @@ func dataFilter(name string) jinja.Filter {
 		return mysqlToDict
 	case "json_query":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			// The expression is JMESPath.
 			args, err := a.Bind("json_query", []string{"expr"})
 			if err != nil {
 				return nil, err
@@ -142,11 +151,12 @@ func dataFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			x, err := jmespath.Search(expr, floats(pyobj.Plain(v)))
+			// The library works on JSON's types, so integers are converted both ways.
+			x, err := jmespath.Search(expr, toFloats(pyobj.Plain(v)))
 			if err != nil {
-				return nil, raised("ParseError", err.Error())
+				return nil, raiseAs("ParseError", err.Error())
 			}
-			return pyobj.From(integers(x)), nil
+			return pyobj.From(toIntegers(x)), nil
 		}
 	case "flatten":
 		return flattenFilter
@@ -162,45 +172,48 @@ func dataFilter(name string) jinja.Filter {
 	return nil
 }
 
-// floats makes floats of integers, as JMESPath has them; integers puts those back that are whole.
-func floats(v any) any {
+// toFloats turns integers into floats, which is what the JMESPath library works on.
+func toFloats(v any) any {
 	switch v := v.(type) {
 	case int64:
 		return float64(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = floats(v[i])
+			out[i] = toFloats(v[i])
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[k] = floats(x)
+			out[k] = toFloats(x)
 		}
 		return out
 	}
 	return v
 }
 
-func integers(v any) any {
+// toIntegers turns whole floats back into integers. It changes v, which is the library's own result.
+func toIntegers(v any) any {
 	switch v := v.(type) {
 	case float64:
+		// Beyond 2**53 a float no longer tells which integer it was.
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int64(v)
 		}
 	case []any:
 		for i := range v {
-			v[i] = integers(v[i])
+			v[i] = toIntegers(v[i])
 		}
 	case map[string]any:
 		for k, x := range v {
-			v[k] = integers(x)
+			v[k] = toIntegers(x)
 		}
 	}
 	return v
 }
 
+// isIter reports whether a value can be gone through, text excepted (salt.utils.data.is_iter).
 func isIter(v any) bool {
 	switch v.(type) {
 	case string, pyobj.Markup:
@@ -210,6 +223,7 @@ func isIter(v any) bool {
 	return err == nil
 }
 
+// compareDicts is salt.utils.data.compare_dicts: keys that were added, changed or removed, with old and new value.
 func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("compare_dicts", []string{"new"}, nil)
 	if err != nil {
@@ -217,13 +231,15 @@ func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	old, _ := v.(*pyobj.Dict)
 	now, _ := args[0].(*pyobj.Dict)
+	// Two empty or missing dicts are equal.
 	if (v == nil || old != nil && old.Len() == 0) && (args[0] == nil || now != nil && now.Len() == 0) {
 		return &pyobj.Dict{}, nil
 	}
 	if old == nil || now == nil {
-		return nil, raised("TypeError", "argument of type 'NoneType' is not iterable")
+		return nil, raiseAs("TypeError", "argument of type 'NoneType' is not iterable")
 	}
 	out := &pyobj.Dict{}
+	// Salt goes through the new dict first.
 	for k, x := range now.All() {
 		was, ok := old.Get(k)
 		switch {
@@ -241,18 +257,21 @@ func compareDicts(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, nil
 }
 
+// compareLists is salt.utils.data.compare_lists: members that were added or removed.
 func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("compare_lists", []string{"new"}, nil)
 	if err != nil {
 		return nil, err
 	}
 	out := &pyobj.Dict{}
+	// note adds the members of list that other lacks.
 	note := func(key string, list, other any) error {
 		items, err := jinja.Collect(list)
 		if err != nil {
 			return err
 		}
 		for _, x := range items {
+			// Membership, not a count: repeated members are compared once.
 			if found, err := r.Contains(other, x); err != nil {
 				return err
 			} else if found {
@@ -273,8 +292,8 @@ func compareLists(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, note("old", v, args[0])
 }
 
-// encode makes bytes of all text.
-func encode(v any, depth int) any {
+// encodeText turns all text in a value into bytes. Below 200 levels it stops, since a list may contain itself.
+func encodeText(v any, depth int) any {
 	if depth > 200 {
 		return v
 	}
@@ -286,21 +305,23 @@ func encode(v any, depth int) any {
 	case *pyobj.List:
 		out := &pyobj.List{Items: make([]any, len(v.Items))}
 		for i, x := range v.Items {
-			out.Items[i] = encode(x, depth+1)
+			out.Items[i] = encodeText(x, depth+1)
 		}
 		return out
+	// Tuples become lists, as preserve_tuples is false.
 	case pyobj.Tuple:
-		return encode(&pyobj.List{Items: v}, depth)
+		return encodeText(&pyobj.List{Items: v}, depth)
 	case *pyobj.Dict:
 		out := &pyobj.Dict{}
 		for k, x := range v.All() {
-			_ = out.Set(encode(k, depth+1), encode(x, depth+1))
+			_ = out.Set(encodeText(k, depth+1), encodeText(x, depth+1))
 		}
 		return out
 	}
 	return v
 }
 
+// mysqlToDict reads the table that mysql prints: rows by the value of one column.
 func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("mysql_to_dict", []string{"key"})
 	if err != nil {
@@ -317,13 +338,16 @@ func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The lines of a table's frame begin with a plus.
 		if line == "" || line[0] == '+' {
 			continue
 		}
+		// Columns are framed by vertical bars, so the first and last part are empty.
 		parts := strings.Split(line, "|")
 		for i := range parts {
 			parts[i] = strings.TrimSpace(parts[i])
 		}
+		// The first line with columns holds their names.
 		if len(headers) <= 1 {
 			headers = parts
 			continue
@@ -331,20 +355,22 @@ func mysqlToDict(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		row := &pyobj.Dict{}
 		for i := 1; i < len(headers)-1; i++ {
 			if i >= len(parts) {
-				return nil, raised("IndexError", "list index out of range")
+				return nil, raiseAs("IndexError", "list index out of range")
 			}
 			x, _ := toNum(parts[i])
 			_ = row.Set(headers[i], x)
 		}
+		// The row is stored under the value of the key column; a later row with the same value replaces it.
 		k, ok := row.Get(args[0])
 		if !ok {
-			return nil, raised("KeyError", pyobj.Repr(args[0]))
+			return nil, raiseAs("KeyError", pyobj.Repr(args[0]))
 		}
 		_ = out.Set(k, row)
 	}
 	return out, nil
 }
 
+// flattenFilter is salt.utils.data.flatten. Without levels all lists are flattened.
 func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("flatten", []string{"levels", "preserve_nulls"}, nil, false)
 	if err != nil {
@@ -366,9 +392,10 @@ func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	seen := map[any]bool{}
 	var walk func(v any, levels int64, all bool) error
 	walk = func(v any, levels int64, all bool) error {
+		// The same list twice is taken for a cycle, as in Salt.
 		if l, ok := v.(*pyobj.List); ok {
 			if seen[l] {
-				return raised("RecursionError", "Reference cycle detected. Check input list.")
+				return raiseAs("RecursionError", "Reference cycle detected. Check input list.")
 			}
 			seen[l] = true
 		}
@@ -377,9 +404,11 @@ func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			return err
 		}
 		for _, x := range items {
+			// These words stand for None in data that came from other tools.
 			if !keep && (x == nil || x == "None" || x == "null") {
 				continue
 			}
+			// Each level of nesting uses one level up.
 			if isIter(x) && (all || levels >= 1) {
 				if err := walk(x, levels-1, all); err != nil {
 					return err
@@ -393,6 +422,8 @@ func flattenFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return out, walk(v, levels, args[0] == nil)
 }
 
+// randomSample is random_sample and random_shuffle. With a seed the result is that of Python's random, so that a
+// minion gets the same order under either.
 func randomSample(name string) jinja.Filter {
 	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		params := []string{"size", "seed"}
@@ -403,15 +434,17 @@ func randomSample(name string) jinja.Filter {
 		if err != nil {
 			return nil, err
 		}
+		// A shuffle is a sample of everything.
 		if name == "random_shuffle" {
 			if _, err := jinja.Length(v); err != nil {
 				return nil, err
 			}
 		}
+		// Python's sample refuses sets and dicts, since their order is not defined.
 		switch v.(type) {
 		case string, pyobj.Markup, []byte, *pyobj.List, pyobj.Tuple, *jinja.Range:
 		default:
-			return nil, raised("TypeError", "Population must be a sequence.  For dicts or sets, use sorted(d).")
+			return nil, raiseAs("TypeError", "Population must be a sequence.  For dicts or sets, use sorted(d).")
 		}
 		items, err := jinja.Collect(v)
 		if err != nil {
@@ -421,24 +454,26 @@ func randomSample(name string) jinja.Filter {
 		if name == "random_sample" {
 			size, ok := args[0].(int64)
 			if !ok {
-				return nil, raised("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
+				return nil, raiseAs("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
 			}
 			n = size
 		}
 		if n < 0 || n > int64(len(items)) {
-			return nil, raised("ValueError", "Sample larger than population or is negative")
+			return nil, raiseAs("ValueError", "Sample larger than population or is negative")
 		}
 		var picks []int
+		// Without a seed the order is really random.
 		if seed := args[len(args)-1]; seed == nil {
 			picks = rand.Perm(len(items))[:n]
 		} else {
 			b, err := bytesArg(seed)
 			if err != nil {
-				return nil, raised("TypeError", "object supporting the buffer API required")
+				return nil, raiseAs("TypeError", "object supporting the buffer API required")
 			}
-			r, err := pyrandom.New(digest(hashname.New("sha512"), b))
+			// Python hashes the seed with SHA-512 and appends it; New does the rest.
+			r, err := pyrandom.New(hexDigest(hashname.New("sha512"), b))
 			if err != nil {
-				return nil, raised("TypeError", err.Error())
+				return nil, raiseAs("TypeError", err.Error())
 			}
 			picks = r.Sample(len(items), int(n))
 		}
@@ -450,6 +485,7 @@ func randomSample(name string) jinja.Filter {
 	}
 }
 
+// toEntries turns a dict or list into a list of key and value, as jq does.
 func toEntries(v any) (any, error) {
 	out := &pyobj.List{Items: []any{}}
 	switch v := v.(type) {
@@ -457,22 +493,25 @@ func toEntries(v any) (any, error) {
 		for k, x := range v.All() {
 			out.Items = append(out.Items, pyobj.NewDict("key", k, "value", x))
 		}
+	// A list has its indices as keys.
 	case *pyobj.List:
 		for i, x := range v.Items {
 			out.Items = append(out.Items, pyobj.NewDict("key", int64(i), "value", x))
 		}
 	default:
-		return nil, raised("SaltException", "Input data must be a dict or list")
+		return nil, raiseAs("SaltException", "Input data must be a dict or list")
 	}
 	return out, nil
 }
 
+// fromEntries is the reverse of toEntries.
 func fromEntries(v any) (any, error) {
 	items, err := jinja.Collect(v)
 	if err != nil {
 		return nil, err
 	}
 	out := &pyobj.Dict{}
+	// An entry is a dict, or anything from which a dict can be made.
 	for _, x := range items {
 		entry, ok := x.(*pyobj.Dict)
 		if !ok {
@@ -481,17 +520,18 @@ func fromEntries(v any) (any, error) {
 			} else if len(pairs) == 0 {
 				continue
 			} else if pair, err := jinja.Collect(pairs[0]); err != nil {
-				return nil, raised("TypeError", "cannot unpack non-iterable "+pyobj.TypeName(pairs[0])+" object")
+				return nil, raiseAs("TypeError", "cannot unpack non-iterable "+pyobj.TypeName(pairs[0])+" object")
 			} else if len(pair) < 2 {
-				return nil, raised("ValueError", "not enough values to unpack (expected 2, got "+pyobj.Str(int64(len(pair)))+")")
+				return nil, raiseAs("ValueError", "not enough values to unpack (expected 2, got "+pyobj.Str(int64(len(pair)))+")")
 			} else if len(pair) > 2 {
-				return nil, raised("ValueError", "too many values to unpack (expected 2)")
+				return nil, raiseAs("ValueError", "too many values to unpack (expected 2)")
 			}
 			entry = &pyobj.Dict{}
 			if err := jinja.Update(entry, x); err != nil {
 				return nil, err
 			}
 		}
+		// get looks a key up without case; the last one counts.
 		get := func(name string) any {
 			var found any
 			for k, v := range entry.All() {
@@ -501,13 +541,14 @@ func fromEntries(v any) (any, error) {
 			}
 			return found
 		}
+		// jq accepts both names for the key.
 		for _, name := range [...]string{"key", "name"} {
 			k := get(name)
 			if yes, err := jinja.Truth(k); err != nil {
 				return nil, err
 			} else if yes {
 				if err := out.Set(k, get("value")); err != nil {
-					return nil, raised("TypeError", err.Error())
+					return nil, raiseAs("TypeError", err.Error())
 				}
 				break
 			}

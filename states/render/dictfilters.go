@@ -8,8 +8,10 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// noItems is the error of setting a key in what is no dict; look tells whether the key is looked for before.
+// noItems returns the error of setting a key in a value that is not a dict. look is set if Python looks the key up
+// before it sets it, which may fail first.
 func noItems(r *jinja.Run, v any, key string, look bool) error {
+	// Membership first: it fails for types that lack it.
 	if look {
 		if found, err := r.Contains(v, key); err != nil {
 			return err
@@ -23,10 +25,11 @@ func noItems(r *jinja.Run, v any, key string, look bool) error {
 		_, err := r.Subscript(v, key)
 		return err
 	}
-	return raised("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
+	return raiseAs("TypeError", "'"+pyobj.TypeName(v)+"' object does not support item assignment")
 }
 
-// dictKeyFilter changes a value inside of nested dicts: set, update, append or extend.
+// dictKeyFilter returns a filter that changes a value inside of nested dicts: how is set, update, append or extend.
+// The dict is changed in place.
 func dictKeyFilter(how string) jinja.Filter {
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
 		args, err := a.Bind(how+"_dict_key_value", []string{"keys", "value", "delimiter", "ordered_dict"}, ":", false)
@@ -45,10 +48,12 @@ func dictKeyFilter(how string) jinja.Filter {
 			return nil, err
 		}
 		path := strings.Split(keys, pyobj.Str(args[2]))
+		// Salt would fail at the first key that it looks up.
 		top, ok := v.(*pyobj.Dict)
 		if !ok {
 			return nil, noItems(r, v, path[0], how != "set" || len(path) > 1)
 		}
+		// Missing dicts on the way are created, and others values replaced.
 		at := top
 		for _, k := range path[:len(path)-1] {
 			next, ok := at.Value(k).(*pyobj.Dict)
@@ -58,25 +63,28 @@ func dictKeyFilter(how string) jinja.Filter {
 			}
 			at = next
 		}
+		// The last key decides what may be done with the value.
 		last, value := path[len(path)-1], args[1]
 		have := at.Value(last)
 		fail := func(format string, what any) error {
-			return raised("SaltInvocationError", fmt.Sprintf(format, "<class '"+pyobj.TypeName(what)+"'>"))
+			return raiseAs("SaltInvocationError", fmt.Sprintf(format, "<class '"+pyobj.TypeName(what)+"'>"))
 		}
 		switch how {
 		case "set":
 			_ = at.Set(last, value)
 		case "update":
+			// A key without a value begins as an empty dict, or as an empty list below.
 			if have == nil {
 				have = &pyobj.Dict{Ordered: ordered}
 				_ = at.Set(last, have)
 			}
 			d, ok := have.(*pyobj.Dict)
+			// Updating needs a dict, appending and extending a list.
 			if !ok {
 				return nil, fail("The last key contains a %s, which cannot update.", have)
 			}
 			if err := jinja.Update(d, value); err != nil {
-				return nil, raised("SaltInvocationError", "Cannot update <class '"+pyobj.TypeName(have)+"'> with a <class '"+pyobj.TypeName(value)+"'>.")
+				return nil, raiseAs("SaltInvocationError", "Cannot update <class '"+pyobj.TypeName(have)+"'> with a <class '"+pyobj.TypeName(value)+"'>.")
 			}
 		default:
 			if have == nil {
@@ -93,7 +101,7 @@ func dictKeyFilter(how string) jinja.Filter {
 			}
 			more, err := jinja.Collect(value)
 			if err != nil {
-				return nil, raised("SaltInvocationError", "Cannot extend <class 'list'> with a <class '"+pyobj.TypeName(value)+"'>.")
+				return nil, raiseAs("SaltInvocationError", "Cannot extend <class 'list'> with a <class '"+pyobj.TypeName(value)+"'>.")
 			}
 			l.Items = append(l.Items, more...)
 		}

@@ -6,9 +6,10 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// filter is one of Salt's filters, nil if there is none of the name. Compiled templates are kept for other renders: filters
-// that look at the host find theirs when they run.
-func filter(name string) jinja.Filter {
+// saltFilter returns one of Salt's filters, or nil. Compiled templates are kept for other renders, so filters that
+// look at the host find their session when they run.
+// Each group returns nil for names that it does not have.
+func saltFilter(name string) jinja.Filter {
 	if f := serialFilter(name); f != nil {
 		return f
 	}
@@ -20,24 +21,27 @@ func filter(name string) jinja.Filter {
 			return f
 		}
 	}
+	// The session here only tells which names there are.
 	if (&session{}).hostFilter(name) == nil {
 		return addressFilter(name)
 	}
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+		// A filter in a compiled template may belong to an earlier render, so the session comes from this one.
 		s, ok := r.Env().Data.(*session)
 		if !ok {
-			return nil, raised("RuntimeError", "the filter "+name+" needs a host")
+			return nil, raiseAs("RuntimeError", "the filter "+name+" needs a host")
 		}
 		return s.hostFilter(name)(r, v, a)
 	}
 }
 
-// saltTest is one of the tests that Salt adds, nil if there is none of the name.
+// saltTest returns one of the tests that Salt adds, or nil.
 func saltTest(name string) jinja.Test {
 	switch name {
 	case "match":
+		// match begins at the start of the text, unlike regex_search.
 		return func(_ *jinja.Run, v any, a jinja.Args) (bool, error) {
-			re, text, err := pattern("test_match", v, a)
+			re, text, err := patternArgs("test_match", v, a)
 			if err != nil {
 				return false, err
 			}
@@ -53,16 +57,18 @@ func saltTest(name string) jinja.Test {
 	return nil
 }
 
-func raised(kind, msg string) error { return &jinja.Error{Kind: kind, Msg: msg} }
+// raiseAs returns a Python exception of a class.
+func raiseAs(kind, msg string) error { return &jinja.Error{Kind: kind, Msg: msg} }
 
+// exceptionOf returns an error of the regular expressions as Python's re.error.
 func exceptionOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	return raised("error", err.Error())
+	return raiseAs("error", err.Error())
 }
 
-// textArg is an argument that must be text.
+// textArg returns an argument that must be text. An undefined one fails as it fails when printed.
 func textArg(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -72,16 +78,16 @@ func textArg(v any) (string, error) {
 	case *jinja.Undefined:
 		return jinja.Str(v)
 	}
-	return "", raised("TypeError", "expected string or bytes-like object, got '"+pyobj.TypeName(v)+"'")
+	return "", raiseAs("TypeError", "expected string or bytes-like object, got '"+pyobj.TypeName(v)+"'")
 }
 
-// pattern takes the arguments rgx, ignorecase and multiline.
-func pattern(fn string, v any, a jinja.Args) (*pyre.Regexp, string, error) {
+// patternArgs binds the arguments rgx, ignorecase and multiline, and returns the pattern and the filter's text.
+func patternArgs(fn string, v any, a jinja.Args) (*pyre.Regexp, string, error) {
 	args, err := a.Bind(fn, []string{"rgx", "ignorecase", "multiline"}, false, false)
 	if err != nil {
 		return nil, "", err
 	}
-	re, err := compile(args[0], args[1], args[2])
+	re, err := compilePattern(args[0], args[1], args[2])
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,11 +95,13 @@ func pattern(fn string, v any, a jinja.Args) (*pyre.Regexp, string, error) {
 	return re, text, err
 }
 
-func compile(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
+// compilePattern compiles a regular expression of Python.
+func compilePattern(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
 	p, err := textArg(rgx)
 	if err != nil {
-		return nil, raised("TypeError", "first argument must be string or compiled pattern")
+		return nil, raiseAs("TypeError", "first argument must be string or compiled pattern")
 	}
+	// The flags are Python's re.IGNORECASE and re.MULTILINE.
 	var flags pyre.Flags
 	if yes, err := jinja.Truth(ignoreCase); err != nil {
 		return nil, err
@@ -109,8 +117,9 @@ func compile(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
 	return re, exceptionOf(err)
 }
 
-// groups is what a match gives: its groups, or the whole match.
-func groups(text string, loc []int) any {
+// matchGroups returns what a match gives a template: a tuple of its groups, or of the whole match if the pattern
+// has no groups.
+func matchGroups(text string, loc []int) any {
 	if loc == nil {
 		return nil
 	}
@@ -118,6 +127,7 @@ func groups(text string, loc []int) any {
 		return pyobj.Tuple{text[loc[0]:loc[1]]}
 	}
 	t := pyobj.Tuple{}
+	// A group that took no part in the match is None.
 	for i := 2; i+1 < len(loc); i += 2 {
 		if loc[i] < 0 {
 			t = append(t, nil)
@@ -128,11 +138,12 @@ func groups(text string, loc []int) any {
 	return t
 }
 
+// regexFilter returns one of the filters on regular expressions, or nil.
 func regexFilter(name string) jinja.Filter {
 	switch name {
 	case "regex_search", "regex_match":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
-			re, text, err := pattern(name, v, a)
+			re, text, err := patternArgs(name, v, a)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +155,7 @@ func regexFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, exceptionOf(err)
 			}
-			return groups(text, loc), nil
+			return matchGroups(text, loc), nil
 		}
 	case "regex_replace":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
@@ -152,7 +163,7 @@ func regexFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			re, err := compile(args[0], args[2], args[3])
+			re, err := compilePattern(args[0], args[2], args[3])
 			if err != nil {
 				return nil, err
 			}
@@ -164,6 +175,7 @@ func regexFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
+			// All matches are replaced, with Python's syntax for groups.
 			out, _, err := re.Subn(repl, text, 0)
 			return out, exceptionOf(err)
 		}
@@ -172,9 +184,9 @@ func regexFilter(name string) jinja.Filter {
 			switch x := v.(type) {
 			case string, pyobj.Markup, *jinja.Undefined:
 			case []byte:
-				return nil, raised("TypeError", "cannot use a string pattern on a bytes-like object")
+				return nil, raiseAs("TypeError", "cannot use a string pattern on a bytes-like object")
 			default:
-				return nil, raised("TypeError", "decoding to str: need a bytes-like object, "+pyobj.TypeName(x)+" found")
+				return nil, raiseAs("TypeError", "decoding to str: need a bytes-like object, "+pyobj.TypeName(x)+" found")
 			}
 			text, err := textArg(v)
 			return pyre.Escape(text), err

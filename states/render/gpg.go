@@ -15,39 +15,45 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The marks around an encrypted message.
+// gpgBegin and gpgEnd enclose an encrypted message.
 const (
 	gpgBegin = "-----BEGIN PGP MESSAGE-----"
 	gpgEnd   = "-----END PGP MESSAGE-----"
 )
 
-// renderGPG decrypts the PGP messages in text, or in the texts of data, with the program gpg (salt/renderers/gpg.py).
+// renderGPG decrypts the PGP messages in a text, or in the texts of data, with the program gpg
+// (salt/renderers/gpg.py). gpg is a program here as in Salt, since keys may be in its agent or on a card.
 func renderGPG(ctx context.Context, c *modules.Call, t *modules.Template, in any, _ string) (any, error) {
+	// gpg is looked up once per run.
 	g := &gpg{ctx: ctx, c: c, program: c.Which("gpg")}
 	if g.program == "" {
 		return nil, &modules.RenderError{Msg: "GPG unavailable", Text: "GPG unavailable"}
 	}
+	// Call.Decrypt sets the variable.
 	if v, ok := t.Vars["translate_newlines"]; ok {
 		g.newlines = pyobj.Truth(v)
 	}
 	return eachText(in, func(v any) (any, error) {
 		if b, ok := v.([]byte); ok {
-			return g.text(string(b))
+			return g.decryptText(string(b))
 		}
-		return g.text(v.(string))
+		return g.decryptText(v.(string))
 	})
 }
 
+// gpg is one run of the renderer.
 type gpg struct {
-	ctx      context.Context
-	c        *modules.Call
-	program  string
+	ctx     context.Context
+	c       *modules.Call
+	program string
+	// newlines is set if "\n" in a message stands for a line break.
 	newlines bool
 }
 
-// eachText puts what replace makes of them in the place of the texts, and of bytes, of data.
+// eachText replaces the texts and bytes of data by what replace returns, in place. Keys stay as they are.
 func eachText(v any, replace func(v any) (any, error)) (any, error) { return eachTextIn(v, 0, replace) }
 
+// eachTextIn stops below 200 levels, where data may contain itself.
 func eachTextIn(v any, depth int, replace func(v any) (any, error)) (any, error) {
 	if depth > 200 {
 		return v, nil
@@ -58,6 +64,7 @@ func eachTextIn(v any, depth int, replace func(v any) (any, error)) (any, error)
 	case pyobj.Markup:
 		return replace(string(v))
 	case *pyobj.Dict:
+		// The dict is changed while it is gone through; its keys stay the same, so that is safe.
 		for k, x := range v.All() {
 			x, err := eachTextIn(x, depth+1, replace)
 			if err != nil {
@@ -77,13 +84,14 @@ func eachTextIn(v any, depth int, replace func(v any) (any, error)) (any, error)
 	return v, nil
 }
 
-// text decrypts every message in a text.
-func (g *gpg) text(s string) (any, error) {
+// decryptText decrypts every message in a text. The result is bytes if it is not UTF-8.
+func (g *gpg) decryptText(s string) (any, error) {
 	if g.newlines {
 		s = strings.ReplaceAll(s, `\n`, "\n")
 	}
 	var out bytes.Buffer
 	found := false
+	// Each message is decrypted by itself, and the text between them is kept.
 	for rest := s; ; {
 		i := strings.Index(rest, gpgBegin)
 		j := -1
@@ -95,7 +103,7 @@ func (g *gpg) text(s string) (any, error) {
 			break
 		}
 		j += i + len(gpgEnd)
-		plain, err := g.decrypt(rest[i:j])
+		plain, err := g.decryptMessage(rest[i:j])
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +114,7 @@ func (g *gpg) text(s string) (any, error) {
 	if !found {
 		return s, nil
 	}
+	// gpg ends its output with a line break that the message does not have.
 	b := bytes.TrimRight(out.Bytes(), "\n")
 	if utf8.Valid(b) {
 		return string(b), nil
@@ -113,12 +122,13 @@ func (g *gpg) text(s string) (any, error) {
 	return b, nil
 }
 
-// maxPlain bounds a decrypted message.
+// maxPlain bounds a decrypted message, and a secret of the password store.
 const maxPlain = 16 << 20
 
-// keyDir is the directory of the keys: that of the configuration or of the pillar, or the one beside the configuration.
+// keyDir returns the directory of the keys: that of the configuration or of the pillar, or gpgkeys beside the
+// configuration.
 //
-// Salt takes it also from the grains, which on a master a minion chooses.
+// Salt also takes it from the grains. On a master a minion chooses its grains, so they are not asked here.
 func (g *gpg) keyDir() string {
 	for _, v := range [...]any{g.c.Opt("gpg_keydir"), g.c.PillarData()["gpg_keydir"]} {
 		if dir, _ := v.(string); dir != "" {
@@ -133,16 +143,19 @@ func (g *gpg) keyDir() string {
 	return filepath.Join(conf, "gpgkeys")
 }
 
-// decrypt gives the plain text; the message itself if gpg cannot read it, unless gpg_decrypt_must_succeed is set.
-func (g *gpg) decrypt(message string) ([]byte, error) {
+// decryptMessage returns the plain text. If gpg cannot read the message it returns the message itself, or an error
+// if gpg_decrypt_must_succeed is set.
+func (g *gpg) decryptMessage(message string) ([]byte, error) {
+	// YAML on one line has its line breaks as two characters.
 	message = strings.ReplaceAll(message, `\n`, "\n")
 	dir := g.keyDir()
 	kept := pytext.Truth(g.c.Opt("gpg_cache"))
 	if kept {
-		if plain, ok := messages.get(dir, message, g.c.Now()); ok {
+		if plain, ok := messages.getPlain(dir, message, g.c.Now()); ok {
 			return plain, nil
 		}
 	}
+	// The status goes to stderr, so that a failure has a reason to log.
 	res, err := g.c.Cmd(g.ctx, modules.Command{
 		Args:  []string{g.program, "--homedir", dir, "--status-fd", "2", "--no-tty", "-d"},
 		Stdin: strings.NewReader(message), Limit: maxPlain, Dir: "/",
@@ -153,7 +166,7 @@ func (g *gpg) decrypt(message string) ([]byte, error) {
 	if len(res.Stdout) > 0 {
 		if kept {
 			ttl, _ := modules.ToInt(g.c.Opt("gpg_cache_ttl"))
-			messages.put(dir, message, res.Stdout, g.c.Now().Add(time.Duration(ttl)*time.Second))
+			messages.putPlain(dir, message, res.Stdout, g.c.Now().Add(time.Duration(ttl)*time.Second))
 		}
 		return res.Stdout, nil
 	}
@@ -165,39 +178,46 @@ func (g *gpg) decrypt(message string) ([]byte, error) {
 	return []byte(message), nil
 }
 
-// cache are messages that were decrypted (the option gpg_cache). They stay in memory whatever gpg_cache_backend says: Salt's "disk"
-// would leave plain text in a file.
+// cache keeps messages that were decrypted (the option gpg_cache). They stay in memory whatever gpg_cache_backend
+// says: Salt's "disk" would leave plain text in a file.
 type cache struct {
 	mu sync.Mutex
-	// plain has what a message says and until when it counts, by the directory of keys and the message. Guarded by mu.
+	// plain holds the plain texts with the time until which they count, by the directory of keys and the message.
+	// Guarded by mu.
 	plain map[[sha256.Size]byte]decrypted
 	size  int // of all messages; guarded by mu
 }
 
+// decrypted is a plain text that was kept.
 type decrypted struct {
 	text  []byte
 	until time.Time
 }
 
-// maxCache bounds the messages that are kept.
+// maxCache bounds the plain texts that are kept, in bytes. A full cache is emptied.
 const maxCache = 16 << 20
 
+// messages is shared by all renders of the process, as its keys include the directory of the keys.
 var messages cache
 
+// cacheKey hashes the key, so that encrypted messages need not be kept.
 func cacheKey(dir, message string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(dir + "\x00" + message))
 }
 
-func (c *cache) get(dir, message string, now time.Time) ([]byte, bool) {
+// getPlain returns a plain text that still counts.
+func (c *cache) getPlain(dir, message string, now time.Time) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d, ok := c.plain[cacheKey(dir, message)]
 	return d.text, ok && now.Before(d.until)
 }
 
-func (c *cache) put(dir, message string, text []byte, until time.Time) {
+// putPlain keeps a plain text until a time.
+func (c *cache) putPlain(dir, message string, text []byte, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The size is that of all texts together.
 	if c.plain == nil || c.size+len(text) > maxCache {
 		c.plain, c.size = map[[sha256.Size]byte]decrypted{}, 0
 	}

@@ -21,7 +21,9 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// hostFilter are the filters that look at the host and its networks (salt.utils.path, files, network, user, http).
+// hostFilter returns one of the filters that look at the host and its networks (salt.utils.path, files, network,
+// user, http), or nil. All paths go through the call, which may have a root of its own.
+// The switch is evaluated once per render and name.
 func (s *session) hostFilter(name string) jinja.Filter {
 	switch name {
 	case "which":
@@ -30,6 +32,7 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
+			// Python returns None for a missing program.
 			found := s.c.Which(exe)
 			if found == "" {
 				return nil, nil
@@ -39,10 +42,11 @@ func (s *session) hostFilter(name string) jinja.Filter {
 	case "path_join":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			var parts []string
+			// An absolute part does not start over, unlike in Python's own join.
 			for _, x := range append([]any{v}, a.Pos...) {
 				p, err := textArg(x)
 				if err != nil {
-					return nil, raised("TypeError", "expected str, bytes, or bytearray not <class '"+pyobj.TypeName(x)+"'>")
+					return nil, raiseAs("TypeError", "expected str, bytes, or bytearray not <class '"+pyobj.TypeName(x)+"'>")
 				}
 				if p = path.Clean(p); len(parts) > 0 {
 					p = strings.TrimLeft(p, "/")
@@ -59,9 +63,10 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			return err == nil && info.Size() == 0, nil
 		})
 	case "is_text_file":
+		// The first 512 bytes decide, as in Salt.
 		return s.onFile(name, func(name string) (any, error) {
-			b, err := head(name, 512)
-			return err == nil && !binary(b), nil
+			b, err := readHead(name, 512)
+			return err == nil && !isBinary(b), nil
 		})
 	case "is_bin_file":
 		return s.onFile(name, func(name string) (any, error) {
@@ -69,8 +74,8 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			if err != nil || !info.Mode().IsRegular() {
 				return false, nil
 			}
-			b, err := head(name, 2048)
-			return err == nil && binary(b), nil
+			b, err := readHead(name, 2048)
+			return err == nil && isBinary(b), nil
 		})
 	case "list_files":
 		return s.listFiles
@@ -84,10 +89,12 @@ func (s *session) hostFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, nil
 			}
+			// User ids are integers in Salt.
 			n, err := strconv.ParseInt(u.Uid, 10, 64)
 			return n, err
 		})
 	case "gen_mac":
+		// A prefix of three bytes is expected; three random ones follow.
 		return plainFilter(name, func(v any) (any, error) {
 			p, err := jinja.Str(v)
 			for range 3 {
@@ -100,13 +107,14 @@ func (s *session) hostFilter(name string) jinja.Filter {
 		return plainFilter(name, macBytes)
 	case "http_query":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+			// The query is a call of the execution function, with its rights and options.
 			kwargs := map[string]any{}
 			for _, kw := range a.Kw {
 				kwargs[kw.Name] = kw.Value
 			}
 			x, err := s.c.ExecOrdered(s.ctx, "http.query", append([]any{v}, a.Pos...), kwargs)
 			if err != nil {
-				return nil, exception(err)
+				return nil, asException(err)
 			}
 			return x, nil
 		}
@@ -127,7 +135,8 @@ func (s *session) onFile(filter string, fn func(name string) (any, error)) jinja
 	})
 }
 
-func head(name string, n int) ([]byte, error) {
+// readHead returns at most the first n bytes of a file.
+func readHead(name string, n int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -141,12 +150,14 @@ func head(name string, n int) ([]byte, error) {
 	return b[:n], err
 }
 
-// binary guesses whether bytes are no text (salt.utils.stringutils.is_binary).
-func binary(b []byte) bool {
+// isBinary guesses whether bytes are something other than text (salt.utils.stringutils.is_binary): a zero byte, or
+// more than 30 % of control characters.
+func isBinary(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}
 	text := b
+	// Up to three bytes of a cut-off character are left out.
 	for cut := 0; cut < 4 && len(text) > 0 && !utf8.Valid(text); cut++ { // a character may be cut off at the end
 		text = b[:len(b)-cut-1]
 	}
@@ -161,9 +172,11 @@ func binary(b []byte) bool {
 			odd++
 		}
 	}
+	// The share that salt.utils.stringutils uses.
 	return float64(odd)/float64(len(b)) > 0.3
 }
 
+// fileHash is file_hashsum: the hash of a file's content.
 func (s *session) fileHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("get_hash", []string{"form", "chunk_size"}, "sha256", int64(65536))
 	if err != nil {
@@ -171,26 +184,28 @@ func (s *session) fileHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	h := hashname.New(pyobj.Str(args[0]))
 	if h == nil {
-		return nil, raised("ValueError", "Invalid hash type: "+pyobj.Str(args[0]))
+		return nil, raiseAs("ValueError", "Invalid hash type: "+pyobj.Str(args[0]))
 	}
 	name, err := textArg(v)
 	if err != nil {
 		return nil, err
 	}
+	// The path is relative to the call's root.
 	f, err := os.Open(s.c.Path(name))
 	if err != nil {
-		return nil, exception(modules.OSError(err))
+		return nil, asException(modules.OSError(err))
 	}
 	defer f.Close()
 	if _, err := io.Copy(h, f); err != nil {
-		return nil, exception(modules.OSError(err))
+		return nil, asException(modules.OSError(err))
 	}
-	return digest(h, nil), nil
+	return hexDigest(h, nil), nil
 }
 
-// maxListed bounds the filter list_files.
+// maxListed bounds the filter list_files, which would otherwise list a whole disk.
 const maxListed = 1_000_000
 
+// listFiles is list_files: the directory and everything below it.
 func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	dir, err := textArg(v)
 	if err != nil {
@@ -200,17 +215,19 @@ func (s *session) listFiles(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	root := s.c.Path(dir)
 	err = filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || name == root {
-			return nil //nolint:nilerr // what cannot be read is left out
+			return nil //nolint:nilerr // unreadable entries are left out, as Salt does
 		}
 		if len(out.Items) >= maxListed {
-			return raised("MemoryError", "too many files")
+			return raiseAs("MemoryError", "too many files")
 		}
 		out.Items = append(out.Items, dir+strings.TrimPrefix(name, root))
+		// A long walk ends with the render.
 		return s.ctx.Err()
 	})
 	return out, err
 }
 
+// macBytes is mac_str_to_bytes: with or without separators.
 func macBytes(v any) (any, error) {
 	n, err := jinja.Length(v)
 	if err != nil {
@@ -223,22 +240,23 @@ func macBytes(v any) (any, error) {
 	switch n {
 	case 12:
 	case 17:
+		// The separator is the third character, whatever it is.
 		mac = strings.ReplaceAll(mac, mac[2:3], "")
 	default:
-		return nil, raised("ValueError", "Invalid MAC address")
+		return nil, raiseAs("ValueError", "Invalid MAC address")
 	}
 	out := []byte{}
 	for i := 0; i+2 <= len(mac) && i < 12; i += 2 {
 		n, err := strconv.ParseUint(mac[i:i+2], 16, 8)
 		if err != nil {
-			return nil, raised("ValueError", "invalid literal for int() with base 16: "+pyobj.Repr(mac[i:i+2]))
+			return nil, raiseAs("ValueError", "invalid literal for int() with base 16: "+pyobj.Repr(mac[i:i+2]))
 		}
 		out = append(out, byte(n))
 	}
 	return out, nil
 }
 
-// dnsCheck gives the first address of a name that takes connections, else the last.
+// dnsCheck returns the first address of a name that accepts a connection on the port, else the last one tried.
 func (s *session) dnsCheck(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("dns_check", []string{"port", "safe", "ipv6"}, false, nil)
 	if err != nil {
@@ -248,6 +266,7 @@ func (s *session) dnsCheck(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without the argument both versions are tried; false means IPv4, true IPv6 with IPv4 as a fallback.
 	network := "ip"
 	if args[2] != nil {
 		network = "ip4"
@@ -258,14 +277,16 @@ func (s *session) dnsCheck(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		}
 	}
 	list, err := net.DefaultResolver.LookupIP(s.ctx, network, name)
+	// A name without an IPv6 address is looked up once more.
 	if err != nil && network == "ip6" {
 		list, err = net.DefaultResolver.LookupIP(s.ctx, "ip4", name)
 	}
 	if err != nil || len(list) == 0 {
-		return nil, raised("SaltSystemExit", "DNS lookup or connection check of '"+name+"' failed.")
+		return nil, raiseAs("SaltSystemExit", "DNS lookup or connection check of '"+name+"' failed.")
 	}
 	found := list[0]
 	for _, ip := range list {
+		// Two seconds per address, as in Salt.
 		d := net.Dialer{Timeout: 2 * time.Second}
 		c, err := d.DialContext(s.ctx, "tcp", net.JoinHostPort(ip.String(), pyobj.Str(args[0])))
 		if err == nil {
@@ -274,6 +295,7 @@ func (s *session) dnsCheck(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			break
 		}
 	}
+	// An IPv6 address is shown as in a URL.
 	if found.To4() == nil {
 		return "[" + found.String() + "]", nil
 	}

@@ -6,12 +6,13 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// hashable tells whether Python can hash a value, as Salt asks of lists before it works on them.
-func hashable(v any) bool {
+// isHashable reports whether Python can hash a value, which Salt asks before it works on lists.
+func isHashable(v any) bool {
 	_, err := pyobj.Hash(v)
 	return err == nil
 }
 
+// setOf returns the members as a Python set, or a TypeError for one that cannot be hashed.
 func setOf(v any) (*pyobj.Set, error) {
 	items, err := jinja.Collect(v)
 	if err != nil {
@@ -20,13 +21,14 @@ func setOf(v any) (*pyobj.Set, error) {
 	s := &pyobj.Set{}
 	for _, x := range items {
 		if err := s.Add(x); err != nil {
-			return nil, raised("TypeError", err.Error())
+			return nil, raiseAs("TypeError", err.Error())
 		}
 	}
 	return s, nil
 }
 
-func has(items []any, v any) bool {
+// hasEqual reports whether a list has a member equal to v.
+func hasEqual(items []any, v any) bool {
 	for _, x := range items {
 		if pyobj.Equal(x, v) {
 			return true
@@ -35,9 +37,10 @@ func has(items []any, v any) bool {
 	return false
 }
 
-// unique is Salt's filter: a set of what is hashable, else the members without those that were before.
-func unique(v any) (any, error) {
-	if hashable(v) {
+// uniqueItems is Salt's filter: a set if the value is hashable, else a list without repeated members.
+func uniqueItems(v any) (any, error) {
+	// A hashable value becomes a set, although its members may be a text's characters.
+	if isHashable(v) {
 		return setOf(v)
 	}
 	items, err := jinja.Collect(v)
@@ -46,16 +49,18 @@ func unique(v any) (any, error) {
 	}
 	out := &pyobj.List{Items: []any{}}
 	for _, x := range items {
-		if !has(out.Items, x) {
+		if !hasEqual(out.Items, x) {
 			out.Items = append(out.Items, x)
 		}
 	}
 	return out, nil
 }
 
-// combine is union, intersect, difference and symmetric_difference.
-func combine(name string, x, y any) (any, error) {
-	if hashable(x) && hashable(y) {
+// combineSets is union, intersect, difference and symmetric_difference. Hashable values become sets, lists stay
+// lists.
+func combineSets(name string, x, y any) (any, error) {
+	// Sets do not keep the order, as in Python.
+	if isHashable(x) && isHashable(y) {
 		a, err := setOf(x)
 		if err != nil {
 			return nil, err
@@ -79,12 +84,13 @@ func combine(name string, x, y any) (any, error) {
 		}
 		return out, nil
 	}
+	// Lists are joined and then made unique.
 	if name == "union" {
 		joined, err := jinja.Add(x, y)
 		if err != nil {
 			return nil, err
 		}
-		return unique(joined)
+		return uniqueItems(joined)
 	}
 	a, err := jinja.Collect(x)
 	if err != nil {
@@ -94,6 +100,7 @@ func combine(name string, x, y any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Salt adds the lists here, too, which fails for different types.
 	if name == "symmetric_difference" {
 		if _, err := jinja.Add(x, y); err != nil {
 			return nil, err
@@ -101,21 +108,23 @@ func combine(name string, x, y any) (any, error) {
 	}
 	out := &pyobj.List{}
 	for _, v := range a {
-		if has(b, v) == (name == "intersect") {
+		if hasEqual(b, v) == (name == "intersect") {
 			out.Items = append(out.Items, v)
 		}
 	}
 	if name == "symmetric_difference" {
 		for _, v := range b {
-			if !has(a, v) {
+			if !hasEqual(a, v) {
 				out.Items = append(out.Items, v)
 			}
 		}
 	}
-	return unique(out)
+	return uniqueItems(out)
 }
 
+// listFilter returns one of the filters of salt.utils.jinja on lists and scalars, or nil.
 func listFilter(name string) jinja.Filter {
+	// The functions are those of salt.utils.jinja.
 	switch name {
 	case "skip":
 		return plainFilter(name, func(any) (any, error) { return "", nil })
@@ -131,6 +140,7 @@ func listFilter(name string) jinja.Filter {
 		return plainFilter(name, toBool)
 	case "quote":
 		return plainFilter(name, func(v any) (any, error) {
+			// Every false value is quoted as an empty text.
 			if yes, err := jinja.Truth(v); err != nil || !yes {
 				return "''", err
 			}
@@ -138,14 +148,14 @@ func listFilter(name string) jinja.Filter {
 			return shlex.Quote(s), err
 		})
 	case "unique":
-		return plainFilter(name, unique)
+		return plainFilter(name, uniqueItems)
 	case "union", "intersect", "difference", "symmetric_difference":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			args, err := a.Bind(name, []string{"lst2"})
 			if err != nil {
 				return nil, err
 			}
-			return combine(name, v, args[0])
+			return combineSets(name, v, args[0])
 		}
 	case "min", "max":
 		return plainFilter("lst_"+name, func(v any) (any, error) {
@@ -154,19 +164,21 @@ func listFilter(name string) jinja.Filter {
 				return nil, err
 			}
 			if len(items) == 0 {
-				return nil, raised("ValueError", name+"() arg is an empty sequence")
+				return nil, raiseAs("ValueError", name+"() arg is an empty sequence")
 			}
 			return jinja.Extreme(items, nil, name == "max")
 		})
 	case "avg":
 		return plainFilter(name, func(v any) (any, error) {
-			if hashable(v) {
+			// A value that can be hashed is a number to Salt.
+			if isHashable(v) {
 				return jinja.Float(v)
 			}
 			items, err := jinja.Collect(v)
 			if err != nil {
 				return nil, err
 			}
+			// Python's sum, so that integers stay exact.
 			sum := any(int64(0))
 			for _, x := range items {
 				if sum, err = jinja.Add(sum, x); err != nil {
@@ -178,12 +190,13 @@ func listFilter(name string) jinja.Filter {
 	case "method_call":
 		return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
 			if len(a.Pos) == 0 {
-				return nil, raised("TypeError", "method_call() missing 1 required positional argument: 'f_name'")
+				return nil, raiseAs("TypeError", "method_call() missing 1 required positional argument: 'f_name'")
 			}
 			f, err := r.GetAttr(v, pyobj.Str(a.Pos[0]))
 			if err != nil {
 				return nil, err
 			}
+			// A missing method is None, not an error.
 			if _, undef := f.(*jinja.Undefined); undef {
 				return nil, nil
 			}
@@ -193,6 +206,7 @@ func listFilter(name string) jinja.Filter {
 	return nil
 }
 
+// toBool is Salt's filter: yes, 1 and true in any case, positive numbers, and lists that are not empty.
 func toBool(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:
@@ -209,13 +223,15 @@ func toBool(v any) (any, error) {
 	case int64:
 		return x > 0, nil
 	}
-	if !hashable(v) {
+	// Not hashable: a list or dict, true if it is not empty.
+	if !isHashable(v) {
 		items, err := jinja.Collect(v)
 		return len(items) > 0, err
 	}
 	return false, nil
 }
 
+// lowerASCII lowers ASCII letters only, so that no other letter becomes one of "yes".
 func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -226,16 +242,18 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// maxCombinations bounds what itertools' filters make: the members of all lists together.
+// maxCombinations bounds the results of the filters from itertools: the members of all lists together.
 const maxCombinations = 5_000_000
 
-// iterFilter is one of the filters from Python's itertools.
+// iterFilter returns one of the filters from Python's itertools, or nil. Python's are lazy, ours compute everything
+// at once, within maxCombinations.
 func iterFilter(name string) jinja.Filter {
 	switch name {
 	case "combinations", "combinations_with_replacement", "permutations":
-		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		return strictFilter(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			defaults := []any{}
 			if name == "permutations" {
+				// permutations takes all members if no number is given.
 				defaults = []any{nil}
 			}
 			args, err := a.Bind(name, []string{"r"}, defaults...)
@@ -250,18 +268,20 @@ func iterFilter(name string) jinja.Filter {
 			if args[0] != nil {
 				var ok bool
 				if n, ok = args[0].(int64); !ok {
-					return nil, raised("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
+					return nil, raiseAs("TypeError", "'"+pyobj.TypeName(args[0])+"' object cannot be interpreted as an integer")
 				}
 			}
+			// A negative number is Python's error, not an empty result.
 			if n < 0 {
-				return nil, raised("ValueError", "r must be non-negative")
+				return nil, raiseAs("ValueError", "r must be non-negative")
 			}
-			return choices(name, items, int(min(n, 1<<20)))
+			return itemChoices(name, items, int(min(n, 1<<20)))
 		})
 	case "product":
-		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		return strictFilter(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			lists := [][]any{}
 			times := int64(1)
+			// repeat is the only keyword.
 			for _, kw := range a.Kw {
 				if kw.Name == "repeat" {
 					times, _ = kw.Value.(int64)
@@ -274,14 +294,16 @@ func iterFilter(name string) jinja.Filter {
 				}
 				lists = append(lists, items)
 			}
+			// repeat multiplies the lists; 64 is beyond maxCombinations for anything but lists of one.
 			one := lists
 			for i := int64(1); i < times && i < 64; i++ {
 				lists = append(lists, one...)
 			}
+			// Each list multiplies the tuples so far. The size is checked before they are built.
 			out := []any{pyobj.Tuple{}}
 			for depth, l := range lists {
 				if len(l)*len(out)*(depth+1) > maxCombinations {
-					return nil, raised("MemoryError", "too many combinations")
+					return nil, raiseAs("MemoryError", "too many combinations")
 				}
 				next := make([]any, 0, len(l)*len(out))
 				for _, t := range out {
@@ -295,7 +317,7 @@ func iterFilter(name string) jinja.Filter {
 			return jinja.NewIter("itertools.product", out), nil
 		})
 	case "compress":
-		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		return strictFilter(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			args, err := a.Bind("compress", []string{"selectors"})
 			if err != nil {
 				return nil, err
@@ -309,6 +331,7 @@ func iterFilter(name string) jinja.Filter {
 				return nil, err
 			}
 			var out []any
+			// The shorter list decides.
 			for i := range min(len(items), len(sel)) {
 				yes, err := jinja.Truth(sel[i])
 				if err != nil {
@@ -321,8 +344,9 @@ func iterFilter(name string) jinja.Filter {
 			return jinja.NewIter("itertools.compress", out), nil
 		})
 	case "zip", "zip_longest":
-		return strict(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
+		return strictFilter(func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			var lists [][]any
+			// The lengths are known, since the lists are collected.
 			shortest, longest := -1, 0
 			for _, x := range append([]any{v}, a.Pos...) {
 				items, err := jinja.Collect(x)
@@ -335,10 +359,11 @@ func iterFilter(name string) jinja.Filter {
 					shortest = len(items)
 				}
 			}
+			// zip ends with the shortest list, zip_longest fills up to the longest.
 			n := shortest
 			var fill any
 			if longest*len(lists) > maxCombinations {
-				return nil, raised("MemoryError", "too many combinations")
+				return nil, raiseAs("MemoryError", "too many combinations")
 			}
 			if name == "zip_longest" {
 				n = longest
@@ -364,14 +389,15 @@ func iterFilter(name string) jinja.Filter {
 	return nil
 }
 
-// choices are the ways to pick n members, in Python's order.
-func choices(name string, items []any, n int) (any, error) {
+// itemChoices returns the ways to pick n members, in Python's order. name is the function of itertools.
+func itemChoices(name string, items []any, n int) (any, error) {
 	var out []any
 	pick := make([]int, 0, n)
 	used := make([]bool, len(items))
 	full := false
 	var walk func(from int)
 	walk = func(from int) {
+		// Once the limit is reached, the walk unwinds without more results.
 		if full {
 			return
 		}
@@ -385,9 +411,11 @@ func choices(name string, items []any, n int) (any, error) {
 			}
 			return
 		}
+		// Too few members are left to fill the tuple.
 		if name != "combinations_with_replacement" && len(items)-len(pick) < n-len(pick) {
 			return
 		}
+		// Permutations may go back, combinations may not.
 		start := from
 		if name == "permutations" {
 			start = 0
@@ -398,6 +426,7 @@ func choices(name string, items []any, n int) (any, error) {
 			}
 			used[i] = true
 			pick = append(pick, i)
+			// With replacement a member may follow itself.
 			next := i + 1
 			if name == "combinations_with_replacement" {
 				next = i
@@ -411,7 +440,7 @@ func choices(name string, items []any, n int) (any, error) {
 		walk(0)
 	}
 	if full {
-		return nil, raised("MemoryError", "too many combinations")
+		return nil, raiseAs("MemoryError", "too many combinations")
 	}
 	return jinja.NewIter("itertools."+name, out), nil
 }

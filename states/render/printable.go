@@ -8,18 +8,19 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// maxPrintDepth is how many collections deep a value may be that a template prints.
+// maxPrintDepth is how deep collections may nest in a value that a template prints.
 const maxPrintDepth = 200
 
-// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever class they are.
+// printable is Salt's finalizer: dicts print as {…} with YAML-safe texts, whatever their class.
 func printable(v any) (any, error) {
+	// A collection without a dict prints as Python prints it.
 	switch v := v.(type) {
 	case *pyobj.Dict:
 		return printed(v)
 	case *pyobj.List, pyobj.Tuple, *pyobj.Set:
 		if l, ok := v.(*pyobj.List); ok && len(l.Items) > 0 && pyobj.TypeName(l.Items[0]) == "_GroupTuple" {
-			// Salt makes a new tuple of each class it meets; this class wants its parts one by one.
-			return nil, raised("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
+			// Salt creates a new tuple of each class that it finds; this class takes its parts one by one.
+			return nil, raiseAs("TypeError", "_GroupTuple.__new__() missing 1 required positional argument: 'list'")
 		}
 		if holdsDict(v, 0, visited{}) {
 			return printed(v)
@@ -28,11 +29,12 @@ func printable(v any) (any, error) {
 	return v, nil
 }
 
-// holdsDict reports whether a dict is in v.
+// holdsDict reports whether v is or holds a dict.
 func holdsDict(v any, depth int, seen visited) bool {
 	if depth > maxPrintDepth || seen.before(v, depth) {
 		return false
 	}
+	// Sets cannot hold dicts.
 	var items []any
 	switch v := v.(type) {
 	case *pyobj.Dict:
@@ -50,15 +52,17 @@ func holdsDict(v any, depth int, seen visited) bool {
 	return false
 }
 
-// visited has the depth at which each collection was searched. A list that holds another 50,000 times is short in memory, and a search that
-// takes each for a new one does not end.
+// visited holds the depth at which each collection was searched. A list that holds another one 50,000 times is
+// short in memory, but a search that treats each as new would not end.
 type visited map[any]int
 
-// before reports whether a collection was searched already, at this depth or above, and notes that it is searched now.
+// before reports whether a collection was searched already, at this depth or above, and notes that it is being
+// searched now.
 func (s visited) before(v any, depth int) bool {
 	var id any
 	switch v := v.(type) {
 	case *pyobj.Dict, *pyobj.List:
+		// Tuples have no identity in Go; their storage stands for it.
 		id = v
 	case pyobj.Tuple:
 		id = unsafe.SliceData(v)
@@ -73,7 +77,7 @@ func (s visited) before(v any, depth int) bool {
 	return false
 }
 
-// printed is the text of a collection with PrintableDicts in it, of at most [jinja.MaxText] bytes.
+// printed returns the text of a collection with PrintableDicts in it, of at most [jinja.MaxText] bytes.
 func printed(v any) (string, error) {
 	var p printer
 	d, top := v.(*pyobj.Dict)
@@ -89,9 +93,10 @@ func printed(v any) (string, error) {
 	return p.String(), nil
 }
 
-// printer writes the texts of PrintableDicts and what holds them.
+// printer writes the texts of PrintableDicts and of what holds them.
 type printer struct{ strings.Builder }
 
+// text appends s within the limit.
 func (p *printer) text(s string) error {
 	// guard: endless-texts TestPrintedTexts
 	if p.Len()+len(s) > jinja.MaxText {
@@ -101,13 +106,14 @@ func (p *printer) text(s string) error {
 	return nil
 }
 
-// dict writes PrintableDict's str (top) or repr.
+// dict writes a dict: as PrintableDict's str if top is set, else as its repr. The two differ for undefined values.
 func (p *printer) dict(d *pyobj.Dict, top bool, depth int) error {
 	// guard: endless-texts TestPrintedTexts
 	if depth > maxPrintDepth {
 		return tooDeep()
 	}
 	sep := "{"
+	// The keys are not made safe, only the values.
 	for k, v := range d.All() {
 		if err := p.text(sep + pyobj.Repr(k) + ": "); err != nil {
 			return err
@@ -123,7 +129,7 @@ func (p *printer) dict(d *pyobj.Dict, top bool, depth int) error {
 	return p.text("}")
 }
 
-// member writes a value of a dict.
+// member writes a value of a dict. Texts are quoted so that YAML reads them back.
 func (p *printer) member(v any, top bool, depth int) error {
 	switch v := v.(type) {
 	case string:
@@ -142,7 +148,7 @@ func (p *printer) member(v any, top bool, depth int) error {
 	return p.repr(v, depth)
 }
 
-// repr writes Python's repr with PrintableDicts inside.
+// repr writes Python's repr, with PrintableDicts inside.
 func (p *printer) repr(v any, depth int) error {
 	open, end := "[", "]"
 	var items []any
@@ -166,6 +172,7 @@ func (p *printer) repr(v any, depth int) error {
 	if err := p.text(open); err != nil {
 		return err
 	}
+	// Members of lists are shown by repr, so texts in them are quoted by Python's rules.
 	for i, x := range items {
 		if i > 0 {
 			if err := p.text(", "); err != nil {
@@ -179,11 +186,13 @@ func (p *printer) repr(v any, depth int) error {
 	return p.text(end)
 }
 
+// tooDeep returns Python's error for a value that is nested too deeply.
 func tooDeep() error {
 	return &jinja.Error{Kind: "RecursionError", Msg: "maximum recursion depth exceeded"}
 }
 
-// safeRepr is a text that YAML reads as it is: with line breaks a double quoted scalar, else Python's repr.
+// safeRepr returns a text that YAML reads back unchanged: a double quoted scalar if it has line breaks, else
+// Python's repr.
 func safeRepr(s string) string {
 	if !strings.ContainsAny(s, "\n\r\t") {
 		return pyobj.Repr(s)

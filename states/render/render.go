@@ -1,17 +1,3 @@
-// Package render turns the text of state files, pillar files and templates into data, by Salt's renderers: a pipe of names
-// ("jinja|yaml") each of which takes what the one before it made. Programs hand [Render] to the functions they run:
-//
-//	env.Templates = render.Render
-//
-// and state files are rendered by
-//
-//	v, err := c.Template(ctx, modules.Template{Text: text, Shebang: true, Path: path, SaltEnv: "base", SLS: "web.nginx", IsSLS: true,
-//		Vars: map[string]any{…}})
-//	high, ok := v.(*pyobj.Dict) // an OrderedDict; lists are *pyobj.List
-//
-// An error is a *modules.RenderError if the text is at fault, with stock's words and excerpt.
-//
-// Salt's sources: salt/template.py, salt/utils/templates.py, salt/renderers.
 package render
 
 import (
@@ -23,11 +9,11 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// renderer is one of the renderers. arg is what stands after its name in the pipe.
+// renderer is one step of a pipe. in is what the step before it made, arg what stands after its name in the pipe.
 type renderer func(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error)
 
-// named gives a renderer by its name, nil if there is none.
-func named(name string) renderer {
+// rendererOf returns a built-in renderer, or nil.
+func rendererOf(name string) renderer {
 	switch name {
 	case "jinja":
 		return renderJinja
@@ -47,37 +33,40 @@ func named(name string) renderer {
 	return nil
 }
 
-// Names are the renderers that there are, sorted.
+// Names returns the names of the built-in renderers, sorted.
 func Names() []string { return []string{"gpg", "jinja", "json", "pass", "stateconf", "yaml", "yamlex"} }
 
-// step is one renderer of a pipe.
+// step is one renderer of a pipe with its argument.
 type step struct {
 	run renderer
 	arg string
 }
 
-// Render sends a text through renderers. It is what [modules.Env].Templates takes.
+// Render sends a text through renderers. It is what [modules.Env].Templates takes. The error is [modules.ErrEngine]
+// for an unknown engine, a *modules.RenderError if the text is at fault, or the context's.
 func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, error) {
+	// An engine renders a managed file: one step, and the result is text.
 	if t.Engine {
-		run := named(t.Pipe)
+		run := rendererOf(t.Pipe)
 		if run == nil || t.Pipe != "jinja" {
 			return nil, modules.ErrEngine
 		}
 		return run(ctx, c, &t, t.Text, "")
 	}
+	// Data given by a caller goes through one renderer, for example to decrypt it.
 	if t.Data != nil {
-		run := named(t.Pipe)
+		run := rendererOf(t.Pipe)
 		if run == nil {
 			return nil, modules.ErrEngine
 		}
 		return run(ctx, c, &t, t.Data, "")
 	}
 	t.IsSLS = true // renderers, unlike engines, always have the name of a state file, if only an empty one
-	steps, err := pipe(c, &t)
+	steps, err := pipeSteps(c, &t)
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(t.Text) == "" || len(steps) == 0 { // the latter if all renderers are disallowed
+	if strings.TrimSpace(t.Text) == "" || len(steps) == 0 { // no steps are left if all renderers are disallowed
 		return pyobj.NewDict(), nil
 	}
 	var data any = t.Text
@@ -89,21 +78,25 @@ func Render(ctx context.Context, c *modules.Call, t modules.Template) (any, erro
 			return nil, err
 		}
 	}
+	// A text with CRLF keeps it, as stock restores it after the last step.
 	if out, ok := data.(string); ok && strings.Contains(t.Text, "\r\n") && !strings.Contains(out, "\r\n") {
 		return strings.ReplaceAll(out, "\n", "\r\n"), nil
 	}
 	return data, nil
 }
 
-// pipe finds the renderers for a text: those that its first line names, else the given ones, else Salt's default.
-func pipe(c *modules.Call, t *modules.Template) ([]step, error) {
+// pipeSteps returns the renderers for a text: those that its first line names, else the given ones, else Salt's
+// default.
+func pipeSteps(c *modules.Call, t *modules.Template) ([]step, error) {
 	spec := t.Pipe
 	if spec == "" {
 		spec = "jinja|yaml"
 	}
+	// "#!/" is the path of a program, as scripts have it, and not a pipe.
 	if first, _, _ := strings.Cut(t.Text, "\n"); t.Shebang && strings.HasPrefix(first, "#!") && !strings.HasPrefix(first, "#!/") {
 		spec = strings.TrimSpace(first)[2:]
 	}
+	// The names of Salt's combined renderers, which no longer exist as modules.
 	switch spec {
 	case "yaml_jinja":
 		spec = "jinja|yaml"
@@ -113,18 +106,19 @@ func pipe(c *modules.Call, t *modules.Template) ([]step, error) {
 		spec = "jinja|yamlex"
 	}
 	var steps []step
+	// Blanks around a step do not count; its argument follows the name.
 	for part := range strings.SplitSeq(spec, "|") {
 		name, arg, _ := strings.Cut(strings.TrimSpace(part), " ")
-		if banned(c, name) {
+		if isBanned(c, name) {
 			c.Logger().Warn("The renderer is disallowed by configuration and will be skipped.", "renderer", name)
 			continue
 		}
-		run, why := own(c, name)
+		run, why := ownRenderer(c, name)
 		if run == nil {
-			run = named(name)
+			run = rendererOf(name)
 		}
 		if run == nil {
-			// Salt logs this and goes on with the text, which then is no data.
+			// Salt logs this and goes on with the text, which then is not data.
 			text := "The renderer \"" + spec + "\" is not available"
 			if why != "" {
 				text += ": " + why
@@ -136,14 +130,16 @@ func pipe(c *modules.Call, t *modules.Template) ([]step, error) {
 	return steps, nil
 }
 
-// own finds a renderer that the host's owner has put there. reason tells why one that is there cannot be used.
-func own(c *modules.Call, name string) (run renderer, reason string) {
+// ownRenderer returns a renderer that the host's owner has installed as a module. reason explains why one that is
+// there cannot be used.
+func ownRenderer(c *modules.Call, name string) (run renderer, reason string) {
 	m, reason := modules.FindIn(modules.KindRenderers, c.Env, name)
 	if m == nil {
 		return nil, reason
 	}
 	d := m.Def("render")
 	return func(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error) {
+		// The renderer sees the text as t.Data and its argument as t.Pipe.
 		with := *t
 		with.Data, with.Pipe = in, arg
 		sub, err := c.Foreign(c.Env, nil, d, name+".render", []any{&with}, nil)
@@ -154,8 +150,9 @@ func own(c *modules.Call, name string) (run renderer, reason string) {
 	}, ""
 }
 
-// banned tells whether the configuration forbids a renderer.
-func banned(c *modules.Call, name string) bool {
+// isBanned reports whether renderer_whitelist or renderer_blacklist forbids a renderer.
+func isBanned(c *modules.Call, name string) bool {
+	// listed reports whether an option's list has the name, and whether there is such a list.
 	listed := func(option string) (in, set bool) {
 		list, _ := c.Opt(option).([]any)
 		for _, x := range list {
@@ -165,6 +162,7 @@ func banned(c *modules.Call, name string) bool {
 		}
 		return in, len(list) > 0
 	}
+	// A whitelist that is set forbids everything else.
 	if in, set := listed("renderer_whitelist"); set && !in {
 		return true
 	}

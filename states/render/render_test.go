@@ -88,7 +88,7 @@ func TestPipes(t *testing.T) {
 		"#!jinja\na {{ 1 }}\r\n":                    `'#!jinja\r\na 1\r\n'`,
 		"#!py|jinja|yaml\na: 1":                     "OrderedDict([('a', 1)])",
 		"#!nosuch\na: 1":                            `error The renderer "nosuch" is not available`,
-		"#!yaml|jinja\na: 1":                        "error cannot render with jinja: what the renderer before it made is no text",
+		"#!yaml|jinja\na: 1":                        "error cannot render with jinja: the renderer before it did not return text",
 		" \n":                                       "{}",
 		"a: 1\na: 2":                                "error while constructing a mapping\n  in \"<unicode string>\", line 1, column 1\nfound conflicting ID 'a'\n  in \"<unicode string>\", line 2, column 1",
 		"a:\n\t- b":                                 "error found character that cannot start any token",

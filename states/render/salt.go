@@ -9,35 +9,37 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// saltObject is the variable salt: salt["m.f"] and salt.m.f.
+// saltObject is the variable salt: salt["m.f"] and salt.m.f. It behaves like the loader's dict, so "in", for and
+// get work.
 type saltObject struct{ s *session }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*saltObject) TypeName() string { return "salt.utils.templates.AliasedLoader" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (*saltObject) Repr() string { return "<salt.utils.templates.AliasedLoader object>" }
 
-// available tells whether there is such a function.
-func (o *saltObject) available(fun string) bool {
+// isAvailable reports whether the minion has a function and the caller may run it.
+func (o *saltObject) isAvailable(fun string) bool {
 	_, err := o.s.c.Registry().Lookup(fun, o.s.c.Env)
 	return err == nil
 }
 
-// GetItem implements jinja.Items.
+// GetItem implements [jinja.Items].
 func (o *saltObject) GetItem(_ *jinja.Run, key any) (any, bool, error) {
 	name := pyobj.Str(key)
+	// The registry decides by the minion's options, for example disable_modules.
 	_, err := o.s.c.Registry().Lookup(name, o.s.c.Env)
 	switch {
 	case modules.IsRefused(err):
-		return nil, false, err // and not a variable that is missing
+		return nil, false, err // a refusal must not look like a missing key
 	case err != nil:
 		return nil, false, nil
 	}
-	return o.function(name), true, nil
+	return o.functionOf(name), true, nil
 }
 
-// GetAttr implements jinja.Attributes.
+// GetAttr implements [jinja.Attributes]: get as of a dict, else a module.
 func (o *saltObject) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	if name == "get" {
 		return &jinja.Func{Name: "get", Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
@@ -45,12 +47,13 @@ func (o *saltObject) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			if fun := pyobj.Str(args[0]); o.available(fun) {
-				return o.function(fun), nil
+			if fun := pyobj.Str(args[0]); o.isAvailable(fun) {
+				return o.functionOf(fun), nil
 			}
 			return args[1], nil
 		}}, true, nil
 	}
+	// A module is an attribute only if it is available on this minion.
 	for _, m := range o.s.c.Registry().Modules(o.s.c.Env) {
 		if m.Called() == name {
 			return &saltModule{o, name}, true, nil
@@ -59,10 +62,10 @@ func (o *saltObject) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// Contains implements jinja.Container.
-func (o *saltObject) Contains(v any) bool { return o.available(pyobj.Str(v)) }
+// Contains implements [jinja.Container].
+func (o *saltObject) Contains(v any) bool { return o.isAvailable(pyobj.Str(v)) }
 
-// Iterate implements jinja.Iterable: the names of all functions.
+// Iterate implements [jinja.Iterable]: the names of all functions.
 func (o *saltObject) Iterate() func() (any, bool, error) {
 	list := o.s.c.Registry().Functions(o.s.c.Env)
 	return func() (any, bool, error) {
@@ -75,10 +78,13 @@ func (o *saltObject) Iterate() func() (any, bool, error) {
 	}
 }
 
-func (o *saltObject) function(fun string) *jinja.Func {
+// functionOf returns a function of the registry as a value. Undefined arguments fail as they fail inside of Salt's
+// functions, since ours never see them.
+func (o *saltObject) functionOf(fun string) *jinja.Func {
 	return &jinja.Func{Name: fun, Fn: func(_ *jinja.Run, a jinja.Args) (any, error) {
 		var kwargs map[string]any
-		if unmatched(fun, a) {
+		// Matching functions are answered here, before undefined arguments raise.
+		if targetUndefined(fun, a) {
 			return false, nil
 		}
 		for _, kw := range a.Kw {
@@ -90,6 +96,7 @@ func (o *saltObject) function(fun string) *jinja.Func {
 			}
 			kwargs[kw.Name] = kw.Value
 		}
+		// Positional arguments have no name, and a few functions treat one of them specially.
 		for i, v := range a.Pos {
 			name := ""
 			switch {
@@ -105,19 +112,19 @@ func (o *saltObject) function(fun string) *jinja.Func {
 		}
 		v, err := o.s.c.ExecOrdered(o.s.ctx, fun, a.Pos, kwargs)
 		if err != nil {
-			return nil, exception(err)
+			return nil, asException(err)
 		}
 		return v, nil
 	}}
 }
 
-// unmatched tells whether a function that asks if the minion is in a target is given an undefined one. Salt's fail over it and say that
-// the minion does not match.
-func unmatched(fun string, a jinja.Args) bool {
+// targetUndefined reports whether a function that matches the minion against a target was given an undefined one.
+// Salt's functions fail on it, log that, and answer that the minion does not match.
+func targetUndefined(fun string, a jinja.Args) bool {
 	second := "delimiter"
 	switch fun {
 	case "match.compound", "match.list", "match.pcre", "match.glob":
-		second = "minion_id" // which they look at before
+		second = "minion_id" // which they look at first
 	case "match.data", "match.grain", "match.grain_pcre", "match.ipcidr", "match.pillar", "match.pillar_pcre":
 	default:
 		return false
@@ -129,13 +136,15 @@ func unmatched(fun string, a jinja.Args) bool {
 	return isUndefined(args[0]) || isUndefined(args[1])
 }
 
+// isUndefined reports whether a value is undefined, of whatever class.
 func isUndefined(v any) bool {
 	_, ok := v.(*jinja.Undefined)
 	return ok
 }
 
-// undefinedArg is the error of a function that is given an undefined argument, which nearly all look at. Salt's have it for a default
-// that they only give back, and some fail because it is no text or dictionary.
+// undefinedArg returns the error of a function that is given an undefined argument. Nearly all functions of Salt
+// look at their arguments and so raise UndefinedError; the ones listed only pass a default on, or fail with an
+// error of their own.
 func undefinedArg(fun, name string, v any) error {
 	if fun == "slsutil.serialize" && name == "yaml" && undefinedIn(v) != nil {
 		return &jinja.Error{Kind: "SerializationError", Msg: "('cannot represent an object', Undefined)"}
@@ -144,11 +153,12 @@ func undefinedArg(fun, name string, v any) error {
 	if !ok {
 		return nil
 	}
+	// The functions that never look at the value.
 	switch fun {
 	case "test.echo", "slsutil.merge", "defaults.merge":
 		return nil
 	case "config.get", "grains.get", "grains.filter_by", "match.filter_by", "pillar.filter_by":
-		if name == "default" { // which filter_by looks up only where nothing else was found
+		if name == "default" { // filter_by looks it up only if nothing else was found
 			return nil
 		}
 	case "slsutil.serialize":
@@ -164,8 +174,8 @@ func undefinedArg(fun, name string, v any) error {
 	return err
 }
 
-// exception is the error of a function as an exception in a template.
-func exception(err error) error {
+// asException returns the error of a function as the exception that a template sees, with Salt's class.
+func asException(err error) error {
 	e := &jinja.Error{Kind: "Exception", Msg: err.Error(), Err: err}
 	var (
 		py   *modules.PythonError
@@ -174,6 +184,7 @@ func exception(err error) error {
 		exec *modules.ExecError
 		in   *jinja.Error
 	)
+	// The class decides which message the renderer shows.
 	switch {
 	case errors.As(err, &in):
 		return in
@@ -189,30 +200,31 @@ func exception(err error) error {
 	return e
 }
 
-// saltModule is salt.m.
+// saltModule is salt.m, the functions of one module.
 type saltModule struct {
 	o    *saltObject
 	name string
 }
 
-// TypeName implements pyobj.Object.
+// TypeName implements [pyobj.Object].
 func (*saltModule) TypeName() string { return "salt.loader.lazy.LoadedMod" }
 
-// Repr implements pyobj.Object.
+// Repr implements [pyobj.Object].
 func (m *saltModule) Repr() string {
 	return "<LoadedMod module='salt.loaded.int.module." + m.name + "'>"
 }
 
-// GetAttr implements jinja.Attributes.
+// GetAttr implements [jinja.Attributes].
 func (m *saltModule) GetAttr(_ *jinja.Run, name string) (any, bool, error) {
 	fun := m.name + "." + name
-	if !m.o.available(fun) {
+	if !m.o.isAvailable(fun) {
 		return nil, false, nil
 	}
-	return m.o.function(fun), true, nil
+	return m.o.functionOf(fun), true, nil
 }
 
-func raise(_ *jinja.Run, a jinja.Args) (any, error) {
+// raiseError is the global raise, which ends the template with a message.
+func raiseError(_ *jinja.Run, a jinja.Args) (any, error) {
 	args, err := a.Bind("jinja_raise", []string{"msg"})
 	if err != nil {
 		return nil, err
@@ -224,7 +236,8 @@ func raise(_ *jinja.Run, a jinja.Args) (any, error) {
 	return nil, &jinja.Error{Kind: "TemplateError", Msg: s}
 }
 
-// showFullContext gives the names that the template sees, without what is no data.
+// showFullContext returns the names that the template sees, with everything but plain data as text.
+// The names are sorted, as a Go map has no order.
 func showFullContext(r *jinja.Run, _ jinja.Args) (any, error) {
 	names := r.Names()
 	keys := make([]string, 0, len(names))
@@ -242,13 +255,14 @@ func showFullContext(r *jinja.Run, _ jinja.Args) (any, error) {
 			}
 			v = x
 		}
-		_ = d.Set(k, simple(v, 0))
+		_ = d.Set(k, simpleTypes(v, 0))
 	}
 	return d, nil
 }
 
-// simple keeps data and shows everything else as text (salt.utils.data.simple_types_filter).
-func simple(v any, depth int) any {
+// simpleTypes keeps data and shows everything else as text (salt.utils.data.simple_types_filter).
+func simpleTypes(v any, depth int) any {
+	// A value may contain itself.
 	if depth > 200 {
 		return nil
 	}
@@ -256,35 +270,38 @@ func simple(v any, depth int) any {
 	case *pyobj.Dict:
 		out := &pyobj.Dict{}
 		for k, x := range v.All() {
-			_ = out.Set(simple(k, depth+1), simple(x, depth+1))
+			_ = out.Set(simpleTypes(k, depth+1), simpleTypes(x, depth+1))
 		}
 		return out
 	case *pyobj.List:
 		out := &pyobj.List{}
 		for _, x := range v.Items {
-			out.Items = append(out.Items, simple(x, depth+1))
+			out.Items = append(out.Items, simpleTypes(x, depth+1))
 		}
 		return out
 	case pyobj.Tuple:
 		out := &pyobj.List{}
 		for _, x := range v {
-			out.Items = append(out.Items, simple(x, depth+1))
+			out.Items = append(out.Items, simpleTypes(x, depth+1))
 		}
 		return out
+	// Objects are shown as repr shows them.
 	case pyobj.Object:
 		return v.Repr()
 	}
 	return v
 }
 
-// ifelse is match.ifelse: the value after the first target that this minion is in.
+// ifelse is match.ifelse: the value after the first target that matches this minion, else the last argument. A text
+// is a compound target, anything else a condition.
 func (s *session) ifelse(_ *jinja.Run, a jinja.Args) (any, error) {
 	args := a.Pos
 	if len(args)%2 == 0 {
-		return nil, raised("ValueError", "The ifelse function must have an odd number of arguments!")
+		return nil, raiseAs("ValueError", "The ifelse function must have an odd number of arguments!")
 	}
 	byDefault := args[len(args)-1]
 	args = args[:len(args)-1]
+	// Pairs of a condition and a value.
 	for i := 0; i+1 < len(args); i += 2 {
 		yes, err := jinja.Truth(args[i])
 		if err != nil {

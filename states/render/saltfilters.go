@@ -26,7 +26,7 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// bytesArg is to_bytes.
+// bytesArg is salt.utils.stringutils.to_bytes.
 func bytesArg(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
@@ -36,15 +36,16 @@ func bytesArg(v any) ([]byte, error) {
 	case pyobj.Markup:
 		return []byte(v), nil
 	}
-	return nil, raised("TypeError", "expected str, bytes, or bytearray not <class '"+pyobj.TypeName(v)+"'>")
+	return nil, raiseAs("TypeError", "expected str, bytes, or bytearray not <class '"+pyobj.TypeName(v)+"'>")
 }
 
-func digest(h hash.Hash, b []byte) string {
+// hexDigest returns the hash of b in hexadecimal.
+func hexDigest(h hash.Hash, b []byte) string {
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// plainFilter makes a filter of a function without further arguments.
+// plainFilter makes a filter of a function that takes no further arguments.
 func plainFilter(name string, fn func(v any) (any, error)) jinja.Filter {
 	return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		if err := a.None(pythonName(name)); err != nil {
@@ -54,7 +55,7 @@ func plainFilter(name string, fn func(v any) (any, error)) jinja.Filter {
 	}
 }
 
-// pythonName is the name of a filter's function, which errors show.
+// pythonName returns the name of a filter's Python function, which shows in errors about arguments.
 func pythonName(name string) string {
 	switch name {
 	case "avg":
@@ -83,7 +84,7 @@ func pythonName(name string) string {
 	return name
 }
 
-// textFilter are the filters of salt.utils.stringutils, hashutils, dateutils and yamlencoding.
+// textFilter returns one of the filters of salt.utils.stringutils, hashutils, dateutils and yamlencoding, or nil.
 func textFilter(name string) jinja.Filter {
 	switch name {
 	case "to_bytes":
@@ -106,11 +107,12 @@ func textFilter(name string) jinja.Filter {
 		return func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 			n, ok := v.(int64)
 			if !ok {
-				return nil, raised("TypeError", "'"+pyobj.TypeName(v)+"' object cannot be interpreted as an integer")
+				return nil, raiseAs("TypeError", "'"+pyobj.TypeName(v)+"' object cannot be interpreted as an integer")
 			}
 			if n < 0 {
-				return nil, raised("ValueError", "negative argument not allowed")
+				return nil, raiseAs("ValueError", "negative argument not allowed")
 			}
+			// Salt would return any length; a megabyte is enough for a password.
 			b := make([]byte, min(n, 1<<20))
 			_, _ = cryptorand.Read(b) // it never fails
 			return base64.StdEncoding.EncodeToString(b)[:len(b)], nil
@@ -160,8 +162,9 @@ func textFilter(name string) jinja.Filter {
 			}
 			out, err := pybase64.Decode(string(b))
 			if err != nil {
-				return nil, raised("Error", err.Error())
+				return nil, raiseAs("Error", err.Error())
 			}
+			// Decoded bytes that are not UTF-8 stay bytes.
 			if utf8.Valid(out) {
 				return string(out), nil
 			}
@@ -170,7 +173,7 @@ func textFilter(name string) jinja.Filter {
 	case "md5", "sha1", "sha256", "sha512":
 		return plainFilter(name, func(v any) (any, error) {
 			b, err := bytesArg(v)
-			return digest(hashname.New(name), b), err
+			return hexDigest(hashname.New(name), b), err
 		})
 	case "hmac":
 		return func(_ *jinja.Run, v any, a jinja.Args) (any, error) {
@@ -178,11 +181,12 @@ func textFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			sum, err := mac(v, args[0])
+			sum, err := computeMAC(v, args[0])
 			if err != nil {
 				return nil, err
 			}
 			want, err := bytesArg(args[1])
+			// Compared in constant time, as hmac.compare_digest does.
 			return subtle.ConstantTimeCompare([]byte(base64.StdEncoding.EncodeToString(sum)), want) == 1, err
 		}
 	case "hmac_compute":
@@ -191,7 +195,7 @@ func textFilter(name string) jinja.Filter {
 			if err != nil {
 				return nil, err
 			}
-			sum, err := mac(v, args[0])
+			sum, err := computeMAC(v, args[0])
 			return hex.EncodeToString(sum), err
 		}
 	case "random_hash", "rand_str":
@@ -217,7 +221,7 @@ func textFilter(name string) jinja.Filter {
 	return nil
 }
 
-// asciiQuoted is a double quoted YAML scalar in which everything beyond ASCII is escaped.
+// asciiQuoted returns a double quoted YAML scalar in which everything beyond ASCII is escaped, as PyYAML writes it.
 func asciiQuoted(s string) string {
 	var b strings.Builder
 	for _, c := range doubleQuoted(s) {
@@ -237,9 +241,11 @@ func asciiQuoted(s string) string {
 	return b.String()
 }
 
+// isSpace is Python's str.isspace for one character.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-func mac(v, secret any) ([]byte, error) {
+// computeMAC returns the HMAC-SHA256 of a value under a secret.
+func computeMAC(v, secret any) ([]byte, error) {
 	msg, err := bytesArg(v)
 	if err != nil {
 		return nil, err
@@ -253,10 +259,11 @@ func mac(v, secret any) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// uuid5 is the name-based UUID of a text in Salt's namespace.
+// uuid5 returns the name-based UUID of a text in the namespace of salt.utils.stringutils.
 func uuid5(s string) string {
 	space := []byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48, 0x0e}
 	h := hashname.New("sha1")
+	// UUID version 5: SHA-1 of the namespace and the name.
 	h.Write(space)
 	h.Write([]byte(s))
 	b := h.Sum(nil)[:16]
@@ -264,9 +271,11 @@ func uuid5(s string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// toNum returns a text as an integer, else as a float, else unchanged.
 func toNum(v any) (any, error) {
 	if s, err := textArg(v); err == nil {
 		if n, err := jinja.ParseInt(s, 10); err == nil {
+			// Only text is tried as a float; a float is cut to an integer below.
 			return n, nil
 		}
 		if f, err := jinja.Float(v); err == nil {
@@ -277,6 +286,7 @@ func toNum(v any) (any, error) {
 	return jinja.Int(v)
 }
 
+// humanToBytes is salt.utils.stringutils.human_to_bytes: "1.5G" as a number of bytes.
 func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("human_to_bytes", []string{"default_unit", "handle_metric"}, "B", false)
 	if err != nil {
@@ -293,6 +303,7 @@ func humanToBytes(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Int(humansize.Bytes(s, pyobj.Str(args[0]), metric)), nil
 }
 
+// whitelistFilter is check_whitelist_blacklist. Lists are patterns; a single text is a list of one.
 func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("check_whitelist_blacklist", []string{"whitelist", "blacklist"}, nil, nil)
 	if err != nil {
@@ -300,6 +311,7 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	s, notText := textArg(v)
 	var set, match [2]bool
+	// index 0 is the whitelist, 1 the blacklist.
 	for i, arg := range args {
 		if set[i], err = jinja.Truth(arg); err != nil {
 			return nil, err
@@ -311,9 +323,10 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 		if _, err := textArg(arg); err != nil {
 			if list, err = jinja.Collect(arg); err != nil {
 				kind := [2]string{"whitelist", "blacklist"}[i]
-				return nil, raised("TypeError", "Expecting iterable "+kind+", but got "+pyobj.TypeName(arg)+" ("+pyobj.Str(arg)+")")
+				return nil, raiseAs("TypeError", "Expecting iterable "+kind+", but got "+pyobj.TypeName(arg)+" ("+pyobj.Str(arg)+")")
 			}
 		}
+		// Each member is a glob, a regular expression or the text itself.
 		for _, x := range list {
 			if expr, err := textArg(x); err == nil && notText == nil && pyre.Expr(s, expr) {
 				match[i] = true
@@ -323,6 +336,7 @@ func whitelistFilter(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return (!set[0] || match[0]) && !match[1], nil
 }
 
+// snakeCase is camel_to_snake_case: an underscore goes before a capital that begins a word.
 func snakeCase(r *jinja.Run, v any) (any, error) {
 	first, err := r.Subscript(v, int64(0))
 	if err != nil {
@@ -334,10 +348,11 @@ func snakeCase(r *jinja.Run, v any) (any, error) {
 	}
 	chars := []rune(s)
 	if len(chars) == 0 {
-		return nil, raised("IndexError", "string index out of range")
+		return nil, raiseAs("IndexError", "string index out of range")
 	}
 	out := []rune{unicode.ToLower(chars[0])}
 	for i := 1; i < len(chars); i++ {
+		// A capital begins a word after a small letter, or before one in a run of capitals.
 		if unicode.IsUpper(chars[i]) && (unicode.IsLower(chars[i-1]) || i+1 < len(chars) && unicode.IsLower(chars[i+1])) {
 			out = append(out, '_')
 		}
@@ -346,6 +361,7 @@ func snakeCase(r *jinja.Run, v any) (any, error) {
 	return string(out), nil
 }
 
+// camelCase is snake_to_camel_case.
 func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("snake_to_camel_case", []string{"uppercamel"}, false)
 	if err != nil {
@@ -368,7 +384,8 @@ func camelCase(r *jinja.Run, v any, a jinja.Args) (any, error) {
 	return strings.Join(words, ""), nil
 }
 
-// dateFormat shows a time: None is now, a number or its text the seconds since 1970.
+// dateFormat shows a time with strftime. None is now; a number, or a text of one, is seconds since 1970. Other
+// texts would need timelib, which Salt does not ship.
 func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("strftime", []string{"format"}, "%Y-%m-%d")
 	if err != nil {
@@ -386,14 +403,16 @@ func dateFormat(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	default:
 		f, err := jinja.Float(v)
 		if err != nil || math.IsNaN(f) || math.Abs(f) > 1e11 {
-			return nil, raised("RuntimeError", "Unable to parse "+pyobj.Str(v)+". Consider installing timelib")
+			return nil, raiseAs("RuntimeError", "Unable to parse "+pyobj.Str(v)+". Consider installing timelib")
 		}
+		// Microseconds, as Python's datetime has them.
 		whole := math.Floor(f)
 		at = time.Unix(int64(whole), int64(math.Round((f-whole)*1e6))*1000)
 	}
 	return strftime.Naive(format, at), nil
 }
 
+// randomHash hashes a random number up to the given one.
 func randomHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("random_hash", []string{"hash_type"}, nil)
 	if err != nil {
@@ -407,37 +426,39 @@ func randomHash(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	}
 	h := hashname.New(name)
 	if h == nil {
-		return nil, raised("AttributeError", "module 'hashlib' has no attribute '"+name+"'")
+		return nil, raiseAs("AttributeError", "module 'hashlib' has no attribute '"+name+"'")
 	}
 	n, err := jinja.Int(v)
 	if err != nil {
 		return nil, err
 	}
+	// Salt's randint includes the upper bound.
 	top, ok := n.(int64)
 	if !ok || top < 0 || top == math.MaxInt64 {
-		return nil, raised("ValueError", "empty range for randrange()")
+		return nil, raiseAs("ValueError", "empty range for randrange()")
 	}
 	x, err := cryptorand.Int(cryptorand.Reader, big.NewInt(top+1))
 	if err != nil {
 		return nil, err
 	}
-	return digest(h, []byte(x.String())), nil
+	return hexDigest(h, []byte(x.String())), nil
 }
 
-// yamlEncode shows a scalar as YAML.
+// yamlEncode shows a scalar as YAML. Collections are an error, as in Salt.
 func yamlEncode(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
 		return asciiQuoted(x), nil
 	case nil, bool, int64, float64, *big.Int:
 		s, err := yaml.MarshalStyle(x, yaml.Style{Flow: yaml.FlowAll})
+		// A scalar document ends with "..." in PyYAML, which is cut off.
 		return strings.TrimSuffix(strings.TrimSuffix(s, "...\n"), "\n"), err
 	case []byte:
 		return base64.StdEncoding.EncodeToString(x) + "\n", nil
 	}
 	switch name := pyobj.TypeName(v); name {
 	case "list", "tuple", "dict", "set":
-		return nil, raised("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '"+name+"'>")
+		return nil, raiseAs("TypeError", "yaml_encode() only works with YAML scalar data; failed for <class '"+name+"'>")
 	}
-	return nil, raised("RepresenterError", "('cannot represent an object', "+pyobj.Repr(v)+")")
+	return nil, raiseAs("RepresenterError", "('cannot represent an object', "+pyobj.Repr(v)+")")
 }

@@ -166,7 +166,7 @@ func TestSemantics(t *testing.T) {
 
 func renderCase(t *testing.T, c semanticCase) (out, kind string, line int) {
 	t.Helper()
-	names := map[string]any{"odict": jinja.DictClass(), "raise": &jinja.Func{Name: "jinja_raise", Fn: raise}}
+	names := map[string]any{"odict": jinja.DictClass(), "raise": &jinja.Func{Name: "jinja_raise", Fn: raiseError}}
 	for k, raw := range c.Ctx {
 		names[k] = tagged.Parse(t, raw)
 	}
@@ -174,7 +174,7 @@ func renderCase(t *testing.T, c semanticCase) (out, kind string, line int) {
 	env := jinja.NewEnv()
 	env.Undefined = jinja.Strict
 	env.Serializers = true
-	env.Filters, env.Tests = filter, saltTest
+	env.Filters, env.Tests = saltFilter, saltTest
 	env.Finalize = printable
 	env.Globals = names
 	env.Load = func(r *jinja.Run, name string) (jinja.Source, bool, error) {

@@ -11,15 +11,16 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// doubleQuoted is a text as a double quoted YAML scalar on one line.
+// doubleQuoted returns a text as a double quoted YAML scalar on one line.
 func doubleQuoted(s string) string { return yaml.DoubleQuoted(s) }
 
-// undefinedIn finds what is undefined in a value, at any depth.
+// undefinedIn returns the messages of the undefined values in v, at any depth.
 func undefinedIn(v any) []string {
 	var list []string
 	seen := visited{}
 	var search func(v any, depth int)
 	search = func(v any, depth int) {
+		// Values that were searched at this depth are not searched again.
 		if depth > maxPrintDepth || seen.before(v, depth) {
 			return
 		}
@@ -44,9 +45,11 @@ func undefinedIn(v any) []string {
 	return list
 }
 
-// strict makes a filter give an undefined value when its input has one in it (_handle_strict_undefined).
-func strict(f jinja.Filter) jinja.Filter {
+// strictFilter wraps a filter so that it returns an undefined value if its input contains one
+// (_handle_strict_undefined). Otherwise a serializer would print nothing where a name is missing.
+func strictFilter(f jinja.Filter) jinja.Filter {
 	return func(r *jinja.Run, v any, a jinja.Args) (any, error) {
+		// Only a strict environment complains; others print nothing for it.
 		if list := undefinedIn(v); list != nil && r.Env().Undefined == jinja.Strict {
 			return r.Undefined(strings.Join(list, "\n")), nil
 		}
@@ -54,34 +57,35 @@ func strict(f jinja.Filter) jinja.Filter {
 	}
 }
 
-// serialFilter is one of the filters of SerializerExtension, nil if there is none of the name.
+// serialFilter returns one of the filters of SerializerExtension, or nil.
 func serialFilter(name string) jinja.Filter {
 	switch name {
 	case "yaml":
-		return strict(filterYAML)
+		return strictFilter(filterYAML)
 	case "json":
-		return strict(filterJSON)
+		return strictFilter(filterJSON)
 	case "python":
-		return strict(func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
+		return strictFilter(func(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 			return pyobj.Markup(strings.TrimSpace(jinja.Pretty(v))), nil
 		})
 	case "xml":
-		return strict(filterXML)
+		return strictFilter(filterXML)
 	case "load_yaml":
-		return strict(filterLoadYAML)
+		return strictFilter(filterLoadYAML)
 	case "load_json":
-		return strict(filterLoadJSON)
+		return strictFilter(filterLoadJSON)
 	case "load_text":
-		return strict(func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return moduleText(v), nil })
+		return strictFilter(func(_ *jinja.Run, v any, _ jinja.Args) (any, error) { return moduleText(v), nil })
 	case "dict_to_sls_yaml_params":
-		return strict(filterSLSParams)
+		return strictFilter(filterSLSParams)
 	case "tojson":
-		return strict(filterToJSON)
+		return strictFilter(filterToJSON)
 	}
 	return iterFilter(name)
 }
 
-// moduleText is the text of an imported template; everything else stays as it is.
+// moduleText returns the text of an imported template; any other value is returned unchanged. import_yaml imports a
+// template and loads its text.
 func moduleText(v any) any {
 	if m, ok := v.(*jinja.Module); ok {
 		return m.Text()
@@ -89,6 +93,7 @@ func moduleText(v any) any {
 	return v
 }
 
+// filterYAML is the filter yaml.
 func filterYAML(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("format_yaml", []string{"flow_style"}, true)
 	if err != nil {
@@ -97,8 +102,11 @@ func filterYAML(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return formatYAML(v, args[0])
 }
 
+// formatYAML returns YAML in block style, in flow style, or with flow style for the innermost collections if flow
+// is None.
 func formatYAML(v, flow any) (any, error) {
 	style := yaml.Style{Flow: yaml.FlowNever}
+	// None is PyYAML's default style.
 	if flow == nil {
 		style.Flow = yaml.FlowLeafs
 	} else if yes, err := jinja.Truth(flow); err != nil {
@@ -113,7 +121,7 @@ func formatYAML(v, flow any) (any, error) {
 	return pyobj.Markup(strings.TrimSuffix(strings.TrimSpace(s), "\n...")), nil
 }
 
-// yamlValue leaves data as it is.
+// yamlValue returns v as data: objects such as the groups of groupby become what they hold.
 func yamlValue(v any) any {
 	if g, ok := v.(interface{ Plain() any }); ok {
 		return pyobj.From(g.Plain())
@@ -121,6 +129,7 @@ func yamlValue(v any) any {
 	return v
 }
 
+// filterSLSParams is dict_to_sls_yaml_params: a list of dicts with one key each, the form of a state's arguments.
 func filterSLSParams(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("dict_to_sls_yaml_params", []string{"flow_style"}, false)
 	if err != nil {
@@ -137,6 +146,7 @@ func filterSLSParams(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return formatYAML(l, args[0])
 }
 
+// filterJSON is the filter json.
 func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind("format_json", []string{"sort_keys", "indent"}, true, nil)
 	if err != nil {
@@ -153,7 +163,8 @@ func filterJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return pyobj.Markup(strings.TrimSpace(s)), err
 }
 
-// filterToJSON is Salt's tojson, which takes the options of json.dumps and gives a plain text.
+// filterToJSON is Salt's tojson, which takes the options of json.dumps and returns a plain text, unlike Jinja's.
+// The options are those of json.dumps, by name.
 func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	o := pyjson.Options{ASCII: true, Indent: -1}
 	if len(a.Pos) > 1 {
@@ -182,6 +193,7 @@ func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 			o.SkipKeys = yes
 		case "allow_nan":
 			o.RefuseNaN = !yes
+		// The separators come as a pair.
 		case "separators":
 			list, err := jinja.Collect(kw.Value)
 			if err != nil || len(list) != 2 {
@@ -196,6 +208,7 @@ func filterToJSON(_ *jinja.Run, v any, a jinja.Args) (any, error) {
 	return jinja.HTMLSafe(s), err
 }
 
+// filterLoadYAML is load_yaml, of a text or an imported template.
 func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	v = moduleText(v)
 	var text string
@@ -207,18 +220,19 @@ func filterLoadYAML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	case []byte:
 		text = string(x)
 	default:
-		return nil, raised("TypeError", "a string or stream input is required")
+		return nil, raiseAs("TypeError", "a string or stream input is required")
 	}
 	data, err := yaml.ParseObject([]byte(text), "<unicode string>", false)
 	var e *yaml.Error
+	// Stock shows PyYAML's own message.
 	if errors.As(err, &e) {
 		return nil, &jinja.Error{Kind: "TemplateRuntimeError", Msg: "Encountered error loading yaml: " + e.Error()}
 	}
-	return decoded(data, 0), err
+	return decodeText(data, 0), err
 }
 
-// decoded makes text of bytes and lists of tuples (salt.utils.data.decode).
-func decoded(v any, depth int) any {
+// decodeText turns bytes into text and tuples into lists (salt.utils.data.decode), in place where it can.
+func decodeText(v any, depth int) any {
 	if depth > 200 {
 		return v
 	}
@@ -229,13 +243,14 @@ func decoded(v any, depth int) any {
 		}
 	case *pyobj.List:
 		for i, x := range v.Items {
-			v.Items[i] = decoded(x, depth+1)
+			v.Items[i] = decodeText(x, depth+1)
 		}
 	case pyobj.Tuple:
-		return decoded(&pyobj.List{Items: v}, depth)
+		return decodeText(&pyobj.List{Items: v}, depth)
+	// Only changed values are stored, so that a dict that is shared stays as it is.
 	case *pyobj.Dict:
 		for k, x := range v.All() {
-			if y := decoded(x, depth+1); !same(x, y) {
+			if y := decodeText(x, depth+1); !isUnchanged(x, y) {
 				_ = v.Set(k, y)
 			}
 		}
@@ -243,8 +258,9 @@ func decoded(v any, depth int) any {
 	return v
 }
 
-// same tells whether a value is what it was before: only bytes and tuples become something else.
-func same(x, y any) bool {
+// isUnchanged reports whether decodeText returned the same value: only bytes and tuples become something else.
+// Comparing the values themselves could compare lists, which Go cannot.
+func isUnchanged(x, y any) bool {
 	switch x.(type) {
 	case []byte:
 		_, ok := y.([]byte)
@@ -255,6 +271,7 @@ func same(x, y any) bool {
 	return true
 }
 
+// filterLoadJSON is load_json.
 func filterLoadJSON(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	v = moduleText(v)
 	fail := &jinja.Error{Kind: "TemplateRuntimeError", Msg: "Unable to load json from " + pyobj.Str(v)}

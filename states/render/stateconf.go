@@ -13,11 +13,14 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// The renderer stateconf runs a template renderer and a data renderer ("yaml . jinja") and rewrites the states that come out: ids and
-// requisites that begin with a dot belong to the file, a state named goal requires all others, and the arguments of stateconf.set
-// are names in the template (salt/renderers/stateconf.py).
+// The renderer stateconf runs a template renderer and a data renderer ("yaml . jinja") and rewrites the states that
+// they return: ids and requisites that begin with a dot belong to the file, a state named goal requires all others,
+// and the arguments of stateconf.set are names in the template (salt/renderers/stateconf.py).
+//
+// With an end marker the file runs twice: the part above the marker to find the arguments of stateconf.set, then
+// all of it with those arguments as variables.
 
-// stateconfUsage is stock's text for a wrong first line. Stock names the module's file.
+// stateconfUsage is stock's text for a wrong first line.
 const stateconfUsage = `Invalid use of stateconf.py renderer!
 Usage: #!stateconf.py [-GoSp] [<data_renderer> [options] . <template_renderer> [options]]
 
@@ -41,21 +44,26 @@ Options(for this renderer):
 
   `
 
-// errShape is high data that has not the shape that stateconf expects: stock's Python stumbles over it.
+// errShape is returned for high data that does not have the shape that stateconf expects, where stock's Python
+// raises.
 var errShape = errors.New("the high data has a wrong shape")
 
+// renderError returns an error of the renderer, with stock's words.
 func renderError(msg string) error { return &modules.RenderError{Msg: msg, Text: msg} }
 
-// confMemory is what the state files of one run have told so far.
+// confMemory is what the state files of one run have set so far.
 type confMemory struct {
-	set, extended pyobj.Dict // the arguments of stateconf.set, by id; those below extend
-	requires      map[string][]requisite
-	requiresIn    map[string][]requisite
+	// set holds the arguments of stateconf.set by id; extended holds those below extend.
+	set, extended pyobj.Dict
+	// by the label of a state: what other files make it require, and be required by
+	requires   map[string][]requisite
+	requiresIn map[string][]requisite
 }
 
-// requisite is "state: id".
+// requisite is one "state: id".
 type requisite struct{ state, id any }
 
+// stateconf is one run of the renderer: the options before the renderers' names, and those of the configuration.
 type stateconf struct {
 	*confMemory
 	sls, env                            string
@@ -63,8 +71,9 @@ type stateconf struct {
 	endMarker, startID, goalID, fun     string
 }
 
-// options reads the options before the names of the renderers, as Python's getopt does.
-func (s *stateconf) options(arg string) (rest []string, err error) {
+// readOptions reads the options before the names of the renderers, as Python's getopt does, and returns the
+// remaining words.
+func (s *stateconf) readOptions(arg string) (rest []string, err error) {
 	words := strings.Fields(arg)
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") && words[0] != "-" {
 		word := words[0]
@@ -94,8 +103,10 @@ func (s *stateconf) options(arg string) (rest []string, err error) {
 	return words, nil
 }
 
+// renderStateconf is the renderer.
 func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, in any, arg string) (any, error) {
 	s := &stateconf{sls: t.SLS, env: t.SaltEnv}
+	// Each option has a default that stock sets only on a master.
 	for _, o := range [...]struct {
 		at           *string
 		option, plan string
@@ -117,17 +128,19 @@ func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, 
 			t.Memory["stateconf"] = s.confMemory
 		}
 	}
-	words, err := s.options(arg)
+	words, err := s.readOptions(arg)
 	if err != nil {
 		return nil, err
 	}
 	if s.isHigh {
-		return s.process(t, in, false)
+		// With -p the input is high data already, so nothing is rendered.
+		return s.processHigh(t, in, false)
 	}
 	spec := strings.Join(words, " ")
 	if spec == "" {
 		spec = "yaml . jinja"
 	}
+	// The two renderers are separated by a dot between blanks.
 	dataSpec, tmplSpec, two := strings.Cut(spec, " . ")
 	data, tmpl := nestedStep(dataSpec), nestedStep(tmplSpec)
 	switch {
@@ -144,6 +157,7 @@ func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, 
 	if !ok {
 		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(in) + "' object has no attribute 'read'"}
 	}
+	// pass renders text and processes the result; extract is set for the part above the end marker.
 	pass := func(text string, vars map[string]any, extract bool) (any, error) {
 		sub := *t
 		sub.Vars = vars
@@ -154,7 +168,7 @@ func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, 
 		if out, err = data.run(ctx, c, &sub, out, data.arg); err != nil {
 			return nil, err
 		}
-		return s.process(t, out, extract)
+		return s.processHigh(t, out, extract)
 	}
 	marker, err := pyre.Compile(s.endMarker, 0)
 	if err != nil {
@@ -164,27 +178,31 @@ func renderStateconf(ctx context.Context, c *modules.Call, t *modules.Template, 
 	if err != nil {
 		return nil, err
 	}
+	// The part above the marker is rendered for its arguments alone.
 	if at != nil {
-		if _, err := pass(text[:at[0]], s.names(t, false), true); err != nil {
+		if _, err := pass(text[:at[0]], s.templateNames(t, false), true); err != nil {
 			return nil, err
 		}
 	}
-	return pass(text, s.names(t, true), false)
+	return pass(text, s.templateNames(t, true), false)
 }
 
-// nestedStep is one of the two renderers that stateconf is told to run.
+// nestedStep returns one of the two renderers that stateconf is told to run. A renderer of the host's owner cannot
+// be one of them.
 func nestedStep(spec string) step {
 	name, arg, _ := strings.Cut(strings.ReplaceAll(spec, `\.`, "."), " ")
-	return step{named(name), strings.TrimSpace(arg)}
+	return step{rendererOf(name), strings.TrimSpace(arg)}
 }
 
+// notThere returns stock's error for an unknown renderer.
 func notThere(spec string) error {
 	name, _, _ := strings.Cut(strings.ReplaceAll(spec, `\.`, "."), " ")
 	return renderError("Renderer: " + pytext.Repr(name+".render") + " is not available!")
 }
 
-// names are the names that the template sees: its own, the directory of the file and, if asked for, what was set so far.
-func (s *stateconf) names(t *modules.Template, set bool) map[string]any {
+// templateNames returns the names that the template sees: its own, the directory of the file and, if set is true,
+// what was set so far.
+func (s *stateconf) templateNames(t *modules.Template, set bool) map[string]any {
 	dir := s.sls
 	if strings.Contains(dir, ".") {
 		dir = path.Dir(strings.ReplaceAll(dir, ".", "/"))
@@ -198,6 +216,7 @@ func (s *stateconf) names(t *modules.Template, set bool) map[string]any {
 	}
 	names["sls_dir"] = dir
 	if set {
+		// The names of this file lose their prefix.
 		for id, conf := range s.set.All() {
 			names[strings.TrimPrefix(pyobj.Str(id), s.sls+"::")] = conf
 		}
@@ -205,14 +224,15 @@ func (s *stateconf) names(t *modules.Template, set bool) map[string]any {
 	return names
 }
 
-// process rewrites what the data renderer made.
-func (s *stateconf) process(t *modules.Template, high any, extract bool) (any, error) {
+// processHigh rewrites the high data that the data renderer returned, or reports what is wrong with its shape.
+func (s *stateconf) processHigh(t *modules.Template, high any, extract bool) (any, error) {
 	d, ok := high.(*pyobj.Dict)
 	if !ok {
 		return nil, &modules.PythonError{Type: "AttributeError", Msg: "'" + pyobj.TypeName(high) + "' object has no attribute 'items'"}
 	}
+	// Stock checks the shape of the data as it was, so a copy is rewritten.
 	data := pyobj.DeepCopy(d).(*pyobj.Dict)
-	if err := s.rewrite(data, extract); !errors.Is(err, errShape) {
+	if err := s.rewriteStates(data, extract); !errors.Is(err, errShape) {
 		return data, err
 	}
 	if t.Verify != nil {
@@ -228,13 +248,15 @@ func (s *stateconf) process(t *modules.Template, high any, extract bool) (any, e
 	return nil, renderError("sls preprocessing/rendering failed!")
 }
 
-func (s *stateconf) rewrite(data *pyobj.Dict, extract bool) error {
+// rewriteStates rewrites high data in the order of stock's steps.
+func (s *stateconf) rewriteStates(data *pyobj.Dict, extract bool) error {
+	// "id: pkg.installed" is short for the long form.
 	for _, id := range data.Keys() {
 		if short, ok := data.Value(id).(string); ok {
 			_ = data.Set(id, pyobj.NewDict(short, pyobj.NewList()))
 		}
 	}
-	if err := s.paths(data); err != nil {
+	if err := s.absolutePaths(data); err != nil {
 		return err
 	}
 	if !extract && s.ordered {
@@ -253,21 +275,23 @@ func (s *stateconf) rewrite(data *pyobj.Dict, extract bool) error {
 			return err
 		}
 	}
+	// The goal is not added while only the arguments are collected.
 	if !extract && !s.noGoal {
 		if err := s.addGoal(data); err != nil {
 			return err
 		}
 	}
-	if err := s.rename(data, false); err != nil {
+	if err := s.renameIDs(data, false); err != nil {
 		return err
 	}
-	return s.remember(data, false)
+	return s.rememberSets(data, false)
 }
 
-// paths makes the paths that begin with a dot, of include and exclude, absolute.
-func (s *stateconf) paths(data *pyobj.Dict) error {
+// absolutePaths resolves the names that begin with a dot in include and exclude.
+func (s *stateconf) absolutePaths(data *pyobj.Dict) error {
 	if v, ok := data.Get("include"); ok {
-		for i, each := range members(v) {
+		// Names are replaced in place, in a list or, oddly, in a dict.
+		for i, each := range iterMembers(v) {
 			env, inc := any(s.env), each
 			if d, ok := each.(*pyobj.Dict); ok {
 				key, val, ok := d.Last()
@@ -284,7 +308,7 @@ func (s *stateconf) paths(data *pyobj.Dict) error {
 			if !strings.HasPrefix(name, ".") {
 				continue
 			}
-			name, err := absolute(name, s.sls)
+			name, err := absoluteName(name, s.sls)
 			if err != nil {
 				return err
 			}
@@ -295,18 +319,19 @@ func (s *stateconf) paths(data *pyobj.Dict) error {
 				_ = v.Set(int64(i), pyobj.NewDict(env, name))
 			}
 		}
-		if !iterable(v) {
+		if !isIterable(v) {
 			return errShape
 		}
 	}
 	if v, ok := data.Get("exclude"); ok {
-		if !iterable(v) {
+		if !isIterable(v) {
 			return errShape
 		}
-		for _, each := range members(v) {
+		// exclude has dicts with sls or id; a text is left alone.
+		for _, each := range iterMembers(v) {
 			d, ok := each.(*pyobj.Dict)
 			if !ok {
-				if contains(each, "sls") || !iterable(each) {
+				if hasWord(each, "sls") || !isIterable(each) {
 					return errShape
 				}
 				continue
@@ -320,7 +345,7 @@ func (s *stateconf) paths(data *pyobj.Dict) error {
 				return errShape
 			}
 			if strings.HasPrefix(text, ".") {
-				text, err := absolute(text, s.sls)
+				text, err := absoluteName(text, s.sls)
 				if err != nil {
 					return err
 				}
@@ -331,8 +356,8 @@ func (s *stateconf) paths(data *pyobj.Dict) error {
 	return nil
 }
 
-// iterable tells whether Python's for goes over a value.
-func iterable(v any) bool {
+// isIterable reports whether Python's for can go over a value.
+func isIterable(v any) bool {
 	switch v.(type) {
 	case *pyobj.List, *pyobj.Dict, *pyobj.Set, pyobj.Tuple, string:
 		return true
@@ -340,8 +365,9 @@ func iterable(v any) bool {
 	return false
 }
 
-// members are what Python's for gives of a value. Of a text they are characters, which nothing here looks at.
-func members(v any) []any {
+// iterMembers returns what Python's for yields for a value. For a text that would be its characters, which nothing
+// here looks at.
+func iterMembers(v any) []any {
 	switch v := v.(type) {
 	case *pyobj.List:
 		return v.Items
@@ -355,30 +381,31 @@ func members(v any) []any {
 	return nil
 }
 
-// contains is Python's "word in v".
-func contains(v any, word string) bool {
+// hasWord is Python's "word in v".
+func hasWord(v any, word string) bool {
 	if s, ok := v.(string); ok {
 		return strings.Contains(s, word)
 	}
-	return slices.Contains(members(v), any(word))
+	return slices.Contains(iterMembers(v), any(word))
 }
 
-// absolute resolves the dots at the beginning of a name (_relative_to_abs_sls).
-func absolute(name, sls string) (string, error) {
+// absoluteName resolves the dots at the beginning of a name against the name of the file (_relative_to_abs_sls).
+func absoluteName(name, sls string) (string, error) {
 	rest := strings.TrimLeft(name, ".")
 	levels, comps := len(name)-len(rest), strings.Split(sls, ".")
+	// Each dot goes one level up.
 	if levels > len(comps) {
 		return "", renderError("Attempted relative include goes beyond top level package")
 	}
 	return strings.Join(append(comps[:len(comps)-levels:len(comps)-levels], rest), "."), nil
 }
 
-// absoluteID is the id for one that begins with a dot (_local_to_abs_sid).
+// absoluteID returns the id for one that begins with a dot (_local_to_abs_sid): ".x" is "file::x".
 func (s *stateconf) absoluteID(id string) (string, error) {
 	if strings.Contains(id, "::") {
-		return absolute(id, s.sls)
+		return absoluteName(id, s.sls)
 	}
-	id, err := absolute(id, s.sls+".")
+	id, err := absoluteName(id, s.sls+".")
 	if i := strings.LastIndexByte(id, '.'); i >= 0 {
 		id = id[:i] + "::" + id[i+1:]
 	}

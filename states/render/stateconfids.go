@@ -9,17 +9,19 @@ import (
 
 // The walks of stateconf over high data. A wrong shape ends them with errShape where Python would raise.
 
-// pairsOf calls f with the first key and value of every dict in a list, of those that have one of the names if any are given.
+// pairsOf calls f with the first key and value of every dict in a list. If names are given, it does so for those
+// keys only.
 func pairsOf(list any, names []string, f func(item *pyobj.Dict, key, value any) error) error {
-	if !iterable(list) {
+	if !isIterable(list) {
 		return errShape
 	}
-	for _, item := range members(list) {
+	for _, item := range iterMembers(list) {
 		d, ok := item.(*pyobj.Dict)
 		if !ok {
 			continue
 		}
-		key, value, ok := first(d)
+		// Only the first key counts, since such a dict has one.
+		key, value, ok := firstPair(d)
 		if !ok {
 			return errShape
 		}
@@ -38,14 +40,16 @@ func requisitesOf(args any, kinds []string, f func(item *pyobj.Dict, state, id a
 	return pairsOf(args, kinds, func(_ *pyobj.Dict, _, list any) error { return pairsOf(list, nil, f) })
 }
 
-func first(d *pyobj.Dict) (key, value any, ok bool) {
+// firstPair returns the first entry of a dict.
+func firstPair(d *pyobj.Dict) (key, value any, ok bool) {
 	for k, v := range d.All() {
 		return k, v, true
 	}
 	return nil, nil, false
 }
 
-// statesOf calls f with every state of high data, except of the ids to leave out.
+// statesOf calls f with every state of high data, except for the ids in without and those that begin with two
+// underscores.
 func statesOf(data *pyobj.Dict, without []string, f func(id string, body *pyobj.Dict, state string, args any) error) error {
 	for _, key := range data.Keys() {
 		id, ok := key.(string)
@@ -59,6 +63,7 @@ func statesOf(data *pyobj.Dict, without []string, f func(id string, body *pyobj.
 		if !ok {
 			return errShape
 		}
+		// A state may have several functions.
 		for name, args := range body.All() {
 			state, ok := name.(string)
 			if !ok {
@@ -75,7 +80,7 @@ func statesOf(data *pyobj.Dict, without []string, f func(id string, body *pyobj.
 	return nil
 }
 
-// stateName is the module of "module.function".
+// stateName returns the module of "module.function".
 func stateName(v any) (string, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -85,18 +90,19 @@ func stateName(v any) (string, error) {
 	return s, nil
 }
 
-// label names a state in errors and in the tables of inOrder.
-func label(id, state any) (string, error) {
+// stateLabel names a state in errors and in the tables of inOrder.
+func stateLabel(id, state any) (string, error) {
 	name, err := stateName(state)
 	return pyobj.Str(id) + ":" + name, err
 }
 
-func included() []string { return []string{"include", "exclude"} }
+// includeKeys returns the ids of high data that are not states.
+func includeKeys() []string { return []string{"include", "exclude"} }
 
-// withNames is the first id that has an argument names.
+// withNames returns the first id that has the argument names.
 func (s *stateconf) withNames(data *pyobj.Dict) (string, error) {
 	found := ""
-	err := statesOf(data, included(), func(id string, _ *pyobj.Dict, _ string, args any) error {
+	err := statesOf(data, includeKeys(), func(id string, _ *pyobj.Dict, _ string, args any) error {
 		if found != "" || id == "extend" {
 			return nil
 		}
@@ -108,17 +114,19 @@ func (s *stateconf) withNames(data *pyobj.Dict) (string, error) {
 	return "", err
 }
 
-// inOrder makes every state require the one before it (add_implicit_requires).
+// inOrder makes every state require the one before it (add_implicit_requires). before and after hold the labels of
+// the states on either side, since a requisite against the order would be a cycle.
 func (s *stateconf) inOrder(data *pyobj.Dict) error {
 	backward := []string{"require", "watch", "listen", "onchanges", "onfail"}
 	forward := []string{"require_in", "watch_in", "listen_in", "onchanges_in", "onfail_in"}
+	// Labels are state and id, as two states may share an id.
 	before, after := map[string]bool{}, map[string]bool{}
 	for id, body := range data.All() {
-		if !iterable(body) {
+		if !isIterable(body) {
 			return errShape
 		}
-		for _, state := range members(body) {
-			tag, err := label(id, state)
+		for _, state := range iterMembers(body) {
+			tag, err := stateLabel(id, state)
 			if err != nil {
 				return err
 			}
@@ -126,14 +134,14 @@ func (s *stateconf) inOrder(data *pyobj.Dict) error {
 		}
 	}
 	var prev *pyobj.Dict
-	return statesOf(data, included(), func(id string, body *pyobj.Dict, state string, args any) error {
+	return statesOf(data, includeKeys(), func(id string, body *pyobj.Dict, state string, args any) error {
 		if id == "extend" {
 			if state != firstText(body) {
-				return nil // once for the whole of it is enough: see below
+				return nil // the body of extend is read once, below, and not for each of its ids
 			}
 			return s.extendedRequisites(body, backward, forward)
 		}
-		tag, err := label(id, state)
+		tag, err := stateLabel(id, state)
 		if err != nil {
 			return err
 		}
@@ -143,12 +151,13 @@ func (s *stateconf) inOrder(data *pyobj.Dict) error {
 		delete(after, tag)
 		check := func(kinds []string, more []requisite, among map[string]bool, text string) error {
 			one := func(_ *pyobj.Dict, rstate, rid any) error {
-				other, err := label(rid, rstate)
+				other, err := stateLabel(rid, rstate)
 				if err == nil && among[other] {
 					err = renderError("State(" + tag + ") can't" + strings.ReplaceAll(text, "%", "state("+other+")"))
 				}
 				return err
 			}
+			// Both the state's own requisites and those that other files add are checked.
 			if err := requisitesOf(args, kinds, one); err != nil {
 				return err
 			}
@@ -178,6 +187,7 @@ func (s *stateconf) inOrder(data *pyobj.Dict) error {
 	})
 }
 
+// firstText returns the first key that is a text, without those that begin with two underscores.
 func firstText(d *pyobj.Dict) string {
 	for k := range d.All() {
 		if s, ok := k.(string); ok && !strings.HasPrefix(s, "__") {
@@ -187,15 +197,15 @@ func firstText(d *pyobj.Dict) string {
 	return ""
 }
 
-// extendedRequisites notes the requisites that extend gives to states of other files.
+// extendedRequisites notes the requisites that extend adds to states of other files.
 func (s *stateconf) extendedRequisites(body *pyobj.Dict, backward, forward []string) error {
-	return statesOf(body, included(), func(id string, _ *pyobj.Dict, _ string, args any) error {
+	return statesOf(body, includeKeys(), func(id string, _ *pyobj.Dict, _ string, args any) error {
 		for _, side := range [...]struct {
 			kinds []string
 			table map[string][]requisite
 		}{{backward, s.requires}, {forward, s.requiresIn}} {
 			if err := requisitesOf(args, side.kinds, func(_ *pyobj.Dict, rstate, rid any) error {
-				tag, err := label(id, rstate)
+				tag, err := stateLabel(id, rstate)
 				if err == nil {
 					side.table[tag] = append(side.table[tag], requisite{rstate, rid})
 				}
@@ -208,7 +218,7 @@ func (s *stateconf) extendedRequisites(body *pyobj.Dict, backward, forward []str
 	})
 }
 
-// requirePrevious puts the state before at the front of the arguments' first require.
+// requirePrevious puts the state before at the front of the first require in the arguments, or adds a require.
 func requirePrevious(args any, prev *pyobj.Dict) error {
 	done := false
 	err := pairsOf(args, []string{"require"}, func(_ *pyobj.Dict, _, value any) error {
@@ -216,6 +226,7 @@ func requirePrevious(args any, prev *pyobj.Dict) error {
 			return nil
 		}
 		list, ok := value.(*pyobj.List)
+		// The first require of the list is extended.
 		if !ok {
 			return errShape
 		}
@@ -234,7 +245,7 @@ func requirePrevious(args any, prev *pyobj.Dict) error {
 	return nil
 }
 
-// addStart adds the state that must run before the first one (add_start_state).
+// addStart adds the state that runs before the first one of this file (add_start_state).
 func (s *stateconf) addStart(data *pyobj.Dict) error {
 	if data.Has(s.startID) {
 		return renderError("Can't generate start state(" + s.startID + ")! The same state id already exists!")
@@ -254,10 +265,11 @@ func (s *stateconf) addStart(data *pyobj.Dict) error {
 		if !ok {
 			return errShape
 		}
+		// States of other files were merged in by include.
 		if v, ok := b.Get("__sls__"); ok && v != s.sls {
 			continue
 		}
-		state, _, ok := first(b)
+		state, _, ok := firstPair(b)
 		if !ok {
 			return errShape
 		}
@@ -276,7 +288,7 @@ func (s *stateconf) addGoal(data *pyobj.Dict) error {
 		return renderError("Can't generate goal state(" + s.goalID + ")! The same state id already exists!")
 	}
 	list := pyobj.NewList()
-	if err := statesOf(data, append(included(), "extend"), func(id string, body *pyobj.Dict, state string, _ any) error {
+	if err := statesOf(data, append(includeKeys(), "extend"), func(id string, body *pyobj.Dict, state string, _ any) error {
 		if body.Has("__sls__") {
 			return nil // from another file
 		}
@@ -289,20 +301,22 @@ func (s *stateconf) addGoal(data *pyobj.Dict) error {
 	return data.Set(s.goalID, pyobj.NewDict(s.fun, pyobj.NewList(pyobj.NewDict("require", list))))
 }
 
-// rename gives ids and requisites that begin with a dot the name of the file (rename_state_ids).
-func (s *stateconf) rename(data *pyobj.Dict, isExtend bool) error {
+// renameIDs replaces ids and requisites that begin with a dot by those with the name of the file
+// (rename_state_ids). A renamed state keeps its short id as its name argument.
+func (s *stateconf) renameIDs(data *pyobj.Dict, isExtend bool) error {
+	// extend has ids of its own, which are renamed first.
 	if v, ok := data.Get("extend"); ok && !isExtend {
 		ext, ok := v.(*pyobj.Dict)
 		if !ok {
 			return errShape
 		}
-		if err := s.rename(ext, true); err != nil {
+		if err := s.renameIDs(ext, true); err != nil {
 			return err
 		}
 	}
 	kinds := []string{"require", "require_in", "watch", "watch_in", "use", "use_in", "listen", "listen_in", "onchanges", "onchanges_in",
 		"onfail", "onfail_in"}
-	if err := statesOf(data, included(), func(_ string, _ *pyobj.Dict, _ string, args any) error {
+	if err := statesOf(data, includeKeys(), func(_ string, _ *pyobj.Dict, _ string, args any) error {
 		return requisitesOf(args, kinds, func(item *pyobj.Dict, state, id any) error {
 			name, ok := id.(string)
 			if !ok {
@@ -321,6 +335,7 @@ func (s *stateconf) rename(data *pyobj.Dict, isExtend bool) error {
 		return err
 	}
 	own, _ := stateName(s.fun)
+	// The keys are collected before, as the dict changes.
 	for _, key := range data.Keys() {
 		id, ok := key.(string)
 		if !ok {
@@ -358,17 +373,17 @@ func (s *stateconf) rename(data *pyobj.Dict, isExtend bool) error {
 	return nil
 }
 
-// nameArgument gives a state a name if it has none.
+// nameArgument adds the argument name to a state that has none.
 func nameArgument(args any, name string) error {
-	if !iterable(args) {
+	if !isIterable(args) {
 		return errShape
 	}
-	for _, arg := range members(args) {
+	for _, arg := range iterMembers(args) {
 		d, ok := arg.(*pyobj.Dict)
 		if !ok {
 			continue
 		}
-		key, _, ok := first(d)
+		key, _, ok := firstPair(d)
 		if !ok {
 			return errShape
 		}
@@ -384,8 +399,8 @@ func nameArgument(args any, name string) error {
 	return nil
 }
 
-// remember keeps the arguments of stateconf.set for the templates (extract_state_confs).
-func (s *stateconf) remember(data *pyobj.Dict, isExtend bool) error {
+// rememberSets keeps the arguments of stateconf.set for the templates (extract_state_confs).
+func (s *stateconf) rememberSets(data *pyobj.Dict, isExtend bool) error {
 	own, _ := stateName(s.fun)
 	for id, v := range data.All() {
 		if id == "extend" && !isExtend {
@@ -393,18 +408,19 @@ func (s *stateconf) remember(data *pyobj.Dict, isExtend bool) error {
 			if !ok {
 				return errShape
 			}
-			if err := s.remember(ext, true); err != nil {
+			if err := s.rememberSets(ext, true); err != nil {
 				return err
 			}
 			continue
 		}
 		body, ok := v.(*pyobj.Dict)
 		if !ok {
-			if !iterable(v) || contains(v, own) || contains(v, s.fun) {
+			if !isIterable(v) || hasWord(v, own) || hasWord(v, s.fun) {
 				return errShape
 			}
 			continue
 		}
+		// The short form "stateconf: …" and the long one are the same.
 		args, ok := body.Get(own)
 		if !ok {
 			if args, ok = body.Get(s.fun); !ok {
@@ -425,6 +441,7 @@ func (s *stateconf) remember(data *pyobj.Dict, isExtend bool) error {
 		if err := pairsOf(args, nil, func(_ *pyobj.Dict, key, value any) error { return conf.Set(key, value) }); err != nil {
 			return err
 		}
+		// What other files extend wins over the file's own arguments.
 		if ext, ok := s.extended.Value(id).(*pyobj.Dict); ok && !isExtend {
 			if err := extendConf(conf, ext); err != nil {
 				return err
@@ -434,8 +451,8 @@ func (s *stateconf) remember(data *pyobj.Dict, isExtend bool) error {
 	return nil
 }
 
-// extendConf puts what other files gave a stateconf.set over its own arguments. As in stock the requisites are added to the very
-// lists of the extension, so that the compiler sees them there too.
+// extendConf applies what other files have extended a stateconf.set with to its own arguments. As in stock the
+// requisites are added to the very lists of the extension, so that the compiler sees them there too.
 func extendConf(conf, ext *pyobj.Dict) error {
 	for _, kind := range [...]string{"require", "watch", "listen", "onchanges", "onfail"} {
 		v, ok := ext.Get(kind)
@@ -444,10 +461,10 @@ func extendConf(conf, ext *pyobj.Dict) error {
 		}
 		list, isList := v.(*pyobj.List)
 		own, has := conf.Get(kind)
-		if !isList || has && !iterable(own) {
+		if !isList || has && !isIterable(own) {
 			return errShape
 		}
-		list.Items = append(list.Items, slices.Clone(members(own))...)
+		list.Items = append(list.Items, slices.Clone(iterMembers(own))...)
 	}
 	conf.Update(ext)
 	return nil

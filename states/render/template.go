@@ -18,12 +18,13 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// maxTemplate bounds a template file.
+// maxTemplate bounds a template file, in bytes.
 const maxTemplate = 16 << 20
 
-// caches keep compiled templates, one cache for each set of lexer options.
+// caches holds compiled templates, one cache for each set of lexer options, since these decide what a text means.
 var caches sync.Map // jinja.Syntax → *jinja.Cache
 
+// cacheOf returns the cache for lexer options.
 func cacheOf(s jinja.Syntax) *jinja.Cache {
 	c, ok := caches.Load(s)
 	if !ok {
@@ -41,21 +42,24 @@ func renderJinja(ctx context.Context, c *modules.Call, t *modules.Template, in a
 	if err != nil {
 		return nil, err
 	}
+	// Jinja drops one line break at the end; stock puts it back.
 	newline := ""
 	if strings.HasSuffix(text, "\n") {
 		newline = "\n"
 	}
 	s := &session{ctx: ctx, c: c, t: t}
-	names := s.names()
+	names := s.templateVars()
+	// Each render has an environment of its own, since its names and options differ; only the compiled code is
+	// shared.
 	env := jinja.NewEnv()
-	s.options(env, "jinja_env", t.IsSLS && t.SLS != "")
-	text = s.header(env, text)
+	s.applyOptions(env, "jinja_env", t.IsSLS && t.SLS != "")
+	text = s.takeHeader(env, text)
 	env.Undefined = jinja.Strict
 	if pytext.Truth(c.Opt("allow_undefined")) {
 		env.Undefined = jinja.Default
 	}
 	env.Serializers = true
-	env.Filters, env.Tests, env.Data = filter, saltTest, s
+	env.Filters, env.Tests, env.Data = saltFilter, saltTest, s
 	env.Finalize = printable
 	env.Globals = names
 	env.Load = s.load
@@ -66,31 +70,32 @@ func renderJinja(ctx context.Context, c *modules.Call, t *modules.Template, in a
 		out, err = tmpl.Render(ctx, names)
 	}
 	if err != nil {
-		return nil, s.failure(err, text)
+		return nil, s.renderFailure(err, text)
 	}
 	return out + newline, nil
 }
 
-// session is one render.
+// session is one render of a template: the call on whose behalf functions run, and the template's place.
 type session struct {
 	ctx context.Context
 	c   *modules.Call
 	t   *modules.Template
-	// loaded are the paths of templates that were fetched already, by name.
+	// loaded holds the local paths of templates that were fetched already, by name; "" for one that does not exist.
 	loaded map[string]string
 }
 
-// names are the variables of a template.
-func (s *session) names() map[string]any {
+// templateVars returns the variables of a template. Those that the caller passes override Salt's own.
+func (s *session) templateVars() map[string]any {
 	c, t := s.c, s.t
 	names := map[string]any{
-		"salt":              &saltObject{s},
+		"salt": &saltObject{s},
+		// Lazy, as most templates use none of them.
 		"grains":            jinja.NewLazy(func() (any, error) { return c.OrderedGrains(), nil }),
 		"pillar":            jinja.NewLazy(func() (any, error) { return c.OrderedPillar(), nil }),
 		"opts":              jinja.NewLazy(func() (any, error) { return s.opts(), nil }),
 		"proxy":             &pyobj.Dict{},
 		"odict":             jinja.DictClass(),
-		"raise":             &jinja.Func{Name: "jinja_raise", Fn: raise},
+		"raise":             &jinja.Func{Name: "jinja_raise", Fn: raiseError},
 		"show_full_context": &jinja.Func{Name: "show_full_context", Fn: showFullContext},
 		"ifelse":            &jinja.Func{Name: "ifelse", Fn: s.ifelse},
 		"saltenv":           nil,
@@ -104,8 +109,9 @@ func (s *session) names() map[string]any {
 	if t.IsSLS {
 		file := t.Path
 		if file == "" {
-			file = ":string:" // stock's name of what is no file
+			file = ":string:" // stock's name for a template that is not a file
 		}
+		// A variable of the caller is kept.
 		for k, v := range slsContext(file, t.SLS) {
 			if _, ok := names[k]; !ok {
 				names[k] = v
@@ -116,6 +122,7 @@ func (s *session) names() map[string]any {
 	return names
 }
 
+// opts returns the variable opts: the configuration with the current grains and pillar.
 func (s *session) opts() any {
 	d := s.c.ConfigInOrder()
 	_ = d.Set("grains", s.c.OrderedGrains())
@@ -123,13 +130,15 @@ func (s *session) opts() any {
 	return d
 }
 
-// slsContext are the names of the places of a state file (generate_sls_context).
+// slsContext returns the names for the place of a state file (generate_sls_context): tplpath, tpldir, slspath and
+// so on.
 func slsContext(file, sls string) map[string]any {
 	names := map[string]any{}
 	dir := strings.ReplaceAll(sls, ".", "/")
 	if file != "" {
 		template := filepath.ToSlash(file)
 		switch {
+		// The template's path is cut down to the part that the SLS name stands for.
 		case sls == "":
 			template = path.Base(template)
 		case strings.HasSuffix(template, dir+".sls"):
@@ -154,12 +163,13 @@ func slsContext(file, sls string) map[string]any {
 	return names
 }
 
-// options applies the minion's options for the lexer.
-func (s *session) options(env *jinja.Env, _ string, sls bool) {
+// applyOptions applies the minion's options for the lexer: jinja_sls_env for state files, else jinja_env.
+func (s *session) applyOptions(env *jinja.Env, _ string, sls bool) {
 	name := "jinja_env"
 	if sls {
 		name = "jinja_sls_env"
 	}
+	// The general options apply to state files as well; the table for state files comes on top.
 	if pytext.Truth(s.c.Opt("jinja_trim_blocks")) {
 		env.Syntax.TrimBlocks = true
 	}
@@ -167,12 +177,12 @@ func (s *session) options(env *jinja.Env, _ string, sls bool) {
 		env.Syntax.LstripBlocks = true
 	}
 	if m, ok := s.c.Opt(name).(map[string]any); ok {
-		s.syntax(env, m)
+		s.applySyntax(env, m)
 	}
 }
 
-// syntax sets options by Jinja's names.
-func (s *session) syntax(env *jinja.Env, m map[string]any) {
+// applySyntax sets lexer options by Jinja's names.
+func (s *session) applySyntax(env *jinja.Env, m map[string]any) {
 	for k, v := range m {
 		text, _ := v.(string)
 		x := &env.Syntax
@@ -207,14 +217,15 @@ func (s *session) syntax(env *jinja.Env, m map[string]any) {
 	}
 }
 
-// header takes a line "#jinja2: {…}" off a template and applies it.
-func (s *session) header(env *jinja.Env, text string) string {
+// takeHeader takes a line "#jinja2: {…}" off a template and applies it. A malformed one is logged and stays.
+func (s *session) takeHeader(env *jinja.Env, text string) string {
 	const mark = "#jinja2:"
 	if !strings.Contains(text, mark) {
 		return text
 	}
 	lines := pytext.SplitLines(text, true)
 	i := 0
+	// The header may follow a shebang.
 	if strings.HasPrefix(lines[0], "#!") && !strings.HasPrefix(lines[0], "#!/") {
 		i = 1
 	}
@@ -226,16 +237,18 @@ func (s *session) header(env *jinja.Env, text string) string {
 		s.c.Logger().Warn("Ignoring malformed '#jinja2:' header in template: " + strings.TrimRight(lines[i], "\r\n"))
 		return text
 	}
-	s.syntax(env, m)
+	s.applySyntax(env, m)
 	return strings.Join(append(lines[:i:i], lines[i+1:]...), "")
 }
 
-// load finds a template that another one asks for (salt/utils/jinja.py: SaltCacheLoader.get_source).
+// load returns a template that another one names (salt/utils/jinja.py: SaltCacheLoader.get_source).
 func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
+	// Without an environment there is no file client to ask.
 	if s.t.SaltEnv == "" {
-		return s.beside(name)
+		return s.loadBeside(name)
 	}
 	full, relative := name, false
+	// Relative names are resolved against the template that asks.
 	if first, _, _ := strings.Cut(name, "/"); first == ".." || first == "." {
 		relative = true
 		dir, ok := r.Global("tpldir")
@@ -249,11 +262,11 @@ func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
 			return jinja.Source{}, false, nil
 		}
 	}
-	file, err := s.fetch(full)
+	file, err := s.fetchTemplate(full)
 	if err != nil {
 		return jinja.Source{}, false, err
 	}
-	// Whoever imports without context sees where the template is that was loaded last.
+	// A template imported without context sees the place of the template that was loaded last, as in stock.
 	dir, tplfile := path.Dir(full), full
 	if dir == "." {
 		dir = ""
@@ -273,24 +286,26 @@ func (s *session) load(r *jinja.Run, name string) (jinja.Source, bool, error) {
 	if file == "" {
 		return jinja.Source{}, false, nil
 	}
-	return read(file)
+	return readTemplate(file)
 }
 
-// fetch brings a template to this host and gives its path, "" if there is none.
-func (s *session) fetch(name string) (string, error) {
+// fetchTemplate brings a template to this host and returns its path, "" if there is no such file.
+func (s *session) fetchTemplate(name string) (string, error) {
 	if file, ok := s.loaded[name]; ok {
 		return file, nil
 	}
 	file := ""
+	// Refused means that this caller must not read the host's files.
 	if filepath.IsAbs(filepath.FromSlash(name)) && s.c.Refused(modules.Execution, "file.read") == nil {
-		// Stock joins the path with each directory that it searches, which leaves an absolute one as it is: a file of this
-		// host, for minions that may read its files.
+		// Stock joins the path with each directory that it searches, which leaves an absolute one as it is: a file
+		// of this host, for minions that may read its files.
 		if info, err := os.Stat(s.c.Path(name)); err == nil && info.Mode().IsRegular() {
 			file = s.c.Path(name)
 		}
 	} else if s.t.PillarRoots {
 		roots, _ := s.c.Opt("pillar_roots").(map[string]any)
 		list, _ := roots[s.t.SaltEnv].([]any)
+		// The pillar roots are directories of this host.
 		for _, dir := range list {
 			at := filepath.Join(pytext.Str(dir), filepath.FromSlash(name))
 			if info, err := os.Stat(s.c.Path(at)); err == nil && info.Mode().IsRegular() && filepath.IsLocal(filepath.FromSlash(name)) {
@@ -307,22 +322,25 @@ func (s *session) fetch(name string) (string, error) {
 	if s.loaded == nil {
 		s.loaded = map[string]string{}
 	}
+	// A miss is kept as well, so a template is asked for once.
 	s.loaded[name] = file
 	return file, nil
 }
 
-// beside finds a template in the directory of the main one, where there is no environment.
-func (s *session) beside(name string) (jinja.Source, bool, error) {
+// loadBeside returns a template from the directory of the main one, for renders without an environment.
+func (s *session) loadBeside(name string) (jinja.Source, bool, error) {
 	if s.t.Path == "" {
 		return jinja.Source{}, false, &jinja.Error{Kind: "TypeError", Msg: "no loader for this environment specified"}
 	}
+	// A name never leads out of that directory.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return jinja.Source{}, false, nil
 	}
-	return read(filepath.Join(filepath.Dir(s.t.Path), filepath.FromSlash(name)))
+	return readTemplate(filepath.Join(filepath.Dir(s.t.Path), filepath.FromSlash(name)))
 }
 
-func read(file string) (jinja.Source, bool, error) {
+// readTemplate reads a template file. ok is false if it is missing or not a regular file.
+func readTemplate(file string) (jinja.Source, bool, error) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
 		return jinja.Source{}, false, nil
@@ -340,12 +358,13 @@ func read(file string) (jinja.Source, bool, error) {
 	return jinja.Source{Text: string(b), File: file}, true, nil
 }
 
-// failure is the SaltRenderError of an error in a template.
-func (s *session) failure(err error, text string) error {
+// renderFailure returns the SaltRenderError for an error in a template, with stock's excerpt of the line.
+func (s *session) renderFailure(err error, text string) error {
 	var e *jinja.Error
 	if !errors.As(err, &e) {
 		return err
 	}
+	// A render that was cancelled fails with the context's error, whatever it was doing.
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
 	}
@@ -354,6 +373,7 @@ func (s *session) failure(err error, text string) error {
 		usage *modules.UsageError
 		exec  *modules.ExecError
 	)
+	// Stock's words by class of exception.
 	switch e.Kind {
 	case "UndefinedError":
 		msg = "Jinja variable " + e.Msg
@@ -369,8 +389,8 @@ func (s *session) failure(err error, text string) error {
 		}
 	}
 	line, source := e.Line, text
-	// Stock shows the file that a template took in, if its name does not end as that of the state file: that of no state file, as in
-	// slsutil.renderer, does. Then the line is looked for in the template itself.
+	// Stock shows the included file, unless its name ends like that of the state file. For a render without a state
+	// file, as in slsutil.renderer, every name does; then the line is taken from the main template.
 	if e.File != "" && !(s.t.IsSLS && strings.HasSuffix(e.File, strings.ReplaceAll(s.t.SLS, ".", "/"))) {
 		msg += fmt.Sprintf("\n%s(%d):\n%s", e.File, e.Line, Excerpt(e.Source, e.Line, false))
 		line, source = 0, ""

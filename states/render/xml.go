@@ -7,7 +7,7 @@ import (
 	"github.com/brine-salt/brine/states/render/jinja"
 )
 
-// element is a node of the XML that the filter xml writes.
+// element is a node of the XML that the filter xml writes. Attributes keep the order of the dict.
 type element struct {
 	tag      string
 	attrs    [][2]string
@@ -16,28 +16,30 @@ type element struct {
 	children []*element
 }
 
-// filterXML writes data as indented XML: a dict's scalars are attributes, its dicts and lists elements.
+// filterXML writes data as indented XML: the scalars of a dict are attributes, its dicts and lists are elements.
+// Only the last of several roots is shown, as in Salt.
 func filterXML(_ *jinja.Run, v any, _ jinja.Args) (any, error) {
 	pairs, err := xmlPairs(v)
 	if err != nil {
 		return nil, err
 	}
 	var root *element
+	// Each entry makes a root, and the last one is written.
 	for _, p := range pairs {
 		if root, err = xmlTree(p, nil, 0); err != nil {
 			return nil, err
 		}
 	}
 	if root == nil {
-		return nil, raised("AttributeError", "'NoneType' object has no attribute 'iter'")
+		return nil, raiseAs("AttributeError", "'NoneType' object has no attribute 'iter'")
 	}
 	var b strings.Builder
 	b.WriteString("<?xml version=\"1.0\" ?>\n")
-	root.write(&b, 0)
+	root.writeTo(&b, 0)
 	return pyobj.Markup(b.String()), nil
 }
 
-// xmlPairs are the entries of a value (normalize_iter).
+// xmlPairs returns the entries of a value (normalize_iter). A list whose first member is not a text has none.
 func xmlPairs(v any) ([]any, error) {
 	var items []any
 	switch v := v.(type) {
@@ -52,10 +54,10 @@ func xmlPairs(v any) ([]any, error) {
 	case pyobj.Tuple:
 		items = v
 	default:
-		return nil, raised("TemplateRuntimeError", "Value is not a dict or list. Cannot render as XML")
+		return nil, raiseAs("TemplateRuntimeError", "Value is not a dict or list. Cannot render as XML")
 	}
 	if len(items) == 0 {
-		return nil, raised("IndexError", "list index out of range")
+		return nil, raiseAs("IndexError", "list index out of range")
 	}
 	if _, text := items[0].(string); text {
 		return items, nil
@@ -63,16 +65,17 @@ func xmlPairs(v any) ([]any, error) {
 	return nil, nil
 }
 
+// xmlTree adds the element of a pair to its parent and returns it. A list adds an element per member.
 func xmlTree(pair any, parent *element, depth int) (*element, error) {
 	if depth > 200 {
-		return nil, raised("RecursionError", "maximum recursion depth exceeded")
+		return nil, raiseAs("RecursionError", "maximum recursion depth exceeded")
 	}
 	kv, err := jinja.Collect(pair)
 	if err != nil {
 		return nil, err
 	}
 	if len(kv) != 2 {
-		return nil, raised("ValueError", "too many values to unpack (expected 2)")
+		return nil, raiseAs("ValueError", "too many values to unpack (expected 2)")
 	}
 	tag, value := pyobj.Str(kv[0]), kv[1]
 	var e *element
@@ -95,6 +98,7 @@ func xmlTree(pair any, parent *element, depth int) (*element, error) {
 		}
 		return e, nil
 	case *pyobj.Dict:
+		// Scalars are attributes; nested data becomes elements below.
 		for k, v := range x.All() {
 			switch v.(type) {
 			case *pyobj.Dict, *pyobj.List:
@@ -122,13 +126,15 @@ func xmlTree(pair any, parent *element, depth int) (*element, error) {
 	return e, nil
 }
 
-func (e *element) write(b *strings.Builder, level int) {
+// writeTo writes the element and its children, indented by one blank a level (minidom's toprettyxml).
+func (e *element) writeTo(b *strings.Builder, level int) {
 	indent := strings.Repeat(" ", level)
 	esc := strings.NewReplacer("&", "&amp;", "<", "&lt;", "\"", "&quot;", ">", "&gt;")
 	b.WriteString(indent + "<" + e.tag)
 	for _, a := range e.attrs {
 		b.WriteString(" " + a[0] + "=\"" + esc.Replace(a[1]) + "\"")
 	}
+	// An element without content is closed at once.
 	if e.text == "" && len(e.children) == 0 {
 		b.WriteString("/>\n")
 		return
@@ -140,7 +146,7 @@ func (e *element) write(b *strings.Builder, level int) {
 	}
 	b.WriteByte('\n')
 	for _, c := range e.children {
-		c.write(b, level+1)
+		c.writeTo(b, level+1)
 	}
 	b.WriteString(indent + "</" + e.tag + ">\n")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// renderYAMLEX reads YAML whose equal keys are merged (salt/renderers/yamlex.py).
+// renderYAMLEX reads YAML whose equal keys are merged instead of replaced (salt/renderers/yamlex.py).
 func renderYAMLEX(_ context.Context, _ *modules.Call, _ *modules.Template, in any, _ string) (any, error) {
 	text, err := textOf(in, "yamlex")
 	if err != nil {

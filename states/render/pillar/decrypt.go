@@ -9,12 +9,13 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// encrypted is a key of the option decrypt_pillar and the renderer that decrypts what is there, "" for the usual one.
+// encrypted is an entry of the option decrypt_pillar: a path, and the renderer that decrypts what is there, "" for
+// the default.
 type encrypted struct{ key, renderer string }
 
-// decrypt decrypts the parts of the pillar that the option decrypt_pillar names (Pillar.decrypt_pillar). What cannot be decrypted is
-// an error in the pillar.
-func (c *compilation) decrypt(out *pyobj.Dict) error {
+// decryptKeys decrypts the parts of the pillar that the option decrypt_pillar names (Pillar.decrypt_pillar). A part
+// that cannot be decrypted stays as it is and is reported under _errors.
+func (c *compilation) decryptKeys(out *pyobj.Dict) error {
 	if !pytext.Truth(c.opts["decrypt_pillar"]) {
 		return nil
 	}
@@ -23,13 +24,14 @@ func (c *compilation) decrypt(out *pyobj.Dict) error {
 	if len(keys) == 0 {
 		errs = append(errs, "decrypt_pillar config option is malformed")
 	}
-	delimiter := c.text("decrypt_pillar_delimiter")
+	delimiter := c.optionText("decrypt_pillar_delimiter")
 	if delimiter == "" {
 		delimiter = ":"
 	}
+	// Each key is a path; what it leads to is replaced in its parent.
 	for _, k := range keys {
 		path := strings.Split(k.key, delimiter)
-		parent, _ := traverse(out, path[:len(path)-1]).(*pyobj.Dict)
+		parent, _ := followPath(out, path[:len(path)-1]).(*pyobj.Dict)
 		if parent == nil {
 			continue
 		}
@@ -39,9 +41,10 @@ func (c *compilation) decrypt(out *pyobj.Dict) error {
 		}
 		name := k.renderer
 		if name == "" {
-			name = c.text("decrypt_pillar_default")
+			name = c.optionText("decrypt_pillar_default")
 		}
 		plain, err := c.call.Decrypt(c.ctx, v, name, false)
+		// A cancelled compilation is not an error of the pillar.
 		if ctxErr := c.ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
@@ -58,6 +61,7 @@ func (c *compilation) decrypt(out *pyobj.Dict) error {
 	if len(errs) == 0 {
 		return nil
 	}
+	// Earlier errors stay in the list.
 	list, ok := out.Value("_errors").(*pyobj.List)
 	if !ok {
 		list = pyobj.NewList()
@@ -66,7 +70,8 @@ func (c *compilation) decrypt(out *pyobj.Dict) error {
 	return out.Set("_errors", list)
 }
 
-// encryptedKeys reads the option decrypt_pillar: a dict, or a list of keys and of dicts of one member. What is malformed gives none.
+// encryptedKeys reads the option decrypt_pillar: a dict, or a list of keys and of dicts with one entry. It returns
+// nil if the option is malformed.
 func encryptedKeys(v any) []encrypted {
 	var keys []encrypted
 	add := func(key, renderer any) {
@@ -78,6 +83,7 @@ func encryptedKeys(v any) []encrypted {
 	}
 	switch v := v.(type) {
 	case map[string]any:
+		// The keys of a Go map are sorted, so that errors come in a fixed order.
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			add(k, v[k])
 		}
@@ -101,8 +107,8 @@ func encryptedKeys(v any) []encrypted {
 	return keys
 }
 
-// traverse is what a path leads to through dicts, nil if it leads nowhere.
-func traverse(v any, path []string) any {
+// followPath returns what a path leads to through dicts, nil if it leads nowhere.
+func followPath(v any, path []string) any {
 	for _, name := range path {
 		d, ok := v.(*pyobj.Dict)
 		if !ok {

@@ -16,23 +16,25 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// ExtRequest is what an external pillar is asked: an entry of the option ext_pillar for one minion.
+// ExtRequest is the request to an external pillar: an entry of the option ext_pillar for one minion.
 type ExtRequest struct {
 	Request
-	// Pillar is what there is so far; it must not be changed.
+	// Pillar is the pillar so far; it must not be changed.
 	Pillar map[string]any
-	// Args and Kwargs are the arguments of the entry: a list is the former, a dict the latter, anything else one of the former.
+	// Args and Kwargs are the arguments of the entry: a list becomes Args, a dict Kwargs, anything else one element
+	// of Args.
 	Args   []any
 	Kwargs map[string]any
-	// Call reaches the functions of the program on behalf of the minion.
+	// Call runs functions of the program on behalf of the minion.
 	Call *modules.Call
 }
 
-// ExtFunc is an external pillar. Its result, plain or ordered, is merged over what there is.
+// ExtFunc is an external pillar. Its result, plain or ordered, is merged over the pillar so far. An error is
+// reported in the pillar; it does not end the compilation.
 type ExtFunc func(ctx context.Context, r ExtRequest) (any, error)
 
-// external adds the external pillars of the option ext_pillar (Pillar.ext_pillar).
-func (c *compilation) external(out *pyobj.Dict) (*pyobj.Dict, error) {
+// addExternal merges the external pillars of the option ext_pillar over out (Pillar.ext_pillar).
+func (c *compilation) addExternal(out *pyobj.Dict) (*pyobj.Dict, error) {
 	v, ok := c.opts["ext_pillar"]
 	if !ok {
 		return out, nil
@@ -42,27 +44,30 @@ func (c *compilation) external(out *pyobj.Dict) (*pyobj.Dict, error) {
 		c.errs = append(c.errs, `The "ext_pillar" option is malformed`)
 		return out, nil
 	}
+	// The command's pillar is visible to external pillars.
 	if c.req.Override.Len() > 0 {
-		out = c.merge(out, c.req.Override)
+		out = c.mergeOver(out, c.req.Override)
 	}
 	excluded, _ := c.opts["exclude_ext_pillar"].([]any)
 	for _, x := range list {
+		// A malformed entry ends the list, and stock then returns an empty pillar.
 		run, ok := x.(map[string]any)
 		if !ok || len(run) == 0 {
 			c.errs = append(c.errs, `The "ext_pillar" option is malformed`)
 			return pyobj.NewDict(), nil
 		}
 		var ext any
+		// The last external pillar of an entry counts, as in stock.
 		for _, name := range slices.Sorted(maps.Keys(run)) {
 			if slices.Contains(excluded, any(name)) {
 				continue
 			}
-			f := c.named(name)
+			f := c.extNamed(name)
 			if f == nil {
 				c.o.Log.Error("Specified ext_pillar interface " + name + " is unavailable")
 				continue
 			}
-			got, err := c.run(f, out, run[name])
+			got, err := c.runExternal(f, out, run[name])
 			if ctxErr := c.ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
@@ -73,6 +78,7 @@ func (c *compilation) external(out *pyobj.Dict) (*pyobj.Dict, error) {
 			}
 			ext = got
 		}
+		// The result may be plain or ordered.
 		ext = pyobj.From(ext)
 		if !pyobj.Truth(ext) {
 			continue
@@ -81,12 +87,13 @@ func (c *compilation) external(out *pyobj.Dict) (*pyobj.Dict, error) {
 		if !ok {
 			return nil, errors.New("Cannot update using non-dict types in dictupdate.update()")
 		}
-		out = c.merge(out, d)
+		out = c.mergeOver(out, d)
 	}
 	return out, nil
 }
 
-func (c *compilation) named(name string) ExtFunc {
+// extNamed returns an external pillar: the program's own before a built-in one, nil if there is none.
+func (c *compilation) extNamed(name string) ExtFunc {
 	if f := c.o.Ext[name]; f != nil {
 		return f
 	}
@@ -101,8 +108,9 @@ func (c *compilation) named(name string) ExtFunc {
 	return nil
 }
 
-// run calls an external pillar. A panic in it is an error of it.
-func (c *compilation) run(f ExtFunc, soFar *pyobj.Dict, val any) (out any, err error) {
+// runExternal calls an external pillar. A panic in it counts as its error, so that one plug-in cannot stop a
+// master.
+func (c *compilation) runExternal(f ExtFunc, soFar *pyobj.Dict, val any) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, fmt.Errorf("panic: %v", p)
@@ -120,14 +128,16 @@ func (c *compilation) run(f ExtFunc, soFar *pyobj.Dict, val any) (out any, err e
 	return f(c.ctx, r)
 }
 
-// command fits the arguments of cmd_json and cmd_yaml by Python's rules.
-func command(r ExtRequest) (string, error) {
+// commandArg binds the arguments of cmd_json and cmd_yaml by Python's rules and returns the command with the
+// minion's id in it.
+func commandArg(r ExtRequest) (string, error) {
 	given, named := r.Kwargs["command"]
 	for _, k := range slices.Sorted(maps.Keys(r.Kwargs)) {
 		if k != "command" {
 			return "", fmt.Errorf("ext_pillar() got an unexpected keyword argument '%s'", k)
 		}
 	}
+	// Stock passes two arguments of its own first, which its errors count.
 	switch n := len(r.Args); {
 	case n > 1:
 		return "", fmt.Errorf("ext_pillar() takes 3 positional arguments but %d were given", n+2)
@@ -142,9 +152,10 @@ func command(r ExtRequest) (string, error) {
 	return "", nil
 }
 
-// cmdJSON is the external pillar cmd_json: what a command prints as JSON. What is no JSON is logged and counts as nothing.
+// cmdJSON is the external pillar cmd_json: the JSON that a command prints. Output that is not JSON is logged and
+// ignored.
 func cmdJSON(ctx context.Context, r ExtRequest) (any, error) {
-	cmd, err := command(r)
+	cmd, err := commandArg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +171,9 @@ func cmdJSON(ctx context.Context, r ExtRequest) (any, error) {
 	return out, nil
 }
 
-// cmdYAML is the external pillar cmd_yaml: what a command prints as YAML.
+// cmdYAML is the external pillar cmd_yaml: the YAML that a command prints.
 func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
-	cmd, err := command(r)
+	cmd, err := commandArg(r)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +189,7 @@ func cmdYAML(ctx context.Context, r ExtRequest) (any, error) {
 	return out, nil
 }
 
-// httpArgs are the arguments of http_json and http_yaml, in order.
+// httpArgs binds the arguments of http_json and http_yaml, which are called names in this order.
 func httpArgs(r ExtRequest, names []string) (map[string]any, error) {
 	if n := len(r.Args); n > len(names) {
 		return nil, fmt.Errorf("ext_pillar() takes from 3 to %d positional arguments but %d were given", len(names)+2, n+2)
@@ -199,8 +210,8 @@ func httpArgs(r ExtRequest, names []string) (map[string]any, error) {
 	return out, nil
 }
 
-// httpPillar is the external pillars http_json and http_yaml: what a server answers for a minion, whose id and, where that is wanted, grains
-// are in the address. An answer that is none is logged and counts as nothing.
+// httpPillar returns the external pillars http_json and http_yaml: what a server answers for a minion. The minion's
+// id and, with with_grains, grains are put into the address. A failed query is logged and ignored.
 func httpPillar(kind string) ExtFunc {
 	names := []string{"url", "with_grains", "header_dict", "auth", "username", "password"}
 	if kind == "json" {
@@ -215,7 +226,8 @@ func httpPillar(kind string) ExtFunc {
 		if !ok {
 			return nil, fmt.Errorf("'%s' object has no attribute 'replace'", pyobj.TypeName(args["url"]))
 		}
-		address = strings.ReplaceAll(address, "%s", quoted(r.ID))
+		// The id is quoted, since it comes from the minion.
+		address = strings.ReplaceAll(address, "%s", quoteURL(r.ID))
 		if pytext.Truth(args["with_grains"]) {
 			if address, err = withGrains(ctx, r, address); err != nil || address == "" {
 				return nil, err
@@ -226,7 +238,7 @@ func httpPillar(kind string) ExtFunc {
 		shown := publicPart(address)
 		public := func(text string) string { return strings.ReplaceAll(text, address, shown) }
 		if err != nil {
-			return nil, errors.New(public(err.Error())) // the minion reads it
+			return nil, errors.New(public(err.Error())) // the minion reads it, so user, password and query are taken out
 		}
 		data, _ := v.(map[string]any)
 		text, ok := data["text"]
@@ -234,7 +246,7 @@ func httpPillar(kind string) ExtFunc {
 			r.Call.Logger().Error("Error on minion '"+r.ID+"' http query: "+shown, "err", public(pytext.Str(data["error"])))
 			return nil, nil
 		}
-		// Read here, and not by http.query, for the order of what it says.
+		// Parsed here and not by http.query, which would lose the order of keys.
 		var got any
 		if b := []byte(pytext.Str(text)); kind == "json" {
 			got, err = pyjson.ParseObject(b)
@@ -249,7 +261,8 @@ func httpPillar(kind string) ExtFunc {
 	}
 }
 
-// publicPart is what of an address may be seen in a log: neither user and password nor the query, in which there are often tokens.
+// publicPart returns the part of an address that a log may show: without user, password and query, which often hold
+// tokens.
 func publicPart(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -259,7 +272,7 @@ func publicPart(address string) string {
 	return shown.String()
 }
 
-// withGrains puts grains into an address, for names in angle brackets; "" when the minion lacks one.
+// withGrains replaces names in angle brackets by grains. It returns "" if the minion lacks one of them.
 func withGrains(ctx context.Context, r ExtRequest, url string) (string, error) {
 	for from := 0; ; {
 		i := strings.IndexByte(url[from:], '<')
@@ -279,14 +292,14 @@ func withGrains(ctx context.Context, r ExtRequest, url string) (string, error) {
 			r.Call.Logger().Error("Unable to get minion '" + r.ID + "' grain: " + name)
 			return "", nil
 		}
-		value := quoted(pytext.Str(v))
+		value := quoteURL(pytext.Str(v))
 		url = strings.ReplaceAll(url, "<"+name+">", value)
 		from = i + len(value)
 	}
 }
 
-// quoted is urllib.parse.quote.
-func quoted(s string) string {
+// quoteURL is urllib.parse.quote.
+func quoteURL(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
 		if c == '/' || c == '-' || c == '.' || c == '_' || c == '~' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {

@@ -18,7 +18,8 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-// Bounds of pillar files.
+// Limits of pillar files. A minion's grains and ids choose files and patterns, so nothing here may grow without
+// bound.
 const (
 	maxFile   = 16 << 20 // bytes
 	maxFiles  = 100_000  // in one environment, for names with wildcards
@@ -26,17 +27,19 @@ const (
 	maxValues = 2 << 20  // in one file
 )
 
-// found is a pillar file: where it is, and whether it is an init.sls.
+// found is a pillar file: its path, and whether it is an init.sls, against which relative names resolve
+// differently.
 type found struct {
 	path string
 	init bool
 }
 
-// find looks for the file of an SLS name (Client.get_state).
-func (c *compilation) find(sls, env string) (found, error) {
+// findSLS returns the file of an SLS name (Client.get_state), or fs.ErrNotExist.
+func (c *compilation) findSLS(sls, env string) (found, error) {
 	rel := strings.ReplaceAll(sls, ".", "/")
+	// A file of the name comes before a directory with an init.sls.
 	for i, suffix := range [...]string{".sls", "/init.sls"} {
-		p, err := c.file(rel+suffix, env)
+		p, err := c.findFile(rel+suffix, env)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return found{p, i == 1}, err
 		}
@@ -44,8 +47,9 @@ func (c *compilation) find(sls, env string) (found, error) {
 	return found{}, fs.ErrNotExist
 }
 
-// file looks for a file in the roots of an environment. A name never leads out of them, unlike links.
-func (c *compilation) file(name, env string) (string, error) {
+// findFile returns a file in the roots of an environment. A name never leads out of them, but a link may.
+func (c *compilation) findFile(name, env string) (string, error) {
+	// Cleaned and local: no "..", no empty part, no zero byte.
 	if path.Clean("/"+name) != "/"+name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) {
 		return "", fs.ErrNotExist
 	}
@@ -58,17 +62,19 @@ func (c *compilation) file(name, env string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// filter are the SLS names of an environment that a pattern means, none if there are none.
-func (c *compilation) filter(env, pattern string) []string {
+// matchSLS returns the SLS names of an environment that a pattern matches. A name without wildcards matches itself
+// if the file exists.
+func (c *compilation) matchSLS(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
-		if _, err := c.find(pattern, env); err != nil {
+		if _, err := c.findSLS(pattern, env); err != nil {
 			return nil
 		}
 		return []string{pattern}
 	}
+	// The list is made once per compilation and environment.
 	all, ok := c.avail[env]
 	if !ok {
-		all = c.list(env)
+		all = c.listSLS(env)
 		c.avail[env] = all
 	}
 	var out []string
@@ -80,8 +86,9 @@ func (c *compilation) filter(env, pattern string) []string {
 	return out
 }
 
-// list are the SLS names of an environment, sorted. Links to directories are followed.
-func (c *compilation) list(env string) []string {
+// listSLS returns the SLS names of an environment, sorted. Links to directories are followed, hence the limit on
+// depth.
+func (c *compilation) listSLS(env string) []string {
 	var out []string
 	left := maxFiles
 	var walk func(dir, prefix string, depth int)
@@ -91,6 +98,7 @@ func (c *compilation) list(env string) []string {
 			return
 		}
 		for _, e := range entries {
+			// Entries count, not only files, so that empty directories are limited as well.
 			if left--; left < 0 {
 				return
 			}
@@ -105,6 +113,7 @@ func (c *compilation) list(env string) []string {
 				continue
 			}
 			if sls, ok := strings.CutSuffix(name, ".sls"); ok {
+				// A directory's init.sls has the directory's name.
 				if sls == "init" && prefix != "" {
 					sls = ""
 				}
@@ -122,12 +131,13 @@ func (c *compilation) list(env string) []string {
 	return slices.Compact(out)
 }
 
-// render renders a pillar file (compile_template).
-func (c *compilation) render(f found, sls, env string, defaults *pyobj.Dict) (any, error) {
-	text, err := read(f.path)
+// renderFile renders a pillar file (compile_template). defaults are variables from the include that named it.
+func (c *compilation) renderFile(f found, sls, env string, defaults *pyobj.Dict) (any, error) {
+	text, err := readFile(f.path)
 	if err != nil {
 		return nil, err
 	}
+	// An empty file needs no renderer.
 	if strings.TrimSpace(text) == "" {
 		return pyobj.NewDict(), nil
 	}
@@ -139,30 +149,31 @@ func (c *compilation) render(f found, sls, env string, defaults *pyobj.Dict) (an
 		}
 	}
 	if c.call.Templates == nil {
-		return static(text, f.path)
+		return readStatic(text, f.path)
 	}
-	v, err := c.call.Template(c.ctx, modules.Template{Text: text, Pipe: c.text("renderer"), Shebang: true, Path: f.path, SaltEnv: env, SLS: sls,
+	v, err := c.call.Template(c.ctx, modules.Template{Text: text, Pipe: c.optionText("renderer"), Shebang: true, Path: f.path, SaltEnv: env, SLS: sls,
 		IsSLS: true, PillarRoots: true, Vars: vars})
 	if err == nil {
-		err = bounded(v, f.path)
+		err = checkSize(v, f.path)
 	}
 	return v, err
 }
 
-// static reads a file where the program has no renderers: templates are errors then, not text.
-func static(text, path string) (any, error) {
+// readStatic reads a file in a program without renderers. A template is an error then, since its text is not data.
+func readStatic(text, path string) (any, error) {
 	if strings.Contains(text, "{%") || strings.Contains(text, "{{") || strings.HasPrefix(text, "#!") {
 		return nil, fmt.Errorf("%q needs a renderer, and this program has none", path)
 	}
 	v, err := yaml.ParseObject([]byte(text), path, true)
 	if err == nil {
-		err = bounded(v, path)
+		err = checkSize(v, path)
 	}
 	return v, err
 }
 
-// bounded refuses data that aliases of YAML make larger than any pillar is: it is sent without them.
-func bounded(v any, path string) error {
+// checkSize fails for data that YAML's aliases make larger than any pillar is. The pillar is sent without aliases,
+// so a few lines could fill the memory.
+func checkSize(v any, path string) error {
 	left := maxValues
 	var count func(v any)
 	count = func(v any) {
@@ -190,7 +201,8 @@ func bounded(v any, path string) error {
 	return nil
 }
 
-func read(name string) (string, error) {
+// readFile reads a file within maxFile.
+func readFile(name string) (string, error) {
 	h, err := os.Open(name)
 	if err != nil {
 		return "", err

@@ -8,18 +8,20 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
-// merge merges b over a by the strategy of the options (salt.utils.dictupdate.merge). The result shares nothing with b. With
-// "overwrite" a itself is changed too, as Salt does.
-func (c *compilation) merge(a, b *pyobj.Dict) *pyobj.Dict {
-	strategy := c.text("pillar_source_merging_strategy")
+// mergeOver merges b over a by the strategy of the options (salt.utils.dictupdate.merge). The result shares nothing
+// with b. With "overwrite" a itself is changed as well, as in Salt.
+func (c *compilation) mergeOver(a, b *pyobj.Dict) *pyobj.Dict {
+	strategy := c.optionText("pillar_source_merging_strategy")
 	if strategy == "" {
 		strategy = "smart"
 	}
-	renderer := c.text("renderer")
+	renderer := c.optionText("renderer")
+	// "smart" is "recurse", but for yamlex it is "aggregate".
 	if strategy == "smart" && (renderer[strings.LastIndexByte(renderer, '|')+1:] == "yamlex" || strings.HasPrefix(renderer, "yamlex_")) {
 		strategy = "aggregate"
 	}
 	lists := pytext.Truth(c.opts["pillar_merge_lists"])
+	// b may be the cached result of another file.
 	b = pyobj.DeepCopy(b).(*pyobj.Dict)
 	switch strategy {
 	case "list":
@@ -28,9 +30,10 @@ func (c *compilation) merge(a, b *pyobj.Dict) *pyobj.Dict {
 			if other, ok := b.Get(k); ok {
 				v = pyobj.NewList(v, other)
 			}
-			_ = out.Set(k, v) // it is a key already
+			_ = out.Set(k, v) // a key of a dict can be set again
 		}
 		return out
+	// Every key of both is kept; equal ones are combined.
 	case "aggregate":
 		out, _ := pyobj.Aggregate(a, b, true).(*pyobj.Dict)
 		return out

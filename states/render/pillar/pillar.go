@@ -1,8 +1,3 @@
-// Package pillar compiles the pillar of a minion from a top file and pillar files, as Salt's Pillar class does: on a master for
-// every minion that asks, and on a minion that has its pillar_roots itself. It knows no minions and no network; who uses it says
-// which functions templates may call.
-//
-// Salt's sources: salt/pillar/__init__.py, salt/utils/dictupdate.py, salt/pillar/cmd_json.py, salt/pillar/cmd_yaml.py.
 package pillar
 
 import (
@@ -21,47 +16,48 @@ import (
 	"github.com/brine-salt/brine/protocol/target"
 )
 
-// Options of a [Compiler].
+// Options are the options of a [Compiler].
 type Options struct {
-	// Opts is the configuration, with Salt's names: pillar_roots, state_top, renderer, ext_pillar, pillar_source_merging_strategy,
-	// pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error, pillarenv, pillarenv_from_saltenv, env_order,
-	// ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups, decrypt_pillar and its companions, and those of the templates.
-	// Templates see all of it.
+	// Opts is the configuration, with Salt's names: pillar_roots, state_top, renderer, ext_pillar,
+	// pillar_source_merging_strategy, pillar_merge_lists, pillar_includes_override_sls, pillar_safe_render_error,
+	// pillarenv, pillarenv_from_saltenv, env_order, ext_pillar_first, exclude_ext_pillar, pillar_opts, nodegroups,
+	// decrypt_pillar and its companions, and those of the templates. Templates see all of it.
 	Opts map[string]any
-	// Roots are the directories of each environment, instead of the option pillar_roots.
+	// Roots are the directories of each environment. If set, the option pillar_roots does not count.
 	Roots map[string][]string
-	// Registry has the functions that templates may call; nil is the program's.
+	// Registry has the functions that templates may call; nil is the program's default registry.
 	Registry *modules.Registry
-	// Env is what these functions may use. Its ID, Opts, Grains and Pillar are those of the request.
+	// Env is the environment of these functions. Its ID, Opts, Grains and Pillar are replaced by those of the
+	// request.
 	Env modules.Env
-	// Ext are external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
+	// Ext holds external pillars by name, besides cmd_json, cmd_yaml, http_json and http_yaml.
 	Ext map[string]ExtFunc
 	// Version is what pillar_opts shows as saltversion.
 	Version string
-	// Log gets the errors of files, of which the minion only learns that there were some; nil is silent.
+	// Log receives the errors of files, of which the minion only learns that there were some; nil is silent.
 	Log *slog.Logger
 }
 
-// Request asks for the pillar of a minion.
+// Request is a request for the pillar of a minion.
 type Request struct {
 	// ID is the minion's id.
 	ID string
 	// Grains are those of the minion.
 	Grains map[string]any
-	// GrainsOrder has the order of the keys in them, by grain (pyobj.Order); nil where it is not known.
+	// GrainsOrder holds the order of the keys in the grains, by grain (pyobj.Order); nil if it is not known.
 	GrainsOrder *pyobj.Dict
-	// Saltenv and Pillarenv choose environments; empty means not chosen.
+	// Saltenv and Pillarenv choose environments; "" means not chosen.
 	Saltenv, Pillarenv string
-	// Override is pillar given with a command (pillar={...}).
+	// Override is the pillar given with a command (pillar={...}).
 	Override *pyobj.Dict
 	// Extra is extra_minion_data, for external pillars.
 	Extra map[string]any
 }
 
-// Compiler makes pillars. It keeps nothing between two of them, and several may be made at once.
+// Compiler compiles pillars. It keeps nothing between two of them and is safe for concurrent use.
 type Compiler struct{ o Options }
 
-// New makes a compiler. It reads nothing.
+// New returns a compiler. It reads nothing yet.
 func New(o Options) *Compiler {
 	if o.Registry == nil {
 		o.Registry = modules.Default()
@@ -72,37 +68,41 @@ func New(o Options) *Compiler {
 	return &Compiler{o}
 }
 
-// compilation is the making of one pillar.
+// compilation is the compilation of one pillar.
 type compilation struct {
 	*Compiler
-	ctx     context.Context
-	req     Request
+	ctx context.Context
+	req Request
+	// the configuration with what the request chooses
 	opts    map[string]any
 	roots   map[string][]string
 	call    *modules.Call
-	current *pyobj.Dict // what functions and templates see as the pillar
+	current *pyobj.Dict // the pillar that functions and templates see meanwhile
+	// by environment: SLS names with ignore_missing, and those that exist
 	ignored map[string][]string
 	avail   map[string][]string
 	errs    []string
 }
 
-// Compile makes a pillar. Errors of single files are in it, under _errors; an error is what makes Salt give no pillar at all.
+// Compile returns the pillar of a minion. Errors of single files are in it, under _errors. An error is returned
+// where Salt returns no pillar at all, or if ctx ends.
 func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) {
 	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
 	if x.req.Override == nil {
 		x.req.Override = pyobj.NewDict()
 	}
 	x.prepare()
-	top, topErrs, err := x.top()
+	top, topErrs, err := x.mergeTops()
 	if err != nil {
 		return nil, err
 	}
-	out, err := x.sources(top)
+	out, err := x.mergeSources(top)
 	if err != nil {
 		return nil, err
 	}
 	errs := append(x.errs, topErrs...)
 	if pytext.Truth(x.opts["pillar_opts"]) {
+		// pillar_opts shows the master's configuration to the minion, without its own grains.
 		shown := maps.Clone(x.opts)
 		delete(shown, "grains")
 		shown["saltversion"] = c.o.Version
@@ -117,20 +117,20 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*pyobj.Dict, error) 
 		_ = out.Set("_errors", list)
 	}
 	if x.req.Override.Len() > 0 {
-		out = x.merge(out, x.req.Override)
+		out = x.mergeOver(out, x.req.Override)
 	}
-	return out, x.decrypt(out)
+	return out, x.decryptKeys(out)
 }
 
-// Top is the top files for a minion, merged: environments, targets, and what each is given. What is wrong with them is in the second
-// result.
+// Top returns the merged top files for a minion: environments, targets, and the list of each target. What is wrong
+// with them is in the second result.
 func (c *Compiler) Top(ctx context.Context, r Request) (*pyobj.Dict, []string, error) {
 	x := &compilation{Compiler: c, ctx: ctx, req: r, current: pyobj.NewDict(), ignored: map[string][]string{}, avail: map[string][]string{}}
 	if x.req.Override == nil {
 		x.req.Override = pyobj.NewDict()
 	}
 	x.prepare()
-	top, errs, err := x.top()
+	top, errs, err := x.mergeTops()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,36 +154,36 @@ func (c *Compiler) Top(ctx context.Context, r Request) (*pyobj.Dict, []string, e
 	return out, errs, nil
 }
 
-// sources merges files and external pillars.
-func (c *compilation) sources(top *tops) (*pyobj.Dict, error) {
+// mergeSources merges the pillar files and the external pillars, in the order that ext_pillar_first decides.
+func (c *compilation) mergeSources(top *tops) (*pyobj.Dict, error) {
 	if pytext.Truth(c.opts["ext_pillar_first"]) {
-		ext, err := c.external(c.req.Override)
+		ext, err := c.addExternal(c.req.Override)
 		if err != nil {
 			return nil, err
 		}
-		c.see(ext)
-		matches, err := c.matches(top)
+		c.showPillar(ext)
+		matches, err := c.topMatches(top)
 		if err != nil {
 			return nil, err
 		}
-		files, err := c.files(matches)
+		files, err := c.mergeFiles(matches)
 		if err != nil {
 			return nil, err
 		}
-		return c.merge(ext, files), nil
+		return c.mergeOver(ext, files), nil
 	}
-	matches, err := c.matches(top)
+	matches, err := c.topMatches(top)
 	if err != nil {
 		return nil, err
 	}
-	files, err := c.files(matches)
+	files, err := c.mergeFiles(matches)
 	if err != nil {
 		return nil, err
 	}
-	return c.external(files)
+	return c.addExternal(files)
 }
 
-// prepare makes the options of this pillar and the call on whose behalf templates are rendered (Pillar.__gen_opts).
+// prepare sets the options of this pillar and the call on whose behalf templates are rendered (Pillar.__gen_opts).
 func (c *compilation) prepare() {
 	opts := maps.Clone(c.o.Opts)
 	if opts == nil {
@@ -222,22 +222,24 @@ func (c *compilation) prepare() {
 	c.call = c.o.Registry.NewCall(&env, "pillar.items", "", nil)
 }
 
-// see makes functions and templates see another pillar.
-func (c *compilation) see(d *pyobj.Dict) {
+// showPillar sets the pillar that functions and templates see.
+func (c *compilation) showPillar(d *pyobj.Dict) {
 	c.current = d
 	c.call.Context().SetPillar(d)
 }
 
+// subject returns the minion as targets see it.
 func (c *compilation) subject() target.Subject {
 	groups, _ := c.opts["nodegroups"].(map[string]any)
 	return target.Subject{ID: c.req.ID, Nodegroups: groups, Grains: func() map[string]any { return c.req.Grains },
 		Pillar: func() map[string]any { return pyobj.PlainMap(c.current) }}
 }
 
-// anyEnv is Salt's name for roots that serve an environment that has none of its own; the word in a path stands for its name.
+// anyEnv is Salt's name for roots that serve an environment without roots of its own. In a path it stands for the
+// environment's name.
 const anyEnv = "__env__"
 
-// findRoots reads pillar_roots.
+// findRoots reads the roots of all environments, and shows them to templates as pillar_roots.
 func (c *compilation) findRoots() {
 	c.roots = maps.Clone(c.o.Roots)
 	if c.roots == nil {
@@ -276,28 +278,32 @@ func (c *compilation) findRoots() {
 	c.opts["pillar_roots"] = shown
 }
 
-// plainName tells whether the name of an environment, which the minion chooses, can stand for a directory and cannot leave it.
+// plainName reports whether the name of an environment, which the minion chooses, can be a directory's name and
+// cannot lead elsewhere.
 func plainName(env string) bool {
 	return env != "" && !strings.HasPrefix(env, ".") && !strings.ContainsAny(env, "/\\\x00")
 }
 
-func (c *compilation) text(name string) string {
+// optionText returns an option as text, "" if it is not set.
+func (c *compilation) optionText(name string) string {
 	if v := c.opts[name]; v != nil {
 		return pytext.Str(v)
 	}
 	return ""
 }
 
+// chosenEnv returns the environment that the request or the configuration chooses.
 func (c *compilation) chosenEnv() string {
 	for _, name := range [...]string{"pillarenv", "saltenv"} {
-		if env := c.text(name); env != "" {
+		if env := c.optionText(name); env != "" {
 			return env
 		}
 	}
 	return "base"
 }
 
-// envs are the environments in the order in which their top files count: Salt has no order here.
+// envs returns the environments in the order in which their top files count: base first, then by name. Salt's order
+// is that of a dict.
 func (c *compilation) envs() []string {
 	list := []string{"base"}
 	for _, env := range slices.Sorted(maps.Keys(c.roots)) {
@@ -308,8 +314,8 @@ func (c *compilation) envs() []string {
 	return list
 }
 
-// files renders the pillar files that the top file assigns, and merges them (Pillar.render_pillar).
-func (c *compilation) files(matches *assigned) (*pyobj.Dict, error) {
+// mergeFiles renders the pillar files that the top file assigns and merges them (Pillar.render_pillar).
+func (c *compilation) mergeFiles(matches *assigned) (*pyobj.Dict, error) {
 	out := c.req.Override.Copy()
 	order, _ := c.opts["env_order"].([]any)
 	envs := make([]string, 0, len(matches.envs))
@@ -330,7 +336,7 @@ func (c *compilation) files(matches *assigned) (*pyobj.Dict, error) {
 			if _, ok := c.roots[env]; !ok {
 				c.errs = append(c.errs, "No matching pillar environment for environment '"+env+"' found")
 			}
-			found := c.filter(env, pattern)
+			found := c.matchSLS(env, pattern)
 			if len(found) == 0 {
 				found = []string{pattern}
 			}
@@ -340,30 +346,30 @@ func (c *compilation) files(matches *assigned) (*pyobj.Dict, error) {
 			if err := c.ctx.Err(); err != nil {
 				return nil, err
 			}
-			state, errs, err := c.state(sls, env, mods, nil)
+			state, errs, err := c.renderState(sls, env, mods, nil)
 			if err != nil {
 				return nil, err
 			}
 			c.errs = append(c.errs, errs...)
 			if d, ok := state.(*pyobj.Dict); ok {
-				out = c.merge(out, d)
+				out = c.mergeOver(out, d)
 			}
 		}
 	}
 	return out, nil
 }
 
-// state renders a pillar file and what it includes (Pillar.render_pstate). mods has what was rendered already: as in Salt these
-// are the files by themselves, without what they include.
-func (c *compilation) state(sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
-	f, err := c.find(sls, env)
+// renderState renders a pillar file and what it includes (Pillar.render_pstate). mods holds the files that were
+// rendered already: as in Salt, each by itself, without what it includes.
+func (c *compilation) renderState(sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
+	f, err := c.findSLS(sls, env)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, c.missing(sls, env), nil
+		return nil, c.missingErrors(sls, env), nil
 	}
 	var errs []string
 	var state any
 	if err == nil {
-		state, err = c.render(f, sls, env, defaults)
+		state, err = c.renderFile(f, sls, env, defaults)
 	}
 	if err != nil {
 		if ctxErr := c.ctx.Err(); ctxErr != nil {
@@ -371,6 +377,7 @@ func (c *compilation) state(sls, env string, mods map[string]any, defaults *pyob
 		}
 		msg := fmt.Sprintf("Rendering SLS '%s' failed, render error:\n%v", sls, err)
 		c.o.Log.Error(msg, "minion", c.req.ID)
+		// The text of a render error may hold secrets, so the minion learns only where to look.
 		if safe, set := c.opts["pillar_safe_render_error"]; !set || pytext.Truth(safe) {
 			msg = "Rendering SLS '" + sls + "' failed. Please see master log for details."
 		}
@@ -394,21 +401,21 @@ func (c *compilation) state(sls, env string, mods map[string]any, defaults *pyob
 		return d, append(errs, "Include Declaration in SLS '"+sls+"' is not formed as a list"), nil
 	}
 	d.Delete("include")
-	out, more, err := c.includes(list.Items, d, f, sls, env, mods, defaults)
+	out, more, err := c.mergeIncludes(list.Items, d, f, sls, env, mods, defaults)
 	return out, append(errs, more...), err
 }
 
-// missing is what to say of a pillar file that is not there.
-func (c *compilation) missing(sls, env string) []string {
+// missingErrors returns what to report about a pillar file that does not exist.
+func (c *compilation) missingErrors(sls, env string) []string {
 	if slices.Contains(c.ignored[env], sls) || len(c.roots[env]) == 0 {
 		return nil
 	}
 	return []string{"Specified SLS '" + sls + "' in environment '" + env + "' is not available on the salt master"}
 }
 
-// includes renders what a pillar file includes and merges it with the file's own data, which is the last word unless
-// pillar_includes_override_sls is set.
-func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
+// mergeIncludes renders what a pillar file includes and merges it with the file's own data. The file's own data
+// wins, unless pillar_includes_override_sls is set.
+func (c *compilation) mergeIncludes(list []any, own *pyobj.Dict, f found, sls, env string, mods map[string]any, defaults *pyobj.Dict) (any, []string, error) {
 	override := pytext.Truth(c.opts["pillar_includes_override_sls"])
 	state := own
 	var included []*pyobj.Dict
@@ -425,7 +432,7 @@ func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env st
 			if !ok {
 				return nil, nil, fmt.Errorf("'%s' object has no attribute 'get'", pyobj.TypeName(settings))
 			}
-			defaults, _ = s.Value("defaults").(*pyobj.Dict) // they stay for the includes after it
+			defaults, _ = s.Value("defaults").(*pyobj.Dict) // they stay for the includes after it, as in Salt
 			if v := s.Value("key"); pyobj.Truth(v) {
 				key = pyobj.Str(v)
 			}
@@ -434,13 +441,13 @@ func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env st
 		if !ok {
 			return nil, nil, fmt.Errorf("'%s' object has no attribute 'lstrip'", pyobj.TypeName(name))
 		}
-		names, noEnv := c.included(text, f, sls, env)
+		names, noEnv := c.includedNames(text, f, sls, env)
 		errs = append(errs, noEnv...)
 		for _, name := range names {
 			v, done := mods[name]
 			if !done {
 				var err error
-				if v, last, err = c.state(name, env, mods, defaults); err != nil {
+				if v, last, err = c.renderState(name, env, mods, defaults); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -455,7 +462,7 @@ func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env st
 					return nil, nil, errors.New("Cannot update using non-dict types in dictupdate.update()")
 				}
 				if override {
-					state = c.merge(state, d)
+					state = c.mergeOver(state, d)
 				} else {
 					included = append(included, d)
 				}
@@ -471,19 +478,19 @@ func (c *compilation) includes(list []any, own *pyobj.Dict, f found, sls, env st
 		if out == nil {
 			out = d
 		} else {
-			out = c.merge(out, d)
+			out = c.mergeOver(out, d)
 		}
 	}
 	return out, errs, nil
 }
 
-// included are the files that one member of an include means. As in Salt a relative name also means the file of that name at
-// the top of the environment, and a file that is there may come twice.
-func (c *compilation) included(name string, f found, sls, env string) (names, errs []string) {
+// includedNames returns the files that one entry of an include names. As in Salt a relative name also means the
+// file of that name at the top of the environment, so an existing file may be returned twice.
+func (c *compilation) includedNames(name string, f found, sls, env string) (names, errs []string) {
 	if _, ok := c.roots[env]; !ok {
 		return []string{name}, []string{"No matching pillar environment for environment '" + env + "' found"}
 	}
-	names = c.filter(env, strings.ReplaceAll(strings.TrimLeft(name, "."), "/", "."))
+	names = c.matchSLS(env, strings.ReplaceAll(strings.TrimLeft(name, "."), "/", "."))
 	if strings.HasPrefix(name, ".") {
 		parts := strings.Split(sls, ".")
 		if !f.init {
@@ -491,7 +498,7 @@ func (c *compilation) included(name string, f found, sls, env string) (names, er
 		}
 		name = strings.Join(append(parts, name[1:]), ".")
 	}
-	if names = append(names, c.filter(env, name)...); len(names) == 0 {
+	if names = append(names, c.matchSLS(env, name)...); len(names) == 0 {
 		names = []string{name}
 	}
 	return names, nil

@@ -20,27 +20,27 @@ type entry struct {
 	kind  string
 	order int64
 	sls   []string
-	match []any // the dicts that say how to match, as they are written
+	match []any // the dicts that say how to match, as written
 }
 
-// tops are the top files, merged: targets of each environment, in order.
+// tops are the merged top files: the targets of each environment, in order.
 type tops struct {
 	envs    []string
 	entries map[string][]entry
 }
 
-// errTop is what Salt catches while it merges top files: a TypeError.
+// errTop stands for the TypeError that Salt catches while it merges top files.
 var errTop = errors.New("malformed top file")
 
-// top reads and merges the top files (Pillar.get_top). What is wrong with them is in the second result.
-func (c *compilation) top() (*tops, []string, error) {
+// mergeTops reads and merges the top files (Pillar.get_top). What is wrong with them is in the second result.
+func (c *compilation) mergeTops() (*tops, []string, error) {
 	docs, errs, err := c.topFiles()
 	if err != nil {
 		return nil, nil, err
 	}
 	t := &tops{entries: map[string][]entry{}}
 	for _, doc := range docs {
-		if err := c.add(t, doc); err != nil {
+		if err := c.addDoc(t, doc); err != nil {
 			return &tops{}, append(errs, "Error encountered while rendering pillar top file."), nil
 		}
 	}
@@ -53,19 +53,19 @@ func (c *compilation) top() (*tops, []string, error) {
 // topFiles renders the top files of the environments, each with those that it includes (Pillar.get_tops).
 func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) {
 	envs := c.envs()
-	if env := c.text("pillarenv"); env != "" {
+	if env := c.optionText("pillarenv"); env != "" {
 		if _, ok := c.roots[env]; !ok {
 			return nil, nil, nil
 		}
 		envs = []string{env}
-	} else if c.text("pillar_source_merging_strategy") == "none" {
+	} else if c.optionText("pillar_source_merging_strategy") == "none" {
 		own := c.req.Saltenv
 		if own == "" {
 			own = "base"
 		}
 		envs = slices.DeleteFunc(envs, func(env string) bool { return env != own })
 	}
-	name := strings.TrimPrefix(strings.TrimPrefix(c.text("state_top"), "salt://"), "/")
+	name := strings.TrimPrefix(strings.TrimPrefix(c.optionText("state_top"), "salt://"), "/")
 	if name == "" {
 		name = "top.sls"
 	}
@@ -75,18 +75,18 @@ func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) 
 	}
 	var first []primary
 	for _, env := range envs {
-		path, err := c.file(name, env)
+		path, err := c.findFile(name, env)
 		if err != nil {
 			continue
 		}
-		doc, err := c.render(found{path: path}, "", env, nil)
+		doc, err := c.renderFile(found{path: path}, "", env, nil)
 		if err != nil {
 			if ctxErr := c.ctx.Err(); ctxErr != nil {
 				return nil, nil, ctxErr
 			}
 			c.o.Log.Error("Pillar rendering failed for minion "+c.req.ID, "err", err)
 			errs = append(errs, fmt.Sprintf("Rendering Primary Top file failed, render error:\n%v", err))
-			break // the first error ends it
+			break // stock stops at the first error
 		}
 		first = append(first, primary{env, doc})
 	}
@@ -100,7 +100,7 @@ func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) 
 		if !ok {
 			continue
 		}
-		names, err := each(v)
+		names, err := eachItem(v)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,11 +114,11 @@ func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) 
 				continue
 			}
 			done[sls] = true
-			f, err := c.find(sls, p.env)
+			f, err := c.findSLS(sls, p.env)
 			if err != nil {
-				continue // it counts as empty
+				continue // a missing file counts as empty
 			}
-			doc, err := c.render(f, "", p.env, nil)
+			doc, err := c.renderFile(f, "", p.env, nil)
 			if err != nil {
 				errs = append(errs, fmt.Sprintf("Rendering Top file %s failed, render error:\n%v", sls, err))
 				continue
@@ -133,8 +133,8 @@ func (c *compilation) topFiles() (docs []*pyobj.Dict, errs []string, err error) 
 	return docs, errs, nil
 }
 
-// each is Python's iteration over a value.
-func each(v any) ([]any, error) {
+// eachItem is Python's iteration over a value.
+func eachItem(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *pyobj.List:
 		return v.Items, nil
@@ -150,8 +150,8 @@ func each(v any) ([]any, error) {
 	return nil, fmt.Errorf("'%s' object is not iterable", pyobj.TypeName(v))
 }
 
-// add adds a top file to the others (Pillar.merge_tops).
-func (c *compilation) add(t *tops, doc *pyobj.Dict) error {
+// addDoc merges a top file into t (Pillar.merge_tops).
+func (c *compilation) addDoc(t *tops, doc *pyobj.Dict) error {
 	for k, v := range doc.All() {
 		env := pyobj.Str(k)
 		if env == "include" {
@@ -159,7 +159,7 @@ func (c *compilation) add(t *tops, doc *pyobj.Dict) error {
 		}
 		targets, ok := v.(*pyobj.Dict)
 		if !ok {
-			if list, err := each(v); err != nil || len(list) > 0 {
+			if list, err := eachItem(v); err != nil || len(list) > 0 {
 				return errTop
 			}
 			continue
@@ -169,17 +169,17 @@ func (c *compilation) add(t *tops, doc *pyobj.Dict) error {
 				t.envs = append(t.envs, env)
 			}
 			e := entry{tgt: tgt, kind: "compound"}
-			if err := c.read(&e, env, v); err != nil {
+			if err := c.readTarget(&e, env, v); err != nil {
 				return err
 			}
-			t.put(env, e)
+			t.putEntry(env, e)
 		}
 	}
 	return nil
 }
 
-// put adds an entry, in the place of one for the same target: a later top file wins.
-func (t *tops) put(env string, e entry) {
+// putEntry adds an entry. It replaces one for the same target: a later top file wins.
+func (t *tops) putEntry(env string, e entry) {
 	for i, have := range t.entries[env] {
 		if pyobj.Equal(have.tgt, e.tgt) {
 			t.entries[env][i] = e
@@ -189,9 +189,9 @@ func (t *tops) put(env string, e entry) {
 	t.entries[env] = append(t.entries[env], e)
 }
 
-// read reads what a target is given.
-func (c *compilation) read(e *entry, env string, v any) error {
-	list, err := each(v)
+// readTarget reads the list of a target: SLS names, and dicts with match, order and ignore_missing.
+func (c *compilation) readTarget(e *entry, env string, v any) error {
+	list, err := eachItem(v)
 	if err != nil {
 		return errTop
 	}
@@ -208,7 +208,7 @@ func (c *compilation) read(e *entry, env string, v any) error {
 				e.match = append(e.match, x)
 			}
 			if o, ok := x.Get("order"); ok {
-				if e.order, err = order(o); err != nil {
+				if e.order, err = parseOrder(o); err != nil {
 					return err
 				}
 			}
@@ -223,8 +223,8 @@ func (c *compilation) read(e *entry, env string, v any) error {
 	return nil
 }
 
-// order is Python's int() of an order; text that is no number is 0.
-func order(v any) (int64, error) {
+// parseOrder is Python's int() of an order; a text that is not a number is 0.
+func parseOrder(v any) (int64, error) {
 	switch v := v.(type) {
 	case bool:
 		if v {
@@ -247,22 +247,22 @@ func order(v any) (int64, error) {
 	return 0, errTop
 }
 
-// assigned are the SLS names that the top file gives to the minion.
+// assigned are the SLS names that the top file assigns to the minion, by environment.
 type assigned struct {
 	envs []string
 	sls  map[string][]string
 }
 
-// matches looks which targets are the minion (Pillar.top_matches).
-func (c *compilation) matches(t *tops) (*assigned, error) {
+// topMatches returns what the targets that match the minion assign (Pillar.top_matches).
+func (c *compilation) topMatches(t *tops) (*assigned, error) {
 	out := &assigned{sls: map[string][]string{}}
-	only := c.text("pillarenv")
+	only := c.optionText("pillarenv")
 	for _, env := range t.envs {
 		if only != "" && env != only {
 			continue
 		}
 		for _, e := range t.entries[env] {
-			ok, err := c.confirm(e)
+			ok, err := c.isMatch(e)
 			if err != nil {
 				return nil, err
 			}
@@ -282,8 +282,9 @@ func (c *compilation) matches(t *tops) (*assigned, error) {
 	return out, nil
 }
 
-// confirm tells whether a target is the minion (salt/matchers/confirm_top.py).
-func (c *compilation) confirm(e entry) (bool, error) {
+// isMatch reports whether a target matches the minion (salt/matchers/confirm_top.py). An unknown kind is an error,
+// as in Salt; a malformed target is logged and does not match.
+func (c *compilation) isMatch(e entry) (bool, error) {
 	switch e.kind {
 	case "glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact", "compound", "ipcidr", "nodegroup", "range", "data":
 	default:
