@@ -17,6 +17,7 @@ app
 app_path
 append_domain
 append_minionid_config_dirs
+arch
 archive_jobs
 args_separator
 args_stdin
@@ -52,6 +53,8 @@ beacons
 beacons_before_connect
 beacons_dirs
 beacons_leader
+brine_modules_dirs
+brine_python
 ca_bundle
 ca_bundle_url
 cache
@@ -127,6 +130,7 @@ display_progress
 django_auth_path
 django_auth_settings
 doc
+doctor
 drop_messages_signature_fail
 dummy_pub
 eauth
@@ -187,6 +191,7 @@ fips_mode
 fluent_handler
 for_master
 force
+formats
 formula_path
 fun
 gather_job_timeout
@@ -442,6 +447,7 @@ netmiko_device_type_map
 networking
 neutron
 no_parse
+no_progress
 no_proxy
 no_return_event
 nodegroups
@@ -453,6 +459,7 @@ on_demand_ext_pillar
 open_mode
 optimization_order
 order_masters
+out
 output
 output_file
 output_file_append
@@ -497,6 +504,7 @@ pillarenv_from_saltenv
 ping_interval
 ping_on_rotate
 pki_dir
+plan
 pool_name
 pool_worker_count
 port
@@ -511,6 +519,7 @@ priority
 priv
 process_count_max
 profiles
+programs
 progress
 providers
 proxy
@@ -544,6 +553,7 @@ reactor_niceness
 reactor_refresh_interval
 reactor_worker_hwm
 reactor_worker_threads
+recap
 reclass_source_path
 recon_default
 recon_max
@@ -608,6 +618,7 @@ saltpip_disable_pip_version_check
 saltpip_no_deps
 saltpip_no_index
 saltpip_use_pythonpath
+sample
 schedule
 schedule_returner
 scheduler_before_connect
@@ -1029,7 +1040,6 @@ master_roots
 master_stats
 master_stats_event_iter
 master_tops_first
-max_open_files
 memcache_debug
 memcache_expire_seconds
 memcache_full_cleanup

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A source is a test, or a file of cases, whose text shows what it uses.
+type source struct{ name, text string }
+
+// evidence finds the tests that show what a row of the table says. Its sources are sorted by name, so that the answer is always the same.
+type evidence struct {
+	programs []source          // tests and scripts that run the programs
+	tests    []source          // all tests
+	found    map[string]string // answers given, by question
+}
+
+// readEvidence reads the tests of the repository.
+func readEvidence() (*evidence, error) {
+	e := &evidence{found: map[string]string{}}
+	for _, dir := range []string{"cmd", "internal", "interop", "master", "minion", "modules", "protocol", "states"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			script := strings.HasSuffix(path, ".txtar")
+			if !script && !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, home) || strings.HasPrefix(path, "internal/conf/") {
+				return nil // those of package conf name every option there is
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			list := []source{{filepath.ToSlash(path), string(b)}}
+			if !script {
+				list = testsOf(filepath.ToSlash(path), string(b))
+			}
+			e.tests = append(e.tests, list...)
+			if in(path, "cmd", "interop", "minion/program") {
+				e.programs = append(e.programs, list...)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func in(path string, dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(d string) bool { return strings.HasPrefix(path, d+string(filepath.Separator)) })
+}
+
+// testHead is the first line of a function of a test file.
+var testHead = regexp.MustCompile(`(?m)^(?:func(?: \([^)]*\))? |var |const )`)
+
+var testName = regexp.MustCompile(`^func (Test\w+)\(`)
+
+// testsOf splits a test file: what stands outside of tests counts for the next test above it, or the first of the file.
+func testsOf(path, text string) []source {
+	var out []source
+	head, name := "", ""
+	at := testHead.FindAllStringIndex(text, -1)
+	for i, span := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		part := text[span[0]:end]
+		switch m := testName.FindStringSubmatch(part); {
+		case m != nil:
+			name = filepath.ToSlash(filepath.Dir(path)) + ": " + m[1]
+			out = append(out, source{name, head + part})
+			head = ""
+		case name == "":
+			head += part
+		default:
+			out[len(out)-1].text += part
+		}
+	}
+	return out
+}
+
+// program is how tests call each program: by its name, or by a helper of the harness.
+var program = map[string]*regexp.Regexp{
+	"salt-minion": regexp.MustCompile(`salt-minion|startMinion|ourMinion|brine-minion`),
+	"salt-call":   regexp.MustCompile(`salt-call|[oO]urCall|saltCall|callRaw`),
+	"salt-master": regexp.MustCompile(`salt-master|startMaster|ourMaster|brine-master`),
+	"salt":        regexp.MustCompile("\"salt\"|\\bsalt '|\\bsalt [-*\"\\\\]|[(.]salt\\(|`salt |exec salt |[oO]urSalt"),
+	"salt-key":    regexp.MustCompile(`salt-key|saltKey`),
+	"salt-run":    regexp.MustCompile(`salt-run|saltRun`),
+}
+
+// flag is the first test that gives a program an option of the command line, "" if there is none.
+func (e *evidence) flag(prog, flag string) string {
+	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
+	return e.first("flag "+prog+" "+flag, e.programs, func(s source) bool { return program[prog].MatchString(s.text) && use.MatchString(s.text) })
+}
+
+// option is the first test that sets an option, or gives it to what reads it.
+func (e *evidence) option(name string) string {
+	q := regexp.QuoteMeta(name)
+	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")
+	return e.first("option "+name, e.tests, func(s source) bool { return use.MatchString(s.text) })
+}
+
+// request is the first test that sends a request.
+func (e *evidence) request(name string) string {
+	use := regexp.MustCompile(`"cmd": ?"` + regexp.QuoteMeta(name) + `"|"` + regexp.QuoteMeta(name) + `"`)
+	return e.first("request "+name, e.tests, func(s source) bool {
+		return (strings.HasPrefix(s.name, "master") || strings.HasPrefix(s.name, "interop") || strings.HasPrefix(s.name, "protocol")) && use.MatchString(s.text)
+	})
+}
+
+func (e *evidence) first(question string, list []source, shows func(source) bool) string {
+	if name, ok := e.found[question]; ok {
+		return name
+	}
+	name := ""
+	if i := slices.IndexFunc(list, shows); i >= 0 {
+		name = list[i].name
+	}
+	e.found[question] = name
+	return name
+}
+
+// proof is the status of what is there: the test that shows it.
+func proof(status, test string) string {
+	if test == "" {
+		return "not compared"
+	}
+	return status + ": `" + test + "`"
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPagesAreCurrent: the pages of the table are those that "make compat" would write, but for the command line, for which the programs
+// are needed; no other page is beside them.
+func TestPagesAreCurrent(t *testing.T) {
+	t.Chdir("../../..")
+	c, err := newCompat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := c.pages()
+	for path, want := range pages {
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != want {
+			t.Errorf("%s is not current: run \"make compat\" (%v)", path, err)
+		}
+	}
+	list, err := filepath.Glob("docs/compatibility/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range list {
+		if _, ok := pages[path]; !ok && path != commandLine {
+			t.Errorf("%s is no page of the table", path)
+		}
+	}
+	// What works names a test that is there.
+	all := append(slices.Clone(c.evidence.tests), c.evidence.programs...)
+	command, err := os.ReadFile(commandLine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(command) + pages["docs/compatibility/requests.md"] + pages["docs/compatibility/options-minion.md"]) {
+		_, name, works := strings.Cut(line, "works: `")
+		name, _, _ = strings.Cut(name, "`")
+		if works && !slices.ContainsFunc(all, func(s source) bool { return s.name == name }) {
+			t.Errorf("there is no test %q: run \"make compat\"", name)
+		}
+	}
+}
+
+// TestEvidence: a test counts for the program that it runs, with what its file declares before it or after it.
+func TestEvidence(t *testing.T) {
+	list := testsOf("cmd/x/x_test.go", `package x
+
+var helper = "--file-root"
+
+func TestOne(t *testing.T) { run("salt-call", "--local", "--out=json") }
+
+func TestTwo(t *testing.T) { run("salt-key", "-L") }
+
+var words = "timeout: 3"
+`)
+	e := &evidence{programs: list, tests: list, found: map[string]string{}}
+	for _, tt := range []struct{ got, want string }{
+		{e.flag("salt-call", "--out"), "cmd/x: TestOne"},
+		{e.flag("salt-call", "--file-root"), "cmd/x: TestOne"},
+		{e.flag("salt-call", "-L"), ""},
+		{e.flag("salt-key", "-L"), "cmd/x: TestTwo"},
+		{e.option("timeout"), "cmd/x: TestTwo"},
+		{e.option("time"), ""},
+		{proof("works", ""), "not compared"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
