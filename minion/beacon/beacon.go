@@ -28,6 +28,7 @@ func Kinds() []*Kind {
 	return append(all, platformKinds()...)
 }
 
+// valid is Salt's text for a configuration without errors.
 const valid = "Valid beacon configuration"
 
 // mustList makes the first check of every kind and returns the configuration as one map, or Salt's text for what is
@@ -46,6 +47,7 @@ func visible(config []any) []any {
 	for _, x := range config {
 		m, ok := x.(map[string]any)
 		hidden := false
+		// A private entry has a key with an underscore: the engine adds the beacon's name in this way.
 		for k := range m {
 			hidden = hidden || strings.HasPrefix(k, "_")
 		}
@@ -58,6 +60,7 @@ func visible(config []any) []any {
 
 // percent parses a limit such as 90, "90" or "90%".
 func percent(v any) (float64, error) {
+	// A percent sign is allowed anywhere in the text, as Salt removes it by replace.
 	if s, ok := v.(string); ok {
 		v = strings.ReplaceAll(s, "%", "")
 	}
@@ -76,6 +79,7 @@ func share(used, total float64) float64 {
 	return pytext.Round(used/total*100, 1)
 }
 
+// isBool, isMap and isList check the types that configurations may have.
 func isBool(v any) bool { _, ok := v.(bool); return ok }
 
 func isMap(v any) bool { _, ok := v.(map[string]any); return ok }

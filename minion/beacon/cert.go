@@ -19,6 +19,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// certInfo is the beacon cert_info (salt/beacons/cert_info.py).
 var certInfo = Kind{Name: "cert_info", Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("cert_info", config)
 	if bad != "" {
@@ -35,6 +36,7 @@ const notifyDays = 45
 
 // lookCertificates reports the certificates that end soon.
 func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
+	// The days may be set for all files and for each file.
 	c := flat(config)
 	everyDays, err := days(c["notify_days"], notifyDays)
 	if err != nil {
@@ -55,12 +57,14 @@ func lookCertificates(_ context.Context, h *Host, config []any) ([]map[string]an
 			}
 		}
 		cert, err := readCertificate(h, path)
+		// A file that cannot be read is logged in each run, as in Salt; the others are still checked.
 		if err != nil {
 			h.Logger().Error(fmt.Sprintf("Unable to load certificate %s (%s)", path, err))
 			continue
 		}
 		// As in Salt, the end, which is in UTC, is compared with the local clock.
 		left := int64(floorDays(cert.NotAfter.UTC().Sub(pydate.Now(h.Now()))))
+		// A negative limit reports every certificate.
 		if limit < 0 || left <= limit {
 			certificates = append(certificates, describeCertificate(path, cert, h.Now()))
 		}
@@ -116,8 +120,10 @@ func readCertificate(h *Host, path string) (*x509.Certificate, error) {
 // describeCertificate returns the data of an event, in the words of Python's OpenSSL.
 func describeCertificate(path string, cert *x509.Certificate, now time.Time) map[string]any {
 	const raw, shown = "20060102150405Z", "2006-01-02 15:04:05Z"
+	// The names are read from the raw bytes, since x509 drops the order of their parts.
 	issuer, issuerMap := distinguishedName(cert.RawIssuer)
 	subject, subjectMap := distinguishedName(cert.RawSubject)
+	// Python has integers of any size; a larger one is sent as text.
 	var serial any = cert.SerialNumber.String()
 	if cert.SerialNumber.IsInt64() {
 		serial = cert.SerialNumber.Int64()
@@ -129,6 +135,7 @@ func describeCertificate(path string, cert *x509.Certificate, now time.Time) map
 	return map[string]any{"cert_path": path, "issuer": issuer, "issuer_dict": issuerMap, "subject": subject, "subject_dict": subjectMap,
 		"notAfter_raw": cert.NotAfter.UTC().Format(raw), "notAfter": cert.NotAfter.UTC().Format(shown),
 		"notBefore_raw": cert.NotBefore.UTC().Format(raw), "notBefore": cert.NotBefore.UTC().Format(shown), "serial_number": serial,
+		// X.509 counts versions from 0, Go from 1.
 		"signature_algorithm": signatureName(cert.SignatureAlgorithm), "version": int64(cert.Version - 1), "extensions": extensions,
 		"has_expired": now.After(cert.NotAfter)}
 }
@@ -136,6 +143,7 @@ func describeCertificate(path string, cert *x509.Certificate, now time.Time) map
 // distinguishedName returns a name with OpenSSL's short attribute names.
 func distinguishedName(der []byte) (string, map[string]any) {
 	var rdn pkix.RDNSequence
+	// A malformed name is shown as an empty one.
 	if _, err := asn1.Unmarshal(der, &rdn); err != nil {
 		return "", map[string]any{}
 	}
@@ -248,6 +256,7 @@ func signatureName(a x509.SignatureAlgorithm) string {
 // cryptography, others as bytes.
 func extensionText(cert *x509.Certificate, e pkix.Extension) string {
 	switch e.Id.String() {
+	// Basic constraints.
 	case "2.5.29.19":
 		text := "CA:FALSE"
 		if cert.IsCA {
@@ -258,6 +267,7 @@ func extensionText(cert *x509.Certificate, e pkix.Extension) string {
 		}
 		return text
 	case "2.5.29.17":
+		// Go sorts the alternative names by type; OpenSSL keeps the order of the certificate.
 		var names []string
 		for _, n := range cert.DNSNames {
 			names = append(names, "DNS:"+n)
@@ -308,6 +318,7 @@ func keyUsage(u x509.KeyUsage) string {
 // extendedUsage returns the repr of Python's ExtendedKeyUsage.
 func extendedUsage(cert *x509.Certificate) string {
 	var parts []string
+	// add appends one usage as Python shows it.
 	add := func(oid, name string) { parts = append(parts, "<ObjectIdentifier(oid="+oid+", name="+name+")>") }
 	for _, u := range cert.ExtKeyUsage {
 		switch u {
@@ -327,6 +338,7 @@ func extendedUsage(cert *x509.Certificate) string {
 			add("2.5.29.37.0", "anyExtendedKeyUsage")
 		}
 	}
+	// Usages that Go does not know.
 	for _, oid := range cert.UnknownExtKeyUsage {
 		add(oid.String(), oidName(oid))
 	}

@@ -44,8 +44,8 @@ type Host struct {
 type Options struct {
 	// Kinds are the available kinds of beacons, see [Kinds].
 	Kinds []*Kind
-	// Own finds a kind that the host's owner has put there, which goes before one of Kinds; reason tells why the host cannot use one
-	// that is there. nil finds none.
+	// Own finds a kind that the host's owner has put there, which goes before one of Kinds; reason tells why the
+	// host cannot use one that is there. nil finds none.
 	Own func(h *Host, name string) (k *Kind, reason string)
 	// OwnNames lists their names; nil lists none.
 	OwnNames func(h *Host) []string
@@ -80,6 +80,7 @@ type Engine struct {
 	ctx     context.Context
 	stopped bool // guarded by mu
 
+	// look is separate from mu, because beacons may take long and Manage must not wait for them.
 	look   sync.Mutex // held while beacons run
 	memory map[string]any
 	open   map[string]opened // guarded by look; beacons that may hold something
@@ -93,6 +94,7 @@ type opened struct {
 }
 
 // New returns an engine. Nothing happens before Start.
+// Options that are not set get their defaults here, so that the engine never checks for them.
 func New(o Options) *Engine {
 	if o.Loop <= 0 {
 		o.Loop = time.Second
@@ -104,6 +106,7 @@ func New(o Options) *Engine {
 		o.Spawn = func(f func()) { go f() }
 	}
 	e := &Engine{o: o}
+	// The options are copied: Manage changes them.
 	e.opts, _ = nested.Copy(o.Beacons).(map[string]any)
 	if e.opts == nil {
 		e.opts = map[string]any{}
@@ -115,6 +118,7 @@ func New(o Options) *Engine {
 func (e *Engine) Start(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// A second call changes nothing but the timer.
 	if e.ctx == nil {
 		e.ctx = ctx
 	}
@@ -123,6 +127,7 @@ func (e *Engine) Start(ctx context.Context) {
 
 // Stop ends the engine and releases what the beacons hold.
 func (e *Engine) Stop() {
+	// Beacons that run now see stopped before their next step.
 	e.mu.Lock()
 	e.stopped = true
 	if e.timer != nil {
@@ -130,6 +135,7 @@ func (e *Engine) Stop() {
 		e.timer = nil
 	}
 	e.mu.Unlock()
+	// A run in progress ends first.
 	e.look.Lock()
 	defer e.look.Unlock()
 	e.closeAll(func(string) bool { return true })
@@ -168,6 +174,7 @@ func (e *Engine) merged(pillar, opts bool) map[string]any {
 
 // enabled returns the beacons to run. The caller holds mu.
 func (e *Engine) enabled() map[string]any {
+	// "enabled: false" at the top turns all beacons off.
 	all := e.merged(true, true)
 	if on, ok := all["enabled"]; ok && !pytext.Truth(on) {
 		return nil
@@ -188,6 +195,7 @@ func flat(config any) map[string]any {
 	case map[string]any:
 		return c
 	case []any:
+		// Later maps win, as in Salt's chain of updates.
 		m := map[string]any{}
 		for _, x := range c {
 			if part, ok := x.(map[string]any); ok {
@@ -209,10 +217,12 @@ func (e *Engine) interval(config any) time.Duration {
 	if err != nil {
 		return 0
 	}
+	// An interval below the loop interval cannot be kept by Salt either.
 	return max(time.Duration(f*float64(time.Second)), e.o.Loop)
 }
 
 // planTimer sets the timer to the next run of any beacon. The caller holds mu.
+// Without a context the engine was not started.
 func (e *Engine) planTimer() {
 	if e.ctx == nil || e.stopped || e.ctx.Err() != nil {
 		return
@@ -238,6 +248,7 @@ func (e *Engine) planTimer() {
 			first = at
 		}
 	}
+	// A beacon that was removed starts over if it comes back.
 	maps.DeleteFunc(e.due, func(name string, _ time.Time) bool { _, ok := beacons[name]; return !ok })
 	if first.IsZero() && e.holding {
 		first = now // removed beacons release what they hold
@@ -263,6 +274,7 @@ func (e *Engine) runDue() {
 			e.mu.Unlock()
 			return
 		}
+		// The configuration may have changed since the timer was set.
 		beacons := e.enabled()
 		now := time.Now()
 		ready := map[string][]any{}
@@ -271,6 +283,7 @@ func (e *Engine) runDue() {
 			if !ok || at.After(now) {
 				continue
 			}
+			// Planned before the run, so that a slow beacon does not run at once again.
 			e.due[name] = now.Add(max(e.interval(config), e.o.Loop))
 			list, isList := nested.Copy(config).([]any)
 			if !isList {
@@ -280,8 +293,10 @@ func (e *Engine) runDue() {
 			ready[name] = list
 			e.dropEnabled(name)
 		}
+		// mu is released: a beacon may call functions that manage beacons.
 		ctx := e.ctx
 		e.mu.Unlock()
+		// What a removed beacon holds is released before the others run.
 		e.closeAll(func(name string) bool { _, ok := beacons[name]; return !ok })
 		if events := e.process(ctx, ready); len(events) > 0 && ctx.Err() == nil {
 			e.o.Send(events)
@@ -312,6 +327,7 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 	if len(beacons) == 0 {
 		return nil
 	}
+	// One Host serves the whole run.
 	h := e.hostFor(ctx)
 	var events []any
 	for _, name := range slices.Sorted(maps.Keys(beacons)) {
@@ -322,11 +338,13 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			e.logOnce(name, "Unable to process beacon "+name+why)
 			continue
 		}
+		// Validated in each run, as in Salt, because what a beacon needs may be missing later.
 		if ok, comment := kind.Validate(h, nested.Copy(config)); !ok {
 			e.logOnce(name, "Beacon "+name+" configuration invalid, not running.\n"+comment)
 			continue
 		}
 		delete(e.said, name)
+		// Beacons see their name but not the engine's own settings.
 		config = slices.DeleteFunc(append(config, map[string]any{"_beacon_name": name}), func(x any) bool {
 			m, _ := x.(map[string]any)
 			_, enabled := m["enabled"]
@@ -334,12 +352,14 @@ func (e *Engine) process(ctx context.Context, beacons map[string][]any) []any {
 			_, pause := m["disable_during_state_run"]
 			return enabled || interval || pause
 		})
+		// A state run changes what beacons watch, so they may pause.
 		if pytext.Truth(settings["disable_during_state_run"]) && e.o.StateRunning != nil && e.o.StateRunning() {
 			e.closeBeacon(h, name, opened{kind, config})
 			continue
 		}
 		e.remember(name, opened{kind, config})
 		events = append(events, e.runBeacon(ctx, h, kind, name, config)...)
+		// run_once disables the beacon after its first run.
 		if pytext.Truth(settings["run_once"]) {
 			e.mu.Lock()
 			e.setEnabled(name, false)
@@ -359,6 +379,7 @@ func (e *Engine) runBeacon(ctx context.Context, h *Host, kind *Kind, name string
 		return []any{map[string]any{"tag": tag, "error": err.Error(), "data": map[string]any{}, "beacon_name": kind.Name}}
 	}
 	var events []any
+	// Each event gets the minion's id and a tag below the beacon's.
 	for _, data := range found {
 		full := tag
 		if more, ok := data["tag"]; ok {
@@ -389,6 +410,7 @@ func (e *Engine) hostFor(ctx context.Context) *Host {
 	if e.memory == nil {
 		e.memory = map[string]any{}
 	}
+	// The memory outlives the Host, which is new in each run.
 	h.Memory = e.memory
 	return h
 }
@@ -403,6 +425,7 @@ func moduleOf(name string, settings map[string]any) string {
 
 // findKind returns the kind of a name if this host can have it, else why not.
 func (e *Engine) findKind(h *Host, name string) (k *Kind, why string) {
+	// A kind of the host's owner replaces one of ours.
 	if e.o.Own != nil {
 		if k, why = e.o.Own(h, name); k != nil {
 			return k, ""
@@ -438,6 +461,7 @@ func (e *Engine) closeBeacon(h *Host, name string, o opened) {
 	delete(e.open, name)
 }
 
+// closeAll closes the beacons that which selects. The caller holds look.
 func (e *Engine) closeAll(which func(name string) bool) {
 	for name, o := range e.open {
 		if which(name) {

@@ -18,8 +18,10 @@ import (
 	"github.com/brine-salt/brine/internal/pytext"
 )
 
+// platformKinds returns the kinds that need Linux.
 func platformKinds() []*Kind { return []*Kind{&inotify, &shell} }
 
+// inotify reports changes of files (salt/beacons/inotify.py). The kernel records them between the runs.
 var inotify = Kind{Name: "inotify", Validate: validateInotify, Look: lookInotify, Close: closeInotify}
 
 // masks are the kinds of changes under their names in the configuration.
@@ -36,6 +38,7 @@ func masks() []struct {
 		{"move_self", unix.IN_MOVE_SELF}, {"oneshot", unix.IN_ONESHOT}, {"onlydir", unix.IN_ONLYDIR}, {"open", unix.IN_OPEN}, {"unmount", unix.IN_UNMOUNT}}
 }
 
+// maskOf returns the bit of a change, 0 if the name is unknown.
 func maskOf(name string) uint32 {
 	for _, m := range masks() {
 		if m.name == name {
@@ -48,6 +51,7 @@ func maskOf(name string) uint32 {
 // maskName returns pyinotify's name of a change.
 func maskName(mask uint32) string {
 	suffix := ""
+	// A change of a directory carries a second bit.
 	if mask&unix.IN_ISDIR != 0 {
 		suffix, mask = "|IN_ISDIR", mask&^unix.IN_ISDIR
 	}
@@ -59,6 +63,7 @@ func maskName(mask uint32) string {
 	return fmt.Sprintf("0x%x", mask) + suffix
 }
 
+// validateInotify checks the files and their settings.
 func validateInotify(_ *Host, config any) (bool, string) {
 	c, bad := mustList("inotify", config)
 	if bad != "" {
@@ -72,6 +77,7 @@ func validateInotify(_ *Host, config any) (bool, string) {
 	if !ok {
 		return false, "Configuration for inotify beacon invalid, files must be a dict."
 	}
+	// Sorted, so that the same error is reported each time.
 	for _, path := range sortedKeys(files) {
 		if bad := badWatch(files[path]); bad != "" {
 			return false, bad
@@ -165,6 +171,7 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 	}
 	files, _ := c["files"].(map[string]any)
 	var found []map[string]any
+	// The changes come first: a watch that is added now has nothing to report.
 	changes, err := n.readChanges(h, c["coalesce"] == true)
 	if err != nil {
 		return nil, err
@@ -183,6 +190,7 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 				w.mask |= maskOf(pytext.Str(x))
 			}
 		}
+		// New directories are found by their creation.
 		if w.autoAdd {
 			w.mask |= unix.IN_CREATE
 		}
@@ -194,11 +202,13 @@ func lookInotify(_ context.Context, h *Host, config []any) ([]map[string]any, er
 
 // ensureWatch watches a path unless that is done already.
 func (n *notifier) ensureWatch(h *Host, w *watch) {
+	// A watch with other settings replaces the old one, as the kernel keeps one per file.
 	if wd, ok := n.byPath[w.path]; ok {
 		if have := n.watches[wd]; have.mask == w.mask && have.autoAdd == w.autoAdd {
 			return
 		}
 	}
+	// A path that does not exist is tried again in the next run.
 	if _, err := os.Stat(h.Path(w.path)); err != nil {
 		return
 	}
@@ -219,6 +229,7 @@ func (n *notifier) addWatch(h *Host, w *watch) {
 		n.logOnce(h, err.Error())
 		return
 	}
+	// The kernel returns the same number for the same file, under whatever path.
 	if old, ok := n.watches[int32(wd)]; ok {
 		delete(n.byPath, old.path)
 	}
@@ -236,6 +247,7 @@ func (n *notifier) addWatch(h *Host, w *watch) {
 	}
 }
 
+// logOnce logs that something is not watched, once per notifier.
 func (n *notifier) logOnce(h *Host, why string) {
 	if !n.said {
 		n.said = true
@@ -279,6 +291,7 @@ type change struct {
 func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 	var changes []change
 	buf := make([]byte, 64<<10)
+	// Reading ends when nothing is left, or at the limit.
 	for total := 0; total < maxRead; {
 		size, err := unix.Read(n.fd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -292,12 +305,14 @@ func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 		}
 		total += size
 		seen := map[string]bool{}
+		// A record is a fixed header and a name padded with zeros, whose length is in the header.
 		for b := buf[:size]; len(b) >= unix.SizeofInotifyEvent; {
 			length := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
 			if length > len(b) {
 				break
 			}
 			raw := string(b[:length])
+			// coalesce drops records that are equal byte for byte, as pyinotify does within one read.
 			if !coalesce || !seen[raw] {
 				changes = append(changes, n.parseEvent(h, b[:length])...)
 			}
@@ -313,9 +328,10 @@ func (n *notifier) readChanges(h *Host, coalesce bool) ([]change, error) {
 func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	wd, mask := int32(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint32(b[4:])
 	if mask&unix.IN_Q_OVERFLOW != 0 {
-		h.Logger().Warn("Changes of files came faster than they could be told")
+		h.Logger().Warn("Changes of files came faster than they could be reported")
 		return nil
 	}
+	// A record may be older than the end of its watch.
 	w, ok := n.watches[wd]
 	if !ok {
 		return nil
@@ -325,6 +341,7 @@ func (n *notifier) parseEvent(h *Host, b []byte) []change {
 	if name != "" {
 		path = filepath.Join(w.path, name)
 	}
+	// The kernel removed the watch, for example because the file is gone.
 	if mask&unix.IN_IGNORED != 0 {
 		delete(n.watches, wd)
 		if n.byPath[w.path] == wd {
@@ -356,6 +373,7 @@ func (n *notifier) inside(h *Host, w *watch) []change {
 		sub := *w
 		sub.path = filepath.Join(w.path, e.Name())
 		changes = append(changes, change{w.path, sub.path, mask})
+		// Directories inside are watched, too, and their content counts as created.
 		if _, known := n.byPath[sub.path]; e.IsDir() && !known {
 			n.addWatch(h, &sub)
 			changes = append(changes, n.inside(h, &sub)...)
@@ -367,6 +385,7 @@ func (n *notifier) inside(h *Host, w *watch) []change {
 // excluded applies the option exclude of the configured path that a change is below.
 func excluded(h *Host, files map[string]any, x change) bool {
 	path := x.watched
+	// The nearest configured path above the change decides.
 	for path != "/" && path != "." {
 		if _, ok := files[path]; ok {
 			break
@@ -376,6 +395,7 @@ func excluded(h *Host, files map[string]any, x change) bool {
 	m, _ := files[path].(map[string]any)
 	list, _ := m["exclude"].([]any)
 	for _, e := range list {
+		// A dict is a pattern with settings, of which only regex matters.
 		if how, ok := e.(map[string]any); ok {
 			for _, pattern := range sortedKeys(how)[:min(1, len(how))] {
 				settings, _ := how[pattern].(map[string]any)
@@ -394,6 +414,7 @@ func excluded(h *Host, files map[string]any, x change) bool {
 			continue
 		}
 		text := pytext.Str(e)
+		// A text with a star is a glob, any other one a prefix.
 		if strings.Contains(text, "*") {
 			if fnmatch.Match(text, x.path) {
 				return true

@@ -18,6 +18,7 @@ const (
 	recordSize         = 384
 )
 
+// btmp reports failed logins, wtmp logins and logouts (salt/beacons/btmp.py, wtmp.py).
 var btmp = Kind{Name: "btmp", Available: func(h *Host) bool { return isFile(h, btmpFile) },
 	Validate: func(_ *Host, config any) (bool, string) { return validateLogins("btmp", config) },
 	Look: func(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
@@ -30,11 +31,13 @@ var wtmp = Kind{Name: "wtmp", Available: func(h *Host) bool { return isFile(h, w
 		return lookLogins(ctx, h, config, "wtmp", wtmpFile, sessions(h))
 	}}
 
+// isFile reports whether a path is a regular file.
 func isFile(h *Host, path string) bool {
 	info, err := os.Stat(h.Path(path))
 	return err == nil && info.Mode().IsRegular()
 }
 
+// validateLogins checks the time ranges of users, groups and defaults.
 func validateLogins(name string, config any) (bool, string) {
 	c, bad := mustList(name, config)
 	if bad != "" {
@@ -49,6 +52,7 @@ func validateLogins(name string, config any) (bool, string) {
 		if !ok {
 			return false, part.what + " configuration for " + name + " beacon must be a dictionary."
 		}
+		// Defaults have one range, users and groups have one each.
 		ranges := []any{m["time_range"]}
 		if part.key != "defaults" {
 			ranges = nil
@@ -88,6 +92,7 @@ func badTimeRange(name string, r any) string {
 
 // parseRecord parses one login record.
 func parseRecord(b []byte) map[string]any {
+	// text returns a field of fixed length without its zeros.
 	text := func(from, to int) string {
 		return strings.ToValidUTF8(strings.Trim(string(b[from:to]), "\x00"), "\uFFFD")
 	}
@@ -113,6 +118,7 @@ func sessions(h *Host) func(event map[string]any) {
 	return func(event map[string]any) {
 		line := event["line"].(string)
 		switch event["type"] {
+		// 7 is USER_PROCESS, 8 is DEAD_PROCESS.
 		case int64(7):
 			event["action"] = "login"
 			lines[line] = event["user"]
@@ -126,6 +132,7 @@ func sessions(h *Host) func(event map[string]any) {
 	}
 }
 
+// lookLogins reports the records since the last run whose user and time fit the configuration. more adds fields.
 func lookLogins(ctx context.Context, h *Host, config []any, name, path string, more func(map[string]any)) ([]map[string]any, error) {
 	text, err := growth(h, name+".loc", path)
 	if err != nil {
@@ -147,6 +154,7 @@ func lookLogins(ctx context.Context, h *Host, config []any, name, path string, m
 		if more != nil {
 			more(event)
 		}
+		// Without users in the configuration, every login is reported.
 		limit := defaults
 		if len(users) > 0 {
 			user, ok := users[event["user"].(string)]
@@ -181,6 +189,7 @@ func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map
 			continue
 		}
 		members, _ := m["members"].([]any)
+		// A user of its own goes before its group.
 		for _, x := range members {
 			if _, ok := users[pytext.Str(x)]; !ok {
 				users[pytext.Str(x)] = groups[group]
@@ -193,6 +202,7 @@ func loginUsers(ctx context.Context, h *Host, config []any) (users, defaults map
 // inTimeRange reports whether now is within a time range.
 func inTimeRange(r any, now time.Time) bool {
 	m, _ := r.(map[string]any)
+	// Salt ignores a range that it cannot parse.
 	start, err1 := pydate.Parse(pytext.Str(m["start"]), now)
 	end, err2 := pydate.Parse(pytext.Str(m["end"]), now)
 	return err1 == nil && err2 == nil && !now.Before(start) && !now.After(end)

@@ -20,6 +20,7 @@ import (
 // maxGrowth limits what is read of a log in one run; the rest waits for the next.
 const maxGrowth = 1 << 20
 
+// logFile is the beacon log, which matches the lines of a file (salt/beacons/log_beacon.py).
 var logFile = Kind{Name: "log", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("log", config)
 	if bad != "" {
@@ -31,10 +32,12 @@ var logFile = Kind{Name: "log", Available: hasProc, Validate: func(_ *Host, conf
 	return true, valid
 }, Look: lookLog}
 
+// logEvent returns the data of an event of the beacon log.
 func logEvent(tag, match, raw, problem string) map[string]any {
 	return map[string]any{"tag": tag, "match": match, "raw": raw, "error": problem}
 }
 
+// lookLog reports the new lines that match, once for each tag.
 func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	c := flat(config)
 	path := pytext.Str(c["file"])
@@ -45,6 +48,7 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 	}
 	var found []map[string]any
 	tags, _ := c["tags"].(map[string]any)
+	// A pattern is a regular expression with its tag.
 	type pattern struct {
 		tag string
 		re  *pyre.Regexp
@@ -57,6 +61,7 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 		}
 		re, err := pyre.Compile(pytext.Str(m["regex"]), 0)
 		if err != nil {
+			// A bad expression is reported in every run, as in Salt.
 			found = append(found, logEvent(tag, "no", "", "bad regex"))
 			continue
 		}
@@ -81,6 +86,7 @@ func lookLog(_ context.Context, h *Host, config []any) ([]map[string]any, error)
 func growth(h *Host, key, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
+		// The text of the error is Python's.
 		if text, _ := modules.OSErrorText(err); text != "" {
 			return nil, modules.Errorf("%s", text)
 		}
@@ -96,6 +102,7 @@ func growth(h *Host, key, path string) ([]byte, error) {
 	}
 	at, known := h.Memory[key].(int64)
 	if !known {
+		// The first run only notes the end of the file: what was there before is no event.
 		h.Memory[key] = info.Size()
 		return nil, nil
 	}
@@ -117,6 +124,8 @@ func growth(h *Host, key, path string) ([]byte, error) {
 	return text, nil
 }
 
+// journald reports entries of systemd's journal (salt/beacons/journald.py). Salt uses a Python library, which reads
+// the same fields as journalctl prints.
 var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.Which("journalctl") != "" }, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("journald", config)
 	if bad != "" {
@@ -134,6 +143,7 @@ var journald = Kind{Name: "journald", Available: func(h *Host) bool { return h.W
 const (
 	// maxEntries limits the journal entries of one run; the rest waits for the next.
 	maxEntries = 1000
+	// journalEnd is the key of the last entry's position.
 	journalEnd = "journald.cursor"
 )
 
@@ -141,6 +151,7 @@ const (
 func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	cursor, known := h.Memory[journalEnd].(string)
 	args := []string{"journalctl", "--no-pager", "--quiet", "--output=json", "--all"}
+	// A cursor stays valid when files are rotated.
 	if known && cursor != "" {
 		args = append(args, "--after-cursor="+cursor)
 	} else {
@@ -156,6 +167,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 	for line := range bytes.Lines(res.Stdout) {
 		var entry map[string]any
 		d := json.NewDecoder(bytes.NewReader(line))
+		// Numbers stay text, as 64 bits do not fit a float64.
 		d.UseNumber()
 		if d.Decode(&entry) != nil {
 			continue
@@ -167,6 +179,7 @@ func lookJournal(ctx context.Context, h *Host, config []any) ([]map[string]any, 
 			continue
 		}
 		found = append(found, journalMatches(journalFields(entry), services)...)
+		// The rest comes in the next run, behind the cursor.
 		if n++; n == maxEntries {
 			break
 		}
@@ -200,6 +213,7 @@ func journalFields(entry map[string]any) map[string]any {
 	out := make(map[string]any, len(entry))
 	for k, v := range entry {
 		text, ok := v.(string)
+		// A field with several values, or with bytes, is a list.
 		if !ok {
 			if list, isList := v.([]any); isList {
 				v = string(bytesOf(list))
@@ -209,6 +223,7 @@ func journalFields(entry map[string]any) map[string]any {
 		}
 		out[k] = journalField(k, text)
 	}
+	// Python's library pairs the monotonic time with the boot.
 	if boot, ok := out["_BOOT_ID"].(string); ok {
 		if micro, ok := out["__MONOTONIC_TIMESTAMP"].(int64); ok {
 			out["__MONOTONIC_TIMESTAMP"] = []any{fmt.Sprintf("datetime.timedelta(seconds=%d, microseconds=%d)", micro/1e6, micro%1e6), boot}
@@ -227,6 +242,7 @@ func bytesOf(list []any) []byte {
 	return b
 }
 
+// journalField converts one field, by the table of Python's systemd module.
 func journalField(k, text string) any {
 	switch k {
 	case "PRIORITY", "_PID", "_UID", "_GID", "_AUDIT_SESSION", "_AUDIT_LOGINUID", "ERRNO", "CODE_LINE", "SYSLOG_FACILITY", "SYSLOG_PID",

@@ -19,6 +19,7 @@ const prefix = "/salt/minion/"
 func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any {
 	name := textOf(data["name"])
 	fun := textOf(data["func"])
+	// These two take the lock of the beacons and may take long, so mu is not held.
 	if fun == "validate_beacon" {
 		return e.validate(ctx, name, data["beacon_data"])
 	}
@@ -27,6 +28,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Any change may move the next run.
 	defer e.planTimer()
 	switch fun {
 	case "add":
@@ -42,6 +44,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	case "delete":
 		return e.removeBeacon(name)
 	case "enable", "disable":
+		// The switch is part of the configuration, and so is shown by list.
 		e.opts["enabled"] = fun == "enable"
 		return e.fire("minion_beacons_"+fun+"d_complete", map[string]any{"complete": true, "beacons": nested.Copy(e.opts)})
 	case "enable_beacon", "disable_beacon":
@@ -57,6 +60,7 @@ func (e *Engine) Manage(ctx context.Context, data map[string]any) map[string]any
 	return nil
 }
 
+// fire puts an answer on the bus and returns it.
 func (e *Engine) fire(tag string, data map[string]any) map[string]any {
 	if e.o.Fire != nil {
 		e.o.Fire(prefix+tag, data)
@@ -81,6 +85,7 @@ func (e *Engine) putBeacon(name string, config any, tag, done, refused string) m
 		return e.answer(tag, false, refused)
 	}
 	e.opts[name] = nested.Copy(config)
+	// The beacon starts over with its new interval.
 	delete(e.due, name)
 	return e.answer(tag, true, done)
 }
@@ -114,6 +119,7 @@ func (e *Engine) switchOne(name string, on bool) map[string]any {
 
 // setEnabled sets the field enabled of a beacon. The caller holds mu.
 func (e *Engine) setEnabled(name string, on bool) {
+	// A configuration may be a map or, in Salt's format, a list of maps.
 	switch c := e.opts[name].(type) {
 	case map[string]any:
 		c["enabled"] = on
@@ -122,6 +128,7 @@ func (e *Engine) setEnabled(name string, on bool) {
 		for _, x := range list {
 			if m, ok := x.(map[string]any); ok {
 				if _, ok := m["enabled"]; ok {
+					// The list is a copy, since a run may be reading the old one.
 					m["enabled"] = on
 					e.opts[name] = list
 					return
@@ -142,6 +149,7 @@ func (e *Engine) validate(ctx context.Context, name string, config any) map[stri
 		kind = moduleOf(name, first) // Salt looks at the first item only
 	}
 	h := e.hostFor(ctx)
+	// Salt says this of a kind that it does not have, too.
 	valid, comment := true, fmt.Sprintf("Beacon %s does not have a validate function, skipping validation.", kind)
 	if k, _ := e.findKind(h, kind); k != nil {
 		valid, comment = k.Validate(h, nested.Copy(config))
@@ -155,6 +163,7 @@ func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	defer e.look.Unlock()
 	h := e.hostFor(ctx)
 	names := []any{}
+	// Kinds of the host's owner come first and hide ours.
 	if e.o.OwnNames != nil {
 		names = nested.Anys(e.o.OwnNames(h))
 	}
@@ -169,6 +178,7 @@ func (e *Engine) listKinds(ctx context.Context) map[string]any {
 	return e.fire("minion_beacons_list_available_complete", map[string]any{"complete": true, "beacons": names})
 }
 
+// textOf returns a value as text, "" for a false one.
 func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""
@@ -176,6 +186,7 @@ func textOf(v any) string {
 	return pytext.Str(v)
 }
 
+// parseFloat and sortedKeys are short for the library's functions.
 func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

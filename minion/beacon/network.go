@@ -24,6 +24,7 @@ func counters() []struct {
 	}{{"bytes_sent", 8}, {"bytes_recv", 0}, {"packets_sent", 9}, {"packets_recv", 1}, {"errin", 2}, {"errout", 10}, {"dropin", 3}, {"dropout", 11}}
 }
 
+// networkInfo reports interfaces by their counters (salt/beacons/network_info.py).
 var networkInfo = Kind{Name: "network_info", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("network_info", config)
 	if bad != "" {
@@ -53,6 +54,7 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 	if err != nil {
 		return nil, err
 	}
+	// The columns are fixed: eight for what was received, eight for what was sent.
 	stats := map[string]map[string]any{}
 	for line := range strings.Lines(string(text)) {
 		name, rest, ok := strings.Cut(line, ":")
@@ -82,6 +84,7 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 				return nil, err
 			}
 			v := have[x.name].(int64)
+			// The type "equal" is the default, and compares exactly.
 			fits = fits || (c["type"] == "greater" && v > n) || (c["type"] != "greater" && v == n)
 		}
 		if fits {
@@ -91,6 +94,7 @@ func lookCounters(_ context.Context, h *Host, config []any) ([]map[string]any, e
 	return found, nil
 }
 
+// networkSettings reports changed settings of interfaces (salt/beacons/network_settings.py).
 var networkSettings = Kind{Name: "network_settings", Available: hasProc, Validate: validateSettings, Look: lookSettings}
 
 // attributes are what can be watched of an interface. Without netlink the host does not provide family, ipdb_scope,
@@ -98,6 +102,7 @@ var networkSettings = Kind{Name: "network_settings", Available: hasProc, Validat
 const attributes = "family txqlen ipdb_scope index operstate group carrier_changes ipaddr neighbours ifname promiscuity linkmode broadcast " +
 	"address num_tx_queues ipdb_priority kind qdisc mtu num_rx_queues carrier flags ifi_type ports"
 
+// validateSettings checks interfaces and the names of their attributes.
 func validateSettings(_ *Host, config any) (bool, string) {
 	c, bad := mustList("network_settings", config)
 	if bad != "" {
@@ -125,6 +130,7 @@ func validateSettings(_ *Host, config any) (bool, string) {
 func interfaceSettings(h *Host, ifc net.Interface) map[string]any {
 	dir := h.Path("/sys/class/net/" + ifc.Name + "/")
 	m := map[string]any{"ifname": ifc.Name, "index": int64(ifc.Index), "mtu": int64(ifc.MTU)}
+	// read returns the content of a file in sysfs. Some cannot be read while the interface is down.
 	read := func(file string) (string, bool) {
 		b, err := os.ReadFile(dir + file)
 		return strings.TrimSpace(string(b)), err == nil
@@ -137,6 +143,7 @@ func interfaceSettings(h *Host, ifc net.Interface) map[string]any {
 			}
 		}
 	}
+	// IFF_PROMISC is bit 8 of the flags.
 	if flags, ok := m["flags"].(int64); ok {
 		m["promiscuity"] = flags >> 8 & 1
 	}
@@ -170,6 +177,7 @@ func interfaceSettings(h *Host, ifc net.Interface) map[string]any {
 	return m
 }
 
+// lookSettings compares the settings of all interfaces with those of the last run.
 func lookSettings(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -180,6 +188,7 @@ func lookSettings(_ context.Context, h *Host, config []any) ([]map[string]any, e
 		now[ifc.Name] = interfaceSettings(h, ifc)
 	}
 	last, _ := h.Memory["network_settings"].(map[string]any)
+	// The first run has nothing to compare with.
 	if last == nil {
 		last = now
 	}
@@ -203,10 +212,12 @@ func settingChanges(c, last, now map[string]any) ([]map[string]any, error) {
 		change := map[string]any{}
 		for attr, how := range attrs {
 			v, ok := have[attr]
+			// An attribute that is missing now is not reported.
 			if !ok || reflect.DeepEqual(before[attr], v) {
 				continue
 			}
 			m, _ := how.(map[string]any)
+			// onvalue restricts the events to one value.
 			if want := m["onvalue"]; !pytext.Truth(want) || same(want, v) {
 				change[attr] = v
 			}
@@ -230,6 +241,7 @@ func watchedInterfaces(c, now map[string]any) (map[string]any, error) {
 	watched := map[string]any{}
 	interfaces, _ := c["interfaces"].(map[string]any)
 	for _, name := range sortedKeys(interfaces) {
+		// The exact name goes before a pattern.
 		if _, ok := now[name]; ok {
 			watched[name] = interfaces[name]
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
+// service reports whether services run (salt/beacons/service.py).
 var service = Kind{Name: "service", Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("service", config)
 	if bad != "" {
@@ -62,6 +63,7 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 			state["uncleanshutdown"] = err == nil
 		}
 		event := map[string]any{name: state, "service_name": name, "tag": name}
+		// Without onchangeonly every run reports every service.
 		if c["onchangeonly"] != true {
 			found = append(found, event)
 			continue
@@ -74,6 +76,7 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 		}
 		last, ok := seen[name]
 		now := time.Now()
+		// The first state counts as a change, unless emitatstartup is false.
 		changed := ok && !same(last.running, running)
 		if !ok || changed {
 			last = &serviceState{running: running}
@@ -81,6 +84,7 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 			if !ok && !optional(c, "emitatstartup", true) {
 				continue
 			}
+			// A change with a delay waits, and is dropped if the state changes back.
 			if delay > 0 {
 				last.since = now
 			} else {
@@ -95,8 +99,10 @@ func lookServices(ctx context.Context, h *Host, config []any) ([]map[string]any,
 	return found, nil
 }
 
+// same compares values by their repr, so values of different types differ.
 func same(a, b any) bool { return pytext.Repr(a) == pytext.Repr(b) }
 
+// ps reports processes that run or do not run (salt/beacons/ps.py).
 var ps = Kind{Name: "ps", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	c, bad := mustList("ps", config)
 	if bad != "" {
@@ -128,6 +134,7 @@ func processNames(h *Host) (map[string]bool, error) {
 		if err != nil {
 			continue
 		}
+		// The name is in parentheses and may contain some itself, hence the last one ends it.
 		text := string(stat)
 		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 		if open < 0 || end < open {
@@ -137,6 +144,7 @@ func processNames(h *Host) (map[string]bool, error) {
 		if len(name) >= 15 {
 			line, _ := readProc(h, "/proc/"+d.Name()+"/cmdline")
 			first, _, _ := strings.Cut(string(line), "\x00")
+			// The command line may be changed by the program, so it must begin with the name that the kernel knows.
 			if base := filepath.Base(first); strings.HasPrefix(base, name) {
 				name = base
 			}
@@ -146,6 +154,7 @@ func processNames(h *Host) (map[string]bool, error) {
 	return names, nil
 }
 
+// lookProcesses reports the processes that are in the wanted state, and others as Salt does.
 func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
 	names, err := processNames(h)
 	if err != nil {
@@ -159,6 +168,7 @@ func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, 
 			if names[name] {
 				found = append(found, map[string]any{name: "Running"})
 			}
+		// A process that should be stopped but runs is no event.
 		case names[name]:
 		case wanted[name] == "stopped":
 			found = append(found, map[string]any{name: "Stopped"})
@@ -169,6 +179,7 @@ func lookProcesses(_ context.Context, h *Host, config []any) ([]map[string]any, 
 	return found, nil
 }
 
+// pkgs is the beacon pkg, which reports installed packages and upgrades (salt/beacons/pkg.py).
 var pkgs = Kind{Name: "pkg", Validate: func(_ *Host, config any) (bool, string) {
 	list, ok := config.([]any)
 	if !ok {
@@ -182,6 +193,7 @@ var pkgs = Kind{Name: "pkg", Validate: func(_ *Host, config any) (bool, string) 
 	return false, "Configuration for pkg beacon requires list of pkgs."
 }, Look: lookPackages}
 
+// lookPackages reports packages whose state has changed since the last run.
 func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	seen, _ := h.Memory["pkg"].(map[string]string)
 	if seen == nil {
@@ -215,6 +227,7 @@ func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any,
 		} else {
 			version = nil
 		}
+		// The first state of a package is only noted.
 		if before := seen[name]; before != "" && before != state {
 			found = append(found, map[string]any{"pkg": name, "version": version, "status": state})
 		}
@@ -223,6 +236,7 @@ func lookPackages(ctx context.Context, h *Host, config []any) ([]map[string]any,
 	return found, nil
 }
 
+// status reports results of the module status (salt/beacons/status.py).
 var status = Kind{Name: "status", Validate: func(_ *Host, config any) (bool, string) {
 	if _, bad := mustList("status", config); bad != "" {
 		return false, bad
@@ -230,6 +244,7 @@ var status = Kind{Name: "status", Validate: func(_ *Host, config any) (bool, str
 	return true, valid
 }, Look: lookStatus}
 
+// lookStatus reports what the configuration names, or Salt's choice if it names nothing.
 func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, error) {
 	entries := visible(config)
 	if len(entries) == 0 {
@@ -241,6 +256,7 @@ func lookStatus(ctx context.Context, h *Host, config []any) ([]map[string]any, e
 		entry, _ := x.(map[string]any)
 		for _, fun := range sortedKeys(entry) {
 			data, err := h.Exec(ctx, "status."+fun, nil, nil)
+			// A function that fails is reported as an empty result.
 			if modules.IsExecError(err) {
 				result[fun] = map[string]any{}
 				continue
@@ -263,6 +279,7 @@ func statusItems(data, wanted any) any {
 	part := map[string]any{}
 	var out any = part
 	for _, item := range items {
+		// "all" replaces the selection by the whole result.
 		if item == "all" {
 			out = data
 			continue
@@ -279,6 +296,7 @@ func statusItems(data, wanted any) any {
 				v = d[i]
 			}
 		}
+		// An unknown name makes the whole result an error text, as in Salt.
 		if !found {
 			return "Status beacon is incorrectly configured: " + pytext.Repr(item)
 		}
@@ -289,6 +307,7 @@ func statusItems(data, wanted any) any {
 	return out
 }
 
+// saltMonitor reports results of execution functions (salt/beacons/salt_monitor.py).
 var saltMonitor = Kind{Name: "salt_monitor", Validate: func(h *Host, config any) (bool, string) {
 	c := flat(config)
 	calls, bad := monitorCalls(c["salt_fun"])
@@ -308,6 +327,7 @@ type monitorCall struct {
 	fun    string
 	args   []any
 	kwargs map[string]any
+	// single is set if the configuration is one name; then an empty result is reported as well.
 	single bool
 }
 
@@ -330,6 +350,7 @@ func monitorCalls(v any) ([]monitorCall, string) {
 			for _, key := range sortedKeys(how) {
 				list, ok := how[key].([]any)
 				switch {
+				// The checks have Salt's order and texts.
 				case key != "args" && key != "kwargs":
 					return nil, "key " + key + " not allowed under fun " + fun
 				case !ok && key == "args":
@@ -348,6 +369,7 @@ func monitorCalls(v any) ([]monitorCall, string) {
 				call.kwargs = flat(list)
 			}
 			calls = append(calls, call)
+			// Only the first key of an entry counts.
 			break
 		}
 	}

@@ -32,6 +32,7 @@ var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("str
 	return true, valid
 }, Look: lookShells, Close: func(h *Host, _ []any) {
 	running, _ := h.Memory[traces].(map[string]*trace)
+	// All are stopped first, and then awaited together.
 	for _, t := range running {
 		t.end()
 	}
@@ -41,6 +42,7 @@ var shell = Kind{Name: "sh", Available: func(h *Host) bool { return h.Which("str
 	delete(h.Memory, traces)
 }}
 
+// lookShells traces shells that are new and reports what all of them have started.
 func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error) {
 	running, _ := h.Memory[traces].(map[string]*trace)
 	if running == nil {
@@ -55,6 +57,7 @@ func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error)
 	for _, pid := range slices.Sorted(maps.Keys(users)) {
 		switch {
 		case running[pid] != nil:
+		// The limit is on processes of strace.
 		case len(running) == maxTraces:
 			full = true
 		default:
@@ -75,7 +78,7 @@ func lookShells(ctx context.Context, h *Host, _ []any) ([]map[string]any, error)
 		}
 		calls, lost := t.takeCalls()
 		if lost > 0 {
-			h.Logger().Warn("A shell starts programs faster than the beacon sh tells of them", "pid", pid, "lost", lost)
+			h.Logger().Warn("A shell starts programs faster than the beacon sh reports them", "pid", pid, "lost", lost)
 		}
 		for _, c := range calls {
 			c["tag"], c["user"] = pid, t.user
@@ -103,6 +106,7 @@ func shellsOf(ctx context.Context, h *Host) (map[string]any, error) {
 	users := map[string]any{}
 	for pid, v := range procs {
 		proc, _ := v.(map[string]any)
+		// A login shell's name begins with a hyphen. As in Salt the command must be part of a shell's path.
 		cmd := strings.TrimLeft(pytext.Str(proc["cmd"]), "-")
 		if cmd != "" && slices.ContainsFunc(shells, func(s any) bool { return strings.Contains(pytext.Str(s), cmd) }) {
 			users[pid] = proc["user"]
@@ -124,6 +128,7 @@ type trace struct {
 	lost  int
 }
 
+// startTrace starts strace on a process. It ends with the shell, or with the beacon.
 func startTrace(ctx context.Context, h *Host, pid string, user any) *trace {
 	t := &trace{user: user, done: make(chan struct{})}
 	ctx, t.end = context.WithCancel(ctx)
@@ -147,6 +152,7 @@ func (t *trace) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		rest = after
+		// A line that is too long is dropped up to its end, so that the next one is read right.
 		if t.skip = t.skip || len(t.rest)+len(line) > maxTraceLine; t.skip {
 			t.rest = nil
 		} else {

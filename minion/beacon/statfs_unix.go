@@ -11,6 +11,7 @@ func diskShare(path string) (float64, error) {
 		return 0, err
 	}
 	size := float64(st.Bsize)
+	// Free blocks include those kept for root, available ones do not; psutil computes it in the same way.
 	used := (float64(st.Blocks) - float64(st.Bfree)) * size
 	return share(used, used+float64(st.Bavail)*size), nil
 }

@@ -18,6 +18,7 @@ import (
 // maxProc limits what is read of a file in /proc.
 const maxProc = 4 << 20
 
+// readProc reads a file of /proc, which has no size beforehand.
 func readProc(h *Host, path string) ([]byte, error) {
 	f, err := os.Open(h.Path(path))
 	if err != nil {
@@ -27,11 +28,13 @@ func readProc(h *Host, path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxProc))
 }
 
+// hasProc reports whether the host has the /proc of Linux.
 func hasProc(h *Host) bool {
 	_, err := os.Stat(h.Path("/proc/meminfo"))
 	return err == nil
 }
 
+// diskUsage reports full file systems (salt/beacons/diskusage.py).
 var diskUsage = Kind{Name: "diskusage", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	if _, bad := mustList("diskusage", config); bad != "" {
 		return false, bad
@@ -80,6 +83,7 @@ func lookDisks(_ context.Context, h *Host, config []any) ([]map[string]any, erro
 	for _, x := range visible(config) {
 		for _, mount := range sortedKeys(flat([]any{x}))[:1] {
 			pattern := mount
+			// As in Salt the pattern must match the whole mount point.
 			if !strings.HasSuffix(pattern, "$") {
 				pattern += "$"
 			}
@@ -109,6 +113,7 @@ func lookDisks(_ context.Context, h *Host, config []any) ([]map[string]any, erro
 	return found, nil
 }
 
+// memUsage and swapUsage report the use of memory (salt/beacons/memusage.py, swapusage.py).
 var memUsage = Kind{Name: "memusage", Available: hasProc, Validate: func(_ *Host, config any) (bool, string) {
 	return needsPercent("memusage", config)
 }, Look: func(_ context.Context, h *Host, config []any) ([]map[string]any, error) {
@@ -121,6 +126,7 @@ var swapUsage = Kind{Name: "swapusage", Available: hasProc, Validate: func(_ *Ho
 	return lookMemory(h, config, "swapusage", "SwapTotal", "SwapFree")
 }}
 
+// needsPercent checks the configuration of both.
 func needsPercent(name string, config any) (bool, string) {
 	c, bad := mustList(name, config)
 	if bad != "" {
@@ -139,6 +145,7 @@ func lookMemory(h *Host, config []any, name, totalField, freeField string) ([]ma
 		return nil, err
 	}
 	fields := map[string]float64{}
+	// Values are in kB; only their ratio is used.
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 1 {
 			fields[strings.TrimSuffix(f[0], ":")], _ = strconv.ParseFloat(f[1], 64)
@@ -152,11 +159,13 @@ func lookMemory(h *Host, config []any, name, totalField, freeField string) ([]ma
 	return []map[string]any{{name: used}}, nil
 }
 
+// load reports load averages outside of limits (salt/beacons/load.py).
 var load = Kind{Name: "load", Available: hasProc, Validate: validateLoad, Look: lookLoad}
 
 // averages are the names of the three load averages.
 func averages() [3]string { return [...]string{"1m", "5m", "15m"} }
 
+// validateLoad checks the limits, a pair for each average.
 func validateLoad(_ *Host, config any) (bool, string) {
 	c, bad := mustList("load", config)
 	if bad != "" {
@@ -213,6 +222,7 @@ func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error
 	c := flat(config)
 	onChange := optional(c, "onchangeonly", false)
 	last, _ := h.Memory["load"].(map[string]any)
+	// Without onchangeonly nothing is remembered.
 	if onChange {
 		h.Memory["load"] = now
 		if last == nil {
@@ -235,6 +245,7 @@ func lookLoad(_ context.Context, h *Host, config []any) ([]map[string]any, error
 		}
 		v := now[k].(float64)
 		send := v < low || v > high
+		// Only crossing a limit counts as a change.
 		if onChange {
 			old := last[k].(float64)
 			send = v > high && old < high || v < low && old > low

@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// errCron is the only error for a cron expression; Salt's log has no more detail.
 var errCron = errors.New("invalid cron string")
 
 // cron is a parsed cron expression with the fields of croniter, which Salt uses: minute, hour, day, month, weekday
@@ -42,8 +43,10 @@ func parseCron(text string) (*cron, error) {
 	if len(f) < 5 || len(f) > 7 {
 		return nil, errCron
 	}
+	// Without the field, the job runs at second 0.
 	c := &cron{second: 1}
 	var err error
+	// set parses one field and collects the errors of all.
 	set := func(into *uint64, text string, low, high int, names string, first int) {
 		var e error
 		*into, e = parseBits(text, low, high, names, first)
@@ -55,6 +58,7 @@ func parseCron(text string) (*cron, error) {
 	if len(f) > 5 {
 		set(&c.second, f[5], 0, 59, "", 0)
 	}
+	// The days are parsed together, as they depend on each other.
 	err = errors.Join(err, c.parseDays(f[2], f[4]))
 	if len(f) > 6 && f[6] != "*" && f[6] != "?" {
 		err = errors.Join(err, c.parseYears(f[6]))
@@ -83,6 +87,7 @@ func (c *cron) parseYears(text string) error {
 // parseDays parses the fields of the day in the month and in the week.
 func (c *cron) parseDays(day, weekday string) (err error) {
 	c.anyDay, c.anyWeekday = day == "*" || day == "?", weekday == "*" || weekday == "?"
+	// The last day of the month is no fixed bit.
 	var plain []string
 	for part := range strings.SplitSeq(day, ",") {
 		if part == "l" {
@@ -99,6 +104,7 @@ func (c *cron) parseDays(day, weekday string) (err error) {
 	plain = nil
 	const names = "sun mon tue wed thu fri sat"
 	for part := range strings.SplitSeq(weekday, ",") {
+		// "5#2" is the second Friday, "l5" the last one.
 		name, place, found := strings.Cut(part, "#")
 		last := !found && len(part) == 2 && part[0] == 'l'
 		if last {
@@ -121,6 +127,7 @@ func (c *cron) parseDays(day, weekday string) (err error) {
 		if c.weekday, err = parseBits(strings.Join(plain, ","), 0, 7, names, 0); err != nil {
 			return err
 		}
+		// 7 is Sunday, like 0.
 		c.weekday |= c.weekday >> 7 & 1
 	}
 	return nil
@@ -149,6 +156,7 @@ func parseBits(text string, low, high int, names string, first int) (uint64, err
 			}
 			continue
 		}
+		// A star covers the values up to the top, which for weekdays is not 7.
 		if strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") {
 			b = top
 		}
@@ -171,6 +179,7 @@ func parseSpan(part string, low, high int, names string, first int) (a, b, step 
 	if body == "*" || body == "?" {
 		return low, high, step, nil
 	}
+	// "5/2" means from 5 to the end in steps of 2.
 	from, to, ranged := strings.Cut(body, "-")
 	if a, err = parseValue(from, low, high, names, first); err != nil {
 		return 0, 0, 0, err
@@ -194,6 +203,7 @@ const maxStep = 1 << 20
 
 // parseValue parses a number or a name.
 func parseValue(text string, low, high int, names string, first int) (int, error) {
+	// Names stand for their position.
 	for i, n := range strings.Fields(names) {
 		if text == n {
 			return i + first, nil
@@ -206,6 +216,7 @@ func parseValue(text string, low, high int, names string, first int) (int, error
 	return n, nil
 }
 
+// has reports whether a set contains n.
 func has(set uint64, n int) bool { return set>>n&1 == 1 }
 
 // dayFits reports whether a day fits. If both day fields are restricted one of them is enough, as in cron.
@@ -213,6 +224,7 @@ func (c *cron) dayFits(t time.Time) bool {
 	if c.years != nil && !c.years[t.Year()] || !has(c.month, int(t.Month())) {
 		return false
 	}
+	// The last day is the one before the first of a month.
 	inMonth := has(c.day, t.Day()) || c.lastDay && t.AddDate(0, 0, 1).Day() == 1
 	inWeek := has(c.weekday, int(t.Weekday()))
 	for _, x := range c.nth {
@@ -223,6 +235,7 @@ func (c *cron) dayFits(t time.Time) bool {
 			inWeek = true
 		}
 	}
+	// A star in one field leaves the decision to the other one.
 	switch {
 	case c.anyDay:
 		return inWeek
@@ -238,8 +251,10 @@ const maxYears = 50
 // nextTime returns the first fitting time after t. It skips whole days, hours and minutes that do not fit.
 func (c *cron) nextTime(t time.Time) (time.Time, error) {
 	limit := t.AddDate(maxYears, 0, 0)
+	// Fractions of a second are dropped, so the search begins at a whole second.
 	t = t.Truncate(time.Second).Add(time.Second)
 	for t.Before(limit) {
+		// The largest unit that does not fit is skipped first.
 		switch {
 		case !c.dayFits(t):
 			t = time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, time.UTC)

@@ -23,6 +23,7 @@ const timeLayout = "%Y-%m-%dT%H:%M:%S"
 // in which case another evaluation soon is worthwhile. The caller holds mu.
 func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, changed bool) {
 	all := s.merged()
+	// The settings of the schedule are kept on the Schedule, since run_job and others use them between evaluations.
 	if v, ok := all["skip_function"]; ok {
 		s.skipFun = textOf(v)
 	}
@@ -35,6 +36,7 @@ func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, ch
 	if v, ok := all["splay"]; ok {
 		s.splay = v
 	}
+	// Sorted, so that jobs that are due at once start in a fixed order.
 	for _, name := range sortedNames(all) {
 		if isSetting(name) {
 			continue
@@ -52,10 +54,12 @@ func (s *Schedule) evaluate(now time.Time, window time.Duration) (runs []Run, ch
 			s.logOnce(name, fmt.Sprintf("Exception %s occurred in scheduled job", text))
 			continue
 		}
+		// dry_run plans the job but does not start it.
 		if run && !pytext.Truth(job["dry_run"]) {
 			copied, _ := nested.Copy(job).(map[string]any)
 			runs = append(runs, Run{Name: e.called(), Fun: e.fun, Job: copied})
 		}
+		// A change of the time means that the plan is not final yet.
 		changed = changed || run || !reflect.DeepEqual(before, job["_next_fire_time"])
 	}
 	return runs, changed
@@ -87,6 +91,7 @@ type evaluation struct {
 // errStop ends an evaluation without a run.
 var errStop = errors.New("stop")
 
+// These read the job's fields by Python's rules: has for presence, true for truth, time for a planned time.
 func (e *evaluation) called() string { return pytext.Str(e.job["name"]) }
 
 func (e *evaluation) has(key string) bool { _, ok := e.job[key]; return ok }
@@ -98,6 +103,7 @@ func (e *evaluation) time(key string) (time.Time, bool) {
 	return t, ok
 }
 
+// textOf returns a value as text, "" for a false one.
 func textOf(v any) string {
 	if !pytext.Truth(v) {
 		return ""
@@ -120,6 +126,7 @@ func (e *evaluation) skipJob(reason string) {
 // decide is one turn of the loop in Schedule.eval.
 func (e *evaluation) decide() (bool, error) {
 	j := e.job
+	// The private fields of the last evaluation are removed; those of the plan stay.
 	for _, k := range [...]string{"_continue", "_error", "_enabled", "_skipped", "_skip_reason", "_skipped_time"} {
 		delete(j, k)
 	}
@@ -135,9 +142,11 @@ func (e *evaluation) decide() (bool, error) {
 			j[k] = nil
 		}
 	}
+	// run_on_start counts once, and then the private field is false.
 	if e.true("run_on_start") && !e.has("_run_on_start") {
 		j["_run_on_start"] = true
 	}
+	// Three of the options exclude each other; intervals go before them silently, as in Salt.
 	kinds := 0
 	for _, k := range [...]string{"when", "cron", "once"} {
 		if e.has(k) {
@@ -161,6 +170,7 @@ func (e *evaluation) decide() (bool, error) {
 // planTime determines when the job runs next, by the first of its options in Salt's order: interval, once, when,
 // cron.
 func (e *evaluation) planTime() error {
+	// Explicit times come on top of the job's own plan.
 	if e.has("run_explicit") {
 		if err := e.planExplicit(); err != nil {
 			return err
@@ -187,6 +197,7 @@ func (e *evaluation) planTime() error {
 }
 
 // planInterval plans a job with seconds, minutes, hours or days.
+// The interval is computed once. A changed job is a new one, without the field.
 func (e *evaluation) planInterval() error {
 	if e.has("_seconds") {
 		return nil
@@ -204,6 +215,7 @@ func (e *evaluation) planInterval() error {
 		if err != nil {
 			return err
 		}
+		// A larger number would overflow the duration.
 		if n > math.MaxInt32 || n < math.MinInt32 {
 			return fmt.Errorf("cannot use %s %d: it is out of range", u.name, n)
 		}
@@ -211,6 +223,7 @@ func (e *evaluation) planInterval() error {
 	}
 	e.job["_seconds"] = total
 	next := e.now.Add(time.Duration(total) * time.Second)
+	// A job that was reloaded keeps its planned time.
 	if _, ok := e.time("_next_fire_time"); !ok {
 		e.job["_next_fire_time"] = next
 	}
@@ -223,6 +236,7 @@ func (e *evaluation) planOnce() error {
 	early := e.now.Add(-e.window)
 	next, ok := e.time("_next_fire_time")
 	_, splayed := e.time("_splay")
+	// The time has passed, or has not come yet: nothing to do.
 	if ok && (next.Before(early) || next.After(e.now) && !splayed) {
 		e.job["_continue"] = true
 	}
@@ -241,6 +255,7 @@ func (e *evaluation) planOnce() error {
 		}
 	}
 	e.job["_next_fire_time"], e.job["_next_scheduled_fire_time"] = once, once
+	// A time before the window is not caught up.
 	if once.Before(early) {
 		e.job["_continue"] = true
 	}
@@ -266,10 +281,12 @@ func (e *evaluation) whenTimes() ([]time.Time, error) {
 			}
 			all := src.data()["whens"]
 			m, isMap := all.(map[string]any)
+			// As in Salt a list of names is an error only for a name that is in it.
 			if l, isList := all.([]any); isList && slices.ContainsFunc(l, func(x any) bool { return reflect.DeepEqual(x, v) }) {
 				return nil, e.failJob(src.bad, e.called())
 			}
 			name, isText := v.(string)
+			// The pillar goes before the grains.
 			if w, found := m[name]; isMap && isText && found {
 				resolved = w
 				break
@@ -299,6 +316,7 @@ func (e *evaluation) planWhen() error {
 		return err
 	}
 	early := e.now.Add(-e.window)
+	// Times within the window may still run.
 	for len(times) > 1 && times[0].Before(early) {
 		times = times[1:] // all missed ones but the latest
 	}
@@ -314,6 +332,7 @@ func (e *evaluation) planWhen() error {
 		e.job["_next_fire_time"], e.job["_continue"] = nil, true
 		return nil
 	}
+	// _run marks a time that has not run yet.
 	if !e.has("_run") {
 		e.job["_run"] = !when.Before(early)
 	}
@@ -321,6 +340,7 @@ func (e *evaluation) planWhen() error {
 		e.job["_next_fire_time"] = when
 	}
 	e.job["_next_scheduled_fire_time"] = when
+	// The planned time has run; the next one takes its place.
 	if next, _ := e.time("_next_fire_time"); next.Before(when) && !e.run && !e.true("_run") {
 		e.job["_next_fire_time"], e.job["_run"] = when, true
 	}
@@ -329,6 +349,7 @@ func (e *evaluation) planWhen() error {
 
 // planCron plans a job with a cron expression.
 func (e *evaluation) planCron() error {
+	// The plan is kept until it has run, since the expression would give a later time.
 	if e.job["_next_fire_time"] != nil {
 		return nil
 	}
@@ -355,6 +376,7 @@ func explicitTime(v any) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("cannot use %s as a time", pytext.Repr(v))
 }
 
+// explicitTimes returns the times of all entries.
 func explicitTimes(v any) ([]time.Time, error) {
 	var times []time.Time
 	for _, x := range listOf(v) {
@@ -376,12 +398,14 @@ func (e *evaluation) planExplicit() error {
 	e.job["run"] = false
 	early := e.now.Add(-e.window)
 	for i := 0; i < len(times); {
+		// The last one is kept even if it is over, as in Salt.
 		if len(times) > 1 && times[i].Before(early) {
 			times = slices.Delete(times, i, i+1)
 			continue
 		}
 		i++
 	}
+	// The time is now, within the window.
 	if len(times) > 0 && !e.now.Before(times[0]) && e.now.Before(times[0].Add(e.window)) {
 		e.job["run"], e.job["_next_fire_time"] = true, times[0]
 	}
@@ -395,6 +419,7 @@ func (e *evaluation) secondsLeft() (float64, error) {
 	if !ok {
 		return 0, errors.New("the job has no time to run at")
 	}
+	// Both times are cut to seconds first, as Salt's datetimes are.
 	seconds := next.Truncate(time.Second).Sub(e.now.Truncate(time.Second)).Seconds()
 	if !e.has("splay") {
 		j["splay"] = e.s.splay
@@ -402,11 +427,13 @@ func (e *evaluation) secondsLeft() (float64, error) {
 	if !e.true("splay") {
 		return seconds, nil
 	}
+	// The delay is chosen once per run of the job.
 	if _, ok := e.time("_splay"); !ok {
 		n, ok, err := e.s.splayTime(j["splay"])
 		if err != nil || !ok {
 			return seconds, err
 		}
+		// A delay that has passed already runs the job at once.
 		if put := next.Add(time.Duration(n) * time.Second); e.now.Before(put) {
 			j["_splay"] = put
 			if e.has("when") {
@@ -436,7 +463,9 @@ func (e *evaluation) checkDue() (bool, error) {
 	inWindow := !e.now.Before(next) && !e.now.After(next.Add(e.window))
 	switch {
 	case e.has("_seconds"):
+		// Interval jobs catch up if the host slept.
 		e.run = e.run || seconds <= 0
+	// Jobs at points in time run within the window only.
 	case e.has("when") && e.true("_run"):
 		if inWindow {
 			j["_run"] = false
@@ -452,6 +481,7 @@ func (e *evaluation) checkDue() (bool, error) {
 	default:
 		e.run = e.run || seconds == 0
 	}
+	// A run at start ignores ranges and other limits.
 	if e.true("_run_on_start") {
 		e.run = true
 		j["_run_on_start"] = false
@@ -463,6 +493,7 @@ func (e *evaluation) checkDue() (bool, error) {
 			return false, err
 		}
 	}
+	// A disabled job is recorded as skipped.
 	if !e.s.enabled || e.has("enabled") && !e.true("enabled") {
 		j["_skip_reason"], j["_skipped_time"], j["_skipped"] = "disabled", e.now, true
 		e.run = false
@@ -501,6 +532,7 @@ func (s *Schedule) checkRunning(j map[string]any, name string, now time.Time) {
 	if err != nil {
 		limit = 1
 	}
+	// The limit counts jobs of the name, however they were started.
 	if n := s.o.Running(name); n > 0 && int64(n) >= limit {
 		j["_skip_reason"], j["_skipped"], j["_skipped_time"], j["run"] = "maxrunning", true, now, false
 	}
@@ -517,6 +549,7 @@ func (e *evaluation) planNext() {
 		return
 	}
 	next, _ := e.time("_next_fire_time")
+	// A skipped job is planned again like one that ran.
 	if e.true("_skipped") && !next.After(e.now) || !e.true("_skipped") && e.run {
 		j["_next_fire_time"] = e.now.Add(time.Duration(n) * time.Second)
 	}
@@ -533,6 +566,7 @@ func (e *evaluation) applyLimits() error {
 		{"until", e.until, false}, {"after", e.afterTime, false},
 	}
 	for _, step := range steps {
+		// The range of the whole schedule applies to jobs without their own.
 		if step.key == "skip_during_range" {
 			if !e.has(step.key) && pytext.Truth(e.s.skip) {
 				e.job[step.key] = e.s.skip
@@ -547,6 +581,7 @@ func (e *evaluation) applyLimits() error {
 		if err := step.check(); err != nil {
 			return err
 		}
+		// A check decides through the job's field "run", as in Salt.
 		e.run = e.true("run")
 		if f, ok := e.job["func"]; ok && step.fun {
 			e.fun = pytext.Str(f)
@@ -592,6 +627,7 @@ func (e *evaluation) checkRange() error {
 		return e.failJob("schedule.handle_func: Invalid range, end must be larger than start. Ignoring job %s.", e.called())
 	}
 	j := e.job
+	// invert turns the range into one in which the job does not run.
 	if pytext.Truth(m["invert"]) {
 		j["run"] = !e.now.After(start) || !e.now.Before(end)
 		if j["run"] == false {
@@ -602,6 +638,7 @@ func (e *evaluation) checkRange() error {
 	switch {
 	case !e.now.Before(start) && !e.now.After(end):
 		j["run"] = true
+	// The skip function runs in place of the job.
 	case e.s.skipFun != "":
 		j["run"], j["func"] = true, e.s.skipFun
 	default:
@@ -646,6 +683,7 @@ func (e *evaluation) checkSkipExplicit() error {
 	}
 	j := e.job
 	j["run"] = false
+	// Times that are over do not count.
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return t.Before(e.now.Add(-e.window)) })
 	switch {
 	case len(times) == 0:
@@ -659,6 +697,7 @@ func (e *evaluation) checkSkipExplicit() error {
 	return nil
 }
 
+// border returns the time of until or after.
 func (e *evaluation) border(key string) (time.Time, error) {
 	if t, ok := e.time(key); ok {
 		return t, nil
@@ -667,6 +706,7 @@ func (e *evaluation) border(key string) (time.Time, error) {
 	return pydate.Parse(s, e.now)
 }
 
+// until applies the option until, afterTime the option after.
 func (e *evaluation) until() error {
 	t, err := e.border("until")
 	if err != nil {

@@ -20,12 +20,14 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	var answer map[string]any
 	switch fun := textOf(data["func"]); fun {
 	case "delete":
+		// Requests change opts only; the pillar's jobs are read-only.
 		answer = s.removeJob(name, persist)
 	case "add":
 		answer = s.addJob(data["schedule"], persist)
 	case "modify":
 		s.modifyJob(name, data["schedule"], persist)
 	case "enable", "disable":
+		// The switch is part of the configuration.
 		s.opts["enabled"] = fun == "enable"
 		answer = s.answerAll("minion_schedule_" + fun + "d_complete")
 		s.persistJobs(persist)
@@ -51,6 +53,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	case "get_next_fire_time":
 		answer = s.nextFireTime(name)
 	case "job_status":
+		// Salt answers only if the caller waits for the event.
 		if pytext.Truth(data["fire_event"]) {
 			job, ok := nested.Copy(s.merged()[name]).(map[string]any)
 			if !ok {
@@ -61,6 +64,7 @@ func (s *Schedule) Manage(data map[string]any) map[string]any {
 	default:
 		s.o.Log.Error(fmt.Sprintf("Function %q is unavailable in salt.utils.scheduler", fun))
 	}
+	// Any request may move the next time.
 	s.planTimer(s.now())
 	return answer
 }
@@ -90,6 +94,7 @@ func (s *Schedule) removeJob(name string, persist bool) map[string]any {
 	} else {
 		s.inPillar(name, "delete")
 	}
+	// The event is sent before the file is written, so a failing disk does not hide the change.
 	answer := s.answerAll("minion_schedule_delete_complete")
 	s.persistJobs(persist)
 	return answer
@@ -112,6 +117,7 @@ func (s *Schedule) addJob(jobs any, persist bool) map[string]any {
 			s.o.Log.Error("Scheduled jobs have to be of type dict.")
 			return nil
 		}
+		// A job that is added is enabled unless it says otherwise.
 		if _, ok := job["enabled"]; !ok {
 			job["enabled"] = true
 		}
@@ -136,6 +142,7 @@ func (s *Schedule) modifyJob(name string, job any, persist bool) {
 	s.persistJobs(persist)
 }
 
+// switchJob enables or disables one job.
 func (s *Schedule) switchJob(name string, on bool) {
 	if job, ok := s.opts[name].(map[string]any); ok {
 		job["enabled"] = on
@@ -151,6 +158,7 @@ func (s *Schedule) runNow(name string) {
 		s.o.Log.Info("Invalid function: None in scheduled job " + name + ".")
 		return
 	}
+	// The fields that an evaluation would have set.
 	if _, ok := job["name"]; !ok {
 		job["name"] = name
 	}
@@ -184,6 +192,7 @@ func (s *Schedule) postpone(name string, data map[string]any, later bool) {
 	if !ok {
 		format = timeLayout
 	}
+	// The job's next time is skipped, and with a new time it runs then.
 	job["skip_explicit"] = append(listOf(job["skip_explicit"]), map[string]any{"time": data["time"], "time_fmt": format})
 	if later {
 		job["run_explicit"] = append(listOf(job["run_explicit"]), map[string]any{"time": data["new_time"], "time_fmt": format})
@@ -193,6 +202,7 @@ func (s *Schedule) postpone(name string, data map[string]any, later bool) {
 // reloadJobs merges a schedule into the configuration.
 func (s *Schedule) reloadJobs(jobs any) {
 	m, ok := nested.Copy(jobs).(map[string]any)
+	// The data may be a whole configuration or only its schedule.
 	if inner, nested := m["schedule"].(map[string]any); ok && nested {
 		m = inner
 	}
@@ -219,6 +229,7 @@ func (s *Schedule) listJobs(where any) map[string]any {
 	return s.fire(prefix+"minion_schedule_list_complete", map[string]any{"complete": true, "schedule": jobs})
 }
 
+// nextFireTime answers with the planned time of a job, None if there is none.
 func (s *Schedule) nextFireTime(name string) map[string]any {
 	var next any
 	if job, ok := s.merged()[name].(map[string]any); ok {
@@ -237,6 +248,7 @@ func (s *Schedule) persistJobs(wanted bool) {
 	jobs, _ := nested.Copy(s.opts).(map[string]any)
 	for _, v := range jobs {
 		if job, ok := v.(map[string]any); ok {
+			// Private fields belong to this process.
 			for k := range job {
 				if strings.HasPrefix(k, "_") {
 					delete(job, k)

@@ -102,6 +102,7 @@ func New(o Options) *Schedule {
 		o.Running = func(string) int { return 0 }
 	}
 	s := &Schedule{o: o, enabled: true, random: randomBetween}
+	// The jobs are copied, as evaluation writes into them.
 	s.opts, _ = nested.Copy(ofUsers(o.Jobs)).(map[string]any)
 	return s
 }
@@ -154,6 +155,7 @@ func (s *Schedule) Wake() {
 	s.planTimer(s.now())
 }
 
+// now returns the time without a zone, as Python's datetime.now() does.
 func (s *Schedule) now() time.Time { return pydate.Now(s.o.Clock()) }
 
 // planTimer sets the timer to t, but not before a loop interval after the last evaluation. The caller holds mu.
@@ -162,12 +164,15 @@ func (s *Schedule) planTimer(t time.Time) {
 		return
 	}
 	now := s.now()
+	// Never more often than once per loop interval. A clock that was set back makes last lie in the future, which
+	// must not delay.
 	if first := s.last.Add(s.o.Loop); t.Before(first) && !first.After(now.Add(s.o.Loop)) {
 		t = first
 	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	// Kept, to know how late the evaluation is.
 	s.planned = t
 	s.timer = time.AfterFunc(max(t.Sub(now), 0), s.runDue)
 }
@@ -189,12 +194,14 @@ func (s *Schedule) runDue() {
 	}
 	s.timer = nil
 	now := s.now()
+	// The clock shows an earlier time than at the last evaluation.
 	if now.Before(s.last) {
 		s.setBack(time.Since(s.looked) - now.Sub(s.last))
 	}
 	s.looked = time.Now()
 	// Salt includes the far end of the window, and so runs a job twice if two evaluations hit both ends.
 	window := s.o.Loop - time.Microsecond
+	// A late timer widens the window, so that nothing is missed; a very late one means that the host slept.
 	if late := now.Sub(s.planned); late > 0 && late < maxLate {
 		window += late
 	}
@@ -204,6 +211,7 @@ func (s *Schedule) runDue() {
 		s.planTimer(next)
 	}
 	s.mu.Unlock()
+	// Started without the lock: Start may ask the schedule.
 	for _, r := range runs {
 		s.o.Start(r)
 	}
@@ -235,6 +243,7 @@ func (s *Schedule) setBack(by time.Duration) {
 func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 	jobs := 0
 	first := now.Add(maxSleep)
+	// consider takes the earlier time.
 	consider := func(t time.Time) {
 		if t.Before(first) {
 			first = t
@@ -251,6 +260,7 @@ func (s *Schedule) nextLook(now time.Time, changed bool) time.Time {
 				consider(t)
 			}
 		}
+		// A delay that was chosen replaces the planned time.
 		t, ok := job["_splay"].(time.Time)
 		if !ok {
 			t, ok = job["_next_fire_time"].(time.Time)
@@ -280,6 +290,7 @@ func isSetting(name string) bool {
 func (s *Schedule) merged() map[string]any {
 	s.readPillar()
 	all := make(map[string]any, len(s.pillar)+len(s.opts))
+	// The configuration is copied last and so wins.
 	for k, v := range s.pillar {
 		all[k] = v
 	}
@@ -295,6 +306,7 @@ func (s *Schedule) readPillar() {
 		return
 	}
 	current := s.o.Pillar()["schedule"]
+	// Compared by value, since the pillar is built again each time.
 	if reflect.DeepEqual(current, s.seen) {
 		return
 	}
@@ -312,6 +324,7 @@ func refresh(old, fresh map[string]any) map[string]any {
 	for name, v := range fresh {
 		job, ok := v.(map[string]any)
 		have, had := old[name].(map[string]any)
+		// The old map has the times in it.
 		if ok && had && sameJob(have, job) {
 			out[name] = have
 		} else {
@@ -328,6 +341,7 @@ func sameJob(have, job map[string]any) bool {
 			continue
 		}
 		w, ok := job[k]
+		// A field that evaluation added may be missing in the configuration.
 		if !ok && !isAdded(k) || ok && !reflect.DeepEqual(v, w) {
 			return false
 		}
@@ -349,6 +363,7 @@ func isAdded(k string) bool {
 	return false
 }
 
+// listOf returns a list, nil for any other value.
 func listOf(v any) []any {
 	l, _ := v.([]any)
 	return l
@@ -359,6 +374,7 @@ func jobFunction(job map[string]any) (string, error) {
 	for _, k := range [...]string{"function", "func", "fun"} {
 		switch v := job[k].(type) {
 		case nil:
+			// An explicit None means that there is no function.
 			if _, ok := job[k]; ok {
 				return "", nil
 			}
@@ -373,6 +389,7 @@ func jobFunction(job map[string]any) (string, error) {
 
 // randomBetween is random.randint.
 func randomBetween(a, b int64) int64 {
+	// An empty range yields its start, where Python would raise.
 	if b < a {
 		return a
 	}
@@ -381,6 +398,7 @@ func randomBetween(a, b int64) int64 {
 
 // splayTime returns by how many seconds a job is delayed.
 func (s *Schedule) splayTime(splay any) (int64, bool, error) {
+	// A dict is a range, a number the largest delay.
 	if m, ok := splay.(map[string]any); ok {
 		start, err1 := modules.ToInt(m["start"])
 		end, err2 := modules.ToInt(m["end"])
@@ -408,6 +426,7 @@ func (s *Schedule) fire(tag string, data map[string]any) map[string]any {
 	return data
 }
 
+// sortedNames returns the keys of m, sorted.
 func sortedNames(m map[string]any) []string {
 	names := make([]string, 0, len(m))
 	for k := range m {

@@ -17,9 +17,11 @@ type cidrNode struct {
 
 // compileCIDR compiles an address or a network.
 func compileCIDR(s string) (node, error) {
+	// No address or network is longer; the parsers below would read it all.
 	if len(s) > 200 {
 		return nil, syntaxError("invalid address or network %s", quoted(s))
 	}
+	// A single address is compared as text, as Salt does.
 	if a, err := netip.ParseAddr(s); err == nil {
 		return cidrNode{v6: !a.Is4(), single: addrText(a)}, nil
 	}
@@ -71,6 +73,7 @@ func parseNetwork(s string) (netip.Prefix, error) {
 }
 
 // prefixLength returns the bits of a mask, which for IPv4 may be a netmask or a hostmask.
+// A number of bits.
 func prefixLength(s string, v4 bool) (int, bool) {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		n, err := strconv.Atoi(s)
@@ -85,6 +88,7 @@ func prefixLength(s string, v4 bool) (int, bool) {
 	}
 	b := m.As4()
 	mask := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	// A netmask is ones and then zeros, a hostmask zeros and then ones.
 	if ones := bits.LeadingZeros32(^mask); mask<<ones == 0 {
 		return ones, true
 	}
@@ -99,6 +103,7 @@ func (n cidrNode) eval(r *run) (answer, error) {
 	if r.subject.Grains != nil {
 		grains = r.subject.Grains()
 	}
+	// The master knows no grains of this minion, so the answer is open.
 	if grains == nil {
 		if r.partial {
 			return unknown, nil
@@ -109,6 +114,7 @@ func (n cidrNode) eval(r *run) (answer, error) {
 	if n.v6 {
 		proto = "ipv6"
 	}
+	// A minion without the grain has no such address.
 	addresses, ok := grains[proto]
 	if !ok {
 		return no, nil
@@ -157,6 +163,7 @@ func (n cidrNode) evalNetwork(proto string, addresses any) (answer, error) {
 	default:
 		list = []any{v}
 	}
+	// As in Salt one malformed address makes the whole target fail.
 	for _, v := range list {
 		s, ok := v.(string)
 		a, err := netip.ParseAddr(s)
@@ -171,6 +178,7 @@ func (n cidrNode) evalNetwork(proto string, addresses any) (answer, error) {
 	return no, nil
 }
 
+// contains reports whether an address is in a network, without regard to its zone.
 func contains(p netip.Prefix, a netip.Addr) bool {
 	masked, err := a.WithZone("").Prefix(p.Bits())
 	return err == nil && masked.Addr() == p.Addr()

@@ -19,6 +19,7 @@ func ParseWord(w string) Word {
 	if w == "" || !strings.Contains("GPIJLNSER", w[:1]) {
 		return Word{Pattern: w}
 	}
+	// Only these four engines may have a delimiter, any single character before the @.
 	rest := w[1:]
 	if strings.Contains("GPIJ", w[:1]) && rest != "" {
 		_, size := utf8.DecodeRuneInString(rest)
@@ -28,6 +29,7 @@ func ParseWord(w string) Word {
 			}
 		}
 	}
+	// The @ follows the letter.
 	if pattern, ok := oneLine(strings.TrimPrefix(rest, "@")); ok && strings.HasPrefix(rest, "@") {
 		return Word{w[0], "", pattern}
 	}
@@ -57,6 +59,7 @@ func compileNodegroup(tgt any, nodegroups map[string]any) (node, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the name is not text", ErrNodegroup)
 	}
+	// Checked before the words, whose error would be another one.
 	if _, ok := nodegroups[name]; !ok {
 		return constant(no), nil
 	}
@@ -103,6 +106,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 		return nil, ErrLimit
 	}
 	var tokens []token
+	// spent counts the words of node groups too, which may multiply.
 	spent := len(words)
 	queue := words
 	for len(queue) > 0 {
@@ -124,6 +128,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 			if spent += len(expanded); spent > maxWords {
 				return nil, ErrLimit
 			}
+			// The words of the group take the place of its name.
 			queue = append(append(make([]string, 0, len(expanded)+len(queue)), expanded...), queue...)
 			continue
 		}
@@ -138,6 +143,7 @@ func compileWords(words []string, nodegroups map[string]any, exact bool) (node, 
 	if err != nil {
 		return nil, err
 	}
+	// Two operands without an operator. Python would read a call or a syntax error.
 	if p.pos < len(tokens) {
 		return nil, syntaxError("operator missing before word %d of the compound target", p.pos+1)
 	}
@@ -155,6 +161,7 @@ func appendOperator(tokens []token, w string) ([]token, error) {
 		return nil, syntaxError("a compound target cannot begin with %s", w)
 	case last == "(" && (w == "and" || w == "or"):
 		return nil, syntaxError("%s after an opening parenthesis", w)
+	// "a not b" means "a and not b" in Salt.
 	case w == "not" && last != "start" && last != "and" && last != "or" && last != "(":
 		tokens = append(tokens, token{op: "and"})
 	}
@@ -164,6 +171,7 @@ func appendOperator(tokens []token, w string) ([]token, error) {
 // compileWord compiles one operand.
 func compileWord(w Word, exact bool) (node, error) {
 	delimiter := w.Delimiter
+	// A word without a delimiter has the default one.
 	if delimiter == "" {
 		delimiter = DefaultDelimiter
 	}
@@ -205,7 +213,8 @@ type parser struct {
 	depth  int
 }
 
-func (p *parser) op() string {
+// currentOp returns the operator at the current position, "" for an operand and "end" behind the last token.
+func (p *parser) currentOp() string {
 	if p.pos < len(p.tokens) {
 		return p.tokens[p.pos].op
 	}
@@ -215,11 +224,12 @@ func (p *parser) op() string {
 // parseOr parses operands joined by "or".
 func (p *parser) parseOr() (node, error) {
 	left, err := p.parseAnd()
-	if err != nil || p.op() != "or" {
+	if err != nil || p.currentOp() != "or" {
 		return left, err
 	}
+	// The list is created only for two or more operands, so that single ones stay what they are.
 	list := orNode{left}
-	for p.op() == "or" {
+	for p.currentOp() == "or" {
 		p.pos++
 		right, err := p.parseAnd()
 		if err != nil {
@@ -233,11 +243,11 @@ func (p *parser) parseOr() (node, error) {
 // parseAnd parses operands joined by "and".
 func (p *parser) parseAnd() (node, error) {
 	left, err := p.parseNot()
-	if err != nil || p.op() != "and" {
+	if err != nil || p.currentOp() != "and" {
 		return left, err
 	}
 	list := andNode{left}
-	for p.op() == "and" {
+	for p.currentOp() == "and" {
 		p.pos++
 		right, err := p.parseNot()
 		if err != nil {
@@ -250,7 +260,7 @@ func (p *parser) parseAnd() (node, error) {
 
 // parseNot parses an operand, perhaps negated.
 func (p *parser) parseNot() (node, error) {
-	if p.op() != "not" {
+	if p.currentOp() != "not" {
 		return p.parseAtom()
 	}
 	p.pos++
@@ -263,16 +273,17 @@ func (p *parser) parseNot() (node, error) {
 
 // parseAtom parses an operand or an expression in parentheses.
 func (p *parser) parseAtom() (node, error) {
-	switch op := p.op(); op {
+	switch op := p.currentOp(); op {
 	case "":
 		p.pos++
 		return p.tokens[p.pos-1].operand, nil
 	case "(":
+		// Each level is a recursion.
 		if p.depth++; p.depth > maxNesting {
 			return nil, ErrLimit
 		}
 		p.pos++
-		if p.op() == ")" {
+		if p.currentOp() == ")" {
 			// Python reads "()" as an empty tuple, which is false.
 			p.pos++
 			p.depth--
@@ -282,7 +293,7 @@ func (p *parser) parseAtom() (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.op() != ")" {
+		if p.currentOp() != ")" {
 			return nil, syntaxError("closing parenthesis missing in the compound target")
 		}
 		p.pos++
@@ -302,6 +313,7 @@ type (
 	notNode struct{ inner node }
 )
 
+// eval stops at the first yes, which decides; that of andNode stops at the first no.
 func (n orNode) eval(r *run) (answer, error) {
 	result := no
 	for _, part := range n {

@@ -22,6 +22,7 @@ type glob struct {
 	pieces []piece
 }
 
+// The kinds of pieces: one character, any character, any number of characters, a set, and a set that is empty.
 type pieceKind uint8
 
 const (
@@ -32,6 +33,7 @@ const (
 	pieceNever
 )
 
+// piece is one part of a pattern.
 type piece struct {
 	kind   pieceKind
 	r      rune
@@ -39,6 +41,7 @@ type piece struct {
 	ranges []runeRange
 }
 
+// runeRange is a range of characters, both ends included.
 type runeRange struct{ lo, hi rune }
 
 // matches reports whether a piece other than a star matches one character.
@@ -71,6 +74,7 @@ func compileGlob(pattern string) *glob {
 		i++
 		switch c {
 		case '*':
+			// Stars in a row are one, since each costs time.
 			if n := len(g.pieces); n == 0 || g.pieces[n-1].kind != pieceStar {
 				g.pieces = append(g.pieces, piece{kind: pieceStar})
 			}
@@ -78,6 +82,7 @@ func compileGlob(pattern string) *glob {
 			g.pieces = append(g.pieces, piece{kind: pieceAny})
 		case '[':
 			end := setEnd(pat, i)
+			// A bracket that is never closed stands for itself.
 			if end < 0 {
 				g.pieces = append(g.pieces, piece{kind: pieceRune, r: '['})
 				continue
@@ -94,6 +99,7 @@ func compileGlob(pattern string) *glob {
 // setEnd returns the index of the bracket that closes the set whose content starts at i, -1 if there is none.
 func setEnd(pat []rune, i int) int {
 	j := i
+	// A "!" and a "]" at the beginning belong to the content.
 	if j < len(pat) && pat[j] == '!' {
 		j++
 	}
@@ -129,6 +135,7 @@ func compileSet(stuff []rune) piece {
 			chunks[0] = append([]rune{'-'}, chunks[0]...)
 		}
 	}
+	// Neighbouring chunks are the two ends of a range.
 	for k, chunk := range chunks {
 		for x, r := range chunk {
 			if x == len(chunk)-1 && k+1 < len(chunks) {
@@ -151,6 +158,7 @@ func setChunks(stuff []rune) [][]rune {
 	if len(stuff) > 0 && stuff[0] == '!' {
 		k = 2
 	}
+	// The first character of a range cannot be a hyphen, nor can the one behind its end.
 	for {
 		for k < len(stuff) && stuff[k] != '-' {
 			k++
@@ -167,6 +175,7 @@ func setChunks(stuff []rune) [][]rune {
 	} else {
 		chunks[len(chunks)-1] = append(chunks[len(chunks)-1], '-')
 	}
+	// A range whose ends are in the wrong order is empty, so the chunks around it are joined.
 	for k := len(chunks) - 1; k > 0; k-- {
 		left, right := chunks[k-1], chunks[k]
 		if left[len(left)-1] > right[0] {
@@ -195,6 +204,7 @@ func (g *glob) match(s string) bool {
 		case p < len(g.pieces) && g.pieces[p].matches(r):
 			p++
 			i += size
+		// The last star takes one more character.
 		case star >= 0:
 			_, back := utf8.DecodeRuneInString(s[retry:])
 			retry += back
@@ -203,6 +213,7 @@ func (g *glob) match(s string) bool {
 			return false
 		}
 	}
+	// Stars at the end match nothing as well.
 	for p < len(g.pieces) && g.pieces[p].kind == pieceStar {
 		p++
 	}

@@ -65,6 +65,7 @@ type listNode struct {
 	array bool
 }
 
+// compileList compiles a list of ids. A text is kept, since Salt searches it.
 func compileList(tgt any) node {
 	n := listNode{}
 	switch t := tgt.(type) {
@@ -123,6 +124,7 @@ func (n listNode) eval(r *run) (answer, error) {
 // sortedIDs returns the ids of a list target: those of an array sorted, those of a string in its order.
 func (n listNode) sortedIDs() []string {
 	if n.array {
+		// Sorted, as the map has no order and errors name the ids.
 		ids := make([]string, 0, len(n.ids))
 		for id := range n.ids {
 			ids = append(ids, id)
@@ -142,6 +144,8 @@ type delimitedNode struct {
 	delimiter string
 }
 
+// compileDelimited compiles a grain or pillar expression. It is parsed again for each minion, since keys may
+// contain the delimiter.
 func compileDelimited(tgtType string, tgt any, delimiter string) (node, error) {
 	s, ok := textOf(tgt)
 	if !ok {
@@ -183,6 +187,7 @@ func (n delimitedNode) eval(r *run) (answer, error) {
 		}
 		return no, nil
 	}
+	// The budget is that of one expression, not of the whole target.
 	r.steps = 0
 	ok, err := r.matchSubdict(data, n.expr, n.delimiter, n.mode)
 	return answerOf(ok), err
@@ -191,6 +196,7 @@ func (n delimitedNode) eval(r *run) (answer, error) {
 // dataNode is an expression on the minion's data store (salt/matchers/data_match.py).
 type dataNode struct{ key, pattern string }
 
+// compileData compiles an expression of type "data".
 func compileData(s string) (node, error) {
 	if len(s) > maxExpression {
 		return nil, ErrLimit
@@ -208,6 +214,7 @@ func (n dataNode) eval(r *run) (answer, error) {
 	if r.subject.Data == nil {
 		return no, nil
 	}
+	// The type of the value decides about the comparison, as in Salt.
 	switch v := r.subject.Data()[n.key].(type) {
 	case nil:
 		return no, nil

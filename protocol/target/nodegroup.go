@@ -14,7 +14,7 @@ import (
 // which can make it match more minions than intended.
 func NodegroupWords(name string, groups map[string]any) ([]string, error) {
 	x := expander{groups: groups, open: make(map[string]bool)}
-	return x.expand(name, true)
+	return x.expandGroup(name, true)
 }
 
 // ExpandNodegroups replaces each N@ word of a compound expression, as Salt's client does before it publishes
@@ -38,6 +38,7 @@ func ExpandNodegroups(expr string, groups map[string]any) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+// isOperator reports whether a word is an operator of compound expressions.
 func isOperator(w string) bool {
 	switch w {
 	case "and", "or", "not", "(", ")":
@@ -57,7 +58,8 @@ type expander struct {
 	total  int
 }
 
-func (x *expander) expand(name string, first bool) ([]string, error) {
+// expandGroup returns the words of a group; first is set for the group that was asked for.
+func (x *expander) expandGroup(name string, first bool) ([]string, error) {
 	if x.open[name] {
 		return nil, fmt.Errorf("%w: %s contains itself", ErrNodegroup, quoted(name))
 	}
@@ -73,10 +75,11 @@ func (x *expander) expand(name string, first bool) ([]string, error) {
 	defer delete(x.open, name)
 	var out []string
 	nested := false
+	// Each nested group is replaced by its words in parentheses.
 	for _, w := range words {
 		if inner, found := strings.CutPrefix(w, "N@"); found && inner != "" {
 			nested = true
-			more, err := x.expand(inner, false)
+			more, err := x.expandGroup(inner, false)
 			if err != nil {
 				return nil, err
 			}
@@ -100,6 +103,7 @@ func (x *expander) expand(name string, first bool) ([]string, error) {
 	return parenthesized(out), nil
 }
 
+// parenthesized puts words between parentheses, unless there are none.
 func parenthesized(words []string) []string {
 	if len(words) == 0 {
 		return nil
@@ -108,6 +112,7 @@ func parenthesized(words []string) []string {
 	return append(append(append(out, "("), words...), ")")
 }
 
+// definitionWords returns the words of a definition, a text or a list.
 func definitionWords(name string, definition any) ([]string, error) {
 	switch d := definition.(type) {
 	case string:
@@ -130,6 +135,7 @@ func joinNames(words []string) string {
 	if len(words) == 0 {
 		return "L@"
 	}
+	// Any character that a regular expression may have makes the whole word one.
 	regex := false
 	for _, w := range words {
 		if isOperator(w) || strings.Contains(w, "*") || len(w) > 1 && w[0] >= 'A' && w[0] <= 'Z' && w[1] == '@' {

@@ -58,6 +58,7 @@ func CompileRegex(pattern string) (*Regex, error) {
 	e := emitter{linear: true}
 	e.writeNode(root)
 	if !e.unsupported {
+		// \A binds the match to the start, as re.match does.
 		if re.linear, err = regexp.Compile(`\A(?:` + e.out.String() + `)`); err == nil {
 			re.asciiOnly, re.oneLine, re.nonEmpty = e.boundary, e.dollar, e.nonEmpty
 			return re, nil
@@ -68,8 +69,10 @@ func CompileRegex(pattern string) (*Regex, error) {
 	return re, re.err
 }
 
+// setClock sets the engine's clock once per process.
 var setClock sync.Once
 
+// compileBacktracking compiles the pattern for the second engine, when a string first needs it.
 func (re *Regex) compileBacktracking() {
 	setClock.Do(func() {
 		// By default the engine looks at a clock that ticks every 100 ms; the limit needs a finer one. The clock
@@ -79,6 +82,7 @@ func (re *Regex) compileBacktracking() {
 	re.back, re.err = re.compileBack(RegexTimeout)
 }
 
+// compileBack compiles the pattern with a time limit.
 func (re *Regex) compileBack(timeout time.Duration) (*regexp2.Regexp, error) {
 	var e emitter
 	e.writeNode(re.source)
@@ -93,6 +97,7 @@ func (re *Regex) compileBack(timeout time.Duration) (*regexp2.Regexp, error) {
 // MatchStart reports whether the pattern matches at the start of s, as re.match does. The error is ErrTimeout, or
 // wraps ErrSyntax if the pattern cannot be compiled for this string.
 func (re *Regex) MatchStart(s string) (bool, error) {
+	// The linear engine's answer counts only for strings on which both languages agree.
 	if re.linear != nil && !(re.asciiOnly && !isASCII(s)) && !(re.oneLine && strings.Contains(s, "\n")) && !(re.nonEmpty && s == "") {
 		return re.linear.MatchString(s), nil
 	}
@@ -108,6 +113,7 @@ func (re *Regex) MatchStart(s string) (bool, error) {
 func (re *Regex) matchBacktracking(s string) (bool, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	// The thread is locked, since its processor time is measured.
 	start := cpuTime()
 	back := re.back
 	for attempt := 1; ; attempt++ {
@@ -115,6 +121,7 @@ func (re *Regex) matchBacktracking(s string) (bool, error) {
 		if err == nil {
 			return ok, nil
 		}
+		// The limit was reached by work, or the machine is too busy to tell.
 		if cpuTime()-start >= RegexTimeout || attempt == maxAttempts {
 			return false, ErrTimeout
 		}
@@ -124,6 +131,7 @@ func (re *Regex) matchBacktracking(s string) (bool, error) {
 	}
 }
 
+// isASCII reports whether a text has only ASCII characters.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

@@ -50,13 +50,14 @@ func classText(class rune, flags rxFlags) string {
 func complement(ranges []runeRange) string {
 	var e emitter
 	from := rune(0)
+	// put writes one range, if it is not empty.
 	put := func(lo, hi rune) {
 		if lo > hi {
 			return
 		}
-		e.char(lo)
+		e.writeChar(lo)
 		e.out.WriteByte('-')
-		e.char(hi)
+		e.writeChar(hi)
 	}
 	for _, r := range ranges {
 		// Go patterns cannot contain surrogates, and strings never do.
@@ -87,6 +88,7 @@ var notWord = sync.OnceValue(func() string {
 		}
 	}
 	slices.SortFunc(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
+	// Neighbouring ranges are joined, which makes the text shorter.
 	merged := ranges[:1]
 	for _, r := range ranges[1:] {
 		if last := &merged[len(merged)-1]; r.lo <= last.hi+1 {
@@ -98,6 +100,7 @@ var notWord = sync.OnceValue(func() string {
 	return complement(merged)
 })
 
+// appendStride appends a range of Unicode's tables, member by member if it has gaps.
 func appendStride(ranges []runeRange, lo, hi, stride rune) []runeRange {
 	if stride == 1 {
 		return append(ranges, runeRange{lo, hi})

@@ -10,8 +10,9 @@ import (
 func (p *rxParser) parseGroup(first bool) *rxNode {
 	p.opened = p.pos - 1
 	if !p.accept('?') {
-		return p.capture("")
+		return p.parseCapture("")
 	}
+	// The character behind "(?" says what the group is.
 	c := p.get()
 	switch c {
 	case -1:
@@ -19,7 +20,7 @@ func (p *rxParser) parseGroup(first bool) *rxNode {
 	case 'P':
 		return p.parseNamed()
 	case ':':
-		return p.inner(p.flags)
+		return p.parseInner(p.flags)
 	case '#':
 		for {
 			switch p.get() {
@@ -40,7 +41,7 @@ func (p *rxParser) parseGroup(first bool) *rxNode {
 		return p.parseConditional()
 	case '>':
 		n := p.node(rxAtomic)
-		n.subs = []*rxNode{p.inner(p.flags)}
+		n.subs = []*rxNode{p.parseInner(p.flags)}
 		return n
 	}
 	if c == '-' || flagOf(c) != 0 || c == 'L' {
@@ -50,11 +51,11 @@ func (p *rxParser) parseGroup(first bool) *rxNode {
 	return nil
 }
 
-// inner parses up to the closing parenthesis with the given flags.
-func (p *rxParser) inner(flags rxFlags) *rxNode {
+// parseInner parses up to the closing parenthesis with the given flags.
+func (p *rxParser) parseInner(flags rxFlags) *rxNode {
 	saved, start := p.flags, p.opened
 	p.flags = flags
-	n := p.alternatives(false)
+	n := p.parseAlternatives(false)
 	p.flags = saved
 	if !p.accept(')') {
 		p.failAt(start, "missing ), unterminated subpattern")
@@ -64,7 +65,8 @@ func (p *rxParser) inner(flags rxFlags) *rxNode {
 	return &rxNode{op: rxConcat, flags: flags, subs: []*rxNode{n}}
 }
 
-func (p *rxParser) capture(name string) *rxNode {
+// parseCapture parses a capturing group, with its name if it has one. Its width is known once it is closed.
+func (p *rxParser) parseCapture(name string) *rxNode {
 	p.widths = append(p.widths, nil)
 	n := p.node(rxGroup)
 	n.group = len(p.widths)
@@ -77,8 +79,8 @@ func (p *rxParser) capture(name string) *rxNode {
 		}
 		p.names[name] = n.group
 	}
-	n.subs = []*rxNode{p.inner(p.flags)}
-	w := p.width(n.subs[0])
+	n.subs = []*rxNode{p.parseInner(p.flags)}
+	w := p.widthOf(n.subs[0])
 	p.widths[n.group-1] = &w
 	return n
 }
@@ -87,7 +89,7 @@ func (p *rxParser) capture(name string) *rxNode {
 func (p *rxParser) parseNamed() *rxNode {
 	switch p.get() {
 	case '<':
-		return p.capture(p.groupName(p.until('>', "group name")))
+		return p.parseCapture(p.groupName(p.until('>', "group name")))
 	case '=':
 		name := p.groupName(p.until(')', "group name"))
 		group, ok := p.names[name]
@@ -102,6 +104,7 @@ func (p *rxParser) parseNamed() *rxNode {
 	return nil
 }
 
+// groupName checks the name of a group.
 func (p *rxParser) groupName(s string) string {
 	if !isIdentifier(s) {
 		p.fail("bad character in group name")
@@ -109,6 +112,7 @@ func (p *rxParser) groupName(s string) string {
 	return s
 }
 
+// isIdentifier reports whether a text is an identifier by Python's rules.
 func isIdentifier(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Nl)) {
@@ -118,6 +122,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
+// parseLook parses a look-ahead or look-behind. Python's look-behind needs a fixed width.
 func (p *rxParser) parseLook(behind, negate bool) *rxNode {
 	n := p.node(rxLook)
 	n.behind, n.negate = behind, negate
@@ -125,10 +130,10 @@ func (p *rxParser) parseLook(behind, negate bool) *rxNode {
 	if behind && saved < 0 {
 		p.behindFrom = len(p.widths)
 	}
-	n.subs = []*rxNode{p.inner(p.flags)}
+	n.subs = []*rxNode{p.parseInner(p.flags)}
 	p.behindFrom = saved
 	if behind {
-		if w := p.width(n.subs[0]); w.lo != w.hi {
+		if w := p.widthOf(n.subs[0]); w.lo != w.hi {
 			p.fail("look-behind requires fixed-width pattern")
 		}
 	}
@@ -140,6 +145,7 @@ func (p *rxParser) parseConditional() *rxNode {
 	start := p.opened
 	name := p.until(')', "group name")
 	group, ok := 0, false
+	// A name, or else a number, which may be that of a later group.
 	if isIdentifier(name) {
 		if group, ok = p.names[name]; !ok {
 			p.fail("unknown group name " + name)
@@ -158,9 +164,9 @@ func (p *rxParser) parseConditional() *rxNode {
 	p.checkBehind(group)
 	n := p.node(rxConditional)
 	n.group = group
-	n.subs = []*rxNode{p.sequence(false)}
+	n.subs = []*rxNode{p.parseSequence(false)}
 	if p.accept('|') {
-		n.subs = append(n.subs, p.sequence(false))
+		n.subs = append(n.subs, p.parseSequence(false))
 		if p.next() == '|' {
 			p.fail("conditional backref with more than two branches")
 		}
@@ -171,6 +177,7 @@ func (p *rxParser) parseConditional() *rxNode {
 	return n
 }
 
+// flagOf returns the flag of a letter, 0 if there is no such flag.
 func flagOf(c rune) rxFlags {
 	switch c {
 	case 'i':
@@ -192,6 +199,7 @@ func flagOf(c rune) rxFlags {
 // flagGroup parses (?flags) at the start of the pattern and (?flags-flags:…) anywhere.
 func (p *rxParser) flagGroup(c rune, first bool) *rxNode {
 	var set, clear rxFlags
+	// The flags to set come first.
 	for c != '-' && c != ':' && c != ')' {
 		f := flagOf(c)
 		if f == 0 {
@@ -227,46 +235,47 @@ func (p *rxParser) flagGroup(c rune, first bool) *rxNode {
 	if set&flagUnicode != 0 {
 		flags &^= flagASCII
 	}
-	return p.inner(flags)
+	return p.parseInner(flags)
 }
 
-// width returns the range of lengths that a node can match, as Python computes it for look-behind.
-func (p *rxParser) width(n *rxNode) rxWidth {
+// widthOf returns the range of lengths that a node can match, as Python computes it for look-behind.
+func (p *rxParser) widthOf(n *rxNode) rxWidth {
 	switch n.op {
 	case rxLiteral, rxSet, rxAny:
 		return rxWidth{1, 1}
 	case rxConcat:
 		var w rxWidth
 		for _, s := range n.subs {
-			x := p.width(s)
+			x := p.widthOf(s)
 			w.lo, w.hi = cap32(w.lo+x.lo), cap32(w.hi+x.hi)
 		}
 		return w
 	case rxAlternate:
-		w := p.width(n.subs[0])
+		w := p.widthOf(n.subs[0])
 		for _, s := range n.subs[1:] {
-			x := p.width(s)
+			x := p.widthOf(s)
 			w.lo, w.hi = min(w.lo, x.lo), max(w.hi, x.hi)
 		}
 		return w
 	case rxRepeat:
-		w := p.width(n.subs[0])
+		w := p.widthOf(n.subs[0])
 		return rxWidth{product(w.lo, n.min), product(w.hi, n.max)}
 	case rxGroup, rxAtomic:
-		return p.width(n.subs[0])
+		return p.widthOf(n.subs[0])
 	case rxBackref:
 		return *p.widths[n.group-1]
 	case rxConditional:
-		w := p.width(n.subs[0])
+		w := p.widthOf(n.subs[0])
 		if len(n.subs) == 1 {
 			return rxWidth{0, w.hi}
 		}
-		x := p.width(n.subs[1])
+		x := p.widthOf(n.subs[1])
 		return rxWidth{min(w.lo, x.lo), max(w.hi, x.hi)}
 	}
 	return rxWidth{}
 }
 
+// cap32 and product compute with widths that stay at MAXREPEAT once they reach it, as Python's do.
 func cap32(n int64) int64 { return min(n, rxInfinite) }
 
 func product(a, b int64) int64 {
@@ -294,18 +303,19 @@ type emitter struct {
 func (e *emitter) writeNode(n *rxNode) {
 	switch n.op {
 	case rxLiteral:
+		// With re.ASCII only ASCII letters have two cases; Go's engines would add others.
 		if n.flags&(flagFold|flagASCII) == flagFold|flagASCII {
 			one := rxCharSet{ranges: []runeRange{{n.r, n.r}}}
-			e.set(one.foldASCII(), n.flags)
+			e.writeSet(one.foldASCII(), n.flags)
 			return
 		}
-		e.folded(n, func() { e.char(n.r) })
+		e.writeFolded(n, func() { e.writeChar(n.r) })
 	case rxSet:
 		if n.flags&(flagFold|flagASCII) == flagFold|flagASCII {
-			e.set(n.set.foldASCII(), n.flags)
+			e.writeSet(n.set.foldASCII(), n.flags)
 			return
 		}
-		e.folded(n, func() { e.set(n.set, n.flags) })
+		e.writeFolded(n, func() { e.writeSet(n.set, n.flags) })
 	case rxAny:
 		if n.flags&flagDotAll != 0 {
 			e.out.WriteString(`[\x00-` + e.last() + `]`)
@@ -313,27 +323,30 @@ func (e *emitter) writeNode(n *rxNode) {
 			e.out.WriteString(`[^\n]`)
 		}
 	case rxConcat:
+		// Each sequence is a group of its own, so that a quantifier behind it has one item.
 		e.out.WriteString(`(?:`)
 		for _, s := range n.subs {
 			e.writeNode(s)
 		}
 		e.out.WriteByte(')')
 	case rxAlternate:
-		e.alternate(`(?:`, n.subs)
+		e.writeAlternate(`(?:`, n.subs)
 	case rxRepeat:
-		e.repeat(n)
+		e.writeRepeat(n)
 	case rxGroup:
+		// Groups cost time in the linear engine.
 		if e.linear && !e.captures {
 			e.writeNode(n.subs[0])
 			return
 		}
-		e.alternate(`(`, n.subs)
+		e.writeAlternate(`(`, n.subs)
 	default:
-		e.special(n)
+		e.writeSpecial(n)
 	}
 }
 
-func (e *emitter) alternate(open string, subs []*rxNode) {
+// writeAlternate writes alternatives between open and a parenthesis.
+func (e *emitter) writeAlternate(open string, subs []*rxNode) {
 	e.out.WriteString(open)
 	for i, s := range subs {
 		if i > 0 {
@@ -344,8 +357,8 @@ func (e *emitter) alternate(open string, subs []*rxNode) {
 	e.out.WriteByte(')')
 }
 
-// special writes assertions and everything that is not regular.
-func (e *emitter) special(n *rxNode) {
+// writeSpecial writes assertions and everything that is not regular.
+func (e *emitter) writeSpecial(n *rxNode) {
 	switch n.op {
 	case rxTextStart:
 		e.out.WriteString(`\A`)
@@ -361,6 +374,7 @@ func (e *emitter) special(n *rxNode) {
 		switch {
 		case n.flags&flagMulti != 0:
 			e.out.WriteString(`(?m:$)`)
+		// Python's $ also matches before a final line break, which \z does not; hence the condition.
 		case e.linear:
 			e.dollar = true
 			e.out.WriteString(`\z`)
@@ -374,14 +388,15 @@ func (e *emitter) special(n *rxNode) {
 			e.unsupported = true
 			return
 		}
-		e.irregular(n)
+		e.writeIrregular(n)
 	}
 }
 
-func (e *emitter) irregular(n *rxNode) {
+// writeIrregular writes what only the backtracking engine can do.
+func (e *emitter) writeIrregular(n *rxNode) {
 	switch n.op {
 	case rxAtomic:
-		e.alternate(`(?>`, n.subs)
+		e.writeAlternate(`(?>`, n.subs)
 	case rxLook:
 		open := `(?`
 		if n.behind {
@@ -392,14 +407,15 @@ func (e *emitter) irregular(n *rxNode) {
 		} else {
 			open += `=`
 		}
-		e.alternate(open, n.subs)
+		e.writeAlternate(open, n.subs)
 	case rxBackref:
-		e.folded(n, func() { e.out.WriteString(`(?:\k<` + strconv.Itoa(n.group) + `>)`) })
+		e.writeFolded(n, func() { e.out.WriteString(`(?:\k<` + strconv.Itoa(n.group) + `>)`) })
 	case rxConditional:
-		e.alternate(`(?(`+strconv.Itoa(n.group)+`)`, n.subs)
+		e.writeAlternate(`(?(`+strconv.Itoa(n.group)+`)`, n.subs)
 	}
 }
 
+// wordBoundary writes \b or \B. Go's know ASCII letters only, so the other engine gets look-arounds.
 func (e *emitter) wordBoundary(n *rxNode) {
 	if e.linear {
 		e.boundary = n.flags&flagASCII == 0 || e.boundary
@@ -420,7 +436,8 @@ func (e *emitter) wordBoundary(n *rxNode) {
 	}
 }
 
-func (e *emitter) repeat(n *rxNode) {
+// writeRepeat writes a repetition.
+func (e *emitter) writeRepeat(n *rxNode) {
 	if n.possessive {
 		if e.linear {
 			e.unsupported = true
@@ -451,7 +468,8 @@ func (e *emitter) repeat(n *rxNode) {
 	}
 }
 
-func (e *emitter) folded(n *rxNode, write func()) {
+// writeFolded writes a node that ignores case.
+func (e *emitter) writeFolded(n *rxNode, write func()) {
 	if n.flags&flagFold == 0 {
 		write()
 		return
@@ -461,8 +479,8 @@ func (e *emitter) folded(n *rxNode, write func()) {
 	e.out.WriteByte(')')
 }
 
-// char writes one character so that neither engine gives it a special meaning, inside and outside of brackets.
-func (e *emitter) char(r rune) {
+// writeChar writes one character so that neither engine gives it a special meaning, inside and outside of brackets.
+func (e *emitter) writeChar(r rune) {
 	switch {
 	case r >= 0x80:
 		e.out.WriteRune(r)
@@ -475,10 +493,13 @@ func (e *emitter) char(r rune) {
 	}
 }
 
+// last returns the last character, for a set of all.
 func (e *emitter) last() string { return string(unicode.MaxRune) }
 
-func (e *emitter) set(s *rxCharSet, flags rxFlags) {
+// writeSet writes a set of characters.
+func (e *emitter) writeSet(s *rxCharSet, flags rxFlags) {
 	negate, classes := s.negate, s.classes
+	// A single negative class is written as the negation of the positive one, which is far shorter.
 	if len(classes) == 1 && len(s.ranges) == 0 && unicode.IsUpper(rune(classes[0])) {
 		negate, classes = !negate, strings.ToLower(classes)
 	}
@@ -490,10 +511,10 @@ func (e *emitter) set(s *rxCharSet, flags rxFlags) {
 		e.out.WriteString(classText(c, flags))
 	}
 	for _, r := range s.ranges {
-		e.char(r.lo)
+		e.writeChar(r.lo)
 		if r.hi != r.lo {
 			e.out.WriteByte('-')
-			e.char(r.hi)
+			e.writeChar(r.hi)
 		}
 	}
 	e.out.WriteByte(']')

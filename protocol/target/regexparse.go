@@ -9,6 +9,7 @@ import (
 // rxOp is the kind of a node of a parsed regular expression.
 type rxOp uint8
 
+// The operations of a parsed pattern; assertions are at the end.
 const (
 	rxLiteral rxOp = iota
 	rxSet
@@ -31,6 +32,7 @@ const (
 // rxFlags are the flags that apply to a node.
 type rxFlags uint8
 
+// The flags, from the letters i, m, s, x, a and u.
 const (
 	flagFold rxFlags = 1 << iota
 	flagMulti
@@ -89,8 +91,10 @@ type rxWidth struct{ lo, hi int64 }
 // rxError carries a syntax error out of the recursion.
 type rxError struct{ msg string }
 
+// Error returns Python's text, without the position.
 func (e rxError) Error() string { return e.msg }
 
+// parseRegex parses a pattern with no flags.
 func parseRegex(pattern string) (root *rxNode, err error) {
 	p := &rxParser{src: []rune(pattern), behindFrom: -1}
 	root, bad := p.parse()
@@ -111,10 +115,11 @@ func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 			bad = &x
 		}
 	}()
-	root = p.alternatives(true)
+	root = p.parseAlternatives(true)
 	if p.pos < len(p.src) {
 		p.fail("unbalanced parenthesis")
 	}
+	// A conditional may name a group that comes later, so it is checked at the end.
 	for _, n := range p.condRefs {
 		if n > len(p.widths) {
 			p.fail("invalid group reference " + strconv.Itoa(n))
@@ -123,6 +128,7 @@ func (p *rxParser) parse() (root *rxNode, bad *rxError) {
 	return root, nil
 }
 
+// fail ends the parse with an error.
 func (p *rxParser) fail(msg string) { panic(rxError{msg}) }
 
 // failAt is fail for something that began at an earlier position, which Python names.
@@ -131,6 +137,7 @@ func (p *rxParser) failAt(pos int, msg string) {
 	p.fail(msg)
 }
 
+// next returns the next character without taking it, -1 at the end.
 func (p *rxParser) next() rune {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]
@@ -138,6 +145,7 @@ func (p *rxParser) next() rune {
 	return -1
 }
 
+// get takes the next character.
 func (p *rxParser) get() rune {
 	r := p.next()
 	if r >= 0 {
@@ -146,6 +154,7 @@ func (p *rxParser) get() rune {
 	return r
 }
 
+// accept takes a character if it is the next one.
 func (p *rxParser) accept(r rune) bool {
 	if p.next() == r {
 		p.pos++
@@ -154,6 +163,7 @@ func (p *rxParser) accept(r rune) bool {
 	return false
 }
 
+// until returns the text up to a character, which is taken. what names the text in errors.
 func (p *rxParser) until(end rune, what string) string {
 	start := p.pos
 	for {
@@ -173,15 +183,16 @@ func (p *rxParser) until(end rune, what string) string {
 	}
 }
 
-// alternatives parses a|b|c up to a closing parenthesis or the end. Flags that are set inside do not apply outside.
-func (p *rxParser) alternatives(top bool) *rxNode {
+// parseAlternatives parses a|b|c up to a closing parenthesis or the end. Flags that are set inside do not apply
+// outside.
+func (p *rxParser) parseAlternatives(top bool) *rxNode {
 	if p.depth++; p.depth > rxDepth {
 		p.fail("too many nested groups")
 	}
 	defer func() { p.depth-- }()
 	n := &rxNode{op: rxAlternate}
 	for {
-		n.subs = append(n.subs, p.sequence(top && len(n.subs) == 0))
+		n.subs = append(n.subs, p.parseSequence(top && len(n.subs) == 0))
 		if !p.accept('|') {
 			break
 		}
@@ -192,41 +203,44 @@ func (p *rxParser) alternatives(top bool) *rxNode {
 	return n
 }
 
-// sequence parses items up to "|", ")" or the end.
-func (p *rxParser) sequence(first bool) *rxNode {
+// parseSequence parses items up to "|", ")" or the end.
+func (p *rxParser) parseSequence(first bool) *rxNode {
 	n := &rxNode{op: rxConcat}
 	for {
 		switch c := p.next(); {
 		case c < 0, c == '|', c == ')':
 			return n
+		// In verbose mode white space and comments are skipped, but not inside of brackets.
 		case p.flags&flagVerbose != 0 && strings.ContainsRune(" \t\n\r\v\f", c):
 			p.pos++
 		case p.flags&flagVerbose != 0 && c == '#':
 			for r := p.get(); r >= 0 && r != '\n'; r = p.get() {
 			}
 		case c == '*', c == '+', c == '?', c == '{':
-			p.quantifier(n)
+			p.parseQuantifier(n)
 		default:
-			if item := p.item(first && len(n.subs) == 0); item != nil {
+			if item := p.parseItem(first && len(n.subs) == 0); item != nil {
 				n.subs = append(n.subs, item)
 			}
 		}
 	}
 }
 
+// node returns a node with the current flags.
 func (p *rxParser) node(op rxOp) *rxNode { return &rxNode{op: op, flags: p.flags} }
 
+// literal returns the node of one character.
 func (p *rxParser) literal(r rune) *rxNode {
 	n := p.node(rxLiteral)
 	n.r = r
 	return n
 }
 
-// item parses one thing that a quantifier may follow. It returns nil for comments and flags.
-func (p *rxParser) item(first bool) *rxNode {
+// parseItem parses one thing that a quantifier may follow. It returns nil for comments and flags.
+func (p *rxParser) parseItem(first bool) *rxNode {
 	switch c := p.get(); c {
 	case '\\':
-		return p.escape()
+		return p.parseEscape()
 	case '[':
 		return p.charSet()
 	case '.':
@@ -242,11 +256,12 @@ func (p *rxParser) item(first bool) *rxNode {
 	}
 }
 
-// quantifier applies * + ? {m,n} to the last item of the sequence.
-func (p *rxParser) quantifier(seq *rxNode) {
+// parseQuantifier applies * + ? {m,n} to the last item of the sequence.
+func (p *rxParser) parseQuantifier(seq *rxNode) {
 	start := p.pos
 	c := p.get()
 	lo, hi := int64(0), int64(rxInfinite)
+	// The bounds of the repetition; a brace may stand for itself.
 	switch c {
 	case '+':
 		lo = 1
@@ -254,7 +269,7 @@ func (p *rxParser) quantifier(seq *rxNode) {
 		hi = 1
 	case '{':
 		var ok bool
-		if lo, hi, ok = p.bounds(); !ok {
+		if lo, hi, ok = p.parseBounds(); !ok {
 			seq.subs = append(seq.subs, p.literal('{'))
 			return
 		}
@@ -262,6 +277,7 @@ func (p *rxParser) quantifier(seq *rxNode) {
 	if len(seq.subs) == 0 {
 		p.failAt(start, "nothing to repeat")
 	}
+	// An assertion cannot be repeated, nor can a repetition without a group around it.
 	last := seq.subs[len(seq.subs)-1]
 	switch last.op {
 	case rxLineStart, rxLineEnd, rxTextStart, rxTextEnd, rxBoundary:
@@ -279,12 +295,13 @@ func (p *rxParser) quantifier(seq *rxNode) {
 	seq.subs[len(seq.subs)-1] = n
 }
 
-// bounds parses m,n} after a brace. A brace that does not begin bounds stands for itself.
-func (p *rxParser) bounds() (lo, hi int64, ok bool) {
+// parseBounds parses m,n} after a brace. A brace that does not begin bounds stands for itself.
+func (p *rxParser) parseBounds() (lo, hi int64, ok bool) {
 	start := p.pos
 	if p.next() == '}' {
 		return 0, 0, false
 	}
+	// digits reads a number, which may be missing.
 	digits := func() string {
 		from := p.pos
 		for p.next() >= '0' && p.next() <= '9' {
@@ -320,8 +337,8 @@ func (p *rxParser) bounds() (lo, hi int64, ok bool) {
 	return lo, hi, true
 }
 
-// escape parses what follows a backslash outside of brackets.
-func (p *rxParser) escape() *rxNode {
+// parseEscape parses what follows a backslash outside of brackets.
+func (p *rxParser) parseEscape() *rxNode {
 	c := p.get()
 	switch c {
 	case -1:
@@ -349,6 +366,7 @@ func (p *rxParser) escape() *rxNode {
 func (p *rxParser) numericEscape(c rune) *rxNode {
 	group := int(c - '0')
 	if d := p.next(); d >= '0' && d <= '9' {
+		// Three octal digits are a character, fewer a group.
 		p.pos++
 		group = group*10 + int(d-'0')
 		if e := p.next(); c < '8' && d < '8' && e >= '0' && e < '8' {
@@ -363,6 +381,7 @@ func (p *rxParser) numericEscape(c rune) *rxNode {
 	return p.backref(group)
 }
 
+// backref returns a reference to a group, which must be closed.
 func (p *rxParser) backref(group int) *rxNode {
 	if group > len(p.widths) {
 		p.fail("invalid group reference " + strconv.Itoa(group))
@@ -376,6 +395,8 @@ func (p *rxParser) backref(group int) *rxNode {
 	return n
 }
 
+// checkBehind fails for a reference inside of a look-behind to a group that begins in it: the width would not be
+// known.
 func (p *rxParser) checkBehind(group int) {
 	if p.behindFrom < 0 {
 		return
@@ -417,6 +438,7 @@ func (p *rxParser) charEscape(c rune) rune {
 			p.fail("octal escape value outside of range 0-0o377")
 		}
 		return r
+	// Python reserves letters for later escapes; other characters stand for themselves.
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		p.failAt(p.pos-2, `bad escape \`+string(c))
 	}
@@ -452,11 +474,13 @@ func (p *rxParser) charSet() *rxNode {
 		if c < 0 {
 			p.failAt(start, "unterminated character set")
 		}
+		// A bracket at the beginning belongs to the set.
 		if c == ']' && count > 0 {
 			return n
 		}
 		from := p.pos - 1
 		lo, class := p.setItem(c)
+		// A hyphen at the end stands for itself.
 		if !p.accept('-') {
 			set.add(lo, lo, class)
 			continue
@@ -478,6 +502,7 @@ func (p *rxParser) charSet() *rxNode {
 	}
 }
 
+// add adds a range, or a class if it is not 0.
 func (s *rxCharSet) add(lo, hi, class rune) {
 	if class != 0 {
 		s.classes += string(class)

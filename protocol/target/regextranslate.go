@@ -24,6 +24,7 @@ type RegexError struct {
 	Pos int
 }
 
+// Error returns the text with the position, as Python shows it.
 func (e *RegexError) Error() string {
 	if e.Pos < 0 {
 		return e.Msg
@@ -54,6 +55,7 @@ func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 	if len(pattern) > maxRegex {
 		return nil, ErrLimit
 	}
+	// The flags of the call apply from the start, like those at the start of the pattern.
 	p := &rxParser{src: []rune(pattern), behindFrom: -1}
 	for _, f := range [...]struct {
 		python RegexFlags
@@ -67,7 +69,8 @@ func TranslateRegex(pattern string, flags RegexFlags) (*Translation, error) {
 	if bad != nil {
 		return nil, &RegexError{Msg: bad.msg, Pos: p.pos}
 	}
-	t := &Translation{Groups: len(p.widths), Names: p.names, Nullable: p.width(root).lo == 0}
+	t := &Translation{Groups: len(p.widths), Names: p.names, Nullable: p.widthOf(root).lo == 0}
+	// Both forms are written: the caller decides for each string.
 	linear := emitter{linear: true, captures: true}
 	linear.writeNode(root)
 	if !linear.unsupported {

@@ -35,6 +35,7 @@ func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, e
 	var have bool
 	var data Cached
 	s := Subject{}
+	// look fetches the cached data once per minion, if the expression asks for it.
 	look := func() Cached {
 		if !have {
 			have = true
@@ -60,6 +61,7 @@ func (e *Expr) Select(ids []string, cached func(id string) Cached) (Selection, e
 		case v == unknown:
 			sel.Unknown = append(sel.Unknown, id)
 		}
+		// The caches are emptied now and then, since an expression with many parts has many patterns.
 		if len(r.globs)+len(r.regexes) > 1024 {
 			r.globs, r.regexes = nil, nil
 		}
@@ -85,6 +87,7 @@ func missingIDs(n node, ids []string) []string {
 	if len(lists) == 0 {
 		return nil
 	}
+	// An id is reported once.
 	known := make(map[string]struct{}, len(ids))
 	for _, id := range ids {
 		known[id] = struct{}{}
@@ -101,6 +104,7 @@ func missingIDs(n node, ids []string) []string {
 	return out
 }
 
+// collectLists adds the lists of an expression, without those under "not".
 func collectLists(n node, out *[]listNode) {
 	switch x := n.(type) {
 	case listNode:

@@ -49,6 +49,7 @@ func (r *run) matchSubdict(data any, expr, delimiter string, m SubdictMode) (boo
 			// Everything below the top level: the whole data with the whole expression.
 			value = data
 		} else {
+			// The key leads nowhere; a shorter one may.
 			if i > len(found) {
 				continue
 			}
@@ -79,6 +80,7 @@ func (r *run) matchValue(value any, pattern string, m SubdictMode) (bool, error)
 			return false, nil
 		}
 		return r.matchDict(v, pattern, m)
+	// A member of a list matches as a map, or by its text.
 	case []any:
 		for _, member := range v {
 			if isMap(member) {
@@ -107,6 +109,7 @@ func (r *run) matchDict(target any, pattern string, m SubdictMode) (bool, error)
 	if err := r.spendStep(); err != nil {
 		return false, err
 	}
+	// The wildcard means the level below, for every key.
 	pattern, wildcard := strings.CutPrefix(pattern, "*:")
 	if pattern == "*" || hasKey(target, pattern) {
 		return true, nil
@@ -157,6 +160,7 @@ func (r *run) matchScalar(value any, pattern string, m SubdictMode) (bool, error
 		return false, err
 	}
 	s := lower(Str(value))
+	// Long texts take time to lower and to compare.
 	if r.steps += len(s) / 64; len(s) > maxText || r.steps > maxSteps {
 		return false, ErrLimit
 	}
@@ -164,6 +168,7 @@ func (r *run) matchScalar(value any, pattern string, m SubdictMode) (bool, error
 	case SubdictExact:
 		return s == lower(pattern), nil
 	case SubdictRegex:
+		// A pattern that does not compile matches nothing.
 		re := r.regexFor(lower(pattern))
 		if re == nil {
 			return false, nil
@@ -212,6 +217,7 @@ func enterPart(data any, part string) (any, bool) {
 		if x, ok := v[part]; ok {
 			return x, true
 		}
+		// A key that YAML reads from the text, for example a name in quotes.
 		if key, ok := yamlKey(part); ok {
 			if s, isText := key.(string); isText {
 				x, ok := v[s]
@@ -234,6 +240,7 @@ func enterPart(data any, part string) (any, bool) {
 		if !ok {
 			return nil, false
 		}
+		// Negative indices count from the end.
 		if i < 0 {
 			i += int64(len(v))
 		}
@@ -245,6 +252,7 @@ func enterPart(data any, part string) (any, bool) {
 	return nil, false
 }
 
+// enterList takes a step into a list: through the first map with the key, or by an index.
 func enterList(list []any, part string) (any, bool) {
 	i, isInt := pythonInt(part)
 	for _, member := range list {
@@ -283,6 +291,7 @@ func lookupEqual(m map[any]any, key any) (any, bool) {
 	if x, ok := m[key]; ok {
 		return x, true
 	}
+	// Maps of Go compare the types as well, hence the search.
 	want, ok := numberOf(key)
 	if !ok {
 		return nil, false
@@ -295,6 +304,7 @@ func lookupEqual(m map[any]any, key any) (any, bool) {
 	return nil, false
 }
 
+// numberOf returns a number or bool as a float, by which Python compares them.
 func numberOf(v any) (float64, bool) {
 	switch n := v.(type) {
 	case bool:
@@ -314,6 +324,7 @@ func numberOf(v any) (float64, bool) {
 	return 0, false
 }
 
+// isMap, mapLen, hasKey, mapKeys and mapValues hide that maps come with two types of keys.
 func isMap(v any) bool {
 	switch v.(type) {
 	case map[string]any, map[any]any:

@@ -138,12 +138,14 @@ func Match(tgtType string, tgt any, delimiter string, s Subject) (bool, error) {
 // An answer is a truth value of Kleene's logic. unknown occurs only on the master, for minions without cached data.
 type answer uint8
 
+// The zero value is no, so that a forgotten case does not match.
 const (
 	no answer = iota
 	yes
 	unknown
 )
 
+// answerOf returns yes or no.
 func answerOf(b bool) answer {
 	if b {
 		return yes
@@ -192,6 +194,7 @@ func (r *run) regexFor(pattern string) *Regex {
 	return re
 }
 
+// globFor returns the compiled glob of a pattern.
 func (r *run) globFor(pattern string) *glob {
 	g, seen := r.globs[pattern]
 	if seen {
@@ -208,6 +211,7 @@ func (r *run) globFor(pattern string) *glob {
 // constant is an expression with a fixed answer.
 type constant answer
 
+// eval returns the constant.
 func (c constant) eval(*run) (answer, error) { return answer(c), nil }
 
 // textOf returns a target as a string. []byte is a string that is not UTF-8; it never names a minion.
@@ -216,6 +220,7 @@ func textOf(tgt any) (string, bool) {
 	return s, ok
 }
 
+// syntaxError returns an error that wraps ErrSyntax.
 func syntaxError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrSyntax, fmt.Sprintf(format, args...))
 }

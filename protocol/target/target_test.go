@@ -158,8 +158,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestRegexCeiling holds the limit on patterns made to take exponential time. The engine's clock and a busy machine blur it,
-// hence the generous factor; without the limit these take years.
+// TestRegexCeiling holds the limit on patterns made to take exponential time. The engine's clock and a busy machine
+// blur it, hence the generous factor; without the limit these take years.
 func TestRegexCeiling(t *testing.T) {
 	text := strings.Repeat("a", 200) + "!"
 	timeouts := 0

@@ -14,6 +14,7 @@ import (
 
 // Limits for the text of one value. Data with shared parts (YAML aliases) can be far larger as text than in memory.
 const (
+	// In levels and in bytes.
 	maxDepth = 100
 	maxText  = 1 << 20
 )
@@ -41,6 +42,7 @@ func Str(v any) string {
 // Repr returns the text that Python's repr() returns for a value.
 func Repr(v any) string { return string(appendRepr(nil, v, 0)) }
 
+// appendRepr appends the repr of a value. It stops at the limits, with the brackets closed.
 func appendRepr(b []byte, v any, depth int) []byte {
 	if depth > maxDepth || len(b) > maxText {
 		return append(b, "..."...)
@@ -70,6 +72,7 @@ func appendRepr(b []byte, v any, depth int) []byte {
 			if i > 0 {
 				b = append(b, ", "...)
 			}
+			// Checked after each member, so that the text exceeds the limit by one member at most.
 			if b = appendRepr(b, e, depth+1); len(b) > maxText {
 				break
 			}
@@ -93,6 +96,7 @@ func appendRepr(b []byte, v any, depth int) []byte {
 // appendMap appends a map with its keys sorted.
 func appendMap(b []byte, v any, depth int) []byte {
 	b = append(b, '{')
+	// put appends an entry and reports whether there is room for more.
 	put := func(i int, k, x any) bool {
 		if i > 0 {
 			b = append(b, ", "...)
@@ -134,6 +138,7 @@ func floatText(f float64) string {
 		}
 		return "0.0"
 	}
+	// Python's repr uses the exponent outside of this range.
 	if a := math.Abs(f); a >= 1e-4 && a < 1e16 {
 		s := strconv.FormatFloat(f, 'f', -1, 64)
 		if !strings.Contains(s, ".") {
@@ -144,6 +149,7 @@ func floatText(f float64) string {
 	return strconv.FormatFloat(f, 'e', -1, 64)
 }
 
+// appendQuoted appends a text in quotes, by the rules of Python's repr.
 func appendQuoted(b []byte, s string) []byte {
 	quote := byte('\'')
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
@@ -173,6 +179,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, quote)
 }
 
+// appendBytes appends bytes as Python shows them.
 func appendBytes(b, s []byte) []byte {
 	quote := byte('\'')
 	if strings.Contains(string(s), "'") && !strings.Contains(string(s), `"`) {
@@ -198,6 +205,7 @@ func appendBytes(b, s []byte) []byte {
 	return append(b, quote)
 }
 
+// datetimeText and datetimeRepr return a time as Python's str and repr show a datetime.
 func datetimeText(t time.Time) string {
 	s := t.Format("2006-01-02 15:04:05")
 	if us := t.Nanosecond() / 1000; us > 0 {
@@ -231,6 +239,7 @@ func lower(s string) string {
 		case 'İ':
 			b.WriteString("i̇")
 		case 'Σ':
+			// A sigma at the end of a word has a form of its own.
 			if letterBefore(runes[:i]) && !letterAfter(runes[i+1:]) {
 				b.WriteRune('ς')
 			} else {
@@ -243,10 +252,11 @@ func lower(s string) string {
 	return b.String()
 }
 
+// letterBefore and letterAfter look for a cased letter, past marks and punctuation inside of words.
 func letterBefore(s []rune) bool {
 	for i := len(s) - 1; i >= 0; i-- {
 		if !caseIgnorable(s[i]) {
-			return cased(s[i])
+			return isCased(s[i])
 		}
 	}
 	return false
@@ -255,16 +265,18 @@ func letterBefore(s []rune) bool {
 func letterAfter(s []rune) bool {
 	for _, r := range s {
 		if !caseIgnorable(r) {
-			return cased(r)
+			return isCased(r)
 		}
 	}
 	return false
 }
 
-func cased(r rune) bool {
+// isCased reports whether a letter has case.
+func isCased(r rune) bool {
 	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
 }
 
+// caseIgnorable reports whether a character is skipped when the end of a word is looked for.
 func caseIgnorable(r rune) bool {
 	return r == '\'' || r == '.' || r == ':' || r == '·' || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
@@ -300,6 +312,7 @@ func yamlKey(s string) (any, bool) {
 	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
 		return false, true
 	}
+	// YAML's numbers may have underscores, but Salt leaves those that are nothing else.
 	if strings.ContainsAny(s, "\t\r\n") || strings.Contains(s, "_") && strings.Trim(trimmed, "0123456789_") == "" {
 		return nil, false
 	}
@@ -316,6 +329,7 @@ func yamlKey(s string) (any, bool) {
 	if n, ok := yamlNumber(trimmed); ok {
 		return n, true
 	}
+	// Quoted text is read, and what begins a collection or tag is left alone.
 	switch trimmed[0] {
 	case '\'', '"':
 		inner, ok := unquote(trimmed)
@@ -323,6 +337,7 @@ func yamlKey(s string) (any, bool) {
 	case '[', ']', '{', '}', ',', '&', '*', '!', '|', '>', '%', '@', '`', '?', '-', ':':
 		return nil, false
 	}
+	// Plain text is a key only if the blanks around it were removed.
 	if trimmed == s || strings.Contains(trimmed, ": ") || strings.HasSuffix(trimmed, ":") {
 		return nil, false
 	}
@@ -347,6 +362,7 @@ func yamlNumber(s string) (any, bool) {
 	if body == "" || len(s)-len(body) > 1 {
 		return nil, false
 	}
+	// Underscores between digits do not count.
 	plain := strings.ReplaceAll(s, "_", "")
 	digits := strings.ReplaceAll(body, "_", "")
 	negative := s[0] == '-'

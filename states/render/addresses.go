@@ -149,8 +149,8 @@ func matchAddress(v any, version int, options string) any {
 	return text
 }
 
-// matchAddresses is ipv4, ipv6 and, with version 0, ipaddr. A text gives a text or nil, a list a list of those that
-// fit.
+// matchAddresses is ipv4, ipv6 and, with version 0, ipaddr. For a text it returns a text or nil, for a list those
+// that fit.
 func matchAddresses(v any, version int, options string) any {
 	// ipaddr joins both versions, if v is a list.
 	if version == 0 {
@@ -251,7 +251,7 @@ func addressFilter(name string) jinja.Filter {
 	return nil
 }
 
-// networkFilter is ip_host, network_hosts and network_size. A text gives one value, a list a list.
+// networkFilter is ip_host, network_hosts and network_size. For a text it returns one value, for a list a list.
 func networkFilter(name string, v any, a jinja.Args) (any, error) {
 	args, err := a.Bind(name, []string{"options", "version"}, nil, nil)
 	if err != nil {

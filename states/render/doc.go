@@ -5,8 +5,8 @@
 //
 // and state files are rendered by
 //
-//	v, err := c.Template(ctx, modules.Template{Text: text, Shebang: true, Path: path, SaltEnv: "base", SLS: "web.nginx", IsSLS: true,
-//		Vars: map[string]any{…}})
+//	v, err := c.Template(ctx, modules.Template{Text: text, Shebang: true, Path: path,
+//		SaltEnv: "base", SLS: "web.nginx", IsSLS: true, Vars: map[string]any{…}})
 //	high, ok := v.(*pyobj.Dict) // an OrderedDict; lists are *pyobj.List
 //
 // # The pipeline

@@ -117,7 +117,7 @@ func compilePattern(rgx, ignoreCase, multiline any) (*pyre.Regexp, error) {
 	return re, exceptionOf(err)
 }
 
-// matchGroups returns what a match gives a template: a tuple of its groups, or of the whole match if the pattern
+// matchGroups returns a match as templates see it: a tuple of its groups, or of the whole match if the pattern
 // has no groups.
 func matchGroups(text string, loc []int) any {
 	if loc == nil {

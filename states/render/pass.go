@@ -46,8 +46,8 @@ func (p *pass) requiredOption(name string) (any, error) {
 	return v, nil
 }
 
-// fetchSecret returns the secret at a path of the password store. If there is none it returns the path itself, or
-// an error if pass_strict_fetch is set.
+// fetchSecret returns the secret at a path of the password store. If the store has no secret there it returns the
+// path itself, or an error if pass_strict_fetch is set.
 func (p *pass) fetchSecret(text string) (any, error) {
 	program := p.c.Which("pass")
 	if program == "" {

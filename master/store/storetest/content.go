@@ -13,8 +13,10 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-func contents(t *testing.T, s store.Store) store.Contents {
+// contentsOf returns the store's Contents. Every queue must have them.
+func contentsOf(t *testing.T, s store.Store) store.Contents {
 	t.Helper()
+	// Found through the wrappers that a store may have around it.
 	c, ok := store.ContentsOf(s)
 	if !ok {
 		t.Fatal("the store keeps no contents")
@@ -22,8 +24,8 @@ func contents(t *testing.T, s store.Store) store.Contents {
 	return c
 }
 
-// piece returns the n-th piece of the suite, which contains every byte.
-func piece(n int) []byte {
+// pieceOf returns the n-th piece of the suite, which contains every byte.
+func pieceOf(n int) []byte {
 	b := make([]byte, 300<<10)
 	for i := range b {
 		b[i] = byte(i + n)
@@ -31,10 +33,11 @@ func piece(n int) []byte {
 	return b
 }
 
+// savePieces saves the first n pieces of a content.
 func savePieces(t *testing.T, c store.Contents, key string, made time.Time, n int) {
 	t.Helper()
 	for i := range n {
-		if err := c.SavePiece(t.Context(), key, i, made, piece(i)); err != nil {
+		if err := c.SavePiece(t.Context(), key, i, made, pieceOf(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +52,7 @@ func hasPieces(t *testing.T, c store.Contents, key string, n int) (there int) {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			t.Fatal(err)
-		case !bytes.Equal(b, piece(i)):
+		case !bytes.Equal(b, pieceOf(i)):
 			t.Fatalf("piece %d of %s is another one: %d bytes", i, key, len(b))
 		default:
 			there++
@@ -58,7 +61,8 @@ func hasPieces(t *testing.T, c store.Contents, key string, n int) (there int) {
 	return there
 }
 
-func end(t *testing.T, q store.Queue, jid, minion string) {
+// endDelivery makes a delivery final.
+func endDelivery(t *testing.T, q store.Queue, jid, minion string) {
 	t.Helper()
 	ds, err := q.Deliveries(t.Context(), store.DeliveryFilter{JID: jid, Minion: minion})
 	if err != nil || len(ds) != 1 {
@@ -73,37 +77,42 @@ func end(t *testing.T, q store.Queue, jid, minion string) {
 // contentGoesWithTheLastDelivery: the pieces of an order remain until the last delivery is final, and are removed
 // then.
 func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
-	c := contents(t, s)
-	o, list := order(0, "web1", "web2")
+	c := contentsOf(t, s)
+	o, list := makeOrder(0, "web1", "web2")
 	o.Content = "key"
 	savePieces(t, c, "key", o.Created, 3)
+	// Content without an order must not be touched.
 	savePieces(t, c, "other", o.Created, 2)
 	if n, err := c.ContentSize(t.Context()); err != nil || n != 5*300<<10 {
 		t.Fatal(n, err)
 	}
-	save(t, q, o, list)
+	saveOrder(t, q, o, list)
+	// The order names its content, which cannot be found otherwise.
 	if got, err := q.Order(t.Context(), o.ID); err != nil || cmp.Diff(o, got) != "" {
 		t.Fatal(cmp.Diff(o, got), err)
 	}
+	// A delivery says that its order has content, so that no look-up is needed for those without.
 	ds, err := q.Deliveries(t.Context(), store.DeliveryFilter{JID: o.JID})
 	if err != nil || !ds[0].Carries {
 		t.Fatal(ds, err)
 	}
+	// A change that is not final keeps the content.
 	ds[0].State = store.Sent
 	if err := q.SwapDelivery(t.Context(), &ds[0]); err != nil {
 		t.Fatal(err)
 	}
-	end(t, q, o.JID, "web1")
+	endDelivery(t, q, o.JID, "web1")
 	if n := hasPieces(t, c, "key", 3); n != 3 {
 		t.Fatalf("%d pieces are there while a delivery is open", n)
 	}
-	end(t, q, o.JID, "web2")
+	endDelivery(t, q, o.JID, "web2")
 	if n := hasPieces(t, c, "key", 3); n != 0 {
 		t.Fatalf("%d pieces are there after the end", n)
 	}
 	if n := hasPieces(t, c, "other", 2); n != 2 {
 		t.Fatalf("of another order, %d pieces are there", n)
 	}
+	// Dropping twice is no error.
 	for range 2 {
 		if err := c.DropContent(t.Context(), "other"); err != nil {
 			t.Fatal(err)
@@ -116,13 +125,15 @@ func contentGoesWithTheLastDelivery(t *testing.T, s store.Store, q store.Queue, 
 
 // contentOfTwoThatEndAtOnce: if the last deliveries of an order end at the same moment, its content is removed.
 func contentOfTwoThatEndAtOnce(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
-	c := contents(t, s)
+	c := contentsOf(t, s)
+	// Ten rounds, as the race is rare.
 	for n := range 10 {
-		o, list := order(n, "web1", "web2", "web3", "web4")
+		o, list := makeOrder(n, "web1", "web2", "web3", "web4")
 		o.Content = fmt.Sprint("key", n)
 		savePieces(t, c, o.Content, o.Created, 1)
-		save(t, q, o, list)
+		saveOrder(t, q, o, list)
 		var wg sync.WaitGroup
+		// All deliveries end in goroutines of their own; each sees others that are still open.
 		for _, d := range list {
 			wg.Go(func() {
 				d.Carries, d.State = true, store.Lost
@@ -140,14 +151,15 @@ func contentOfTwoThatEndAtOnce(t *testing.T, s store.Store, q store.Queue, _ sto
 
 // contentIsPurged: pieces without an order are removed once they are old.
 func contentIsPurged(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
-	c := contents(t, s)
-	o, list := order(0, "web1")
+	c := contentsOf(t, s)
+	// One content has an order, one was broken off, and one is still being uploaded.
+	o, list := makeOrder(0, "web1")
 	o.Content = "owned"
 	for _, key := range []string{"owned", "broken off"} {
 		savePieces(t, c, key, o.Created, 2)
 	}
 	savePieces(t, c, "under way", o.Created.Add(time.Hour), 2)
-	save(t, q, o, list)
+	saveOrder(t, q, o, list)
 	if n, err := c.PurgeContents(t.Context(), o.Created.Add(time.Minute)); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
@@ -164,18 +176,21 @@ func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) 
 	if !ok {
 		t.Fatal("the store cannot find orders")
 	}
-	long := string(piece(0)[:2000])
+	// Labels may be long and hold any character.
+	long := string(pieceOf(0)[:2000])
 	for n := range 6 {
-		o, list := order(n, "web1")
+		o, list := makeOrder(n, "web1")
 		o.Labels = map[string]string{"stack": fmt.Sprint(n % 2), "é\x00": long, "n": fmt.Sprint(n)}
+		// An order without labels must not match any.
 		if n == 5 {
 			o.Labels, o.Tenant = nil, "green"
 		}
-		save(t, q, o, list)
-		if err := s.SaveJob(t.Context(), job(n)); err != nil {
+		saveOrder(t, q, o, list)
+		if err := s.SaveJob(t.Context(), makeJob(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	// ids returns the orders that a filter selects.
 	ids := func(f store.OrderFilter) (out []string) {
 		t.Helper()
 		list, err := l.Orders(t.Context(), f)
@@ -187,23 +202,25 @@ func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) 
 		}
 		return out
 	}
+	// id returns the ids of the suite's orders.
 	id := func(list ...int) (out []string) {
 		for _, n := range list {
-			o, _ := order(n)
+			o, _ := makeOrder(n)
 			out = append(out, o.ID)
 		}
 		return out
 	}
+	// Filters combine, and pages follow the order of creation.
 	for _, c := range []struct {
 		f    store.OrderFilter
 		want []string
 	}{
 		{store.OrderFilter{}, id(0, 1, 2, 3, 4, 5)},
 		{store.OrderFilter{Limit: 2}, id(0, 1)},
-		{store.OrderFilter{Limit: 2, After: job(1).JID}, id(2, 3)},
+		{store.OrderFilter{Limit: 2, After: makeJob(1).JID}, id(2, 3)},
 		{store.OrderFilter{Tenant: "green"}, id(5)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "0"}}, id(0, 2, 4)},
-		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, After: job(0).JID, Limit: 1}, id(2)},
+		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, After: makeJob(0).JID, Limit: 1}, id(2)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "0"}, Tenant: "green"}, nil},
 		{store.OrderFilter{Labels: map[string]string{"stack": "1", "é\x00": long, "n": "3"}}, id(3)},
 		{store.OrderFilter{Labels: map[string]string{"stack": "1", "n": "2"}}, nil},
@@ -214,16 +231,17 @@ func ordersByLabel(t *testing.T, s store.Store, q store.Queue, _ store.Minions) 
 			t.Errorf("%+v: %s", c.f, d)
 		}
 	}
-	if _, err := s.Purge(t.Context(), job(3).Created); err != nil {
+	// Purging must not take what is open, and must remove the labels of what it takes.
+	if _, err := s.Purge(t.Context(), makeJob(3).Created); err != nil {
 		t.Fatal(err)
 	}
 	if got := ids(store.OrderFilter{Labels: map[string]string{"stack": "0"}}); len(got) != 3 {
 		t.Errorf("open orders were purged: %v", got)
 	}
 	for n := range 3 {
-		end(t, q, job(n).JID, "web1")
+		endDelivery(t, q, makeJob(n).JID, "web1")
 	}
-	if _, err := s.Purge(t.Context(), job(3).Created); err != nil {
+	if _, err := s.Purge(t.Context(), makeJob(3).Created); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(id(4), ids(store.OrderFilter{Labels: map[string]string{"stack": "0"}})); d != "" {

@@ -15,9 +15,9 @@ import (
 	"github.com/brine-salt/brine/master/store"
 )
 
-// order returns the n-th order of the suite with deliveries to some minions, due at its creation.
-func order(n int, ids ...string) (store.Order, []store.Delivery) {
-	j := job(n)
+// makeOrder returns the n-th order of the suite with deliveries to some minions, due at its creation.
+func makeOrder(n int, ids ...string) (store.Order, []store.Delivery) {
+	j := makeJob(n)
 	o := store.Order{ID: fmt.Sprintf("order/%d é", n), JID: j.JID, Tenant: "blue", Created: j.Created, Spec: map[string]any{"fun": "cmd.run", "arg": []any{"x", []byte{0xff}}}}
 	var list []store.Delivery
 	for _, id := range ids {
@@ -28,6 +28,7 @@ func order(n int, ids ...string) (store.Order, []store.Delivery) {
 
 // runQueue runs the part of the suite for stores with orders and minions.
 func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
+	// with runs one test on a store of its own.
 	with := func(name string, f func(t *testing.T, s store.Store, q store.Queue, m store.Minions)) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -36,6 +37,7 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 					t.Error(err)
 				}
 			}()
+			// A queue without minions is of no use to a master.
 			q, ok := store.QueueOf(s)
 			m, too := store.MinionsOf(s)
 			if !ok || !too {
@@ -58,7 +60,8 @@ func runQueue(t *testing.T, open func(t *testing.T) store.Store) {
 	with("OrdersByLabel", ordersByLabel)
 }
 
-func save(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {
+// saveOrder saves an order with its deliveries.
+func saveOrder(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {
 	t.Helper()
 	if err := q.SaveOrder(t.Context(), o, list); err != nil {
 		t.Fatal(err)
@@ -68,10 +71,12 @@ func save(t *testing.T, q store.Queue, o store.Order, list []store.Delivery) {
 // orderComesBack: an order is found by its id and by its job id, with every field.
 func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
-	want, list := order(0, "web2", "web1")
+	want, list := makeOrder(0, "web2", "web1")
+	// Every field has a value, so that one that is not stored shows.
 	list[0].Priority, list[0].Parallel, list[0].Deadline, list[0].Sent, list[0].Tries = -3, true, want.Created.Add(time.Minute), want.Created, 2
 	list[0].Owner, list[0].Running, list[0].Reason, list[0].Ended, list[0].State = "me", true, "why", want.Created.Add(time.Second), store.Sent
-	save(t, q, want, list)
+	saveOrder(t, q, want, list)
+	// Both ways must find the same order.
 	for name, get := range map[string]func() (store.Order, error){
 		"by id":     func() (store.Order, error) { return q.Order(ctx, want.ID) },
 		"by job id": func() (store.Order, error) { return q.OrderOf(ctx, want.JID) },
@@ -82,9 +87,11 @@ func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions)
 		}
 	}
 	got, err := q.Deliveries(ctx, store.DeliveryFilter{JID: want.JID})
+	// Deliveries come sorted by minion.
 	if d := cmp.Diff([]store.Delivery{list[1], list[0]}, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
+	// An unknown id is ErrNotFound and not an empty order.
 	if _, err := q.Order(ctx, "nope"); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
@@ -97,9 +104,10 @@ func orderComesBack(t *testing.T, _ store.Store, q store.Queue, _ store.Minions)
 func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	var won atomic.Int32
 	var wg sync.WaitGroup
+	// Eight goroutines try the same id.
 	for i := range 8 {
 		wg.Go(func() {
-			o, list := order(i, "web1")
+			o, list := makeOrder(i, "web1")
 			o.ID = "the same"
 			switch err := q.SaveOrder(context.Background(), o, list); {
 			case err == nil:
@@ -110,15 +118,18 @@ func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Mi
 		})
 	}
 	wg.Wait()
+	// The deliveries of the losers are gone with their orders.
 	list, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "web1"})
 	if won.Load() != 1 || len(list) != 1 || err != nil {
 		t.Fatal(won.Load(), list, err)
 	}
-	o, none := order(9)
+	// The same holds for the job id.
+	o, none := makeOrder(9)
 	o.JID = list[0].JID
 	if err := q.SaveOrder(t.Context(), o, none); !errors.Is(err, store.ErrExists) {
 		t.Fatal("a job id was taken twice:", err)
 	}
+	// A refused order leaves nothing.
 	if _, err := q.Order(t.Context(), o.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Fatal("half an order is there:", err)
 	}
@@ -127,27 +138,30 @@ func orderIDsAreTakenOnce(t *testing.T, _ store.Store, q store.Queue, _ store.Mi
 // deliveriesInOrder: filters and their order, including the order in which deliveries are sent.
 func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
+	// Four orders with two priorities; one delivery is final.
 	for n, priority := range []int{0, 5, 0, 5} {
-		o, list := order(n, "web1", "web2")
+		o, list := makeOrder(n, "web1", "web2")
 		for i := range list {
 			list[i].Priority = priority
 		}
 		if n == 2 {
 			list[0].State, list[0].Due = store.Returned, time.Time{}
 		}
-		save(t, q, o, list)
+		saveOrder(t, q, o, list)
 	}
 	for _, c := range []struct {
 		name string
 		f    store.DeliveryFilter
 		want []string
 	}{
+		// A minion gets high priorities first, then the older order.
 		{"of a minion", store.DeliveryFilter{Minion: "web1"}, []string{"web1 1", "web1 3", "web1 0", "web1 2"}},
 		{"open", store.DeliveryFilter{Minion: "web1", Open: true}, []string{"web1 1", "web1 3", "web1 0"}},
-		{"of a job", store.DeliveryFilter{JID: job(2).JID}, []string{"web1 2", "web2 2"}},
-		{"both", store.DeliveryFilter{JID: job(2).JID, Minion: "web2"}, []string{"web2 2"}},
-		{"due", store.DeliveryFilter{Due: job(2).Created}, []string{"web1 0", "web2 0", "web1 1", "web2 1", "web2 2"}},
-		{"due of one", store.DeliveryFilter{Due: job(2).Created, Minion: "web2"}, []string{"web2 0", "web2 1", "web2 2"}},
+		{"of a job", store.DeliveryFilter{JID: makeJob(2).JID}, []string{"web1 2", "web2 2"}},
+		{"both", store.DeliveryFilter{JID: makeJob(2).JID, Minion: "web2"}, []string{"web2 2"}},
+		// Due deliveries come by time, whatever their priority.
+		{"due", store.DeliveryFilter{Due: makeJob(2).Created}, []string{"web1 0", "web2 0", "web1 1", "web2 1", "web2 2"}},
+		{"due of one", store.DeliveryFilter{Due: makeJob(2).Created, Minion: "web2"}, []string{"web2 0", "web2 1", "web2 2"}},
 		{"limit", store.DeliveryFilter{Open: true, Limit: 3}, []string{"web1 1", "web1 3", "web1 0"}},
 	} {
 		list, err := q.Deliveries(ctx, c.f)
@@ -156,8 +170,9 @@ func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minio
 		}
 		var got []string
 		for _, d := range list {
+			// Job ids are shown by their number.
 			for n := range 4 {
-				if job(n).JID == d.JID {
+				if makeJob(n).JID == d.JID {
 					got = append(got, fmt.Sprint(d.Minion, " ", n))
 				}
 			}
@@ -170,8 +185,9 @@ func deliveriesInOrder(t *testing.T, _ store.Store, q store.Queue, _ store.Minio
 
 // oneOfManyTakesADelivery: of many masters that swap the same version, one succeeds.
 func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
-	o, list := order(0, "web1")
-	save(t, q, o, list)
+	o, list := makeOrder(0, "web1")
+	saveOrder(t, q, o, list)
+	// Eight masters hold the same version.
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -181,6 +197,7 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 			switch err := q.SwapDelivery(context.Background(), &d); {
 			case err == nil:
 				won.Add(1)
+				// The winner's copy has the new version, so it can go on.
 				if d.Version != 2 {
 					t.Errorf("version %d", d.Version)
 				}
@@ -190,6 +207,7 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 		})
 	}
 	wg.Wait()
+	// What the winner wrote is stored, and nothing of the others.
 	got, err := q.Deliveries(t.Context(), store.DeliveryFilter{Minion: "web1"})
 	if won.Load() != 1 || err != nil || got[0].Version != 2 || got[0].Tries != 1 || got[0].Owner == "" {
 		t.Fatal(won.Load(), got, err)
@@ -199,17 +217,20 @@ func oneOfManyTakesADelivery(t *testing.T, _ store.Store, q store.Queue, _ store
 // openOfTenants: open deliveries are counted for all and for one tenant.
 func openOfTenants(t *testing.T, _ store.Store, q store.Queue, ms store.Minions) {
 	ctx := t.Context()
+	// The tenants are those of the minions, not of the order.
 	for id, tenant := range map[string]string{"web1": "blue", "web2": "red", "web3": ""} {
 		if err := ms.SwapMinion(ctx, &store.Minion{ID: id, Tenant: tenant}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o, list := order(0, "web1", "web2", "web3", "nobody")
-	save(t, q, o, list)
-	o, list = order(1, "web1")
-	save(t, q, o, list)
+	o, list := makeOrder(0, "web1", "web2", "web3", "nobody")
+	saveOrder(t, q, o, list)
+	o, list = makeOrder(1, "web1")
+	saveOrder(t, q, o, list)
+	// open checks the counts of all and of each tenant.
 	open := func(all, blue, red int) {
 		t.Helper()
+		// An unknown tenant has none.
 		for tenant, want := range map[string]int{"": all, "blue": blue, "red": red, "none": 0} {
 			if n, err := q.CountOpen(ctx, tenant); err != nil || n != want {
 				t.Fatalf("%q: %d are open instead of %d, %v", tenant, n, want, err)
@@ -228,8 +249,9 @@ func openOfTenants(t *testing.T, _ store.Store, q store.Queue, ms store.Minions)
 // finalDeliveriesStay: a final delivery cannot be changed, and is not open.
 func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
-	o, list := order(0, "web1")
-	save(t, q, o, list)
+	o, list := makeOrder(0, "web1")
+	saveOrder(t, q, o, list)
+	// open checks how many deliveries are open.
 	open := func(want int) {
 		t.Helper()
 		if n, err := q.CountOpen(ctx, ""); err != nil || n != want {
@@ -243,11 +265,13 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 		t.Fatal(err)
 	}
 	open(0)
+	// A late return must not replace the final state.
 	d.State = store.Returned
 	if err := q.SwapDelivery(ctx, &d); !errors.Is(err, store.ErrChanged) {
 		t.Fatal(err)
 	}
-	d.JID = job(1).JID
+	// The same error for a delivery that does not exist: the caller reads it again in either case.
+	d.JID = makeJob(1).JID
 	if err := q.SwapDelivery(ctx, &d); !errors.Is(err, store.ErrChanged) {
 		t.Fatal("of an unknown job:", err)
 	}
@@ -255,6 +279,7 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 	if err != nil || len(got) != 1 || got[0].State != store.Cancelled || got[0].Reason != "enough" {
 		t.Fatal(got, err)
 	}
+	// A final delivery is never due.
 	if got, err := q.Deliveries(ctx, store.DeliveryFilter{Due: Made.Add(time.Hour)}); err != nil || len(got) != 0 {
 		t.Fatal(got, err)
 	}
@@ -263,26 +288,29 @@ func finalDeliveriesStay(t *testing.T, _ store.Store, q store.Queue, _ store.Min
 // purgeKeepsOpenOrders: an old job stays while one of its deliveries is open.
 func purgeKeepsOpenOrders(t *testing.T, s store.Store, q store.Queue, _ store.Minions) {
 	ctx := t.Context()
+	// Order 1 has one open delivery.
 	for n := range 3 {
-		o, list := order(n, "web1", "web2")
+		o, list := makeOrder(n, "web1", "web2")
 		for i := range list {
 			if n != 1 || i == 0 {
 				list[i].State = store.Returned
 			}
 		}
-		save(t, q, o, list)
-		if err := s.SaveJob(ctx, job(n)); err != nil {
+		saveOrder(t, q, o, list)
+		if err := s.SaveJob(ctx, makeJob(n)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+		if _, err := s.SaveReturn(ctx, makeReturn(makeJob(n), "web1", true)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := s.Purge(ctx, job(2).Created); n != 1 || err != nil {
+	// Orders 0 and 1 are old; only order 0 may go.
+	if n, err := s.Purge(ctx, makeJob(2).Created); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
+	// Everything of an order goes together: deliveries, job and returns.
 	for n, there := range []bool{false, true, true} {
-		o, _ := order(n)
+		o, _ := makeOrder(n)
 		_, err := q.Order(ctx, o.ID)
 		list, err2 := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID})
 		rets, err3 := s.Returns(ctx, o.JID)
@@ -299,13 +327,16 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 	if err := s.SwapMinion(ctx, &a); err != nil || a.Version != 1 {
 		t.Fatal(a, err)
 	}
+	// All fields come back, nested values too.
 	if got, err := s.Minion(ctx, "a"); cmp.Diff(a, got) != "" || err != nil {
 		t.Fatal(cmp.Diff(a, got), err)
 	}
+	// Creating twice is refused.
 	again := store.Minion{ID: "a"}
 	if err := s.SwapMinion(ctx, &again); !errors.Is(err, store.ErrExists) {
 		t.Fatal(err)
 	}
+	// Eight masters change the same version.
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
@@ -324,11 +355,13 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 	if won.Load() != 1 {
 		t.Fatal(won.Load(), "changed it")
 	}
+	// Sorted by id, whatever the order of creation.
 	for _, m := range []store.Minion{{ID: "c", Tenant: "blue"}, {ID: "b", Tenant: "red"}, {ID: "d", Tenant: "blue"}} {
 		if err := s.SwapMinion(ctx, &m); err != nil {
 			t.Fatal(err)
 		}
 	}
+	// Filters combine; ids may repeat and be unknown.
 	for _, c := range []struct {
 		name string
 		f    store.MinionFilter
@@ -342,6 +375,7 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 		{"of ids", store.MinionFilter{IDs: []string{"d", "x", "a", "d"}}, "ad"},
 		{"of one id", store.MinionFilter{IDs: []string{"b"}}, "b"},
 		{"of ids, absent and of a tenant", store.MinionFilter{IDs: []string{"b", "c", "a"}, Absent: true, Tenant: "blue"}, "c"},
+		// Many ids, which a store may have to split into several statements.
 		{"of many ids", store.MinionFilter{IDs: append(strings.Split(strings.Repeat("yz", 200), ""), "c", "b")}, "bc"},
 		{"of no ids", store.MinionFilter{IDs: []string{}}, ""},
 	} {
@@ -354,6 +388,7 @@ func minions(t *testing.T, _ store.Store, _ store.Queue, s store.Minions) {
 			t.Errorf("%s: %q %v", c.name, got, err)
 		}
 	}
+	// Deleting twice is an error, and a stale change does not bring the record back.
 	if err := s.DeleteMinion(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}

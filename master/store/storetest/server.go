@@ -15,6 +15,7 @@ import (
 // db may create databases; open opens one of them as a store, and raw opens it without one.
 func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, error), raw func(name string) (*sql.DB, error)) {
 	var n atomic.Int64
+	// fresh creates an empty database.
 	fresh := func(t *testing.T) string {
 		t.Helper()
 		name := fmt.Sprintf("brine%d", n.Add(1))
@@ -23,6 +24,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 		}
 		return name
 	}
+	// must opens a database as a store.
 	must := func(t *testing.T, name string) store.Shared {
 		t.Helper()
 		s, err := open(name)
@@ -35,6 +37,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 		Run(t, func(t *testing.T) store.Store { return must(t, fresh(t)) })
 	})
 	t.Run("shared", func(t *testing.T) {
+		// Both stores use one database, like two masters.
 		RunShared(t, func(t *testing.T) [2]store.Shared {
 			name := fresh(t)
 			return [2]store.Shared{must(t, name), must(t, name)}
@@ -47,6 +50,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 			t.Fatal(err)
 		}
 		defer own.Close()
+		// exec changes the database without the store.
 		exec := func(statement string) error {
 			_, err := own.ExecContext(t.Context(), statement)
 			return err
@@ -55,6 +59,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 	})
 	t.Run("late commit", func(t *testing.T) {
 		name := fresh(t)
+		// Two stores, and a connection of the test's own for the transaction that is late.
 		a, b := must(t, name), must(t, name)
 		defer a.Close()
 		defer b.Close()
@@ -81,6 +86,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 			})
 		}
 		wg.Wait()
+		// A store is missing after an error, so the test cannot go on.
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -93,6 +99,7 @@ func RunServer(t *testing.T, db *sql.DB, open func(name string) (store.Shared, e
 func lateCommit(t *testing.T, a, b store.Shared, own *sql.DB) {
 	at := listen(t, a, b, "a")
 	for _, undone := range []bool{false, true} {
+		// The transaction takes the next number, and is left open.
 		tx, err := own.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -104,13 +111,16 @@ func lateCommit(t *testing.T, a, b store.Shared, own *sql.DB) {
 				t.Fatal(err)
 			}
 		}
+		// The other master must wait for it.
 		told := make(chan error, 1)
 		go func() { told <- b.Tell(t.Context(), store.Message{From: "b", Kind: "next"}) }()
 		select {
 		case err := <-told:
 			t.Fatalf("a message was written before one with a smaller number: %v", err)
+		// A write that does not wait would be done by now.
 		case <-time.After(200 * time.Millisecond):
 		}
+		// After a rollback the number is taken by the next message.
 		want := []string{"late", "next"}
 		if undone {
 			want = want[1:]
@@ -130,6 +140,7 @@ func lateCommit(t *testing.T, a, b store.Shared, own *sql.DB) {
 			}
 		}
 	}
+	// A gap would make every master read its state again.
 	select {
 	case <-at.missed:
 		t.Error("there was a gap")

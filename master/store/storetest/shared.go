@@ -19,6 +19,7 @@ import (
 
 // RunShared runs the suite of stores that several masters share. open opens one empty database twice.
 func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
+	// with runs one test on two stores of one database.
 	with := func(name string, f func(t *testing.T, a, b store.Shared)) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -43,12 +44,13 @@ func RunShared(t *testing.T, open func(t *testing.T) [2]store.Shared) {
 	with("KeysAmongMany", keysAmongMany)
 	with("Secrets", secrets)
 	with("Leases", leases)
-	with("Once", once)
-	with("Data", data)
+	with("Once", onceForAll)
+	with("Data", dataEpochs)
 }
 
 // A listener collects what Follow passes on.
 type listener struct {
+	// got receives the messages, missed a value for each time that some were missed.
 	got    chan store.Message
 	missed chan struct{}
 }
@@ -59,10 +61,12 @@ const waitTime = 2 * time.Minute
 // listen follows, and returns when messages arrive.
 func listen(t *testing.T, s, other store.Shared, self string) *listener {
 	t.Helper()
+	// Large enough that Follow never waits for the test.
 	l := &listener{got: make(chan store.Message, 10000), missed: make(chan struct{}, 100)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	ready := make(chan struct{})
+	// Further probes may arrive after the first.
 	var once sync.Once
 	go func() {
 		done <- s.Follow(ctx, self, func(list []store.Message) {
@@ -78,12 +82,14 @@ func listen(t *testing.T, s, other store.Shared, self string) *listener {
 			}
 		})
 	}()
+	// Following ends with the test, before the store is closed.
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil && !strings.Contains(err.Error(), "closed") {
 			t.Error(err)
 		}
 	})
+	// Follow begins at some moment after its call, so the other store probes until a message arrives.
 	for end := time.Now().Add(waitTime); ; {
 		if err := other.Tell(context.Background(), store.Message{From: "other", To: self, Kind: "ready"}); err != nil {
 			t.Fatal(err)
@@ -99,6 +105,7 @@ func listen(t *testing.T, s, other store.Shared, self string) *listener {
 	}
 }
 
+// next returns the next message, or fails the test.
 func (l *listener) next(t *testing.T) store.Message {
 	t.Helper()
 	select {
@@ -110,6 +117,7 @@ func (l *listener) next(t *testing.T) store.Message {
 	return store.Message{}
 }
 
+// messages: a message reaches those it is for, with every byte, and never its sender.
 func messages(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
@@ -121,6 +129,7 @@ func messages(t *testing.T, a, b store.Shared) {
 	if one.Kind != `'); "ö\'` || string(one.Body) != "\x01\x00\xff" || one.From != "b" || two.Kind != "two" || len(two.Body) != 0 || two.To != "a" {
 		t.Errorf("%+v, %+v", one, two)
 	}
+	// Messages for others have numbers as well.
 	if two.Seq != one.Seq+3 {
 		t.Errorf("numbers %d and %d", one.Seq, two.Seq)
 	}
@@ -128,6 +137,7 @@ func messages(t *testing.T, a, b store.Shared) {
 
 // messagesOfMany: all masters see the same order, without gaps.
 func messagesOfMany(t *testing.T, a, b store.Shared) {
+	// Two masters follow, and both write.
 	const writers, each = 6, 20
 	at, bt := listen(t, a, b, "a"), listen(t, b, a, "b")
 	var wg sync.WaitGroup
@@ -147,11 +157,13 @@ func messagesOfMany(t *testing.T, a, b store.Shared) {
 		m := at.next(t)
 		ofA = append(ofA, m.Seq)
 		ofB = append(ofB, bt.next(t).Seq)
+		// The messages of one writer keep their order.
 		if n, ok := last[m.Kind]; ok && n+1 != int(m.Body[0]) {
 			t.Errorf("writer %s: %d after %d", m.Kind, m.Body[0], n)
 		}
 		last[m.Kind] = int(m.Body[0])
 	}
+	// Both masters see the same order.
 	if !slices.Equal(ofA, ofB) || !slices.IsSorted(ofA) {
 		t.Errorf("orders differ: %v, %v", ofA, ofB)
 	}
@@ -160,6 +172,7 @@ func messagesOfMany(t *testing.T, a, b store.Shared) {
 // largeMessages arrive whole, and in order with small ones.
 func largeMessages(t *testing.T, a, b store.Shared) {
 	at := listen(t, a, b, "a")
+	// More than one row of a database can hold.
 	large := bytes.Repeat([]byte{0, 255, '\'', '\\'}, 400_000)
 	if err := b.Tell(t.Context(), store.Message{From: "b", Kind: "1"}, store.Message{From: "b", Kind: "2", Body: large}, store.Message{From: "b", Kind: "3"}); err != nil {
 		t.Fatal(err)
@@ -183,6 +196,7 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 	fctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	var once sync.Once
+	// The reader is blocked inside of its function, like a master that is overloaded.
 	go func() {
 		done <- a.Follow(fctx, "a", func(list []store.Message) {
 			if list == nil {
@@ -197,6 +211,7 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 			}
 		})
 	}()
+	// Sent until the reader has begun.
 	for waiting := true; waiting; {
 		if err := b.Tell(ctx, store.Message{From: "b", Kind: "block"}); err != nil {
 			t.Fatal(err)
@@ -212,12 +227,14 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 			t.Fatal(err)
 		}
 	}
+	// One message is kept, so the reader has missed the others.
 	if err := b.PurgeShared(ctx, time.Time{}, time.Time{}, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Tell(ctx, store.Message{From: "b", Kind: "last"}); err != nil {
 		t.Fatal(err)
 	}
+	// The reader goes on, and must find the gap.
 	close(free)
 	for end := time.After(waitTime); ; {
 		select {
@@ -233,6 +250,7 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 	if !missed.Load() {
 		t.Error("the gap was not told")
 	}
+	// Follow ends without an error when its context ends.
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -243,14 +261,17 @@ func messagesAreMissed(t *testing.T, a, b store.Shared) {
 func returnsTell(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
-	if _, err := a.Return(ctx, job(0).JID, "web1"); !errors.Is(err, store.ErrNotFound) {
+	// An unknown return is ErrNotFound.
+	if _, err := a.Return(ctx, makeJob(0).JID, "web1"); !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
 	}
+	// The second return of the minion is not the first, so its message is not sent.
 	for i, want := range []bool{true, false} {
-		if first, err := b.SaveReturnTell(ctx, ret(job(0), "web1", int64(i)), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
+		if first, err := b.SaveReturnTell(ctx, makeReturn(makeJob(0), "web1", int64(i)), store.Message{From: "b", Kind: "ret", Body: []byte{byte(i)}}); first != want || err != nil {
 			t.Fatal(first, err)
 		}
 	}
+	// The last message shows that nothing else was sent between.
 	if err := b.Tell(ctx, store.Message{From: "b", Kind: "end"}); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +283,8 @@ func returnsTell(t *testing.T, a, b store.Shared) {
 	if d := cmp.Diff([]string{"ret[0]", "end[]"}, got); d != "" {
 		t.Error(d)
 	}
-	if r, err := a.Return(ctx, job(0).JID, "web1"); err != nil || r.Load["return"] != int64(0) || r.ID != "web1" {
+	// The return of the first call is stored, with the message in the same transaction.
+	if r, err := a.Return(ctx, makeJob(0).JID, "web1"); err != nil || r.Load["return"] != int64(0) || r.ID != "web1" {
 		t.Error(r, err)
 	}
 }
@@ -275,7 +297,8 @@ func ordersTell(t *testing.T, a, b store.Shared) {
 		t.Skip("keeps no orders")
 	}
 	at := listen(t, a, b, "a")
-	o := store.Order{ID: "o1", JID: job(0).JID, Spec: map[string]any{"fun": "test.ping"}, Created: Made}
+	o := store.Order{ID: "o1", JID: makeJob(0).JID, Spec: map[string]any{"fun": "test.ping"}, Created: Made}
+	// The second order exists already.
 	for i, want := range []error{nil, store.ErrExists} {
 		err := b.SaveOrderTell(ctx, o, []store.Delivery{{JID: o.JID, Minion: "web1", State: store.Waiting, Version: 1}},
 			store.Message{From: "b", Kind: "expect", Body: []byte{byte(i)}})
@@ -294,6 +317,7 @@ func ordersTell(t *testing.T, a, b store.Shared) {
 	if d := cmp.Diff([]string{"expect[0]", "end[]"}, got); d != "" {
 		t.Error(d)
 	}
+	// The deliveries are those of the first order.
 	if list, err := q.Deliveries(ctx, store.DeliveryFilter{JID: o.JID}); err != nil || len(list) != 1 || list[0].Minion != "web1" {
 		t.Error(list, err)
 	}
@@ -312,6 +336,7 @@ func batches(t *testing.T, a, b store.Shared) {
 	var wg sync.WaitGroup
 	var made, there atomic.Int64
 	for i := range n {
+		// Pairs of equal orders; every tenth is broken half-way.
 		wg.Go(func() {
 			o := store.Order{ID: fmt.Sprint("order", i/2), JID: fmt.Sprint("jid", i/2), Created: Made}
 			ds := []store.Delivery{{Minion: "web1", State: store.Waiting, Version: 1}}
@@ -331,12 +356,15 @@ func batches(t *testing.T, a, b store.Shared) {
 		})
 	}
 	wg.Wait()
+	// One of each pair is stored, and no broken one.
 	if made.Load() != n/2 || there.Load() != n/2 {
 		t.Errorf("%d orders were stored, %d were not; want %d", made.Load(), there.Load(), n/2)
 	}
+	// The transaction with the broken order kept the others.
 	if _, err := q.Order(ctx, "broken0"); !errors.Is(err, store.ErrNotFound) {
 		t.Error("half an order was stored:", err)
 	}
+	// More messages than one statement writes.
 	list := make([]store.Message, n)
 	for i := range list {
 		list[i] = store.Message{From: "b", Kind: "many", Body: []byte{byte(i)}}
@@ -355,6 +383,7 @@ func batches(t *testing.T, a, b store.Shared) {
 func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
 	at := listen(t, a, b, "a")
+	// A key that is not known is an empty record with epoch 0.
 	r, err := b.Key(ctx, "web1")
 	if err != nil || r.Epoch != 0 || r.ID != "web1" {
 		t.Fatal(r, err)
@@ -364,19 +393,23 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 		t.Fatal(err)
 	}
 	r.Pending, r.Denied, r.Changed = "one", "two", Made
+	// The second change has a stale epoch.
 	for _, want := range []bool{true, false} {
 		if ok, err := b.SwapKey(ctx, r, store.Message{From: "b", Kind: "key"}); ok != want || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
+	// One message for the one change.
 	at.next(t)
 	got, err := a.Key(ctx, "web1")
 	if err != nil || got.Epoch != 1 || got.Pending != "one" || got.Denied != "two" || got.Accepted != "" || !got.Changed.Equal(Made) {
 		t.Fatal(got, err)
 	}
+	// The version tells masters that their copies are stale.
 	if after, err := a.KeyVersion(ctx); err != nil || after == before {
 		t.Error(after, before, err)
 	}
+	// A change of the other master makes this record stale.
 	stale := got
 	got.Accepted, got.Pending, got.Generation = "one", "", 7
 	if ok, err := a.SwapKey(ctx, got, store.Message{From: "a"}); !ok || err != nil {
@@ -385,6 +418,7 @@ func keysAreSwapped(t *testing.T, a, b store.Shared) {
 	if ok, err := b.SwapKey(ctx, stale, store.Message{From: "b"}); ok || err != nil {
 		t.Fatal(ok, err)
 	}
+	// A key may be denied and accepted at once, as the new one of a known minion.
 	for folder, want := range map[string][]string{"minions": {"web1"}, "minions_pre": nil, "minions_denied": {"web1"}, "minions_rejected": nil, "x": nil} {
 		ids, err := b.KeyIDs(ctx, folder)
 		if err != nil || !slices.Equal(ids, want) {
@@ -404,6 +438,7 @@ func keysAmongMany(t *testing.T, a, b store.Shared) {
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 8 {
+		// Both stores take part, four goroutines each.
 		wg.Go(func() {
 			ok, err := []store.Shared{a, b}[i%2].SwapKey(context.Background(), store.KeyRecord{ID: "web1", Pending: fmt.Sprint("key", i)}, store.Message{From: "x"})
 			if err != nil {
@@ -423,14 +458,17 @@ func keysAmongMany(t *testing.T, a, b store.Shared) {
 // secrets: versions are added once, listed in order, and dropped.
 func secrets(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
+	// Versions grow by one.
 	for _, v := range []int64{1, 2, 3} {
 		if ok, err := a.AddSecret(ctx, store.Secret{Name: "aes", Version: v, Created: Made, Body: []byte{byte(v)}}, store.Message{From: "a"}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
+	// A version that exists is not replaced: all masters must use one secret.
 	if ok, err := b.AddSecret(ctx, store.Secret{Name: "aes", Version: 3, Created: Made, Body: []byte("other")}, store.Message{From: "b"}); ok || err != nil {
 		t.Fatal(ok, err)
 	}
+	// Older versions are dropped; those that may still be in use stay.
 	if err := b.DropSecrets(ctx, "aes", 2); err != nil {
 		t.Fatal(err)
 	}
@@ -443,12 +481,14 @@ func secrets(t *testing.T, a, b store.Shared) {
 // leases: one owner at a time, until the lease ends or is released.
 func leases(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
+	// lease asks for the lease and checks the answer.
 	lease := func(s store.Shared, owner string, life time.Duration, want bool) {
 		t.Helper()
 		if got, err := s.Lease(ctx, "x/1", owner, life); got != want || err != nil {
 			t.Fatalf("%s: %v %v", owner, got, err)
 		}
 	}
+	// The owner may renew it; no other master gets it.
 	lease(a, "a", time.Hour, true)
 	lease(b, "b", time.Hour, false)
 	lease(a, "a", time.Hour, true)
@@ -467,6 +507,7 @@ func leases(t *testing.T, a, b store.Shared) {
 		t.Fatal(got, err)
 	}
 	lease(a, "a", time.Hour, true)
+	// Of many that ask at the same moment, one gets the lease.
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -486,28 +527,33 @@ func leases(t *testing.T, a, b store.Shared) {
 	}
 }
 
-// once: a mark is new once for all masters.
-func once(t *testing.T, a, b store.Shared) {
+// onceForAll: a mark is new once for all masters.
+func onceForAll(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
+	// Marks hold any bytes.
 	mark := []byte("\x00123456789abcde\xff")
+	// check marks, and reports whether it was new.
 	check := func(s store.Shared, scope string, want bool) {
 		t.Helper()
 		if first, err := s.Once(ctx, scope, mark); first != want || err != nil {
 			t.Fatal(first, err)
 		}
 	}
+	// A scope is a minion: the same mark of another minion is new.
 	check(a, "web1", true)
 	check(b, "web1", false)
 	check(b, "web2", true)
+	// A purge forgets old marks.
 	if err := a.PurgeShared(ctx, time.Time{}, time.Now().Add(time.Minute), 0); err != nil {
 		t.Fatal(err)
 	}
 	check(b, "web1", true)
 }
 
-// data: data with epochs; a stale epoch is refused.
-func data(t *testing.T, a, b store.Shared) {
+// dataEpochs: data with epochs; a stale epoch is refused.
+func dataEpochs(t *testing.T, a, b store.Shared) {
 	ctx := t.Context()
+	// set changes a datum at an epoch; -1 means whatever it is now.
 	set := func(s store.Shared, id, body string, epoch int64, want bool) {
 		t.Helper()
 		var text []byte
@@ -518,6 +564,7 @@ func data(t *testing.T, a, b store.Shared) {
 			t.Fatal(ok, err)
 		}
 	}
+	// get checks a datum and returns its epoch.
 	get := func(s store.Shared, id, want string) int64 {
 		t.Helper()
 		body, epoch, err := s.Datum(ctx, "mine", id)
@@ -529,6 +576,7 @@ func data(t *testing.T, a, b store.Shared) {
 	if get(a, "web1", "") != 0 {
 		t.Error("something is there")
 	}
+	// Epoch 0 creates; it fails if there is a datum.
 	set(a, "web1", "one", 0, true)
 	set(b, "web1", "two", 0, false)
 	first := get(b, "web1", "one")
@@ -541,6 +589,7 @@ func data(t *testing.T, a, b store.Shared) {
 	if ids, err := b.DatumIDs(ctx, "mine"); err != nil || !slices.Equal(ids, []string{"web1", "web2"}) {
 		t.Fatal(ids, err)
 	}
+	// A nil body deletes.
 	set(b, "web1", "", -1, true)
 	get(a, "web1", "")
 }
@@ -550,6 +599,7 @@ func BenchKeys(b *testing.B, s store.Shared) {
 	const n, writers = 100_000, 256
 	pem := strings.Repeat("x", 450)
 	var wg sync.WaitGroup
+	// Many writers, as one would take minutes.
 	for w := range writers {
 		wg.Go(func() {
 			for i := w; i < n; i += writers {

@@ -27,8 +27,8 @@ import (
 // Made is when the suite's first job was created; job ids contain it.
 var Made = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// job returns the n-th job of the suite, created n minutes after Made.
-func job(n int) store.Job {
+// makeJob returns the n-th job of the suite, created n minutes after Made.
+func makeJob(n int) store.Job {
 	at := Made.Add(time.Duration(n) * time.Minute)
 	jid := at.Format("20060102150405") + "000000"
 	return store.Job{
@@ -39,8 +39,8 @@ func job(n int) store.Job {
 	}
 }
 
-// ret returns the return of a minion to a job.
-func ret(j store.Job, id string, value any) store.Return {
+// makeReturn returns the return of a minion to a job.
+func makeReturn(j store.Job, id string, value any) store.Return {
 	return store.Return{JID: j.JID, ID: id, Received: j.Created.Add(time.Second), Load: map[string]any{
 		"jid": j.JID, "id": id, "return": value, "retcode": int64(0), "success": true, "fun": "cmd.run", "out": "nested",
 	}}
@@ -48,6 +48,7 @@ func ret(j store.Job, id string, value any) store.Return {
 
 // Run runs the suite; open returns an empty store.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	// with runs one test on a store of its own.
 	with := func(name string, f func(t *testing.T, s store.Store)) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -71,6 +72,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	with("Bounded", bounded)
 	with("BadNames", badNames)
 	t.Run("Queue", func(t *testing.T) {
+		// Whether a store keeps orders is known only once it is open.
 		s := open(t)
 		_, keeps := store.QueueOf(s)
 		if err := s.Close(); err != nil {
@@ -85,7 +87,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 // jobComesBack: a job is returned with every field.
 func jobComesBack(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	want := job(0)
+	want := makeJob(0)
 	if err := s.SaveJob(ctx, want); err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +95,11 @@ func jobComesBack(t *testing.T, s store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Compared field by field, with the types of the values.
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := s.Job(ctx, job(1).JID); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Job(ctx, makeJob(1).JID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("unknown job: %v", err)
 	}
 }
@@ -105,9 +108,10 @@ func jobComesBack(t *testing.T, s store.Store) {
 func jobIDsAreTakenOnce(t *testing.T, s store.Store) {
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
+	// Eight masters take the same id.
 	for range 8 {
 		wg.Go(func() {
-			switch err := s.SaveJob(context.Background(), job(0)); {
+			switch err := s.SaveJob(context.Background(), makeJob(0)); {
 			case err == nil:
 				won.Add(1)
 			case errors.Is(err, store.ErrExists):
@@ -126,23 +130,26 @@ func jobIDsAreTakenOnce(t *testing.T, s store.Store) {
 // firstReturnWins: a second return of the same minion is not new and changes nothing.
 func firstReturnWins(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	j := job(0)
+	j := makeJob(0)
 	if err := s.SaveJob(ctx, j); err != nil {
 		t.Fatal(err)
 	}
-	want := []store.Return{ret(j, "web1", "up 3 days"), ret(j, "web2", []byte{0xff, 1})}
+	// Text, and bytes that are not UTF-8.
+	want := []store.Return{makeReturn(j, "web1", "up 3 days"), makeReturn(j, "web2", []byte{0xff, 1})}
 	for i := len(want) - 1; i >= 0; i-- {
 		if first, err := s.SaveReturn(ctx, want[i]); !first || err != nil {
 			t.Fatal(first, err)
 		}
 	}
-	if first, err := s.SaveReturn(ctx, ret(j, "web1", "something else")); first || err != nil {
+	// A minion repeats its return if it got no answer.
+	if first, err := s.SaveReturn(ctx, makeReturn(j, "web1", "something else")); first || err != nil {
 		t.Fatal(first, err)
 	}
 	got, err := s.Returns(ctx, j.JID)
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)
 	}
+	// Sorted by minion, with the fields that Salt's job cache shows.
 	for i := range want {
 		if d := cmp.Diff(want[i].Load["return"], got[i].Load["return"]); d != "" || got[i].ID != want[i].ID {
 			t.Errorf("%s: %s", got[i].ID, d)
@@ -155,15 +162,16 @@ func firstReturnWins(t *testing.T, s store.Store) {
 
 // firstReturnWinsAmongMany: of many equal returns at the same moment, one is the first.
 func firstReturnWinsAmongMany(t *testing.T, s store.Store) {
-	j := job(0)
+	j := makeJob(0)
 	if err := s.SaveJob(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	var won atomic.Int32
 	var wg sync.WaitGroup
+	// Each return has its own value, so that a mixture would show.
 	for i := range 8 {
 		wg.Go(func() {
-			first, err := s.SaveReturn(context.Background(), ret(j, "web1", fmt.Sprint(i)))
+			first, err := s.SaveReturn(context.Background(), makeReturn(j, "web1", fmt.Sprint(i)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -181,17 +189,19 @@ func firstReturnWinsAmongMany(t *testing.T, s store.Store) {
 // returnsOfAnUnknownJob: returns are stored even if the job is not.
 func returnsOfAnUnknownJob(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	j := job(0)
+	j := makeJob(0)
+	// An unknown job has no returns, which is no error.
 	if got, err := s.Returns(ctx, j.JID); len(got) != 0 || err != nil {
 		t.Fatal(got, err)
 	}
-	if first, err := s.SaveReturn(ctx, ret(j, "web1", int64(1))); !first || err != nil {
+	if first, err := s.SaveReturn(ctx, makeReturn(j, "web1", int64(1))); !first || err != nil {
 		t.Fatal(first, err)
 	}
 	got, err := s.Returns(ctx, j.JID)
 	if err != nil || len(got) != 1 || got[0].Load["return"] != int64(1) {
 		t.Fatal(got, err)
 	}
+	// The returns do not create the job.
 	if _, err := s.Job(ctx, j.JID); !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
 	}
@@ -200,7 +210,8 @@ func returnsOfAnUnknownJob(t *testing.T, s store.Store) {
 // listTarget: list targets and their missing ids are stored.
 func listTarget(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	want := job(0)
+	want := makeJob(0)
+	// Salt's compound jobs have lists of functions and of arguments.
 	want.Fun = []any{"test.ping", "test.version"}
 	want.Arg = []any{[]any{}, []any{}}
 	want.Tgt, want.TgtType = []any{"web1", "gone"}, "list"
@@ -221,13 +232,14 @@ func listTarget(t *testing.T, s store.Store) {
 // addMinions: added ids are merged; an unknown job is ErrNotFound.
 func addMinions(t *testing.T, s store.Store) {
 	ctx := t.Context()
-	j := job(0)
+	j := makeJob(0)
 	if err := s.AddMinions(ctx, j.JID, []string{"x"}); !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
 	}
 	if err := s.SaveJob(ctx, j); err != nil {
 		t.Fatal(err)
 	}
+	// Ids that are there already are not added twice.
 	if err := s.AddMinions(ctx, j.JID, []string{"web3", "web1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +252,9 @@ func addMinions(t *testing.T, s store.Store) {
 // newestFirst: filters by time and minion, newest first.
 func newestFirst(t *testing.T, s store.Store) {
 	ctx := t.Context()
+	// Saved out of order; job ids decide.
 	for _, n := range []int{2, 0, 3, 1} {
-		j := job(n)
+		j := makeJob(n)
 		if n == 1 {
 			j.Minions = []string{"db1"}
 		}
@@ -249,7 +262,8 @@ func newestFirst(t *testing.T, s store.Store) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.SaveReturn(ctx, ret(job(3), "db1", true)); err != nil {
+	// A return counts as well as the target for the filter by minion.
+	if _, err := s.SaveReturn(ctx, makeReturn(makeJob(3), "db1", true)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -259,10 +273,11 @@ func newestFirst(t *testing.T, s store.Store) {
 	}{
 		{"all", store.Filter{}, []int{3, 2, 1, 0}},
 		{"limit", store.Filter{Limit: 2}, []int{3, 2}},
-		{"since", store.Filter{Since: job(2).Created}, []int{3, 2}},
-		{"before", store.Filter{Before: job(2).Created}, []int{1, 0}},
+		{"since", store.Filter{Since: makeJob(2).Created}, []int{3, 2}},
+		{"before", store.Filter{Before: makeJob(2).Created}, []int{1, 0}},
 		{"minion", store.Filter{Minion: "db1"}, []int{3, 1}},
 	} {
+		// The filters are inclusive at Since, exclusive at Before.
 		got, err := s.Jobs(ctx, c.f)
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +287,7 @@ func newestFirst(t *testing.T, s store.Store) {
 			jids = append(jids, j.JID)
 		}
 		for _, n := range c.want {
-			want = append(want, job(n).JID)
+			want = append(want, makeJob(n).JID)
 		}
 		if d := cmp.Diff(want, jids); d != "" {
 			t.Errorf("%s: %s", c.name, d)
@@ -284,23 +299,25 @@ func newestFirst(t *testing.T, s store.Store) {
 func purge(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for n := range 4 {
-		if err := s.SaveJob(ctx, job(n)); err != nil {
+		if err := s.SaveJob(ctx, makeJob(n)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+		if _, err := s.SaveReturn(ctx, makeReturn(makeJob(n), "web1", true)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := s.Purge(ctx, job(2).Created); n != 2 || err != nil {
+	// Jobs created before the time are removed.
+	if n, err := s.Purge(ctx, makeJob(2).Created); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil {
 		t.Fatal(got, err)
 	}
-	if got, _ := s.Returns(ctx, job(0).JID); len(got) != 0 {
+	// Their returns are removed with them.
+	if got, _ := s.Returns(ctx, makeJob(0).JID); len(got) != 0 {
 		t.Fatalf("returns of a purged job: %v", got)
 	}
-	if got, _ := s.Returns(ctx, job(3).JID); len(got) != 1 {
+	if got, _ := s.Returns(ctx, makeJob(3).JID); len(got) != 1 {
 		t.Fatalf("returns of a kept job: %v", got)
 	}
 }
@@ -316,21 +333,23 @@ func bounded(t *testing.T, s store.Store) {
 		t.Fatal(n, err)
 	}
 	for n := range 5 {
-		if err := s.SaveJob(ctx, job(n)); err != nil {
+		if err := s.SaveJob(ctx, makeJob(n)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SaveReturn(ctx, ret(job(n), "web1", true)); err != nil {
+		if _, err := s.SaveReturn(ctx, makeReturn(makeJob(n), "web1", true)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n, _, err := b.Size(ctx); n != 5 || err != nil {
 		t.Fatal(n, err)
 	}
+	// Nothing is beyond what may be kept.
 	for _, keep := range []int{100, 5} {
 		if at, err := b.Beyond(ctx, keep); !at.IsZero() || err != nil {
 			t.Fatal(keep, at, err)
 		}
 	}
+	// The time that leaves two jobs.
 	at, err := b.Beyond(ctx, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -338,10 +357,10 @@ func bounded(t *testing.T, s store.Store) {
 	if n, err := s.Purge(ctx, at); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
-	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil || got[0].JID != job(4).JID || got[1].JID != job(3).JID {
+	if got, err := s.Jobs(ctx, store.Filter{}); len(got) != 2 || err != nil || got[0].JID != makeJob(4).JID || got[1].JID != makeJob(3).JID {
 		t.Fatal(got, err)
 	}
-	if got, _ := s.Returns(ctx, job(2).JID); len(got) != 0 {
+	if got, _ := s.Returns(ctx, makeJob(2).JID); len(got) != 0 {
 		t.Fatalf("returns of a forgotten job: %v", got)
 	}
 	// A large return shows in the size, and is freed again.
@@ -349,14 +368,14 @@ func bounded(t *testing.T, s store.Store) {
 	if err != nil || small == 0 {
 		return // it does not know its size
 	}
-	if _, err := s.SaveReturn(ctx, ret(job(3), "large", strings.Repeat("x", 1<<20))); err != nil {
+	if _, err := s.SaveReturn(ctx, makeReturn(makeJob(3), "large", strings.Repeat("x", 1<<20))); err != nil {
 		t.Fatal(err)
 	}
 	_, large, err := b.Size(ctx)
 	if err != nil || large < small+1<<20 || large > small+2<<20 {
 		t.Fatal(small, large, err)
 	}
-	if _, err := s.Purge(ctx, job(4).Created); err != nil {
+	if _, err := s.Purge(ctx, makeJob(4).Created); err != nil {
 		t.Fatal(err)
 	}
 	if _, n, err := b.Size(ctx); err != nil || n > small {
@@ -368,15 +387,16 @@ func bounded(t *testing.T, s store.Store) {
 // statement that sets its version to 1.
 func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(statement string) error, version string) {
 	s := open(t)
-	if err := s.SaveJob(t.Context(), job(0)); err != nil {
+	if err := s.SaveJob(t.Context(), makeJob(0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.SaveReturn(t.Context(), ret(job(0), "web1", "kept")); err != nil {
+	if _, err := s.SaveReturn(t.Context(), makeReturn(makeJob(0), "web1", "kept")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	// The tables that version 2 and later have added.
 	statements := []string{version}
 	for _, table := range []string{"brine_key", "brine_secret", "brine_lease", "brine_counter", "brine_relay", "brine_seen", "brine_data",
 		"brine_piece", "brine_order_content", "brine_label"} {
@@ -389,10 +409,10 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 	}
 	for range 2 { // the second finds it done
 		s = open(t)
-		if j, err := s.Job(t.Context(), job(0).JID); err != nil || cmp.Diff(job(0), j) != "" {
+		if j, err := s.Job(t.Context(), makeJob(0).JID); err != nil || cmp.Diff(makeJob(0), j) != "" {
 			t.Error(j, err)
 		}
-		if r, err := s.Returns(t.Context(), job(0).JID); err != nil || len(r) != 1 || r[0].Load["return"] != "kept" {
+		if r, err := s.Returns(t.Context(), makeJob(0).JID); err != nil || len(r) != 1 || r[0].Load["return"] != "kept" {
 			t.Error(r, err)
 		}
 		if err := s.Close(); err != nil {
@@ -410,16 +430,19 @@ func RunMigration(t *testing.T, open func(t *testing.T) store.Shared, exec func(
 // badNames: a store may refuse odd ids or store them, but must not leave its directory or crash.
 func badNames(t *testing.T, s store.Store) {
 	ctx := t.Context()
+	// Names that lead elsewhere as paths, or end early as C strings.
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "a\x00b", "/etc/passwd", "a\nb"} {
-		j := job(0)
+		j := makeJob(0)
 		j.JID = name
+		// Errors are allowed, a panic or a file elsewhere is not.
 		s.SaveJob(ctx, j)
 		s.Job(ctx, name)
 		s.Returns(ctx, name)
-		s.SaveReturn(ctx, ret(j, "web1", true))
-		s.SaveReturn(ctx, ret(job(0), name, true))
+		s.SaveReturn(ctx, makeReturn(j, "web1", true))
+		s.SaveReturn(ctx, makeReturn(makeJob(0), name, true))
 	}
-	if err := s.SaveJob(ctx, job(0)); err != nil {
+	// The store still works.
+	if err := s.SaveJob(ctx, makeJob(0)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -427,6 +450,7 @@ func badNames(t *testing.T, s store.Store) {
 // Shared lets several masters, each with its own connection to one database, do the same things at the same time:
 // every job is taken by one of them, every return is the first for one of them, and none is lost. It closes the
 // stores.
+// The masters repeat each other's work, so every job and return is contended.
 func Shared(t *testing.T, masters []store.Store) {
 	const jobs, minions = 20, 10
 	defer func() {
@@ -441,7 +465,7 @@ func Shared(t *testing.T, masters []store.Store) {
 	for i, s := range masters {
 		wg.Go(func() {
 			for n := range jobs {
-				j := job(n)
+				j := makeJob(n)
 				j.Minions = nil
 				err := s.SaveJob(t.Context(), j)
 				switch {
@@ -453,8 +477,9 @@ func Shared(t *testing.T, masters []store.Store) {
 				if err := s.AddMinions(t.Context(), j.JID, []string{fmt.Sprintf("of-master-%d", i)}); err != nil {
 					t.Error(err)
 				}
+				// Each return is sent to every master.
 				for m := range minions {
-					ok, err := s.SaveReturn(t.Context(), ret(j, fmt.Sprintf("m%d", m), int64(i)))
+					ok, err := s.SaveReturn(t.Context(), makeReturn(j, fmt.Sprintf("m%d", m), int64(i)))
 					if err != nil {
 						t.Error(err)
 					}
@@ -469,12 +494,13 @@ func Shared(t *testing.T, masters []store.Store) {
 	if taken.Load() != jobs || first.Load() != jobs*minions {
 		t.Errorf("%d jobs were taken and %d returns were first, want %d and %d", taken.Load(), first.Load(), jobs, jobs*minions)
 	}
+	// Each master reads what another one may have written.
 	for n := range jobs {
-		j, err := masters[n%len(masters)].Job(t.Context(), job(n).JID)
+		j, err := masters[n%len(masters)].Job(t.Context(), makeJob(n).JID)
 		if err != nil || len(j.Minions) != len(masters) {
 			t.Errorf("job %d has minions %v (%v)", n, j.Minions, err)
 		}
-		if r, err := masters[n%len(masters)].Returns(t.Context(), job(n).JID); err != nil || len(r) != minions {
+		if r, err := masters[n%len(masters)].Returns(t.Context(), makeJob(n).JID); err != nil || len(r) != minions {
 			t.Errorf("job %d has %d returns (%v)", n, len(r), err)
 		}
 	}

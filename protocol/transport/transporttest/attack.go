@@ -14,19 +14,23 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Attack sends byte streams to both ports of a server, and checks after each that good clients are served, old and new; at
-// the end, that nothing is left of them. Streams that a peer cannot be blamed for are welcome too.
+// Attack sends byte streams to both ports of a server. After each stream it checks that good clients are served,
+// old and new ones; at the end, that no memory is held for the streams. A stream may also be a valid one.
 func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 	NoLeaks(t)
-	before := heap()
+	// Compared at the end: what peers send must not stay in memory.
+	before := heapBytes()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		// Small limits, so that a stream reaches them quickly.
 		o.MaxMessage, o.MaxUnauthenticated = 4<<20, 4<<20
 		o.WriteTimeout = 2 * time.Second
 		o.Presence = func(string, []byte) (string, bool) { return "", false }
 	})
+	// Two clients stay connected all the time.
 	sub, r := i.NewSubscriber(t, s, nil), i.NewRequester(t, s, nil)
 	WaitSubscribers(t, s, 1)
 	n := 0
+	// served checks both ports with the old clients and one new client.
 	served := func(t *testing.T) {
 		t.Helper()
 		n++
@@ -38,12 +42,14 @@ func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 		fresh := i.NewRequester(t, s, nil)
 		MustRequest(t, fresh, "new here")
 		fresh.Close()
+		// A reconnect would mean that the attack closed the connection of another peer.
 		if st := sub.State(); st.Reconnects != 0 {
 			t.Fatalf("good subscriber lost its connection: %+v", st)
 		}
 	}
 	for name, b := range streams {
 		t.Run(name, func(t *testing.T) {
+			// The same stream goes to both ports, as an attacker does not know them apart.
 			for _, addr := range []net.Addr{s.PublishAddr(), s.RequestAddr()} {
 				c, err := net.Dial("tcp", addr.String())
 				if err != nil {
@@ -58,25 +64,28 @@ func Attack(t *testing.T, i Impl, streams map[string][]byte) {
 			served(t)
 		})
 	}
-	if after := heap(); after > before+64<<20 {
+	// 64 MiB is far above the noise and far below what the streams could claim.
+	if after := heapBytes(); after > before+64<<20 {
 		t.Errorf("heap grew from %d to %d MiB", before>>20, after>>20)
 	}
 }
 
-func heap() uint64 {
+// heapBytes returns the bytes of live objects.
+func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// Unread checks that a client which sends request and never reads the large answer is closed after the write deadline, while others are
-// served. request is what such a client writes; its body is Pack("big").
+// Unread checks that a client that sends a request and never reads the large answer is closed after the write
+// deadline, while others are served. request is what such a client writes; its body is Pack("big").
 func Unread(t *testing.T, i Impl, request []byte) {
 	NoLeaks(t)
 	log, logged := Logs()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Log = log
+		// Short, as nothing slow is meant to succeed.
 		o.WriteTimeout = 50 * time.Millisecond
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			if Unpack(body) == "big" {
@@ -85,6 +94,7 @@ func Unread(t *testing.T, i Impl, request []byte) {
 			return Echo(ctx, peer, body)
 		}
 	})
+	// A raw connection, since a client of ours would read.
 	c, err := net.Dial("tcp", s.RequestAddr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -93,16 +103,19 @@ func Unread(t *testing.T, i Impl, request []byte) {
 	if _, err := c.Write(request); err != nil {
 		t.Fatal(err)
 	}
+	// The blocked write must not hold up other connections.
 	MustRequest(t, i.NewRequester(t, s, nil), "others")
 	Eventually(t, "write deadline in the log", func() bool { return strings.Contains(logged(), "i/o timeout") })
+	// The connection is closed with part of the answer still unsent.
 	_ = c.SetReadDeadline(time.Now().Add(Patience))
 	if n, err := io.Copy(io.Discard, c); n >= 16<<20 {
 		t.Errorf("read %d bytes, %v: the server waited", n, err)
 	}
 }
 
-// IdleMemory reports how many bytes of this process one idle subscriber and one idle requester cost the server, their clients being
-// raw connections that send hello for the publish and the request port. It counts heap and stacks.
+// IdleMemory returns how many bytes of this process one idle subscriber and one idle requester cost the server on
+// average. Their clients are raw connections that send pub to the publish port and req to the request port. It
+// counts heap and stacks.
 func IdleMemory(t testing.TB, i Impl, n int, pub, req []byte) (perConn int) {
 	t.Helper()
 	s := i.StartServer(t, nil)
@@ -113,6 +126,7 @@ func IdleMemory(t testing.TB, i Impl, n int, pub, req []byte) (perConn int) {
 		}
 	}()
 	before := inUse()
+	// Half of the connections go to each port.
 	for k := range n {
 		addr, hello := s.PublishAddr(), pub
 		if k%2 == 1 {
@@ -133,6 +147,7 @@ func IdleMemory(t testing.TB, i Impl, n int, pub, req []byte) (perConn int) {
 	return int(after-before) / n
 }
 
+// inUse returns the bytes of heap and stacks. It collects twice, as finalizers keep objects for one more cycle.
 func inUse() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -141,9 +156,9 @@ func inUse() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-// Crowd checks that idle connections of one address do not keep others out: 300 on each port of a server with places for 256,
-// where a client that is known and one from another address are served, and a subscriber from there hears what is published.
-// pub and req are what such connections say.
+// Crowd checks that idle connections from one address do not keep others out. It opens 300 on each port of a server
+// with room for 256. A client that has signed in and one from another address must be served, and a subscriber from
+// there must receive what is published. pub and req are what the idle connections send.
 func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	NoLeaks(t)
 	const places = 256
@@ -151,16 +166,19 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	var there atomic.Bool // a subscriber from the other address
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.MaxConnections, o.Log = places, log
+		// The subscribers from the other address are told apart by it.
 		o.Subscriber = func(peer string, up bool) {
 			if strings.HasPrefix(peer, "127.0.0.2:") {
 				there.Store(up)
 			}
 		}
+		// Approve marks the connection's peer as authenticated.
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			transport.Approve(ctx)
 			return Echo(ctx, peer, body)
 		}
 	})
+	// This client signs in before the crowd arrives.
 	known := i.NewRequester(t, s, nil)
 	MustRequest(t, known, "known from now on")
 	for n := range 300 {
@@ -176,7 +194,9 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	Eventually(t, "too many connections", func() bool {
 		return strings.Contains(logged(), "Too many connections")
 	})
+	// Linux answers on every address of 127/8.
 	elsewhere := func(o *transport.ClientOptions) { o.RequestSource, o.PublishSource = "127.0.0.2", "127.0.0.2" }
+	// The server makes room by closing idle connections, which must not take long.
 	before := time.Now()
 	MustRequest(t, i.NewRequester(t, s, elsewhere), "from elsewhere")
 	if d := time.Since(before); d > 2*time.Second {
@@ -188,5 +208,6 @@ func Crowd(t *testing.T, i Impl, pub, req []byte) {
 	if got := Unpack(Receive(t, sub)); got != "to all" {
 		t.Errorf("got %q", got)
 	}
+	// The client that has signed in keeps its connection.
 	MustRequest(t, known, "still there")
 }

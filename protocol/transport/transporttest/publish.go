@@ -12,6 +12,7 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
+// publishOrder: all subscribers receive all messages in the order of their publication, and their states are exact.
 func publishOrder(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	var subs []transport.Subscriber
@@ -20,6 +21,7 @@ func publishOrder(t *testing.T, i Impl) {
 	}
 	WaitSubscribers(t, s, 5)
 	const n = 200
+	// Published from a goroutine, since a full queue may block the test otherwise.
 	go func() {
 		for k := range n {
 			MustPublish(t, s, fmt.Sprint(k), nil)
@@ -32,6 +34,7 @@ func publishOrder(t *testing.T, i Impl) {
 			}
 		}
 	}
+	// No connection was lost meanwhile.
 	for _, sub := range subs {
 		if st := sub.State(); !st.Connected || st.Err != nil || st.Reconnects != 0 || st.Addr != s.PublishAddr().String() {
 			t.Errorf("state %+v", st)
@@ -42,11 +45,13 @@ func publishOrder(t *testing.T, i Impl) {
 		}
 	}
 	WaitSubscribers(t, s, 0)
+	// Nothing was dropped for a slow subscriber.
 	if n := s.Dropped(); n != 0 {
 		t.Errorf("%d dropped, want 0", n)
 	}
 }
 
+// publishSizes: sizes around the limits of msgpack's and the frames' length fields arrive whole.
 func publishSizes(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	sub := i.NewSubscriber(t, s, nil)
@@ -60,6 +65,8 @@ func publishSizes(t *testing.T, i Impl) {
 	}
 }
 
+// topics: with Filter on both sides a message reaches those it is addressed to. Transports without topics send it
+// to all.
 func topics(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Filter = true
@@ -69,6 +76,7 @@ func topics(t *testing.T, i Impl) {
 	for _, id := range []string{"alpha", "beta", "gamma"} {
 		subs = append(subs, i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
 			o.Filter, o.ID = true, id
+			// On transports with presence the id comes from here, elsewhere from the topics.
 			o.Presence = func() ([]byte, error) { return Pack(id), nil }
 		}))
 	}
@@ -89,11 +97,13 @@ func topics(t *testing.T, i Impl) {
 			})
 		}
 	}
+	// "nobody" is an id without a subscriber, and an empty list addresses no subscriber.
 	MustPublish(t, s, "for b and c", []string{"beta", "gamma", "nobody"})
 	MustPublish(t, s, "for nobody", []string{})
 	MustPublish(t, s, "for all", nil)
 	for k, sub := range subs {
 		var got []string
+		// Messages for all end the list, so that a missing one shows.
 		for len(got) == 0 || got[len(got)-1] != "for all" {
 			if m := Unpack(Receive(t, sub)); m != "warm" {
 				got = append(got, m)
@@ -112,11 +122,13 @@ func topics(t *testing.T, i Impl) {
 	}
 }
 
-// names: a subscriber that was asked alone and answered gets what is for it, and nothing that is for others.
-func names(t *testing.T, i Impl) {
+// namedSubscribers: a subscriber that was probed alone and identified receives what is addressed to it, and nothing
+// that is addressed to others.
+func namedSubscribers(t *testing.T, i Impl) {
 	if i.Addr == "mem:0" {
 		return // its subscribers have no addresses
 	}
+	// Connections are told by their address.
 	peers, left := make(chan string, 10), make(chan string, 10)
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Subscriber = func(peer string, up bool) {
@@ -127,6 +139,7 @@ func names(t *testing.T, i Impl) {
 			}
 		}
 	})
+	// One at a time, so that each subscriber's address is known.
 	var subs []transport.Subscriber
 	var at []string
 	for range 3 {
@@ -139,8 +152,9 @@ func names(t *testing.T, i Impl) {
 		}
 	}
 	if s.PublishTo("192.0.2.1:1", Pack("lost")) || s.Name("192.0.2.1:1", "x") || s.Unnamed("192.0.2.1:1") {
-		t.Error("somebody is there who is not")
+		t.Error("an unknown connection is reported as known")
 	}
+	// Two of three are identified; the third one stays unidentified.
 	for k, peer := range at[:2] {
 		if !s.Unnamed(peer) || !s.PublishTo(peer, Pack("who are you")) {
 			t.Fatal("not sent to", peer)
@@ -151,16 +165,19 @@ func names(t *testing.T, i Impl) {
 		if id := string(rune('a' + k)); !s.Name(peer, id) {
 			t.Fatal("cannot name", peer)
 		}
+		// An identified connection gets no probe.
 		if s.Unnamed(peer) || s.PublishTo(peer, Pack("again")) {
-			t.Error("sent to one with a name")
+			t.Error("sent to an identified connection")
 		}
 	}
 	if got := strings.Join(s.Present(), ","); got != "a,b" {
 		t.Errorf("present %q", got)
 	}
+	// a and b are reached by name, c only as one of the unidentified connections.
 	if named, nameless := s.Reach("a", "c", "b"); named != 2 || nameless != 1 {
 		t.Errorf("reaches %d by name, %d without", named, nameless)
 	}
+	// The unidentified one receives everything, since it could be any minion.
 	MustPublish(t, s, "for a", []string{"a"})
 	MustPublish(t, s, "for b", []string{"nobody", "b"})
 	MustPublish(t, s, "for all", nil)
@@ -173,6 +190,7 @@ func names(t *testing.T, i Impl) {
 			t.Errorf("subscriber %d got %q, want %q", k, g, want)
 		}
 	}
+	// The end of a connection ends its name.
 	subs[0].Close()
 	select {
 	case p := <-left:
@@ -187,12 +205,13 @@ func names(t *testing.T, i Impl) {
 	}
 }
 
-// unknownSubscribers: of many subscribers from an address without a minion some get what is published; when one of them has proved who it is, all do, and
-// nothing is missing.
+// unknownSubscribers: of many subscribers from an address without a known minion, only some receive what is
+// published. Once one of them is identified all do, and nothing is missing.
 func unknownSubscribers(t *testing.T, i Impl) {
 	if i.Addr == "mem:0" {
 		return // its subscribers have no addresses
 	}
+	// More than the server sends to from an unknown address.
 	const count = 24
 	peers := make(chan string, count)
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -213,6 +232,7 @@ func unknownSubscribers(t *testing.T, i Impl) {
 		}
 	}
 	WaitSubscribers(t, s, count)
+	// The first ones of an address are served at once.
 	MustPublish(t, s, "first", nil)
 	if got := Unpack(Receive(t, subs[0])); got != "first" {
 		t.Errorf("the first subscriber got %q", got)
@@ -220,17 +240,19 @@ func unknownSubscribers(t *testing.T, i Impl) {
 	if s.MinionAt(last) {
 		t.Error("a minion is known")
 	}
-	// It is asked over the same connection, behind which nothing was sent.
+	// The probe uses the same connection, on which nothing was sent before.
 	if !s.PublishTo(last, Pack("who are you")) {
 		t.Fatal("not sent")
 	}
 	if got := Unpack(Receive(t, subs[count-1])); got != "who are you" {
 		t.Errorf("the last subscriber got %q before it was asked", got)
 	}
+	// Identifying one proves the address.
 	if !s.Name(last, "a") || !s.MinionAt(last) {
 		t.Error("no minion is known")
 	}
 	MustPublish(t, s, "second", nil)
+	// Each subscriber now receives both messages, in order.
 	for k, sub := range subs {
 		want := []string{"first", "second"}
 		if k == 0 {
@@ -244,12 +266,13 @@ func unknownSubscribers(t *testing.T, i Impl) {
 	}
 }
 
-// trust is a Presence function that believes everything but "liar".
+// trust is a Presence function that believes every id except "liar".
 func trust(_ string, load []byte) (string, bool) {
 	id := Unpack(load)
 	return id, id != "liar"
 }
 
+// presence: ids that subscribers send are reported once each, without those that are not believed.
 func presence(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) { o.Presence = trust })
 	for _, id := range []string{"b", "a", "a", "liar"} {
@@ -261,16 +284,18 @@ func presence(t *testing.T, i Impl) {
 	if !i.Presence {
 		WaitSubscribers(t, s, 4)
 		if p := s.Present(); len(p) != 0 {
-			t.Errorf("present %q, want none: nobody said who is who", p)
+			t.Errorf("present %q, want none: no subscriber sent its id", p)
 		}
 		if named, nameless := s.Reach("a", "b"); named != 0 || nameless != 4 {
 			t.Errorf("reaches %d by name, %d without", named, nameless)
 		}
 		return
 	}
+	// Two connections of one id count as one.
 	Eventually(t, "a and b present", func() bool { return strings.Join(s.Present(), ",") == "a,b" })
 
 	states := make(chan transport.State, 100)
+	// A client that cannot prove its id reports the error and retries.
 	i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
 		o.OnState = func(st transport.State) {
 			select {
@@ -285,15 +310,17 @@ func presence(t *testing.T, i Impl) {
 	}
 }
 
-// slowSubscriber: who does not read is cut off; others and the publisher do not notice.
+// slowSubscriber: a subscriber that does not read is disconnected. Others and the publisher do not notice.
 func slowSubscriber(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		// A short queue, so that it fills up.
 		o.PubHWM = 50
 		o.WriteTimeout = Patience
 	})
 	good := i.NewSubscriber(t, s, nil)
 	slow := i.NewSubscriber(t, s, nil)
 	WaitSubscribers(t, s, 2)
+	// Large enough to fill the buffers of the kernel.
 	msg := strings.Repeat("z", 64<<10)
 	const n = 600
 	var worst time.Duration
@@ -305,18 +332,19 @@ func slowSubscriber(t *testing.T, i Impl) {
 			t.Fatalf("message %d: %d bytes", k, len(got))
 		}
 	}
+	// The publisher never waits for a subscriber.
 	if worst > 2*time.Second {
 		t.Errorf("one Publish took %v", worst)
 	}
-	// More than once if it was cut off before it had received what it keeps, and came back while this went on.
+	// More than once if it was disconnected before it had received what was queued, and reconnected meanwhile.
 	dropped := s.Dropped()
 	if dropped < 1 {
-		t.Error("nobody was dropped")
+		t.Error("no subscriber was dropped")
 	}
 	if st := good.State(); st.Reconnects != 0 || !st.Connected {
 		t.Errorf("good subscriber %+v", st)
 	}
-	// The slow one wakes up, finds the end of its connection behind what was queued, and comes back.
+	// The slow one reads again, finds the end of its connection behind what was queued, and reconnects.
 	go func() {
 		for range slow.Messages() {
 		}
@@ -325,6 +353,7 @@ func slowSubscriber(t *testing.T, i Impl) {
 	slow.Close()
 }
 
+// publishTooBig: a message beyond the client's limit ends the connection, and the client reconnects.
 func publishTooBig(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	sub := i.NewSubscriber(t, s, func(o *transport.ClientOptions) { o.MaxMessage = 100_000 })
@@ -334,8 +363,11 @@ func publishTooBig(t *testing.T, i Impl) {
 	PublishAgain(t, s, sub, "after")
 }
 
+// serverRestart: clients follow a server that is closed and opened again, and report each loss and each connection
+// once.
 func serverRestart(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
+	// States are collected in their order, from the client's goroutine.
 	var mu sync.Mutex
 	var states []transport.State
 	opts := func(o *transport.ClientOptions) {
@@ -358,6 +390,7 @@ func serverRestart(t *testing.T, i Impl) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+		// The loss is noticed before the new server listens, so that it counts.
 		Eventually(t, "noticed", func() bool { st := sub.State(); return !st.Connected && st.Err != nil })
 		s = i.serveAt(t, pub, req)
 	}
@@ -366,6 +399,7 @@ func serverRestart(t *testing.T, i Impl) {
 	sub.Close()
 	mu.Lock()
 	defer mu.Unlock()
+	// Each connection carries the number of reconnects before it.
 	ups, downs := 0, 0
 	for _, st := range states {
 		if st.Connected {
@@ -380,11 +414,13 @@ func serverRestart(t *testing.T, i Impl) {
 	if ups != 4 || downs < 3 {
 		t.Errorf("%d connections and %d losses reported, want 4 and at least 3", ups, downs)
 	}
+	// Close is the last state, and not an error.
 	if last := states[len(states)-1]; last.Connected || last.Err != nil {
 		t.Errorf("last state %+v, want closed without error", last)
 	}
 }
 
+// serverLater: a client may start before its server. Until then it reports why it cannot connect.
 func serverLater(t *testing.T, i Impl) {
 	pub, req := freeAddr(t, i)
 	sub := i.NewSubscriber(t, nil, func(o *transport.ClientOptions) { o.PublishAddr = pub })
@@ -400,8 +436,8 @@ func serverLater(t *testing.T, i Impl) {
 	}
 }
 
-// reset: a new connection at once, although the backoff is long.
-func reset(t *testing.T, i Impl) {
+// resetReconnects: Reset connects again at once, although the backoff is an hour.
+func resetReconnects(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	sub := i.NewSubscriber(t, s, func(o *transport.ClientOptions) {
 		o.ReconDefault, o.ReconMax, o.ReconRandomize = time.Hour, time.Hour, false
@@ -414,6 +450,7 @@ func reset(t *testing.T, i Impl) {
 	PublishAgain(t, s, sub, "still here")
 }
 
+// subscriberContext: the end of the context closes a subscriber; Close may then be called any number of times.
 func subscriberContext(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -440,7 +477,7 @@ func subscriberContext(t *testing.T, i Impl) {
 	WaitSubscribers(t, s, 0)
 }
 
-// shutdown lets a running request finish and takes no new ones.
+// shutdown: Shutdown lets a running request finish and accepts no new ones.
 func shutdown(t *testing.T, i Impl) {
 	started, release := make(chan struct{}), make(chan struct{})
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -452,6 +489,7 @@ func shutdown(t *testing.T, i Impl) {
 	})
 	r := i.NewRequester(t, s, nil)
 	replied := make(chan struct{})
+	// The request runs while the server shuts down.
 	go func() {
 		defer close(replied)
 		MustRequest(t, r, "last")
@@ -459,6 +497,7 @@ func shutdown(t *testing.T, i Impl) {
 	<-started
 	done := make(chan error)
 	go func() { done <- s.Shutdown(context.Background()) }()
+	// Publishing is refused at once.
 	Eventually(t, "publishing refused", func() bool { return errors.Is(s.Publish(Pack("x"), nil), transport.ErrClosed) })
 	close(release)
 	<-replied
@@ -467,9 +506,12 @@ func shutdown(t *testing.T, i Impl) {
 	}
 }
 
+// shutdownOutOfTime: a handler that does not end is cancelled when Shutdown's context ends, and its client learns
+// of it.
 func shutdownOutOfTime(t *testing.T, i Impl) {
 	started := make(chan struct{})
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		// The handler ends with its context only.
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			close(started)
 			<-ctx.Done()
@@ -493,6 +535,7 @@ func shutdownOutOfTime(t *testing.T, i Impl) {
 	}
 }
 
+// closedServer: Close and Shutdown may be repeated; publishing is ErrClosed.
 func closedServer(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	if err := s.Close(); err != nil {
@@ -509,12 +552,14 @@ func closedServer(t *testing.T, i Impl) {
 	}
 }
 
+// badOptions: options that cannot work are errors at the start, and leave no listener behind.
 func badOptions(t *testing.T, i Impl) {
 	if s, err := i.Listen(transport.ServerOptions{PublishAddr: i.Addr, RequestAddr: i.Addr}); err == nil {
 		s.Close()
 		t.Error("a server without a handler")
 	}
 	s := i.StartServer(t, nil)
+	// Ports that are in use, and an address that is malformed.
 	for _, o := range []transport.ServerOptions{
 		{PublishAddr: s.PublishAddr().String(), RequestAddr: i.Addr},
 		{PublishAddr: i.Addr, RequestAddr: s.RequestAddr().String()},
@@ -526,6 +571,7 @@ func badOptions(t *testing.T, i Impl) {
 			t.Errorf("listening on %q and %q succeeded", o.PublishAddr, o.RequestAddr)
 		}
 	}
+	// Addresses of clients must have a host and a port.
 	for _, a := range []string{"", "host", "host:", ":4505", "host:0", "host:70000", "host:x", "a:b:c"} {
 		if s, err := i.Dialer.Subscribe(t.Context(), transport.ClientOptions{PublishAddr: a}); err == nil {
 			s.Close()

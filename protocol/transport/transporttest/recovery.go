@@ -13,9 +13,10 @@ import (
 	"github.com/brine-salt/brine/protocol/transport"
 )
 
-// Recovery is what the client of a stream transport must survive: servers that are away, close, say nothing or send garbage, and
-// names that move. garbage are further byte streams that a false server sends.
+// Recovery checks what the client of a stream transport must survive: servers that are away, close, stay silent or
+// send garbage, and names that move. garbage holds further byte streams that a false server sends.
 func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
+	// Each behaviour gets one connection and ends with it.
 	behaviours := map[string]func(net.Conn){
 		"closes at once": func(c net.Conn) {},
 		"resets at once": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
@@ -28,6 +29,7 @@ func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
 		},
 		"answers a telegram": func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example.com ESMTP\r\n")) },
 	}
+	// Its input is read, since unread data would turn the close into a reset.
 	for name, b := range garbage {
 		behaviours[name] = func(c net.Conn) {
 			go func() { _, _ = io.Copy(io.Discard, c) }()
@@ -42,13 +44,14 @@ func Recovery(t *testing.T, i Impl, garbage map[string][]byte) {
 	t.Run("name moves", func(t *testing.T) { nameMoves(t, i) })
 }
 
-// falseServer accepts at addr and behaves badly until stop, which closes everything.
+// falseServer accepts connections at addr and passes them to behave. stop closes everything and waits for it.
 func falseServer(t *testing.T, addr string, behave func(net.Conn)) (conns *atomic.Int32, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The open connections are closed by stop, as some behaviours never end.
 	conns = new(atomic.Int32)
 	var mu sync.Mutex
 	var open []net.Conn
@@ -88,6 +91,7 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	reqConns, stopReq := falseServer(t, req, behave)
 	mod := func(o *transport.ClientOptions) {
 		o.PublishAddr, o.RequestAddr = pub, req
+		// Short, since most behaviours end only by a timeout.
 		o.HandshakeTimeout, o.ReadTimeout = 30*time.Millisecond, 30*time.Millisecond
 	}
 	sub, r := i.NewSubscriber(t, nil, mod), i.NewRequester(t, nil, mod)
@@ -96,7 +100,7 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	go func() {
 		defer close(drained)
 		met := false
-		for b := range sub.Messages() { // a false publisher may send messages that cannot be told from true ones
+		for b := range sub.Messages() { // a false publisher may send messages that cannot be told from genuine ones
 			if Unpack(b) == "good" && !met {
 				met = true
 				close(good)
@@ -104,7 +108,9 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 		}
 	}()
 	defer func() { sub.Close(); <-drained }()
+	// Both clients must have met the false servers, or nothing was tested.
 	Eventually(t, "false publisher met", func() bool { return pubConns.Load() > 0 })
+	// Requests fail or time out, but must not hang.
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 		if b, err := r.Request(ctx, Pack("hello")); err == nil {
@@ -116,6 +122,7 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	if reqConns.Load() == 0 {
 		t.Error("false server never met")
 	}
+	// The good server listens at the same addresses.
 	stopPub()
 	stopReq()
 	s := i.serveAt(t, pub, req)
@@ -132,10 +139,11 @@ func recoverFrom(t *testing.T, i Impl, behave func(net.Conn)) {
 	MustRequest(t, r, "good")
 }
 
-// awayLong: zmq4's own reconnecting gives up after ten attempts.
+// awayLong: clients never give up. zmq4's own reconnecting does after ten attempts, which is why it is not used.
 func awayLong(t *testing.T, i Impl) {
 	NoLeaks(t)
 	pub, req := freeAddr(t, i)
+	// Each failed attempt is one state.
 	var failures atomic.Int32
 	sub := i.NewSubscriber(t, nil, func(o *transport.ClientOptions) {
 		o.PublishAddr = pub
@@ -154,11 +162,12 @@ func awayLong(t *testing.T, i Impl) {
 	}
 }
 
-// nameMoves: a name is resolved at every connection, so clients follow a master that moves.
+// nameMoves: a name is resolved for every connection, so clients follow a master that moves.
 func nameMoves(t *testing.T, i Impl) {
 	NoLeaks(t)
 	const name = "localhost"
 	var where atomic.Pointer[transport.Server]
+	// move starts a server elsewhere, to which the name then leads.
 	move := func() transport.Server {
 		s := i.StartServer(t, nil)
 		where.Store(&s)
@@ -167,6 +176,7 @@ func nameMoves(t *testing.T, i Impl) {
 	s := move()
 	mod := func(o *transport.ClientOptions) {
 		o.PublishAddr, o.RequestAddr = name+":4505", name+":4506"
+		// The dialer stands for the resolver: it must be asked for the name and not for an address.
 		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			s := *where.Load()
 			var d net.Dialer
@@ -189,6 +199,7 @@ func nameMoves(t *testing.T, i Impl) {
 		MustRequest(t, r, "x")
 		old := s
 		s = move()
+		// The old server closes after the new one listens.
 		old.Close()
 	}
 	WaitSubscribers(t, s, 1)

@@ -1,5 +1,15 @@
-// Package transporttest is the behaviour that every transport must show, as tests, and the tools to test more: what a Handler, a
-// Subscriber and a Publisher promise in package transport is checked here and nowhere else.
+// Package transporttest is the contract of transports as tests: what a Handler, a Subscriber and a Publisher
+// promise in package transport is checked here and nowhere else.
+//
+//	Run          every transport
+//	Attack       hostile byte streams, for transports with sockets
+//	Recovery     servers that are away or misbehave
+//	Crowd        many idle connections
+//	Unread       clients that do not read
+//	IdleMemory   the cost of an idle connection
+//
+// A test waits for events, never for a time, and leaves no goroutine behind. The other functions are the tools for
+// tests of one transport's own.
 package transporttest
 
 import (
@@ -27,16 +37,17 @@ type Impl struct {
 	Dialer transport.Dialer
 	// Addr is where to listen on any free port; "127.0.0.1:0" when empty.
 	Addr string
-	// Topics: with Filter on both sides only the addressed get a message. Presence: presence frames are understood.
+	// Topics is set if, with Filter on both sides, a message reaches only those it is addressed to. Presence is set
+	// if the transport understands presence frames.
 	Topics, Presence bool
 	// MaxReply is the largest reply that the transport sends; 0 = MaxMessage.
 	MaxReply int
-	// Server and Client, when given, change the options of every test, say to put TLS in.
+	// Server and Client, if set, change the options of every test, for example to add TLS.
 	Server func(*transport.ServerOptions)
 	Client func(*transport.ClientOptions)
 }
 
-// Patience is how long anything in a test may take.
+// Patience is how long anything in a test may take. It is long, as machines that run tests are busy.
 const Patience = 20 * time.Second
 
 // Run runs the suite.
@@ -64,12 +75,12 @@ func Run(t *testing.T, i Impl) {
 		{"topics", topics},
 		{"presence", presence},
 		{"unknown subscribers", unknownSubscribers},
-		{"names", names},
+		{"names", namedSubscribers},
 		{"slow subscriber", slowSubscriber},
 		{"publish too big", publishTooBig},
 		{"server restart", serverRestart},
 		{"server later", serverLater},
-		{"reset", reset},
+		{"reset", resetReconnects},
 		{"subscriber context", subscriberContext},
 		{"shutdown", shutdown},
 		{"shutdown out of time", shutdownOutOfTime},
@@ -83,7 +94,8 @@ func Run(t *testing.T, i Impl) {
 	}
 }
 
-// NoLeaks fails the test when goroutines are left after its other cleanups. Call it first.
+// NoLeaks fails the test if goroutines are left after its other cleanups. Call it first, since cleanups run in
+// reverse order.
 func NoLeaks(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -99,7 +111,7 @@ func NoLeaks(t testing.TB) {
 	})
 }
 
-// Eventually waits until f says true.
+// Eventually waits until f returns true, and fails the test after Patience. what names the event.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
@@ -112,21 +124,21 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Echo answers "echo:" and the body.
+// Echo is a Handler that answers "echo:" and the body.
 func Echo(_ context.Context, _ string, body []byte) []byte {
 	return wrap(append([]byte("echo:"), body...))
 }
 
-// wrap makes a packed text of b, since tcp needs whole msgpack values; unwrap undoes it.
+// wrap returns b as a packed text, since tcp needs whole msgpack values.
 func wrap(b []byte) []byte {
 	n := len(b)
 	return append([]byte{0xdb, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, b...)
 }
 
-// Pack makes a msgpack value of text, as a stand-in for an envelope.
+// Pack returns text as a msgpack value, which stands for an envelope.
 func Pack(s string) []byte { return wrap([]byte(s)) }
 
-// Unpack undoes Pack.
+// Unpack returns the text of Pack's result.
 func Unpack(b []byte) string {
 	if len(b) < 5 {
 		return fmt.Sprintf("not packed: %q", b)
@@ -134,7 +146,7 @@ func Unpack(b []byte) string {
 	return string(b[5:])
 }
 
-// Server starts a server that the test's end closes. mod may be nil.
+// StartServer starts a server, which is closed at the end of the test. mod changes its options and may be nil.
 func (i Impl) StartServer(t testing.TB, mod func(*transport.ServerOptions)) transport.Server {
 	t.Helper()
 	if i.Addr == "" {
@@ -159,6 +171,7 @@ func (i Impl) StartServer(t testing.TB, mod func(*transport.ServerOptions)) tran
 	return s
 }
 
+// options returns a client's options for a server, which may be nil. The backoff is short, as tests wait for it.
 func (i Impl) options(s transport.Server, mod func(*transport.ClientOptions)) transport.ClientOptions {
 	o := transport.ClientOptions{ReconDefault: time.Millisecond, ReconMax: 20 * time.Millisecond, ReconRandomize: true}
 	if s != nil {
@@ -173,7 +186,7 @@ func (i Impl) options(s transport.Server, mod func(*transport.ClientOptions)) tr
 	return o
 }
 
-// NewRequester makes a requester that the test's end closes.
+// NewRequester creates a requester, which is closed at the end of the test.
 func (i Impl) NewRequester(t testing.TB, s transport.Server, mod func(*transport.ClientOptions)) transport.Requester {
 	t.Helper()
 	r, err := i.Dialer.Requester(i.options(s, mod))
@@ -184,7 +197,7 @@ func (i Impl) NewRequester(t testing.TB, s transport.Server, mod func(*transport
 	return r
 }
 
-// NewSubscriber makes a subscriber that the test's end closes.
+// NewSubscriber creates a subscriber, which is closed at the end of the test.
 func (i Impl) NewSubscriber(t testing.TB, s transport.Server, mod func(*transport.ClientOptions)) transport.Subscriber {
 	t.Helper()
 	sub, err := i.Dialer.Subscribe(t.Context(), i.options(s, mod))
@@ -195,7 +208,7 @@ func (i Impl) NewSubscriber(t testing.TB, s transport.Server, mod func(*transpor
 	return sub
 }
 
-// Receive waits for the next message.
+// Receive returns the next message, or fails the test with the subscriber's state.
 func Receive(t testing.TB, s transport.Subscriber) []byte {
 	t.Helper()
 	select {
@@ -210,7 +223,7 @@ func Receive(t testing.TB, s transport.Subscriber) []byte {
 	return nil
 }
 
-// MustRequest requests, and checks that the answer is Echo's.
+// MustRequest sends a request and checks that the answer is Echo's.
 func MustRequest(t testing.TB, r transport.Requester, body string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -230,7 +243,7 @@ func WaitSubscribers(t testing.TB, s transport.Server, n int) {
 	Eventually(t, fmt.Sprintf("%d subscribers", n), func() bool { return s.Subscribers() == n })
 }
 
-// MustPublish publishes.
+// MustPublish publishes a message to topics, nil for all.
 func MustPublish(t testing.TB, s transport.Server, msg string, topics []string) {
 	t.Helper()
 	if err := s.Publish(Pack(msg), topics); err != nil {
@@ -238,7 +251,8 @@ func MustPublish(t testing.TB, s transport.Server, msg string, topics []string) 
 	}
 }
 
-// PublishAgain publishes until a subscriber that came back receives it. Its server may count the former connection still, and send there.
+// PublishAgain publishes until a subscriber that has reconnected receives the message. The server may still count
+// its former connection, and send there.
 func PublishAgain(t testing.TB, s transport.Server, sub transport.Subscriber, msg string) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%q received", msg), func() bool {
@@ -255,12 +269,13 @@ func PublishAgain(t testing.TB, s transport.Server, sub transport.Subscriber, ms
 	})
 }
 
-// Logs is a logger to look into.
+// Logs returns a logger and a function that returns what was logged.
 func Logs() (*slog.Logger, func() string) {
 	b := &lockedBuffer{}
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug})), b.String
 }
 
+// lockedBuffer is a buffer for several goroutines.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -278,6 +293,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// requestSizes: requests and answers of all sizes pass, around the limits of the length fields as well.
 func requestSizes(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	r := i.NewRequester(t, s, nil)
@@ -289,6 +305,7 @@ func requestSizes(t *testing.T, i Impl) {
 	}
 }
 
+// requestsAtOnce: answers reach the requests that they belong to, with many at the same time on each connection.
 func requestsAtOnce(t *testing.T, i Impl) {
 	s := i.StartServer(t, nil)
 	var wg sync.WaitGroup
@@ -311,12 +328,13 @@ func requestsAtOnce(t *testing.T, i Impl) {
 	wg.Wait()
 }
 
-// lateAnswer: the answer to a request that was given up must not answer the next one.
+// lateAnswer: the answer to a request that was given up must not be taken for the answer to the next one.
 func lateAnswer(t *testing.T, i Impl) {
 	release := make(chan struct{})
 	var once sync.Once
 	defer once.Do(func() { close(release) })
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
+		// The handler answers after its client has given up.
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
 			if Unpack(body) == "slow" {
 				select {
@@ -339,12 +357,14 @@ func lateAnswer(t *testing.T, i Impl) {
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("gave up after %v, not 50 ms", d)
 	}
+	// The late answers arrive now, while further requests are sent.
 	once.Do(func() { close(release) })
 	for n := range 20 {
 		MustRequest(t, r, fmt.Sprint("next", n))
 	}
 }
 
+// noReply: a handler that returns nil answers nothing. The client learns that and does not send the request again.
 func noReply(t *testing.T, i Impl) {
 	var calls atomic.Int32
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -368,6 +388,7 @@ func noReply(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
+// handlerPanic: a panic of a handler is logged and ends its request only.
 func handlerPanic(t *testing.T, i Impl) {
 	log, logged := Logs()
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -389,6 +410,7 @@ func handlerPanic(t *testing.T, i Impl) {
 	Eventually(t, "panic in the log", func() bool { return strings.Contains(logged(), "oh no") })
 }
 
+// requestTooBig: a request beyond the server's limit ends the connection; the client reconnects for the next one.
 func requestTooBig(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) { o.MaxMessage = 100_000 })
 	r := i.NewRequester(t, s, nil)
@@ -401,6 +423,7 @@ func requestTooBig(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
+// replyTooBig: a reply beyond the client's limit is ErrTooBig.
 func replyTooBig(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.Handler = func(ctx context.Context, peer string, body []byte) []byte {
@@ -419,7 +442,7 @@ func replyTooBig(t *testing.T, i Impl) {
 	MustRequest(t, r, "after")
 }
 
-// freeAddr returns addresses where nobody listens, but a server can.
+// freeAddr returns addresses at which no server listens, but one can.
 func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	t.Helper()
 	s := i.StartServer(t, nil)
@@ -427,7 +450,8 @@ func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel gives a port that a server left to the next process that asks for any.
+	// The kernel gives a port that was closed to the next process that asks for any port, so fixed free ones are
+	// used.
 	for _, addr := range []*string{&pub, &req} {
 		if host, _, err := net.SplitHostPort(*addr); err == nil && net.ParseIP(host) != nil {
 			*addr = net.JoinHostPort(host, strconv.Itoa(freeport.Port(t)))
@@ -436,11 +460,13 @@ func freeAddr(t *testing.T, i Impl) (pub, req string) {
 	return pub, req
 }
 
+// serveAt starts a server at the addresses.
 func (i Impl) serveAt(t *testing.T, pub, req string) transport.Server {
 	t.Helper()
 	return i.StartServer(t, func(o *transport.ServerOptions) { o.PublishAddr, o.RequestAddr = pub, req })
 }
 
+// requestWaits: a request waits for a server that comes later.
 func requestWaits(t *testing.T, i Impl) {
 	pub, req := freeAddr(t, i)
 	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
@@ -453,11 +479,12 @@ func requestWaits(t *testing.T, i Impl) {
 			t.Error(err)
 		}
 	}()
-	time.Sleep(30 * time.Millisecond) // a few attempts in vain
+	time.Sleep(30 * time.Millisecond) // some attempts fail meanwhile
 	i.serveAt(t, pub, req)
 	<-done
 }
 
+// requestGivesUp: a request without a server ends with its context, and the error names the reason and the address.
 func requestGivesUp(t *testing.T, i Impl) {
 	_, req := freeAddr(t, i)
 	r := i.NewRequester(t, nil, func(o *transport.ClientOptions) { o.RequestAddr = req })
@@ -469,6 +496,7 @@ func requestGivesUp(t *testing.T, i Impl) {
 	}
 }
 
+// requesterClose: Close ends a running request and refuses later ones.
 func requesterClose(t *testing.T, i Impl) {
 	started := make(chan struct{}, 1)
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
@@ -499,7 +527,7 @@ func requesterClose(t *testing.T, i Impl) {
 	}
 }
 
-// approve: Approve may be called any number of times, and large requests pass before and after.
+// approve: Approve may be called any number of times, and large requests pass before and after it.
 func approve(t *testing.T, i Impl) {
 	s := i.StartServer(t, func(o *transport.ServerOptions) {
 		o.MaxMessage, o.MaxUnauthenticated = 2<<20, 1
@@ -521,7 +549,7 @@ func approve(t *testing.T, i Impl) {
 	wg.Wait()
 }
 
-// Listener is a loopback listener on a free port, closed at the test's end.
+// Listener returns a loopback listener on a free port, which is closed at the end of the test.
 func Listener(t testing.TB) net.Listener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

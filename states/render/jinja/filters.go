@@ -312,7 +312,7 @@ func filterIndent(r *Run, v any, a Args) (any, error) {
 		if n > maxWidth {
 			return nil, TooLong()
 		}
-		// A negative width is none, as " " * -1 is in Python.
+		// A negative width is empty, as " " * -1 is in Python.
 		by = strings.Repeat(" ", int(max(n, 0)))
 	}
 	first, err := Truth(args[1])

@@ -13,7 +13,7 @@ import (
 func (r *Run) percentFormat(a any, s string, b any) (any, error) {
 	_, markup := a.(pyobj.Markup)
 	p := &percenter{r: r, s: s, markup: markup}
-	// A tuple gives its members, a dict its values by name, anything else itself.
+	// The arguments are the members of a tuple, the values of a dict by name, or the value itself.
 	switch x := b.(type) {
 	case pyobj.Tuple:
 		p.args = x

@@ -391,7 +391,7 @@ type blockRef struct {
 	level int
 }
 
-// blockAfter returns the version of a block at a level, or an undefined value that says that there is none.
+// blockAfter returns the version of a block at a level, or an undefined value with a hint.
 func blockAfter(r *Run, c *Context, name string, list []blockImpl, level int) any {
 	if level >= len(list) {
 		u := r.undefinedName("super")
