@@ -83,8 +83,8 @@ func inNetworks(a netip.Addr, networks ...string) bool {
 	})
 }
 
-// isPrivate is ipaddress's is_private. The lists are those of Python 3.10, which Salt's onedir packages have; newer
-// ones differ.
+// isPrivate is ipaddress's is_private. The lists are those of Python 3.10 and early 3.11; later patch releases have
+// exceptions within 192.0.0.0/24 and 2001::/23.
 func isPrivate(a netip.Addr) bool {
 	if a.Is4() {
 		return inNetworks(a, "0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/29", "192.0.0.170/31",

@@ -470,7 +470,7 @@ func randomSample(name string) jinja.Filter {
 			if err != nil {
 				return nil, raiseAs("TypeError", "object supporting the buffer API required")
 			}
-			// Python hashes the seed with SHA-512 and appends it; New does the rest.
+			// Salt hashes the seed. Python seeds its generator with the text of that hash, which New does.
 			r, err := pyrandom.New(hexDigest(hashname.New("sha512"), b))
 			if err != nil {
 				return nil, raiseAs("TypeError", err.Error())

@@ -259,7 +259,7 @@ func computeMAC(v, secret any) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// uuid5 returns the name-based UUID of a text in the namespace of salt.utils.stringutils.
+// uuid5 returns the name-based UUID of a text in the namespace GLOBAL_UUID of salt.utils.jinja.
 func uuid5(s string) string {
 	space := []byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48, 0x0e}
 	h := hashname.New("sha1")
