@@ -5,6 +5,7 @@ package interop
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,4 +95,100 @@ var dictOrderTexts = []string{
 	"{{ salt['grains.filter_by']({'Debian': {'z': 1, 'a': {'y': 2, 'b': 3}}}) }}",
 }
 
-var dictOrderCommands = [][]string{{"grains.item", "mygrain", "filegrain", "random"}}
+var dictOrderCommands = [][]string{
+	{"grains.item", "mygrain", "filegrain", "random"},
+	{"pillar.items", "unmask=True", "pillar={cli: {z: 1, a: {y: 2, b: [{d: 1, c: 2}]}}, new: {q: 1, c: 2}}"}, // 3008 masks values otherwise
+}
+
+// TestOrderThroughMasters compares what comes of dictionaries on their way through a master: stock's master with stock's minion, and each of
+// them replaced by ours. They are arguments, results, mines, what minions publish, pillars of commands and orchestrations, and stored jobs.
+func TestOrderThroughMasters(t *testing.T) {
+	for _, line := range []string{"3006", "3007", "3008"} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			extra := "auto_accept: True\npeer: {'.*': ['test.*']}\n"
+			m := startStockMaster(t, line, "zeromq", extra)
+			want := m.orderSeen(t, line, func(program string) string { return stock(t, line, program) })
+			m.proc.stop()
+			o := &ourMaster{site: newSite(t, "zeromq", extra), t: t, root: t, line: line, id: "stock"}
+			o.up()
+			got := o.orderSeen(t, line, ours)
+			o.proc.stop()
+			for _, of := range []struct {
+				name string
+				seen []string
+			}{{"our minion under stock's master", want["ours"]}, {"stock's minion under our master", got["stock"]}, {"our minion under our master", got["ours"]}} {
+				if diff := cmp.Diff(want["stock"], of.seen); diff != "" {
+					t.Errorf("%s (-stock +%s):\n%s", line, of.name, diff)
+				}
+			}
+			t.Logf("%d answers", len(want["stock"]))
+		})
+	}
+}
+
+// orderSeen runs a stock minion and one of ours under a master, and gives what the master's programs print of each.
+func (s *site) orderSeen(t *testing.T, line string, program func(string) string) map[string][]string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(17, 3))
+	data := make([]string, 6)
+	for i := range data {
+		data[i] = someData(r, 3)
+	}
+	write(t, s.dir+"/pillar/common.sls", "filed: "+data[0]+"\ncli: {}\n")
+	write(t, s.dir+"/srv/t.sls", "{% for n, v in pillar['cli'].items() %}{{ n }}: {test.nop: [{v: {{ v | json }}}]}\n{% endfor %}")
+	write(t, s.dir+"/srv/loop.sls", "{% for n in pillar['cli'] %}{{ n }}: {test.configurable_test_state: [{changes: false}, {result: true}, "+
+		"{comment: '{{ pillar['cli'].keys() | list | join(' ') }} {{ pillar['cli'][n] | json }}'}]}\n{% endfor %}")
+	extra := "grains: {mygrain: {web: 1, app: 2, db: 3}, random: " + data[1] + "}\n"
+	start(t, stock(t, line, "salt-minion"), "-c", s.minion(t, "stock", extra))
+	start(t, ours("salt-minion"), "-c", s.minion(t, "ours", extra))
+	run := func(name string, args ...string) string {
+		out, _ := output(t, program(name), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...)
+		return out
+	}
+	seen := map[string][]string{}
+	for _, id := range []string{"stock", "ours"} {
+		await(t, id+" answers", func() bool { return strings.Contains(run("salt", "-t", "3", id, "test.ping"), "true") })
+		write(t, s.dir+"/srv/orch.sls", "{% for n in pillar['cli'] %}{{ n }}:\n  salt.function:\n    - name: test.arg_clean\n    - tgt: "+id+
+			"\n    - kwarg: {given: {{ pillar['cli'] | json }}}\n{% endfor %}states:\n  salt.state:\n    - tgt: "+id+"\n    - sls: loop\n    - pillar: {cli: {{ pillar['cli'] | json }}}\n")
+		for _, args := range [][]string{
+			{"salt", id, "test.arg_clean", data[2], "k=" + data[3]},
+			{"salt", id, "grains.item", "mygrain", "random"},
+			{"salt", id, "pillar.item", "filed"},
+			{"salt", id, "state.show_sls", "t", "pillar={cli: {z: 1, a: 2, m: " + data[4] + "}}"},
+			{"salt", id, "mine.send", "kept", "mine_function=test.arg_clean", "k=" + data[5]},
+			{"salt", id, "mine.get", id, "kept"},
+			{"salt", id, "slsutil.renderer", "default_renderer=jinja", "string={{ salt['mine.get']('" + id + "', 'kept')['" + id + "'] }} {% for n in grains['mygrain'] %}{{ n }} {% endfor %}" +
+				"{{ salt['publish.publish']('" + id + "', 'test.arg_clean', [{'z': 1, 'a': {'y': 2, 'b': 3}}])['" + id + "'] }}"},
+			{"salt", id, "publish.full_data", id, "test.arg_clean", "[{z: 1, a: [{y: 2, b: 3}]}]"},
+			{"salt", id, "test.arg_clean,test.echo", data[2], ",", data[4]},
+			{"salt-run", "salt.execute", id, "test.arg_clean", "arg=[" + data[3] + "]", "kwarg={k: " + data[2] + "}"},
+			{"salt-run", "mine.get", id, "kept"},
+			{"salt-run", "state.orch", "orch", "pillar={cli: {z: 1, a: {y: 2, b: 3}, m: 4}}"},
+		} {
+			seen[id] = append(seen[id], plainSeen(run(args[0], args[1:]...), id))
+		}
+		// The stored job: its results keep their order as well.
+		out, _ := output(t, program("salt"), "-c", s.dir+"/etc", "--async", id, "test.arg_clean", data[5])
+		jid := out[strings.LastIndex(out, ": ")+2:]
+		stored := ""
+		await(t, "the job is stored", func() bool {
+			stored = run("salt-run", "jobs.lookup_jid", strings.TrimSpace(jid))
+			return strings.Contains(stored, id)
+		})
+		seen[id] = append(seen[id], plainSeen(stored, id))
+	}
+	return seen
+}
+
+// plainSeen leaves out of a text what differs from run to run. In what the states of an orchestration and of a minion say of themselves,
+// only the order of what the test gave counts.
+func plainSeen(out, id string) string {
+	out = regexp.MustCompile(`\b`+id+`\b`).ReplaceAllString(out, "ID")
+	out = regexp.MustCompile(`\b\d{20}\b`).ReplaceAllString(out, "JID")
+	if strings.Contains(out, `"__run_num__"`) {
+		kept := regexp.MustCompile(`(?m)^.*(?:"comment": "[a-z] |_\|-.*\{$|"given"|^ *"[a-z]\d?": ).*$`).FindAllString(out, -1)
+		return strings.Join(kept, "\n")
+	}
+	return out
+}

@@ -384,6 +384,8 @@ type Result struct {
 	ID     string
 	Status Status
 	Return any
+	// Ordered is Return with its maps as payload.OrderedMap, in the order in which the minion has their keys.
+	Ordered any
 	// Retcode is the exit status; for compound commands the first that is not 0.
 	Retcode int
 	Success bool
@@ -401,7 +403,8 @@ type Result struct {
 func (r Result) States() []protocol.StateResult { return protocol.StateResults(r.Return) }
 
 func resultOf(id string, load map[string]any) Result {
-	r := Result{ID: id, Return: load["return"], Out: text(load, "out"), Load: load}
+	plain := payload.PlainMap(load)
+	r := Result{ID: id, Return: plain["return"], Ordered: load["return"], Out: text(load, "out"), Load: plain}
 	r.Retcode = firstCode(load["retcode"])
 	switch s := load["success"].(type) {
 	case bool:

@@ -48,7 +48,7 @@ func (m *Master) keepEvent(ctx context.Context, id, tag string, data any) error 
 			return false
 		}
 		kept, _ := payload.List(x.Spec[keptKey])
-		kept = append(slices.Clip(kept), map[string]any{"tag": tag, "data": data, "time": time.Now().UnixMicro()})
+		kept = append(slices.Clip(kept), map[string]any{"tag": tag, "data": payload.Plain(data), "time": time.Now().UnixMicro()})
 		packed, err := payload.Marshal(kept)
 		switch {
 		case err != nil:

@@ -283,7 +283,7 @@ func clearError(name string) map[string]any {
 }
 
 // publish answers the publish request of a command line tool (salt/master.py, ClearFuncs.publish).
-func (l *local) publish(ctx context.Context, peer string, load map[string]any) any {
+func (l *local) publish(ctx context.Context, peer string, load map[string]any, ordered func() map[string]any) any {
 	kwargs, _ := payload.Map(load["kwargs"])
 	args, _ := payload.List(load["arg"])
 	who, err := l.ask(ctx, peer, load, kwargs)
@@ -301,6 +301,9 @@ func (l *local) publish(ctx context.Context, peer string, load map[string]any) a
 	}
 	saved := maps.Clone(load)
 	delete(saved, "key")
+	if list, ok := payload.List(ordered()["arg"]); ok {
+		args, saved["arg"] = list, list
+	}
 	if who.external {
 		saved["kwargs"] = withoutSecrets(kwargs)
 	}

@@ -210,7 +210,7 @@ type MasterResult struct {
 }
 
 // call answers a request for a runner or wheel function (ClearFuncs.runner, ClearFuncs.wheel).
-func (l *local) call(ctx context.Context, peer, kind string, load map[string]any) any {
+func (l *local) call(ctx context.Context, peer, kind string, load map[string]any, ordered func() map[string]any) any {
 	refused := func(name, text string) any {
 		return map[string]any{"error": map[string]any{"name": name, "message": text}}
 	}
@@ -241,6 +241,9 @@ func (l *local) call(ctx context.Context, peer, kind string, load map[string]any
 	}
 	if strings.HasPrefix(who.name, "sudo_") {
 		who.name = l.opts.User
+	}
+	if load := ordered(); load != nil {
+		q = callOf(kind, load)
 	}
 	q.User = who.name
 	if !who.trusted {

@@ -252,9 +252,9 @@ func (m *Master) reqMinionPublish(ctx context.Context, v protocol.Verified) (any
 		if res.Status != Returned {
 			continue
 		}
-		out[res.ID] = res.Return
+		out[res.ID] = res.Ordered
 		if full {
-			f := map[string]any{"ret": res.Return, "jid": r.JID}
+			f := map[string]any{"ret": res.Ordered, "jid": r.JID}
 			if res.Out != "" {
 				f["out"] = res.Out
 			}

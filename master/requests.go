@@ -167,7 +167,18 @@ func (m *Master) answer(ctx context.Context, peer string, body []byte, publishPo
 		return "Some exception handling minion payload"
 	}
 	defer m.counts.request(cmd, time.Now())
-	return m.clearRequest(ctx, peer, cmd, load, e, publishPort)
+	return m.clearRequest(ctx, peer, cmd, load, e, publishPort, func() map[string]any { return inOrder(body, limits) })
+}
+
+// inOrder is the load of a clear request, which was decoded before within the same limits, with its maps as payload.OrderedMap.
+func inOrder(body []byte, limits payload.Limits) map[string]any {
+	v, err := payload.UnmarshalOrdered(body, limits)
+	if err != nil {
+		return nil
+	}
+	e, _ := payload.Map(v)
+	load, _ := payload.Map(e["load"])
+	return load
 }
 
 // badID is what Salt says about an id of the wrong kind in a clear request.
@@ -189,7 +200,8 @@ func badID(load map[string]any) string {
 }
 
 // clearRequest answers what comes unencrypted: sign-ins, ping, and the requests of Salt's tools on this host.
-func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[string]any, e protocol.Envelope, publishPort int) any {
+func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[string]any, e protocol.Envelope, publishPort int,
+	ordered func() map[string]any) any {
 	switch cmd {
 	case "_auth":
 		return m.signIn(ctx, peer, e, publishPort)
@@ -205,16 +217,16 @@ func (m *Master) clearRequest(ctx context.Context, peer, cmd string, load map[st
 			m.warnRefused(peer, "request refused: it does not come from this host", "cmd", cmd, "peer", peer)
 			break
 		}
-		return m.local.request(ctx, peer, cmd, load)
+		return m.local.request(ctx, peer, cmd, load, ordered)
 	}
 	return map[string]any{}
 }
 
-// request answers a tool.
-func (l *local) request(ctx context.Context, peer, cmd string, load map[string]any) any {
+// request answers a tool. ordered is load with its maps as payload.OrderedMap: what is passed on; load is what is judged.
+func (l *local) request(ctx context.Context, peer, cmd string, load map[string]any, ordered func() map[string]any) any {
 	switch cmd {
 	case "publish":
-		return l.publish(ctx, peer, load)
+		return l.publish(ctx, peer, load, ordered)
 	case "mk_token":
 		return l.makeToken(ctx, peer, load)
 	case "get_token":
@@ -222,7 +234,7 @@ func (l *local) request(ctx context.Context, peer, cmd string, load map[string]a
 	case protocol.ReturnsCmd:
 		return l.returns(ctx, peer, load)
 	}
-	return l.call(ctx, peer, cmd, load)
+	return l.call(ctx, peer, cmd, load, ordered)
 }
 
 // minionRequest answers an encrypted request. The accepted key is looked up before anything else: without one there is no

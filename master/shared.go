@@ -316,7 +316,7 @@ func (s *shared) told(ctx context.Context, list []store.Message) {
 			}
 			continue
 		}
-		v, err := payload.UnmarshalDisk(msg.Body, payload.Limits{})
+		v, err := payload.UnmarshalDiskOrdered(msg.Body, payload.Limits{})
 		body, ok := payload.Map(v)
 		if err != nil || !ok {
 			s.m.log.Error("message of another master cannot be read", "from", msg.From, "kind", msg.Kind, "err", err)

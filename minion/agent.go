@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -183,16 +184,30 @@ func (a agent) Restart() error { return a.m.restart() }
 // masterDoor is the master as functions see it.
 type masterDoor struct{ l *link }
 
-var _ modules.Master = masterDoor{}
+var (
+	_ modules.Master        = masterDoor{}
+	_ modules.OrderedMaster = masterDoor{}
+)
 
 // Request implements modules.Master.
 func (d masterDoor) Request(ctx context.Context, load map[string]any) (any, error) {
-	return d.l.request(ctx, load, d.l.plainCall())
+	return d.l.request(ctx, onWire(load), d.l.plainCall())
 }
+
+// RequestOrdered implements modules.OrderedMaster.
+func (d masterDoor) RequestOrdered(ctx context.Context, load map[string]any) (any, error) {
+	c := d.l.plainCall()
+	c.unsealed = func(v any, s *session, nonce string) (any, error) { return s.requester.OpenReplyOrdered(v, nonce) }
+	v, err := d.l.request(ctx, onWire(load), c)
+	return ordered.FromWire(v), err
+}
+
+// onWire is a map of a function, in which values may be ordered, as it travels.
+func onWire(m map[string]any) map[string]any { return ordered.ToWire(m).(map[string]any) }
 
 // Fire implements modules.Master. In Salt such an event passes the minion's bus, where max_event_size counts.
 func (d masterDoor) Fire(ctx context.Context, tag string, data any) error {
 	limit := d.l.m.settings().integer("max_event_size", 1<<20)
-	load := protocol.TrimEvent(map[string]any{"data": data, "tag": tag, "events": nil, "pretag": nil}, limit)
+	load := protocol.TrimEvent(map[string]any{"data": ordered.ToWire(data), "tag": tag, "events": nil, "pretag": nil}, limit)
 	return d.l.fire(ctx, tag, load["data"], nil)
 }

@@ -3,12 +3,12 @@ package minion
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -63,8 +63,8 @@ func (m *Minion) stage(what string, began time.Time, args ...any) {
 
 func (m *Minion) callFunction(ctx context.Context, env *modules.Env, q CallOptions, jid protocol.JID) modules.Result {
 	pub := map[string]any{"fun": q.Fun, "jid": string(jid), "tgt": "salt-call", "pid": int64(os.Getpid())}
-	args, kwargs := slices.Clone(q.Args), maps.Clone(q.Kwargs)
-	inOrder(args, kwargs)
+	args, _ := ordered.Objects(q.Args).([]any)
+	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
 	return m.o.Registry.Run(ctx, env, modules.Request{Fun: q.Fun, JID: string(jid), Args: args, Kwargs: kwargs,
 		Pub: pub, Progress: q.Progress})
 }
@@ -120,7 +120,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 	if args == nil {
 		args = []any{}
 	}
-	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: res.Return, Retcode: int64(res.Retcode),
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: ordered.Result(res.Return, res.Ordered), Retcode: int64(res.Retcode),
 		Success: res.Success, Out: res.Out}
 	if q.Metadata != nil {
 		ret.Metadata = q.Metadata

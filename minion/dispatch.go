@@ -38,19 +38,10 @@ func (d *dispatcher) run(ctx context.Context, e *modules.Env, j *job, i int) mod
 		arg = j.Ordered[i]
 	}
 	args, kwargs = protocol.ParseArgs(arg, yaml.ParseValueObject)
-	inOrder(args, kwargs)
+	args, _ = ordered.Objects(args).([]any)
+	kwargs, _ = ordered.Objects(kwargs).(map[string]any)
 	return d.m.o.Registry.Run(ctx, e, modules.Request{Fun: fun, JID: string(j.JID), Args: args, Kwargs: kwargs, Pub: j.Raw,
 		Progress: func(item any) { j.progress.send(j, item) }})
-}
-
-// inOrder makes of arguments what functions take that keep the order of dictionaries.
-func inOrder(args []any, kwargs map[string]any) {
-	for i, v := range args {
-		args[i] = ordered.FromWire(v)
-	}
-	for k, v := range kwargs {
-		kwargs[k] = ordered.FromWire(v)
-	}
 }
 
 // refuse says why a function may not be called from outside, or nothing. Only the minion's own configuration and data

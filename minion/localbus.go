@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
@@ -71,7 +72,7 @@ func (m *Minion) closeBus() {
 // fireLocal puts an event on the bus: the daemon on its own, a salt-call on that of the daemon of this host. Like stock, a
 // salt-call finds no daemon when there is none.
 func (m *Minion) fireLocal(tag string, data any) bool {
-	d, ok := data.(map[string]any)
+	d, ok := payload.Map(ordered.ToWire(data))
 	if !ok || tag == "" {
 		return false
 	}
@@ -100,7 +101,8 @@ func (m *Minion) fireLocal(tag string, data any) bool {
 // requests to the minion (salt/minion.py: Minion.handle_event). Who may write to the socket is root or the minion's user.
 func (m *Minion) localEvent(tag string, data map[string]any) {
 	m.bus.bus.Publish(tag, data)
-	o := options(data)
+	plain := payload.PlainMap(data)
+	o := options(plain)
 	switch {
 	case strings.HasPrefix(tag, "module_refresh"):
 		m.wg.Go(func() {
@@ -113,7 +115,7 @@ func (m *Minion) localEvent(tag string, data map[string]any) {
 	case strings.HasPrefix(tag, "pillar_refresh"), strings.HasPrefix(tag, "grains_refresh"):
 		m.wg.Go(func() { m.refreshForBus(o) })
 	case strings.HasPrefix(tag, "manage_schedule"), strings.HasPrefix(tag, "manage_beacons"):
-		m.manage(tag, data)
+		m.manage(tag, plain)
 	case strings.HasPrefix(tag, "beacons_refresh"):
 		m.beacons.Refresh()
 	case strings.HasPrefix(tag, "fire_master"):

@@ -38,5 +38,42 @@ func (l *link) compilePillar(ctx context.Context, saltenv, pillarenv string, ove
 	env := l.m.env(ctx, l, nil)
 	c := pillar.New(pillar.Options{Opts: set.options, Registry: l.m.o.Registry, Env: *env, Version: l.m.o.Version, Log: l.log})
 	r := pillar.Request{Override: override, ID: set.id, Grains: l.m.grains.get(ctx), GrainsOrder: l.m.grains.inOrder(), Saltenv: saltenv, Pillarenv: pillarenv}
-	return c.Compile(ctx, r)
+	fresh, err := c.Compile(context.WithValue(ctx, compiling{}, true), r)
+	if err != nil || override == nil {
+		return fresh, err
+	}
+	if ctx.Value(compiling{}) == nil { // a template of the pillar itself cannot wait for the pillar
+		l.pillarData(ctx)
+	}
+	return underOrder(l.pillar.inOrder(), fresh), nil
+}
+
+// compiling marks the context of what templates of a pillar call.
+type compiling struct{}
+
+// underOrder is fresh with the keys that have has as well first, in the order of have. A stock minion merges the pillar of a call over the
+// one in memory (option ssh_merge_pillar).
+func underOrder(have, fresh *pyobj.Dict) *pyobj.Dict {
+	if have == nil {
+		return fresh
+	}
+	out := &pyobj.Dict{Ordered: fresh.Ordered}
+	for k, old := range have.All() {
+		v, ok := fresh.Get(k)
+		if !ok {
+			continue
+		}
+		before, a := old.(*pyobj.Dict)
+		after, b := v.(*pyobj.Dict)
+		if a && b {
+			v = underOrder(before, after)
+		}
+		_ = out.Set(k, v) // it is a key already
+	}
+	for k, v := range fresh.All() {
+		if !out.Has(k) {
+			_ = out.Set(k, v)
+		}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/minion/policy"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // returnerTimeout bounds how long one returner may take, so that a database that hangs does not gather jobs.
@@ -21,6 +22,7 @@ func (m *Minion) sendToReturners(ctx context.Context, l *link, p *policy.Policy,
 	if len(names) == 0 {
 		return
 	}
+	ret = payload.PlainMap(ret)
 	var all []*modules.Module
 	if m.o.Others != nil {
 		all = m.o.Others("returners")

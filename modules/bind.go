@@ -70,6 +70,14 @@ func (c *Call) InOrder(name string) (any, bool) {
 	return nil, false
 }
 
+// KeywordInOrder is one of Keywords with its dictionaries in order, as [Call.InOrder] has a parameter.
+func (c *Call) KeywordInOrder(name string) any {
+	if v, ok := c.kwargs[name]; ok {
+		return pyobj.From(v)
+	}
+	return c.Keywords[name]
+}
+
 // border turns an argument into the kind of value that the function works with.
 func (d *Def) border(v any) any {
 	if d.Ordered {

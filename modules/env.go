@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/brine-salt/brine/internal/pyobj"
 )
 
 // Runner runs programs. Package internal/runcmd has the real one; tests bring their own.
@@ -75,6 +77,22 @@ type Master interface {
 	Request(ctx context.Context, load map[string]any) (any, error)
 	// Fire sends an event to the master. The data is what listeners find under "data".
 	Fire(ctx context.Context, tag string, data any) error
+}
+
+// OrderedMaster is a [Master] whose answers can keep the order of dictionaries.
+type OrderedMaster interface {
+	// RequestOrdered is Request with ordered values (package internal/pyobj).
+	RequestOrdered(ctx context.Context, load map[string]any) (any, error)
+}
+
+// RequestOrdered asks a master for an answer with ordered values (package internal/pyobj). Values of load may be such, too. A master that
+// is no [OrderedMaster] answers in the order of the keys' text.
+func RequestOrdered(ctx context.Context, m Master, load map[string]any) (any, error) {
+	if o, ok := m.(OrderedMaster); ok {
+		return o.RequestOrdered(ctx, load)
+	}
+	v, err := m.Request(ctx, load)
+	return pyobj.From(v), err
 }
 
 // MasterHost is the Salt master that runs on this host, for functions that only its host may call.

@@ -27,13 +27,14 @@ func PackEvent(tag string, data map[string]any) ([]byte, error) {
 	return append(append(append(b, tag...), eventBreak...), packed...), nil
 }
 
-// UnpackEvent reads the body of an event. The first blank line separates tag and data. data must be a map.
+// UnpackEvent reads the body of an event. The first blank line separates tag and data. data must be a map; maps inside it
+// are [payload.OrderedMap].
 func UnpackEvent(b []byte) (tag string, data map[string]any, err error) {
 	head, rest, ok := bytes.Cut(b, []byte(eventBreak))
 	if !ok || len(head) == 0 || !utf8.Valid(head) {
 		return "", nil, malformed("event: it has no tag")
 	}
-	v, err := payload.UnmarshalDisk(rest, payload.Limits{})
+	v, err := payload.UnmarshalDiskOrdered(rest, payload.Limits{})
 	if err != nil {
 		return "", nil, fmt.Errorf("%w event %.80q: %w", ErrMalformed, head, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// TestArgumentsKeepTheirOrder: a job has its arguments as plain maps and, where a map has several keys, in the order in which they were packed.
+// TestArgumentsKeepTheirOrder: a job has its arguments as plain maps and, if there is a map, in the order in which they were packed.
 func TestArgumentsKeepTheirOrder(t *testing.T) {
 	pairs := func(kv ...any) payload.OrderedMap {
 		m := payload.OrderedMap{}
@@ -22,8 +22,8 @@ func TestArgumentsKeepTheirOrder(t *testing.T) {
 		ordered bool
 	}{
 		"none":          {[]any{"a", int64(1)}, false},
-		"one key":       {[]any{pairs("a", []any{int64(1)})}, false},
-		"keywords":      {[]any{pairs("z", int64(1), "__kwarg__", true)}, false},
+		"one key":       {[]any{pairs("a", []any{int64(1)})}, true},
+		"keywords":      {[]any{pairs("z", int64(1), "__kwarg__", true)}, true},
 		"map":           {[]any{pairs("z", int64(1), "a", pairs("y", int64(2), "b", nil))}, true},
 		"in a keyword":  {[]any{"x", pairs("pillar", pairs("z", int64(1), "a", int64(2)), "__kwarg__", true)}, true},
 		"in a list":     {[]any{[]any{pairs("z", int64(1), int64(3), int64(2))}}, true},
@@ -34,12 +34,12 @@ func TestArgumentsKeepTheirOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := payload.Unmarshal(packed)
+			v, err := payload.UnmarshalShared(packed, payload.Limits{}, "arg")
 			if err != nil {
 				t.Fatal(err)
 			}
 			load := v.(map[string]any)
-			keepOrder(load, packed, "arg")
+			before := payload.OrderedMap{{Key: "arg", Value: load["arg"]}}
 			j, err := ParseJob(load)
 			if err != nil {
 				t.Fatal(err)
@@ -47,6 +47,9 @@ func TestArgumentsKeepTheirOrder(t *testing.T) {
 			plain := payload.Plain(c.arg).([]any)
 			if diff := cmp.Diff([][]any{plain}, j.Args) + cmp.Diff(any(plain), j.Raw["arg"]); diff != "" {
 				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, payload.OrderedMap{{Key: "arg", Value: load["arg"]}}); diff != "" {
+				t.Error("the load was changed:", diff)
 			}
 			var want [][]any
 			if c.ordered {

@@ -106,6 +106,19 @@ func (r Requester) OpenReply(v any, nonce string) (any, error) {
 	return out, nil
 }
 
+// OpenReplyOrdered is OpenReply with every map as a payload.OrderedMap.
+func (r Requester) OpenReplyOrdered(v any, nonce string) (any, error) {
+	packed, err := r.openSealed(v, nonce)
+	if err != nil {
+		return nil, err
+	}
+	out, err := payload.UnmarshalOrdered(packed, payload.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("%w reply: %w", ErrMalformed, err)
+	}
+	return out, nil
+}
+
 // OpenReplyRaw is OpenReply for replies with file contents: byte strings stay bytes, and map keys are strings.
 func (r Requester) OpenReplyRaw(v any, nonce string) (any, error) {
 	packed, err := r.openSealed(v, nonce)

@@ -47,26 +47,33 @@ const (
 func trimValues(m map[string]any, limit int) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {
-		switch x := v.(type) {
-		case map[string]any:
-			out[k] = trimValues(x, limit)
-			continue
-		case string:
-			if pyStringSize(x) > limit {
-				v = trimmed
-			}
-		case []byte:
-			if pyBytes+len(x) > limit {
-				v = trimmed
-			}
-		case []any:
-			if pyList+8*len(x) > limit {
-				v = trimmed
-			}
-		}
-		out[k] = v
+		out[k] = trimValue(v, limit)
 	}
 	return out
+}
+
+func trimValue(v any, limit int) any {
+	large := false
+	switch v := v.(type) {
+	case map[string]any:
+		return trimValues(v, limit)
+	case payload.OrderedMap:
+		out := make(payload.OrderedMap, len(v))
+		for i, p := range v {
+			out[i] = payload.Pair{Key: p.Key, Value: trimValue(p.Value, limit)}
+		}
+		return out
+	case string:
+		large = pyStringSize(v) > limit
+	case []byte:
+		large = pyBytes+len(v) > limit
+	case []any:
+		large = pyList+8*len(v) > limit
+	}
+	if large {
+		return trimmed
+	}
+	return v
 }
 
 // pyStringSize returns the size of a string in Python: one, two or four bytes per character, depending on the

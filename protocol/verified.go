@@ -45,6 +45,9 @@ func (v Verified) Time() (time.Time, bool) {
 	return time.Unix(ts, 0), ok
 }
 
+// inOrder are the fields of requests whose maps are [payload.OrderedMap]: values that the master passes on, and what templates see.
+var inOrder = []string{"return", "fun_args", "arg", "data", "events", "grains", "pillar_override"}
+
 // OpenRequest opens an encrypted request. The caller must look up pub, the accepted key of e.ID, before it makes or
 // reads the session key. Errors match [ErrBadLoad] and have details for the log; answer the peer with [ReplyText].
 // The load of e is decrypted in place, so that a large request is in memory once. After a success e cannot be
@@ -78,16 +81,13 @@ func OpenRequestWith(e Envelope, session *crypt.Key, lookup func(id string) *cry
 	if err != nil {
 		return Verified{}, badLoad("request of %q: %w", e.ID, err)
 	}
-	value, err := payload.UnmarshalShared(packed, payload.Limits{})
+	value, err := payload.UnmarshalShared(packed, payload.Limits{}, inOrder...)
 	if err != nil {
 		return Verified{}, badLoad("request of %q: %w", e.ID, err)
 	}
 	load, ok := payload.Map(value)
 	if !ok {
 		return Verified{}, &LoadError{Reply: "payload and load must be a dict", Why: fmt.Errorf("load is %T", value)}
-	}
-	if load["cmd"] == "_pillar" {
-		keepOrder(load, packed, "grains", "pillar_override") // templates of the pillar see their order
 	}
 	return verifyRequest(e, session, load, lookup)
 }

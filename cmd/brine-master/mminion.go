@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/runcmd"
 	"github.com/brine-salt/brine/internal/version"
@@ -20,6 +21,7 @@ import (
 	"github.com/brine-salt/brine/modules"
 	_ "github.com/brine-salt/brine/modules/saltutil" // what orchestration is made of
 	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/states"
 	_ "github.com/brine-salt/brine/states/all" // what orchestration may use
 	"github.com/brine-salt/brine/states/render"
@@ -94,10 +96,19 @@ func (m *masterMinion) env() *modules.Env {
 		Pillar: func() map[string]any { return pyobj.PlainMap(agent.pillar()) }, OrderedPillar: agent.pillar, Others: stateFunctions,
 		Listen: m.host.Listen, Agent: agent, MasterHost: runner.Here(m.host, runner.NewClient(m.host), runner.NewWheel(m.host))}
 	env.FreshPillar = func(ctx context.Context, saltenv, pillarenv string, override *pyobj.Dict) (*pyobj.Dict, error) {
-		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: pyobj.PlainMap(override)})
+		return m.pillars.Compile(ctx, pillar.Request{ID: m.host.ID, Grains: data, Saltenv: saltenv, Pillarenv: pillarenv, Override: overrideOf(override)})
 	}
 	agent.compile = func(ctx context.Context) (*pyobj.Dict, error) { return env.FreshPillar(ctx, "", "", nil) }
 	return env
+}
+
+// overrideOf is the pillar of a command as a pillar's request has it: nil for none.
+func overrideOf(d *pyobj.Dict) map[string]any {
+	if d == nil {
+		return nil
+	}
+	m, _ := payload.Map(ordered.ToWire(d))
+	return m
 }
 
 func stateFunctions(kind string) []*modules.Module {
@@ -163,7 +174,7 @@ func (*masterAgent) Restart() error                      { return errNoMinion }
 
 // FireLocal implements modules.Agent.
 func (a *masterAgent) FireLocal(tag string, data any) bool {
-	m, ok := data.(map[string]any)
+	m, ok := payload.Map(ordered.ToWire(data))
 	if !ok || a.host.Fire == nil {
 		return false
 	}

@@ -324,14 +324,14 @@ func (s *saltCmd) one(ret client.Return, sum *summary) error {
 	if ret.Status != client.Returned && s.hidden(ret) {
 		return nil
 	}
-	text, out, code := ret.Value, ret.Out, ret.Code()
+	text, out, code := s.value(ret), ret.Out, ret.Code()
 	taken := false
 	if ret.Status != client.Returned {
 		text, out, code = lostText(ret), "no_return", saltcli.ExitGeneric
 		taken = s.views.Lost(s.print, ret.ID)
 	} else {
 		var err error
-		if taken, err = s.views.Add(s.print, ret.ID, text, out, code); err != nil {
+		if taken, err = s.views.Add(s.print, ret.ID, ret.Value, out, code); err != nil {
 			return err
 		}
 	}
@@ -340,6 +340,14 @@ func (s *saltCmd) one(ret client.Return, sum *summary) error {
 		return nil
 	}
 	return s.print.Print(map[string]any{ret.ID: text}, out, code)
+}
+
+// value is what a minion returned, for the outputter that shows it.
+func (s *saltCmd) value(ret client.Return) any {
+	if s.print.InOrder(ret.Out) {
+		return ret.Ordered
+	}
+	return ret.Value
 }
 
 // hidden says whether a lost minion is passed over: by --hide-timeout without --verbose, and if it is a syndic.

@@ -11,8 +11,8 @@ import (
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/saltcli"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // batch runs the job on some minions at a time and shows each return with its job id and return code, as stock does in
@@ -36,11 +36,11 @@ func (s *saltCmd) batch(ctx context.Context, size string) error {
 			return
 		}
 		highest = max(highest, ret.Code())
-		var data yaml.Map // in the order that stock's json has
+		var data payload.OrderedMap // in the order that stock's json has
 		if ret.HasRetcode {
-			data = append(data, yaml.Item{Key: "retcode", Value: int64(ret.Code())})
+			data = append(data, payload.Pair{Key: "retcode", Value: int64(ret.Code())})
 		}
-		data = append(data, yaml.Item{Key: "jid", Value: ret.JID}, yaml.Item{Key: ret.ID, Value: ret.Value})
+		data = append(data, payload.Pair{Key: "jid", Value: ret.JID}, payload.Pair{Key: ret.ID, Value: s.value(ret)})
 		if err := s.print.Print(data, ret.Out, 0); err != nil {
 			fail = err
 		}
@@ -103,7 +103,7 @@ func (s *saltCmd) static(ctx context.Context, size string) error {
 	}
 	err := s.client.Batch(ctx, s.cmd, o, func(ret client.Return) {
 		if ret.Status == client.Returned {
-			all[ret.ID] = ret.Value
+			all[ret.ID] = s.value(ret)
 		} else {
 			lost = append(lost, fmt.Sprintf("Minion '%s' failed to respond to job sent\n", ret.ID))
 		}

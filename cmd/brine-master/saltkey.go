@@ -15,11 +15,11 @@ import (
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/saltcli"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/protocol/crypt"
 	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -228,7 +228,7 @@ func (k *saltKey) each(match string, f func(keys.Key) (string, error)) (map[stri
 	}
 	ret := map[string]any{}
 	for st, ids := range found {
-		var m yaml.Map
+		var m payload.OrderedMap
 		for _, id := range ids {
 			key, err := k.store.Get(id, st)
 			if err != nil {
@@ -238,7 +238,7 @@ func (k *saltKey) each(match string, f func(keys.Key) (string, error)) (map[stri
 			if err != nil {
 				return nil, err
 			}
-			m = append(m, yaml.Item{Key: id, Value: text})
+			m = append(m, payload.Pair{Key: id, Value: text})
 		}
 		ret[st.Folder()] = m
 	}
@@ -559,10 +559,10 @@ func (k *saltKey) show(ret map[string]any) error {
 	if p.Outputter("key") == "yaml" {
 		return p.Print(ret, "key", 0)
 	}
-	var ordered yaml.Map
+	var ordered payload.OrderedMap
 	for _, name := range []string{"minions", "minions_pre", "minions_rejected", "minions_denied", "local", "return"} {
 		if v, ok := ret[name]; ok {
-			ordered = append(ordered, yaml.Item{Key: name, Value: v})
+			ordered = append(ordered, payload.Pair{Key: name, Value: v})
 		}
 	}
 	return p.Print(ordered, "key", 0)

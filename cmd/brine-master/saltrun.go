@@ -17,7 +17,6 @@ import (
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/daemon"
 	"github.com/brine-salt/brine/internal/saltcli"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -26,6 +25,7 @@ import (
 	"github.com/brine-salt/brine/master/store/jobcache"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // saltRun is the program salt-run: it runs a function in its own process, over the directories of the master on this host,
@@ -79,7 +79,7 @@ func (s *saltRun) run(ctx context.Context) (int, error) {
 	q := runner.Request{JID: v.String("jid")}
 	if len(v.Args) > 0 {
 		q.Fun = v.Args[0]
-		q.Args, q.Kwargs = cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+		q.Args, q.Kwargs = cliargs.ParseOrdered(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	}
 	if q.JID == "" {
 		q.JID = string(protocol.NewJID(time.Now()))
@@ -111,7 +111,7 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 	}
 	defer cl.Close()
 	f := client.FunctionCall{Kind: "runner", Fun: v.Args[0]}
-	f.Args, f.Kwargs = cliargs.Parse(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
+	f.Args, f.Kwargs = cliargs.ParseOrdered(v.Args[1:], cliargs.NoParse(v.String("no_parse")))
 	if f.Login, err = login(ctx, s.Program, cl); err != nil {
 		return 0, s.refused(err)
 	}
@@ -124,10 +124,11 @@ func (s *saltRun) asUser(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	data, err := cl.Call(ctx, f)
-	res := runner.Result{Return: data["return"], Success: data["success"] == true}
+	res := runner.Result{Return: payload.Plain(data["return"]), Ordered: data["return"], Success: data["success"] == true}
 	switch code, failed := data["retcode"].(int64); {
 	case errors.Is(err, client.ErrNoFunction):
 		res.Return = "'" + f.Fun + "' is not available."
+		res.Ordered = res.Return
 	case err != nil:
 		return 0, s.refused(err)
 	case failed:
@@ -152,6 +153,9 @@ const asyncText = "Running in asynchronous mode. Results of this execution may b
 // show prints what came of a call, and gives the exit code.
 func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, error) {
 	value, out := res.Return, ""
+	if s.print.InOrder("") {
+		value = res.Ordered
+	}
 	if res.Missing {
 		if docs := c.Docs(fun); len(docs) > 0 { // the name of a runner without a function
 			all := make(map[string]any, len(docs))
@@ -161,7 +165,7 @@ func (s *saltRun) show(c *runner.Client, res runner.Result, fun string) (int, er
 			value = all
 		}
 	}
-	if m, ok := value.(map[string]any); ok {
+	if m, ok := payload.Map(value); ok {
 		if o, has := m["outputter"].(string); has {
 			out = o
 			if data, has := m["data"]; has && len(m) == 2 {
@@ -196,7 +200,7 @@ func (s *saltRun) progress(item map[string]any) {
 		return
 	}
 	out, _ := item["outputter"].(string)
-	if err := s.print.Print(yaml.Map{{Key: "suffix", Value: "progress"}, {Key: "event", Value: item}}, out, 0); err != nil {
+	if err := s.print.Print(payload.OrderedMap{{Key: "suffix", Value: "progress"}, {Key: "event", Value: item}}, out, 0); err != nil {
 		s.Log.Error("cannot print progress", "err", err)
 	}
 }
@@ -353,7 +357,7 @@ func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.A
 	for ret := range r.Returns(ctx) {
 		switch {
 		case ret.Status == client.Returned:
-			out[ret.ID] = runner.Answer{Value: ret.Value, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
+			out[ret.ID] = runner.Answer{Value: ret.Value, Ordered: ret.Ordered, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
 		case j.Expect:
 			out[ret.ID] = runner.Answer{Failed: true}
 		}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/minion/standard"
 	"github.com/brine-salt/brine/modules"
@@ -49,7 +49,7 @@ func (h masterHere) Fire(ctx context.Context, tag string, data map[string]any) e
 	if err != nil {
 		return err
 	}
-	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, data)
+	return ipc.Fire(ctx, localmaster.EventSockets(c, ""), tag, ordered.ToWire(data).(map[string]any))
 }
 
 // connect makes a client of the master, which has so long for an answer; 0 is the usual time.
@@ -79,9 +79,10 @@ func (h masterHere) Run(ctx context.Context, q modules.MasterJob, each func(modu
 		return err
 	}
 	defer cl.Close()
-	job := client.Command{Fun: q.Fun, Arg: slices.Clone(q.Args), Tgt: q.Tgt, TgtType: q.TgtType, Ret: q.Ret, Kwargs: q.Extra}
+	args, _ := ordered.ToWire(q.Args).([]any)
+	job := client.Command{Fun: q.Fun, Arg: args, Tgt: q.Tgt, TgtType: q.TgtType, Ret: q.Ret, Kwargs: q.Extra}
 	if len(q.Kwargs) > 0 {
-		job.Arg = append(job.Arg, protocol.Kwargs(q.Kwargs))
+		job.Arg = append(job.Arg, protocol.Kwargs(ordered.ToWire(q.Kwargs).(map[string]any)))
 	}
 	o := client.RunOptions{Timeout: q.Timeout, Gather: max(q.Gather, 0)}
 	if o.Timeout <= 0 {
@@ -127,7 +128,9 @@ func (h masterHere) Call(ctx context.Context, q modules.MasterCall) (map[string]
 		return nil, err
 	}
 	defer cl.Close()
-	data, err := cl.Call(ctx, client.FunctionCall{Kind: q.Kind, Fun: q.Fun, Args: q.Args, Kwargs: q.Kwargs, Saltenv: q.Saltenv})
+	args, _ := ordered.ToWire(q.Args).([]any)
+	kwargs, _ := ordered.ToWire(q.Kwargs).(map[string]any)
+	data, err := cl.Call(ctx, client.FunctionCall{Kind: q.Kind, Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv})
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, client.ErrNoFunction) {
 			return nil, &modules.NotAvailableError{Fun: q.Fun}

@@ -7,6 +7,10 @@
 package ordered
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/protocol/payload"
 )
@@ -21,6 +25,13 @@ func FromWire(v any) any {
 			_ = d.Set(p.Key, FromWire(p.Value)) // keys are scalars
 		}
 		return d
+	case map[string]any:
+		d := &pyobj.Dict{}
+		d.Grow(len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			_ = d.Set(k, FromWire(v[k])) // it is a text
+		}
+		return d
 	case []any:
 		l := &pyobj.List{Items: make([]any, len(v))}
 		for i := range v {
@@ -29,6 +40,25 @@ func FromWire(v any) any {
 		return l
 	}
 	return pyobj.From(v)
+}
+
+// Objects makes values of package pyobj of the members of a list or map: arguments of a function.
+func Objects(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = FromWire(x)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = FromWire(x)
+		}
+		return out
+	}
+	return v
 }
 
 // ToWire gives values of package pyobj the form that is packed in their order; plain ones stay as they are.
@@ -44,11 +74,46 @@ func ToWire(v any) any {
 		return list(v.Items)
 	case pyobj.Tuple:
 		return list(v)
-	case payload.OrderedMap, []any, map[string]any:
+	case payload.OrderedMap:
 		return v
+	case []any:
+		return list(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = ToWire(x)
+		}
+		return out
 	}
 	return pyobj.Plain(v)
 }
+
+// Result is what a function returned as it travels: in its own order if it gave ordered values, states in the order in which they ran.
+func Result(plain, objects any) any {
+	if objects != nil {
+		return ToWire(objects)
+	}
+	chunks, ok := plain.(map[string]any)
+	if !ok || len(chunks) == 0 {
+		return plain
+	}
+	out := make(payload.OrderedMap, 0, len(chunks))
+	for tag, v := range chunks {
+		chunk, _ := v.(map[string]any)
+		if _, ran := chunk[runNumber].(int64); !ran {
+			return plain
+		}
+		out = append(out, payload.Pair{Key: tag, Value: v})
+	}
+	number := func(p payload.Pair) int64 { return p.Value.(map[string]any)[runNumber].(int64) }
+	slices.SortFunc(out, func(a, b payload.Pair) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Key.(string), b.Key.(string)))
+	})
+	return out
+}
+
+// runNumber is the key under which the result of a state has its place in the run.
+const runNumber = "__run_num__"
 
 func list(items []any) []any {
 	out := make([]any, len(items))

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // nested is salt/output/nested.py.
@@ -76,7 +76,7 @@ func (n *nester) display(v any, indent int, prefix string) {
 	if indent > 0 {
 		n.line(indent, mapping, "", "----------", "")
 	}
-	if _, given := v.(yaml.Map); !given || !n.KeepOrder {
+	if _, given := v.(payload.OrderedMap); !given || !n.KeepOrder {
 		m = nestedOrder(m)
 	}
 	for _, e := range m {

@@ -1,7 +1,7 @@
 // Package output turns results into the texts that Salt's outputters print (salt/output/*.py), to the character: scripts
 // read them. It prints nothing itself.
 //
-// Go's maps have no order, so where Salt keeps the order of a dictionary keys are sorted here; yaml.Map values keep
+// Go's maps have no order, so where Salt keeps the order of a dictionary keys are sorted here; payload.OrderedMap values keep
 // theirs.
 package output
 
@@ -11,7 +11,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Options steer the outputters. The zero value is Salt's default without colours.
@@ -29,7 +29,7 @@ type Options struct {
 	Retcode int
 	// NestedIndent is where nested begins.
 	NestedIndent int
-	// KeepOrder makes nested show yaml.Map values as they are, like stock's OrderedDict, instead of sorting their keys.
+	// KeepOrder makes nested show payload.OrderedMap values as they are, like stock's OrderedDict, instead of sorting their keys.
 	KeepOrder bool
 
 	// StateOutput is state_output: full (also for ""), terse, mixed, changes, filter, and these with _id.
@@ -169,7 +169,7 @@ func entries(v any) (list []entry, ok bool) {
 			list = append(list, entry{k, v[k]})
 		}
 		return list, true
-	case yaml.Map:
+	case payload.OrderedMap:
 		for _, it := range v {
 			list = append(list, entry{it.Key, it.Value})
 		}

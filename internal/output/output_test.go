@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 func TestUnknownOutputterShowsNested(t *testing.T) {
@@ -15,7 +15,7 @@ func TestUnknownOutputterShowsNested(t *testing.T) {
 }
 
 func TestOrderedMappingsKeepTheirOrder(t *testing.T) {
-	v := yaml.Map{{Key: "z", Value: int64(1)}, {Key: "a", Value: yaml.Map{{Key: "y", Value: nil}, {Key: "b", Value: "t"}}}}
+	v := payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: payload.OrderedMap{{Key: "y", Value: nil}, {Key: "b", Value: "t"}}}}
 	for out, want := range map[string]string{
 		"txt":                 "z: 1\na: {'y': None, 'b': 't'}",
 		"newline_values_only": "1\n{'b': 't', 'y': None}",

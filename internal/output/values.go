@@ -10,7 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
-	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 func sortedKeys(m map[string]any) []string {
@@ -29,7 +29,7 @@ func decodeText(b []byte) (string, bool) {
 // plain turns ordered mappings and lists of other types into the ones that pyrepr knows.
 func plain(v any) any {
 	switch v := v.(type) {
-	case yaml.Map:
+	case payload.OrderedMap:
 		m := make(map[any]any, len(v))
 		for _, it := range v {
 			m[it.Key] = plain(it.Value)
@@ -82,7 +82,7 @@ func isInt(v any) bool {
 
 // truth is Python's bool(), of ordered mappings too.
 func truth(v any) bool {
-	if m, ok := v.(yaml.Map); ok {
+	if m, ok := v.(payload.OrderedMap); ok {
 		return len(m) > 0
 	}
 	return pytext.Truth(v)
@@ -133,7 +133,7 @@ func (r *renderer) stripEscapes(s string) string {
 // pythonic gives ordered mappings, also those inside others, the form in which Python's text of a dict keeps their order.
 func pythonic(v any) any {
 	switch v := v.(type) {
-	case yaml.Map:
+	case payload.OrderedMap:
 		d := pyobj.NewDict()
 		for _, it := range v {
 			_ = d.Set(it.Key, pythonic(it.Value))

@@ -96,7 +96,7 @@ type Printer struct {
 	Opts     map[string]any
 	Terminal bool
 	Log      *slog.Logger
-	// KeepOrder makes nested keep the order of yaml.Map values.
+	// KeepOrder makes nested keep the order of payload.OrderedMap values.
 	KeepOrder bool
 }
 
@@ -113,6 +113,15 @@ func (p *Printer) Outputter(own string) string {
 		return "nested"
 	}
 	return name
+}
+
+// InOrder reports whether the outputter of a result shows dictionaries in their order: the others sort their keys.
+func (p *Printer) InOrder(own string) bool {
+	switch p.Outputter(own) {
+	case "json", "raw", "txt":
+		return true
+	}
+	return false
 }
 
 // options are those of the outputters.

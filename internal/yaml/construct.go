@@ -10,6 +10,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // constructor turns nodes into values: SaltYamlSafeLoader over PyYAML's SafeConstructor.
@@ -315,7 +316,7 @@ func (c *constructor) mapping(n *yamlv3.Node, depth int) (any, error) {
 }
 
 // items constructs the entries of a mapping. Unlike PyYAML, and like Salt, an equal key is an error.
-func (c *constructor) items(n *yamlv3.Node, depth int) (Map, error) {
+func (c *constructor) items(n *yamlv3.Node, depth int) (payload.OrderedMap, error) {
 	if n.Kind != yamlv3.MappingNode {
 		return nil, c.fail(n, "expected a mapping node, but found %s", kindName(n))
 	}
@@ -323,7 +324,7 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make(Map, 0, len(entries))
+	items := make(payload.OrderedMap, 0, len(entries))
 	seen := make(map[any]struct{}, len(entries))
 	for _, e := range entries {
 		keyNode := target(e.key)
@@ -346,7 +347,7 @@ func (c *constructor) items(n *yamlv3.Node, depth int) (Map, error) {
 			return nil, c.failIn(n, keyNode, "found conflicting ID '%s'", pytext.Str(key))
 		}
 		seen[id] = struct{}{}
-		items = append(items, Item{key, value})
+		items = append(items, payload.Pair{Key: key, Value: value})
 	}
 	return items, nil
 }

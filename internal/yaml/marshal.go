@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Flow says which collections are written on one line, as [a, b] and {a: b}.
@@ -43,7 +44,7 @@ type Style struct {
 }
 
 // Marshal writes a value as salt.utils.yaml.safe_dump(v, default_flow_style=False) does: keys sorted, block style,
-// lines folded after 80 columns, unicode as it is. Values are those of Parse, Map (whose order is kept), other integers
+// lines folded after 80 columns, unicode as it is. Values are those of Parse, payload.OrderedMap (whose order is kept), other integers
 // and floats, []string, other slices and maps. What cannot be represented is an error.
 func Marshal(v any) (string, error) { return MarshalStyle(v, Style{}) }
 
@@ -168,7 +169,7 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 			}
 		}
 		return n.decide(r.flow), nil
-	case Map:
+	case payload.OrderedMap:
 		n := &node{kind: reflect.Map}
 		for _, it := range v {
 			if err := n.add(r, it.Key, depth); err != nil {
@@ -185,15 +186,15 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 			keys = append(keys, k)
 		}
 		sort.Strings(keys)
-		m := make(Map, len(keys))
+		m := make(payload.OrderedMap, len(keys))
 		for i, k := range keys {
-			m[i] = Item{k, v[k]}
+			m[i] = payload.Pair{Key: k, Value: v[k]}
 		}
 		return r.represent(m, depth)
 	case map[any]any:
-		m := make(Map, 0, len(v))
+		m := make(payload.OrderedMap, 0, len(v))
 		for _, k := range pytext.SortKeys(v) {
-			m = append(m, Item{k, v[k]})
+			m = append(m, payload.Pair{Key: k, Value: v[k]})
 		}
 		return r.represent(m, depth)
 	}
@@ -204,12 +205,12 @@ func (r *representer) represent(v any, depth int) (*node, error) {
 func (r *representer) representObject(v any, depth int) (*node, error) {
 	switch v := v.(type) {
 	case *pyobj.Dict:
-		m := make(Map, 0, v.Len())
+		m := make(payload.OrderedMap, 0, v.Len())
 		text := true
 		for k, x := range v.All() {
 			_, ok := k.(string)
 			text = text && ok
-			m = append(m, Item{k, x})
+			m = append(m, payload.Pair{Key: k, Value: x})
 		}
 		if (!v.Ordered || r.sorted) && !r.unsorted {
 			sortItems(m, text)
@@ -220,12 +221,12 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 	case pyobj.Tuple:
 		return r.represent([]any(v), depth)
 	case *pyobj.Set:
-		m := make(Map, 0, v.Len())
+		m := make(payload.OrderedMap, 0, v.Len())
 		text := true
 		for _, k := range v.Items() {
 			_, ok := k.(string)
 			text = text && ok
-			m = append(m, Item{k, nil})
+			m = append(m, payload.Pair{Key: k, Value: nil})
 		}
 		sortItems(m, text)
 		n, err := r.represent(m, depth)
@@ -240,7 +241,7 @@ func (r *representer) representObject(v any, depth int) (*node, error) {
 }
 
 // sortItems sorts by the keys. Like PyYAML it leaves keys alone that Python cannot compare, text and numbers, say.
-func sortItems(m Map, text bool) {
+func sortItems(m payload.OrderedMap, text bool) {
 	if !text {
 		for _, it := range m {
 			switch it.Key.(type) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // TestMarshalStock compares with the texts that Salt makes of the same values; gen/dump.py writes them.
@@ -51,10 +52,10 @@ func TestMarshalStock(t *testing.T) {
 	}
 }
 
-// unordered turns every Map into a Go map.
+// unordered turns every payload.OrderedMap into a Go map.
 func unordered(v any) any {
 	switch v := v.(type) {
-	case Map:
+	case payload.OrderedMap:
 		m := map[any]any{}
 		text := map[string]any{}
 		for _, it := range v {

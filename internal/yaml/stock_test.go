@@ -15,6 +15,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/tagged"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // stockCase is one document with the answer of Salt's own loader (testdata/README.md has the format).
@@ -64,13 +65,13 @@ func wanted(v any) any {
 	case *pyobj.Set:
 		return wantedList(v.Items())
 	case *pyobj.Dict:
-		items := Map{}
+		items := payload.OrderedMap{}
 		for k, x := range v.All() {
 			key := wanted(k)
 			if b, ok := key.([]byte); ok {
 				key = string(b) // bytes are no key in Go
 			}
-			items = append(items, Item{key, wanted(x)})
+			items = append(items, payload.Pair{Key: key, Value: wanted(x)})
 		}
 		return items
 	}

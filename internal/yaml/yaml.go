@@ -24,22 +24,6 @@ const (
 	MaxAliased = 100_000
 )
 
-// Item is one entry of a Map.
-type Item struct{ Key, Value any }
-
-// Map is a mapping in the order of the document, as ParseOrdered gives it.
-type Map []Item
-
-// Get returns the value of the text key, and whether it is there.
-func (m Map) Get(key string) (any, bool) {
-	for i := range m {
-		if k, ok := m[i].Key.(string); ok && k == key {
-			return m[i].Value, true
-		}
-	}
-	return nil, false
-}
-
 // Error is a document that cannot be read. Its text has the shape of PyYAML's: an optional context with its place, the
 // problem, its place.
 type Error struct {
@@ -89,7 +73,7 @@ func Parse(b []byte, name string) (any, error) {
 	return parse(b, name, forms{})
 }
 
-// ParseOrdered is Parse with every mapping as a Map.
+// ParseOrdered is Parse with every mapping as a payload.OrderedMap.
 func ParseOrdered(b []byte, name string) (any, error) {
 	return parse(b, name, forms{maps: true})
 }
@@ -102,7 +86,7 @@ func ParseObject(b []byte, name string, orderedDict bool) (any, error) {
 
 // forms tells what collections are made into.
 type forms struct {
-	maps        bool // Map
+	maps        bool // payload.OrderedMap
 	objects     bool // pyobj
 	orderedDict bool
 }

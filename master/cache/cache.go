@@ -166,7 +166,7 @@ func (c *Cache) read(id, file string) (map[string]any, error) {
 }
 
 func unpack(b []byte) (map[string]any, error) {
-	v, err := payload.UnmarshalDisk(b, payload.Limits{Bytes: MaxEntry})
+	v, err := payload.UnmarshalDiskOrdered(b, payload.Limits{Bytes: MaxEntry})
 	if err != nil {
 		return nil, err
 	}
@@ -210,12 +210,12 @@ func (c *Cache) Data(id string) (d Data, ok bool) {
 	if err != nil || m == nil {
 		return Data{}, false
 	}
-	d.Grains, _ = payload.Map(m["grains"])
-	d.Pillar, _ = payload.Map(m["pillar"])
+	d.Grains, _ = payload.Map(payload.Plain(m["grains"]))
+	d.Pillar, _ = payload.Map(payload.Plain(m["pillar"]))
 	return d, true
 }
 
-// Mine returns what a minion put into its mine, by function. It is never nil and the caller's own.
+// Mine returns what a minion put into its mine, by function, with maps as payload.OrderedMap. It is never nil and the caller's own.
 func (c *Cache) Mine(id string) map[string]any {
 	m, err := c.read(id, mineFile)
 	if err != nil || m == nil {

@@ -28,7 +28,7 @@ func readPacked(path string) (any, error) {
 	if len(b) > maxCacheFile {
 		return nil, fmt.Errorf("cannot read %q: it has more than %d bytes", path, maxCacheFile)
 	}
-	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxCacheFile})
+	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxCacheFile}, "return")
 }
 
 // jobDir is a job's place in the job cache.

@@ -214,6 +214,12 @@ func (c *Client) publish(ctx context.Context, cmd Command) (any, error) {
 
 // Request sends a clear request (publish, wheel, runner, …) and returns the reply as the master gave it.
 func (c *Client) Request(ctx context.Context, load map[string]any) (any, error) {
+	v, err := c.requestOrdered(ctx, load)
+	return payload.Plain(v), err
+}
+
+// requestOrdered is Request with every map of the reply as a payload.OrderedMap.
+func (c *Client) requestOrdered(ctx context.Context, load map[string]any) (any, error) {
 	body, err := protocol.Envelope{Enc: protocol.EncClear, Load: load, Version: protocol.Version}.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("cannot pack request: %w", err)
@@ -227,7 +233,7 @@ func (c *Client) Request(ctx context.Context, load map[string]any) (any, error) 
 		}
 		return nil, fmt.Errorf("cannot ask the master: %w", err)
 	}
-	v, err := payload.Unmarshal(b)
+	v, err := payload.UnmarshalOrdered(b, payload.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the master's answer: %w", err)
 	}

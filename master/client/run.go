@@ -31,8 +31,8 @@ type Return struct {
 	// Unknown is set with a lost minion when the master has no key of it: a list named it.
 	Unknown bool
 	JID     string
-	// Value is what the function returned.
-	Value any
+	// Value is what the function returned, Ordered the same with its maps as payload.OrderedMap.
+	Value, Ordered any
 	// Out is the outputter that the minion asks for; Retcode is a number, or a map or list for several functions. HasRetcode is
 	// false for returns without one.
 	Out        string
@@ -316,7 +316,7 @@ func (r *Run) event(e events.Event) (Return, bool) {
 	case "ret":
 		id, ok := payload.Text(e.Data["id"])
 		if _, has := e.Data["return"]; ok && has && !r.seen[id] {
-			return r.report(id, e.Data), true
+			return r.report(id, e.Ordered()), true
 		}
 	}
 	return Return{}, false
@@ -347,7 +347,8 @@ func (r *Run) progress(e events.Event) {
 func (r *Run) report(id string, data map[string]any) Return {
 	r.seen[id] = true
 	delete(r.expected, id)
-	ret := Return{ID: id, JID: r.JID, Value: data["return"], Data: data}
+	plain := payload.PlainMap(data)
+	ret := Return{ID: id, JID: r.JID, Value: plain["return"], Ordered: data["return"], Data: plain}
 	ret.Out, _ = payload.Text(data["out"])
 	ret.Retcode, ret.HasRetcode = data["retcode"]
 	return ret

@@ -24,7 +24,7 @@ func (c *Client) stored(ctx context.Context, jid string, ids []string, creds map
 		c.mu.Lock()
 		key := c.key
 		c.mu.Unlock()
-		reply, err := c.Request(ctx, map[string]any{"cmd": protocol.ReturnsCmd, "jid": jid, "ids": part, "key": key, "user": c.o.User, "kwargs": creds})
+		reply, err := c.requestOrdered(ctx, map[string]any{"cmd": protocol.ReturnsCmd, "jid": jid, "ids": part, "key": key, "user": c.o.User, "kwargs": creds})
 		if err != nil {
 			return err
 		}

@@ -287,7 +287,7 @@ func OpenJob(seal Sealer, job map[string]any, sealed []byte) error {
 	if err != nil {
 		return err
 	}
-	v, err := payload.UnmarshalDisk(b, payload.Limits{})
+	v, err := payload.UnmarshalDisk(b, payload.Limits{}, "arg")
 	if err != nil {
 		return err
 	}

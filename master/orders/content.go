@@ -219,7 +219,7 @@ func ReadHeader(ctx context.Context, from store.Contents, seal Sealer, key strin
 	if err != nil {
 		return nil, err
 	}
-	v, err := payload.UnmarshalDisk(b, headerLimits)
+	v, err := payload.UnmarshalDisk(b, headerLimits, "args")
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
 		return nil, errors.Join(ErrUnreadable, err)

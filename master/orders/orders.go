@@ -168,7 +168,7 @@ func MaskJobs(v any, secret func(jid string) bool) any {
 		return out
 	}
 	m, ok := payload.Map(v)
-	if !ok {
+	if !ok || len(m) == 0 {
 		return v
 	}
 	if jid, ok := payload.Text(m["jid"]); ok && m["fun"] != nil {
@@ -176,6 +176,13 @@ func MaskJobs(v any, secret func(jid string) bool) any {
 			return MaskReturn(m)
 		}
 		return v
+	}
+	if pairs, ok := v.(payload.OrderedMap); ok {
+		out := make(payload.OrderedMap, len(pairs))
+		for i, p := range pairs {
+			out[i] = payload.Pair{Key: p.Key, Value: MaskJobs(p.Value, secret)}
+		}
+		return out
 	}
 	out := make(map[string]any, len(m))
 	for k, x := range m {

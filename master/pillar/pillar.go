@@ -23,7 +23,7 @@ type Request struct {
 	Grains map[string]any
 	// Saltenv and Pillarenv choose environments; empty means not chosen.
 	Saltenv, Pillarenv string
-	// Override is pillar given with a command (pillar={...}); it is merged over the result.
+	// Override is pillar given with a command (pillar={...}); it is merged over the result. Maps in it may be payload.OrderedMap.
 	Override map[string]any
 	// Extra is extra_minion_data.
 	Extra map[string]any

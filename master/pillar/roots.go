@@ -95,7 +95,7 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 		}
 	}
 	if len(q.Override) > 0 {
-		in.Override = pyobj.FromMap(q.Override)
+		in.Override, _ = ordered.FromWire(q.Override).(*pyobj.Dict)
 	}
 	return r.compiler.Compile(ctx, in)
 }

@@ -36,6 +36,7 @@ import (
 	"sync"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/master"
@@ -389,7 +390,7 @@ func (r *Reactor) renderFile(ctx context.Context, src source, e events.Event) (*
 		return nil, errors.New("this master renders no files")
 	}
 	v, err := r.o.Template(ctx, modules.Template{Text: src.text, Pipe: r.o.Renderer, Shebang: true, Path: src.path,
-		Vars: map[string]any{"tag": e.Tag, "data": e.Data}})
+		Vars: map[string]any{"tag": e.Tag, "data": ordered.FromWire(e.Ordered())}})
 	if err != nil {
 		return nil, err
 	}

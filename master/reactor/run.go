@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/runner"
@@ -39,13 +40,15 @@ func (r *Reactor) runHere(ctx context.Context, low *states.Low) error {
 	var args []any
 	var kwargs map[string]any
 	if list, ok := low.Ordered("args").(*pyobj.List); ok && !isDictList(list) {
-		args, _ = low.Value("args").([]any)
+		args, _ = ordered.ToWire(list).([]any)
 	} else {
 		var err error
 		if args, kwargs, err = r.callArguments(low, nil); err != nil {
 			return err
 		}
 	}
+	args, _ = ordered.Objects(args).([]any)
+	kwargs, _ = ordered.Objects(kwargs).(map[string]any)
 	_, err := r.o.Caller(ctx, modules.Request{Fun: low.Fun(), Args: args, Kwargs: kwargs})
 	return err
 }
@@ -127,10 +130,9 @@ func (r *Reactor) callArguments(low *states.Low, def *modules.Def) ([]any, map[s
 	var args []any
 	var kwargs map[string]any
 	if low.Has("arg") {
-		if v, isList := low.Value("arg").([]any); isList {
-			args = v
-		} else {
-			args = []any{low.Value("arg")}
+		var isList bool
+		if args, isList = ordered.ToWire(low.Ordered("arg")).([]any); !isList {
+			args = []any{ordered.ToWire(low.Ordered("arg"))}
 		}
 	}
 	if low.Has("kwarg") {
@@ -149,7 +151,7 @@ func (r *Reactor) callArguments(low *states.Low, def *modules.Def) ([]any, map[s
 				continue
 			}
 			if def.Kwargs != "" || slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == key }) {
-				kwargs[key] = low.Value(key)
+				kwargs[key] = ordered.ToWire(low.Ordered(key))
 			}
 		}
 	}
@@ -187,7 +189,7 @@ func namedArgs(v any) (map[string]any, bool) {
 			if !ok {
 				return false
 			}
-			out[name] = pyobj.Plain(x)
+			out[name] = ordered.ToWire(x)
 		}
 		return true
 	}

@@ -13,8 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // read takes the body in the format that it says it has.
@@ -50,9 +52,15 @@ func (s *Server) read(q *request) error {
 		if q.body, err = pyjson.ParseSent(b); err != nil {
 			return &statusError{http.StatusBadRequest, "Invalid JSON document"}
 		}
+		if v, err := pyjson.ParseObject(b); err == nil {
+			keepOrder(q.body, ordered.ToWire(v))
+		}
 	case "application/x-yaml", "text/yaml":
 		if q.body, err = yaml.Parse(b, "request"); err != nil {
 			return &statusError{http.StatusBadRequest, "Invalid YAML document"}
+		}
+		if v, err := yaml.ParseOrdered(b, "request"); err == nil {
+			keepOrder(q.body, v)
 		}
 	case "text/plain":
 		if q.body, err = pyjson.ParseSent(b); err != nil {
@@ -85,17 +93,39 @@ func (q *request) form() error {
 		}
 	}
 	if v, ok := out["kwarg"].(string); ok {
-		out["kwarg"] = yaml.ParseValue(v)
+		out["kwarg"] = ordered.ToWire(yaml.ParseValueObject(v))
+		if kw, ok := payload.Map(out["kwarg"]); ok {
+			out["kwarg"] = kw
+		}
 	}
 	if values, ok := fields["arg"]; ok {
 		var args []any
 		for _, v := range values {
-			args = append(args, yaml.ParseValue(v))
+			args = append(args, ordered.ToWire(yaml.ParseValueObject(v)))
 		}
 		out["arg"] = args
 	}
 	q.body = out
 	return nil
+}
+
+// keepOrder gives the arguments in a body, or in those of a list of bodies, the maps that they have in the same body in its order: what is
+// inside "arg" and below the names of "kwarg".
+func keepOrder(body, inOrder any) {
+	list, many := body.([]any)
+	if ordered, ok := inOrder.([]any); many && ok && len(list) == len(ordered) {
+		for i, v := range list {
+			keepOrder(v, ordered[i])
+		}
+	}
+	m, _ := body.(map[string]any)
+	from, _ := payload.Map(inOrder)
+	if _, ok := m["arg"].([]any); ok {
+		m["arg"] = from["arg"]
+	}
+	if _, ok := m["kwarg"].(map[string]any); ok {
+		m["kwarg"], _ = payload.Map(from["kwarg"])
+	}
 }
 
 // chunks are the commands of a body: one map, or a list of maps.
@@ -156,6 +186,31 @@ func spaced(b []byte) []byte {
 	return out
 }
 
+// object is a map whose JSON keeps its order.
+type object payload.OrderedMap
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for i, p := range o {
+		b.WriteByte("{,"[min(i, 1)])
+		if err := e.Encode(plain(keyText(p.Key))); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := e.Encode(plain(p.Value)); err != nil {
+			return nil, err
+		}
+	}
+	if len(o) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil // the encoder drops the line ends
+}
+
 // plain turns values that JSON does not have into some that it has.
 func plain(v any) any {
 	switch v := v.(type) {
@@ -188,6 +243,8 @@ func plain(v any) any {
 			out[k] = plain(v[k])
 		}
 		return out
+	case payload.OrderedMap:
+		return object(v)
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for k := range v {

@@ -22,6 +22,7 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -173,7 +174,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 			q.Kwargs[key] = v
 		}
 	}
-	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, q.Args, q.Kwargs) {
+	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, payload.Plain(q.Args).([]any), payload.PlainMap(q.Kwargs)) {
 		s.o.Log.Warn("function refused", "user", t.Name, "eauth", t.EAuth, "fun", kind+"."+fun)
 		shown := "eauth"
 		if t.ID != "" {
@@ -196,7 +197,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 		res.Data = map[string]any{"fun": kind + "." + fun, "jid": q.JID, "user": t.Name, "return": res.Return, "success": false}
 	}
 	if kind == "runner" && !pytext.Truth(c["full_return"]) {
-		return res.Return, nil
+		return res.Ordered, nil
 	}
 	data := maps.Clone(res.Data)
 	data["_stamp"] = protocol.Stamp(time.Now())
@@ -417,9 +418,9 @@ func (s *Server) wait(ctx context.Context, v view, j master.Job, full bool) (any
 
 func returned(r master.Result, full bool) any {
 	if !full {
-		return r.Return
+		return r.Ordered
 	}
-	out := map[string]any{"ret": r.Return, "retcode": int64(r.Retcode)}
+	out := map[string]any{"ret": r.Ordered, "retcode": int64(r.Retcode)}
 	if jid, ok := r.Load["jid"]; ok {
 		out["jid"] = jid
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // What is below /v1 is not Salt's: minions that do not exist yet, jobs that wait for them, and events from a cursor on.
@@ -303,10 +304,11 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 
 // withKwargs is what a rule about arguments sees.
 func withKwargs(args []any, kwargs map[string]any) []any {
+	args, _ = payload.Plain(args).([]any)
 	if len(kwargs) == 0 {
 		return args
 	}
-	return append(slices.Clone(args), map[string]any(protocol.Kwargs(kwargs)))
+	return append(slices.Clone(args), protocol.Kwargs(payload.PlainMap(kwargs)))
 }
 
 // order answers with what has become of an order; with a wait in the query, when it is done or the wait over.
@@ -393,7 +395,7 @@ func outcome(o master.Outcome) map[string]any {
 	for id, r := range o.Results {
 		x := map[string]any{"status": r.Status.String()}
 		if r.Status == master.Returned {
-			x["return"], x["retcode"], x["success"] = r.Return, int64(r.Retcode), r.Success
+			x["return"], x["retcode"], x["success"] = r.Ordered, int64(r.Retcode), r.Success
 		}
 		if r.StillRunning {
 			x["still_running"] = true

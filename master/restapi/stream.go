@@ -76,7 +76,7 @@ func (s *Server) enter() (leave func(), err error) {
 
 // eventText is an event as JSON: tag and data.
 func eventText(e events.Event) ([]byte, error) {
-	return marshal(map[string]any{"tag": e.Tag, "data": e.Data})
+	return marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
 }
 
 // writeTimeout bounds how long one event may take to leave.

@@ -539,7 +539,9 @@ func (f funcs) values(ctx context.Context, j Job) (any, error) {
 	}
 	out := make(map[string]any, len(answers))
 	for id, a := range answers {
-		out[id] = a.Value
+		if out[id] = a.Ordered; a.Ordered == nil {
+			out[id] = a.Value
+		}
 	}
 	return out, nil
 }

@@ -53,7 +53,7 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 				switch {
 				case r.Status == master.Returned:
 					jid, _ := r.Load["jid"].(string)
-					out[id] = Answer{Value: r.Return, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
+					out[id] = Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
 				case j.Expect:
 					out[id] = Answer{Failed: true}
 				}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -23,6 +24,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Host is what runners work on. Parts that are nil are missing, and functions that need them say so.
@@ -87,7 +89,9 @@ type Job struct {
 
 // Answer is one minion's return.
 type Answer struct {
-	Value   any
+	Value any
+	// Ordered is Value with its maps as payload.OrderedMap; nil if no order is known.
+	Ordered any
 	Retcode int
 	Out     string
 	// JID is the job's id, Data the whole return as it travelled, which must not be changed.
@@ -150,7 +154,9 @@ type Request struct {
 type Result struct {
 	JID string
 	// Return is the function's value, or the text of an error.
-	Return  any
+	Return any
+	// Ordered is Return with those maps as payload.OrderedMap whose order is known.
+	Ordered any
 	Success bool
 	// Retcode is 1 when the function failed, and 0 else. Failed runs have it in their event.
 	Retcode int
@@ -170,6 +176,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	def, err := c.registry.Lookup(q.Fun, c.env)
 	if err != nil {
 		res.Return, res.Missing = "'"+q.Fun+"' is not available.", true
+		res.Ordered = res.Return
 		return res
 	}
 	if q.Saltenv != nil && slices.ContainsFunc(def.Params, func(p modules.Param) bool { return p.Name == "saltenv" }) {
@@ -187,7 +194,9 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 	}
 	data := map[string]any{"fun": c.kind + "." + q.Fun, "jid": q.JID, "user": q.User, "fun_args": funArgs}
 	c.fire(ctx, q.JID, "new", data)
-	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: q.Args, Kwargs: q.Kwargs,
+	args, _ := ordered.Objects(q.Args).([]any)
+	kwargs, _ := ordered.Objects(q.Kwargs).(map[string]any)
+	out := c.registry.Run(ctx, c.env, modules.Request{Fun: q.Fun, JID: q.JID, Args: args, Kwargs: kwargs,
 		Progress: func(item any) {
 			if m, ok := item.(map[string]any); ok {
 				if c.host.Progress != nil {
@@ -196,15 +205,21 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 				c.fire(ctx, q.JID, "progress", m)
 			}
 		}})
-	res.Return, res.Success = out.Return, true
+	res.Ordered, res.Success = out.Return, true
+	if out.Ordered != nil {
+		res.Ordered = ordered.ToWire(out.Ordered)
+	}
+	res.Return = payload.Plain(res.Ordered)
 	var invalid *modules.TypeError
 	var usage *modules.UsageError
 	switch {
 	case errors.As(out.Err, &invalid), errors.As(out.Err, &usage):
 		res.Return = "\nPassed invalid arguments: " + out.Err.Error() + "\n\nUsage:\n" + def.Doc
+		res.Ordered = res.Return
 		res.Success = c.kind != "wheel" || !q.Named // stock shows this text, or the exception of whoever judges them
 	case out.Err != nil:
 		res.Return = "Exception occurred in " + c.kind + " " + q.Fun + ": " + out.Err.Error()
+		res.Ordered = res.Return
 		res.Success, res.Retcode = false, 1
 	}
 	if m, ok := res.Return.(map[string]any); ok && res.Success {
@@ -212,7 +227,7 @@ func (c *Client) Call(ctx context.Context, q Request) Result {
 			res.Success = stateresult.Succeeded(state, nil, true)
 		}
 	}
-	data["return"], data["success"] = res.Return, res.Success
+	data["return"], data["success"] = res.Ordered, res.Success
 	if res.Retcode != 0 {
 		data["retcode"] = int64(res.Retcode)
 	}

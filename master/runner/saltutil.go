@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // Here is the host as its own functions reach it: what saltutil asks of a master stays in this process.
@@ -24,11 +26,12 @@ func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 	if h.host.Fire == nil {
 		return errNeeds("event bus")
 	}
-	return h.host.Fire(ctx, tag, data)
+	return h.host.Fire(ctx, tag, ordered.ToWire(data).(map[string]any))
 }
 
 func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
-	answers, err := funcs{Host: h.host}.command(ctx, Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: q.Args, Kwargs: q.Kwargs, Ret: q.Ret,
+	args, kwargs := onWire(q.Args, q.Kwargs)
+	answers, err := funcs{Host: h.host}.command(ctx, Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: args, Kwargs: kwargs, Ret: q.Ret,
 		Timeout: q.Timeout, Gather: q.Gather, Extra: q.Extra, Expect: q.Expect})
 	for _, id := range slices.Sorted(maps.Keys(answers)) {
 		a := answers[id]
@@ -37,16 +40,24 @@ func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.Ma
 	return err
 }
 
+// onWire are arguments of a function, in which values may be ordered, as they are published.
+func onWire(args []any, kwargs map[string]any) ([]any, map[string]any) {
+	list, _ := ordered.ToWire(args).([]any)
+	named, _ := ordered.ToWire(kwargs).(map[string]any)
+	return list, named
+}
+
 func (h here) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
 	client := h.clients[q.Kind]
 	if client == nil {
 		return nil, errNeeds(q.Kind + " functions")
 	}
-	res := client.Call(ctx, Request{Fun: q.Fun, Args: q.Args, Kwargs: q.Kwargs, Saltenv: q.Saltenv, User: q.User})
+	args, kwargs := onWire(q.Args, q.Kwargs)
+	res := client.Call(ctx, Request{Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv, User: q.User})
 	if res.Missing {
 		return nil, &modules.NotAvailableError{Fun: q.Fun}
 	}
-	out := maps.Clone(res.Data)
+	out := maps.Clone(payload.PlainMap(res.Data))
 	if _, ok := out["_stamp"]; !ok {
 		out["_stamp"] = protocol.Stamp(time.Now())
 	}

@@ -2,12 +2,13 @@ package runner
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/output"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pyre"
 	"github.com/brine-salt/brine/internal/stateresult"
 	"github.com/brine-salt/brine/modules"
@@ -100,12 +101,12 @@ node, sock_dir
 
     salt-run state.event 'salt/job/*' count=1`
 
-// pillarArg is the pillar that the caller gave.
-func pillarArg(c *modules.Call) (map[string]any, error) {
-	switch v := c.Value("pillar").(type) {
+// pillarArg is the pillar that the caller gave, nil for none.
+func pillarArg(c *modules.Call) (*pyobj.Dict, error) {
+	switch v, _ := c.InOrder("pillar"); v := v.(type) {
 	case nil:
 		return nil, nil
-	case map[string]any:
+	case *pyobj.Dict:
 		return v, nil
 	}
 	return nil, modules.Usagef("Pillar data must be formatted as a dictionary")
@@ -135,11 +136,11 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]any{f.ID: v}
 	code := int64(1)
-	if stateresult.Succeeded(data, nil, true) {
+	if stateresult.Succeeded(map[string]any{f.ID: v}, nil, true) {
 		code = 0
 	}
+	data := map[string]any{f.ID: ordered.Result(v, nil)}
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil
 }
 
@@ -148,7 +149,13 @@ func (f funcs) orchestrateSingle(ctx context.Context, c *modules.Call) (any, err
 }
 
 func (f funcs) orchestrateHigh(ctx context.Context, c *modules.Call) (any, error) {
-	return f.one(ctx, c, "state.high", c.Value("data"))
+	return f.one(ctx, c, "state.high", highData(c))
+}
+
+// highData is the high data that the caller gave, in its order.
+func highData(c *modules.Call) any {
+	v, _ := c.InOrder("data")
+	return v
 }
 
 // one runs single states. As in Salt the arguments test and queue are taken and not used.
@@ -157,10 +164,11 @@ func (f funcs) one(ctx context.Context, c *modules.Call, fun string, args ...any
 	if err != nil {
 		return nil, err
 	}
-	kw := maps.Clone(c.Keywords)
-	maps.DeleteFunc(kw, func(k string, _ any) bool { return strings.HasPrefix(k, "__pub_") })
-	if kw == nil {
-		kw = map[string]any{}
+	kw := map[string]any{}
+	for k := range c.Keywords {
+		if !strings.HasPrefix(k, "__pub_") {
+			kw[k] = c.KeywordInOrder(k)
+		}
 	}
 	kw["queue"] = false
 	if pillar != nil {
@@ -170,7 +178,7 @@ func (f funcs) one(ctx context.Context, c *modules.Call, fun string, args ...any
 	if err != nil {
 		return nil, err
 	}
-	ret := map[string]any{f.ID: v}
+	ret := map[string]any{f.ID: ordered.Result(v, nil)}
 	c.Progress(map[string]any{"data": ret, "outputter": "highstate"})
 	return ret, nil
 }

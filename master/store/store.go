@@ -31,6 +31,7 @@ type Job struct {
 	JID string
 	// Fun is the function's name, or for a compound command []any of names.
 	Fun any
+	// Arg are the arguments; maps in them may be payload.OrderedMap.
 	Arg []any
 	// Tgt is a string, or []any for list targets; TgtType is Salt's tgt_type.
 	Tgt     any
@@ -48,10 +49,14 @@ type Job struct {
 // A Return is one minion's return.
 type Return struct {
 	JID, ID string
-	// Load is the whole return load under Salt's names: return, retcode, success, fun, fun_args, out, …
+	// Load is the whole return load under Salt's names: return, retcode, success, fun, fun_args, out, … Maps in the fields InOrder may be
+	// payload.OrderedMap: a store keeps their order.
 	Load     map[string]any
 	Received time.Time
 }
+
+// InOrder are the fields of a return in which the order of maps is kept.
+var InOrder = []string{"return", "fun_args"}
 
 // A Filter selects jobs. The zero value selects the newest 1000.
 type Filter struct {

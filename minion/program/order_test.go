@@ -6,15 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/internal/yaml"
 	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 func TestResultsInOrder(t *testing.T) {
 	high := pyobj.NewDict("z", int64(1), "a", pyobj.NewList(pyobj.NewDict("y", nil, "b", "t")))
-	plainHigh, keptHigh := pyobj.Plain(high), yaml.Map{{Key: "z", Value: int64(1)}, {Key: "a", Value: []any{yaml.Map{{Key: "y"}, {Key: "b", Value: "t"}}}}}
+	plainHigh, keptHigh := pyobj.Plain(high), payload.OrderedMap{{Key: "z", Value: int64(1)}, {Key: "a", Value: []any{payload.OrderedMap{{Key: "y"}, {Key: "b", Value: "t"}}}}}
 	low := pyobj.NewList(pyobj.NewDict("state", "test", "fun", "nop"))
-	plainLow, keptLow := pyobj.Plain(low), []any{yaml.Map{{Key: "state", Value: "test"}, {Key: "fun", Value: "nop"}}}
+	plainLow, keptLow := pyobj.Plain(low), []any{payload.OrderedMap{{Key: "state", Value: "test"}, {Key: "fun", Value: "nop"}}}
 	first, second := map[string]any{"__run_num__": int64(0)}, map[string]any{"__run_num__": int64(1)}
 	ran := map[string]any{"b": first, "a": second}
 	refused := map[string]any{"b": "text"}
@@ -29,9 +29,9 @@ func TestResultsInOrder(t *testing.T) {
 		{"raw", modules.Result{Return: plainHigh, Ordered: high}, high},
 		{"json", modules.Result{Return: plainLow, Ordered: low}, keptLow},
 		{"yaml", modules.Result{Return: plainLow, Ordered: low}, plainLow},
-		{"json", modules.Result{Return: ran, Out: "highstate"}, yaml.Map{{Key: "b", Value: first}, {Key: "a", Value: second}}},
+		{"json", modules.Result{Return: ran, Out: "highstate"}, payload.OrderedMap{{Key: "b", Value: first}, {Key: "a", Value: second}}},
 		{"yaml", modules.Result{Return: ran, Out: "highstate"}, ran},
-		{"raw", modules.Result{Return: ran, Out: "highstate"}, yaml.Map{{Key: "b", Value: first}, {Key: "a", Value: second}}},
+		{"raw", modules.Result{Return: ran, Out: "highstate"}, payload.OrderedMap{{Key: "b", Value: first}, {Key: "a", Value: second}}},
 		{"json", modules.Result{Return: ran}, ran},
 		{"json", modules.Result{Return: refused, Out: "highstate"}, refused},
 		{"json", modules.Result{Return: "text"}, "text"},

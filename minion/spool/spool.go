@@ -313,7 +313,7 @@ func (it *Item) read() (record, error) {
 			return record{}, err
 		}
 	}
-	v, err := payload.UnmarshalDisk(b, limits)
+	v, err := payload.UnmarshalDiskOrdered(b, limits)
 	if err != nil {
 		return record{}, err
 	}

@@ -5,8 +5,10 @@ package event
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/brine-salt/brine/internal/jobenv"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -17,7 +19,13 @@ import (
 // event.send differs: True means that the master has the event, rather than that it is on its way there.
 
 func fireMaster(ctx context.Context, c *modules.Call) (any, error) {
-	return toMaster(ctx, c, c.Str("tag"), c.Value("data"), c.Value("preload")), nil
+	return toMaster(ctx, c, c.Str("tag"), given(c), c.Value("preload")), nil
+}
+
+// given is the argument data in its order.
+func given(c *modules.Call) any {
+	v, _ := c.InOrder("data")
+	return v
 }
 
 // toMaster sends an event. Like stock, a failure is false and not an error.
@@ -45,40 +53,45 @@ func toMaster(ctx context.Context, c *modules.Call, tag string, data, preload an
 }
 
 func fire(_ context.Context, c *modules.Call) (any, error) {
-	return toBus(c, c.Str("tag"), c.Value("data")), nil
+	return toBus(c, c.Str("tag"), given(c)), nil
 }
 
 // toBus puts an event on the minion's own bus.
 func toBus(c *modules.Call, tag string, data any) bool {
-	m, ok := data.(map[string]any)
-	return ok && tag != "" && c.Agent != nil && c.Agent.FireLocal(tag, m)
+	_, ok := data.(*pyobj.Dict)
+	return ok && tag != "" && c.Agent != nil && c.Agent.FireLocal(tag, data)
 }
 
 func send(ctx context.Context, c *modules.Call) (any, error) {
-	data := map[string]any{}
+	data := pyobj.NewDict()
+	set := func(key, v any) { _ = data.Set(key, v) } // it is a text, or a key already
 	if c.Bool("with_env") {
-		env := map[string]any{}
-		for k, v := range jobenv.Map(c.Context().Environ()) {
-			env[k] = v
+		env := jobenv.Map(c.Context().Environ())
+		all := pyobj.NewDict()
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			_ = all.Set(name, env[name])
 		}
-		data["environ"] = subset(c.Value("with_env"), env)
+		set("environ", subset(c.Value("with_env"), all))
 	}
 	if c.Bool("with_grains") {
-		data["grains"] = subset(c.Value("with_grains"), c.GrainData())
+		set("grains", subset(c.Value("with_grains"), c.OrderedGrains()))
 	}
 	if c.Bool("with_pillar") {
-		data["pillar"] = subset(c.Value("with_pillar"), c.PillarData())
+		set("pillar", subset(c.Value("with_pillar"), c.OrderedPillar()))
 	}
 	if c.Bool("with_env_opts") {
 		env, ok := c.Config()["saltenv"]
 		if !ok {
 			env = "base"
 		}
-		data["saltenv"], data["pillarenv"] = env, c.Opt("pillarenv")
+		set("saltenv", env)
+		set("pillarenv", c.Opt("pillarenv"))
 	}
-	maps.Copy(data, c.Keywords)
-	if more, err := c.Map("data"); err == nil {
-		maps.Copy(data, more)
+	for _, k := range slices.Sorted(maps.Keys(c.Keywords)) {
+		set(k, c.KeywordInOrder(k))
+	}
+	if more, ok := given(c).(*pyobj.Dict); ok {
+		data.Update(more)
 	}
 	local := pytext.Truth(c.Opt("local")) || c.Opt("file_client") == "local" || c.Opt("master_type") == "disable"
 	if local && !pytext.Truth(c.Opt("use_master_when_local")) {
@@ -88,16 +101,16 @@ func send(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 // subset is the part of a map that a list names, or all of it for what is no list.
-func subset(names any, all map[string]any) map[string]any {
+func subset(names any, all *pyobj.Dict) *pyobj.Dict {
 	list, ok := names.([]any)
 	if !ok {
 		return all
 	}
-	part := map[string]any{}
+	part := pyobj.NewDict()
 	for _, n := range list {
 		name := pytext.Str(n)
-		if v, ok := all[name]; ok {
-			part[name] = v
+		if v, ok := all.Text(name); ok {
+			_ = part.Set(name, v)
 		}
 	}
 	return part

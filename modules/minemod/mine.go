@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -200,7 +201,11 @@ func call(ctx context.Context, c *modules.Call, fun string, args []any, kwargs m
 	}
 	slices.Reverse(positional)
 	maps.Copy(named, kwargs)
-	return c.ExecKw(ctx, fun, positional, named)
+	v, err := c.ExecOrdered(ctx, fun, positional, named)
+	if local(c) {
+		v = pyobj.Plain(v) // that is what data.update keeps
+	}
+	return v, err
 }
 
 func send(ctx context.Context, c *modules.Call) (any, error) {
@@ -234,8 +239,8 @@ func get(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if all, ok := m.(map[string]any); ok && c.Bool("exclude_minion") {
-		delete(all, c.ID)
+	if all, ok := m.(*pyobj.Dict); ok && c.Bool("exclude_minion") {
+		all.Delete(c.ID)
 	}
 	return m, nil
 }
@@ -244,7 +249,7 @@ func getRemote(ctx context.Context, c *modules.Call, tgt, fun, kind any) (any, e
 	if c.Master == nil {
 		return nil, modules.Errorf("cannot run %s: this program has no master", c.Fun)
 	}
-	v, err := c.Master.Request(ctx, map[string]any{"cmd": "_mine_get", "id": c.ID, "tgt": tgt, "fun": fun, "tgt_type": kind})
+	v, err := modules.RequestOrdered(ctx, c.Master, map[string]any{"cmd": "_mine_get", "id": c.ID, "tgt": tgt, "fun": fun, "tgt_type": kind})
 	if err != nil {
 		return nil, modules.Errorf("%v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 )
 
@@ -54,7 +55,26 @@ func (m Master) Request(ctx context.Context, load map[string]any) (any, error) {
 	if m == nil {
 		return nil, errors.New("no master")
 	}
-	return m(ctx, load)
+	return m(ctx, plain(load).(map[string]any))
+}
+
+// plain is a request without ordered values, as they are packed.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = plain(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = plain(x)
+		}
+		return out
+	}
+	return pyobj.Plain(v)
 }
 
 // Fire implements modules.Master.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/sorting"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -19,15 +20,16 @@ import (
 const pause = 300 * time.Millisecond
 
 // arguments are the arguments for the published function: a list, made of text as on a command line.
-func arguments(v any) []any {
+func arguments(c *modules.Call) []any {
+	v, _ := c.InOrder("arg")
 	if s, ok := v.(string); ok {
-		v = yaml.ParseValue(s)
+		v = yaml.ParseValueObject(s)
 	}
 	switch v := v.(type) {
 	case nil:
 		return []any{}
-	case []any:
-		return v
+	case *pyobj.List:
+		return v.Items
 	default:
 		return []any{v}
 	}
@@ -84,7 +86,7 @@ func send(ctx context.Context, c *modules.Call, form string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := m.Request(ctx, map[string]any{"cmd": "minion_pub", "fun": fun, "arg": arguments(c.Value("arg")), "tgt": c.Value("tgt"),
+	v, err := m.Request(ctx, map[string]any{"cmd": "minion_pub", "fun": fun, "arg": arguments(c), "tgt": c.Value("tgt"),
 		"tgt_type": c.Value("tgt_type"), "ret": c.Value("returner"), "tmo": c.Value("timeout"), "form": form, "id": c.ID, "no_parse": noParse(c)})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "'" + fun + "' publish timed out", nil
@@ -106,12 +108,15 @@ func send(ctx context.Context, c *modules.Call, form string) (any, error) {
 // collect asks for the answers until all are there or the time is over.
 func collect(ctx context.Context, c *modules.Call, m modules.Master, jid any, minions []any, timeout time.Duration, form string) (any, error) {
 	for n := 0; ; n++ {
-		v, err := m.Request(ctx, map[string]any{"cmd": "pub_ret", "id": c.ID, "jid": jid})
+		v, err := modules.RequestOrdered(ctx, m, map[string]any{"cmd": "pub_ret", "id": c.ID, "jid": jid})
 		if err != nil {
 			return nil, modules.Errorf("%s", err)
 		}
-		answers, _ := v.(map[string]any)
-		missing := slices.ContainsFunc(minions, func(id any) bool { _, ok := answers[pytext.Str(id)]; return !ok })
+		answers, ok := v.(*pyobj.Dict)
+		if !ok {
+			answers = pyobj.NewDict()
+		}
+		missing := slices.ContainsFunc(minions, func(id any) bool { return !answers.Has(pytext.Str(id)) })
 		if !missing || time.Duration(n)*pause > timeout {
 			return shaped(answers, form), nil
 		}
@@ -125,14 +130,13 @@ func collect(ctx context.Context, c *modules.Call, m modules.Master, jid any, mi
 	}
 }
 
-func shaped(answers map[string]any, form string) map[string]any {
-	out := map[string]any{}
-	for id, v := range answers {
-		if m, ok := v.(map[string]any); ok && form == "clean" {
-			out[id] = m["ret"]
-		} else {
-			out[id] = v
+func shaped(answers *pyobj.Dict, form string) *pyobj.Dict {
+	out := pyobj.NewDict()
+	for id, v := range answers.All() {
+		if m, ok := v.(*pyobj.Dict); ok && form == "clean" {
+			v = m.Value("ret")
 		}
+		_ = out.Set(id, v) // it is a key already
 	}
 	return out
 }
@@ -146,7 +150,7 @@ func runner(ctx context.Context, c *modules.Call) (any, error) {
 		return "No access to master. If using salt-call with --local, please remove.", nil
 	}
 	fun := c.Str("fun")
-	v, err := c.Master.Request(ctx, map[string]any{"cmd": "minion_runner", "fun": fun, "arg": arguments(c.Value("arg")), "tmo": c.Value("timeout"),
+	v, err := modules.RequestOrdered(ctx, c.Master, map[string]any{"cmd": "minion_runner", "fun": fun, "arg": arguments(c), "tmo": c.Value("timeout"),
 		"id": c.ID, "no_parse": noParse(c)})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "'" + fun + "' runner publish timed out", nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -23,16 +24,16 @@ func newJob(c *modules.Call) (modules.MasterJob, error) {
 	if c.MasterHost == nil {
 		return j, errSilentMaster()
 	}
-	switch v := c.Value("arg").(type) {
+	switch v, _ := c.InOrder("arg"); v := v.(type) {
 	case nil:
-	case []any:
-		j.Args = v
+	case *pyobj.List:
+		j.Args = v.Items
 	default:
 		j.Args = []any{v}
 	}
 	var err error
 	if c.Value("kwarg") != nil {
-		if j.Kwargs, err = c.Map("kwarg"); err != nil {
+		if j.Kwargs, err = keywords(c); err != nil {
 			return j, err
 		}
 	}
@@ -47,6 +48,21 @@ func newJob(c *modules.Call) (modules.MasterJob, error) {
 		}
 	}
 	return j, nil
+}
+
+// keywords is the argument kwarg: names with values that keep their order.
+func keywords(c *modules.Call) (map[string]any, error) {
+	if _, err := c.Map("kwarg"); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	v, _ := c.InOrder("kwarg")
+	if d, ok := v.(*pyobj.Dict); ok {
+		for k, x := range d.All() {
+			out[pyobj.Str(k)] = x
+		}
+	}
+	return out, nil
 }
 
 // names are names of returners as they are published.

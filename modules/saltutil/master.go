@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/cliargs"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -17,18 +18,17 @@ var orchestrations = [...]string{"state.orchestrate", "state.orch", "state.sls"}
 
 // runner runs a runner of the master on this host.
 func runner(ctx context.Context, c *modules.Call) (any, error) {
-	kwargs, ok := map[string]any{}, true
-	if v := c.Value("kwarg"); v != nil {
-		if kwargs, ok = v.(map[string]any); !ok {
-			return nil, modules.Usagef("kwarg must be formatted as a dictionary")
-		}
-		kwargs = maps.Clone(kwargs)
+	kwargs, err := keywords(c)
+	if err != nil {
+		return nil, modules.Usagef("kwarg must be formatted as a dictionary")
 	}
 	args := []any{}
-	if v := c.Value("arg"); v != nil {
-		if args, ok = v.([]any); !ok {
+	if v, _ := c.InOrder("arg"); v != nil {
+		l, ok := v.(*pyobj.List)
+		if !ok {
 			return nil, modules.Usagef("arg must be formatted as a list/tuple")
 		}
+		args = l.Items
 	}
 	jid, saltenv := c.Keywords["__orchestration_jid__"], c.Value("saltenv")
 	if jid == nil {
@@ -62,9 +62,9 @@ func onMaster(ctx context.Context, c *modules.Call, q request) (any, error) {
 	if v, ok := c.Keywords["__pub_user"]; ok && q.kind == "runner" {
 		user = pytext.Str(v)
 	}
-	for k, v := range c.Keywords {
+	for k := range c.Keywords {
 		if !strings.HasPrefix(k, "__") {
-			q.kwargs[k] = v
+			q.kwargs[k] = c.KeywordInOrder(k)
 		}
 	}
 	if q.kind == "runner" && slices.Contains(orchestrations[:], name) {

@@ -33,14 +33,30 @@ var ErrClosed = errors.New("events: closed")
 
 // An Event is something that happened. All listeners share Data, which must not be changed.
 type Event struct {
-	Tag  string
+	Tag string
+	// Data has no order; see Ordered.
 	Data map[string]any
+	// ordered is Data as it was published; nil if that is Data.
+	ordered map[string]any
 	// Missed is not 0 in a gap marker: the number of events that this listener lost here. A marker has no Tag.
 	Missed int
 	// Relayed is true if the event happened at another master.
 	Relayed bool
 	// size is about how many bytes the event occupies.
 	size int
+}
+
+// Of returns the event of a tag and its data, in which maps may be [payload.OrderedMap].
+func Of(tag string, data map[string]any) Event {
+	return Event{Tag: tag, Data: payload.PlainMap(data), ordered: data}
+}
+
+// Ordered returns Data with those maps inside it as [payload.OrderedMap] that have an order. It must not be changed.
+func (e Event) Ordered() map[string]any {
+	if e.ordered == nil {
+		return e.Data
+	}
+	return e.ordered
 }
 
 // A Bus passes events to its subscribers. Make one with New.
@@ -91,7 +107,8 @@ func (b *Bus) publishFrom(tag string, data map[string]any, relayed bool) {
 		}
 		data["_stamp"] = protocol.Stamp(b.now())
 	}
-	e := Event{Tag: tag, Data: data, Relayed: relayed, size: len(tag) + payload.Size(data)}
+	e := Of(tag, data)
+	e.Relayed, e.size = relayed, len(tag)+payload.Size(e.Data)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subs {
@@ -326,7 +343,7 @@ func (s *Subscription) end() {
 }
 
 // Pack returns the event as Salt's sockets carry it: tag, blank line, msgpack.
-func (e Event) Pack() ([]byte, error) { return protocol.PackEvent(e.Tag, e.Data) }
+func (e Event) Pack() ([]byte, error) { return protocol.PackEvent(e.Tag, e.Ordered()) }
 
 // Text returns a string field of the event's data.
 func (e Event) Text(key string) string {

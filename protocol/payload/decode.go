@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 	"unsafe"
@@ -18,12 +19,18 @@ import (
 type mode uint8
 
 const (
-	modeNet     mode = iota // str and bin alike: text when valid UTF-8, else bytes
-	modeRaw                 // every str and bin stays bytes
-	modeDisk                // bin is bytes, str is text when valid UTF-8
-	modeOrdered             // as modeNet, every map an OrderedMap
-	modeShared              // as modeNet, the one that makes up most of the input is a part of it
+	modeNet  mode = iota // str and bin alike: text when valid UTF-8, else bytes
+	modeRaw              // every str and bin stays bytes
+	modeDisk             // bin is bytes, str is text when valid UTF-8
 )
+
+// how is how a value is decoded.
+type how struct {
+	mode    mode
+	shared  bool     // the text or byte string that makes up most of the input is a part of it
+	ordered bool     // every map is an OrderedMap
+	fields  []string // so are those inside these fields of the outermost map
+}
 
 // Extension types of Salt (salt/payload.py:dumps).
 const (
@@ -36,34 +43,43 @@ const dateLayout = "20060102T15:04:05.000000"
 
 // Unmarshal decodes one network payload with default limits, as salt/payload.py:loads. Bytes after the value are an
 // error.
-func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, modeNet) }
+func Unmarshal(b []byte) (any, error) { return decodeAll(b, Limits{}, how{}) }
 
 // UnmarshalLimits is [Unmarshal] within l.
-func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeNet) }
+func UnmarshalLimits(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{}) }
 
 // UnmarshalShared is [UnmarshalLimits] for input that is the caller's and of which nothing else is used or changed afterwards, except by
 // who owns the result: a text or byte string that makes up at least half of it is a part of it, and not copied. Smaller ones are, so that
-// none keeps much more memory than it has.
-func UnmarshalShared(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeShared) }
+// none keeps much more memory than it has. Maps inside the named fields of the outermost map are [OrderedMap].
+func UnmarshalShared(b []byte, l Limits, ordered ...string) (any, error) {
+	return decodeAll(b, l, how{shared: true, fields: ordered})
+}
 
 // UnmarshalRaw decodes a network payload without turning byte strings into text, except for map keys. Salt reads
 // replies that carry file data like this.
-func UnmarshalRaw(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeRaw) }
+func UnmarshalRaw(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{mode: modeRaw}) }
 
 // UnmarshalDisk decodes what was written in the bin dialect: cache files, journal entries, events. There bin is bytes
-// and str is text.
-func UnmarshalDisk(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeDisk) }
+// and str is text. Maps inside the named fields of the outermost map are [OrderedMap].
+func UnmarshalDisk(b []byte, l Limits, ordered ...string) (any, error) {
+	return decodeAll(b, l, how{mode: modeDisk, fields: ordered})
+}
+
+// UnmarshalDiskOrdered is [UnmarshalDisk] with every map as an [OrderedMap].
+func UnmarshalDiskOrdered(b []byte, l Limits) (any, error) {
+	return decodeAll(b, l, how{mode: modeDisk, ordered: true})
+}
 
 // UnmarshalOrdered is [UnmarshalLimits] with every map as an [OrderedMap], in the order in which it was packed.
-func UnmarshalOrdered(b []byte, l Limits) (any, error) { return decodeAll(b, l, modeOrdered) }
+func UnmarshalOrdered(b []byte, l Limits) (any, error) { return decodeAll(b, l, how{ordered: true}) }
 
-func decodeAll(b []byte, l Limits, m mode) (any, error) {
+func decodeAll(b []byte, l Limits, h how) (any, error) {
 	l = l.orDefault()
 	if int64(len(b)) > l.Bytes {
 		return nil, fmt.Errorf("payload: %d bytes of input exceed %d: %w", len(b), l.Bytes, ErrLimit)
 	}
 	s := &source{buf: b, left: int64(len(b))}
-	v, err := decodeOne(s, l, m)
+	v, err := decodeOne(s, l, h)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +89,10 @@ func decodeAll(b []byte, l Limits, m mode) (any, error) {
 	return v, nil
 }
 
-func decodeOne(s *source, l Limits, m mode) (any, error) {
+func decodeOne(s *source, l Limits, h how) (any, error) {
 	d := msgpack.GetDecoder()
 	d.ResetReader(s)
-	w := walker{d: d, s: s, mode: m, elements: l.Elements, total: s.left}
-	switch m {
-	case modeOrdered:
-		w.mode, w.ordered = modeNet, true
-	case modeShared:
-		w.mode, w.alias = modeNet, true
-	}
+	w := walker{d: d, s: s, how: h, elements: l.Elements, total: s.left}
 	v, err := w.value(l.Depth)
 	msgpack.PutDecoder(d)
 	if err != nil {
@@ -111,7 +121,7 @@ func (r *Reader) Next() (any, error) {
 		return nil, err
 	}
 	r.s.left = r.l.Bytes
-	return decodeOne(r.s, r.l, modeNet)
+	return decodeOne(r.s, r.l, how{})
 }
 
 // source is the input of a decoder: a slice, or a stream with a number of bytes that may still be read.
@@ -193,11 +203,9 @@ func (s *source) take(n int) (b []byte, shared bool, err error) {
 
 // walker decodes one value. It owns all decisions; the library below only reads codes, lengths and numbers.
 type walker struct {
+	how
 	d        *msgpack.Decoder
 	s        *source
-	mode     mode
-	ordered  bool
-	alias    bool  // what makes up half of the input may be a part of it
 	elements int   // how many more values are allowed
 	pending  int64 // values that open containers still expect
 	total    int64 // s.left at the start, for positions in errors
@@ -304,7 +312,7 @@ func (w *walker) text(b []byte, shared, bin bool) any {
 }
 
 // mostly says whether b is to be a part of the result as it is in the input.
-func (w *walker) mostly(b []byte) bool { return w.alias && len(b) > 0 && int64(len(b)) >= w.total/2 }
+func (w *walker) mostly(b []byte) bool { return w.shared && len(b) > 0 && int64(len(b)) >= w.total/2 }
 
 // open checks that a container of n members, each of at least one byte, may be read. Every announced member is
 // reserved until it is read, so the sum of what all containers announce never exceeds the input.
@@ -365,6 +373,8 @@ func (w *walker) mapping(depth int) (any, error) {
 	if w.ordered {
 		return w.pairs(n, depth)
 	}
+	fields := w.fields
+	w.fields = nil // of this map only
 	out := make(map[string]any, w.room(n))
 	for i := range n {
 		key, text, isText, err := w.key()
@@ -375,7 +385,9 @@ func (w *walker) mapping(depth int) (any, error) {
 			return w.mixed(out, key, n-i, depth)
 		}
 		w.pending--
+		w.ordered = slices.Contains(fields, text)
 		v, err := w.value(depth - 1)
+		w.ordered = false
 		if err != nil {
 			return nil, err
 		}
@@ -499,7 +511,7 @@ func (w *walker) constant(b []byte, depth int) (any, error) {
 	d := msgpack.GetDecoder()
 	defer msgpack.PutDecoder(d)
 	d.ResetReader(s)
-	inner := walker{d: d, s: s, mode: modeNet, elements: l.Elements, total: s.left}
+	inner := walker{d: d, s: s, elements: l.Elements, total: s.left}
 	v, err := inner.value(l.Depth)
 	if err != nil {
 		return nil, inner.explain(err)

@@ -34,6 +34,12 @@ func sizeOf(v any, depth int) int {
 			n += 2*word + len(k) + sizeOf(x, depth-1)
 		}
 		return n
+	case OrderedMap:
+		n := word
+		for _, p := range v {
+			n += 2*word + sizeOf(p.Key, depth-1) + sizeOf(p.Value, depth-1)
+		}
+		return n
 	}
 	return word
 }

@@ -3,6 +3,7 @@ package payload
 import (
 	"errors"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -39,7 +40,7 @@ func (l Limits) orDefault() Limits {
 // A Pair is one entry of an [OrderedMap].
 type Pair struct{ Key, Value any }
 
-// An OrderedMap is packed as a map whose entries keep this order. Of the decoders only [UnmarshalOrdered] returns one.
+// An OrderedMap is packed as a map whose entries keep this order. Only decoders that say so return one.
 type OrderedMap []Pair
 
 // Map returns the entries whose keys are text as an ordinary map; of equal keys the last wins.
@@ -63,15 +64,21 @@ func (m OrderedMap) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Plain makes ordinary maps of the ordered ones in a value, at every depth: as [Unmarshal] would have decoded it.
+// Plain makes ordinary maps of the ordered ones in a value, at every depth: as [Unmarshal] would have decoded it. What has none is
+// returned as it is.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case []any:
+		if !slices.ContainsFunc(v, hasOrder) {
+			return v
+		}
 		out := make([]any, len(v))
 		for i := range v {
 			out[i] = Plain(v[i])
 		}
 		return out
+	case map[string]any:
+		return PlainMap(v)
 	case OrderedMap:
 		text := true
 		for _, p := range v {
@@ -92,6 +99,35 @@ func Plain(v any) any {
 		return out
 	}
 	return v
+}
+
+// PlainMap is [Plain] of a map.
+func PlainMap(m map[string]any) map[string]any {
+	if !hasOrder(m) {
+		return m
+	}
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = Plain(v)
+	}
+	return out
+}
+
+// hasOrder reports whether there is an OrderedMap in v.
+func hasOrder(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, hasOrder)
+	case map[string]any:
+		for _, x := range v {
+			if hasOrder(x) {
+				return true
+			}
+		}
+	case OrderedMap:
+		return true
+	}
+	return false
 }
 
 // A Constant is one of Python Salt's named internal constants, extension type 79 (salt/defaults/__init__.py).
@@ -131,7 +167,8 @@ func Map(v any) (map[string]any, bool) {
 	case map[string]any:
 		return v, v != nil
 	case OrderedMap:
-		return v.Map(), true
+		m := v.Map()
+		return m, len(m) == len(v)
 	}
 	return nil, false
 }

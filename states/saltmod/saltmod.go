@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/states"
@@ -142,9 +143,13 @@ func function(ctx context.Context, c *states.Call) (*states.Result, error) {
 	} else if !ok {
 		arg = []any{}
 	}
-	kwarg, _ := c.Value("kwarg").(map[string]any)
-	if kwarg == nil {
-		kwarg = map[string]any{}
+	kwarg := map[string]any{}
+	if v, _ := c.InOrder("kwarg"); v != nil {
+		if d, ok := v.(*pyobj.Dict); ok {
+			for k, x := range d.All() {
+				kwarg[pyobj.Str(k)] = x
+			}
+		}
 	}
 	kw := common(c, arg, kwarg)
 	kw["_cmd_meta"] = true

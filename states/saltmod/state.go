@@ -49,8 +49,8 @@ func state(ctx context.Context, c *states.Call) (*states.Result, error) {
 	} else if c.Test() {
 		kwarg["test"] = true
 	}
-	if v := c.Value("pillar"); pytext.Truth(v) {
-		kwarg["pillar"] = v
+	if pytext.Truth(c.Value("pillar")) {
+		kwarg["pillar"], _ = c.InOrder("pillar")
 	}
 	for _, name := range [...]string{"pillarenv", "saltenv", "exclude"} {
 		if v := c.Value(name); v != nil {

@@ -109,7 +109,7 @@ func (s *Store) readValue(name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxFile})
+	return payload.UnmarshalDisk(b, payload.Limits{Bytes: maxFile}, "arg", "return")
 }
 
 // SaveJob implements store.Store.

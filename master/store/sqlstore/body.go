@@ -25,7 +25,7 @@ func packJob(j store.Job) ([]byte, error) {
 }
 
 func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
-	v, err := payload.UnmarshalDisk(body, limits)
+	v, err := payload.UnmarshalDisk(body, limits, "arg")
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
 		return store.Job{}, fmt.Errorf("cannot read job %s: %w", jid, malformed(err))
@@ -35,7 +35,9 @@ func unpackJob(jid string, created int64, body []byte) (store.Job, error) {
 	j.Arg, _ = payload.List(m["arg"])
 	j.TgtType, _ = payload.Text(m["tgt_type"])
 	j.User, _ = payload.Text(m["user"])
-	j.Load, _ = payload.Map(m["load"])
+	if j.Load, ok = payload.Map(m["load"]); ok && j.Load["arg"] != nil && j.Arg != nil {
+		j.Load["arg"] = j.Arg
+	}
 	return j, nil
 }
 
@@ -61,7 +63,7 @@ func packReturn(r store.Return) (body []byte, done func(), err error) {
 }
 
 func unpackReturn(jid, id string, received int64, body []byte) (store.Return, error) {
-	v, err := payload.UnmarshalDisk(body, limits)
+	v, err := payload.UnmarshalDisk(body, limits, store.InOrder...)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
 		return store.Return{}, fmt.Errorf("cannot read return of %q for job %s: %w", id, jid, malformed(err))

@@ -44,7 +44,7 @@ func (c *Client) Next(ctx context.Context) (events.Event, error) {
 	if err != nil {
 		return events.Event{}, err
 	}
-	return events.Event{Tag: tag, Data: data}, nil
+	return events.Of(tag, data), nil
 }
 
 // Close ends the connection.

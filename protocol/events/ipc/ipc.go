@@ -277,7 +277,7 @@ func (s *Server) publishTo(c net.Conn, sub *events.Subscription) {
 			s.log.Warn("event client is too slow and was cut off", "missed", e.Missed)
 			return
 		}
-		body, err := frameEvent(e.Tag, e.Data, prefixed)
+		body, err := frameEvent(e.Tag, e.Ordered(), prefixed)
 		if err != nil {
 			s.log.Warn("cannot pack event", "tag", e.Tag, "err", err)
 			continue
