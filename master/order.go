@@ -285,6 +285,11 @@ func (o Order) spec() (map[string]any, error) {
 	spec, _ = payload.Map(v)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", spec)) // maps are printed sorted
 	spec["digest"] = hex.EncodeToString(sum[:])
+	if v, err = payload.UnmarshalOrdered(b, payload.Limits{}); err != nil {
+		return nil, err
+	}
+	inOrder, _ := payload.Map(v)
+	spec["arg"] = inOrder["arg"] // the order of keys is no difference between orders
 	return spec, nil
 }
 

@@ -120,7 +120,7 @@ func (m *Minion) afterCall(ctx context.Context, l *link, q CallOptions, jid prot
 	if args == nil {
 		args = []any{}
 	}
-	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: ordered.Result(res.Return, res.Ordered), Retcode: int64(res.Retcode),
+	ret := protocol.Return{JID: protocol.JIDRequest, ID: m.ID(), Fun: q.Fun, FunArgs: args, Return: ordered.Result(res.Return, res.Ordered, res.Out), Retcode: int64(res.Retcode),
 		Success: res.Success, Out: res.Out}
 	if q.Metadata != nil {
 		ret.Metadata = q.Metadata

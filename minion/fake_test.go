@@ -239,7 +239,7 @@ func (f *fakeMaster) reply(v protocol.Verified, e protocol.Envelope) []byte {
 			return b
 		}
 	}
-	f.requests = append(f.requests, v.Load())
+	f.requests = append(f.requests, payload.PlainMap(v.Load()))
 	close(f.grew)
 	f.grew = make(chan struct{})
 	if v.Cmd() == "_pillar" {

@@ -444,7 +444,7 @@ func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
 	defer func() { ret.FunArgs = maskedArgs(j.Job, m.dispatch.declared(env, j)) }()
 	if !j.Compound {
 		res := m.dispatch.run(j.ctx, env, j, 0)
-		ret.Return, ret.Retcode, ret.Success, ret.Out = ordered.Result(res.Return, res.Ordered), int64(res.Retcode), res.Success, res.Out
+		ret.Return, ret.Retcode, ret.Success, ret.Out = ordered.Result(res.Return, res.Ordered, res.Out), int64(res.Retcode), res.Success, res.Out
 		if rm, ok := res.Return.(map[string]any); ok {
 			no, _ := rm["__no_return__"].(bool)
 			silent = no
@@ -458,7 +458,7 @@ func (m *Minion) execute(j *job) (ret protocol.Return, silent bool) {
 	for i, fun := range j.Fun {
 		res := m.dispatch.run(j.ctx, env, j, i)
 		m.logResult(j, fun, res)
-		returns[i], success[i] = ordered.Result(res.Return, res.Ordered), res.Success
+		returns[i], success[i] = ordered.Result(res.Return, res.Ordered, res.Out), res.Success
 		byName[0][fun], byName[2][fun] = returns[i], res.Success
 		if res.Err == nil {
 			// Salt leaves the return code of a function that raised unset.

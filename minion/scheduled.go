@@ -159,7 +159,7 @@ func (m *Minion) runScheduled(j *job, r schedule.Run, args []any) {
 	}
 	ret := maps.Clone(j.Raw) // others read the job's own
 	res, code := m.callScheduled(j, args, r.Job["kwargs"])
-	ret["return"], ret["retcode"], ret["success"] = ordered.Result(res.Return, res.Ordered), int64(code), true
+	ret["return"], ret["retcode"], ret["success"] = ordered.Result(res.Return, res.Ordered, res.Out), int64(code), true
 	if res.Err != nil {
 		text := "Unhandled exception running " + pytext.Str(j.Raw["fun"])
 		m.log.Error(text, "err", res.Err)

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,10 +39,11 @@ func UnpackEvent(b []byte) (tag string, data map[string]any, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("%w event %.80q: %w", ErrMalformed, head, err)
 	}
-	if data, ok = payload.Map(v); !ok {
-		return "", nil, malformed("event %.80q: data is %T, not a map", head, v)
+	inOrder, ok := v.(payload.OrderedMap)
+	if !ok || slices.ContainsFunc(inOrder, func(p payload.Pair) bool { _, text := p.Key.(string); return !text }) {
+		return "", nil, malformed("event %.80q: data is %T, not a map with names", head, v)
 	}
-	return string(head), data, nil
+	return string(head), inOrder.Map(), nil
 }
 
 // FrameIPC wraps a body in the frame of Salt's local sockets: a map of an empty head and the body, which has type

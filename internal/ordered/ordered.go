@@ -46,12 +46,18 @@ func FromWire(v any) any {
 func Objects(v any) any {
 	switch v := v.(type) {
 	case []any:
+		if v == nil {
+			return v
+		}
 		out := make([]any, len(v))
 		for i, x := range v {
 			out[i] = FromWire(x)
 		}
 		return out
 	case map[string]any:
+		if v == nil {
+			return v
+		}
 		out := make(map[string]any, len(v))
 		for k, x := range v {
 			out[k] = FromWire(x)
@@ -88,13 +94,14 @@ func ToWire(v any) any {
 	return pyobj.Plain(v)
 }
 
-// Result is what a function returned as it travels: in its own order if it gave ordered values, states in the order in which they ran.
-func Result(plain, objects any) any {
+// Result is what a function returned as it travels: in its own order if it gave ordered values. What has the outputter "highstate" are states,
+// in the order in which they ran.
+func Result(plain, objects any, outputter string) any {
 	if objects != nil {
 		return ToWire(objects)
 	}
 	chunks, ok := plain.(map[string]any)
-	if !ok || len(chunks) == 0 {
+	if !ok || len(chunks) == 0 || outputter != "highstate" {
 		return plain
 	}
 	out := make(payload.OrderedMap, 0, len(chunks))

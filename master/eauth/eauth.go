@@ -26,6 +26,7 @@ import (
 	"github.com/brine-salt/brine/master/internal/peercred"
 	"github.com/brine-salt/brine/master/internal/ratelimit"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // ErrDenied says that credentials do not fit. It does not say why.
@@ -340,6 +341,7 @@ func (a *Auth) MayPublish(rules []any, funs []string, args [][]any, tgtType stri
 // arguments see what a minion makes of them: texts like name=value and every map of keyword arguments, wherever they stand, are
 // keyword arguments, so they do not move positional ones away from their conditions.
 func (a *Auth) Allows(rules []any, fun string, args []any, tgtType string, tgt any) bool {
+	args, _ = payload.Plain(args).([]any) // conditions are compared with the text of values
 	// guard: arguments-of-rules TestMayPublish instead: pos, kw := protocol.ParseArgs(nil, yaml.ParseValue); pos = args
 	pos, kw := protocol.ParseArgs(args, yaml.ParseValue)
 	for _, rule := range rules {
@@ -452,6 +454,8 @@ func (a *Auth) MayRun(rules []any, kind, fun string, args []any, kwargs map[stri
 	if !ok || strings.Contains(name, ".") {
 		return false
 	}
+	args, _ = payload.Plain(args).([]any)
+	kwargs = payload.PlainMap(kwargs)
 	everything := func(s string) bool { return s == kind || s == kind+"s" }
 	for _, rule := range rules {
 		switch r := rule.(type) {

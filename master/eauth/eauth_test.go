@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // match knows web1, web2 and db1.
@@ -124,6 +126,10 @@ func TestMayPublish(t *testing.T) {
 		{"other keyword", web(map[string]any{"user.add": map[string]any{"kwargs": map[string]any{"shell": "/bin/sh"}}}), []string{"user.add"},
 			[][]any{{"x", kw(map[string]any{"shell": "/bin/bash"})}}, "web1", false},
 		{"two keys in a rule", []any{map[string]any{"web*": []any{".*"}, "db1": []any{".*"}}}, []string{"cmd.run"}, nil, "web1", false},
+		{"other keyword of a map in order", web(map[string]any{"user.add": map[string]any{"kwargs": map[string]any{"shell": "/bin/sh"}}}), []string{"user.add"},
+			[][]any{{"x", payload.OrderedMap{{Key: "shell", Value: "/bin/bash"}, {Key: "__kwarg__", Value: true}}}}, "web1", false},
+		{"a map in order", web(map[string]any{"test.arg": map[string]any{"args": []any{"{'a': 1}"}}}), []string{"test.arg"},
+			[][]any{{payload.OrderedMap{{Key: "a", Value: int64(1)}}}}, "web1", true},
 	} {
 		if got := a.MayPublish(c.rules, c.funs, c.args, "glob", c.tgt); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

@@ -58,7 +58,7 @@ func (h *Header) File(name string) (File, bool) {
 // Digest returns text that two orders share if they carry the same. It is clear text of the content's kind: key
 // it before it is stored.
 func (h *Header) Digest() []byte {
-	out := fmt.Appendf(nil, "%#v\n%#v\n", h.Args, h.Pillar) // maps are printed sorted
+	out := fmt.Appendf(nil, "%#v\n%#v\n", payload.Plain(h.Args), payload.PlainMap(h.Pillar)) // maps are printed sorted
 	for _, f := range h.Files {
 		out = fmt.Appendf(out, "%q %d %s\n", f.Name, f.Size, f.SHA256)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/testlog"
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/reactor"
@@ -243,6 +244,12 @@ func TestFormsOfArguments(t *testing.T) {
 			})
 			r.fire("go", nil)
 			got := <-calls
+			for i, v := range got.Args {
+				got.Args[i] = pyobj.Plain(v)
+			}
+			for k, v := range got.Kwargs {
+				got.Kwargs[k] = pyobj.Plain(v)
+			}
 			if d := cmp.Diff(modules.Request{Fun: "test.arg", Args: c.args, Kwargs: c.named}, got); d != "" {
 				t.Error(d)
 			}

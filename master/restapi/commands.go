@@ -22,7 +22,6 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/target"
 )
 
@@ -174,7 +173,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 			q.Kwargs[key] = v
 		}
 	}
-	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, payload.Plain(q.Args).([]any), payload.PlainMap(q.Kwargs)) {
+	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), kind, fun, q.Args, q.Kwargs) {
 		s.o.Log.Warn("function refused", "user", t.Name, "eauth", t.EAuth, "fun", kind+"."+fun)
 		shown := "eauth"
 		if t.ID != "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/protocol"
-	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // What is below /v1 is not Salt's: minions that do not exist yet, jobs that wait for them, and events from a cursor on.
@@ -304,11 +303,10 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 
 // withKwargs is what a rule about arguments sees.
 func withKwargs(args []any, kwargs map[string]any) []any {
-	args, _ = payload.Plain(args).([]any)
 	if len(kwargs) == 0 {
 		return args
 	}
-	return append(slices.Clone(args), protocol.Kwargs(payload.PlainMap(kwargs)))
+	return append(slices.Clone(args), protocol.Kwargs(kwargs))
 }
 
 // order answers with what has become of an order; with a wait in the query, when it is done or the wait over.

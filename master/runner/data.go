@@ -12,6 +12,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/atomicfile"
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/cache"
 	"github.com/brine-salt/brine/master/fileserver"
@@ -572,8 +573,12 @@ fun
 
 // cmdHere is the runner salt.cmd.
 func (f funcs) cmdHere(ctx context.Context, c *modules.Call) (any, error) {
-	kw := maps.Clone(c.Keywords)
-	maps.DeleteFunc(kw, func(k string, _ any) bool { return strings.HasPrefix(k, "__") })
+	kw := map[string]any{}
+	for k := range c.Keywords {
+		if !strings.HasPrefix(k, "__") {
+			kw[k] = c.KeywordInOrder(k)
+		}
+	}
 	v, err := f.Exec(ctx, modules.Request{Fun: c.Str("fun"), JID: c.JID, Args: c.Extra, Kwargs: kw})
 	var absent *modules.NotAvailableError
 	if errors.As(err, &absent) && absent.Fun == c.Str("fun") {
@@ -595,17 +600,22 @@ func (f funcs) execute(ctx context.Context, c *modules.Call) (any, error) {
 
 // take sets what a call says of the arguments and the timeout of a job.
 func (j *Job) take(c *modules.Call) (err error) {
-	switch v := c.Value("arg").(type) {
+	v, given := c.InOrder("arg")
+	if !given {
+		v = c.Value("arg")
+	}
+	switch v := ordered.ToWire(v).(type) {
 	case nil:
 	case []any:
 		j.Args = v
 	default:
 		j.Args = []any{v}
 	}
-	if c.Value("kwarg") != nil {
-		if j.Kwargs, err = c.Map("kwarg"); err != nil {
-			return err
-		}
+	if _, err := c.Map("kwarg"); err != nil {
+		return err
+	}
+	if v, _ := c.InOrder("kwarg"); v != nil {
+		j.Kwargs, _ = payload.Map(ordered.ToWire(v))
 	}
 	j.Timeout, err = seconds(c, "timeout")
 	return err

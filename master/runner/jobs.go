@@ -14,6 +14,7 @@ import (
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
+	"github.com/brine-salt/brine/protocol/payload"
 )
 
 // everything is more jobs than a master keeps.
@@ -119,14 +120,14 @@ func metadata(load map[string]any) (any, bool) {
 	if v, ok := load["metadata"]; ok {
 		return v, true
 	}
-	if kw, ok := load["kwargs"].(map[string]any); ok {
+	if kw, ok := payload.Map(load["kwargs"]); ok {
 		if v, ok := kw["metadata"]; ok {
 			return v, true
 		}
 	}
 	args, _ := load["arg"].([]any)
 	for _, a := range args {
-		if kw, ok := a.(map[string]any); ok && kw["__kwarg__"] == true {
+		if kw, ok := payload.Map(a); ok && kw["__kwarg__"] == true {
 			if v, ok := kw["metadata"]; ok {
 				return v, true
 			}

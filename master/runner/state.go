@@ -140,7 +140,7 @@ func (f funcs) orchestrate(ctx context.Context, c *modules.Call) (any, error) {
 	if stateresult.Succeeded(map[string]any{f.ID: v}, nil, true) {
 		code = 0
 	}
-	data := map[string]any{f.ID: ordered.Result(v, nil)}
+	data := map[string]any{f.ID: ordered.Result(v, nil, "highstate")}
 	return map[string]any{"data": data, "outputter": "highstate", "retcode": code}, nil
 }
 
@@ -178,7 +178,7 @@ func (f funcs) one(ctx context.Context, c *modules.Call, fun string, args ...any
 	if err != nil {
 		return nil, err
 	}
-	ret := map[string]any{f.ID: ordered.Result(v, nil)}
+	ret := map[string]any{f.ID: ordered.Result(v, nil, "highstate")}
 	c.Progress(map[string]any{"data": ret, "outputter": "highstate"})
 	return ret, nil
 }

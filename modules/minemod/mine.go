@@ -394,7 +394,8 @@ func dockerHosts(ctx context.Context, c *modules.Call) (any, error) {
 	if local(c) {
 		return c.Exec(ctx, "mine.get", "*", "docker.ps")
 	}
-	return getRemote(ctx, c, "*", "docker.ps", "glob")
+	v, err := getRemote(ctx, c, "*", "docker.ps", "glob")
+	return pyobj.Plain(v), err
 }
 
 func list(v any) []string {

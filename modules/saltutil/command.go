@@ -24,7 +24,11 @@ func newJob(c *modules.Call) (modules.MasterJob, error) {
 	if c.MasterHost == nil {
 		return j, errSilentMaster()
 	}
-	switch v, _ := c.InOrder("arg"); v := v.(type) {
+	v, given := c.InOrder("arg")
+	if !given {
+		v = pyobj.From(c.Value("arg"))
+	}
+	switch v := v.(type) {
 	case nil:
 	case *pyobj.List:
 		j.Args = v.Items

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/modules/modulestest"
 )
@@ -149,6 +150,14 @@ func TestJobsOfTheMaster(t *testing.T) {
 			e.MasterHost = h
 			if diff := cmp.Diff(c.want, call(t, e, fun, c.kwargs, c.args...)); diff != "" {
 				t.Errorf("%s of %s: %s", name, fun, diff)
+			}
+			for _, j := range h.jobs {
+				for i, v := range j.Args {
+					j.Args[i] = pyobj.Plain(v)
+				}
+				for k, v := range j.Kwargs {
+					j.Kwargs[k] = pyobj.Plain(v)
+				}
 			}
 			if diff := cmp.Diff(c.jobs, h.jobs); diff != "" {
 				t.Errorf("%s of %s asked %s", name, fun, diff)

@@ -167,8 +167,7 @@ func Map(v any) (map[string]any, bool) {
 	case map[string]any:
 		return v, v != nil
 	case OrderedMap:
-		m := v.Map()
-		return m, len(m) == len(v)
+		return v.Map(), true
 	}
 	return nil, false
 }

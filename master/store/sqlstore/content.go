@@ -35,7 +35,7 @@ func packOrder(o store.Order) ([]byte, error) {
 }
 
 func unpackOrder(o *store.Order, created int64, body []byte) error {
-	v, err := payload.UnmarshalDisk(body, limits)
+	v, err := payload.UnmarshalDiskOrdered(body, limits)
 	m, ok := payload.Map(v)
 	if err != nil || !ok {
 		return malformed(err)
@@ -43,7 +43,10 @@ func unpackOrder(o *store.Order, created int64, body []byte) error {
 	o.Created = atMicros(created)
 	o.Tenant, _ = payload.Text(m["tenant"])
 	o.Content, _ = payload.Text(m["content"])
-	o.Spec, _ = payload.Map(m["spec"])
+	spec, _ := payload.Map(m["spec"])
+	if o.Spec = payload.PlainMap(spec); spec["arg"] != nil {
+		o.Spec["arg"] = spec["arg"]
+	}
 	labels, _ := payload.Map(m["labels"])
 	for k, v := range labels {
 		if o.Labels == nil {
