@@ -42,7 +42,7 @@ func FromWire(v any) any {
 	return pyobj.From(v)
 }
 
-// Objects makes values of package pyobj of the members of a list or map: arguments of a function.
+// Objects makes values of package pyobj of the dictionaries and lists among the arguments of a function.
 func Objects(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -51,7 +51,7 @@ func Objects(v any) any {
 		}
 		out := make([]any, len(v))
 		for i, x := range v {
-			out[i] = FromWire(x)
+			out[i] = object(x)
 		}
 		return out
 	case map[string]any:
@@ -60,9 +60,17 @@ func Objects(v any) any {
 		}
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[k] = FromWire(x)
+			out[k] = object(x)
 		}
 		return out
+	}
+	return v
+}
+
+func object(v any) any {
+	switch v.(type) {
+	case payload.OrderedMap, map[string]any, []any:
+		return FromWire(v)
 	}
 	return v
 }
