@@ -143,11 +143,11 @@ func masterEvent(data map[string]any) map[string]any {
 	load := map[string]any{"cmd": "_minion_event", "pretag": data["pretag"]}
 	tag, _ := payload.Text(data["tag"])
 	switch {
-	case pytext.Truth(data["events"]):
+	case pytext.Truth(payload.Plain(data["events"])):
 		load["events"] = data["events"]
 	case tag == "":
 		return nil
-	case pytext.Truth(data["data"]):
+	case pytext.Truth(payload.Plain(data["data"])):
 		load["tag"], load["data"] = tag, data["data"]
 	default:
 		load["tag"], load["data"] = tag, map[string]any{}
