@@ -139,9 +139,11 @@ func (s *site) orderSeen(t *testing.T, line string, program func(string) string)
 	write(t, s.dir+"/srv/t.sls", "{% for n, v in pillar['cli'].items() %}{{ n }}: {test.nop: [{v: {{ v | json }}}]}\n{% endfor %}")
 	write(t, s.dir+"/srv/loop.sls", "{% for n in pillar['cli'] %}{{ n }}: {test.configurable_test_state: [{changes: false}, {result: true}, "+
 		"{comment: '{{ pillar['cli'].keys() | list | join(' ') }} {{ pillar['cli'][n] | json }}'}]}\n{% endfor %}")
-	extra := "grains: {mygrain: {web: 1, app: 2, db: 3}, random: " + data[1] + "}\n"
-	start(t, stock(t, line, "salt-minion"), "-c", s.minion(t, "stock", extra))
-	start(t, ours("salt-minion"), "-c", s.minion(t, "ours", extra))
+	for id, minion := range map[string]string{"stock": stock(t, line, "salt-minion"), "ours": ours("salt-minion")} {
+		conf := s.minion(t, id, "")
+		write(t, conf+"/grains", "mygrain: {web: 1, app: 2, db: 3}\nrandom: "+data[1]+"\n")
+		start(t, minion, "-c", conf)
+	}
 	run := func(name string, args ...string) string {
 		out, _ := output(t, program(name), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...)
 		return out
