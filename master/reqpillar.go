@@ -43,6 +43,7 @@ func (m *Master) makePillar(ctx context.Context, v protocol.Verified) payload.Or
 	r.GrainsOrder, _ = load["grains"].(payload.OrderedMap)
 	override := load["pillar_override"]
 	r.Override, _ = payload.Map(payload.Plain(override))
+	r.OverrideOrder, _ = override.(payload.OrderedMap)
 	r.Extra, _ = payload.Map(load["extra_minion_data"])
 	data, err := m.keptPillar(ctx, r, pytext.Truth(load["clean_cache"]))
 	if err != nil {
@@ -73,7 +74,7 @@ func (m *Master) keptPillar(ctx context.Context, r pillar.Request, clean bool) (
 			m.log.Warn("cannot forget a kept pillar", "minion", r.ID, "err", err)
 		}
 	}
-	r.Override = nil
+	r.Override, r.OverrideOrder = nil, nil
 	return m.pillars.Fetch(r.ID, r.Pillarenv, func() (payload.OrderedMap, error) { return m.callPillar(ctx, r) })
 }
 

@@ -25,6 +25,8 @@ type Request struct {
 	Saltenv, Pillarenv string
 	// Override is pillar given with a command (pillar={...}); it is merged over the result. Maps in it may be payload.OrderedMap.
 	Override map[string]any
+	// OverrideOrder is Override in the order in which it was given; nil where it is not known.
+	OverrideOrder payload.OrderedMap
 	// Extra is extra_minion_data.
 	Extra map[string]any
 }

@@ -96,6 +96,9 @@ func (r *Roots) Compile(ctx context.Context, q Request) (*pyobj.Dict, error) {
 	}
 	if len(q.Override) > 0 {
 		in.Override, _ = ordered.FromWire(q.Override).(*pyobj.Dict)
+		if q.OverrideOrder != nil {
+			in.Override, _ = ordered.FromWire(q.OverrideOrder).(*pyobj.Dict)
+		}
 	}
 	return r.compiler.Compile(ctx, in)
 }

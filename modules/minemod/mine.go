@@ -210,16 +210,16 @@ func call(ctx context.Context, c *modules.Call, fun string, args []any, kwargs m
 
 func send(ctx context.Context, c *modules.Call) (any, error) {
 	name, kwargs := c.Str("name"), map[string]any{}
-	for k, v := range c.Keywords {
+	for k := range c.Keywords {
 		if !strings.HasPrefix(k, "__") {
-			kwargs[k] = v
+			kwargs[k] = c.KeywordInOrder(k)
 		}
 	}
 	fun := name
-	if f := kwargs["mine_function"]; pytext.Truth(f) {
+	if f := c.Keywords["mine_function"]; pytext.Truth(f) {
 		fun = pytext.Str(f)
 	}
-	allow, kind := kwargs["allow_tgt"], kwargs["allow_tgt_type"]
+	allow, kind := c.Keywords["allow_tgt"], c.Keywords["allow_tgt_type"]
 	for _, k := range [...]string{"mine_function", "allow_tgt", "allow_tgt_type"} {
 		delete(kwargs, k)
 	}
