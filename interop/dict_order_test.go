@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,6 +66,9 @@ func TestOrderOfDictionaries(t *testing.T) {
 			if got[i] == nil {
 				got[i] = ourCallRaw(t, append([]string{"-c", mine, "--out=json"}, args...)...)
 				got[i].Out = plainValues(got[i].Out)
+			}
+			if line < "3008" {
+				args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "unmask=True" }) // has no such argument
 			}
 			want := stockCallRaw(t, d, append([]string{"-c", dir + "/" + line + "/etc", "--out=json"}, args...)...)
 			want.Out = plainValues(want.Out)
