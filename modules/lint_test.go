@@ -96,7 +96,7 @@ func (l *linter) start(decl ast.Decl) {
 		if d.Name.Name != "init" || d.Recv != nil {
 			return
 		}
-		if len(d.Body.List) != 1 || !isRegister(d.Body.List[0]) {
+		if slices.ContainsFunc(d.Body.List, func(s ast.Stmt) bool { return !isRegister(s) }) {
 			l.complain(d, "init may only register the module")
 		}
 	case *ast.GenDecl:
@@ -124,7 +124,7 @@ func isRegister(s ast.Stmt) bool {
 		return false
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && (sel.Sel.Name == "Register" || sel.Sel.Name == "RegisterSource")
+	return ok && (sel.Sel.Name == "Register" || sel.Sel.Name == "RegisterSource" || sel.Sel.Name == "RegisterSourceOf")
 }
 
 // value allows what the linker can lay out: literals, conversions of constants, errors.New; also functions that run later.

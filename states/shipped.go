@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
-	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // maxCode bounds a file of code of which the names are looked at.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/brine-salt/brine/internal/conf"
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/owncode"
 	"github.com/brine-salt/brine/modules/returners"
 	"github.com/brine-salt/brine/states/render"
 )

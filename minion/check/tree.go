@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pyobj"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/owncode"
 	"github.com/brine-salt/brine/states/render"
 	"github.com/brine-salt/brine/states/render/jinja"
 )

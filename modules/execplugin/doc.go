@@ -17,9 +17,9 @@ import "github.com/brine-salt/brine/modules"
 
 func init() {
 	modules.RegisterSource(&Source{})
-	for _, name := range [...]string{modules.KindStates, modules.KindBeacons, modules.KindReturners} {
-		modules.RegisterSourceOf(name, &Source{kind: name})
-	}
+	modules.RegisterSourceOf(modules.KindStates, &Source{kind: modules.KindStates})
+	modules.RegisterSourceOf(modules.KindBeacons, &Source{kind: modules.KindBeacons})
+	modules.RegisterSourceOf(modules.KindReturners, &Source{kind: modules.KindReturners})
 	modules.RegisterSourceOf(modules.KindGrains, &grainSource{Source{kind: modules.KindGrains}})
 	modules.RegisterSourceOf(modules.KindRenderers, &renderSource{Source{kind: modules.KindRenderers}})
 }

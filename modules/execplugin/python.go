@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // Options of the minion's configuration that are about Python.

@@ -1,6 +1,10 @@
 package saltutil
 
-import "github.com/brine-salt/brine/modules"
+import (
+	"context"
+
+	"github.com/brine-salt/brine/modules"
+)
 
 func init() { modules.Register(Module) }
 
@@ -249,7 +253,7 @@ CLI Example:
     salt '*' saltutil.sync_clouds
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("clouds")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "clouds") }},
 	{Name: "sync_engines", Doc: `Tell of engines that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -259,7 +263,7 @@ CLI Example:
     salt '*' saltutil.sync_engines
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("engines")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "engines") }},
 	{Name: "sync_executors", Doc: `Tell of executors that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -269,7 +273,7 @@ CLI Example:
     salt '*' saltutil.sync_executors
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("executors")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "executors") }},
 	{Name: "sync_grains", Doc: `Tell of grains that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -290,7 +294,7 @@ CLI Example:
     salt '*' saltutil.sync_log_handlers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("log_handlers")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "log_handlers") }},
 	{Name: "sync_matchers", Doc: `Tell of matchers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -300,7 +304,7 @@ CLI Example:
     salt '*' saltutil.sync_matchers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("matchers")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "matchers") }},
 	{Name: "sync_modules", Doc: `Tell of execution modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -310,7 +314,7 @@ CLI Example:
     salt '*' saltutil.sync_modules
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("modules")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "modules") }},
 	{Name: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -320,7 +324,7 @@ CLI Example:
     salt '*' saltutil.sync_output
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("outputters")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "outputters") }},
 	{Name: "sync_outputters", Python: "sync_output", Doc: `Tell of outputters that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -330,7 +334,7 @@ CLI Example:
     salt '*' saltutil.sync_outputters
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("outputters")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "outputters") }},
 	{Name: "sync_pillar", Doc: `Tell of external pillars that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -351,7 +355,7 @@ CLI Example:
     salt '*' saltutil.sync_proxymodules
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("proxy")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "proxy") }},
 	{Name: "sync_renderers", Doc: `Tell of renderers that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -361,7 +365,7 @@ CLI Example:
     salt '*' saltutil.sync_renderers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("renderers")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "renderers") }},
 	{Name: "sync_resources", Doc: `Tell of kinds of resources that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -383,7 +387,7 @@ CLI Example:
     salt '*' saltutil.sync_returners
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("returners")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "returners") }},
 	{Name: "sync_sdb", Doc: `Tell of sdb modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -401,7 +405,7 @@ CLI Example:
     salt '*' saltutil.sync_serializers
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("serializers")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "serializers") }},
 	{Name: "sync_states", Doc: `Tell of state modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -411,7 +415,7 @@ CLI Example:
     salt '*' saltutil.sync_states
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("states")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "states") }},
 	{Name: "sync_thorium", Doc: `Tell of thorium modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -421,7 +425,7 @@ CLI Example:
     salt '*' saltutil.sync_thorium
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: false, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("thorium")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "thorium") }},
 	{Name: "sync_tops", Doc: `Tell of master tops that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 
@@ -441,7 +445,7 @@ CLI Example:
     salt '*' saltutil.sync_utils
 `, Params: []modules.Param{
 		saltenvParam, {Name: "refresh", Default: true, Type: modules.Bool}, extmodWhitelistParam, extmodBlacklistParam,
-	}, Run: syncCode("utils")},
+	}, Run: func(ctx context.Context, c *modules.Call) (any, error) { return syncCode(ctx, c, "utils") }},
 	{Name: "sync_wrapper", Doc: `Tell of wrapper modules that the master distributes and this host does not run. No code that a master sends is run, so that nothing is brought; the owner
 of the host installs files in directories of his own (module_dirs and its siblings).
 

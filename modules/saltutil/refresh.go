@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/brine-salt/brine/internal/owncode"
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
-	"github.com/brine-salt/brine/modules/owncode"
 )
 
 // Events with which the minion says that it has read something anew.
@@ -201,9 +201,9 @@ func syncGrains(ctx context.Context, c *modules.Call) (any, error) {
 	return synced(ctx, c, pillarAfter, modules.KindGrains)
 }
 
-// syncCode makes the function for a kind of code after which modules are refreshed.
-func syncCode(kind string) modules.Func {
-	return func(ctx context.Context, c *modules.Call) (any, error) { return synced(ctx, c, grains, kind) }
+// syncCode is for the kinds of code after which modules are refreshed.
+func syncCode(ctx context.Context, c *modules.Call, kind string) (any, error) {
+	return synced(ctx, c, grains, kind)
 }
 
 // pillarAfter gathers grains and gets the pillar anew after something was brought.
