@@ -99,14 +99,16 @@ var program = map[string]*regexp.Regexp{
 // flag is the first test that gives a program an option of the command line, "" if there is none.
 func (e *evidence) flag(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
-	return e.first("flag "+prog+" "+flag, e.programs, func(s source) bool { return program[prog].MatchString(s.text) && use.MatchString(s.text) })
+	return e.first("flag "+prog+" "+flag, e.programs, func(s source) bool {
+		return strings.Contains(s.text, flag) && use.MatchString(s.text) && program[prog].MatchString(s.text) // the quickest first
+	})
 }
 
 // option is the first test that sets an option, or gives it to what reads it.
 func (e *evidence) option(name string) string {
 	q := regexp.QuoteMeta(name)
 	use := regexp.MustCompile("(?m)(?:^|[\"`{]|\\\\n|, )" + q + ": ?|\"" + q + "\"")
-	return e.first("option "+name, e.tests, func(s source) bool { return use.MatchString(s.text) })
+	return e.first("option "+name, e.tests, func(s source) bool { return strings.Contains(s.text, name) && use.MatchString(s.text) })
 }
 
 // request is the first test that sends a request.
