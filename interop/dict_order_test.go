@@ -107,7 +107,7 @@ var dictOrderCommands = [][]string{
 // TestOrderThroughMasters compares what comes of dictionaries on their way through a master: stock's master with stock's minion, and each of
 // them replaced by ours. They are arguments, results, mines, what minions publish, pillars of commands and orchestrations, and stored jobs.
 func TestOrderThroughMasters(t *testing.T) {
-	for _, line := range []string{"3007"} { // 3008 masks what pillar.items shows; 3006 never ran
+	for _, line := range []string{"3006", "3007", "3008"} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			extra := "auto_accept: True\npeer: {'.*': ['test.*']}\n"
@@ -152,15 +152,20 @@ func (s *site) orderSeen(t *testing.T, line string, program func(string) string)
 		out, _ := output(t, program(name), append([]string{"-c", s.dir + "/etc", "--out=json"}, args...)...)
 		return out
 	}
+	filed := []string{"salt", "", "pillar.item", "filed"}
+	if line >= "3008" {
+		filed = append(filed, "unmask=True") // it masks values otherwise
+	}
 	seen := map[string][]string{}
 	for _, id := range []string{"stock", "ours"} {
+		filed[1] = id
 		await(t, id+" answers", func() bool { return strings.Contains(run("salt", "-t", "3", id, "test.ping"), "true") })
 		write(t, s.dir+"/srv/orch.sls", "{% for n in pillar['cli'] %}{{ n }}:\n  salt.function:\n    - name: test.arg_clean\n    - tgt: "+id+
 			"\n    - kwarg: {given: {{ pillar['cli'] | json }}}\n{% endfor %}states:\n  salt.state:\n    - tgt: "+id+"\n    - sls: loop\n    - pillar: {cli: {{ pillar['cli'] | json }}}\n")
 		for _, args := range [][]string{
 			{"salt", id, "test.arg_clean", data[2], "k=" + data[3]},
 			{"salt", id, "grains.item", "mygrain", "random"},
-			{"salt", id, "pillar.item", "filed"},
+			filed,
 			{"salt", id, "state.show_sls", "t", "pillar={cli: {z: 1, a: 2, m: " + data[4] + "}}"},
 			{"salt", id, "mine.send", "kept", "mine_function=test.arg_clean", "k=" + data[5]},
 			{"salt", id, "mine.get", id, "kept"},

@@ -345,7 +345,7 @@ func (l *link) attempt(ctx context.Context, a master, dial transport.Requester, 
 	return res, err
 }
 
-// keyFinger is the fingerprint of a master's key, "" if there is none.
+// keyFinger is the fingerprint of a master's key, or "" if it is missing.
 func keyFinger(k *crypt.PublicKey) string {
 	if k == nil {
 		return ""

@@ -33,7 +33,7 @@ func (v Verified) Load() map[string]any { return v.load }
 // Nonce returns the request's nonce. A master that remembers nonces can refuse repeated requests (CVE-2024-38823).
 func (v Verified) Nonce() string { return v.nonce }
 
-// Cmd returns the name of the requested function, "" if there is none.
+// Cmd returns the name of the requested function, or "" if it is missing.
 func (v Verified) Cmd() string {
 	cmd, _ := payload.Text(v.load["cmd"])
 	return cmd

@@ -58,7 +58,7 @@ func (r *Run) code(ctx context.Context, f owncode.File) string {
 
 var virtualName = regexp.MustCompile(`(?m)^__virtualname__\s*=\s*["']([^"']+)["']`)
 
-// shippedState tells of the file that would define a state module, "" if there is none.
+// shippedState tells of the file that would define a state module, or "" if it is missing.
 func (r *Run) shippedState(state string) string {
 	for _, f := range r.shippedOf("states") {
 		m := virtualName.FindStringSubmatch(r.code(context.Background(), f))

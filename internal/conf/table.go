@@ -8,7 +8,7 @@ type fixed struct {
 	value any
 }
 
-// withFixed adds fixed defaults to those that are built anew each time.
+// withFixed adds fixed defaults to those that are built again each time.
 func withFixed(table []fixed, built map[string]any) map[string]any {
 	all := make(map[string]any, len(table)+len(built))
 	for _, f := range table {

@@ -32,7 +32,7 @@ func Kinds() []Kind {
 	}
 }
 
-// OptionOf returns the option for a kind, "" if there is none.
+// OptionOf returns the option for a kind, or "" if it is missing.
 func OptionOf(kind string) string {
 	for _, k := range Kinds() {
 		if k.Name == kind {

@@ -209,7 +209,7 @@ func ValidEnv(env string) bool {
 	return env != "" && len(env) <= 255 && utf8.ValidString(env) && !strings.ContainsAny(env, "\\\x00:") && fs.ValidPath(env) && env != "."
 }
 
-// Find looks a file up. The path may have a query; see Split. The error is ErrNotFound if there is none.
+// Find looks a file up. The path may have a query; see Split. It returns ErrNotFound if the file is missing.
 func (s *Server) Find(name, env string) (Found, error) {
 	_, f, err := s.findFile(name, env)
 	return f, err

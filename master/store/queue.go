@@ -104,7 +104,7 @@ type Queue interface {
 	// SaveOrder stores an order with its deliveries, all or nothing. It returns ErrExists if its ID or JID is
 	// taken.
 	SaveOrder(ctx context.Context, o Order, deliveries []Delivery) error
-	// Order returns an order by its ID, OrderOf by its job id. The error is ErrNotFound if there is none.
+	// Order returns an order by its ID, OrderOf by its job id. It returns ErrNotFound if there is no such record.
 	Order(ctx context.Context, id string) (Order, error)
 	OrderOf(ctx context.Context, jid string) (Order, error)
 	// Deliveries returns what a filter selects: by minion, then in the order of sending; with Due those that wait

@@ -121,7 +121,7 @@ func has(in map[string]map[string]bool, fun string) bool {
 	return ok && (funs == nil || funs[name])
 }
 
-// near is the function that has almost the given name, "" if there is none.
+// near is the function that has almost the given name, or "" if no name is near.
 func near(in map[string]map[string]bool, fun string) string {
 	mod, name, _ := strings.Cut(fun, ".")
 	if funs, ok := in[mod]; ok {

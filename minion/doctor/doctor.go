@@ -48,7 +48,7 @@ type Options struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS makes the layer of the option ssl, nil if it is not set; nil is a minion without TLS.
 	TLS func() (func(ctx context.Context, c net.Conn, host string) (net.Conn, error), error)
-	// Python finds the interpreter for Python modules, "" if there is none.
+	// Python finds the interpreter for Python modules, or "" if it is missing.
 	Python func() string
 	// Daemon asks the running daemon how it is connected; nil is no daemon.
 	Daemon func(ctx context.Context) (pid int, list []minion.Connection, err error)

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// findLocal returns the path of a file in the first root that has it, "" if there is none.
+// findLocal returns the path of a file in the first root that has it, or "" if it is missing.
 func (c *Client) findLocal(p place) (string, error) {
 	if _, err := p.localName(); err != nil {
 		return "", err

@@ -81,7 +81,7 @@ func Call(ctx context.Context, args []string, o Options) int {
 	return code
 }
 
-// first is the first word, "" if there is none.
+// first is the first word, or "" if it is missing.
 func first(words []string) string {
 	if len(words) == 0 {
 		return ""

@@ -44,7 +44,7 @@ var Module = &states.Module{Name: "saltmod", Virtual: "salt", Doc: "Commands for
 	{Name: "wheel", Doc: wheelDoc, Params: []modules.Param{{Name: "name"}}, Kwargs: "kwargs", Run: wheel},
 }}
 
-// orchestration is the id of the run that the state belongs to, nil if it is none.
+// orchestration is the id of the run that the state belongs to, or nil if it is not a terminal.
 func orchestration(c *states.Call) any { return c.Low.Value("__orchestration_jid__") }
 
 // announce fires what a state is about to do, for those who follow the orchestration.

@@ -96,7 +96,7 @@ var program = map[string]*regexp.Regexp{
 	"salt-run":    regexp.MustCompile(`salt-run|saltRun`),
 }
 
-// flag is the first test that gives a program an option of the command line, "" if there is none.
+// flag is the first test that gives a program an option of the command line, or "" if it is missing.
 func (e *evidence) flag(prog, flag string) string {
 	use := regexp.MustCompile("(?:^|[\"` ',(])" + regexp.QuoteMeta(flag) + "(?:[\"` ',=)\n]|$)")
 	return e.first("flag "+prog+" "+flag, e.programs, func(s source) bool {

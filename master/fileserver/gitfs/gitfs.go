@@ -156,7 +156,7 @@ func (g *FS) eachTree(ctx context.Context, env string, f func(r *repo, t *tree) 
 	return nil
 }
 
-// findFile looks a file up; the error is ErrNotFound if there is none.
+// findFile looks a file up; it returns ErrNotFound if the file is missing.
 func (g *FS) findFile(env, name string) (*repo, entry, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()

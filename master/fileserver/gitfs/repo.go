@@ -176,7 +176,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// initCopy creates the copy if there is none.
+// initCopy creates the copy if it is missing.
 func (r *repo) initCopy() error {
 	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); err == nil {
 		return nil
@@ -312,7 +312,7 @@ func (r *repo) baseRef() string {
 	return r.o.Base
 }
 
-// refOf returns the branch, tag or commit of an environment, "" if there is none.
+// refOf returns the branch, tag or commit of an environment, or "" if it is missing.
 func (r *repo) refOf(env string) string {
 	if r.o.All != "" {
 		return r.o.All

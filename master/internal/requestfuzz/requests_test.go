@@ -1,4 +1,4 @@
-// Package requestfuzz has the fuzz target of what strangers send to a master. It is a package of its own because the fuzzer compares the
+// Package requestfuzz has the fuzz target of what unauthenticated peers send to a master. It is a separate package because the fuzzer compares the
 // counters of all code in the test program after each find: beside the databases of the master's other tests it would do little else.
 package requestfuzz
 

@@ -1,4 +1,4 @@
-// Package web fetches files from web servers for the file client. It is a package of its own because it needs
+// Package web fetches files from web servers for the file client. It is a separate package because it needs
 // net/http.
 //
 // Salt's sources: salt/fileclient.py: get_url, salt/utils/http.py.

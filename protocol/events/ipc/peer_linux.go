@@ -36,7 +36,7 @@ func takesPlain(c net.Conn) bool {
 }
 
 // peerSalt looks for the Salt beside the interpreter or script at the other end, then for the one of the host,
-// which is all there is to go by for a client over tcp. It returns "" if there is none.
+// which is all there is to go by for a client over tcp. It returns or "" if it is missing.
 func peerSalt(c net.Conn) (dir, version string) {
 	roots := []string{"/usr", "/opt/saltstack/salt"}
 	if u, ok := c.(*net.UnixConn); ok {

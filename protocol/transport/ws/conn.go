@@ -3,7 +3,7 @@
 //	request    one binary message on a connection of its own; so is the reply
 //	publish    one binary message that holds a bin value that holds the packed envelope
 //
-// It is a package of its own because it needs net/http. Python's aiohttp accepts no message of 4 MiB or more, so
+// It is a separate package because it needs net/http. Python's aiohttp accepts no message of 4 MiB or more, so
 // none is sent to it; brine's peers are recognised by their User-Agent and Server headers.
 //
 // Salt's source: salt/transport/ws.py.

@@ -1,4 +1,4 @@
-// Package bodyfuzz has the fuzz target of what strangers send to the HTTP interface. It is a package of its own because the fuzzer compares the
+// Package bodyfuzz has the fuzz target of what unauthenticated peers send to the HTTP interface. It is a separate package because the fuzzer compares the
 // counters of all code in the test program after each find: beside the clients and databases of restapi's other tests it would do little else.
 package bodyfuzz
 
