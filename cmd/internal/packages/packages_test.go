@@ -13,6 +13,7 @@ import (
 
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
+	"github.com/brine-salt/brine/internal/prereq"
 )
 
 // TestHelp prints a table of options and reads it back.
@@ -137,7 +138,7 @@ func TestNotices(t *testing.T) {
 func TestCompressDeb(t *testing.T) {
 	for _, tool := range []string{"dpkg-deb", "xz"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("there is no %s", tool)
+			prereq.Missing(t, tool)
 		}
 	}
 	dir := t.TempDir()
