@@ -93,7 +93,12 @@ func (s *Store) Behind(first store.Paged, log *slog.Logger) (*Behind, error) {
 		marks.Close()
 		return nil, err
 	}
-	go b.run()
+	// Found before the first job of this run comes: that one is between the two stores for a moment and needs no mending.
+	earlier, err := b.newestJobs()
+	if err != nil {
+		log.Error("cannot mend the job cache", "err", err)
+	}
+	go b.run(earlier)
 	return b, nil
 }
 
@@ -246,18 +251,19 @@ func (b *Behind) signal() {
 	}
 }
 
-// mendCache restores what is missing in the cache for the newest jobs. Its files are not synced as those of the
-// other store are, so a loss of power empties or removes the last ones.
-func (b *Behind) mendCache() error {
+// newestJobs returns the jobs whose files may be lost. The files of the cache are not synced as those of the other store
+// are, so a loss of power empties or removes the last ones.
+func (b *Behind) newestJobs() ([]store.Job, error) {
 	ctx := context.Background()
 	newest, err := b.first.Jobs(ctx, store.Filter{Limit: 1})
 	if err != nil || len(newest) == 0 {
-		return err
+		return nil, err
 	}
-	jobs, err := b.first.Jobs(ctx, store.Filter{Since: newest[0].Created.Add(-mendSpan), Limit: mendJobs})
-	if err != nil {
-		return err
-	}
+	return b.first.Jobs(ctx, store.Filter{Since: newest[0].Created.Add(-mendSpan), Limit: mendJobs})
+}
+
+// mendCache restores what the cache lacks of some jobs.
+func (b *Behind) mendCache(jobs []store.Job) error {
 	begun := time.Now()
 	for _, listed := range jobs {
 		select {
@@ -267,7 +273,7 @@ func (b *Behind) mendCache() error {
 			}
 		default:
 		}
-		if err := b.mendJob(ctx, listed.JID); err != nil {
+		if err := b.mendJob(context.Background(), listed.JID); err != nil {
 			return fmt.Errorf("job %s: %w", listed.JID, err)
 		}
 	}
@@ -304,10 +310,11 @@ func (b *Behind) mendJob(ctx context.Context, jid string) error {
 	return nil
 }
 
-// run copies until Close. One goroutine does all copying, so that a storm has the disk for itself.
-func (b *Behind) run() {
+// run mends the files of jobs of the time before the start and copies until Close. One goroutine does all copying, so
+// that a storm has the disk for itself.
+func (b *Behind) run(earlier []store.Job) {
 	defer close(b.done)
-	if err := b.mendCache(); err != nil {
+	if err := b.mendCache(earlier); err != nil {
 		b.log.Error("cannot mend the job cache", "err", err)
 	}
 	look := time.NewTicker(lookEvery)

@@ -135,6 +135,23 @@ func TestBehindSuite(t *testing.T) {
 	})
 }
 
+// TestMendingLeavesNewJobs: a job that is being saved when the mending after a start runs is not taken for one whose files
+// were lost. It would be saved twice in the files, and its publish refused since the job id exists.
+func TestMendingLeavesNewJobs(t *testing.T) {
+	for range 20 {
+		s := newSite(t)
+		b := s.behind(s.db)
+		j := store.Job{JID: behindJID, Fun: "test.ping", Tgt: "*", TgtType: "glob", Created: time.Now(), Load: map[string]any{"fun": "test.ping"}}
+		if err := s.db.SaveJob(t.Context(), j); err != nil { // the first half of saving it
+			t.Fatal(err)
+		}
+		s.close(b)
+		if err := s.cache.SaveJob(t.Context(), j); err != nil {
+			t.Fatal("the second half of saving it:", err)
+		}
+	}
+}
+
 // TestBehindAlone: a return that comes alone is in the files when it is acknowledged.
 func TestBehindAlone(t *testing.T) {
 	s := newSite(t)
