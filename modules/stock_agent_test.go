@@ -26,13 +26,14 @@ import (
 	"github.com/brine-salt/brine/modules/ret"
 	"github.com/brine-salt/brine/modules/saltutil"
 	"github.com/brine-salt/brine/modules/schedule"
+	"github.com/brine-salt/brine/modules/sdb"
 	"github.com/brine-salt/brine/modules/slsutil"
 	"github.com/brine-salt/brine/modules/status"
 )
 
 // agentModules are the modules that ask the minion and its master rather than the host.
 func agentModules() []*modules.Module {
-	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedule.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, jinja.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
+	return []*modules.Module{beacons.Module, minionmod.Module, publish.Module, ret.Module, schedule.Module, sdb.Module, cpmod.Module, data.Module, defaults.Module, environ.Module, event.Module, hashutil.Module, jinja.Module, matchmod.Module, minemod.Module, random.Module, saltutil.Module, slsutil.Module, status.Module}
 }
 
 // agentParts gives our side a file client on the same roots and the same cache as stock's.

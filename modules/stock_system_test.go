@@ -34,6 +34,7 @@ import (
 	"github.com/brine-salt/brine/modules/rh_ip"
 	"github.com/brine-salt/brine/modules/rsync"
 	"github.com/brine-salt/brine/modules/selinux"
+	"github.com/brine-salt/brine/modules/sysfs"
 	"github.com/brine-salt/brine/modules/system"
 	"github.com/brine-salt/brine/modules/timezone"
 	"github.com/brine-salt/brine/modules/useradd"
@@ -43,7 +44,7 @@ import (
 // systemModules are the modules about the machine itself: accounts, devices, mounts, network, kernel.
 func systemModules() []*modules.Module {
 	return []*modules.Module{
-		parted_partition.Module, xfs.Module, dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
+		parted_partition.Module, xfs.Module, dnsutil.Module, dig.Module, mdadm_raid.Module, selinux.Module, rsync.Module, quota.Module, locate.Module, logrotate.Module, extfs.Module, keyboard.Module, ps.Module, at.Module, linux_acl.Module, linux_lvm.Module, aliases.Module, sysfs.Module, system.Module, network.Module, iptables.Module, nftables.Module, firewalld.Module, localemod.Module, timezone.Module, kmod.Module, linux_sysctl.Module, disk.Module, cron.Module, groupadd.Module, linux_shadow.Module, mount.Module, useradd.Module,
 		debian_ip.Module, rh_ip.Module,
 	}
 }
