@@ -4,7 +4,6 @@ package sysfs
 import (
 	"context"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -200,19 +199,29 @@ func interfaces(_ context.Context, c *modules.Call) (any, error) {
 	return out, nil
 }
 
-// list finds the files in a directory and those below it, by whether their owner may read them (r), write them (w), or both (rw).
+// list finds the files in a directory and those below it, by whether their owner may read them (r), write them (w), or
+// both (rw). They come in the order of the directories, as os.walk has them: files before what lies deeper.
 func (t tree) list(at string) map[string][]string {
 	out := map[string][]string{"r": {}, "w": {}, "rw": {}}
-	root := t.Path(at)
-	_ = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // as os.walk: what cannot be read is left out
-		}
-		info, err := os.Stat(path)
+	t.walk(t.Path(at), "", out)
+	return out
+}
+
+// walk adds the files of one directory below root to out, and then those of its directories. What cannot be read is left
+// out, as by os.walk.
+func (t tree) walk(root, dir string, out map[string][]string) {
+	f, err := os.Open(filepath.Join(root, dir))
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	f.Close()
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		info, err := os.Stat(filepath.Join(root, name))
 		if err != nil || !info.Mode().IsRegular() {
-			return nil
+			continue
 		}
-		name, _ := filepath.Rel(root, path)
 		kind := ""
 		if info.Mode()&0o400 != 0 {
 			kind += "r"
@@ -223,7 +232,10 @@ func (t tree) list(at string) map[string][]string {
 		if kind != "" {
 			out[kind] = append(out[kind], name)
 		}
-		return nil
-	})
-	return out
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			t.walk(root, filepath.Join(dir, e.Name()), out)
+		}
+	}
 }
