@@ -113,7 +113,7 @@ openstack-python: build
 openstack-scale:
 	sh interop/install-tools.sh openstack/lab/debian-packages.txt
 	@set -e; env=$$(sh interop/fetch-salt.sh); eval "$$env"; \
-	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatScale|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
+	cd openstack && BRINE_OPENSTACK=full $(GO) test -count=1 -timeout 90m -v -tags openstack -run 'TestCost|TestHeatH9|TestHeatNewest|TestModeABeside|TestHeatTenant' ./interop
 
 # A real Heat with a stack of three servers and an ordered deployment, shown at work and cleaned up. Debian 12, root.
 demo-heat:

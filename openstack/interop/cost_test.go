@@ -3,8 +3,8 @@
 package interop
 
 import (
-	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,16 +217,28 @@ func fileSize(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// requestsFor counts the requests to heat-api whose path contains a text. Of the two lines of a request in the log, one has a quote.
+// requestsFor counts the requests to heat-api whose path contains a text.
 func requestsFor(t *testing.T, l *lab.Lab, path string) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("%s/log/heat-api.log", l.Dir))
+	return countLines(t, l, "heat-api", path, `"GET `)
+}
+
+// requestsTo counts the requests to one of Heat's APIs.
+func requestsTo(t *testing.T, l *lab.Lab, service string) int {
+	t.Helper()
+	return countLines(t, l, service, " HTTP/1.", `" status: `)
+}
+
+// countLines counts the lines of a service's log that contain all of some texts.
+func countLines(t *testing.T, l *lab.Lab, service string, texts ...string) int {
+	t.Helper()
+	b, err := os.ReadFile(l.Service(service).Log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for line := range strings.Lines(string(b)) {
-		if strings.Contains(line, path) && strings.Contains(line, `"GET `) {
+		if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(line, s) }) {
 			n++
 		}
 	}

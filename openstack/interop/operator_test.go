@@ -51,13 +51,19 @@ func inOwnNetwork(t *testing.T) bool {
 // snippet returns the text of a snippet of docs/openstack/heat.md by the name behind its fence.
 func snippet(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/openstack/heat.md")
+	return snippetOf(t, "heat.md", name)
+}
+
+// snippetOf is snippet for any page of docs/openstack.
+func snippetOf(t *testing.T, file, name string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/openstack/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("(?ms)^( *)```\\w+ " + name + "\n(.*?)^ *```$").FindStringSubmatch(string(page))
 	if m == nil {
-		t.Fatalf("heat.md has no snippet %s", name)
+		t.Fatalf("%s has no snippet %s", file, name)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(m[2]) {

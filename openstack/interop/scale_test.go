@@ -4,7 +4,9 @@ package interop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/brine-salt/brine/openstack/heat"
 	"github.com/brine-salt/brine/openstack/lab"
 )
 
@@ -21,55 +24,87 @@ const (
 	largestStack = 100
 	// steps is how many deployments in order each server gets.
 	steps = 5
+	// engines is how many engines the servers' Heat has.
+	engines = 2
 )
 
-// A crowd is many minions, each a process of brine-minion with a configuration and key of its own, in one guest.
-type crowd struct {
-	lab     *lab.Lab
-	guest   *lab.Guest
-	servers []string // ids, which are the minions'
+// A kind is a way in which servers get their deployments.
+type kind struct {
+	name string
+	// server is the type of a server, and attribute what it has for its guest.
+	server, attribute string
+	deployment        string
+	program           string
+	// lay writes what the guest needs below a root of its own.
+	lay func(g *lab.Guest, root string, attribute any) error
 }
 
-// startCrowd announces n minions by stacks, boots them and returns when all are connected.
-func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, n int) *crowd {
+var (
+	// pushed is mode B.
+	pushed = kind{name: "pushed", server: "OS::Salt::Minion", attribute: "user_data", deployment: "OS::Salt::SoftwareDeployment",
+		program: "brine-minion", lay: func(g *lab.Guest, root string, v any) error {
+			return g.ApplySaltMinionAt(root, fmt.Sprint(v))
+		}}
+	// polled is what Heat does without the plugin, with its default transports: servers poll heat-api-cfn, and signal there. The agent is
+	// ours, because so many of the original would need the memory and the processors that Heat has here. It asks as often as the original.
+	polled = kind{name: "polled", server: "OS::Heat::DeployedServer", attribute: "os_collect_config", deployment: "OS::Heat::SoftwareDeployment",
+		program: "heat-minion", lay: func(g *lab.Guest, root string, v any) error {
+			conf := heat.FromMetadata(map[string]any{"os-collect-config": v})
+			if conf == nil {
+				return fmt.Errorf("%v is no configuration of os-collect-config", v)
+			}
+			return errors.Join(g.WriteFile(root+"/etc/os-collect-config.conf", conf.Text(), 0o600),
+				g.WriteFile(root+"/etc/salt/minion", fmt.Sprintf("root_dir: %[1]s\nheat: {root: %[1]s}\n", root), 0o600))
+		}}
+)
+
+// A crowd is many servers of a kind. The agents are processes of one guest, each with a configuration of its own.
+type crowd struct {
+	kind
+	lab     *lab.Lab
+	guest   *lab.Guest
+	servers []string // ids
+}
+
+// startCrowd creates n servers by stacks, and starts their agents.
+func startCrowd(t *testing.T, ctx context.Context, l *lab.Lab, k kind, n int) *crowd {
 	t.Helper()
-	c := &crowd{lab: l, guest: guestOf(t, l, "crowd")}
+	c := &crowd{kind: k, lab: l, guest: guestOf(t, l, k.name)}
 	for first := 0; first < n; first += largestStack {
 		last := min(first+largestStack, n)
-		var resources, boot, ids strings.Builder
+		var resources, data, ids strings.Builder
 		for i := first; i < last; i++ {
-			fmt.Fprintf(&resources, "  s%d: {type: OS::Salt::Minion}\n", i)
-			fmt.Fprintf(&boot, "    - {get_attr: [s%d, user_data]}\n", i)
+			fmt.Fprintf(&resources, "  s%d: {type: %s}\n", i, k.server)
+			fmt.Fprintf(&data, "    - {get_attr: [s%d, %s]}\n", i, k.attribute)
 			fmt.Fprintf(&ids, "    - {get_resource: s%d}\n", i)
 		}
-		stack := fmt.Sprintf("servers-%d", first)
+		stack := fmt.Sprintf("%s-servers-%d", k.name, first)
 		if _, err := l.Heat.Create(ctx, stack, "heat_template_version: 2018-08-31\nresources:\n"+resources.String()+
-			"outputs:\n  boot:\n    value:\n"+boot.String()+"  ids:\n    value:\n"+ids.String(), lab.StackArgs{}); err != nil {
+			"outputs:\n  data:\n    value:\n"+data.String()+"  ids:\n    value:\n"+ids.String(), lab.StackArgs{}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := l.Heat.Wait(ctx, stack, "CREATE_COMPLETE")
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, _ := s.Outputs()["boot"].([]any)
+		attributes, _ := s.Outputs()["data"].([]any)
 		servers, _ := s.Outputs()["ids"].([]any)
-		if len(data) != last-first || len(servers) != last-first {
-			t.Fatalf("%d servers have %d ids and %d times user data", last-first, len(servers), len(data))
+		if len(attributes) != last-first || len(servers) != last-first {
+			t.Fatalf("%d servers have %d ids and %d times data", last-first, len(servers), len(attributes))
 		}
-		for i, d := range data {
-			if err := c.guest.ApplySaltMinionAt(fmt.Sprintf("/srv/minion-%d", first+i), fmt.Sprint(d)); err != nil {
+		for i, v := range attributes {
+			if err := k.lay(c.guest, fmt.Sprintf("/srv/%d", first+i), v); err != nil {
 				t.Fatal(err)
 			}
 			c.servers = append(c.servers, fmt.Sprint(servers[i]))
 		}
 	}
 	// As many start at the same time as there are processors: each makes its key.
-	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s minion -c /srv/minion-$i/etc/salt & i=$((i+1)); [ $((i%%%d)) -ne 0 ] || sleep 0.1; done; wait",
-		n, ours("brine-minion"), runtime.NumCPU())
-	if _, err := c.guest.Start("minions", nil, "sh", "-c", script); err != nil {
+	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s minion -c /srv/$i/etc/salt & i=$((i+1)); [ $((i%%%d)) -ne 0 ] || sleep 0.1; done; wait",
+		n, ours(k.program), runtime.NumCPU())
+	if _, err := c.guest.Start("agents", nil, "sh", "-c", script); err != nil {
 		t.Fatal(err)
 	}
-	awaitPresent(t, ctx, l.MasterSocket(0), n)
 	return c
 }
 
@@ -82,38 +117,41 @@ func (c *crowd) count(ctx context.Context, q string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// await waits until the database has at least want of something. It asks the database, because requests to Heat would cost the engine
-// what is measured.
-func (c *crowd) await(t *testing.T, ctx context.Context, q string, want int) {
+// await waits until the database has at least want of something, and looks at the meter meanwhile. It asks the database, because requests
+// to Heat would cost the engine what is measured.
+func (c *crowd) await(t *testing.T, ctx context.Context, m *meter, q string, want int) {
 	t.Helper()
-	for n := 0; ; {
-		var err error
-		if n, err = c.count(ctx, q); err == nil && n >= want {
+	for {
+		n, err := c.count(ctx, q)
+		m.look(t)
+		if err == nil && n >= want {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s is %d, want %d: %v %v\n%s", q, n, want, ctx.Err(), err, c.lab.LogsOf("engine-*", 6000))
+			left, _ := c.lab.SQL(context.WithoutCancel(ctx), "select s.name, r.name, r.action, r.status, r.engine_id, r.status_reason from heat.resource r "+
+				"join heat.stack s on s.id = r.stack_id where r.status <> 'COMPLETE' or r.action = 'INIT'")
+			t.Fatalf("%s is %d, want %d: %v %v\nnot complete:\n%s\n%s", q, n, want, ctx.Err(), err, left, c.lab.LogsOf("engine-*", 6000))
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
 }
 
 // deployments returns the templates of stacks that deploy to all servers, in order on each.
-func (c *crowd) deployments(run string) []string {
+func (c *crowd) deployments(run string, pause time.Duration) []string {
 	var templates []string
 	for first := 0; first < len(c.servers); first += largestStack {
 		var b strings.Builder
 		b.WriteString("heat_template_version: 2018-08-31\nresources:\n")
 		for step := 1; step <= steps; step++ {
 			fmt.Fprintf(&b, "  c%[1]d:\n    type: OS::Heat::SoftwareConfig\n    properties:\n      group: script\n      inputs: [{name: who}]\n"+
-				"      config: |\n        #!/bin/sh\n        mkdir -p /var/lib/lab && echo %[1]d >>/var/lib/lab/%[2]s-$who && echo step %[1]d of $who\n",
-				step, run)
+				"      config: |\n        #!/bin/sh\n        mkdir -p /var/lib/lab && echo %[1]d >>/var/lib/lab/%[2]s-$who && sleep %[3]g && echo step %[1]d of $who\n",
+				step, run, pause.Seconds())
 		}
 		for i := first; i < min(first+largestStack, len(c.servers)); i++ {
 			for step := 1; step <= steps; step++ {
-				fmt.Fprintf(&b, "  d%[1]d_%[2]d:\n    type: OS::Salt::SoftwareDeployment\n    properties:\n      server: %[3]s\n"+
-					"      config: {get_resource: c%[2]d}\n      input_values: {who: '%[1]d'}\n", i, step, c.servers[i])
+				fmt.Fprintf(&b, "  d%[1]d_%[2]d:\n    type: %[3]s\n    properties:\n      server: %[4]s\n"+
+					"      config: {get_resource: c%[2]d}\n      input_values: {who: '%[1]d'}\n", i, step, c.deployment, c.servers[i])
 				if step > 1 {
 					fmt.Fprintf(&b, "    depends_on: d%d_%d\n", i, step-1)
 				}
@@ -128,22 +166,23 @@ func (c *crowd) deployments(run string) []string {
 type load struct {
 	name string
 	wall time.Duration
-	// Processor time of the engine, of the APIs with keystone, and of the engine's master.
-	engine, apis, master time.Duration
-	// Rows of the database.
-	heat, brine int
+	used map[string]time.Duration // processor time, by the meter's names
+	rows map[string]int           // of databases, by the names of tallies
+	asks int                      // requests to heat-api and heat-api-cfn
 }
 
-// run creates the stacks of all deployments and waits until they are complete.
-func (c *crowd) run(t *testing.T, ctx context.Context, name string) load {
+// run creates the stacks of all deployments and waits until they are complete. In the middle, when half of the deployments are complete, it
+// calls middle. Each deployment lasts at least pause.
+func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.Duration, middle func() error) load {
 	t.Helper()
-	l := load{name: name}
-	heatRows, brineRows := c.rows(t, ctx)
-	apis := c.apis(t)
-	engine, master := c.cpu(t)
-	var ids []string
+	m := &meter{lab: c.lab, used: map[string]time.Duration{}}
+	m.look(t)
+	begun := maps.Clone(m.used)
+	rows, asks := c.rows(t, ctx), c.asks(t)
+	templates, ids := c.deployments(name, pause), []string{}
+	l := load{name: name, used: map[string]time.Duration{}, rows: map[string]int{}}
 	begin := time.Now()
-	for i, template := range c.deployments(name) {
+	for i, template := range templates {
 		id, err := c.lab.Heat.Create(ctx, fmt.Sprintf("%s-%d", name, i), template, lab.StackArgs{})
 		if err != nil {
 			t.Fatal(err)
@@ -151,13 +190,28 @@ func (c *crowd) run(t *testing.T, ctx context.Context, name string) load {
 		ids = append(ids, "'"+id+"'")
 	}
 	in := strings.Join(ids, ",")
-	c.await(t, ctx, fmt.Sprintf("select count(*) from heat.stack where id in (%s) and status = 'COMPLETE' and action = 'CREATE'", in), len(ids))
+	end := make(chan error, 1)
+	if middle == nil {
+		end <- nil
+	} else {
+		c.await(t, ctx, m, "select count(*) from heat.resource where stack_id in ("+in+") and name like 'd%' and action = 'CREATE' and status = 'COMPLETE'",
+			len(c.servers)*steps/2)
+		go func() { end <- middle() }()
+	}
+	c.await(t, ctx, m, "select count(*) from heat.stack where id in ("+in+") and status = 'COMPLETE' and action = 'CREATE'", len(ids))
 	l.wall = time.Since(begin)
-	e, m := c.cpu(t)
-	l.engine, l.master = e-engine, m-master
-	l.apis = c.apis(t) - apis
-	h, b := c.rows(t, ctx)
-	l.heat, l.brine = h-heatRows, b-brineRows
+	if err := <-end; err != nil {
+		t.Fatal(err)
+	}
+	m.look(t)
+	for who, used := range m.used {
+		name, _, _ := strings.Cut(who, " ")
+		l.used[name] += used - begun[who]
+	}
+	for name, n := range c.rows(t, ctx) {
+		l.rows[name] = n - rows[name]
+	}
+	l.asks = c.asks(t) - asks
 	c.check(t, ctx, name, in)
 	return l
 }
@@ -175,99 +229,89 @@ func (c *crowd) check(t *testing.T, ctx context.Context, run, stacks string) {
 		}
 	}
 	all := len(c.servers) * steps
-	for q, want := range map[string]int{
+	queries := map[string]int{
 		"select count(*) from heat.resource where stack_id in (%s) and name like 'd%%' and action = 'CREATE' and status = 'COMPLETE'": all,
 		"select count(*) from heat.resource where stack_id in (%s) and status <> 'COMPLETE'":                                          0,
-		"select count(*) from heat.orders o join heat.stack s on o.id like concat('heat-', s.id, '-%%') where s.id in (%s)":           all,
-	} {
+		"select count(*) from heat.event where stack_id in (%s) and resource_name like 'd%%' and resource_status = 'COMPLETE'":        all,
+	}
+	if c.name == pushed.name {
+		queries["select count(*) from heat.orders o join heat.stack s on o.id like concat('heat-', s.id, '-%%') where s.id in (%s)"] = all
+	}
+	for q, want := range queries {
 		if n, err := c.count(ctx, fmt.Sprintf(q, stacks)); err != nil || n != want {
 			t.Errorf("%s: "+q+" is %d %v, want %d", run, stacks, n, err, want)
 		}
 	}
 }
 
-// apis returns the processor time of heat-api, heat-api-cfn and keystone.
-func (c *crowd) apis(t *testing.T) (sum time.Duration) {
+// A meter adds up processor time. The engines and their masters may be replaced between two looks.
+type meter struct {
+	lab  *lab.Lab
+	used map[string]time.Duration // by name and process id
+}
+
+func (m *meter) look(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"heat-api", "heat-api-cfn", "keystone"} {
-		used, err := c.lab.Service(name).CPU()
+	add := func(name string, pid int) {
+		if used, err := lab.CPU(pid); err == nil { // it may have ended
+			m.used[fmt.Sprint(name, " ", pid)] = used
+		}
+	}
+	for name, services := range map[string][]string{"apis": {"heat-api", "heat-api-cfn"}, "keystone": {"keystone"}, "mariadb": {"mariadb"}} {
+		for _, s := range services {
+			add(name, m.lab.Service(s).Pid())
+		}
+	}
+	for n := range engines {
+		if p := m.lab.Engine(n); p != nil {
+			add("engines", p.Pid())
+		}
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(m.lab.MasterSocket(n)), "pid"))
+		if pid, perr := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && perr == nil {
+			add("masters", pid)
+		}
+	}
+}
+
+// tallies are the databases' tables whose rows are counted together.
+var tallies = map[string]string{
+	"heat":     "table_schema = 'heat' and not " + ofMaster,
+	"master":   "table_schema = 'heat' and " + ofMaster,
+	"keystone": "table_schema = 'keystone'",
+}
+
+const ofMaster = "(table_name in ('job', 'ret', 'orders', 'delivery', 'minion') or table_name like 'brine\\_%')"
+
+func (c *crowd) rows(t *testing.T, ctx context.Context) map[string]int {
+	t.Helper()
+	rows := map[string]int{}
+	for name, where := range tallies {
+		tables, err := c.lab.SQL(ctx, "select concat('(select count(*) from ', table_schema, '.`', table_name, '`)') from information_schema.tables where "+where)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum += used
-	}
-	return sum
-}
-
-// cpu returns the processor time of the engine that runs and of its master.
-func (c *crowd) cpu(t *testing.T) (engine, master time.Duration) {
-	t.Helper()
-	engine, err := c.lab.Engine(0).CPU()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(filepath.Dir(c.lab.MasterSocket(0)), "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if master, err = lab.CPU(pid); err != nil {
-		t.Fatal(err)
-	}
-	return engine, master
-}
-
-// rows counts the rows of Heat's database, those of Heat and those of the masters.
-func (c *crowd) rows(t *testing.T, ctx context.Context) (heat, brine int) {
-	t.Helper()
-	out, err := c.lab.SQL(ctx, "select table_name from information_schema.tables where table_schema = 'heat'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range strings.Fields(out) {
-		n, err := c.count(ctx, "select count(*) from heat."+table)
-		if err != nil {
+		if rows[name], err = c.count(ctx, "select "+strings.Join(splitLines(tables), " + ")); err != nil {
 			t.Fatal(err)
 		}
-		switch table {
-		case "job", "ret", "orders", "delivery", "minion":
-			brine += n
-		default:
-			if strings.HasPrefix(table, "brine_") {
-				brine += n
-			} else {
-				heat += n
-			}
-		}
 	}
-	return heat, brine
+	return rows
+}
+
+func splitLines(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") }
+
+// asks counts the requests to heat-api and heat-api-cfn.
+func (c *crowd) asks(t *testing.T) int {
+	t.Helper()
+	return requestsTo(t, c.lab, "heat-api") + requestsTo(t, c.lab, "heat-api-cfn")
 }
 
 func printLoads(t *testing.T, servers int, loads ...load) {
 	t.Helper()
-	t.Logf("%d servers, %d deployments in order on each:", servers, steps)
-	t.Log("| run | wall time | engine CPU | APIs and keystone CPU | master CPU | rows of Heat | rows of the master |")
+	t.Logf("%d servers, %d deployments in order on each, two engines:", servers, steps)
+	t.Log("| run | wall time | engines CPU | masters CPU | APIs CPU | keystone CPU | MariaDB CPU | requests to the APIs | rows of Heat | of the masters | of keystone |")
 	for _, l := range loads {
-		t.Logf("| %s | %.1f s | %.1f s | %.1f s | %.1f s | %d | %d |", l.name, l.wall.Seconds(), l.engine.Seconds(), l.apis.Seconds(),
-			l.master.Seconds(), l.heat, l.brine)
+		s := func(name string) float64 { return l.used[name].Seconds() }
+		t.Logf("| %s | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %.1f s | %d | %d | %d | %d |", l.name, l.wall.Seconds(), s("engines"),
+			s("masters"), s("apis"), s("keystone"), s("mariadb"), l.asks, l.rows["heat"], l.rows["master"], l.rows["keystone"])
 	}
-}
-
-// TestHeatScale deploys to 50 servers, or to 500 with BRINE_OPENSTACK=full, through one engine: each deployment runs once, in order, and
-// is one order.
-func TestHeatScale(t *testing.T) {
-	servers, patience := 50, 8*time.Minute
-	if os.Getenv("BRINE_OPENSTACK") == "full" {
-		servers, patience = 500, 40*time.Minute
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	l := privateLab(t, 1)
-	begin := time.Now()
-	c := startCrowd(t, ctx, l, servers)
-	t.Logf("%d minions are connected after %.1f s", servers, time.Since(begin).Seconds())
-	printLoads(t, servers, c.run(t, ctx, "pushed"))
 }

@@ -1,0 +1,63 @@
+//go:build openstack
+
+package interop
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// fewServers are those of make openstack, manyServers those of make openstack-scale.
+	fewServers  = 50
+	manyServers = 500
+	// restartCost is what a drained restart of one of two engines may add to the time that all deployments take.
+	restartCost = 0.10
+	// pause is how long each deployment takes at least.
+	pause = time.Second
+)
+
+// TestHeatH9 deploys to 50 servers, or to 500 with BRINE_OPENSTACK=full, five times in order on each, through one Heat of two engines: each
+// deployment is complete exactly once. It does so three times: with the plugin; with the plugin and one engine that an operator restarts with
+// TERM when half is done, which may add a tenth to the time; and as Heat does without the plugin, by polling. It prints what each costs.
+func TestHeatH9(t *testing.T) {
+	servers, patience := fewServers, 10*time.Minute
+	if os.Getenv("BRINE_OPENSTACK") == "full" {
+		servers, patience = manyServers, 60*time.Minute
+	}
+	// BRINE_OPENSTACK_SERVERS is another number of servers, for smaller machines.
+	if s := os.Getenv("BRINE_OPENSTACK_SERVERS"); s != "" {
+		var err error
+		if servers, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l := privateLab(t, engines)
+	begin := time.Now()
+	c := startCrowd(t, ctx, l, pushed, servers)
+	for n := range engines {
+		awaitPresent(t, ctx, l.MasterSocket(n), servers)
+	}
+	t.Logf("%d minions are connected after %.1f s", servers, time.Since(begin).Seconds())
+	plain := c.run(t, ctx, "pushed", pause, nil)
+	restarted := c.run(t, ctx, "restarted", pause, func() error {
+		begin := time.Now()
+		err := l.StopEngine(ctx, 1, syscall.SIGTERM)
+		t.Logf("an engine was drained in %.1f s", time.Since(begin).Seconds())
+		return cmp.Or(err, l.StartEngine(ctx, 1))
+	})
+	c.guest.Close()
+	today := startCrowd(t, ctx, l, polled, servers)
+	asked := today.run(t, ctx, "polled", pause, nil)
+	printLoads(t, servers, plain, restarted, asked)
+	if limit := time.Duration(float64(plain.wall) * (1 + restartCost)); restarted.wall > limit {
+		t.Errorf("with a drained restart of an engine all took %.1f s, want %.1f s at most", restarted.wall.Seconds(), limit.Seconds())
+	}
+}
