@@ -24,15 +24,15 @@ const recordTo = "BRINE_HOOKTEST_RECORD"
 
 var record = flag.Bool("record", false, "write what heat-agents answers to testdata/hooks/recorded.json")
 
-// TestH2Upstream: heat-agents answers as it was recorded.
-func TestH2Upstream(t *testing.T) {
+// TestHeatH2Upstream: heat-agents answers as it was recorded.
+func TestHeatH2Upstream(t *testing.T) {
 	if !privatehost.Inside() {
 		hooktest.Upstream(t) // installs it: the namespaces have no network
 		dir := t.TempDir()
 		if *record {
 			t.Setenv(recordTo, dir)
 		}
-		privatehost.Enter(t, "-test.run=^TestH2Upstream$")
+		privatehost.Enter(t, "-test.run=^TestHeatH2Upstream$")
 		if *record && !t.Failed() {
 			hooktest.Record(t, hookCases, hooktest.Recorded(t, dir))
 		}

@@ -19,6 +19,8 @@ type cost struct {
 	processes int
 	requests  float64 // to heat-api, per hour
 	image     int64   // bytes that the programs add to an image
+	// first is how long after the start of the guest's agent, when the network is up, its first deployment is complete.
+	first time.Duration
 }
 
 // lessRequests is how many times fewer requests a guest of mode B must make than one with os-collect-config, and lessMemory how many times
@@ -89,16 +91,7 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := guestOf(t, l, "b")
-	if _, err := l.Heat.WaitResource(ctx, name, "first", func(r *lab.Resource) bool { return r != nil && r.PhysicalID != "" }); err != nil {
-		t.Fatal(err) // the deployment waits for its guest
-	}
-	begin := time.Now() // the network is up, and the guest's minion starts
-	if _, err := bootMinion(b, data, ours("brine-minion")); err != nil {
-		t.Fatal(err)
-	}
-	complete("first")
-	first := time.Since(begin)
+	a, b, original := guestOf(t, l, "a"), guestOf(t, l, "b"), guestOf(t, l, "original")
 	conf := func(resource string) string {
 		t.Helper()
 		conf, err := collectConfig(ctx, l, name, resource)
@@ -108,19 +101,36 @@ resources:
 		// The same interval for both, os-collect-config's default.
 		return strings.Replace(conf, "polling_interval = 5", "polling_interval = 30", 1)
 	}
-	a, original := guestOf(t, l, "a"), guestOf(t, l, "original")
+	// boot starts the agent of a guest whose deployment waits for it already.
+	boot := func(deployment string, start func() error) time.Duration {
+		t.Helper()
+		if _, err := l.Heat.WaitResource(ctx, name, deployment, func(r *lab.Resource) bool { return r != nil && r.PhysicalID != "" }); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if err := start(); err != nil {
+			t.Fatal(err)
+		}
+		complete(deployment)
+		return time.Since(begin)
+	}
+	var pushed, polling, today cost
+	pushed.first = boot("first", func() error {
+		_, err := bootMinion(b, data, ours("brine-minion"))
+		return err
+	})
 	if err := a.WriteFile("/etc/os-collect-config.conf", conf("a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Start("agent", nil, ours("heat-minion"), "minion", "-c", "/etc/salt"); err != nil {
-		t.Fatal(err)
-	}
-	set := originalSet(t)
-	if _, err := set.Start(original, conf("original"), ""); err != nil {
-		t.Fatal(err)
-	}
-	complete("second")
-	complete("third")
+	polling.first = boot("second", func() error {
+		_, err := a.Start("agent", nil, ours("heat-minion"), "minion", "-c", "/etc/salt")
+		return err
+	})
+	set, theirs := originalSet(t), conf("original")
+	today.first = boot("third", func() error {
+		_, err := set.Start(original, theirs, "")
+		return err
+	})
 	waitStack(t, l, name, "CREATE_COMPLETE")
 	asked := func() map[string]int {
 		n := map[string]int{}
@@ -141,7 +151,6 @@ resources:
 	}
 	before := asked()
 	// What is measured is an hour's idling in small. Most looks are at guests that sleep, some at guests that poll or prove to be alive.
-	var pushed, polling, today cost
 	looks := 0
 	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(2 * time.Second) {
 		looks++
@@ -162,13 +171,9 @@ resources:
 	for _, c := range []*cost{&pushed, &polling, &today} {
 		c.memory /= int64(looks)
 	}
-	t.Logf("first deployment complete %.1f s after the start of the guest's minion (mode B); the goal is %v", first.Seconds(), goalFirstDone)
-	if window >= 5*time.Minute && first > goalFirstDone {
-		t.Errorf("the first deployment was complete after %v", first)
-	}
-	t.Log("| guest | memory | processes | requests to heat-api an hour | added to the image |")
+	t.Log("| guest | memory | processes | requests to heat-api an hour | added to the image | first deployment complete after |")
 	for _, c := range []cost{pushed, polling, today} {
-		t.Logf("| %s | %.1f MB | %d | %.0f | %.1f MB |", c.name, float64(c.memory)/1e6, c.processes, c.requests, float64(c.image)/1e6)
+		t.Logf("| %s | %.1f MB | %d | %.0f | %.1f MB | %.1f s |", c.name, float64(c.memory)/1e6, c.processes, c.requests, float64(c.image)/1e6, c.first.Seconds())
 	}
 	for _, c := range []cost{pushed, polling} {
 		t.Logf("%s has %.1f times less memory than os-collect-config", c.name, float64(today.memory)/float64(c.memory))
@@ -178,6 +183,9 @@ resources:
 		least = lessMemory * 8 / 10 // in a minute, what the minion does once weighs five times as much
 	}
 	for _, c := range []cost{pushed, polling} {
+		if window >= 5*time.Minute && c.first > goalFirstDone {
+			t.Errorf("%s: the first deployment was complete after %v, the goal is %v", c.name, c.first, goalFirstDone)
+		}
 		if c.memory*least > today.memory {
 			t.Errorf("%s: %.1f MB of memory are more than 1/%d of os-collect-config's %.1f", c.name, float64(c.memory)/1e6, least, float64(today.memory)/1e6)
 		}

@@ -23,11 +23,11 @@ const (
 )
 
 // TestHeatH9 deploys to 50 servers, or to 500 with BRINE_OPENSTACK=full, five times in order on each, through one Heat of two engines: each
-// deployment is complete exactly once. It does so three times: with the plugin; with the plugin and one engine that an operator restarts with
-// TERM when half is done, which may add a tenth to the time; and as Heat does without the plugin, by polling. It prints what each costs.
+// deployment is complete exactly once. It does so with the plugin; with the plugin and one engine that an operator restarts with TERM when
+// half is done, which may add a tenth to the time; and, for the 500, as Heat does without the plugin, by polling. It prints what each costs.
 func TestHeatH9(t *testing.T) {
-	servers, patience := fewServers, 10*time.Minute
-	if os.Getenv("BRINE_OPENSTACK") == "full" {
+	servers, patience, full := fewServers, 10*time.Minute, os.Getenv("BRINE_OPENSTACK") == "full"
+	if full {
 		servers, patience = manyServers, 60*time.Minute
 	}
 	// BRINE_OPENSTACK_SERVERS is another number of servers, for smaller machines.
@@ -53,11 +53,14 @@ func TestHeatH9(t *testing.T) {
 		t.Logf("an engine was drained in %.1f s", time.Since(begin).Seconds())
 		return cmp.Or(err, l.StartEngine(ctx, 1))
 	})
-	c.guest.Close()
-	today := startCrowd(t, ctx, l, polled, servers)
-	asked := today.run(t, ctx, "polled", pause, nil)
-	printLoads(t, servers, plain, restarted, asked)
 	if limit := time.Duration(float64(plain.wall) * (1 + restartCost)); restarted.wall > limit {
 		t.Errorf("with a drained restart of an engine all took %.1f s, want %.1f s at most", restarted.wall.Seconds(), limit.Seconds())
 	}
+	c.guest.Close()
+	loads := []load{plain, restarted}
+	if full {
+		today := startCrowd(t, ctx, l, polled, servers)
+		loads = append(loads, today.run(t, ctx, "polled", pause, nil))
+	}
+	printLoads(t, servers, loads...)
 }

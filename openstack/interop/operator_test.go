@@ -295,8 +295,8 @@ func (o *operation) restart(t *testing.T, ctx context.Context) {
 	}
 }
 
-// shell runs a snippet in a directory with what the operator has: the program and the sources.
-func (o *operation) shell(t *testing.T, ctx context.Context, name string) {
+// shell runs a snippet in a directory with what the operator has: the program and the sources. It returns what the snippet printed.
+func (o *operation) shell(t *testing.T, ctx context.Context, name string, env ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	sources, err := filepath.Abs("..")
@@ -310,9 +310,12 @@ func (o *operation) shell(t *testing.T, ctx context.Context, name string) {
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-ec", o.paths.Replace(snippet(t, name)))
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	cmd.Env = append(append(os.Environ(), o.Env()...), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("the snippet %s: %v\n%s", name, err, out)
 	}
+	return string(out)
 }
 
 func (o *operation) write(t *testing.T, path, text string) {
@@ -458,8 +461,8 @@ func (o *operation) install(t *testing.T, ctx context.Context) {
 	o.write(t, o.plugin(), snippet(t, "heat-plugin"))
 	o.write(t, o.mapping(), snippet(t, "heat-environment"))
 	o.configure(t, ctx, "heat-conf")
-	if !o.knows(t, ctx, "OS::Salt::Minion") {
-		t.Fatal("the engines have not loaded the plugin")
+	if types := o.shell(t, ctx, "types"); !strings.Contains(types, "| OS::Salt::Minion ") || strings.Contains(types, "OS::Heat::") {
+		t.Fatalf("the engines have these of the plugin's types:\n%s", types)
 	}
 	var allowed []string
 	for _, a := range engineAddresses {
@@ -480,9 +483,7 @@ func (o *operation) earlierStack(t *testing.T, ctx context.Context, users int) {
 	if n := o.count(t, ctx, "select count(*) from keystone.user"); n <= users {
 		t.Errorf("keystone has %d users, had %d before the stack: it has no credentials", n, users)
 	}
-	if err := o.Heat.Update(ctx, "earlier", earlierTemplate, lab.StackArgs{}); err != nil {
-		t.Fatal(err)
-	}
+	o.shell(t, ctx, "update-again", "STACK=earlier")
 	if _, err := o.Heat.Wait(ctx, "earlier", "UPDATE_COMPLETE"); err != nil {
 		t.Fatal(err)
 	}
@@ -529,19 +530,12 @@ outputs:
 	}
 	o.shell(t, ctx, "upgrade")
 	begin := time.Now()
+	paths := o.paths
 	for n := range engineAddresses {
-		b, err := os.ReadFile(filepath.Join(o.root, fmt.Sprint("home-", n), "pid"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-		if err != nil || !slices.Contains(old, pid) {
-			t.Fatalf("the file pid has %q, the masters are %v", b, old)
-		}
-		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		o.paths = strings.NewReplacer("/var/lib/heat/.brine/heat", filepath.Join(o.root, fmt.Sprint("home-", n)))
+		o.shell(t, ctx, "end-master")
 	}
+	o.paths = paths
 	o.awaitProgram(t, ctx, old)
 	for n := range engineAddresses {
 		awaitPresent(t, ctx, o.socket(n), 2)

@@ -200,6 +200,7 @@ func (c *crowd) run(t *testing.T, ctx context.Context, name string, pause time.D
 	}
 	c.await(t, ctx, m, "select count(*) from heat.stack where id in ("+in+") and status = 'COMPLETE' and action = 'CREATE'", len(ids))
 	l.wall = time.Since(begin)
+	t.Logf("%s: all are complete after %.1f s", name, l.wall.Seconds())
 	if err := <-end; err != nil {
 		t.Fatal(err)
 	}

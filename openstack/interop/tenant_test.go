@@ -42,6 +42,7 @@ printf 'datasource_list: [OpenStack]\nlocale: C.UTF-8\nnetwork: {config: disable
 
 // TestHeatTenant boots a machine with Debian's systemd and cloud-init in a tenant's network, behind a router that lets through what the
 // page says that guests need. It gets its user data from the metadata service, and the first deployment of its stack becomes complete.
+// Its image was prepared as the page says, so that it takes deployments after a reboot as well.
 //
 // It runs with BRINE_OPENSTACK=full: the first run installs Debian.
 func TestHeatTenant(t *testing.T) {
@@ -91,7 +92,7 @@ func TestHeatTenant(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		g, err := l.StartMachine(ctx, "tenant", lab.Machine{Root: root, Port: port, Product: "OpenStack Nova", Setup: saltMinionPackage,
+		g, err := l.StartMachine(ctx, "tenant", lab.Machine{Root: root, Port: port, Product: "OpenStack Nova", Setup: saltMinionPackage + snippet(t, "image"),
 			Files: map[string]string{"/usr/bin/brine-minion": ours("brine-minion"), "/etc/systemd/system/salt-minion.service": unit}})
 		if g != nil {
 			machines <- g
@@ -138,6 +139,21 @@ func TestHeatTenant(t *testing.T) {
 	t.Logf("the first deployment was complete %.1f s after Heat's call, %.1f s after the network was up, %.1f s after the minion was started; the goal is %v",
 		done.Sub(began).Seconds(), since("network-online.target", "ActiveEnterTimestampMonotonic"),
 		since("salt-minion.service", "ExecMainStartTimestampMonotonic"), goalFirstDone)
+	// An image that was built as the page says has a minion after a reboot, too.
+	if out, err := g.Run(ctx, "systemctl", "show", "--property=UnitFileState,DropInPaths", "--value", "salt-minion"); err != nil ||
+		!strings.Contains(out, "enabled\n") || !strings.Contains(out, "/image.conf") {
+		t.Errorf("the minion's unit: %s %v", out, err)
+	}
+	if err := g.Reboot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(template(t, "tenant.yaml"), "hello world", "hello again", 1)
+	if err := l.Heat.Update(ctx, name, again, lab.StackArgs{Environment: template(t, "server-env.yaml")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := waitStack(t, l.Lab, name, "UPDATE_COMPLETE").Outputs()["stdout"]; got != "hello again\n" {
+		t.Errorf("after a reboot the deployment printed %q", got)
+	}
 	used, err := net.Used(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("(?s)```sh\n(OS_AUTH_URL=.*?)```").FindSubmatch(page)
+	found := regexp.MustCompile("(?s)```sh keystone-token-conf\n(.*?)```").FindSubmatch(page)
 	if found == nil {
 		t.Fatal("the page has no configuration")
 	}

@@ -16,14 +16,17 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(string(b), "```")
-	// The odd parts are blocks: installing, trying, the log, and the SLS.
-	if len(parts) < 9 {
-		t.Fatalf("the page has %d blocks", len(parts)/2)
+	block := func(name string) string {
+		t.Helper()
+		_, text, ok := strings.Cut(string(b), " "+name+"\n")
+		text, _, end := strings.Cut(text, "```")
+		if !ok || !end {
+			t.Fatalf("the page has no block %s", name)
+		}
+		return text
 	}
-	block := func(i int) string { _, text, _ := strings.Cut(parts[2*i+1], "\n"); return text }
-	setup := "set -e\ncd /run\n" + block(0) + "test -x /opt/aws/bin/cfn-hup\n" + block(1)
-	sls := "mkdir -p /srv/salt\n" + block(3)
+	setup := "set -e\ncd /run\n" + block("install") + "test -x /opt/aws/bin/cfn-hup\n" + block("try")
+	sls := "mkdir -p /srv/salt\n" + block("to-sls")
 	r := runIn(t, setup, "salt-call", []string{"/bin/sh", "-c", "set -e; " + sls}, false)
 	if r.Exit != 0 {
 		t.Errorf("exit code %d\n%s", r.Exit, r.Output)
@@ -32,7 +35,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the copy is %q", got)
 	}
 	stamp := regexp.MustCompile(`\[[^]]*\]`)
-	if got, want := stamp.ReplaceAllString(r.Files["/var/log/cfn-init.log"], "[]"), stamp.ReplaceAllString(block(2), "[]"); !strings.HasSuffix(got, want) {
+	if got, want := stamp.ReplaceAllString(r.Files["/var/log/cfn-init.log"], "[]"), stamp.ReplaceAllString(block("log"), "[]"); !strings.HasSuffix(got, want) {
 		t.Errorf("the log is %s\nthe page shows %s", got, want)
 	}
 }

@@ -45,7 +45,7 @@ class DocsTest(heat_case.HeatCase):
             self.assertEqual((ROOT / path).read_text(), text, path)
 
     def test_mapping(self):
-        text, = re.findall(r"```yaml\n(resource_registry:.*?)```", self.page, re.S)
+        text, = re.findall(r"```yaml mapping\n(.*?)```", self.page, re.S)
         mapping = environment_format.parse(text)["resource_registry"]
         types = {k: v for m in (deployment, server) for k, v in m.resource_mapping().items()}
         self.assertEqual({"OS::Nova::Server", "OS::Heat::SoftwareDeployment"}, set(mapping))
