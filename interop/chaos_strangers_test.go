@@ -5,11 +5,14 @@ package interop
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -71,8 +74,14 @@ type strangerSite struct {
 	far, near *child // generators: over a network, and on this host
 	sink      *child
 	sinkPort  int
-	idle      int64 // bytes of memory before the first flood
-	next      map[string]int
+	idle      int64           // bytes of memory before the first flood
+	next      map[windows]int // number of the next connection
+}
+
+// windows are those of a flood, or of its control.
+type windows struct {
+	flood  string
+	toSink bool
 }
 
 // child is this test program in another role.
@@ -214,7 +223,7 @@ func newStrangerSite(t *testing.T, c *campaign, transportName string) *strangerS
 			t.Fatalf("the strangers need the program %s (iproute2, util-linux, procps)", program)
 		}
 	}
-	s := &strangerSite{t: t, c: c, transport: transportName, site: newSite(t, transportName, ""), next: make(map[string]int),
+	s := &strangerSite{t: t, c: c, transport: transportName, site: newSite(t, transportName, ""), next: make(map[windows]int),
 		dialer: map[string]transport.Dialer{"zeromq": zeromq.New(), "tcp": tcp.New(), "ws": ws.New()}[transportName], http: freeport.Port(t)}
 	text, err := os.ReadFile(s.site.config())
 	if err != nil {
@@ -458,7 +467,8 @@ func (s *strangerSite) peer(f flood) string {
 
 // slice is a part of a flood, or of its control, with the honest minion beside it.
 func (s *strangerSite) slice(f flood, length time.Duration, rate float64, toSink bool) (served, done) {
-	generator, o := s.far, order{Flood: f.name, First: s.next[f.name], Addr: s.addr(f), Sink: toSink, Seconds: length.Seconds(), Rate: rate}
+	kind := windows{f.name, toSink} // the sink gets what the master got: connection n of a flood always says the same
+	generator, o := s.far, order{Flood: f.name, First: s.next[kind], Addr: s.addr(f), Sink: toSink, Seconds: length.Seconds(), Rate: rate}
 	if f.local {
 		generator, o.Source = s.near, localStranger
 	}
@@ -474,17 +484,18 @@ func (s *strangerSite) slice(f flood, length time.Duration, rate float64, toSink
 	if err != nil {
 		s.t.Fatalf("the generator: %v", err)
 	}
+	s.next[kind] += did.Conns
 	return out, did
 }
 
-// p99 is the 99th percentile of durations.
-func p99(d []time.Duration) time.Duration { return quantile(d, 99) }
-
-// quantile is the smallest of the durations that percent of them do not exceed.
-func quantile(d []time.Duration, percent int) time.Duration {
-	d = slices.Sorted(slices.Values(d))
-	return d[(len(d)*percent+99)/100-1]
+// controlOnly returns the flood that goes to the sink on both sides.
+func controlOnly() flood {
+	f, _ := floodNamed(controlFlood)
+	return f
 }
+
+// controlFlood is its name.
+const controlFlood = "control against itself"
 
 // floodNamed returns a flood of the campaign.
 func floodNamed(name string) (flood, bool) {
@@ -525,7 +536,7 @@ func floods() []flood {
 		f.held, f.rate, f.atOnce = true, 1000, 4000
 		return f
 	}
-	var list []flood
+	list := []flood{{name: controlFlood, bytes: othersID, rate: 500, atOnce: 64, budget: conns}}
 	for _, t := range []string{"zeromq", "tcp", "ws"} {
 		request := func(f flood) flood {
 			f.transport, f.port, f.atOnce = t, "request", 64
@@ -568,29 +579,33 @@ func floods() []flood {
 }
 
 const (
-	// minPairs and maxPairs are of how many slices of a flood, each followed by one of its control, a row consists; a row that is over the bar after
-	// minPairs goes on. A slice has about 120 sign-ins and as many jobs, and the p99 is that of the samples of all slices. A control against itself
-	// differs by up to 1.20 in 95 of 100 rows with 5 slices of each, and by up to 1.12 (sign-ins) and 1.17 (jobs) in 99 of 100 with 12 of each; other
-	// figures of these samples, such as the median of the slices' p99, differ as much or more. So a row that is as good as its control passes.
-	minPairs, maxPairs = 5, 12
-	// sliceTime is how long a slice takes.
-	sliceTime = 3 * time.Second
-	// shortTime is that of the short form, which has one pair for each flood, all of which make one row. Its hundred samples have no p99 that
+	// A row consists of blocks of four windows: flood, control, control, flood, and the other way round in every second block, so that what drifts
+	// and what one window leaves to the next one concern both alike. A row ends after minBlocks at the earliest, when its interval is on one side
+	// of slowerThanSink, and after maxBlocks at the latest.
+	minBlocks, maxBlocks = 5, 16
+	// windowTime is how long a window takes, and heldTime that of a flood whose connections stay open, which takes a second to fill the master.
+	windowTime, heldTime = 1 * time.Second, 2 * time.Second
+	// shortTime is that of the short form, which has one block for each flood, all of which make one row. Its hundred samples have no p99 that
 	// means anything: beside other work on the machine, that was 0.9 to 2.2 times the control's. So the medians are compared, and shortBar is
 	// beyond what the machine does to them.
-	shortTime, shortBar = 1000 * time.Millisecond, 1.75
-	// maxStrangersTime is after which time no row goes on beyond minPairs.
-	maxStrangersTime = 22 * time.Minute
+	shortTime, shortBar = 500 * time.Millisecond, 1.75
+	// maxStrangersTime is after which time no row goes on beyond minBlocks.
+	maxStrangersTime = 21 * time.Minute
 )
 
-// TestChaosStrangers attacks a master by those who have no key, from a generator with half a core, while an honest minion signs in from another address and
-// jobs are sent to it. What these take at the 99th percentile is at most a fifth more than while the generator sends the same bytes to a sink; none
-// fails; and memory and disk stay within what docs/security.md states.
+// TestChaosStrangers attacks a master by those who have no key, from a generator with half a core, while an honest minion signs in from another
+// address and jobs are sent to it. What these take at the 99th percentile is at most a fifth more than while the generator sends the same bytes to a
+// sink; none fails; and memory and disk stay within what docs/security.md states.
+//
+// The ratio of the two percentiles has an interval in which it lies with a probability of 95 %, from resampling the windows. The verdicts of the table:
+//
+//	below:     the whole interval is at most 1.2
+//	above:     the whole interval is above 1.2
+//	undecided: 1.2 is within the interval after all the time a row may take; the ratio itself decides
+//
+// The first row of each transport compares the control with itself. TestChaosRepeat has twenty such rows.
 func TestChaosStrangers(t *testing.T) {
-	c := newCampaign(t, "Strangers", "flood", "connections", "MB", "MB to the sink", "sign-ins", "p99", "control", "ratio", "jobs", "p99", "control", "ratio",
-		"processor", "control", "memory MB", "of", "disk KB", "of")
-	// What the disk needs for honest jobs would hide what strangers cost.
-	t.Setenv("TMPDIR", "/dev/shm")
+	c := newStrangersCampaign(t, "Strangers")
 	transports := []string{"zeromq", "tcp", "ws"}
 	if !chaosFull() {
 		transports = transports[:1]
@@ -599,6 +614,9 @@ func TestChaosStrangers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStrangerSite(t, c, name)
 			together := newTally(s, flood{name: "all of the short form"})
+			if chaosFull() {
+				t.Run(controlFlood, func(*testing.T) { s.attack(controlOnly()) })
+			}
 			for _, f := range floods() {
 				switch {
 				case f.transport != name && (f.transport != "http" || name != "zeromq"):
@@ -606,27 +624,70 @@ func TestChaosStrangers(t *testing.T) {
 					t.Run(f.name, func(*testing.T) { s.attack(f) })
 				case f.short:
 					one := newTally(s, f)
-					one.pair(shortTime)
+					one.block(shortTime)
 					one.budgets()
-					one.print()
+					one.print("")
 					together.add(one)
 				}
 			}
 			if !chaosFull() {
-				together.judge()
+				together.judgeMedians()
 			}
 		})
 	}
 }
 
+// TestChaosRepeat shows how far a row of TestChaosStrangers can be trusted: of twenty that compare the control with itself, at most one is over the
+// bar. It has no short form.
+func TestChaosRepeat(t *testing.T) {
+	if !chaosFull() {
+		t.Skip("no short form")
+	}
+	c := newStrangersCampaign(t, "Strangers, control against itself")
+	s := newStrangerSite(t, c, "zeromq")
+	var over []string
+	for i := range 20 {
+		y := s.row(controlOnly())
+		if v := y.verdict(); v.over {
+			over = append(over, fmt.Sprintf("row %d: %s", i+1, v.text))
+		}
+	}
+	if len(over) > 1 {
+		c.breaks("%d of 20 rows are over the bar, with nothing to tell the two sides apart: %q", len(over), over)
+	}
+}
+
+func newStrangersCampaign(t *testing.T, title string) *campaign {
+	// What the disk needs for honest jobs would hide what strangers cost.
+	t.Setenv("TMPDIR", "/dev/shm")
+	return newCampaign(t, title, "flood", "connections", "MB", "MB to the sink", "sign-ins", "p99", "control", "ratio", "jobs", "p99", "control", "ratio",
+		"verdict", "processor", "control", "memory MB", "of", "disk KB", "of")
+}
+
 // attack is one row of the full form.
 func (s *strangerSite) attack(f flood) {
-	y := newTally(s, f)
-	for n := 0; n < minPairs || n < maxPairs && y.worst() > slowerThanSink && time.Since(s.c.begun) < maxStrangersTime; n++ {
-		y.pair(sliceTime)
-	}
+	y := s.row(f)
 	y.budgets()
-	y.judge()
+	if v := y.verdict(); v.over {
+		s.c.breaks("%s: the p99 of sign-ins is %v times that of the control, of jobs %v times (%s); at most %.2f are allowed", f.name, v.signIns, v.jobs, v.text, slowerThanSink)
+	}
+}
+
+// row measures a flood, or the control against itself, until its verdict is clear, and prints the row.
+func (s *strangerSite) row(f flood) *tally {
+	length := windowTime
+	if f.held {
+		length = heldTime
+	}
+	y := newTally(s, f)
+	for {
+		y.block(length)
+		v := y.verdict()
+		if y.blocks >= maxBlocks || y.blocks >= minBlocks && (v.decided || time.Since(s.c.begun) > maxStrangersTime) {
+			y.print(v.text)
+			return y
+		}
+	}
 }
 
 // tally is what came of a flood and its control.
@@ -634,12 +695,13 @@ type tally struct {
 	s *strangerSite
 	f flood
 
-	flood, control    served
+	blocks            int
+	flood, control    []served // of each window
 	did, controlDid   done
 	cpu, controlCPU   time.Duration
 	disk, maxDisk     int64
 	memory, maxMemory int64
-	length            time.Duration // of all slices of the flood
+	length            time.Duration // of all windows of the flood
 }
 
 // newTally begins a row.
@@ -652,37 +714,47 @@ func newTally(s *strangerSite, f flood) *tally {
 	return &tally{s: s, f: f}
 }
 
-// pair is a slice of the flood and one of the control, in which the sink gets in as much time the bytes that the master took.
-func (y *tally) pair(length time.Duration) {
+// block is four windows, two of the flood and two of the control.
+func (y *tally) block(length time.Duration) {
 	y.s.t.Helper()
+	first, then := y.floodWindow, y.controlWindow
+	if y.blocks%2 == 1 {
+		first, then = then, first
+	}
+	first(length)
+	then(length)
+	then(length)
+	first(length)
+	y.blocks++
+}
+
+func (y *tally) floodWindow(length time.Duration) {
 	disk, cpu := y.s.disk(), y.s.cpu()
-	flood, did := y.s.slice(y.f, length, 0, false)
+	served, did := y.s.slice(y.f, length, 0, y.f.name == controlFlood)
 	y.disk += y.s.disk() - disk
-	disk, y.cpu = y.s.disk(), y.cpu+y.s.cpu()-cpu
-	cpu = y.s.cpu()
-	control, controlDid := y.s.slice(y.f, length, did.Parts/did.Seconds, true)
-	y.disk -= y.s.disk() - disk
-	y.controlCPU += y.s.cpu() - cpu
-	y.s.next[y.f.name] += did.Conns
-	y.flood.add(flood)
-	y.control.add(control)
+	y.cpu += y.s.cpu() - cpu
+	y.flood = append(y.flood, served)
 	y.did.add(did)
-	y.controlDid.add(controlDid)
 	y.length += length
 }
 
-func (a *served) add(b served) {
-	a.signIns, a.jobs, a.logins = append(a.signIns, b.signIns...), append(a.jobs, b.jobs...), append(a.logins, b.logins...)
+// controlWindow is one in which the sink gets the connections that the master took, as many a second as it took.
+func (y *tally) controlWindow(length time.Duration) {
+	disk, cpu := y.s.disk(), y.s.cpu()
+	served, did := y.s.slice(y.f, length, y.did.Parts/y.did.Seconds, true)
+	y.disk -= y.s.disk() - disk
+	y.controlCPU += y.s.cpu() - cpu
+	y.control = append(y.control, served)
+	y.controlDid.add(did)
 }
 
 func (a *done) add(b done) {
-	a.Conns, a.Parts, a.Bytes, a.Refused = a.Conns+b.Conns, a.Parts+b.Parts, a.Bytes+b.Bytes, a.Refused+b.Refused
+	a.Conns, a.Parts, a.Bytes, a.Refused, a.Seconds = a.Conns+b.Conns, a.Parts+b.Parts, a.Bytes+b.Bytes, a.Refused+b.Refused, a.Seconds+b.Seconds
 }
 
 // add puts another row into this one.
 func (y *tally) add(z *tally) {
-	y.flood.add(z.flood)
-	y.control.add(z.control)
+	y.flood, y.control = append(y.flood, z.flood...), append(y.control, z.control...)
 	y.did.add(z.did)
 	y.controlDid.add(z.controlDid)
 	y.cpu, y.controlCPU, y.length = y.cpu+z.cpu, y.controlCPU+z.controlCPU, y.length+z.length
@@ -690,20 +762,116 @@ func (y *tally) add(z *tally) {
 	y.disk, y.maxDisk = y.disk+z.disk, y.maxDisk+z.maxDisk
 }
 
-// medians are how many times as long as under the control half of the sign-ins and jobs take.
-func (y *tally) medians() (signIns, jobs float64) {
-	return float64(quantile(y.flood.signIns, 50)) / float64(quantile(y.control.signIns, 50)),
-		float64(quantile(y.flood.jobs, 50)) / float64(quantile(y.control.jobs, 50))
+// signIns and jobs are what was measured in each window.
+func signIns(windows []served) (list [][]time.Duration) {
+	for _, w := range windows {
+		list = append(list, w.signIns)
+	}
+	return list
 }
 
-// ratios are how many times as long as under the control sign-ins and jobs take at the 99th percentile.
-func (y *tally) ratios() (signIns, jobs float64) {
-	return float64(p99(y.flood.signIns)) / float64(p99(y.control.signIns)), float64(p99(y.flood.jobs)) / float64(p99(y.control.jobs))
+func jobs(windows []served) (list [][]time.Duration) {
+	for _, w := range windows {
+		list = append(list, w.jobs)
+	}
+	return list
 }
 
-func (y *tally) worst() float64 {
-	signIns, jobs := y.ratios()
-	return max(signIns, jobs)
+// ratio is how many times as long as under the control something takes at the 99th percentile, and the interval of that.
+type ratio struct{ is, low, high float64 }
+
+func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f-%.2f)", r.is, r.low, r.high) }
+
+// verdict is what a row says about the bar.
+type verdict struct {
+	signIns, jobs ratio
+	text          string
+	over, decided bool
+}
+
+func (y *tally) verdict() (v verdict) {
+	v.signIns, v.jobs = ratioOf(signIns(y.flood), signIns(y.control)), ratioOf(jobs(y.flood), jobs(y.control))
+	above, below, over := 0, 0, false
+	for _, r := range []ratio{v.signIns, v.jobs} {
+		switch {
+		case r.low > slowerThanSink:
+			above++
+		case r.high <= slowerThanSink:
+			below++
+		default:
+			over = over || r.is > slowerThanSink
+		}
+	}
+	switch {
+	case above > 0:
+		v.text, v.over, v.decided = "above", true, true
+	case below == 2:
+		v.text, v.decided = "below", true
+	default:
+		v.text, v.over = "undecided", over
+	}
+	return v
+}
+
+// ratioOf compares what was measured in windows of a flood and of its control. The interval is that of 95 % of 2,000 resamples: each takes as many
+// windows of either kind as there are, with replacement. Whole windows are drawn, for what comes at a time is slow at a time.
+func ratioOf(flood, control [][]time.Duration) (r ratio) {
+	above, below := newPool(flood), newPool(control)
+	ones := func(n int) []int { return slices.Repeat([]int{1}, n) }
+	r.is = above.p99(ones(len(flood))) / below.p99(ones(len(control)))
+	chance := rand.New(rand.NewPCG(15, 99)) // the same windows have the same interval
+	draw := func(n int) []int {
+		times := make([]int, n)
+		for range n {
+			times[chance.IntN(n)]++
+		}
+		return times
+	}
+	const resamples = 2000
+	all := make([]float64, resamples)
+	for i := range all {
+		all[i] = above.p99(draw(len(flood))) / below.p99(draw(len(control)))
+	}
+	slices.Sort(all)
+	r.low, r.high = all[resamples/40], all[resamples-1-resamples/40]
+	return r
+}
+
+// pool is the samples of some windows, the longest first.
+type pool struct {
+	list  []sample
+	sizes []int // of the windows
+}
+
+type sample struct {
+	took   time.Duration
+	window int
+}
+
+func newPool(windows [][]time.Duration) (p pool) {
+	for i, w := range windows {
+		p.sizes = append(p.sizes, len(w))
+		for _, d := range w {
+			p.list = append(p.list, sample{d, i})
+		}
+	}
+	slices.SortFunc(p.list, func(a, b sample) int { return cmp.Compare(b.took, a.took) })
+	return p
+}
+
+// p99 is the 99th percentile of samples of which each window is there so many times: the smallest that 99 % do not exceed.
+func (p pool) p99(times []int) float64 {
+	total := 0
+	for i, n := range times {
+		total += n * p.sizes[i]
+	}
+	longer := total - (total*99+99)/100
+	for _, s := range p.list {
+		if longer -= times[s.window]; longer < 0 {
+			return float64(s.took)
+		}
+	}
+	return math.NaN() // there are no samples
 }
 
 // budgets compares memory and disk with what they may be.
@@ -726,26 +894,31 @@ func (f flood) bytesSent() bool {
 	return f.name != "silent connections" && f.name != "idle after the handshake, tcp"
 }
 
-// judge prints the row and compares with the bar: the 99th percentile, or in the short form the median.
-func (y *tally) judge() {
-	y.print()
-	name, bar := "p99", slowerThanSink
-	signIns, jobs := y.ratios()
-	if !chaosFull() {
-		name, bar = "median", shortBar
-		signIns, jobs = y.medians()
-	}
-	if signIns > bar || jobs > bar {
-		y.s.c.breaks("%s: the %s of sign-ins is %.2f times that of the control, of jobs %.2f times; at most %.2f are allowed", y.f.name, name, signIns, jobs, bar)
+// judgeMedians prints the row of the short form and compares its medians.
+func (y *tally) judgeMedians() {
+	y.print("")
+	signIns := float64(median(signIns(y.flood))) / float64(median(signIns(y.control)))
+	jobs := float64(median(jobs(y.flood))) / float64(median(jobs(y.control)))
+	if signIns > shortBar || jobs > shortBar {
+		y.s.c.breaks("%s: the median of sign-ins is %.2f times that of the control, of jobs %.2f times; at most %.2f are allowed", y.f.name, signIns, jobs, shortBar)
 	}
 }
 
+func median(windows [][]time.Duration) time.Duration {
+	all := slices.Sorted(slices.Values(slices.Concat(windows...)))
+	return all[len(all)/2]
+}
+
 // print adds the row to the table.
-func (y *tally) print() {
-	signIns, jobs := y.ratios()
+func (y *tally) print(verdict string) {
 	perSecond := func(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()/y.length.Seconds()) }
-	ms := func(d []time.Duration) time.Duration { return p99(d).Round(100 * time.Microsecond) }
-	y.s.c.row(y.f.name, y.did.Conns, y.did.Bytes>>20, y.controlDid.Bytes>>20, len(y.flood.signIns), ms(y.flood.signIns), ms(y.control.signIns), fmt.Sprintf("%.2f", signIns),
-		len(y.flood.jobs), ms(y.flood.jobs), ms(y.control.jobs), fmt.Sprintf("%.2f", jobs), perSecond(y.cpu), perSecond(y.controlCPU),
-		y.memory>>20, y.maxMemory>>20, y.disk>>10, y.maxDisk>>10)
+	cells := []any{y.f.name, y.did.Conns, y.did.Bytes >> 20, y.controlDid.Bytes >> 20}
+	for _, of := range []func([]served) [][]time.Duration{signIns, jobs} {
+		flood, control := of(y.flood), of(y.control)
+		p99 := func(windows [][]time.Duration) time.Duration {
+			return time.Duration(newPool(windows).p99(slices.Repeat([]int{1}, len(windows)))).Round(100 * time.Microsecond)
+		}
+		cells = append(cells, len(slices.Concat(flood...)), p99(flood), p99(control), ratioOf(flood, control))
+	}
+	y.s.c.row(append(cells, verdict, perSecond(y.cpu), perSecond(y.controlCPU), y.memory>>20, y.maxMemory>>20, y.disk>>10, y.maxDisk>>10)...)
 }

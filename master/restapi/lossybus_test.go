@@ -27,10 +27,16 @@ import (
 	"github.com/brine-salt/brine/master/runner"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlite"
+	"github.com/brine-salt/brine/modules"
+	"github.com/brine-salt/brine/modules/configmod"
+	"github.com/brine-salt/brine/modules/saltutil"
+	"github.com/brine-salt/brine/modules/state"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/events"
 	"github.com/brine-salt/brine/protocol/events/ipc"
+	"github.com/brine-salt/brine/protocol/payload"
 	"github.com/brine-salt/brine/protocol/transport/zeromq"
+	_ "github.com/brine-salt/brine/states/saltmod"
 )
 
 // lossy is a shared store whose messages of returns and events are delayed, and lost at random: then the master hears that some were missed,
@@ -217,13 +223,29 @@ func TestLossyBus(t *testing.T) {
 		r.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-reacted })
-	streamed := &reader{seen: make(map[string]bool)}
-	followed := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-followed })
-	go func() {
-		defer close(followed)
-		streamed.follow(ctx, s)
-	}()
+	streamed, subscribed, logged := &reader{seen: make(map[string]bool)}, &reader{seen: make(map[string]bool)}, &reader{seen: make(map[string]bool)}
+	var following sync.WaitGroup
+	t.Cleanup(func() { cancel(); following.Wait() })
+	following.Go(func() { streamed.follow(ctx, s) })
+	sub := s.master.Events().Subscribe(events.SubscribeOptions{Prefix: "salt/job/", Buffer: 3})
+	t.Cleanup(sub.Close)
+	following.Go(func() {
+		for {
+			e, err := sub.Next(ctx)
+			if err != nil {
+				return
+			}
+			subscribed.event(e)
+			time.Sleep(rand.N(4 * time.Millisecond))
+		}
+	})
+	cursor := s.master.FollowCursor()
+	following.Go(func() {
+		for e := range s.master.Follow(ctx, cursor, "salt/job/*/ret/*") {
+			logged.event(e.Event)
+			time.Sleep(rand.N(4 * time.Millisecond))
+		}
+	})
 
 	salt, err := client.New(client.Options{Dialer: zeromq.New(), Addr: s.master.RequestAddr().String(), Events: lossySockets(t, sockets), CacheDir: dir + "/cache",
 		User: "root", KeyFile: dir + "/cache/.root_key"})
@@ -233,6 +255,16 @@ func TestLossyBus(t *testing.T) {
 	t.Cleanup(func() { salt.Close() })
 	short := client.RunOptions{Timeout: 3 * time.Second}
 	host := runner.Embedded(s.master, "m_master", nil, t.TempDir(), logger)
+	functions := modules.NewRegistry(state.Module, saltutil.Module, configmod.Module)
+	host.Exec = func(ctx context.Context, q modules.Request) (any, error) {
+		none := func() map[string]any { return map[string]any{} }
+		res := functions.Run(ctx, &modules.Env{ID: host.ID, Log: logger, Grains: none, Pillar: none,
+			Opts: func() map[string]any {
+				return map[string]any{"file_client": "local", "cachedir": dir + "/cache", "test": false}
+			},
+			MasterHost: runner.Here(host, runners, runner.NewWheel(host))}, q)
+		return res.Return, res.Err
+	}
 	runners = runner.NewClient(host)
 	var lastJID string
 	readers := map[string]func(got map[string]bool) error{
@@ -262,6 +294,40 @@ func TestLossyBus(t *testing.T) {
 				got[id] = res.Status == master.Returned
 			}
 			return err
+		},
+		"Submit": func(got map[string]bool) error {
+			run, err := s.master.Submit(t.Context(), master.Job{Fun: "test.ping", Tgt: "*"})
+			if err != nil {
+				return err
+			}
+			defer run.Close()
+			for {
+				res, err := run.Next(t.Context())
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				got[res.ID] = res.Status == master.Returned
+			}
+		},
+		"orchestration": func(got map[string]bool) error {
+			res := runners.Call(t.Context(), runner.Request{Fun: "state.orchestrate_single", Args: []any{"salt.function", "test.ping"},
+				Kwargs: map[string]any{"tgt": "*"}, User: "root"})
+			all, _ := res.Return.(map[string]any)
+			states, _ := payload.Map(payload.Plain(all[host.ID]))
+			if !res.Success || len(states) != 1 {
+				return fmt.Errorf("the orchestration returned %v", res.Return)
+			}
+			for _, x := range states {
+				changes, _ := x.(m)["changes"].(m)
+				ret, _ := changes["ret"].(m)
+				for id, value := range ret {
+					got[id] = value == true
+				}
+			}
+			return nil
 		},
 		"runner": func(got map[string]bool) error {
 			all, err := host.Run(t.Context(), runner.Job{Fun: "test.ping", Tgt: "*", Expect: true, Timeout: 2 * time.Second, Gather: time.Second})
@@ -326,7 +392,8 @@ func TestLossyBus(t *testing.T) {
 		}
 	})
 	t.Run("followers", func(t *testing.T) {
-		for name, r := range map[string]*reader{"a hook": hook, "the reactor": reactions, "/events": streamed} {
+		for name, r := range map[string]*reader{"a hook": hook, "the reactor": reactions, "/events": streamed,
+			"a subscription": subscribed, "Follow": logged} {
 			logging.Lock()
 			said := strings.Contains(log.String(), "the reactor is behind and missed events")
 			logging.Unlock()
