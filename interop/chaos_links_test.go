@@ -361,7 +361,7 @@ func (l *chaosLink) forget() {
 
 // await waits until the state of a link is reached, which the kernel announces to nobody.
 func (l *chaosLink) await(what string, cond func() bool) {
-	for end := time.Now().Add(detectTime); !cond(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); !cond(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			l.fails(fmt.Errorf("waited for %s in vain", what))
 			return
@@ -645,33 +645,41 @@ func (w *waiting) answer(l *chaosLink, limit time.Duration) (time.Duration, bool
 // control is links that are never broken: how long these take to answer is what the machine costs, not a fault.
 type control struct {
 	mu    sync.Mutex // guards asked
-	asked []struct {
-		at   time.Time
-		took time.Duration
-	}
+	asked []question
+}
+
+// question is one that a sound link was asked; took is 0 until it has answered.
+type question struct {
+	at   time.Time
+	took time.Duration
 }
 
 // watch pings a link without end.
 func (o *control) watch(ctx context.Context, s *linkSite, l *chaosLink) {
 	for ctx.Err() == nil {
 		at := time.Now()
+		o.mu.Lock()
+		n := len(o.asked)
+		o.asked = append(o.asked, question{at: at})
+		o.mu.Unlock()
 		took, _ := s.pings.answer(l, time.Minute)
 		o.mu.Lock()
-		o.asked = append(o.asked, struct {
-			at   time.Time
-			took time.Duration
-		}{at, took})
+		o.asked[n].took = took
 		o.mu.Unlock()
 	}
 }
 
-// most returns the longest that a sound link took for an answer at some time between two times.
+// most returns the longest that a sound link took for an answer at some time between two times, or has taken so far.
 func (o *control) most(from, to time.Time) (most time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, a := range o.asked {
-		if a.at.Before(to) && a.at.Add(a.took).After(from) {
-			most = max(most, a.took)
+		took := a.took
+		if took == 0 {
+			took = to.Sub(a.at)
+		}
+		if a.at.Before(to) && a.at.Add(took).After(from) {
+			most = max(most, took)
 		}
 	}
 	return most
@@ -734,7 +742,9 @@ func TestChaosLinks(t *testing.T) {
 	defer s.control.mu.Unlock()
 	var sound []time.Duration
 	for _, a := range s.control.asked {
-		sound = append(sound, a.took)
+		if a.took > 0 {
+			sound = append(sound, a.took)
+		}
 	}
 	median, most := middle(sound)
 	c.row("none (sound links)", 0, "", median, most)

@@ -5,6 +5,7 @@ package interop
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,7 +30,7 @@ func TestChaosHostClocks(t *testing.T) {
 		t.Skip("the virtual machine belongs to the full campaign")
 	}
 	c := newCampaign(t, "Clocks and standstills of a machine",
-		"in the machine", "outside", "step", "all answer after", "job in flight", "schedule", "token from before", "after a restart")
+		"in the machine", "outside", "step", "all answer after", "job in flight", "schedule", "token from before", "join token from before", "after a restart")
 	for _, p := range []struct {
 		inside, outside string
 		start           func(*testing.T, *campaign) *clocked
@@ -58,12 +59,14 @@ type clocked struct {
 	program         string   // in the machine
 	ids             []string // of the minions
 
-	ping    func() (answers map[string]bool, said string)
-	job     func(script string) (jid string)
-	result  func(jid string) (returns map[string]any)
-	restart func() // restarts the minions, so that they sign in again
-	token   func() (int, string)
-	ticks   func() int // of the schedule
+	ping     func() (answers map[string]bool, said string)
+	job      func(script string) (jid string)
+	result   func(jid string) (returns map[string]any)
+	restart  func() // restarts the minions, so that they sign in again
+	token    func() (int, string)
+	announce func() (id, joinToken string)
+	join     func(id, joinToken string) string // what the master says of a minion with this token
+	ticks    func() int                        // of the schedule
 }
 
 // steps are the rows of a pair.
@@ -74,19 +77,25 @@ func (k *clocked) steps() {
 		return func() { k.m.SetClock(k.m.Clock().Add(d)) }
 	}
 	const years = 10 * 365 * 24 * time.Hour
+	const expired = "the token has expired"
 	for _, s := range []struct {
 		name  string
 		step  func()
-		kills bool // the program in the machine
+		kills bool   // the program in the machine
+		joins string // what the master says of a join token from before, which is good for a day
 	}{
-		{"+1 h", by(time.Hour), false},
-		{"-1 h", by(-time.Hour), false},
-		{"+10 years", by(years), false},
-		{"-10 years", by(-years), false},
-		{"stands still for 2 min", func() { k.m.Pause(); time.Sleep(2 * time.Minute); k.m.Continue() }, false},
-		{"a day behind at the start", func() { k.kill(); by(-24 * time.Hour)(); k.launch() }, true},
-		{"right again", by(24 * time.Hour), false},
+		{"+1 h", by(time.Hour), false, joined},
+		{"-1 h", by(-time.Hour), false, joined},
+		{"+10 years", by(years), false, expired},
+		{"-10 years", by(-years), false, joined},
+		{"stands still for 2 min", func() { k.m.Pause(); time.Sleep(2 * time.Minute); k.m.Continue() }, false, joined},
+		{"a day behind at the start", func() { k.kill(); by(-24 * time.Hour)(); k.launch() }, true, joined},
+		{"right again", by(24 * time.Hour), false, expired},
 	} {
+		var id, joinToken string
+		if k.announce != nil {
+			id, joinToken = k.announce()
+		}
 		jid := k.job("sleep 5; echo slept")
 		ticks, since := 0, time.Now()
 		if k.ticks != nil {
@@ -111,11 +120,20 @@ func (k *clocked) steps() {
 				k.c.breaks("%s, %s: the token from before gives %d: %s", k.inside, s.name, code, words)
 			}
 		}
+		join := "-"
+		if k.join != nil {
+			if join = k.join(id, joinToken); join != s.joins {
+				k.c.breaks("%s, %s: the join token from before: %q, want %q", k.inside, s.name, join, s.joins)
+			}
+		}
 		k.restart()
 		again := k.answers("a restart after "+s.name, detectTime)
-		k.c.row(k.inside, k.outside, s.name, after, job, schedule, token, again)
+		k.c.row(k.inside, k.outside, s.name, after, job, schedule, token, join, again)
 	}
 }
+
+// joined is what join returns for a token that was good.
+const joined = "joined"
 
 // answers waits until all minions answer, within a limit, and returns how long that took.
 func (k *clocked) answers(after string, limit time.Duration) time.Duration {
@@ -237,12 +255,12 @@ func masterInside(t *testing.T, c *campaign) *clocked {
 	s := newSite(t, "zeromq", fmt.Sprintf(`auto_accept: True
 timeout: 20
 sharedsecret: between us
-external_auth: {sharedsecret: {ann: ['.*']}}
+external_auth: {sharedsecret: {ann: ['.*', '@wheel']}}
 rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 `, port))
 	k := &clocked{t: t, c: c, program: "/bin/salt-master"}
 	k.boot(s, s.dir, "master", []int{s.pub, s.ret, port})
-	k.m.Must("for p in salt salt-run; do ln -s salt-master /bin/$p; done")
+	k.m.Must("for p in salt salt-run salt-key; do ln -s salt-master /bin/$p; done")
 	k.commands(func(program string, args ...string) string {
 		out, _, err := k.m.Run(fmt.Sprintf("%s -c /brine/etc --out=json '%s' 2>/dev/null", program, strings.Join(args, "' '")))
 		if err != nil {
@@ -274,15 +292,50 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 	k.restart()
 
 	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	var token string
-	await(t, "the master's HTTP interface takes a log-in", func() bool {
-		_, text := request(t, "POST", url+"/login", "", `{"eauth": "sharedsecret", "username": "ann", "password": "between us"}`)
-		if m := regexp.MustCompile(`"token": ?"(\w+)"`).FindStringSubmatch(text); m != nil {
-			token = m[1]
-		}
-		return token != ""
-	})
+	login := func() (token string) {
+		await(t, "the master's HTTP interface takes a log-in", func() bool {
+			_, text := request(t, "POST", url+"/login", "", `{"eauth": "sharedsecret", "username": "ann", "password": "between us"}`)
+			if m := regexp.MustCompile(`"token": ?"(\w+)"`).FindStringSubmatch(text); m != nil {
+				token = m[1]
+			}
+			return token != ""
+		})
+		return token
+	}
+	token := login()
 	k.token = func() (int, string) { return request(t, "GET", url+"/stats", token, "") }
+	announced := 0
+	k.announce = func() (string, string) {
+		announced++
+		id := fmt.Sprint("join-", announced)
+		code, text := request(t, "POST", url+"/v1/minions", login(), fmt.Sprintf(`{"id": %q}`, id))
+		var answer struct{ JSON string }
+		var told struct {
+			Token string `json:"join_token"`
+		}
+		if err := errors.Join(json.Unmarshal([]byte(text), &answer), json.Unmarshal([]byte(answer.JSON), &told)); err != nil || told.Token == "" {
+			t.Fatalf("the minion %s could not be announced: %d %s, %v", id, code, text, err)
+		}
+		return id, told.Token
+	}
+	k.join = func(id, joinToken string) (said string) {
+		p := start(t, ours("salt-minion"), "-c", s.minion(t, id, fmt.Sprintf("join_token: %q\n", joinToken)))
+		defer p.kill()
+		await(t, "the master judges the join token of "+id, func() bool {
+			out, _, err := k.m.Run("grep -h 'minion=" + id + " ' /brine/out /brine/*.log")
+			switch reason := regexp.MustCompile(`may not join.*reason="([^"]*)"`).FindStringSubmatch(out); {
+			case err != nil:
+				t.Fatal(err)
+			case reason != nil:
+				said = reason[1]
+			case strings.Contains(out, "minion joins"):
+				said = joined
+			}
+			return said != ""
+		})
+		k.m.Must("/bin/salt-key -c /brine/etc -y -d " + id) // the others are asked as '*'
+		return said
+	}
 	return k
 }
 
