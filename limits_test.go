@@ -23,6 +23,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		zeromq  = "protocol/transport/zeromq "
 		mas     = "master "
 		rest    = "master/restapi "
+		listen  = "master/restapi/internal/listen "
 		vendor  = "master/vendordata "
 		limiter = "master/internal/ratelimit "
 		run     = "internal/runcmd "
@@ -49,7 +50,7 @@ func TestLimitsOfTheSecurityPage(t *testing.T) {
 		"HTTP connections":                                           {"cmd/brine-master addressPart", "cmd/brine-master maxConnections", "cmd/brine-master descriptorPart"},
 		"an HTTP request":                                            {rest + "headTime", rest + "maxHead", rest + "requestTime", rest + "idleTime"},
 		"HTTP bodies beyond 64 KiB without a token":                  {rest + "smallBody", rest + "defaultBody", rest + "bodyRate", rest + "bodyBurst", rest + "refusedBody", rest + "defaultStrangers", "413", "429", "503"},
-		"HTTP answers":                                               {rest + "writePiece", rest + "writeTimeout"},
+		"HTTP answers":                                               {listen + "writePiece", listen + "WriteTimeout"},
 		"HTTP log-ins that fail":                                     {rest + "defaultLoginRate", rest + "defaultLoginBurst", limiter + "sourceShare", "429"},
 		"vendordata requests": {vendor + "defaultRate", vendor + "defaultBurst", vendor + "defaultFailureRate", vendor + "defaultFailureBurst", vendor + "maxBody",
 			vendor + "defaultCheckTime", vendor + "defaultChecks", "429", "503"},

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/optparse"
 	"github.com/brine-salt/brine/internal/saltcli"
@@ -53,7 +55,7 @@ func runCheck(ctx context.Context, c *saltcli.Console, args []string) int {
 		roster = ""
 	}
 	report := check.Master(config, unsupported(config), roster)
-	host := &runner.Host{}
+	host := &host.Host{}
 	runners, wheel := runner.NewClient(host), runner.NewWheel(host)
 	trees, err := program.CheckRoots(ctx, config, v.String("id"), v.String("grains_file"), reactorFiles(config), func(kind, fun string) bool {
 		if kind == "wheel" {

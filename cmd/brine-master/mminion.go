@@ -8,6 +8,8 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/conf"
 	"github.com/brine-salt/brine/internal/ordered"
@@ -32,7 +34,7 @@ import (
 type masterMinion struct {
 	conf *conf.Config
 	log  *slog.Logger
-	host *runner.Host
+	host *host.Host
 	// pillars makes the pillars of orchestrations.
 	pillars *pillar.Roots
 
@@ -41,7 +43,7 @@ type masterMinion struct {
 }
 
 // orchestrate gives a host the functions that orchestration needs. It does nothing before one of them is called.
-func orchestrate(h *runner.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
+func orchestrate(h *host.Host, c *conf.Config, pillars *pillar.Roots, log *slog.Logger) *masterMinion {
 	m := &masterMinion{conf: c, log: log, host: h, pillars: pillars}
 	m.grains = sync.OnceValue(func() map[string]any {
 		return grains.Gather(context.Background(), grains.Options{Opts: m.options(nil), Log: log, SaltVersion: version.Salt, Version: version.Brine()})
@@ -131,7 +133,7 @@ func (s stream) Close() error { return s.client.Close() }
 // masterAgent is what functions on the master have in place of a running minion: no jobs, the master's bus, and a pillar once
 // states have asked for one.
 type masterAgent struct {
-	host    *runner.Host
+	host    *host.Host
 	compile func(ctx context.Context) (*pyobj.Dict, error)
 
 	mu   sync.Mutex

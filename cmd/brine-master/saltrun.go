@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/cmd/internal/localmaster"
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/daemon"
@@ -237,7 +239,7 @@ func (s *saltRun) async(q runner.Request) error {
 
 // runnerHost is the master on this host as runners see it.
 type runnerHost struct {
-	runner.Host
+	host.Host
 	client  *client.Client
 	out     io.Writer
 	closers []func() error
@@ -339,12 +341,12 @@ func (s *saltRun) openDirs(h *runnerHost) error {
 }
 
 // run publishes a job through the master and gathers its returns.
-func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.Answer, error) {
+func (h *runnerHost) run(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
 	cmd := client.Command{Fun: j.Fun, Arg: slices.Clone(j.Args), Tgt: j.Tgt, TgtType: j.TgtType, Ret: j.Ret, JID: j.JID, Kwargs: j.Extra}
 	if len(j.Kwargs) > 0 {
 		cmd.Arg = append(cmd.Arg, protocol.Kwargs(j.Kwargs))
 	}
-	out := map[string]runner.Answer{}
+	out := map[string]host.Answer{}
 	r, err := h.client.Run(ctx, cmd, client.RunOptions{Timeout: j.Timeout, Gather: localmaster.Gather(j.Gather)})
 	if errors.Is(err, client.ErrNoMatch) {
 		fmt.Fprintln(h.out, "No minions matched the target. No command was sent, no jid was assigned.")
@@ -357,9 +359,9 @@ func (h *runnerHost) run(ctx context.Context, j runner.Job) (map[string]runner.A
 	for ret := range r.Returns(ctx) {
 		switch {
 		case ret.Status == client.Returned:
-			out[ret.ID] = runner.Answer{Value: ret.Value, Ordered: ret.Ordered, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
+			out[ret.ID] = host.Answer{Value: ret.Value, Ordered: ret.Ordered, Retcode: ret.Code(), Out: ret.Out, JID: ret.JID, Data: ret.Data}
 		case j.Expect:
-			out[ret.ID] = runner.Answer{Failed: true}
+			out[ret.ID] = host.Answer{Failed: true}
 		}
 	}
 	return out, r.Err()

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/protocol/payload"
@@ -41,11 +43,11 @@ func (s *Server) entry(r *http.Request, t eauth.Token, kind string, err error) m
 	if t.UID != "" && source(r) == "" {
 		e.From = "uid " + t.UID
 	}
-	var status *statusError
+	var status *exchange.Error
 	switch {
 	case err == nil:
 	// guard: CVE-2025-47287,log-flood TestRefusalsDoNotFillTheAuditLog
-	case errors.Is(err, eauth.ErrDenied), errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusTooManyRequests):
+	case errors.Is(err, eauth.ErrDenied), errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusTooManyRequests):
 		e.Outcome = master.AuditDenied
 	default:
 		e.Outcome = master.AuditFailed

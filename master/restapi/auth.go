@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
+
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/master/eauth"
 )
 
 // cookie is the name that rest_cherrypy's sessions have.
 const cookie = "session_id"
-
-// keyText is a map's key as JSON has it.
-func keyText(k any) string { return pytext.Str(k) }
 
 // tokenID is the token that a request shows, in a header or a cookie, never in its query.
 func tokenID(r *http.Request) string {
@@ -47,7 +47,7 @@ func (s *Server) caller(r *http.Request, id string) (eauth.Token, error) {
 	}
 	t, ok := s.o.Auth.Token(id)
 	if !ok {
-		return eauth.Token{}, errNoToken
+		return eauth.Token{}, exchange.ErrNoToken
 	}
 	return t, nil
 }
@@ -63,24 +63,24 @@ var forwarding = [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip",
 func (s *Server) peer(r *http.Request) (eauth.Token, error) {
 	for _, name := range forwarding {
 		if r.Header.Get(name) != "" {
-			return eauth.Token{}, errNoToken
+			return eauth.Token{}, exchange.ErrNoToken
 		}
 	}
 	t, err := s.o.Auth.Peer(r.Context())
 	if err != nil || !s.o.Addresses.mayLogin(t.Name, r) {
-		return eauth.Token{}, errNoToken
+		return eauth.Token{}, exchange.ErrNoToken
 	}
 	return t, nil
 }
 
 // counted counts a request of somebody, and refuses it when they ask too much.
 func (s *Server) counted(t eauth.Token) error {
-	key := owner(t)
+	key := scope.Owner(t)
 	if t.UID != "" {
 		key = t.EAuth + "/uid/" + t.UID // a user may have several names
 	}
 	if s.o.RequestRate > 0 && !s.requests.AllowName(key, time.Now()) {
-		return &statusError{http.StatusTooManyRequests, "Too many requests"}
+		return exchange.NewError(http.StatusTooManyRequests, "Too many requests")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token
 	if v, ok := chunk["token"]; ok {
 		id, ok := v.(string)
 		if !ok || strings.Trim(id, "0123456789abcdefABCDEF") != "" || id == "" {
-			return eauth.Token{}, &statusError{http.StatusUnauthorized, "Invalid token"}
+			return eauth.Token{}, exchange.NewError(http.StatusUnauthorized, "Invalid token")
 		}
 		t, ok := s.o.Auth.Token(id)
 		if !ok {
@@ -114,7 +114,7 @@ func (s *Server) who(r *http.Request, chunk map[string]any, session *eauth.Token
 	}
 	t, err := s.peer(r)
 	if err != nil {
-		return eauth.Token{}, errNoCreds
+		return eauth.Token{}, exchange.ErrNoCreds
 	}
 	return t, s.counted(t)
 }
@@ -125,7 +125,7 @@ func (s *Server) credentials(r *http.Request, chunk map[string]any, system strin
 	t, err := s.try(r, name, func() (eauth.Token, error) {
 		return s.o.Auth.Check(r.Context(), system, name, secret(chunk))
 	})
-	var status *statusError
+	var status *exchange.Error
 	if err != nil && !errors.As(err, &status) {
 		err = denied(chunk, "eauth", name)
 	}
@@ -137,10 +137,10 @@ func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, er
 	proven, ok := s.logins.Try(source(r), name)
 	// guard: log-in-lockout TestLoginsAreBounded
 	if !ok {
-		return eauth.Token{}, &statusError{http.StatusTooManyRequests, "Too many log-ins"}
+		return eauth.Token{}, exchange.NewError(http.StatusTooManyRequests, "Too many log-ins")
 	}
 	if !s.o.Addresses.mayLogin(name, r) {
-		return eauth.Token{}, errNoToken
+		return eauth.Token{}, exchange.ErrNoToken
 	}
 	t, err := check()
 	// guard: log-in-lockout TestLoginsAreBounded
@@ -153,13 +153,13 @@ func (s *Server) try(r *http.Request, name string, check func() (eauth.Token, er
 // denied is what Salt says to the sender of a command who is not who they say: for functions of minions one thing, for others another.
 func denied(chunk map[string]any, kind, user string) error {
 	if client, _ := chunk["client"].(string); strings.HasPrefix(client, "local") {
-		return &statusError{http.StatusUnauthorized, "Authentication error occurred."}
+		return exchange.NewError(http.StatusUnauthorized, "Authentication error occurred.")
 	}
 	text := `Authentication failure of type "` + kind + `" occurred`
 	if user != "" {
 		text += " for user " + user
 	}
-	return &statusError{http.StatusUnauthorized, text + "."}
+	return exchange.NewError(http.StatusUnauthorized, text+".")
 }
 
 // secret is the password of a request; sharedsecret calls it by its own name.
@@ -172,28 +172,28 @@ func secret(creds map[string]any) string {
 	return ""
 }
 
-func (s *Server) loginHint(q *request) (any, error) {
-	q.w.Header().Set("WWW-Authenticate", "Session")
+func (s *Server) loginHint(q *exchange.Request) (any, error) {
+	q.W.Header().Set("WWW-Authenticate", "Session")
 	return map[string]any{"status": nil, "return": "Please log in"}, nil
 }
 
-func (s *Server) login(q *request) (any, error) {
-	chunks, err := q.chunks()
+func (s *Server) login(q *exchange.Request) (any, error) {
+	chunks, err := q.Chunks()
 	if err != nil || len(chunks) == 0 {
-		return nil, &statusError{http.StatusUnauthorized, "Could not authenticate using provided credentials"}
+		return nil, exchange.NewError(http.StatusUnauthorized, "Could not authenticate using provided credentials")
 	}
 	t, err := s.newToken(q, chunks[0])
 	if err != nil {
 		return nil, err
 	}
-	q.w.Header().Set("X-Auth-Token", t.ID)
-	http.SetCookie(q.w, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
+	q.W.Header().Set("X-Auth-Token", t.ID)
+	http.SetCookie(q.W, &http.Cookie{Name: cookie, Value: t.ID, Path: "/", Expires: t.Expire, HttpOnly: true, Secure: q.TLS != nil, SameSite: http.SameSiteLaxMode})
 	out := tokenData(t)
 	out["perms"] = permissions(s.o.Auth.Shown(t))
 	return map[string]any{"return": []any{out}}, nil
 }
 
-func (s *Server) newToken(q *request, creds map[string]any) (t eauth.Token, err error) {
+func (s *Server) newToken(q *exchange.Request, creds map[string]any) (t eauth.Token, err error) {
 	defer func() {
 		e := s.entry(q.Request, t, "login", err)
 		if err != nil {
@@ -233,19 +233,19 @@ func permissions(rules []any) any {
 	return out
 }
 
-func (s *Server) logout(q *request) (any, error) {
+func (s *Server) logout(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
 	}
 	s.o.Auth.Revoke(t.ID)
-	http.SetCookie(q.w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, HttpOnly: true})
+	http.SetCookie(q.W, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, HttpOnly: true})
 	return map[string]any{"return": "Your token has been cleared"}, nil
 }
 
 // token makes tokens without a session, one for each set of credentials.
-func (s *Server) token(q *request) (any, error) {
-	chunks, err := q.chunks()
+func (s *Server) token(q *exchange.Request) (any, error) {
+	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (s *Server) token(q *request) (any, error) {
 	for _, c := range chunks {
 		for _, key := range []string{"username", "password", "eauth"} {
 			if _, ok := c[key]; !ok {
-				return nil, &statusError{http.StatusBadRequest, `Require "username", "password", and "eauth" params`}
+				return nil, exchange.NewError(http.StatusBadRequest, `Require "username", "password", and "eauth" params`)
 			}
 		}
 		t, err := s.newToken(q, c)

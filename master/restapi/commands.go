@@ -8,10 +8,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/lowstate"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
 
 	"github.com/brine-salt/brine/internal/cliargs"
 	"github.com/brine-salt/brine/internal/nested"
@@ -46,7 +49,7 @@ func (b *background) start(f func(ctx context.Context)) error {
 	select {
 	case b.slots <- struct{}{}:
 	default:
-		return &statusError{http.StatusServiceUnavailable, "Too many runs are going on"}
+		return exchange.NewError(http.StatusServiceUnavailable, "Too many runs are going on")
 	}
 	b.wg.Go(func() {
 		defer func() { <-b.slots }()
@@ -61,7 +64,7 @@ func (b *background) close() {
 }
 
 // lowstate runs the commands of a body for the owner of a session.
-func (s *Server) lowstate(q *request) (any, error) {
+func (s *Server) lowstate(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
@@ -70,11 +73,11 @@ func (s *Server) lowstate(q *request) (any, error) {
 }
 
 // run runs commands that bring their own credentials.
-func (s *Server) run(q *request) (any, error) { return s.returns(q, nil, "") }
+func (s *Server) run(q *exchange.Request) (any, error) { return s.returns(q, nil, "") }
 
 // returns runs all commands of a body and gathers what they return.
-func (s *Server) returns(q *request, session *eauth.Token, client string) (any, error) {
-	chunks, err := q.chunks()
+func (s *Server) returns(q *exchange.Request, session *eauth.Token, client string) (any, error) {
+	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +109,10 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 	name, _ := c["client"].(string)
 	// guard: CVE-2017-5200,CVE-2019-17361,CVE-2020-16846,CVE-2021-3148,CVE-2021-3197 TestCVE_2017_5200_NoSSHClient
 	if !slices.Contains(Clients(), name) {
-		return nil, &statusError{http.StatusBadRequest, "Invalid client specified: '" + pytext.Str(c["client"]) + "'"}
+		return nil, exchange.NewError(http.StatusBadRequest, "Invalid client specified: '"+pytext.Str(c["client"])+"'")
 	}
 	if !slices.Contains(s.o.Clients, name) {
-		return nil, &statusError{http.StatusBadRequest, "Client disabled: '" + name + "'. Add to 'netapi_enable_clients' master config option to enable."}
+		return nil, exchange.NewError(http.StatusBadRequest, "Client disabled: '"+name+"'. Add to 'netapi_enable_clients' master config option to enable.")
 	}
 	// guard: CVE-2018-15750,CVE-2018-15751,CVE-2020-25592,CVE-2021-25281 TestCVE_2018_15751_CommandsBringCredentials
 	if t, err = s.who(r, c, session); err != nil {
@@ -119,16 +122,16 @@ func (s *Server) command(r *http.Request, session *eauth.Token, c map[string]any
 	if list, isList := c["fun"].([]any); isList && strings.HasPrefix(name, "local") && len(list) > 0 {
 		ok = true
 	} else if c["fun"] == nil && !strings.HasPrefix(name, "local") {
-		return nil, &statusError{http.StatusBadRequest, name + " takes at least 1 argument (0 given)"}
+		return nil, exchange.NewError(http.StatusBadRequest, name+" takes at least 1 argument (0 given)")
 	} else if !ok || fun == "" {
-		return nil, &statusError{http.StatusBadRequest, "fun must be the name of a function"}
+		return nil, exchange.NewError(http.StatusBadRequest, "fun must be the name of a function")
 	}
 	tenant, err := s.tenant(t)
 	if err != nil {
 		return nil, err
 	}
 	if tenant != "" && !forTenants(name, fun) {
-		return nil, errAuthZ
+		return nil, exchange.ErrRefused
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
 	defer cancel()
@@ -150,10 +153,10 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 		cl = s.o.Wheel
 	}
 	if cl == nil {
-		return nil, &statusError{http.StatusBadRequest, "There are no " + kind + " functions here"}
+		return nil, exchange.NewError(http.StatusBadRequest, "There are no "+kind+" functions here")
 	}
 	q := runner.Request{Fun: fun, User: t.Name, JID: string(protocol.NewJID(time.Now()))}
-	args, _ := listOf(c["arg"])
+	args, _ := lowstate.List(c["arg"])
 	q.Args, q.Kwargs = cliargs.Values(args, nil)
 	if q.Kwargs == nil {
 		q.Kwargs = map[string]any{}
@@ -182,7 +185,7 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 		return nil, denied(c, shown, t.Name)
 	}
 	if def == nil && kind == "runner" {
-		return nil, &statusError{http.StatusBadRequest, "'" + fun + "' is not available."}
+		return nil, exchange.NewError(http.StatusBadRequest, "'"+fun+"' is not available.")
 	}
 	if async {
 		tag := map[string]string{"runner": "salt/run/", "wheel": "salt/wheel/"}[kind] + q.JID
@@ -208,118 +211,14 @@ func (s *Server) onMaster(ctx context.Context, t eauth.Token, name, fun string, 
 	return map[string]any{"tag": res.Tag, "data": data}, nil
 }
 
-// listOf reads an argument that may be one value or a list.
-func listOf(v any) ([]any, bool) {
-	switch v := v.(type) {
-	case nil:
-		return nil, false
-	case []any:
-		return v, true
-	}
-	return []any{v}, true
-}
-
-// job makes the job that a command means. keys are Salt's parameters of LocalClient.cmd.
-func job(c map[string]any) (master.Job, error) {
-	bad := func(text string) (master.Job, error) { return master.Job{}, &statusError{http.StatusBadRequest, text} }
-	j := master.Job{Tgt: c["tgt"], TgtType: "glob"}
-	switch tgt := j.Tgt.(type) {
-	case string:
-	case []any:
-		j.TgtType = "list"
-		for _, id := range tgt {
-			if _, ok := id.(string); !ok {
-				return bad("tgt must be text or a list of names")
-			}
-		}
-	default:
-		return bad("tgt must be text or a list of names")
-	}
-	if s, ok := c["tgt_type"].(string); ok && s != "" {
-		j.TgtType = s
-	}
-	if jid, ok := c["jid"].(string); ok && jid != "" {
-		if !protocol.ValidJID(jid) {
-			return bad("jid must be a job id")
-		}
-		j.JID = jid
-	}
-	j.Ret, _ = c["ret"].(string)
-	if m, ok := c["metadata"]; ok {
-		j.Metadata = m
-	}
-	var err error
-	if j.Timeout, err = seconds(c["timeout"]); err != nil {
-		return bad("timeout must be a number of seconds")
-	}
-	kw, _ := c["kwarg"].(map[string]any)
-	if funs, ok := c["fun"].([]any); ok {
-		args, _ := listOf(c["arg"])
-		for i, f := range funs {
-			name, ok := f.(string)
-			if !ok {
-				return bad("fun must be the name of a function, or a list of names")
-			}
-			call := master.Step{Fun: name}
-			if i < len(args) {
-				call.Args, _ = listOf(args[i])
-			}
-			j.Steps = append(j.Steps, call)
-		}
-		return j, nil
-	}
-	j.Fun = c["fun"].(string)
-	j.Args, _ = listOf(c["arg"]) // as they are: minions read "name=value"
-	j.Kwargs = kw
-	return j, nil
-}
-
-// seconds reads a number of seconds, which may come as text.
-func seconds(v any) (time.Duration, error) {
-	var f float64
-	switch v := v.(type) {
-	case nil:
-		return 0, nil
-	case int64:
-		f = float64(v)
-	case float64:
-		f = v
-	case string:
-		if v == "" {
-			return 0, nil
-		}
-		var err error
-		if f, err = strconv.ParseFloat(v, 64); err != nil {
-			return 0, err
-		}
-	default:
-		return 0, errors.New("not a number")
-	}
-	if !(f >= 0 && f <= 1e6) {
-		return 0, errors.New("out of range")
-	}
-	return time.Duration(f * float64(time.Second)), nil
-}
-
-// calls are the functions of a job and the arguments of each, as rules look at them.
-func calls(j master.Job) (funs []string, args [][]any) {
-	for _, call := range append(slices.Clone(j.Steps), master.Step{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs}) {
-		if call.Fun == "" {
-			continue
-		}
-		funs, args = append(funs, call.Fun), append(args, withKwargs(call.Args, call.Kwargs))
-	}
-	return funs, args
-}
-
 // local publishes a job, if the rules allow it.
 func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[string]any) (any, error) {
-	j, err := job(c)
+	j, err := lowstate.Job(c)
 	if err != nil {
 		return nil, err
 	}
 	j.User = t.Name
-	funs, args := calls(j)
+	funs, args := lowstate.Calls(j)
 	v, err := s.view(t)
 	if err != nil {
 		return nil, err
@@ -329,13 +228,13 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 		// Minions judge grains and pillars by themselves, also those of which the master knows others: it is for whom the rules were asked.
 		ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 		if err != nil {
-			return nil, errAuthZ
+			return nil, exchange.ErrRefused
 		}
 		j.TgtType, j.Tgt = target.TypeList, ids
 	}
 	if s.o.Master.Denied(t.Name, funs...) || !s.o.Auth.MayPublish(rules, funs, args, j.TgtType, j.Tgt) {
 		s.o.Log.Warn("job refused", "user", t.Name, "eauth", t.EAuth, "fun", funs)
-		return nil, errAuthZ
+		return nil, exchange.ErrRefused
 	}
 	switch name {
 	case "local_async":
@@ -350,7 +249,7 @@ func (s *Server) local(ctx context.Context, t eauth.Token, name string, c map[st
 
 // publish answers with the job's id. A job id that the client chose, and that is taken by the same job, gets the same answer:
 // so a client that heard nothing may ask again.
-func (s *Server) publish(ctx context.Context, v view, j master.Job) (any, error) {
+func (s *Server) publish(ctx context.Context, v scope.View, j master.Job) (any, error) {
 	p, err := v.Publish(ctx, j)
 	var none *master.NoMinionsError
 	switch {
@@ -362,35 +261,24 @@ func (s *Server) publish(ctx context.Context, v view, j master.Job) (any, error)
 			return nil, err
 		}
 		if old.User != j.User || pytext.Str(old.Fun) != j.Fun || pytext.Str(old.Tgt) != pytext.Str(j.Tgt) {
-			return nil, &statusError{http.StatusConflict, "The job id is taken by another job"}
+			return nil, exchange.NewError(http.StatusConflict, "The job id is taken by another job")
 		}
 		return map[string]any{"jid": j.JID, "minions": nested.Anys(old.Minions)}, nil
 	case err != nil:
-		return nil, badTarget(err)
+		return nil, lowstate.Refused(err)
 	}
 	return map[string]any{"jid": p.JID, "minions": nested.Anys(p.Minions)}, nil
 }
 
-// badTarget tells a client about a target that cannot be understood.
-func badTarget(err error) error {
-	if errors.Is(err, master.ErrNotServing) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	if errors.Is(err, master.ErrNotStored) {
-		return &statusError{http.StatusServiceUnavailable, err.Error()}
-	}
-	return &statusError{http.StatusBadRequest, err.Error()}
-}
-
 // wait answers with what the minions returned.
-func (s *Server) wait(ctx context.Context, v view, j master.Job, full bool) (any, error) {
+func (s *Server) wait(ctx context.Context, v scope.View, j master.Job, full bool) (any, error) {
 	run, err := v.Submit(ctx, j)
 	var none *master.NoMinionsError
 	switch {
 	case errors.As(err, &none):
 		return map[string]any{}, nil
 	case err != nil:
-		return nil, badTarget(err)
+		return nil, lowstate.Refused(err)
 	}
 	defer run.Close()
 	out := map[string]any{}
@@ -403,7 +291,7 @@ func (s *Server) wait(ctx context.Context, v view, j master.Job, full bool) (any
 		case errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded): // what came until then
 			return out, nil
 		case err != nil:
-			return nil, badTarget(err)
+			return nil, lowstate.Refused(err)
 		case r.Status == master.Returned:
 			out[r.ID] = returned(r, full)
 		case r.Status == master.Missing:
@@ -430,21 +318,21 @@ func returned(r master.Result, full bool) any {
 }
 
 // batch runs a job on some minions at a time.
-func (s *Server) batch(ctx context.Context, v view, j master.Job, size string, c map[string]any) (any, error) {
+func (s *Server) batch(ctx context.Context, v scope.View, j master.Job, size string, c map[string]any) (any, error) {
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
-		return nil, badTarget(err)
+		return nil, lowstate.Refused(err)
 	}
 	if c["batch"] == nil {
 		size = "10%"
 	}
 	n, err := client.BatchSize(size, len(ids))
 	if err != nil {
-		return nil, &statusError{http.StatusBadRequest, err.Error()}
+		return nil, exchange.NewError(http.StatusBadRequest, err.Error())
 	}
-	pause, err := seconds(c["batch_wait"])
+	pause, err := lowstate.Seconds(c["batch_wait"])
 	if err != nil {
-		return nil, &statusError{http.StatusBadRequest, "batch_wait must be a number of seconds"}
+		return nil, exchange.NewError(http.StatusBadRequest, "batch_wait must be a number of seconds")
 	}
 	out := several{}
 	for part := range slices.Chunk(ids, max(1, n)) {
@@ -460,7 +348,7 @@ func (s *Server) batch(ctx context.Context, v view, j master.Job, size string, c
 		res, err := v.Run(ctx, one)
 		var none *master.NoMinionsError
 		if err != nil && !errors.As(err, &none) && !errors.Is(err, context.DeadlineExceeded) {
-			return nil, badTarget(err)
+			return nil, lowstate.Refused(err)
 		}
 		failed := false
 		for _, id := range part {
@@ -479,20 +367,20 @@ func (s *Server) batch(ctx context.Context, v view, j master.Job, size string, c
 }
 
 // subset runs a job on some minions, chosen by chance.
-func (s *Server) subset(ctx context.Context, v view, j master.Job, c map[string]any) (any, error) {
+func (s *Server) subset(ctx context.Context, v scope.View, j master.Job, c map[string]any) (any, error) {
 	n := 3
 	for _, key := range []string{"sub", "subset"} {
 		if v, ok := c[key]; ok {
-			d, err := seconds(v)
+			d, err := lowstate.Seconds(v)
 			if err != nil {
-				return nil, &statusError{http.StatusBadRequest, key + " must be a number"}
+				return nil, exchange.NewError(http.StatusBadRequest, key+" must be a number")
 			}
 			n = int(d / time.Second)
 		}
 	}
 	ids, err := v.Match(ctx, j.TgtType, j.Tgt)
 	if err != nil {
-		return nil, badTarget(err)
+		return nil, lowstate.Refused(err)
 	}
 	rand.Shuffle(len(ids), func(i, k int) { ids[i], ids[k] = ids[k], ids[i] })
 	j.Tgt, j.TgtType = ids[:min(n, len(ids))], "list"

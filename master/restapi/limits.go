@@ -4,12 +4,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/brine-salt/brine/protocol/peernet"
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/listen"
 )
 
 // Bounds of what anybody may send and keep open, where the options name no other.
@@ -22,9 +21,6 @@ const (
 	// as JSON takes some milliseconds of a processor. One that was refused, for a wrong password or because it is no command, counts refusedBody times.
 	bodyRate, bodyBurst = 1 << 20, 4 << 20
 	refusedBody         = 8
-	// refusalPause is how long an answer waits that tells a client to come again later: the 16 or so connections that one address may have are then
-	// refused some dozen times a second, not as fast as the processors can.
-	refusalPause = 250 * time.Millisecond
 	// defaultLoginRate and defaultLoginBurst are Options.LoginRate and LoginBurst.
 	defaultLoginRate, defaultLoginBurst = 1, 20
 	// headTime, requestTime and idleTime are what a client has for a head, for a whole request, and between requests.
@@ -33,10 +29,10 @@ const (
 	maxHead = 64 << 10
 )
 
-// admit lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
+// admitBody lets a request send its body, or says why not. What strangers send has its share: whoever opens many connections to send large
 // bodies slowly takes no more memory than that, and keeps nobody from logging in. free gives the share back; of is what large bodies of a stranger's
 // address were charged for it.
-func (s *Server) admit(r *http.Request) (free func(), of int64, err error) {
+func (s *Server) admitBody(r *http.Request) (free func(), of int64, err error) {
 	// guard: CVE-2025-13836,CVE-2025-47287 TestCVE_2025_47287_BodiesAreBounded
 	if r.ContentLength > s.o.MaxBody {
 		return nil, 0, &http.MaxBytesError{Limit: s.o.MaxBody}
@@ -53,14 +49,14 @@ func (s *Server) admit(r *http.Request) (free func(), of int64, err error) {
 	}
 	// guard: large-bodies TestStrangersShareTheirMemory
 	if !s.reserve(n) {
-		return nil, 0, &statusError{http.StatusServiceUnavailable, "Too many large requests are being sent"}
+		return nil, 0, exchange.NewError(http.StatusServiceUnavailable, "Too many large requests are being sent")
 	}
 	// guard: large-bodies TestLargeBodiesOfOneAddress instead: true
 	if s.bodies.AllowBytes(r.RemoteAddr, n, time.Now()) {
 		return func() { s.reserve(-n) }, n, nil
 	}
 	s.reserve(-n)
-	return nil, 0, &statusError{http.StatusTooManyRequests, "Too many large requests without a token"}
+	return nil, 0, exchange.NewError(http.StatusTooManyRequests, "Too many large requests without a token")
 }
 
 // reserve takes n bytes of Options.Strangers, or gives them back, and reports whether they were there.
@@ -92,116 +88,5 @@ func (s *Server) HTTP() *http.Server {
 // one address (of one /64 for IPv6), beyond which more are closed. Unix sockets have no addresses. A client that takes less than 64 KiB of an
 // answer in 30 seconds loses its connection.
 func Limit(ln net.Listener, all, each int) net.Listener {
-	return &limited{Listener: ln, slots: make(chan struct{}, all), each: each, done: make(chan struct{}), from: make(map[netip.Prefix]int)}
-}
-
-type limited struct {
-	net.Listener
-	slots chan struct{}
-	each  int
-	once  sync.Once
-	done  chan struct{}
-
-	mu   sync.Mutex // guards from
-	from map[netip.Prefix]int
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.done:
-			return nil, net.ErrClosed
-		}
-		c, err := l.Listener.Accept()
-		if err != nil {
-			<-l.slots
-			return nil, err
-		}
-		source := prefix(c.RemoteAddr())
-		l.mu.Lock()
-		full := source.IsValid() && l.from[source] >= l.each
-		if !full {
-			l.from[source]++
-		}
-		l.mu.Unlock()
-		if !full {
-			return &limitedConn{Conn: c, l: l, source: source}, nil
-		}
-		_ = c.Close()
-		<-l.slots
-	}
-}
-
-// Close implements net.Listener.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return l.Listener.Close()
-}
-
-// prefix is the network of an address that counts as one place.
-func prefix(a net.Addr) netip.Prefix {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}
-	}
-	return peernet.Of(t.AddrPort().Addr())
-}
-
-type limitedConn struct {
-	net.Conn
-	l      *limited
-	source netip.Prefix
-	once   sync.Once
-	own    atomic.Bool // somebody has set a deadline for writing
-}
-
-// writePiece is what a client must take within writeTimeout.
-const writePiece = 64 << 10
-
-// Write implements net.Conn. Each piece has its time, unless somebody has set a deadline.
-func (c *limitedConn) Write(b []byte) (n int, err error) {
-	if c.own.Load() {
-		return c.Conn.Write(b)
-	}
-	for {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-			return n, err
-		}
-		m, err := c.Conn.Write(b[n:min(len(b), n+writePiece)])
-		n += m
-		if err != nil || n == len(b) {
-			return n, err
-		}
-	}
-}
-
-// NetConn returns the connection that is limited.
-func (c *limitedConn) NetConn() net.Conn { return c.Conn }
-
-// SetWriteDeadline implements net.Conn.
-func (c *limitedConn) SetWriteDeadline(t time.Time) error {
-	c.own.Store(!t.IsZero())
-	return c.Conn.SetWriteDeadline(t)
-}
-
-// SetDeadline implements net.Conn.
-func (c *limitedConn) SetDeadline(t time.Time) error {
-	c.own.Store(!t.IsZero())
-	return c.Conn.SetDeadline(t)
-}
-
-// Close implements net.Conn.
-func (c *limitedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() {
-		c.l.mu.Lock()
-		if c.l.from[c.source]--; c.l.from[c.source] == 0 {
-			delete(c.l.from, c.source)
-		}
-		c.l.mu.Unlock()
-		<-c.l.slots
-	})
-	return err
+	return listen.Limit(ln, all, each)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/brine-salt/brine/master/client"
 	"github.com/brine-salt/brine/master/reactor"
 	"github.com/brine-salt/brine/master/runner"
+	runhost "github.com/brine-salt/brine/master/runner/host"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/master/store/sqlite"
 	"github.com/brine-salt/brine/modules"
@@ -330,7 +331,7 @@ func TestLossyBus(t *testing.T) {
 			return nil
 		},
 		"runner": func(got map[string]bool) error {
-			all, err := host.Run(t.Context(), runner.Job{Fun: "test.ping", Tgt: "*", Expect: true, Timeout: 2 * time.Second, Gather: time.Second})
+			all, err := host.Run(t.Context(), runhost.Job{Fun: "test.ping", Tgt: "*", Expect: true, Timeout: 2 * time.Second, Gather: time.Second})
 			for id, a := range all {
 				got[id] = !a.Failed
 			}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+
 	"github.com/brine-salt/brine/master/eauth"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -21,12 +23,12 @@ func isNamed(name string) func(modules.Param) bool {
 }
 
 // minions answers with the grains of minions.
-func (s *Server) minions(q *request) (any, error) {
+func (s *Server) minions(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
 	}
-	tgt, err := q.named("mid")
+	tgt, err := q.Named("mid")
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func (s *Server) minions(q *request) (any, error) {
 }
 
 // minionsPost publishes jobs and tells where their results will be.
-func (s *Server) minionsPost(q *request) (any, error) {
+func (s *Server) minionsPost(q *exchange.Request) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
@@ -58,12 +60,12 @@ func (s *Server) minionsPost(q *request) (any, error) {
 		}
 	}
 	out["_links"] = map[string]any{"jobs": links}
-	q.code = http.StatusAccepted
+	q.Code = http.StatusAccepted
 	return out, nil
 }
 
 // runner runs a runner function for the owner of a session.
-func (s *Server) asked(q *request, c map[string]any) (any, error) {
+func (s *Server) asked(q *exchange.Request, c map[string]any) (any, error) {
 	t, err := s.session(q.Request)
 	if err != nil {
 		return nil, err
@@ -71,22 +73,8 @@ func (s *Server) asked(q *request, c map[string]any) (any, error) {
 	return s.command(q.Request, &t, c)
 }
 
-// named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of the kind.
-func (q *request) named(key string) (string, error) {
-	values := q.URL.Query()
-	for name := range values {
-		if name != key {
-			return "", &statusError{http.StatusNotFound, "Nothing matches the given URI"}
-		}
-	}
-	if v := q.PathValue(key); v != "" {
-		return v, nil
-	}
-	return values.Get(key), nil
-}
-
-func (s *Server) jobs(q *request) (any, error) {
-	if jid, err := q.named("jid"); err != nil || jid != "" {
+func (s *Server) jobs(q *exchange.Request) (any, error) {
+	if jid, err := q.Named("jid"); err != nil || jid != "" {
 		return s.job(q)
 	}
 	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_jobs"})
@@ -96,13 +84,13 @@ func (s *Server) jobs(q *request) (any, error) {
 	return map[string]any{"return": []any{v}}, nil
 }
 
-func (s *Server) job(q *request) (any, error) {
-	jid, err := q.named("jid")
+func (s *Server) job(q *exchange.Request) (any, error) {
+	jid, err := q.Named("jid")
 	if err != nil {
 		return nil, err
 	}
 	if !protocol.ValidJID(jid) {
-		return nil, &statusError{http.StatusBadRequest, "jid must be a job id"}
+		return nil, exchange.NewError(http.StatusBadRequest, "jid must be a job id")
 	}
 	v, err := s.asked(q, map[string]any{"client": "runner", "fun": "jobs.list_job", "kwarg": map[string]any{"jid": jid}})
 	if err != nil {
@@ -135,8 +123,8 @@ func wheelReturn(v any, err error) (any, error) {
 	return map[string]any{"return": map[string]any{}}, nil
 }
 
-func (s *Server) keys(q *request) (any, error) {
-	mid, err := q.named("mid")
+func (s *Server) keys(q *exchange.Request) (any, error) {
+	mid, err := q.Named("mid")
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +133,8 @@ func (s *Server) keys(q *request) (any, error) {
 		c = map[string]any{"client": "wheel", "fun": "key.finger", "kwarg": map[string]any{"match": mid}}
 	}
 	v, err := s.asked(q, c)
-	if errors.Is(err, errNoToken) {
-		err = errNoCreds // as in Salt, where this is a command like others
+	if errors.Is(err, exchange.ErrNoToken) {
+		err = exchange.ErrNoCreds // as in Salt, where this is a command like others
 	}
 	return wheelReturn(v, err)
 }
@@ -154,7 +142,7 @@ func (s *Server) keys(q *request) (any, error) {
 // keyPair makes a minion's key pair, accepts it, and sends it as a tar file. Unlike other requests it takes credentials with the
 // command, or the token of a session.
 func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
-	q := &request{Request: r, w: w}
+	q := &exchange.Request{Request: r, W: w}
 	tarball, id, err := s.makePair(q)
 	if err != nil {
 		s.failed(w, r, err)
@@ -168,16 +156,16 @@ func (s *Server) keyPair(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(tarball)
 }
 
-func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
-	if err := s.read(q); err != nil {
+func (s *Server) makePair(q *exchange.Request) (tarball []byte, id string, err error) {
+	if err := s.readBody(q); err != nil {
 		return nil, "", err
 	}
-	chunks, err := q.chunks()
+	chunks, err := q.Chunks()
 	if err != nil {
 		return nil, "", err
 	}
 	if len(chunks) == 0 {
-		return nil, "", &statusError{http.StatusBadRequest, "Lowstates must be a list"}
+		return nil, "", exchange.NewError(http.StatusBadRequest, "Lowstates must be a list")
 	}
 	c := chunks[0]
 	id, ok := c["mid"].(string)
@@ -185,7 +173,7 @@ func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
 		id, ok = c["id_"].(string)
 	}
 	if !ok || protocol.ValidID(id) != nil {
-		return nil, "", &statusError{http.StatusBadRequest, "mid must be a minion id"}
+		return nil, "", exchange.NewError(http.StatusBadRequest, "mid must be a minion id")
 	}
 	delete(c, "mid")
 	c["client"], c["fun"], c["id_"] = "wheel", "key.gen_accept", id
@@ -216,7 +204,7 @@ func (s *Server) makePair(q *request) (tarball []byte, id string, err error) {
 }
 
 // hook fires an event with what came.
-func (s *Server) hook(q *request) (any, error) {
+func (s *Server) hook(q *exchange.Request) (any, error) {
 	tag := "salt/netapi/hook"
 	if p := strings.Trim(q.PathValue("path"), "/"); p != "" {
 		tag += "/" + p
@@ -241,11 +229,11 @@ func (s *Server) hook(q *request) (any, error) {
 		headers[name] = strings.Join(values, ", ")
 	}
 	headers["Host"], headers["Remote-Addr"] = q.Host, strings.TrimSuffix(q.RemoteAddr, "@")
-	post := q.body
+	post := q.Sent
 	if post == nil {
 		post = map[string]any{}
 	}
-	s.o.Master.Events().Publish(tag, map[string]any{"body": q.raw, "post": post, "headers": headers})
+	s.o.Master.Events().Publish(tag, map[string]any{"body": q.Raw, "post": post, "headers": headers})
 	return map[string]any{"success": true}, nil
 }
 
@@ -261,7 +249,7 @@ func (s *stats) count(r *http.Request) {
 	}
 }
 
-func (s *Server) statistics(q *request) (any, error) {
+func (s *Server) statistics(q *exchange.Request) (any, error) {
 	if !s.o.OpenStats {
 		if _, err := s.operator(q.Request); err != nil {
 			return nil, err

@@ -12,16 +12,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"mime"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/native"
+	"github.com/brine-salt/brine/master/restapi/internal/pages"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -87,7 +89,8 @@ type Server struct {
 	open     context.Context    // until Close
 	close    context.CancelFunc
 	streams  chan struct{}
-	pages    *pages
+	pages    *pages.Server
+	native   *native.API
 	async    *background
 	started  time.Time
 	stats    stats
@@ -111,7 +114,7 @@ func New(o Options) (*Server, error) {
 	if err := o.Addresses.check(); err != nil {
 		return nil, fmt.Errorf("restapi: %w", err)
 	}
-	pages, err := newPages(o.Pages)
+	files, err := pages.Open(pages.Files(o.Pages))
 	if err != nil {
 		return nil, fmt.Errorf("restapi: %w", err)
 	}
@@ -127,8 +130,9 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{o: o, mux: http.NewServeMux(), logins: ratelimit.NewAttempts(o.LoginRate, o.LoginBurst), requests: ratelimit.New(o.RequestRate, o.RequestBurst),
 		bodies: ratelimit.New(bodyRate, max(bodyBurst, float64(o.MaxBody))), streams: make(chan struct{}, o.Streams),
-		pages: pages, async: newBackground(), started: time.Now()}
+		pages: files, async: newBackground(), started: time.Now()}
 	s.open, s.close = context.WithCancel(context.Background())
+	s.native = native.New(native.Options{Callers: callers{s}, Auth: o.Auth, Master: o.Master, MaxBody: o.MaxBody, Log: o.Log})
 	o.Master.FollowCursor() // events are kept from now on
 	s.routes()
 	return s, nil
@@ -145,11 +149,11 @@ func setDefault[T comparable](v *T, other T) {
 func (s *Server) Close() {
 	s.close()
 	s.async.close()
-	s.pages.close()
+	s.pages.Close()
 }
 
 func (s *Server) routes() {
-	json := func(pattern string, f func(*request) (any, error)) { s.handle(pattern, s.answer(f)) }
+	json := func(pattern string, f func(*exchange.Request) (any, error)) { s.handle(pattern, s.answer(f)) }
 	for _, path := range []string{"/{$}", "/run", "/token"} {
 		json("GET "+path, s.welcome)
 	}
@@ -169,18 +173,8 @@ func (s *Server) routes() {
 	json("GET /stats", s.statistics)
 	json("POST /hook", s.hook)
 	json("POST /hook/{path...}", s.hook)
-	json("POST /v1/minions", s.ensureMinion)
-	json("GET /v1/minions", s.announced)
-	json("GET /v1/minions/{mid}", s.announced)
-	json("DELETE /v1/minions/{mid}", s.revokeMinion)
-	json("POST /v1/minions/{mid}/grants", s.grantEvents)
-	json("GET /v1/minions/{mid}/events", s.keptEvents)
-	json("DELETE /v1/minions/{mid}/events", s.forgetEvents)
-	json("POST "+ordersPath, s.castOrder)
-	json("GET /v1/jobs", s.listOrders)
-	json("GET /v1/jobs/{id...}", s.order)
-	for _, path := range []string{"/v1/jobs", "/v1/jobs/{id...}"} { // the former is none of them
-		json("DELETE "+path, s.cancelOrder)
+	for pattern, f := range s.native.Routes() {
+		json(pattern, f)
 	}
 	s.handle("GET /v1/events", s.nativeEvents)
 	s.handle("POST /keys", s.keyPair)
@@ -203,7 +197,7 @@ func (s *Server) handle(pattern string, f http.HandlerFunc) {
 }
 
 // welcome answers whoever looks where commands are posted to.
-func (s *Server) welcome(*request) (any, error) {
+func (s *Server) welcome(*exchange.Request) (any, error) {
 	return map[string]any{"return": "Welcome", "clients": nested.Anys(s.o.Clients)}, nil
 }
 
@@ -229,7 +223,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(p)
 			}
 			s.o.Log.Error("request ended in a panic", "peer", r.RemoteAddr, "path", r.URL.Path, "err", p, "stack", string(debug.Stack()))
-			fail(w, r, &statusError{http.StatusInternalServerError, "An unexpected error occurred"})
+			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred"))
 		}
 	}()
 	s.stats.count(r)
@@ -240,7 +234,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	if len(s.o.Addresses.Authorized) > 0 && !contains(s.o.Addresses.Authorized, r) {
-		fail(w, r, &statusError{http.StatusForbidden, "Bad IP"})
+		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden, "Bad IP"))
 		return
 	}
 	h := w.Header()
@@ -252,7 +246,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// guard: foreign-origin TestForeignOrigin
 	if s.byCookieAlone(r) && s.foreign(r) {
-		fail(w, r, &statusError{http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"})
+		exchange.Fail(w, r, exchange.NewError(http.StatusForbidden, "The page of another origin may not use the session cookie (cors_origin)"))
 		return
 	}
 	cors(h, r)
@@ -261,20 +255,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	if s.pages.serve(w, r) {
+	if s.pages.Serve(w, r) {
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {
-		status := &statusError{http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path)}
+		status := exchange.NewError(http.StatusNotFound, fmt.Sprintf("The path '%s' was not found.", r.URL.Path))
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, p := s.mux.Handler(other); p != "" {
-				status = &statusError{http.StatusMethodNotAllowed, "Specified method is invalid for this resource"}
+				status = exchange.NewError(http.StatusMethodNotAllowed, "Specified method is invalid for this resource")
 				h.Add("Allow", method)
 			}
 		}
-		fail(w, r, status)
+		exchange.Fail(w, r, status)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -320,141 +314,33 @@ func cors(h http.Header, r *http.Request) {
 	}
 }
 
-// statusError is an answer other than success.
-type statusError struct {
-	code int
-	text string
-}
-
-func (e *statusError) Error() string { return e.text }
-
-// Answers that several requests give.
-var (
-	errNoToken = &statusError{http.StatusUnauthorized, "No permission -- see authorization schemes"}
-	errNoCreds = &statusError{http.StatusUnauthorized, "No authentication credentials given"}
-	errAuthZ   = &statusError{http.StatusUnauthorized, "Authorization error occurred."}
-)
-
-// retryAfter is how many seconds a client should wait that was turned away for the moment.
-const retryAfter = "5"
-
-// fail answers with an error: JSON for those who ask for it, a small page for others, as CherryPy does.
-func fail(w http.ResponseWriter, r *http.Request, e *statusError) {
-	if e.code == http.StatusServiceUnavailable || e.code == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", retryAfter)
-	}
-	// guard: large-bodies TestRefusalsArePaced
-	if e.code == http.StatusTooManyRequests {
-		pause(r.Context(), refusalPause)
-	}
-	if accepts(r.Header.Get("Accept"), "application/json") {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(e.code)
-		b, _ := marshal(map[string]any{"status": e.code, "return": e.text}) // plain text packs always
-		_, _ = w.Write(b)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html;charset=utf-8")
-	w.WriteHeader(e.code)
-	title := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
-	fmt.Fprintf(w, "<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h2>%s</h2><p>%s</p></body></html>\n",
-		title, title, escaped.Replace(e.text))
-}
-
-// pause waits for some time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// escaped is what pages of errors escape, as CherryPy's: no quotes.
-var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
-// accepts says whether a client names a type among those that it takes.
-func accepts(header, want string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-		if err == nil && t == want && params["q"] != "0" {
-			return true
-		}
-	}
-	return false
-}
-
-// formats are the types of answers, the usual one first.
-var formats = [...]string{"application/json", "application/x-yaml"}
-
-// negotiate gives the type that a client likes best, as CherryPy's accept: by q, then by the order in the header. "" is none.
-func negotiate(header string) string {
-	best, liked := "", 0.0
-	for part := range strings.SplitSeq(header, ",") {
-		t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-		if err != nil {
-			continue
-		}
-		q := 1.0
-		if text, ok := params["q"]; ok {
-			if q, err = strconv.ParseFloat(text, 64); err != nil {
-				continue
-			}
-		}
-		for _, f := range formats {
-			major, _, _ := strings.Cut(f, "/")
-			if q > liked && (t == f || t == "*/*" || t == major+"/*") {
-				best, liked = f, q
-			}
-		}
-	}
-	if header == "" {
-		return formats[0]
-	}
-	return best
-}
-
-// request is one request with its body read.
-type request struct {
-	*http.Request
-	w    http.ResponseWriter
-	body any    // nil without one
-	raw  string // as it came
-	// parts are what follows body in multipart/form-data, nil for other types.
-	parts *multipart.Reader
-	code  int // of the answer
-	// charged is what its address was charged for a large body without a token.
-	charged int64
-}
-
 // answer wraps a function that answers with a value in the format that the client wants.
-func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
+func (s *Server) answer(f func(*exchange.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header.Get("Accept")
-		format := negotiate(header)
+		format := exchange.Negotiate(header)
 		if format == "" {
-			fail(w, r, &statusError{http.StatusNotAcceptable, "Your client sent this Accept header: " + header +
-				". But this resource only emits these media types: " + strings.Join(formats[:], ", ") + "."})
+			exchange.Fail(w, r, exchange.NewError(http.StatusNotAcceptable, "Your client sent this Accept header: "+header+
+				". But this resource only emits these media types: "+strings.Join(exchange.Formats[:], ", ")+"."))
 			return
 		}
-		q := &request{Request: r, w: w, code: http.StatusOK}
-		err := s.read(q)
+		q := &exchange.Request{Request: r, W: w, Code: http.StatusOK}
+		err := s.readBody(q)
 		var v any
 		if err == nil {
 			v, err = f(q)
 		}
 		if err != nil {
 			// guard: large-bodies TestRefusedBodiesCountMore
-			if q.charged > 0 {
-				s.bodies.ChargeBytes(r.RemoteAddr, (refusedBody-1)*q.charged)
+			if q.Charged > 0 {
+				s.bodies.ChargeBytes(r.RemoteAddr, (refusedBody-1)*q.Charged)
 			}
 			s.failed(w, r, err)
 			return
 		}
 		var out []byte
-		if format == formats[0] {
-			out, err = marshal(v)
+		if format == exchange.Formats[0] {
+			out, err = exchange.Marshal(v)
 		} else {
 			var text string
 			text, err = yaml.Marshal(v)
@@ -462,32 +348,32 @@ func (s *Server) answer(f func(*request) (any, error)) http.HandlerFunc {
 		}
 		if err != nil {
 			s.o.Log.Error("cannot write answer", "path", r.URL.Path, "err", err)
-			fail(w, r, &statusError{http.StatusInternalServerError, "Could not serialize the return data from Salt."})
+			exchange.Fail(w, r, exchange.NewError(http.StatusInternalServerError, "Could not serialize the return data from Salt."))
 			return
 		}
 		w.Header().Set("Content-Type", format)
-		w.WriteHeader(q.code)
+		w.WriteHeader(q.Code)
 		_, _ = w.Write(out) // who left misses nothing
 	}
 }
 
 // failed turns an error into an answer. Errors that are not meant for clients go to the log.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
-	var status *statusError
+	var status *exchange.Error
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &status):
 	case errors.As(err, &large):
-		status = &statusError{http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", large.Limit)}
+		status = exchange.NewError(http.StatusRequestEntityTooLarge, fmt.Sprintf("The request has more than %d bytes.", large.Limit))
 	case errors.Is(err, eauth.ErrDenied):
-		status = &statusError{http.StatusUnauthorized, "Could not authenticate using provided credentials"}
+		status = exchange.NewError(http.StatusUnauthorized, "Could not authenticate using provided credentials")
 	case errors.Is(err, master.ErrNotServing):
-		status = &statusError{http.StatusServiceUnavailable, "Salt Master is not available."}
+		status = exchange.NewError(http.StatusServiceUnavailable, "Salt Master is not available.")
 	default:
 		s.o.Log.Error("request failed", "peer", r.RemoteAddr, "path", r.URL.Path, "err", err)
-		status = &statusError{http.StatusInternalServerError, "An unexpected error occurred"}
+		status = exchange.NewError(http.StatusInternalServerError, "An unexpected error occurred")
 	}
-	fail(w, r, status)
+	exchange.Fail(w, r, status)
 }
 
 // source is where a request comes from, for limits.
@@ -496,4 +382,15 @@ func source(r *http.Request) string {
 		return "" // a unix socket
 	}
 	return r.RemoteAddr
+}
+
+// callers is the Server as package native sees it, so that none of these methods are part of Server's own interface.
+type callers struct{ s *Server }
+
+func (c callers) Session(r *http.Request) (eauth.Token, error) { return c.s.session(r) }
+
+func (c callers) View(t eauth.Token) (scope.View, error) { return c.s.view(t) }
+
+func (c callers) Entry(r *http.Request, t eauth.Token, kind string, err error) master.AuditEntry {
+	return c.s.entry(r, t, kind, err)
 }

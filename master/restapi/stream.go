@@ -9,6 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/listen"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
+
 	"github.com/coder/websocket"
 
 	"github.com/brine-salt/brine/internal/nested"
@@ -23,7 +27,7 @@ var idle = 15 * time.Second
 // feed is what a client follows: what somebody may see of the events, from a place on.
 type feed struct {
 	who    eauth.Token
-	view   view
+	view   scope.View
 	cursor string
 	tags   []string
 }
@@ -45,7 +49,7 @@ func (s *Server) follow(ctx context.Context, f feed, each func(e events.Logged) 
 	defer context.AfterFunc(s.open, cancel)()
 	for e := range f.view.FollowMarked(ctx, idle, f.cursor, f.tags...) {
 		if !s.alive(f.who) {
-			return errNoToken
+			return exchange.ErrNoToken
 		}
 		err := error(nil)
 		if e.Tag == "" && e.Missed == 0 {
@@ -70,25 +74,22 @@ func (s *Server) enter() (leave func(), err error) {
 		s.stats.streams.Add(1)
 		return func() { s.stats.streams.Add(-1); <-s.streams }, nil
 	default:
-		return nil, &statusError{http.StatusServiceUnavailable, "Too many clients follow events"}
+		return nil, exchange.NewError(http.StatusServiceUnavailable, "Too many clients follow events")
 	}
 }
 
 // eventText is an event as JSON: tag and data.
 func eventText(e events.Event) ([]byte, error) {
-	return marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
+	return exchange.Marshal(map[string]any{"tag": e.Tag, "data": e.Ordered()})
 }
-
-// writeTimeout bounds how long one event may take to leave.
-const writeTimeout = 30 * time.Second
 
 // events streams events as server-sent events. A client that comes back with Last-Event-ID gets what it missed, or a comment
 // that some of it is gone.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		fail(w, r, &statusError{http.StatusBadRequest, "The /events endpoint takes no query parameters; in particular, tokens must not be passed via " +
-			"the query string -- they end up in access logs and the Referer header. Use the 'X-Auth-Token' header (for non-browser clients) or the " +
-			"session cookie set by /login (for browser EventSource clients) instead."})
+		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "The /events endpoint takes no query parameters; in particular, tokens must not be passed via "+
+			"the query string -- they end up in access logs and the Referer header. Use the 'X-Auth-Token' header (for non-browser clients) or the "+
+			"session cookie set by /login (for browser EventSource clients) instead."))
 		return
 	}
 	t, err := s.session(r)
@@ -114,7 +115,7 @@ func (s *Server) nativeEvents(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	for key := range query {
 		if key != "cursor" && key != "tag" {
-			fail(w, r, &statusError{http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are cursor, tag", key)})
+			exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are cursor, tag", key)))
 			return
 		}
 	}
@@ -145,7 +146,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, f feed) {
 	h.Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
 	send := func(format string, args ...any) error {
-		if err := out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := out.SetWriteDeadline(time.Now().Add(listen.WriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
 		if _, err := fmt.Fprintf(w, format, args...); err != nil {
@@ -187,7 +188,7 @@ func (s *Server) formatted(r *http.Request, t eauth.Token, send func(text string
 			}
 		}
 		for _, x := range out {
-			text, err := marshal(x)
+			text, err := exchange.Marshal(x)
 			if err != nil {
 				return nil
 			}
@@ -214,7 +215,7 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	placed := query.Has("cursor")
 	if placed && query.Has("format_events") {
-		fail(w, r, &statusError{http.StatusBadRequest, "cursor and format_events do not go together"})
+		exchange.Fail(w, r, exchange.NewError(http.StatusBadRequest, "cursor and format_events do not go together"))
 		return
 	}
 	leave, err := s.enter()
@@ -237,7 +238,7 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	send := func(text string) error {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, listen.WriteTimeout)
 		defer cancel()
 		return c.Write(ctx, websocket.MessageText, []byte(text))
 	}
@@ -295,7 +296,7 @@ func (s *Server) websocket(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 		}
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, listen.WriteTimeout)
 		defer cancel()
 		return c.Ping(ctx)
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/master"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol/events"
@@ -12,8 +14,8 @@ import (
 
 // Embedded is the host of a master that runs in this program. opts are its options under Salt's names, for functions that show
 // them; cacheDir is where cache.store and its like keep data, "" for nowhere.
-func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *Host {
-	return &Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
+func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string, log *slog.Logger) *host.Host {
+	return &host.Host{ID: id, Opts: opts, Log: log, CacheDir: cacheDir, PublicKey: m.PublicKey(),
 		Keys: m.Keys(), Cache: m.Cache(), Jobs: m.Store(), Files: m.Files(), Pillar: m.Pillar, KeptPillars: m.KeptPillars(), Match: m.Match,
 		Connected: func(context.Context) (map[string]string, error) {
 			out := map[string]string{}
@@ -41,21 +43,21 @@ func Embedded(m *master.Master, id string, opts map[string]any, cacheDir string,
 			m.Events().Publish(tag, data)
 			return nil
 		},
-		Run: func(ctx context.Context, j Job) (map[string]Answer, error) {
+		Run: func(ctx context.Context, j host.Job) (map[string]host.Answer, error) {
 			res, err := m.Run(ctx, master.Job{Fun: j.Fun, Args: j.Args, Kwargs: j.Kwargs, Tgt: j.Tgt, TgtType: j.TgtType, JID: j.JID, Ret: j.Ret,
 				Timeout: j.Timeout, GatherTimeout: j.Gather, Extra: j.Extra})
 			var none *master.NoMinionsError
 			if err != nil && !errors.As(err, &none) {
 				return nil, err
 			}
-			out := make(map[string]Answer, len(res))
+			out := make(map[string]host.Answer, len(res))
 			for id, r := range res {
 				switch {
 				case r.Status == master.Returned:
 					jid, _ := r.Load["jid"].(string)
-					out[id] = Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
+					out[id] = host.Answer{Value: r.Return, Ordered: r.Ordered, Retcode: r.Retcode, Out: r.Out, JID: jid, Data: r.Load}
 				case j.Expect:
-					out[id] = Answer{Failed: true}
+					out[id] = host.Answer{Failed: true}
 				}
 			}
 			return out, nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/modules"
 )
@@ -67,7 +69,7 @@ func (f funcs) askReactor(ctx context.Context, what, answer, key string, data ma
 		return nil, modules.Errorf("Reactor system is not running.")
 	}
 	if f.Listen == nil || f.Fire == nil || f.Key == "" {
-		return nil, errNeeds("event bus")
+		return nil, host.Needs("event bus")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

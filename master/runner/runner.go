@@ -7,6 +7,12 @@
 package runner
 
 import (
+	"github.com/brine-salt/brine/master/runner/data"
+	"github.com/brine-salt/brine/master/runner/jobs"
+	"github.com/brine-salt/brine/master/runner/manage"
+	"github.com/brine-salt/brine/master/runner/orchestrate"
+	"github.com/brine-salt/brine/master/runner/wheel"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -15,102 +21,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/stateresult"
-	"github.com/brine-salt/brine/master/cache"
-	"github.com/brine-salt/brine/master/fileserver"
-	"github.com/brine-salt/brine/master/keys"
-	"github.com/brine-salt/brine/master/pillar"
 	"github.com/brine-salt/brine/master/store"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
-// Host is what runners work on. Parts that are nil are missing, and functions that need them say so.
-type Host struct {
-	// ID is the master's id, as it stands in events.
-	ID string
-	// Opts are the master's options under Salt's names.
-	Opts map[string]any
-	// Run publishes a job and waits for its returns. A target that nobody is in gives no answers and no error.
-	Run func(ctx context.Context, j Job) (map[string]Answer, error)
-	// Match lists the accepted minions that a target means, as far as the master knows them.
-	Match func(tgtType string, tgt any) ([]string, error)
-	// Connected lists the minions that are connected, with an address for each where it is known.
-	Connected func(ctx context.Context) (map[string]string, error)
-	// Clones shows the ids that several hosts use at once, with what they say of themselves.
-	Clones func(ctx context.Context) (map[string]any, error)
-	// Exec runs an execution function on the master's host, as stock's MasterMinion does: what orchestration is made of. nil is a
-	// program without states.
-	Exec func(ctx context.Context, q modules.Request) (any, error)
-	// Listen follows the event bus of the master, or of a minion on its host.
-	Listen func(ctx context.Context, node, sockDir string) (modules.EventStream, error)
-	// Progress gets what a function reports before it ends, besides the event that is made of it; nil is nobody.
-	Progress func(item map[string]any)
-	// Print shows a line to whoever called, while a function runs; nil is nobody.
-	Print func(line string)
-	// Fire puts an event on the master's bus.
-	Fire func(ctx context.Context, tag string, data map[string]any) error
-	// Key is what root's command line tools show to the master, for changes of its reactor; "" is none.
-	Key string
-	// Pillar compiles a pillar.
-	Pillar pillar.Func
-	// PillarTop gives the merged top files of pillars, and what is wrong with them; nil is a master without.
-	PillarTop func(ctx context.Context, r pillar.Request) (map[string]any, []string, error)
-	// KeptPillars are those that the master gives again for a time (pillar_cache), nil if it makes each anew.
-	KeptPillars *pillar.Cache
-	// PublicKey is the master's public key as PEM text.
-	PublicKey string
-	Keys      *keys.Store
-	Cache     *cache.Cache
-	Jobs      store.Store
-	Files     *fileserver.Server
-	// CacheDir is the master's cachedir, for the banks of cache.store and its like; "" is none.
-	CacheDir string
-	// Timeout and Gather are the options timeout and gather_job_timeout.
-	Timeout, Gather time.Duration
-	Log             *slog.Logger
-}
-
-// Job is what a runner publishes.
-type Job struct {
-	Tgt             any
-	TgtType, Fun    string
-	Args            []any
-	Kwargs          map[string]any
-	Ret, JID        string
-	Timeout, Gather time.Duration
-	// Extra are further fields of what is published (ret_config, ret_kwargs).
-	Extra map[string]any
-	// Expect asks for answers of the minions that did not return as well.
-	Expect bool
-}
-
-// Answer is one minion's return.
-type Answer struct {
-	Value any
-	// Ordered is Value with its maps as payload.OrderedMap; nil if no order is known.
-	Ordered any
-	Retcode int
-	Out     string
-	// JID is the job's id, Data the whole return as it travelled, which must not be changed.
-	JID  string
-	Data map[string]any
-	// Failed marks a minion that did not return.
-	Failed bool
-}
-
 // Client runs the functions of one kind, runners or wheels.
 type Client struct {
 	kind     string // "runner" or "wheel"
 	tag      string // before the job id, in events
-	host     *Host
+	host     *host.Host
 	registry *modules.Registry
 	env      *modules.Env
 }
 
-func newClient(h *Host, kind, tag string) *Client {
+func newClient(h *host.Host, kind, tag string) *Client {
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -118,21 +48,21 @@ func newClient(h *Host, kind, tag string) *Client {
 }
 
 // NewClient makes a client for the runners of a host.
-func NewClient(h *Host) *Client {
+func NewClient(h *host.Host) *Client {
 	c := newClient(h, "runner", "salt/run/")
 	f := funcs{Host: h, client: c}
-	c.registry = modules.NewRegistry(f.jobs(), f.manage(), f.cache(), f.fileserver(), f.pillar(), f.salt(), f.mine(), f.event(),
-		f.config(), f.reactor(), f.test(), f.survey(), f.errorModule(), f.doc(),
-		f.match(), f.network())
+	c.registry = modules.NewRegistry(jobs.Module(h), manage.Module(h), manage.Survey(h), data.Cache(h),
+		data.Fileserver(h), data.Pillar(h), data.Mine(h), f.salt(), f.event(), f.config(), f.reactor(), f.test(),
+		f.errorModule(), f.doc(), f.match(), f.network())
 	if h.Exec != nil {
-		c.registry.Add(f.state())
+		c.registry.Add(orchestrate.Module(h))
 	}
 	return c
 }
 
 // funcs are the functions of all runners.
 type funcs struct {
-	*Host
+	*host.Host
 	client *Client
 }
 
@@ -290,5 +220,10 @@ func (c *Client) Argspec(fun string) *modules.Def {
 	return def
 }
 
-// errNeeds says that the host lacks a part.
-func errNeeds(what string) error { return modules.Errorf("this master has no %s", what) }
+// NewWheel makes a client for the wheel functions of a host: those that change how the master is set up.
+func NewWheel(h *host.Host) *Client {
+	c := newClient(h, "wheel", "salt/wheel/")
+	f := funcs{Host: h, client: c}
+	c.registry = modules.NewRegistry(wheel.Key(h), wheel.Minions(h), wheel.Config(h), f.errorModule())
+	return c
+}

@@ -3,7 +3,8 @@ package runner
 import (
 	"context"
 	"testing"
-	"time"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,7 +20,7 @@ type fired struct {
 }
 
 // newHost is a master in memory with two minions, one of which answers.
-func newHost(t *testing.T) (*Host, *[]fired) {
+func newHost(t *testing.T) (*host.Host, *[]fired) {
 	t.Helper()
 	k, err := keys.Open(keys.Options{})
 	if err != nil {
@@ -32,14 +33,14 @@ func newHost(t *testing.T) (*Host, *[]fired) {
 	t.Cleanup(func() { k.Close(); c.Close() })
 	jobs := store.NewMemory()
 	events := &[]fired{}
-	h := &Host{ID: "m_master", Opts: map[string]any{"file_roots": map[string]any{"base": []any{"/srv/salt"}}}, Keys: k, Cache: c, Jobs: jobs,
+	h := &host.Host{ID: "m_master", Opts: map[string]any{"file_roots": map[string]any{"base": []any{"/srv/salt"}}}, Keys: k, Cache: c, Jobs: jobs,
 		CacheDir: t.TempDir(),
 		Match:    func(string, any) ([]string, error) { return []string{"web1", "web2"}, nil },
-		Run: func(_ context.Context, j Job) (map[string]Answer, error) {
+		Run: func(_ context.Context, j host.Job) (map[string]host.Answer, error) {
 			if j.Fun == "test.version" {
-				return map[string]Answer{"web1": {Value: "3006.1"}, "web2": {Value: "3999.0"}}, nil
+				return map[string]host.Answer{"web1": {Value: "3006.1"}, "web2": {Value: "3999.0"}}, nil
 			}
-			return map[string]Answer{"web1": {Value: true}}, nil
+			return map[string]host.Answer{"web1": {Value: true}}, nil
 		},
 		Clones: func(context.Context) (map[string]any, error) {
 			return map[string]any{"web1": map[string]any{"id": "web1"}}, nil
@@ -131,22 +132,5 @@ func TestRunIsRecorded(t *testing.T) {
 	}
 	if res := c.Call(t.Context(), Request{Fun: "no.such"}); !res.Missing || res.Return != "'no.such' is not available." {
 		t.Errorf("an unknown function gave %+v", res)
-	}
-}
-
-func TestTimes(t *testing.T) {
-	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.Local)
-	for in, want := range map[string]time.Time{
-		"2015, Mar 16 19:00:01": time.Date(2015, 3, 16, 19, 0, 1, 0, time.Local),
-		"2015-03-16":            time.Date(2015, 3, 16, 0, 0, 0, 0, time.Local),
-		"2015-03-16 19:00":      time.Date(2015, 3, 16, 19, 0, 0, 0, time.Local),
-		"19:00":                 time.Date(2025, 1, 2, 19, 0, 0, 0, time.Local),
-	} {
-		if got, err := parseTime(now, in); err != nil || !got.Equal(want) {
-			t.Errorf("%s: %v %v", in, got, err)
-		}
-	}
-	if _, err := parseTime(now, "never"); err == nil {
-		t.Error("never is a time")
 	}
 }

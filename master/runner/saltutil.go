@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/modules"
 	"github.com/brine-salt/brine/protocol"
@@ -13,25 +15,25 @@ import (
 )
 
 // Here is the host as its own functions reach it: what saltutil asks of a master stays in this process.
-func Here(h *Host, runners, wheels *Client) modules.MasterHost {
+func Here(h *host.Host, runners, wheels *Client) modules.MasterHost {
 	return here{h, map[string]*Client{"runner": runners, "wheel": wheels}}
 }
 
 type here struct {
-	host    *Host
+	host    *host.Host
 	clients map[string]*Client
 }
 
 func (h here) Fire(ctx context.Context, tag string, data map[string]any) error {
 	if h.host.Fire == nil {
-		return errNeeds("event bus")
+		return host.Needs("event bus")
 	}
 	return h.host.Fire(ctx, tag, ordered.ToWire(data).(map[string]any))
 }
 
 func (h here) Run(ctx context.Context, q modules.MasterJob, each func(modules.MasterAnswer)) error {
 	args, kwargs := onWire(q.Args, q.Kwargs)
-	answers, err := funcs{Host: h.host}.command(ctx, Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: args, Kwargs: kwargs, Ret: q.Ret,
+	answers, err := h.host.Command(ctx, host.Job{Tgt: q.Tgt, TgtType: q.TgtType, Fun: q.Fun, Args: args, Kwargs: kwargs, Ret: q.Ret,
 		Timeout: q.Timeout, Gather: q.Gather, Extra: q.Extra, Expect: q.Expect})
 	for _, id := range slices.Sorted(maps.Keys(answers)) {
 		a := answers[id]
@@ -50,7 +52,7 @@ func onWire(args []any, kwargs map[string]any) ([]any, map[string]any) {
 func (h here) Call(ctx context.Context, q modules.MasterCall) (map[string]any, error) {
 	client := h.clients[q.Kind]
 	if client == nil {
-		return nil, errNeeds(q.Kind + " functions")
+		return nil, host.Needs(q.Kind + " functions")
 	}
 	args, kwargs := onWire(q.Args, q.Kwargs)
 	res := client.Call(ctx, Request{Fun: q.Fun, Args: args, Kwargs: kwargs, Saltenv: q.Saltenv, User: q.User})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/wol"
 	"github.com/brine-salt/brine/modules"
@@ -27,7 +29,7 @@ data
     salt-run event.send my/tag '{"key": "value"}'`, Params: []modules.Param{{Name: "tag"}, {Name: "data", Optional: true}},
 			Run: func(ctx context.Context, c *modules.Call) (any, error) {
 				if f.Fire == nil {
-					return nil, errNeeds("event bus")
+					return nil, host.Needs("event bus")
 				}
 				data := map[string]any{}
 				if pytext.Truth(c.Value("data")) {
@@ -226,7 +228,7 @@ func (f funcs) doc() *modules.Module {
 		{Name: "execution", Doc: `The documentation of all execution functions that minions have.
 
     salt-run doc.execution`, Run: func(ctx context.Context, _ *modules.Call) (any, error) {
-			answers, err := f.command(ctx, Job{Tgt: "*", Fun: "sys.doc"})
+			answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "sys.doc"})
 			if err != nil {
 				return nil, err
 			}
@@ -325,7 +327,7 @@ func (f funcs) wakeList(c *modules.Call, wake func(mac string) error) (any, erro
 
 // wakeMinions wakes up those whose grains name hardware addresses.
 func (f funcs) wakeMinions(c *modules.Call, wake func(mac string) error) (any, error) {
-	ids, err := f.meant(c)
+	ids, err := f.Meant(c)
 	if err != nil {
 		return nil, err
 	}

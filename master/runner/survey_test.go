@@ -5,16 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/brine-salt/brine/master/runner/host"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestSurvey: groups by what was returned, their order, and what is printed of them. interop compares it with stock's.
 func TestSurvey(t *testing.T) {
 	h, _ := newHost(t)
-	var asked Job
-	h.Run = func(_ context.Context, j Job) (map[string]Answer, error) {
+	var asked host.Job
+	h.Run = func(_ context.Context, j host.Job) (map[string]host.Answer, error) {
 		asked = j
-		return map[string]Answer{"web2": {Value: "a\nb\n"}, "web1": {Value: "a\nb\n"}, "db1": {Value: "a\nB\n"}}, nil
+		return map[string]host.Answer{"web2": {Value: "a\nb\n"}, "web1": {Value: "a\nb\n"}, "db1": {Value: "a\nB\n"}}, nil
 	}
 	var printed []string
 	h.Print = func(line string) { printed = append(printed, line) }
@@ -27,7 +29,7 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", sort, diff)
 		}
 	}
-	want := Job{Tgt: "*", TgtType: "compound", Fun: "config.get", Args: []any{"text"}, Kwargs: map[string]any{"default": 1}, Timeout: asked.Timeout, Gather: asked.Gather}
+	want := host.Job{Tgt: "*", TgtType: "compound", Fun: "config.get", Args: []any{"text"}, Kwargs: map[string]any{"default": 1}, Timeout: asked.Timeout, Gather: asked.Gather}
 	if diff := cmp.Diff(want, asked); diff != "" || printed != nil {
 		t.Errorf("(-want +got):\n%s\n%v", diff, printed)
 	}

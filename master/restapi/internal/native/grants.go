@@ -1,19 +1,21 @@
-package restapi
+package native
 
 import (
 	"net/http"
+
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/protocol"
 )
 
 // grantEvents grants tags of events to an announced minion and takes others back.
-func (s *Server) grantEvents(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.gen_accept")
+func (a *API) grantEvents(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.gen_accept")
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.fields("add", "remove")
+	m, err := q.Fields("add", "remove")
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +26,7 @@ func (s *Server) grantEvents(q *request) (any, error) {
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, &statusError{http.StatusNotFound, "There is none of this name"}
+		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
 	}
 	tags, err := v.GrantEvents(q.Context(), id, add, remove)
 	if err != nil {

@@ -1,9 +1,13 @@
-package runner
+// Package wheel has Salt's wheel functions: those that change how a master is set up, above all the keys of its minions.
+// Salt's sources: salt/wheel/key.py, salt/wheel/minions.py, salt/wheel/config.py.
+package wheel
 
 import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -12,26 +16,30 @@ import (
 	"github.com/brine-salt/brine/protocol/crypt"
 )
 
-// NewWheel makes a client for the wheel functions of a host: those that change how the master is set up.
-func NewWheel(h *Host) *Client {
-	c := newClient(h, "wheel", "salt/wheel/")
-	f := funcs{Host: h, client: c}
-	c.registry = modules.NewRegistry(f.key(), f.minions(), f.wheelConfig(), f.errorModule())
-	return c
-}
+// funcs are the functions of this package, on one host.
+type funcs struct{ *host.Host }
+
+// Key returns the wheel module key.
+func Key(h *host.Host) *modules.Module { return funcs{h}.keyModule() }
+
+// Minions returns the wheel module minions.
+func Minions(h *host.Host) *modules.Module { return funcs{h}.minionsModule() }
+
+// Config returns the wheel module config.
+func Config(h *host.Host) *modules.Module { return funcs{h}.configModule() }
 
 // wheel key.gen_keys absent: it writes key files to any place; key.gen answers with them.
 // wheel key.gen_signature absent: signatures are made with salt-key on the master's host.
 // wheel config.apply absent: this master's configuration files are changed by those who own them.
 // wheel config.update_config absent: as config.apply.
 
-func (f funcs) key() *modules.Module {
+func (f funcs) keyModule() *modules.Module {
 	match := modules.Param{Name: "match"}
 	flag := func(name string) modules.Param { return modules.Param{Name: name, Default: false, Type: modules.Bool} }
 	with := func(run func(c *modules.Call) (any, error)) modules.Func {
 		return func(_ context.Context, c *modules.Call) (any, error) {
 			if f.Keys == nil {
-				return nil, errNeeds("keys")
+				return nil, host.Needs("keys")
 			}
 			return run(c)
 		}
@@ -222,7 +230,7 @@ func (f funcs) eachKey(c *modules.Call, of func(keys.Key) (string, error)) (any,
 }
 
 func (f funcs) hashType(c *modules.Call) string {
-	if s := text(c, "hash_type"); s != "" {
+	if s := host.Text(c, "hash_type"); s != "" {
 		return s
 	}
 	if s, ok := f.Opts["hash_type"].(string); ok && s != "" {
@@ -264,11 +272,11 @@ func (f funcs) genAccept(c *modules.Call) (any, error) {
 	return pair, nil
 }
 
-func (f funcs) minions() *modules.Module {
+func (f funcs) minionsModule() *modules.Module {
 	return &modules.Module{Name: "minions", Doc: "Minions and their connections.", Funcs: []modules.Def{
 		{Name: "connected", Doc: "The minions that are connected to the master.", Run: func(ctx context.Context, _ *modules.Call) (any, error) {
 			if f.Connected == nil {
-				return nil, errNeeds("list of connections")
+				return nil, host.Needs("list of connections")
 			}
 			there, err := f.Connected(ctx)
 			if err != nil {
@@ -281,12 +289,19 @@ func (f funcs) minions() *modules.Module {
 			slices.Sort(ids)
 			return nested.Anys(ids), nil
 		}},
-		{Name: "clones", Doc: "The ids that several hosts use at once.", Run: f.clones},
+		{Name: "clones", Doc: "The ids that several hosts use at once.", Run: f.listClones},
 	}}
 }
 
-func (f funcs) wheelConfig() *modules.Module {
+func (f funcs) configModule() *modules.Module {
 	return &modules.Module{Name: "config", Doc: "The master's configuration.", Funcs: []modules.Def{
 		{Name: "values", Doc: "All options of the master.", Run: func(context.Context, *modules.Call) (any, error) { return f.Opts, nil }},
 	}}
+}
+
+func (f funcs) listClones(ctx context.Context, _ *modules.Call) (any, error) {
+	if f.Clones == nil {
+		return nil, host.Needs("list of clones")
+	}
+	return f.Clones(ctx)
 }

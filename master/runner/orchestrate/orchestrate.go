@@ -1,10 +1,18 @@
-package runner
+// Package orchestrate is Salt's runner state: orchestration. States are compiled and run on the master's host, by
+// host.Host.Exec, and those of saltmod command minions:
+//
+//	salt-run state.orchestrate ── Exec(state.sls) ── saltmod.state ── host.Run ──▶ minions
+//
+// Salt's source: salt/runners/state.py.
+package orchestrate
 
 import (
 	"context"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/ordered"
 	"github.com/brine-salt/brine/internal/output"
@@ -15,11 +23,17 @@ import (
 	"github.com/brine-salt/brine/protocol"
 )
 
+// funcs are the functions of this package, on one host.
+type funcs struct{ *host.Host }
+
+// Module returns the runner state, known as orchestration.
+func Module(h *host.Host) *modules.Module { return funcs{h}.stateModule() }
+
 // state.graph absent: it draws with what only 3008 has.
 // state.graph_highstate absent: it draws with what only 3008 has.
 
 // state is the runner "state": orchestration (salt/runners/state.py).
-func (f funcs) state() *modules.Module {
+func (f funcs) stateModule() *modules.Module {
 	opt := func(names ...string) []modules.Param {
 		list := make([]modules.Param, len(names))
 		for i, name := range names {
@@ -216,7 +230,7 @@ func (f funcs) paused(fun string) modules.Func {
 
 func (f funcs) events(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Listen == nil {
-		return nil, errNeeds("event bus")
+		return nil, host.Needs("event bus")
 	}
 	count, err := c.Int("count")
 	if err != nil {

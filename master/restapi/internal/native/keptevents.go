@@ -1,21 +1,23 @@
-package restapi
+package native
 
 import (
 	"net/http"
 	"time"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+
 	"github.com/brine-salt/brine/protocol"
 )
 
 // keptEvents answers with the events of an announced minion that the store keeps (keep_events); with a tag in the query, those of this tag.
-func (s *Server) keptEvents(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.list_all")
+func (a *API) keptEvents(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
 		return nil, err
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, &statusError{http.StatusNotFound, "There is none of this name"}
+		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
 	}
 	list, err := v.KeptEvents(q.Context(), id, q.URL.Query().Get("tag"))
 	if err != nil {
@@ -29,18 +31,18 @@ func (s *Server) keptEvents(q *request) (any, error) {
 }
 
 // forgetEvents drops the kept events of a minion that have a tag.
-func (s *Server) forgetEvents(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.delete")
+func (a *API) forgetEvents(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.delete")
 	if err != nil {
 		return nil, err
 	}
 	tag := q.URL.Query().Get("tag")
 	if tag == "" {
-		return nil, &statusError{http.StatusBadRequest, "tag must be the tag of the events"}
+		return nil, exchange.NewError(http.StatusBadRequest, "tag must be the tag of the events")
 	}
 	id := q.PathValue("mid")
 	if protocol.ValidID(id) != nil {
-		return nil, &statusError{http.StatusNotFound, "There is none of this name"}
+		return nil, exchange.NewError(http.StatusNotFound, "There is none of this name")
 	}
 	n, err := v.ForgetEvents(q.Context(), id, tag)
 	if err != nil {

@@ -1,9 +1,11 @@
-package runner
+package data
 
 import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pytext"
@@ -11,13 +13,13 @@ import (
 	"github.com/brine-salt/brine/modules"
 )
 
-func (f funcs) fileserver() *modules.Module {
+func (f funcs) fileserverModule() *modules.Module {
 	env := []modules.Param{{Name: "saltenv", Default: "base"}, {Name: "backend", Optional: true}}
 	backend := modules.Param{Name: "backend", Optional: true}
 	entries := func(pick func(ctx context.Context, files *fileserver.Server, env string) (any, error)) modules.Func {
 		return func(ctx context.Context, c *modules.Call) (any, error) {
 			if f.Files == nil {
-				return nil, errNeeds("file server")
+				return nil, host.Needs("file server")
 			}
 			files := f.Files
 			if c.Value("backend") != nil {
@@ -190,7 +192,7 @@ func (f funcs) lockFiles(do func(fileserver.Source, string) (done, failed []stri
 	return func(_ context.Context, c *modules.Call) (any, error) {
 		var done, failed []string
 		for _, s := range f.sources(c) {
-			d, e := do(s, text(c, "remote"))
+			d, e := do(s, host.Text(c, "remote"))
 			done, failed = append(done, d...), append(failed, e...)
 		}
 		out := map[string]any{}

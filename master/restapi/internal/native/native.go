@@ -1,13 +1,15 @@
-package restapi
+package native
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/lowstate"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
 
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/master"
@@ -21,20 +23,6 @@ import (
 // maxWait bounds how long a request may wait for the end of an order.
 const maxWait = 5 * time.Minute
 
-// fields is the one map that a request of /v1 has, with no other fields than those that are named.
-func (q *request) fields(names ...string) (map[string]any, error) {
-	m, ok := q.body.(map[string]any)
-	if !ok {
-		return nil, &statusError{http.StatusBadRequest, "The body must be a map"}
-	}
-	for key := range m {
-		if !slices.Contains(names, key) {
-			return nil, &statusError{http.StatusBadRequest, fmt.Sprintf("There is no field %.80q; there are %s", key, strings.Join(names, ", "))}
-		}
-	}
-	return m, nil
-}
-
 // reader reads fields and keeps the first mistake.
 type reader struct {
 	m   map[string]any
@@ -43,7 +31,7 @@ type reader struct {
 
 func (r *reader) bad(key, want string) {
 	if r.err == nil {
-		r.err = &statusError{http.StatusBadRequest, key + " must be " + want}
+		r.err = exchange.NewError(http.StatusBadRequest, key+" must be "+want)
 	}
 }
 
@@ -61,13 +49,18 @@ func field[T any](r *reader, key, want string) T {
 	return t
 }
 
-func (r *reader) text(key string) string           { return field[string](r, key, "text") }
-func (r *reader) flag(key string) bool             { return field[bool](r, key, "true or false") }
+func (r *reader) text(key string) string { return field[string](r, key, "text") }
+
+func (r *reader) flag(key string) bool { return field[bool](r, key, "true or false") }
+
 func (r *reader) object(key string) map[string]any { return field[map[string]any](r, key, "a map") }
-func (r *reader) list(key string) []any            { return field[[]any](r, key, "a list") }
-func (r *reader) number(key string) int64          { return field[int64](r, key, "a whole number") }
+
+func (r *reader) list(key string) []any { return field[[]any](r, key, "a list") }
+
+func (r *reader) number(key string) int64 { return field[int64](r, key, "a whole number") }
+
 func (r *reader) seconds(key string) (d time.Duration) {
-	d, err := seconds(r.m[key])
+	d, err := lowstate.Seconds(r.m[key])
 	if err != nil {
 		r.bad(key, "a number of seconds")
 	}
@@ -113,12 +106,12 @@ func refused(err error) error {
 	if answer, ok := badOrder(err); ok {
 		return answer
 	}
-	answer := func(code int, text string) error { return &statusError{code, text} }
+	answer := func(code int, text string) error { return exchange.NewError(code, text) }
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return answer(http.StatusNotFound, "There is none of this name")
 	case errors.Is(err, master.ErrDenied):
-		return errAuthZ
+		return exchange.ErrRefused
 	case errors.Is(err, master.ErrOrderDiffers):
 		return answer(http.StatusConflict, "Another job has this id")
 	case errors.Is(err, master.ErrDraining):
@@ -130,34 +123,34 @@ func refused(err error) error {
 	case errors.As(err, &none):
 		return answer(http.StatusBadRequest, "No minions matched the target")
 	}
-	return badTarget(err)
+	return lowstate.Refused(err)
 }
 
 // mayKeys says whether somebody may do what a function of the wheel key does, to the minions that they see.
-func (s *Server) mayKeys(q *request, fun string) (t eauth.Token, v view, err error) {
+func (a *API) mayKeys(q *exchange.Request, fun string) (t eauth.Token, v scope.View, err error) {
 	defer func() {
-		e := s.entry(q.Request, t, "wheel", err)
+		e := a.o.Callers.Entry(q.Request, t, "wheel", err)
 		e.Fun = []string{fun}
-		s.o.Master.Audit(e)
+		a.o.Master.Audit(e)
 	}()
-	t, err = s.session(q.Request)
+	t, err = a.o.Callers.Session(q.Request)
 	if err != nil {
 		return t, nil, err
 	}
-	if !s.o.Auth.MayRun(s.o.Auth.Rules(t), "wheel", fun, nil, nil) {
-		return t, nil, errAuthZ
+	if !a.o.Auth.MayRun(a.o.Auth.Rules(t), "wheel", fun, nil, nil) {
+		return t, nil, exchange.ErrRefused
 	}
-	v, err = s.view(t)
+	v, err = a.o.Callers.View(t)
 	return t, v, err
 }
 
 // ensureMinion announces a minion and answers with what its machine must be told, in all forms.
-func (s *Server) ensureMinion(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.gen_accept")
+func (a *API) ensureMinion(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.gen_accept")
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config", "events")
+	m, err := q.Fields("id", "tenant", "grains", "public_key", "key_pair", "token_ttl", "masters", "config", "events")
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +175,7 @@ func (s *Server) ensureMinion(q *request) (any, error) {
 		"powershell": b.PowerShell, "json": b.JSON, "env": b.Env} {
 		text, err := render()
 		if err != nil {
-			return nil, &statusError{http.StatusBadRequest, err.Error()}
+			return nil, exchange.NewError(http.StatusBadRequest, err.Error())
 		}
 		out[name] = string(text)
 	}
@@ -190,8 +183,8 @@ func (s *Server) ensureMinion(q *request) (any, error) {
 }
 
 // announced lists the minions that were announced.
-func (s *Server) announced(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.list_all")
+func (a *API) announced(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.list_all")
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +216,8 @@ func (s *Server) announced(q *request) (any, error) {
 	return map[string]any{"minions": out}, nil
 }
 
-func (s *Server) revokeMinion(q *request) (any, error) {
-	_, v, err := s.mayKeys(q, "key.delete")
+func (a *API) revokeMinion(q *exchange.Request) (any, error) {
+	_, v, err := a.mayKeys(q, "key.delete")
 	if err != nil {
 		return nil, err
 	}
@@ -239,42 +232,42 @@ func (s *Server) revokeMinion(q *request) (any, error) {
 }
 
 // castOrder places an order. The same id and the same job again give the same order.
-func (s *Server) castOrder(q *request) (v any, err error) {
-	t, err := s.session(q.Request)
+func (a *API) castOrder(q *exchange.Request) (v any, err error) {
+	t, err := a.o.Callers.Session(q.Request)
 	defer func() {
-		e, m := s.entry(q.Request, t, "order", err), map[string]any{}
-		if body, ok := q.body.(map[string]any); ok {
+		e, m := a.o.Callers.Entry(q.Request, t, "order", err), map[string]any{}
+		if body, ok := q.Sent.(map[string]any); ok {
 			m = body
 		}
-		e.Fun, e.TgtType, e.Tgt = []string{text(m["fun"])}, text(m["tgt_type"]), m["tgt"]
-		s.o.Master.Audit(e)
+		e.Fun, e.TgtType, e.Tgt = []string{asText(m["fun"])}, asText(m["tgt_type"]), m["tgt"]
+		a.o.Master.Audit(e)
 	}()
 	if err != nil {
 		return nil, err
 	}
-	m, err := q.fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent",
+	m, err := q.Fields("id", "jid", "tenant", "tgt", "tgt_type", "fun", "arg", "kwarg", "ret", "metadata", "ttl", "deadline", "priority", "parallel", "idempotent",
 		"files", "pillar", "secret")
 	if err != nil {
 		return nil, err
 	}
 	if f, ok := m["fun"].(string); !ok || f == "" {
-		return nil, &statusError{http.StatusBadRequest, "fun must be the name of a function"}
+		return nil, exchange.NewError(http.StatusBadRequest, "fun must be the name of a function")
 	}
 	r := &reader{m: m}
 	r.object("kwarg")
 	for _, key := range []string{"jid", "tgt_type", "ret"} {
 		r.text(key)
 	}
-	j, err := job(m)
+	j, err := lowstate.Job(m)
 	if err != nil {
 		return nil, err
 	}
 	j.User = t.Name
 	o := master.Order{ID: r.text("id"), Job: j, Tenant: r.text("tenant"), TTL: r.seconds("ttl"), Deadline: r.time("deadline"), Priority: int(r.number("priority")),
-		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: owner(t),
+		Parallel: r.flag("parallel"), Idempotent: r.flag("idempotent"), Owner: scope.Owner(t),
 		Files: r.files("files"), Pillar: r.object("pillar"), Secret: r.flag("secret")}
-	if q.parts != nil {
-		o.FileStream = streamParts(q.parts)
+	if q.Parts != nil {
+		o.FileStream = streamParts(q.Parts)
 	}
 	if len(o.ID) > store.MaxOrderID {
 		r.bad("id", fmt.Sprintf("of at most %d bytes", store.MaxOrderID))
@@ -285,11 +278,11 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if !s.mayCast(t, j) {
-		s.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
-		return nil, errAuthZ
+	if !a.mayCast(t, j) {
+		a.o.Log.Warn("order refused", "user", t.Name, "eauth", t.EAuth, "fun", j.Fun)
+		return nil, exchange.ErrRefused
 	}
-	part, err := s.view(t)
+	part, err := a.o.Callers.View(t)
 	if err != nil {
 		return nil, err
 	}
@@ -297,27 +290,19 @@ func (s *Server) castOrder(q *request) (v any, err error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	q.code = http.StatusAccepted
+	q.Code = http.StatusAccepted
 	return outcome(out), nil
 }
 
-// withKwargs is what a rule about arguments sees.
-func withKwargs(args []any, kwargs map[string]any) []any {
-	if len(kwargs) == 0 {
-		return args
-	}
-	return append(slices.Clone(args), protocol.Kwargs(kwargs))
-}
-
 // order answers with what has become of an order; with a wait in the query, when it is done or the wait over.
-func (s *Server) order(q *request) (any, error) {
-	v, id, err := s.ordersOf(q)
+func (a *API) order(q *exchange.Request) (any, error) {
+	v, id, err := a.ordersOf(q)
 	if err != nil {
 		return nil, err
 	}
-	patience, err := seconds(q.URL.Query().Get("wait"))
+	patience, err := lowstate.Seconds(q.URL.Query().Get("wait"))
 	if err != nil {
-		return nil, &statusError{http.StatusBadRequest, "wait must be a number of seconds"}
+		return nil, exchange.NewError(http.StatusBadRequest, "wait must be a number of seconds")
 	}
 	if patience == 0 {
 		out, err := v.OrderOutcome(q.Context(), id)
@@ -339,8 +324,8 @@ func (s *Server) order(q *request) (any, error) {
 	return outcome(out), nil
 }
 
-func (s *Server) cancelOrder(q *request) (any, error) {
-	v, id, err := s.ordersOf(q)
+func (a *API) cancelOrder(q *exchange.Request) (any, error) {
+	v, id, err := a.ordersOf(q)
 	if err != nil {
 		return nil, err
 	}
@@ -351,20 +336,17 @@ func (s *Server) cancelOrder(q *request) (any, error) {
 	return outcome(out), nil
 }
 
-// owner is who placed an order: one name may be of several people in several systems.
-func owner(t eauth.Token) string { return t.EAuth + "/" + t.Name }
-
 // mayCast says whether somebody may place an order for a job: whom it means is not known before its minions come, so only rules that hold on
 // all of them count.
-func (s *Server) mayCast(t eauth.Token, j master.Job) bool {
-	funs, args := calls(j)
-	return !s.o.Master.Denied(t.Name, funs...) && s.o.Auth.MayPublish(eauth.Everywhere(s.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
+func (a *API) mayCast(t eauth.Token, j master.Job) bool {
+	funs, args := lowstate.Calls(j)
+	return !a.o.Master.Denied(t.Name, funs...) && a.o.Auth.MayPublish(eauth.Everywhere(a.o.Auth.Rules(t)), funs, args, j.TgtType, j.Tgt)
 }
 
 // ordersOf gives the view and the id of the order that a request names to those who may see it and end it: who placed it, and who could have.
 // For others there is none.
-func (s *Server) ordersOf(q *request) (view, string, error) {
-	t, err := s.session(q.Request)
+func (a *API) ordersOf(q *exchange.Request) (scope.View, string, error) {
+	t, err := a.o.Callers.Session(q.Request)
 	if err != nil {
 		return nil, "", err
 	}
@@ -372,7 +354,7 @@ func (s *Server) ordersOf(q *request) (view, string, error) {
 	if id == "" || len(id) > store.MaxOrderID {
 		return nil, "", refused(store.ErrNotFound)
 	}
-	v, err := s.view(t)
+	v, err := a.o.Callers.View(t)
 	if err != nil {
 		return nil, "", err
 	}
@@ -380,8 +362,8 @@ func (s *Server) ordersOf(q *request) (view, string, error) {
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	if !s.mayLook(t, o) {
-		s.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
+	if !a.mayLook(t, o) {
+		a.o.Log.Warn("order of others is not shown", "user", t.Name, "eauth", t.EAuth, "order", id)
 		return nil, "", refused(store.ErrNotFound)
 	}
 	return v, id, nil
@@ -404,4 +386,10 @@ func outcome(o master.Outcome) map[string]any {
 		minions[id] = x
 	}
 	return map[string]any{"id": o.ID, "jid": o.JID, "created": o.Created.UTC().Format(time.RFC3339Nano), "done": o.Done, "success": o.Success(), "minions": minions}
+}
+
+// asText returns a value that is text, and "" for others.
+func asText(v any) string {
+	s, _ := v.(string)
+	return s
 }

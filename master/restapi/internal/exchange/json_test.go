@@ -1,4 +1,4 @@
-package restapi
+package exchange
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func TestMarshal(t *testing.T) {
 		{[]any{"a,b:c", `q",:"`, `\`, `\",`, "<é>&", 1.5, []any{}, map[string]any{}}, `["a,b:c", "q\",:\"", "\\", "\\\",", "<é>&", 1.5, [], {}]`},
 		{"a:b", `"a:b"`},
 	} {
-		got, err := marshal(c.in)
+		got, err := Marshal(c.in)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%v:\n%s, %v; want\n%s", c.in, got, err, c.want)
 		}
@@ -27,7 +27,7 @@ func TestMarshal(t *testing.T) {
 // TestErrorPages: as CherryPy's, they escape what would be markup, and no quotes.
 func TestErrorPages(t *testing.T) {
 	w := httptest.NewRecorder()
-	fail(w, httptest.NewRequest("GET", "/", nil), &statusError{http.StatusNotFound, `The path '/<b>"&' was not found.`})
+	Fail(w, httptest.NewRequest("GET", "/", nil), NewError(http.StatusNotFound, `The path '/<b>"&' was not found.`))
 	if !strings.Contains(w.Body.String(), `<p>The path '/&lt;b&gt;"&amp;' was not found.</p>`) {
 		t.Error(w.Body.String())
 	}

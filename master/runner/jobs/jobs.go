@@ -1,4 +1,6 @@
-package runner
+// Package jobs is Salt's runner jobs: what became of jobs, from the job cache and from the minions that still run them.
+// Salt's source: salt/runners/jobs.py.
+package jobs
 
 import (
 	"context"
@@ -7,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/fnmatch"
 	"github.com/brine-salt/brine/internal/nested"
@@ -17,10 +21,16 @@ import (
 	"github.com/brine-salt/brine/protocol/payload"
 )
 
+// funcs are the functions of this package, on one host.
+type funcs struct{ *host.Host }
+
+// Module returns the runner jobs: what became of jobs.
+func Module(h *host.Host) *modules.Module { return funcs{h}.jobsModule() }
+
 // everything is more jobs than a master keeps.
 const everything = 1 << 30
 
-func (f funcs) jobs() *modules.Module {
+func (f funcs) jobsModule() *modules.Module {
 	source := modules.Param{Name: "ext_source", Optional: true}
 	progress := modules.Param{Name: "display_progress", Default: false, Type: modules.Bool}
 	out := modules.Param{Name: "outputter", Optional: true}
@@ -158,7 +168,7 @@ func (f funcs) results(ctx context.Context, jid string) (map[string]any, error) 
 // job is a stored job; none is an empty load.
 func (f funcs) job(ctx context.Context, jid string) (load map[string]any, minions []string, err error) {
 	if f.Jobs == nil {
-		return nil, nil, errNeeds("job cache")
+		return nil, nil, host.Needs("job cache")
 	}
 	j, err := f.Jobs.Job(ctx, jid)
 	if errors.Is(err, store.ErrNotFound) {
@@ -302,15 +312,6 @@ func parseTime(now time.Time, v any) (time.Time, error) {
 	return time.Time{}, modules.Errorf("Unknown string format: %s", s)
 }
 
-// splitInput reads a list with commas (salt.utils.args.split_input).
-func splitInput(text string) []string {
-	var out []string
-	for part := range strings.SplitSeq(text, ",") {
-		out = append(out, strings.TrimSpace(part))
-	}
-	return out
-}
-
 // matches says whether a description suits.
 func (s search) matches(d map[string]any, created time.Time) bool {
 	if want, ok := s.metadata.(map[string]any); ok && len(want) > 0 {
@@ -348,7 +349,7 @@ func (s search) matches(d map[string]any, created time.Time) bool {
 // find lists the jobs that a search means.
 func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 	if f.Jobs == nil {
-		return nil, errNeeds("job cache")
+		return nil, host.Needs("job cache")
 	}
 	jobs, err := f.Jobs.Jobs(ctx, store.Filter{Limit: everything})
 	if err != nil {
@@ -369,7 +370,7 @@ func (f funcs) find(ctx context.Context, s search) (map[string]any, error) {
 }
 
 func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
-	s := search{metadata: c.Value("search_metadata"), function: patterns(c, "search_function"), target: patterns(c, "search_target")}
+	s := search{metadata: c.Value("search_metadata"), function: host.Patterns(c, "search_function"), target: host.Patterns(c, "search_target")}
 	var err error
 	if s.from, err = parseTime(c.Now(), c.Value("start_time")); err != nil {
 		return nil, err
@@ -381,42 +382,7 @@ func (f funcs) listJobs(ctx context.Context, c *modules.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown(c, out), nil
-}
-
-// text is an argument that may be None.
-func text(c *modules.Call, name string) string {
-	if v := c.Value(name); pytext.Truth(v) {
-		return pytext.Str(v)
-	}
-	return ""
-}
-
-// patterns is an argument that may be None, a text with commas, or a list (salt/utils/args.py: split_input).
-func patterns(c *modules.Call, name string) []string {
-	list, ok := c.Value(name).([]any)
-	if !ok {
-		if all := text(c, name); all != "" {
-			return splitInput(all)
-		}
-		return nil
-	}
-	if len(list) == 0 {
-		return nil // no list is no search, as in stock
-	}
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i] = pytext.Str(v)
-	}
-	return out
-}
-
-// shown wraps a value with the outputter that the caller wants.
-func shown(c *modules.Call, v any) any {
-	if out := text(c, "outputter"); out != "" {
-		return map[string]any{"outputter": out, "data": v}
-	}
-	return v
+	return host.Shown(c, out), nil
 }
 
 func (f funcs) listJobsFilter(ctx context.Context, c *modules.Call) (any, error) {
@@ -438,7 +404,7 @@ func (f funcs) listJobsFilter(ctx context.Context, c *modules.Call) (any, error)
 		d["JID"] = jid
 		out = append(out, d)
 	}
-	return shown(c, out), nil
+	return host.Shown(c, out), nil
 }
 
 func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
@@ -448,7 +414,7 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 			return false, nil
 		}
 	}
-	all, err := f.find(ctx, search{metadata: c.Value("metadata"), function: patterns(c, "function"), target: patterns(c, "target")})
+	all, err := f.find(ctx, search{metadata: c.Value("metadata"), function: host.Patterns(c, "function"), target: host.Patterns(c, "target")})
 	if err != nil {
 		return nil, err
 	}
@@ -464,7 +430,7 @@ func (f funcs) lastRun(ctx context.Context, c *modules.Call) (any, error) {
 }
 
 func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
-	answers, err := f.command(ctx, Job{Tgt: "*", Fun: "saltutil.running"})
+	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "saltutil.running"})
 	if err != nil {
 		return nil, err
 	}
@@ -504,21 +470,4 @@ func (f funcs) active(ctx context.Context, c *modules.Call) (any, error) {
 		d.(map[string]any)["Returned"] = nested.Anys(slices.Sorted(maps.Keys(results)))
 	}
 	return out, nil
-}
-
-// command runs a job on minions with the master's own times, if it names none.
-func (f funcs) command(ctx context.Context, j Job) (map[string]Answer, error) {
-	if f.Run == nil {
-		return nil, errNeeds("way to its minions")
-	}
-	if j.TgtType == "" {
-		j.TgtType = "glob"
-	}
-	if j.Timeout <= 0 {
-		j.Timeout = f.Timeout
-	}
-	if j.Gather <= 0 {
-		j.Gather = f.Gather
-	}
-	return f.Run(ctx, j)
 }

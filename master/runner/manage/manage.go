@@ -1,4 +1,6 @@
-package runner
+// Package manage has Salt's runners manage and survey: which minions are there, by a ping, by their connections or by
+// their versions, and which of them return the same. Salt's sources: salt/runners/manage.py, salt/runners/survey.py.
+package manage
 
 import (
 	"context"
@@ -6,21 +8,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/nested"
-	"github.com/brine-salt/brine/internal/pytext"
 	"github.com/brine-salt/brine/internal/version"
 	"github.com/brine-salt/brine/master/keys"
 	"github.com/brine-salt/brine/modules"
 )
+
+// funcs are the functions of this package, on one host.
+type funcs struct{ *host.Host }
+
+// Module returns the runner manage: which minions are there.
+func Module(h *host.Host) *modules.Module { return funcs{h}.manageModule() }
+
+// Survey returns the runner survey: what minions return, by equal results.
+func Survey(h *host.Host) *modules.Module { return funcs{h}.surveyModule() }
 
 // manage.key_regen differs: the master keeps its own key, so that no restart is needed and masters of a group stay equal.
 // manage.bootstrap absent: it installs minions through salt-ssh, which brine does not have.
 // manage.bootstrap_psexec absent: as manage.bootstrap.
 // manage.safe_accept absent: it asks minions for fingerprints through salt-ssh, which brine does not have.
 
-func (f funcs) manage() *modules.Module {
+func (f funcs) manageModule() *modules.Module {
 	times := []modules.Param{{Name: "timeout", Optional: true}, {Name: "gather_job_timeout", Optional: true}}
 	target := append([]modules.Param{{Name: "tgt", Default: "*"}, {Name: "tgt_type", Default: "glob"}}, times...)
 	m := &modules.Module{Name: "manage", Doc: "Which minions are there.", Funcs: []modules.Def{
@@ -88,31 +99,23 @@ of themselves. Salt has no such function.
 	return m
 }
 
-// seconds is a time argument that may be None.
-func seconds(c *modules.Call, name string) (time.Duration, error) {
-	if !pytext.Truth(c.Value(name)) {
-		return 0, nil
-	}
-	return c.Seconds(name)
-}
-
 // ping asks minions and sorts them.
 func (f funcs) ping(ctx context.Context, c *modules.Call) (up, down []string, err error) {
-	j := Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "test.ping"}
-	if j.Timeout, err = seconds(c, "timeout"); err != nil {
+	j := host.Job{Tgt: c.Value("tgt"), TgtType: c.Str("tgt_type"), Fun: "test.ping"}
+	if j.Timeout, err = host.Seconds(c, "timeout"); err != nil {
 		return nil, nil, err
 	}
-	if j.Gather, err = seconds(c, "gather_job_timeout"); err != nil {
+	if j.Gather, err = host.Seconds(c, "gather_job_timeout"); err != nil {
 		return nil, nil, err
 	}
 	if f.Match == nil {
-		return nil, nil, errNeeds("list of minions")
+		return nil, nil, host.Needs("list of minions")
 	}
 	expected, err := f.Match(j.TgtType, j.Tgt)
 	if err != nil {
 		return nil, nil, err
 	}
-	answers, err := f.command(ctx, j)
+	answers, err := f.Command(ctx, j)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +136,7 @@ func (f funcs) down(ctx context.Context, c *modules.Call) (any, error) {
 	}
 	if c.Bool("removekeys") {
 		if f.Keys == nil {
-			return nil, errNeeds("keys")
+			return nil, host.Needs("keys")
 		}
 		for _, id := range down {
 			if err := f.Keys.Delete(id); err != nil {
@@ -155,7 +158,7 @@ func wanted(c *modules.Call) func(string) bool {
 
 func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil {
-		return nil, errNeeds("list of connections")
+		return nil, host.Needs("list of connections")
 	}
 	all, err := f.Connected(ctx)
 	if err != nil {
@@ -175,7 +178,7 @@ func (f funcs) connected(ctx context.Context, c *modules.Call) (any, error) {
 
 func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 	if f.Connected == nil || f.Keys == nil {
-		return nil, errNeeds("list of connections")
+		return nil, host.Needs("list of connections")
 	}
 	there, err := f.Connected(ctx)
 	if err != nil {
@@ -197,13 +200,13 @@ func (f funcs) notConnected(ctx context.Context, c *modules.Call) (any, error) {
 
 func (f funcs) clones(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Clones == nil {
-		return nil, errNeeds("list of clones")
+		return nil, host.Needs("list of clones")
 	}
 	return f.Clones(ctx)
 }
 
 func (f funcs) versions(ctx context.Context, _ *modules.Call) (any, error) {
-	answers, err := f.command(ctx, Job{Tgt: "*", Fun: "test.version"})
+	answers, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "test.version"})
 	if err != nil {
 		return nil, err
 	}
@@ -256,9 +259,9 @@ func compareVersions(a, b string) int {
 
 func (f funcs) keyRegen(ctx context.Context, _ *modules.Call) (any, error) {
 	if f.Keys == nil {
-		return nil, errNeeds("keys")
+		return nil, host.Needs("keys")
 	}
-	if _, err := f.command(ctx, Job{Tgt: "*", Fun: "saltutil.regen_keys"}); err != nil {
+	if _, err := f.Command(ctx, host.Job{Tgt: "*", Fun: "saltutil.regen_keys"}); err != nil {
 		return nil, err
 	}
 	for _, st := range keys.States() {

@@ -1,10 +1,12 @@
-package runner
+package manage
 
 import (
 	"context"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/brine-salt/brine/master/runner/host"
 
 	"github.com/brine-salt/brine/internal/difflib"
 	"github.com/brine-salt/brine/internal/nested"
@@ -19,7 +21,7 @@ type pool struct {
 }
 
 // survey are the runners that compare minions (salt/runners/survey.py).
-func (f funcs) survey() *modules.Module {
+func (f funcs) surveyModule() *modules.Module {
 	return &modules.Module{Name: "survey", Doc: "Which minions return the same, and how the others differ.", Funcs: []modules.Def{
 		{Name: "hash", Doc: `Run a function and put minions that return the same together, the largest group first.
 
@@ -55,7 +57,7 @@ func (f funcs) pools(ctx context.Context, c *modules.Call) ([]pool, error) {
 	if len(c.Extra) < 2 {
 		return nil, modules.Usagef("a target and a function are needed")
 	}
-	j := Job{Tgt: c.Extra[0], TgtType: "compound", Fun: pytext.Str(c.Extra[1]), Args: c.Extra[2:], Kwargs: map[string]any{}}
+	j := host.Job{Tgt: c.Extra[0], TgtType: "compound", Fun: pytext.Str(c.Extra[1]), Args: c.Extra[2:], Kwargs: map[string]any{}}
 	up := false
 	for k, v := range c.Keywords {
 		switch {
@@ -69,7 +71,7 @@ func (f funcs) pools(ctx context.Context, c *modules.Call) ([]pool, error) {
 			j.Kwargs[k] = v
 		}
 	}
-	answers, err := f.command(ctx, j)
+	answers, err := f.Command(ctx, j)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package restapi
+package native
 
 import (
 	"encoding/base64"
@@ -14,6 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/brine-salt/brine/master/restapi/internal/exchange"
+	"github.com/brine-salt/brine/master/restapi/internal/scope"
+
 	"github.com/brine-salt/brine/internal/nested"
 	"github.com/brine-salt/brine/internal/pyjson"
 	"github.com/brine-salt/brine/internal/yaml"
@@ -22,9 +25,6 @@ import (
 	"github.com/brine-salt/brine/master/orders"
 	"github.com/brine-salt/brine/master/store"
 )
-
-// ordersPath is where orders are placed, and the only place that takes multipart/form-data.
-const ordersPath = "/v1/jobs"
 
 // files reads the files of an order: texts, or maps with base64.
 func (r *reader) files(key string) map[string]string {
@@ -52,12 +52,12 @@ func badOrder(err error) (answer error, ok bool) {
 	var upload *uploadError
 	switch {
 	case errors.As(err, &upload):
-		return &statusError{http.StatusBadRequest, upload.Error()}, true
+		return exchange.NewError(http.StatusBadRequest, upload.Error()), true
 	case errors.Is(err, orders.ErrBad):
 		text := strings.TrimPrefix(err.Error(), "cannot place order: ")
-		return &statusError{http.StatusBadRequest, strings.ToUpper(text[:1]) + text[1:]}, true
+		return exchange.NewError(http.StatusBadRequest, strings.ToUpper(text[:1])+text[1:]), true
 	case errors.Is(err, master.ErrNoContent):
-		return &statusError{http.StatusNotImplemented, err.Error()}, true
+		return exchange.NewError(http.StatusNotImplemented, err.Error()), true
 	}
 	return nil, false
 }
@@ -66,41 +66,42 @@ func badOrder(err error) (answer error, ok bool) {
 type uploadError struct{ err error }
 
 func (e *uploadError) Error() string { return fmt.Sprintf("The files could not be read: %v", e.err) }
+
 func (e *uploadError) Unwrap() error { return e.err }
 
-// readParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when
+// ReadParts begins to read a multipart request: the first part, "order", becomes the body. Files follow when
 // the order was checked; see streamParts. Only who is logged in may send one.
-func (s *Server) readParts(q *request) error {
-	if _, err := s.session(q.Request); err != nil {
+func (a *API) ReadParts(q *exchange.Request) error {
+	if _, err := a.o.Callers.Session(q.Request); err != nil {
 		return err
 	}
 	_, params, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
-		return &statusError{http.StatusBadRequest, "Invalid multipart body"}
+		return exchange.NewError(http.StatusBadRequest, "Invalid multipart body")
 	}
-	q.parts = multipart.NewReader(&patientBody{q.Body, http.NewResponseController(q.w)}, params["boundary"])
-	part, err := q.parts.NextRawPart()
+	q.Parts = multipart.NewReader(&patientBody{q.Body, http.NewResponseController(q.W)}, params["boundary"])
+	part, err := q.Parts.NextRawPart()
 	if err != nil || part.FormName() != "order" {
-		return &statusError{http.StatusBadRequest, `The first part must be "order"`}
+		return exchange.NewError(http.StatusBadRequest, `The first part must be "order"`)
 	}
-	b, err := io.ReadAll(io.LimitReader(part, s.o.MaxBody+1))
+	b, err := io.ReadAll(io.LimitReader(part, a.o.MaxBody+1))
 	if err != nil {
-		return &statusError{http.StatusBadRequest, "Invalid multipart body"}
+		return exchange.NewError(http.StatusBadRequest, "Invalid multipart body")
 	}
-	if int64(len(b)) > s.o.MaxBody {
-		return &http.MaxBytesError{Limit: s.o.MaxBody}
+	if int64(len(b)) > a.o.MaxBody {
+		return &http.MaxBytesError{Limit: a.o.MaxBody}
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	switch kind {
 	case "", "text/plain", "application/json":
-		q.body, err = pyjson.ParseSent(b)
+		q.Sent, err = pyjson.ParseSent(b)
 	case "application/x-yaml", "text/yaml":
-		q.body, err = yaml.Parse(b, "order")
+		q.Sent, err = yaml.Parse(b, "order")
 	default:
-		return &statusError{http.StatusNotAcceptable, "Content type not supported"}
+		return exchange.NewError(http.StatusNotAcceptable, "Content type not supported")
 	}
 	if err != nil {
-		return &statusError{http.StatusBadRequest, `The part "order" is not valid`}
+		return exchange.NewError(http.StatusBadRequest, `The part "order" is not valid`)
 	}
 	return nil
 }
@@ -157,11 +158,14 @@ func (p partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// OrdersPath is where orders are placed, and the only path that takes multipart/form-data.
+const OrdersPath = "/v1/jobs"
+
 // mayLook reports whether a user may see an order and end it: who placed it, and who could have. Only rules
 // without conditions count for orders (see mayCast), so the sealed arguments of a secret one make no
 // difference.
-func (s *Server) mayLook(t eauth.Token, o master.Order) bool {
-	return o.Owner == owner(t) || s.mayCast(t, o.Job)
+func (a *API) mayLook(t eauth.Token, o master.Order) bool {
+	return o.Owner == scope.Owner(t) || a.mayCast(t, o.Job)
 }
 
 // Bounds of a list of orders.
@@ -171,12 +175,12 @@ const (
 )
 
 // listOrders lists the orders that a user may see, oldest first.
-func (s *Server) listOrders(q *request) (any, error) {
-	t, err := s.session(q.Request)
+func (a *API) listOrders(q *exchange.Request) (any, error) {
+	t, err := a.o.Callers.Session(q.Request)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.view(t)
+	v, err := a.o.Callers.View(t)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +203,7 @@ func (s *Server) listOrders(q *request) (any, error) {
 			}
 			scanned++
 			f.After = o.JID
-			if !s.mayLook(t, o) {
+			if !a.mayLook(t, o) {
 				continue
 			}
 			res, err := v.OrderOutcome(q.Context(), o.ID)
@@ -219,7 +223,7 @@ func (s *Server) listOrders(q *request) (any, error) {
 }
 
 // orderFilter reads the query of a list of orders.
-func orderFilter(q *request) (f master.OrderFilter, limit int, err error) {
+func orderFilter(q *exchange.Request) (f master.OrderFilter, limit int, err error) {
 	limit = usualOrders
 	f.Metadata = make(map[string]string)
 	query := q.URL.Query()
@@ -228,25 +232,25 @@ func orderFilter(q *request) (f master.OrderFilter, limit int, err error) {
 		name, isLabel := strings.CutPrefix(key, "metadata.")
 		switch {
 		case len(values) != 1:
-			err = &statusError{http.StatusBadRequest, fmt.Sprintf("%.80s stands there %d times", key, len(values))}
+			err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("%.80s stands there %d times", key, len(values)))
 		case isLabel && name != "":
 			f.Metadata[name] = values[0]
 		case key == "after":
 			f.After = values[0]
 		case key == "limit":
 			if limit, err = strconv.Atoi(values[0]); err != nil || limit < 1 || limit > mostOrders {
-				err = &statusError{http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", mostOrders)}
+				err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", mostOrders))
 			}
 		case key == "token":
 		default:
-			err = &statusError{http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are metadata.<key>, after, limit", key)}
+			err = exchange.NewError(http.StatusBadRequest, fmt.Sprintf("There is no parameter %.80q; there are metadata.<key>, after, limit", key))
 		}
 		if err != nil {
 			return f, 0, err
 		}
 	}
 	if len(f.Metadata) > mostLabels {
-		return f, 0, &statusError{http.StatusBadRequest, fmt.Sprintf("At most %d entries of metadata can be asked for", mostLabels)}
+		return f, 0, exchange.NewError(http.StatusBadRequest, fmt.Sprintf("At most %d entries of metadata can be asked for", mostLabels))
 	}
 	return f, limit, nil
 }

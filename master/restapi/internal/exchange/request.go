@@ -1,0 +1,177 @@
+package exchange
+
+import (
+	"fmt"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/ordered"
+	"github.com/brine-salt/brine/internal/pyjson"
+	"github.com/brine-salt/brine/internal/yaml"
+	"github.com/brine-salt/brine/protocol/payload"
+)
+
+// Request is one request with its body read.
+type Request struct {
+	*http.Request
+	W    http.ResponseWriter
+	Sent any    // nil without one
+	Raw  string // as it came
+	// parts are what follows body in multipart/form-data, nil for other types.
+	Parts *multipart.Reader
+	Code  int // of the answer
+	// charged is what its address was charged for a large body without a token.
+	Charged int64
+}
+
+// decodeForm reads a form: fields that come several times are lists, empty ones are left out; arg and kwarg are YAML.
+func (q *Request) decodeForm() error {
+	fields, err := url.ParseQuery(q.Raw)
+	if err != nil {
+		return NewError(http.StatusBadRequest, "Invalid form")
+	}
+	out := map[string]any{}
+	for name, values := range fields {
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" }) // as Python's parse_qsl
+		switch fields[name] = values; len(values) {
+		case 0:
+			delete(fields, name)
+		case 1:
+			out[name] = values[0]
+		default:
+			out[name] = nested.Anys(values)
+		}
+	}
+	if v, ok := out["kwarg"].(string); ok {
+		out["kwarg"] = ordered.ToWire(yaml.ParseValueObject(v))
+		if kw, ok := payload.Map(out["kwarg"]); ok {
+			out["kwarg"] = kw
+		}
+	}
+	if values, ok := fields["arg"]; ok {
+		var args []any
+		for _, v := range values {
+			args = append(args, ordered.ToWire(yaml.ParseValueObject(v)))
+		}
+		out["arg"] = args
+	}
+	q.Sent = out
+	return nil
+}
+
+// keepOrder gives the arguments in a body, or in those of a list of bodies, the maps that they have in the same body in its order: what is
+// inside "arg" and below the names of "kwarg".
+func keepOrder(body, inOrder any) {
+	list, many := body.([]any)
+	if ordered, ok := inOrder.([]any); many && ok && len(list) == len(ordered) {
+		for i, v := range list {
+			keepOrder(v, ordered[i])
+		}
+	}
+	m, _ := body.(map[string]any)
+	from, _ := payload.Map(inOrder)
+	if _, ok := m["arg"].([]any); ok {
+		m["arg"] = from["arg"]
+	}
+	if _, ok := m["kwarg"].(map[string]any); ok {
+		m["kwarg"], _ = payload.Map(from["kwarg"])
+	}
+}
+
+// Chunks are the commands of a body: one map, or a list of maps.
+func (q *Request) Chunks() ([]map[string]any, error) {
+	list, ok := q.Sent.([]any)
+	if m, one := q.Sent.(map[string]any); one && len(m) > 0 {
+		list, ok = []any{m}, true
+	}
+	if !ok {
+		return nil, NewError(http.StatusBadRequest, "Lowstates must be a list")
+	}
+	// guard: CVE-2025-47287 master/restapi:TestCVE_2025_47287_BodiesAreBounded
+	if len(list) > maxChunks {
+		return nil, NewError(http.StatusBadRequest, "There are too many commands in one request")
+	}
+	out := make([]map[string]any, len(list))
+	for i, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, NewError(http.StatusBadRequest, "Lowstates must be a list of maps")
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+// maxChunks bounds the commands of one request.
+const maxChunks = 1000
+
+// Named is the part of the path that names one of a kind, or the parameter of the query by the same name. "" is all of the kind.
+func (q *Request) Named(key string) (string, error) {
+	values := q.URL.Query()
+	for name := range values {
+		if name != key {
+			return "", NewError(http.StatusNotFound, "Nothing matches the given URI")
+		}
+	}
+	if v := q.PathValue(key); v != "" {
+		return v, nil
+	}
+	return values.Get(key), nil
+}
+
+// Fields is the one map that a request of /v1 has, with no other fields than those that are named.
+func (q *Request) Fields(names ...string) (map[string]any, error) {
+	m, ok := q.Sent.(map[string]any)
+	if !ok {
+		return nil, NewError(http.StatusBadRequest, "The body must be a map")
+	}
+	for key := range m {
+		if !slices.Contains(names, key) {
+			return nil, NewError(http.StatusBadRequest, fmt.Sprintf("There is no field %.80q; there are %s", key, strings.Join(names, ", ")))
+		}
+	}
+	return m, nil
+}
+
+// Decode keeps a body and decodes it in the format that the Content-Type names. An empty body decodes to nil; a format
+// that Salt does not take is answered with 406.
+func (q *Request) Decode(body []byte) error {
+	q.Raw = string(body)
+	if len(body) == 0 {
+		return nil
+	}
+	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	switch kind {
+	case "application/json":
+		if q.Sent, err = pyjson.ParseSent(body); err != nil {
+			return NewError(http.StatusBadRequest, "Invalid JSON document")
+		}
+		if v, err := pyjson.ParseObject(body); err == nil {
+			keepOrder(q.Sent, ordered.ToWire(v))
+		}
+	case "application/x-yaml", "text/yaml":
+		if q.Sent, err = yaml.Parse(body, "request"); err != nil {
+			return NewError(http.StatusBadRequest, "Invalid YAML document")
+		}
+		if v, err := yaml.ParseOrdered(body, "request"); err == nil {
+			keepOrder(q.Sent, v)
+		}
+	case "text/plain":
+		if q.Sent, err = pyjson.ParseSent(body); err != nil {
+			q.Sent = q.Raw
+		}
+	case "application/x-www-form-urlencoded":
+		return q.decodeForm()
+	default:
+		return NewError(http.StatusNotAcceptable, "Content type not supported")
+	}
+	return nil
+}

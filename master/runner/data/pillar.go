@@ -1,0 +1,137 @@
+package data
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/brine-salt/brine/internal/nested"
+	"github.com/brine-salt/brine/internal/pytext"
+	"github.com/brine-salt/brine/master/pillar"
+	"github.com/brine-salt/brine/master/runner/host"
+	"github.com/brine-salt/brine/modules"
+)
+
+func (f funcs) pillarModule() *modules.Module {
+	return &modules.Module{Name: "pillar", Doc: "The pillar that minions get.", Funcs: []modules.Def{
+		{Name: "show_pillar", Doc: `The pillar of a minion, compiled now.
+
+minion
+    A minion's id. Further keyword arguments are grains, but for saltenv and pillarenv.
+
+    salt-run pillar.show_pillar web1
+    salt-run pillar.show_pillar web1 pillarenv=dev os=Debian`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.showPillar},
+		{Name: "show_top", Doc: `The top files of the pillar, merged, or what is wrong with them.
+
+minion
+    A minion's id, whose grains templates see.
+
+    salt-run pillar.show_top
+    salt-run pillar.show_top web1 saltenv=dev`, Params: []modules.Param{{Name: "minion", Optional: true}, {Name: "saltenv", Default: "base"}}, Run: f.showTop},
+		{Name: "clear_pillar_cache", Doc: `Forget the pillars that the master keeps for a time (pillar_cache). The answer is what is left of them: nothing, or False if the
+master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not reach them.
+
+minion
+    Which minions, as a glob.
+
+    salt-run pillar.clear_pillar_cache 'web*'`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.clearPillars},
+		{Name: "show_pillar_cache", Doc: `The pillars that the master keeps for a time (pillar_cache), by minion, and those that are too old to be given as well; False if the
+master keeps none. With pillar_cache_backend: memory they are the running master's, and salt-run does not see them.
+
+minion
+    Which minions, as a glob. A keyword argument pillarenv names the environment.
+
+    salt-run pillar.show_pillar_cache web1`, Params: []modules.Param{{Name: "minion", Default: "*"}}, Kwargs: "kwargs", Run: f.keptPillars},
+	}}
+}
+
+// kept lists the minions that are meant, and the environment.
+func (f funcs) kept(c *modules.Call) (ids []string, pillarenv string, err error) {
+	if f.Match != nil {
+		ids, err = f.Match("glob", c.Str("minion"))
+	}
+	if env := c.Keywords["pillarenv"]; env != nil {
+		pillarenv = pytext.Str(env)
+	}
+	return ids, pillarenv, err
+}
+
+func (f funcs) keptPillars(_ context.Context, c *modules.Call) (any, error) {
+	if f.KeptPillars == nil {
+		return false, nil
+	}
+	ids, pillarenv, err := f.kept(c)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for _, id := range ids {
+		if p, ok := f.KeptPillars.Shown(id, pillarenv); ok {
+			out[id] = p
+		}
+	}
+	return out, nil
+}
+
+func (f funcs) clearPillars(_ context.Context, c *modules.Call) (any, error) {
+	if f.KeptPillars == nil {
+		return false, nil
+	}
+	ids, _, err := f.kept(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := f.KeptPillars.Clear(id); err != nil {
+			return nil, modules.Errorf("cannot forget the pillar of %s: %s", id, err)
+		}
+	}
+	return map[string]any{}, nil
+}
+
+func (f funcs) showTop(ctx context.Context, c *modules.Call) (any, error) {
+	if f.PillarTop == nil {
+		return map[string]any{}, nil
+	}
+	r := pillar.Request{ID: host.Text(c, "minion"), Saltenv: c.Str("saltenv"), Grains: map[string]any{}}
+	if f.Cache != nil && r.ID != "" {
+		if d, ok := f.Cache.Data(r.ID); ok && d.Grains != nil {
+			r.Grains = maps.Clone(d.Grains)
+		}
+	}
+	top, errs, err := f.PillarTop(ctx, r)
+	if err != nil || len(errs) == 0 {
+		return top, err
+	}
+	c.Progress(map[string]any{"data": nested.Anys(errs), "outputter": "nested"})
+	return nested.Anys(errs), nil
+}
+
+func (f funcs) showPillar(ctx context.Context, c *modules.Call) (any, error) {
+	if f.Pillar == nil {
+		return map[string]any{}, nil
+	}
+	id := c.Str("minion")
+	r := pillar.Request{ID: id, Grains: map[string]any{"fqdn": id}, Saltenv: "base"}
+	if f.Match != nil && f.Cache != nil {
+		// Salt takes the first minion that the name means as a glob.
+		ids, err := f.Match("glob", id)
+		if err == nil && len(ids) > 0 {
+			if d, ok := f.Cache.Data(ids[0]); ok && len(d.Grains) > 0 {
+				r.ID, r.Grains = ids[0], maps.Clone(d.Grains)
+			}
+		}
+	}
+	for name, v := range c.Keywords {
+		switch {
+		case strings.HasPrefix(name, "__"):
+		case name == "saltenv":
+			r.Saltenv = pytext.Str(v)
+		case name == "pillarenv":
+			r.Pillarenv = pytext.Str(v)
+		default:
+			r.Grains[name] = v
+		}
+	}
+	return f.Pillar(ctx, r)
+}
