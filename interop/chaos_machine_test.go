@@ -308,7 +308,7 @@ rest_cherrypy: {port: %d, host: 0.0.0.0, disable_ssl: true}
 	k.announce = func() (string, string) {
 		announced++
 		id := fmt.Sprint("join-", announced)
-		code, text := request(t, "POST", url+"/v1/minions", login(), fmt.Sprintf(`{"id": %q}`, id))
+		code, text := request(t, "POST", url+"/v1/minions", login(), fmt.Sprintf(`{"id": %q, "masters": ["127.0.0.1"]}`, id))
 		var answer struct{ JSON string }
 		var told struct {
 			Token string `json:"join_token"`
