@@ -185,6 +185,7 @@ prose:
 
 # Every fuzz target for FUZZTIME each. One that makes fewer than FUZZLEAST executions in it goes on for FUZZMORE, once. A target that has not made them
 # then, or finds something, fails. Interesting inputs are not minimised, which can take a target's whole time.
+# Before 1.27 Go sometimes reports the end of the time as a failure (golang.org/issue/75804): without an input that fails it is none.
 FUZZLEAST ?= 10000
 FUZZMORE  ?= 50s
 fuzz-short:
@@ -193,7 +194,8 @@ fuzz-short:
 			echo "== $${dir#$(CURDIR)/} $$f"; n=0; \
 			for time in $(FUZZTIME) $(FUZZMORE); do \
 				[ "$$n" -lt $(FUZZLEAST) ] || break; \
-				(cd $$dir && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $$time -fuzzminimizetime 1x .) >"$$out" 2>&1 || { cat "$$out"; exit 1; }; \
+				(cd $$dir && $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $$time -fuzzminimizetime 1x .) >"$$out" 2>&1 || \
+					{ grep -q '^    context deadline exceeded$$' "$$out" && ! grep -q 'Failing input\|panic' "$$out"; } || { cat "$$out"; exit 1; }; \
 				made=$$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' "$$out" | tail -n 1); \
 				n=$$((n + $${made:-0})); \
 			done; \
